@@ -11,7 +11,7 @@ const thorough = [
   'test/daemon/soak.test.ts',
   'test/emulator/fuzz.test.ts',
   'test/engine/{concurrent-changes,crash,interruption}.test.ts',
-  'test/engine/bookkeeping/recorded-findings.test.ts',
+  'test/engine/claims/recorded-findings.test.ts',
   'test/engine/intents/outcome.test.ts',
   'test/examples/**/*.test.ts',
   'test/kill/**/*.test.ts',

@@ -62,7 +62,8 @@ async function bench(): Promise<void> {
   const memory = "FROM vdcsync.notes WHERE name = 'daemon'";
   const converged = () =>
     count(`SELECT count(*) ${memory} AND value::jsonb->'ledger'->>'condition' = 'converged'`).catch(() => 0);
-  const passes = () => count(`SELECT sum((value::jsonb->'ledger'->>'passes')::int) AS count ${memory}`);
+  const reconciliations = () =>
+    count(`SELECT sum((value::jsonb->'ledger'->>'passes')::int) AS count ${memory}`);
   const connections = () => count("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'vdcsync'");
   const sessions = () => count("SELECT sessions AS count FROM pg_stat_database WHERE datname = 'postgres'");
 
@@ -99,16 +100,20 @@ async function bench(): Promise<void> {
   );
 
   // What only the first reconciles do is done.
-  const warm = await passes();
+  const warm = await reconciliations();
   children[0]?.kill('SIGHUP');
-  await reach(passes, warm + projects, 'looked at a second time');
+  await reach(reconciliations, warm + projects, 'looked at a second time');
   await pause(2_000);
-  const before = { statements: await statements(), passes: await passes(), sessions: await sessions() };
+  const before = {
+    statements: await statements(),
+    reconciliations: await reconciliations(),
+    sessions: await sessions(),
+  };
   const roundAt = performance.now();
   const cpuBefore = cpu(children);
   children[0]?.kill('SIGHUP');
-  await reach(passes, before.passes + projects, 'looked at again');
-  const made = (await passes()) - before.passes;
+  await reach(reconciliations, before.reconciliations + projects, 'looked at again');
+  const made = (await reconciliations()) - before.reconciliations;
   say(
     `a full round: ${seconds(roundAt)} s, ${((cpu(children) - cpuBefore) / made).toFixed(3)} CPU s a reconcile`,
   );

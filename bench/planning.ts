@@ -7,7 +7,7 @@ import type { ReadPort } from '../src/core/ports.ts';
 import { documentedProfile } from '../src/core/profile.ts';
 import type { NetworkId, NetworkInterfaceId, ServerId, ServerTypeId } from '../src/core/resources.ts';
 import type { Binding } from '../src/core/state.ts';
-import { survey } from '../src/engine/survey.ts';
+import { observeAll } from '../src/engine/observe.ts';
 import { buildPlan } from '../src/plan/build.ts';
 import { kinds } from '../src/reconcilers/registry.ts';
 import { load } from '../test/support/rig.ts';
@@ -146,5 +146,12 @@ async function worldOf(file: Desired, servers: number, name: (typeof cases)[numb
     });
   const settings = { ...file.settings, prune: true, max_deletions: servers * 2 };
   const desired = name === 'leaving' ? { ...file, resources: [], settings } : file;
-  return survey({ desired, bindings, kinds, profile: documentedProfile, read: port, catalogueRead: port });
+  return observeAll({
+    desired,
+    bindings,
+    kinds,
+    profile: documentedProfile,
+    read: port,
+    catalogueRead: port,
+  });
 }

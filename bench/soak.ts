@@ -7,7 +7,7 @@ import { median, type Soaked, soak } from './soaking.ts';
 
 const { values } = parseArgs({
   options: {
-    passes: { type: 'string', default: '2016' },
+    reconciliations: { type: 'string', default: '2016' },
     speed: { type: 'string', default: '3000' },
     servers: { type: 'string', default: '10' },
   },
@@ -15,7 +15,7 @@ const { values } = parseArgs({
 const startedAt = performance.now();
 process.exitCode = judge(
   await soak({
-    passes: Number(values.passes),
+    reconciliations: Number(values.reconciliations),
     speed: Number(values.speed),
     servers: Number(values.servers),
     say: (line) => process.stdout.write(`${line}\n`),

@@ -8,7 +8,7 @@ import { faultRule } from '../src/emulator/faults.ts';
 import { type RunningEmulator, startEmulator } from '../src/emulator/http-server.ts';
 
 export interface SoakOptions {
-  readonly passes: number;
+  readonly reconciliations: number;
   /** How many times faster than life. */
   readonly speed: number;
   readonly servers: number;
@@ -17,7 +17,7 @@ export interface SoakOptions {
 
 /** The daemon at one moment, as the system and its own metrics see it. */
 export interface Sample {
-  readonly passes: number;
+  readonly reconciliations: number;
   readonly rssMb: number;
   readonly heapMb: number;
   readonly handles: number;
@@ -34,7 +34,12 @@ export interface Soaked {
 }
 
 /** The real daemon against the emulator, with faults, with edits, and with somebody else's hand in the project. */
-export async function soak({ passes, speed, servers, say = () => {} }: SoakOptions): Promise<Soaked> {
+export async function soak({
+  reconciliations,
+  speed,
+  servers,
+  say = () => {},
+}: SoakOptions): Promise<Soaked> {
   const folder = mkdtempSync(join(tmpdir(), 'vdcsync-soak-'));
   const file = join(folder, 'vdcsync.yaml');
   const faults = [
@@ -48,10 +53,10 @@ export async function soak({ passes, speed, servers, say = () => {} }: SoakOptio
     writeFileSync(file, specOf(servers, 'drop'));
     daemon = await startDaemon(api, folder, speed);
     const samples: Sample[] = [];
-    for (let done = 0; done < passes; ) {
+    for (let done = 0; done < reconciliations; ) {
       await pause(1_000);
       const sample = await sampleOf(daemon);
-      done = sample.passes;
+      done = sample.reconciliations;
       samples.push(sample);
       disturb(api, file, servers, samples.length);
       if (samples.length % 20 === 0) say(lineOf(sample));
@@ -128,7 +133,7 @@ async function sampleOf({ child, url }: Daemon): Promise<Sample> {
     );
   const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
   return {
-    passes: sum('vdcsync_passes_total'),
+    reconciliations: sum('vdcsync_reconciliations_total'),
     rssMb: Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024,
     heapMb: sum('vdcsync_nodejs_heap_size_used_bytes') / 1024 / 1024,
     handles: sum('vdcsync_nodejs_active_handles_total'),
@@ -147,7 +152,7 @@ async function settle(api: RunningEmulator, { url }: Daemon, servers: number): P
   return false;
 }
 
-function lineOf({ passes: done, rssMb, heapMb, handles, files }: Sample): string {
+function lineOf({ reconciliations: done, rssMb, heapMb, handles, files }: Sample): string {
   return `${done} passes: ${rssMb.toFixed(0)} MB resident, ${heapMb.toFixed(0)} MB heap, ${handles} handles, ${files} open files`;
 }
 

@@ -36,7 +36,7 @@ export interface TokenPoolOptions {
 }
 
 /** A token of several serves writes only while its project was read this long ago at most, in ms: as the engine's fence. */
-const checkHoldsMs = 60_000;
+const checkValidMs = 60_000;
 /** A token that was taken out, or could not be checked, is checked again after this, in ms. */
 const outMs = 5 * 60_000;
 const unknownMs = 5_000;
@@ -126,7 +126,7 @@ export class TokenPool {
     for (;;) {
       await this.#checkAll();
       const next = this.#next(call, tried);
-      const isOld = next !== undefined && this.#options.clock.monotonic() - next.checkedAt > checkHoldsMs;
+      const isOld = next !== undefined && this.#options.clock.monotonic() - next.checkedAt > checkValidMs;
       if (call.bucket === 'reads' || !isOld) return;
       await this.#check(next);
     }
@@ -190,7 +190,7 @@ export class TokenPool {
       ({ standing, refuses }) => standing === 'in service' && (refuses.has('*') || refuses.has(sort)),
     );
     const { clock } = this.#options;
-    if (refused !== undefined && clock.monotonic() - refused.checkedAt <= checkHoldsMs) return refused;
+    if (refused !== undefined && clock.monotonic() - refused.checkedAt <= checkValidMs) return refused;
     throw new ConfigError('No token has been seen to belong to the project: nothing is written.');
   }
 

@@ -1,6 +1,7 @@
 import type { Claim } from '../core/claims.ts';
 import { money, part } from '../core/decimal.ts';
 import type { DesiredResource } from '../core/desired.ts';
+import { type KeyStatus, keyStatusOf } from '../core/key-status.ts';
 import type { KindName, ResourceKey } from '../core/keys.ts';
 import {
   type Blocked,
@@ -12,16 +13,15 @@ import {
 } from '../core/plan.ts';
 import type { PriceList } from '../core/profile.ts';
 import type { Ip } from '../core/resources.ts';
-import { type Standing, standingOf } from '../core/standing.ts';
 import type { Binding, Intent, JournalEntry, StateInfo } from '../core/state.ts';
-import { leftBackups } from '../engine/bookkeeping/left-backups.ts';
-import type { Finding } from '../engine/bookkeeping/recorded-findings.ts';
+import { leftBackups } from '../engine/claims/left-backups.ts';
+import type { Finding } from '../engine/claims/recorded-findings.ts';
 import {
   addressHolders,
   type IgnoredObject,
   ignoredObjects,
   unattached,
-} from '../engine/bookkeeping/unattached.ts';
+} from '../engine/claims/unattached.ts';
 import { waysOut } from '../plan/open-writes.ts';
 
 /** The public JSON of `vdcsync status`. */
@@ -44,7 +44,7 @@ export interface StatusView {
     readonly key: ResourceKey;
     readonly kind: KindName;
     readonly id: string;
-    readonly standing: Standing;
+    readonly standing: KeyStatus;
     readonly protect: boolean;
     readonly identity: Readonly<Record<string, string>>;
     readonly bound_at: string;
@@ -72,9 +72,9 @@ export interface StatusView {
   /** The monthly cost of the idle resources; null if there is no price for an address. */
   readonly idle_monthly: { readonly currency: string | null; readonly known: string } | null;
   /** Billed, unattached, and possibly bought by the open write of its key; null if the API was not read. */
-  readonly in_doubt: readonly Billed[] | null;
+  readonly unconfirmed: readonly Billed[] | null;
   /** The ignored resources: billed as long as they exist, and in the way of no operation. */
-  readonly left_alone: readonly IgnoredObject[];
+  readonly ignored: readonly IgnoredObject[];
   /** Backups of deleted servers: billed, and shown by no documented read. From the state. */
   readonly left_backups: readonly {
     readonly server_id: string;
@@ -141,7 +141,7 @@ export function statusOf(facts: StatusFacts): StatusView {
       key: binding.key,
       kind: binding.kind,
       id: binding.id,
-      standing: standingOf(binding.key, { ...facts, blocked }),
+      standing: keyStatusOf(binding.key, { ...facts, blocked }),
       protect: binding.protect,
       identity: binding.identity,
       bound_at: time(binding.boundAt),
@@ -166,8 +166,8 @@ export function statusOf(facts: StatusFacts): StatusView {
     monthly: plan?.cost.monthly ?? null,
     idle: free?.idle.map(({ ip }) => ({ ...address(ip, facts), since: idleSince(ip, facts) })) ?? null,
     idle_monthly: free === undefined ? null : addressesMonthly(free.idle.length, facts.prices),
-    in_doubt: free?.inDoubt.map(({ ip }) => address(ip, facts)) ?? null,
-    left_alone: ignoredObjects(facts.claims, ips),
+    unconfirmed: free?.unconfirmed.map(({ ip }) => address(ip, facts)) ?? null,
+    ignored: ignoredObjects(facts.claims, ips),
     left_backups: leftBackups(facts.claims).map(({ server, key, backups, at: since }) => ({
       server_id: server,
       key,

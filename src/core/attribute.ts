@@ -27,7 +27,7 @@ export interface Shown {
 }
 
 /** The holders that the state knows, in addition to the bindings. */
-export interface Books {
+export interface ClaimRecords {
   readonly claims: readonly Claim[];
   readonly intents: readonly Intent[];
   /** Deletions that have ended so recently that reads may still show the deleted objects. @assumption A9 */
@@ -47,7 +47,7 @@ type Sort = 'server' | 'ip';
 
 export function attribute(
   shown: Shown,
-  { claims, intents, removed = [], changed = () => false }: Books,
+  { claims, intents, removed = [], changed = () => false }: ClaimRecords,
 ): Attribution {
   const claimed = new Map(claims.map((claim) => [objectName(claim), claim]));
   const held = Map.groupBy(

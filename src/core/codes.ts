@@ -4,7 +4,7 @@ export const codes = {
     'an address of the project is billed and attached to no server, while the plan buys another one',
     'adopt it for the entry (`vdcsync adopt KEY ID`), write `{reuse: true}` or `{ip: NAME}` in the server, or mark it as not managed (`vdcsync ignore ADDRESS`)',
   ],
-  address_for_nobody: [
+  unused_address: [
     'the plan buys an address that no server of the file uses',
     'nothing, if you want to keep it in reserve; otherwise name it in a server, or remove its entry',
   ],
@@ -140,7 +140,7 @@ export const codes = {
     'the address is attached to a server that stays',
     'delete or detach that first, or `vdcsync forget` the address',
   ],
-  stands_open: [
+  exposed: [
     'a new server is exposed: it has a public address, and its firewall is not set yet',
     'resolve the firewall operation, or close the server in the client area',
   ],
@@ -160,7 +160,7 @@ export const codes = {
     'a write stayed unconfirmed for 23 hours, so its idempotency key cannot be used again',
     'check the client area, then `vdcsync resolve KEY --adopt ID` or `--absent`',
   ],
-  let_go_before: [
+  released_before: [
     'the entry was not managed for a while, and its previous resource still exists: a creation would be a second one',
     'to manage it again, `vdcsync adopt KEY ID`; to create another one, `vdcsync ignore ID`. For another image, add a new entry',
   ],

@@ -33,7 +33,7 @@ export interface DesiredResource<Value = unknown> {
    */
   readonly fields?: Readonly<Record<string, readonly [line: number, column: number, file?: string]>>;
   /** Probable mistakes in the entry that may be intended; absent if there are none. */
-  readonly doubts?: readonly { readonly position: Position; readonly message: string }[];
+  readonly cautions?: readonly { readonly position: Position; readonly message: string }[];
 }
 
 /**

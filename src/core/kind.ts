@@ -68,7 +68,7 @@ export interface World {
   serversIn(network: string): readonly ResourceKey[];
   ip(id: string): Ip | undefined;
   /** No key is bound to the address. */
-  isNobodys(address: Pick<Ip, 'id'>): boolean;
+  isUnbound(address: Pick<Ip, 'id'>): boolean;
   /** Whether `servers` is present and contains every server of the file that its own read shows. */
   listsServers(): boolean;
   /** Addresses attached to a server, by its live id. */
@@ -291,7 +291,7 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   /** Rules across the fields of one entry. */
   check(entry: Value): readonly EntryIssue[];
   /** Probable mistakes that may be intended: vdcsync warns about them, and sends them. */
-  doubts?(entry: Value): readonly EntryIssue[];
+  cautions?(entry: Value): readonly EntryIssue[];
   references(entry: Value): readonly Reference[];
 
   /** Reads the live side of the given subjects. Subjects without a live side are left out. */
@@ -327,12 +327,12 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   /**
    * Further dependencies among a plan's operations, in addition to parents and references.
    *
-   * @param inDoubt keys whose creation is unconfirmed: operations that show in the same list wait for them
+   * @param unconfirmed keys whose creation is unconfirmed: operations that show in the same list wait for them
    */
   sequence?(
     operations: readonly Operation[],
     world: World,
-    inDoubt: ReadonlySet<ResourceKey>,
+    unconfirmed: ReadonlySet<ResourceKey>,
   ): ReadonlyMap<OperationId, readonly OperationId[]>;
 
   /** The request that carries the operation out. */

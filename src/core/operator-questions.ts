@@ -52,7 +52,7 @@ const questions = {
   key_conflict: ['unmanaged', 'another state used the key: the purchase may be that of another file'],
   key_not_answered: ['none', 'the next run asks the key again'],
   key_too_old: ['expired', 'the API no longer stores the answer to the key, and reads may end early'],
-  let_go_before: ['policy', 'the resource that the entry managed before still exists'],
+  released_before: ['policy', 'the resource that the entry managed before still exists'],
   max_deletions: ['policy', 'the run deletes more than the file permits'],
   max_monthly_increase: ['policy', 'the run costs more than the file permits'],
   moved_back: ['policy', 'the file no longer says which of two keys the resource has'],

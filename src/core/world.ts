@@ -72,7 +72,7 @@ export function createWorld(parts: WorldParts): World {
     childrenOf: (key) => childrenByParent().get(key) ?? [],
     serversIn: (network) => serversByNetwork().get(network) ?? [],
     ip: (id) => ipsById().get(id),
-    isNobodys: ({ id }) => keyOf('ip', String(id)) === undefined,
+    isUnbound: ({ id }) => keyOf('ip', String(id)) === undefined,
     listsServers: once(() => {
       const listed = new Set(parts.servers?.map(({ id }) => String(id)));
       return (

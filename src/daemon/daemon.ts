@@ -1,10 +1,10 @@
 import type { Diagnostic } from '../core/errors.ts';
 import type { ProgressEvent } from '../core/progress.ts';
 import type { Fleet } from './fleet/fleet.ts';
-import type { Notice } from './notices/notice.ts';
-import { logOf } from './notices/project-log.ts';
+import type { Notification } from './notifications/notification.ts';
+import { logOf } from './notifications/project-log.ts';
 import type { DaemonDeps, Mode, Trigger } from './ports.ts';
-import type { Offer, PassRecord } from './project/facts.ts';
+import type { Offer, ReconciliationRecord } from './project/facts.ts';
 import { Project } from './project/project.ts';
 import type { Intake, Taken } from './sources/intake.ts';
 import type { Holders, SpecSource } from './sources/source.ts';
@@ -33,10 +33,10 @@ export interface DaemonOptions {
   readonly keepMs: number;
   /** If given, the replicas of a fleet share the projects. If absent, this process works on all of them. */
   readonly fleet?: Fleet;
-  readonly onNotice: (notice: Notice) => void;
+  readonly onNotification: (notice: Notification) => void;
   readonly onChange: () => void;
   readonly onEvent: (project: number, event: ProgressEvent) => void;
-  readonly onPass: (project: number, pass: PassRecord) => void;
+  readonly onReconciliation: (project: number, reconciliation: ReconciliationRecord) => void;
 }
 
 /** Why a daemon is not ready. */
@@ -66,7 +66,7 @@ export class Daemon {
       source: options.source,
       intake: options.intake,
       deliver: (taken, holders, trigger) => this.#deliver(taken, holders, trigger),
-      onNotice: (notice) => this.#notify({ ...notice, project: this.#projectOfSource() }),
+      onNotification: (notice) => this.#notify({ ...notice, project: this.#projectOfSource() }),
       onChange: options.onChange,
     });
   }
@@ -166,9 +166,9 @@ export class Daemon {
     const { projectId } = offer.desired;
     const known = this.#projects.get(projectId);
     const project = known ?? this.#open(projectId);
-    const isNews = project.offer(offer, trigger);
+    const isNew = project.offer(offer, trigger);
     if (known === undefined) this.#start(project);
-    return isNews;
+    return isNew;
   }
 
   /** A deleted file is no request to delete resources: its project keeps the last content that the file had. */
@@ -206,17 +206,17 @@ export class Daemon {
 
   #problemOf(project: number): SpecProblem {
     const { log } = this.#options.deps;
-    const onNotice = (notice: Notice) => this.#notify(notice);
-    return new SpecProblem({ project, onNotice, log: project === 0 ? log : logOf(project, log) });
+    const onNotification = (notice: Notification) => this.#notify(notice);
+    return new SpecProblem({ project, onNotification, log: project === 0 ? log : logOf(project, log) });
   }
 
   #open(id: number): Project {
-    const { deps, mode, intervalMs, keepMs, onChange, onEvent, onPass } = this.#options;
+    const { deps, mode, intervalMs, keepMs, onChange, onEvent, onReconciliation } = this.#options;
     const project = new Project({
       ...{ id, mode, intervalMs, keepMs, onChange, deps: { ...deps, log: logOf(id, deps.log) } },
-      onNotice: (notice) => this.#notify(notice),
+      onNotification: (notice) => this.#notify(notice),
       onEvent: (event) => onEvent(id, event),
-      onPass: (pass) => onPass(id, pass),
+      onReconciliation: (reconciliation) => onReconciliation(id, reconciliation),
     });
     this.#projects.set(id, project);
     return project;
@@ -230,10 +230,10 @@ export class Daemon {
   }
 
   /** Every replica of a fleet finds the same spec problems. Only the leader reports them. */
-  #notify(notice: Notice): void {
+  #notify(notice: Notification): void {
     const isEverybodys = ['spec_broken', 'spec_valid', 'source'].includes(notice.event);
     if (isEverybodys && this.fleet?.leads() === false) return;
-    this.#options.onNotice(notice);
+    this.#options.onNotification(notice);
   }
 
   async #share(fleet: Fleet, stop: AbortSignal): Promise<void> {

@@ -6,7 +6,7 @@ import type { ProgressEvent, RequestCounts } from '../core/progress.ts';
 import type { Random } from '../core/random.ts';
 import type { StateStore } from '../core/state.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { Answer, Order } from './orders/control.ts';
+import type { Answer, OperatorCommand } from './operator-commands/control.ts';
 
 /**
  * The terms of the daemon.
@@ -53,7 +53,7 @@ export interface ProjectSession {
   /** Changes when the token changes, and does not reveal the token. */
   readonly tokenMark: () => string;
   /** Accepts operator commands from the command line, while this process owns the state, until the session closes. */
-  readonly onOrder: (take: (order: Order) => Promise<Answer>) => Promise<void>;
+  readonly onOrder: (take: (order: OperatorCommand) => Promise<Answer>) => Promise<void>;
   close(): Promise<void>;
 }
 

@@ -1,5 +1,5 @@
 import { roll } from './dice.ts';
-import type { Standing, World } from './world.ts';
+import type { KeyStatus, World } from './world.ts';
 
 /**
  * A fault: a condition on requests, and the action on a request that meets it. Only the first rule
@@ -96,7 +96,7 @@ export type FaultAction =
   /** A 429 that is kept under the idempotency key and replayed from then on. */
   | { readonly do: 'stored_429'; readonly retryAfter?: number }
   /** The project's standing changes just before the request. */
-  | { readonly do: 'standing'; readonly standing: Standing };
+  | { readonly do: 'standing'; readonly standing: KeyStatus };
 
 /** The action of the first rule that meets this request, and counts it. */
 export function meetFault(

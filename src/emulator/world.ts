@@ -71,12 +71,12 @@ export interface Plan {
 }
 
 /** `unpaid`: the owner has an unpaid invoice. */
-export type Standing = 'active' | 'suspended' | 'unpaid';
+export type KeyStatus = 'active' | 'suspended' | 'unpaid';
 
 export interface Project {
   id: number;
   name: string;
-  standing: Standing;
+  standing: KeyStatus;
   /** The address pool of the project's own location. */
   pool: string;
   servers: Server[];

@@ -7,11 +7,11 @@ import type { ApplyReport, OperationResult } from '../core/progress.ts';
 import { traced } from '../core/tracing.ts';
 import { isFailedRead } from '../core/transport.ts';
 import { successorOf } from '../plan/order.ts';
-import type { Judged } from './bookkeeping/claims.ts';
-import { keepBooks, settleMoves } from './bookkeeping/keep-books.ts';
-import { leftByDeletion } from './bookkeeping/left-backups.ts';
-import { applying, recordFindings, standingFindings, withFurther } from './bookkeeping/recorded-findings.ts';
-import type { ApplyOptions, EngineDeps, Hold } from './deps.ts';
+import type { Judged } from './claims/claims.ts';
+import { leftByDeletion } from './claims/left-backups.ts';
+import { applying, recordFindings, standingFindings, withFurther } from './claims/recorded-findings.ts';
+import { applyStateChanges, settleMoves } from './claims/state-changes.ts';
+import type { ApplyOptions, EngineDeps, Pause } from './deps.ts';
 import { drain } from './drain.ts';
 import {
   furtherBlocked,
@@ -23,14 +23,14 @@ import {
 } from './findings.ts';
 import { amountOf, type Increase, increasesOf, takenEffect } from './increase.ts';
 import { warn } from './intents/endings.ts';
+import { withPauses } from './intents/pauses.ts';
 import { settleOpen } from './intents/settle-open.ts';
-import { withHolds } from './intents/standing-holds.ts';
 import { isAbort } from './interruption.ts';
-import { openRun, planFor } from './look.ts';
+import { openRun, planFor } from './open-run.ts';
+import { pausedOf, shownBy, unshownResults } from './paused.ts';
 import { recover } from './recover.ts';
 import type { Run } from './run.ts';
 import { refuseStale } from './saved-plan.ts';
-import { shownBy, unshownResults, withheldOf } from './withheld.ts';
 import type { WriteGate } from './write-gate.ts';
 
 /** Each round except the last round makes progress, so only a bug in vdcsync reaches this limit. */
@@ -52,11 +52,11 @@ export async function apply(
   options: ApplyOptions,
 ): Promise<ApplyReport> {
   const startedAt = deps.clock.monotonic();
-  const holds = new Map<string, Hold>();
-  const first = await openRun(deps, gate, desired, { ...options, holds });
+  const pauses = new Map<string, Pause>();
+  const first = await openRun(deps, gate, desired, { ...options, pauses });
   return whileOwned(first, async () => {
     const found = options.saved === undefined && (await recovered(first));
-    const run = found ? await openRun(deps, gate, desired, { ...options, holds }) : first;
+    const run = found ? await openRun(deps, gate, desired, { ...options, pauses }) : first;
     return new Rounds(run, options, startedAt).carryOut();
   });
 }
@@ -110,7 +110,7 @@ class Rounds {
    * The time from which reads are fresh enough for the next plan. The reads of the last drain, made after its writes,
    * are fresh.
    */
-  #lookSince: number | undefined;
+  #readSince: number | undefined;
   #planned: Judged | undefined;
   /** The time from which this run has waited only for adopted servers. Monotonic ms. */
   #creationSince: number | undefined;
@@ -147,12 +147,12 @@ class Rounds {
     this.#note(planned, round);
     if (run.stop.aborted) return this.#report('stopped', plan);
     if (round === 1 && saved !== undefined) refuseStale(new Mask(run.desired).plan(plan), saved);
-    const withheld = withheldOf(plan, (operation) => this.#withholds(operation));
+    const withheld = pausedOf(plan, (operation) => this.#isPaused(operation));
     const isExact = saved !== undefined && round > 1;
     if (!isExact && !(await this.#approve(plan, withheld)))
       return this.#report(round === 1 ? 'declined' : 'failed', plan);
     const inFlight = run.intents.size;
-    await keepBooks(run, planned);
+    await applyStateChanges(run, planned);
     for (const id of withheld) this.#approved.delete(id);
     const due = this.#due(plan);
     // A write in flight hides the operations that are due under its key.
@@ -169,15 +169,15 @@ class Rounds {
     this.#unsettled.push(...(await settleOpen(run)));
     for (const each of open.flatMap((intent) => leftByDeletion(run, intent))) this.#leftBilled.add(each);
     await settleMoves(run);
-    this.#lookSince = run.deps.clock.monotonic();
+    this.#readSince = run.deps.clock.monotonic();
   }
 
   /** Plans from the current project. The first refresh of the run is current if no write was settled since. */
   async #plan(): Promise<Judged> {
     const run = this.#run;
-    if (!run.halt.aborted && this.#lookSince !== undefined) {
+    if (!run.halt.aborted && this.#readSince !== undefined) {
       run.cache.forgetLists();
-      await run.look(run.repeating === undefined ? this.#lookSince : 0);
+      await run.look(run.repeating === undefined ? this.#readSince : 0);
     }
     run.planned = run.world;
     const increase = sumDecimals(this.#added.map((each) => amountOf(run, each)));
@@ -193,11 +193,11 @@ class Rounds {
     onEvent?.({ type: 'planned', at: clock.now(), round, plan });
   }
 
-  #withholds(operation: Operation): boolean {
+  #isPaused(operation: Operation): boolean {
     return (
       isSuperseded(this.#run, operation) ||
       this.#isUnshown(operation) ||
-      this.#options.repeating?.withholds?.(operation) === true
+      this.#options.repeating?.isPaused?.(operation) === true
     );
   }
 
@@ -233,7 +233,7 @@ class Rounds {
     const results = this.#results;
     const isLeft = ({ id, key }: Operation) =>
       !this.#approved.has(id) || tries(results, id) >= mostTries || isTainted(results, key);
-    const left = withheldOf(plan, isLeft);
+    const left = pausedOf(plan, isLeft);
     const isDue = ({ id, key, kind }: Operation) =>
       !left.has(id) && !(this.#run.kindOf(kind).repeats && isDone(results, key));
     return new Set(plan.operations.filter(isDue).map(({ id }) => id));
@@ -254,13 +254,13 @@ class Rounds {
     if (clock.monotonic() - this.#creationSince > run.kindOf('server').deadlineMs) return false;
     for (const key of adopted) run.tell({ key, verb: 'adopt' }, 'checking', 'still being created');
     await clock.sleep(creationGapMs, run.stop);
-    this.#lookSince = clock.monotonic();
+    this.#readSince = clock.monotonic();
     return true;
   }
 
   async #drain(plan: Plan, due: ReadonlySet<OperationId>): Promise<ApplyReport | undefined> {
     const run = this.#run;
-    this.#lookSince = run.deps.clock.monotonic();
+    this.#readSince = run.deps.clock.monotonic();
     const increases = increasesOf(run, plan, due);
     const done = await drain(run, plan, due);
     this.#results.push(...done);
@@ -288,8 +288,8 @@ class Rounds {
     const tried = new Set(results.map(({ key }) => key));
     const earlier = (await standingFindings(store)).filter(({ key }) => !tried.has(key));
     // The refusal of a class of writes has its own record and its own end, so it is not recorded as a finding.
-    const held = new Set((await withHolds(run.deps, last)).blocked.map(({ key }) => key));
-    const recorded = run.allHeld() === undefined ? found.filter(({ key }) => !held.has(key)) : [];
+    const held = new Set((await withPauses(run.deps, last)).blocked.map(({ key }) => key));
+    const recorded = run.allPaused() === undefined ? found.filter(({ key }) => !held.has(key)) : [];
     await recordFindings(store, run.world, run.intents, { kept: earlier, found: recorded });
     const shown = withFurther(withFindings(plan, found), applying(earlier, plan, run.world));
     return this.#report(outcome, shown);

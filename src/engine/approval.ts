@@ -67,7 +67,7 @@ export class Approval {
   }
 
   /** Whether an operation of a later plan of the same run has to wait. */
-  withholds(operation: Operation): boolean {
+  isPaused(operation: Operation): boolean {
     return this.#granted !== undefined && !this.#granted.has(contentOf(operation));
   }
 

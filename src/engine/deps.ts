@@ -62,7 +62,7 @@ export interface Repeating {
    * Classes of writes that the API refuses, by scope or by the name of a write. The record outlives the run that met
    * the refusal.
    */
-  readonly holds: Map<string, Hold>;
+  readonly pauses: Map<string, Pause>;
   /** Times that this process has measured itself: confirming an absence takes longer than many runs. */
   readonly stopwatch: Stopwatch;
   /**
@@ -70,9 +70,9 @@ export interface Repeating {
    */
   readonly settleMs: number;
   /** Left for a later run, together with the operations that need it: each operation that failed too often lately. */
-  readonly withholds?: (operation: Operation) => boolean;
+  readonly isPaused?: (operation: Operation) => boolean;
   /** Called after each refresh of the project. */
-  readonly onLook?: (world: World) => void;
+  readonly onRefresh?: (world: World) => void;
 }
 
 export interface PlanOptions {
@@ -88,7 +88,7 @@ export type Resolution =
   | { readonly type: 'abandon' };
 
 /** The reason why this run sends no more writes of a class. */
-export interface Hold {
+export interface Pause {
   readonly code: string;
   readonly reason: string;
   /** The moment of the recorded refusal, wall ms. Without it, the pause ends with this run. */

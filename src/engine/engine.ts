@@ -8,10 +8,10 @@ import { traced } from '../core/tracing.ts';
 import { apply } from './apply.ts';
 import { approvePlan } from './approval.ts';
 import type { ApplyOptions, EngineDeps, PlanOptions, Repeating, Resolution } from './deps.ts';
-import { planOnce } from './look.ts';
+import { planOnce } from './open-run.ts';
 import { adoptKey } from './operator/adopt-key.ts';
 import { resolveIntent } from './operator/decide.ts';
-import { forgetKey, ignore } from './operator/disown.ts';
+import { forgetKey, ignore } from './operator/ignore.ts';
 import { unignore } from './operator/unignore.ts';
 import { sealedStore } from './sealed-store.ts';
 import { createWriteGate, type WriteGate } from './write-gate.ts';
@@ -102,9 +102,9 @@ async function applyMasked(
 
 /** The caller compares operations with operations of masked plans. */
 function maskedRepeating(repeating: Repeating, mask: Mask): Repeating {
-  const { withholds } = repeating;
-  if (withholds === undefined) return repeating;
-  return { ...repeating, withholds: (operation) => withholds(mask.operation(operation)) };
+  const { isPaused } = repeating;
+  if (isPaused === undefined) return repeating;
+  return { ...repeating, isPaused: (operation) => isPaused(mask.operation(operation)) };
 }
 
 function maskedEvent(event: ProgressEvent, mask: Mask): ProgressEvent {

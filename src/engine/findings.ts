@@ -5,8 +5,8 @@ import { outside, type Remedy, run as runs } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import { waysOut } from '../plan/open-writes.ts';
 import { withBlocked } from '../plan/totals.ts';
+import { tokenReport, writingToken } from './intents/pauses.ts';
 import { unresolvedBeside } from './intents/replacement.ts';
-import { tokenReport, writingToken } from './intents/standing-holds.ts';
 import type { Run } from './run.ts';
 
 type Found = Pick<OperationResult, 'key' | 'verb'> & { readonly code: string };
@@ -111,15 +111,15 @@ export function openServers(run: Run, plan: Plan, results: readonly OperationRes
   const servers = missing.flatMap(({ key }) => run.world.subjects.get(key)?.parent ?? []);
   return [...new Set(servers)].flatMap((key) => {
     const open = run.intents.get(key);
-    const code = 'stands_open' as const;
+    const code = 'exposed' as const;
     // A server that the API answered as created may be gone if reads did not find the server since.
     const isShown =
       open?.phase === 'accepted' && open.resourceId !== undefined && open.notSeenAt === undefined;
     if (run.bindings.has(key) || isShown)
       return [{ key, code, message: 'it is there, and its firewall is not: nothing is filtered' }];
     const answered = open?.resourceId !== undefined;
-    const inDoubt = open?.verb === 'create' && (answered || open.ambiguous || open.phase === 'sending');
-    return inDoubt
+    const unconfirmed = open?.verb === 'create' && (answered || open.ambiguous || open.phase === 'sending');
+    return unconfirmed
       ? [{ key, code, message: 'it may be there, and its firewall is not: nothing is filtered then' }]
       : [];
   });

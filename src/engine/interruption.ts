@@ -22,7 +22,7 @@ export function interruption(run: Run, error: unknown, halt: AbortSignal = run.h
   }
   const reason = `a read failed, so nothing is known: ${error.message}`;
   if (error instanceof ApiProblem && error.status === 401)
-    run.holdAll({ code: error.code ?? 'unauthorized', reason });
+    run.pauseAll({ code: error.code ?? 'unauthorized', reason });
   return { now: 'unread', reason };
 }
 

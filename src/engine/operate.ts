@@ -15,16 +15,16 @@ import { closeOutdated, type Progress } from './intents/endings.ts';
 import { makerOf, ownerOf } from './intents/owner.ts';
 import { released, releasing } from './intents/release.ts';
 import { creationAfter, secondHalfHeld, unresolvedCreate } from './intents/replacement.ts';
+import { boughtMeanwhile, type NotWanted, revalidate } from './intents/revalidate.ts';
 import { advance, send } from './intents/settle.ts';
-import { boughtMeanwhile, type NotAsked, stillAsked } from './intents/still-asked.ts';
-import { inTurn, lookHoldsMs, sinceLook } from './intents/turn.ts';
+import { inWriteSlot, observationValidMs, sinceObservation } from './intents/write-slot.ts';
 import type { Run } from './run.ts';
 import { absenceGapMs } from './staleness.ts';
 
-const overtaken: NotAsked = { now: 'overtaken', reason: 'the server that it came with is there' };
+const overtaken: NotWanted = { now: 'overtaken', reason: 'the server that it came with is there' };
 
 /** The result of one turn of work on an operation. */
-export type Turn = Progress | NotAsked;
+export type Turn = Progress | NotWanted;
 
 /**
  * One turn of work on an approved operation. An open intent goes first. Then the operation begins if a fresh
@@ -34,11 +34,11 @@ export async function operate(run: Run, operation: Operation): Promise<Turn> {
   const open = run.intents.get(operation.key);
   if (open !== undefined) return goOnWith(run, operation, open);
   if (operation.verb === 'adopt') return adopt(run, operation);
-  const held = run.allHeld();
+  const held = run.allPaused();
   if (held !== undefined) return { now: 'blocked', ...held };
   const gone = await confirmLost(run, operation);
   if (gone !== undefined) return gone;
-  return inTurn(run, operation, () => beginAndSend(run, operation));
+  return inWriteSlot(run, operation, () => beginAndSend(run, operation));
 }
 
 /** An open intent of another verb blocks the operation. The end of this intent is not the end of the operation. */
@@ -56,9 +56,9 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   run.stop.throwIfAborted();
   await run.deps.writes.room(run.stop);
   run.gate.readyNext();
-  const holds = sinceLook(run);
+  const holds = sinceObservation(run);
   const world = await observeFor(run, operation);
-  const not = stillAsked(run, world, operation);
+  const not = revalidate(run, world, operation);
   if (not !== undefined) return not;
   const obstacle = boundObstacle(run, world, operation);
   if (obstacle !== undefined) return { now: 'overtaken', reason: `${obstacle} has to be deleted first` };
@@ -75,7 +75,7 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   const waits = await secondHalfHeld(run, world, { ...operation, request });
   if (waits !== undefined) return waits;
   const preimage = await preimageOf(run, operation, world);
-  if (!holds(lookHoldsMs)) return { now: 'again', afterMs: 0 };
+  if (!holds(observationValidMs)) return { now: 'again', afterMs: 0 };
   const intent = await beginIntent(run, operation, request, { world, preimage });
   return send(run, intent, token, holds);
 }
@@ -99,9 +99,9 @@ function boundObstacle({ deps }: Run, world: World, operation: Operation): Resou
 
 /** Observes the resource and the resources that it depends on: its server may be another server by now. */
 async function observeFor(run: Run, operation: Operation): Promise<World> {
-  const world = await run.lookAgain(operation.key);
+  const world = await run.observe(operation.key);
   const below = new Set(restsOn(operation, run.deps.kinds, world));
-  for (const key of below) await run.lookAgainOnceOld(key);
+  for (const key of below) await run.observeIfOld(key);
   return run.world;
 }
 
@@ -121,9 +121,9 @@ async function confirmLost(run: Run, operation: Operation): Promise<Turn | undef
   run.tell(operation, 'checking', `${gone} is gone; a second read decides`, { untilMs });
   await clock.sleep(absenceGapMs, run.stop);
   const token = await run.fence();
-  const world = await run.lookAgain(creation.key, clock.monotonic());
+  const world = await run.observe(creation.key, clock.monotonic());
   if (run.deps.writes.token() !== token) return { now: 'again', afterMs: 0 };
-  const not = stillAsked(run, world, { ...creation, changes: [] });
+  const not = revalidate(run, world, { ...creation, changes: [] });
   if (not !== undefined) return not.now === 'satisfied' && verb === 'delete' ? overtaken : not;
   // A repeating resource, such as a backup, stays known until its successor exists.
   if (verb === 'create' && !run.kindOf(creation.kind).repeats)
@@ -154,8 +154,8 @@ async function creationUnderWay(run: Run, operation: Operation): Promise<Turn | 
 async function adopt(run: Run, operation: Operation): Promise<Turn> {
   const underWay = await creationUnderWay(run, operation);
   if (underWay !== undefined) return underWay;
-  const world = await run.lookAgain(operation.key);
-  const not = stillAsked(run, world, operation);
+  const world = await run.observe(operation.key);
+  const not = revalidate(run, world, operation);
   if (not !== undefined) return not;
   const subject = world.subjects.get(operation.key);
   const id = operation.target;

@@ -7,15 +7,15 @@ import { type Operation, operationId } from '../core/plan.ts';
 import type { Conclusive, WriteRequest } from '../core/ports.ts';
 import type { Because, Intent, IntentOutcome, StateChange } from '../core/state.ts';
 import { isNone } from '../plan/unmanaged.ts';
-import { registerOf } from './bookkeeping/claims.ts';
+import { registerOf } from './claims/claims.ts';
 import { beginIntent, contextOf, preimageOf } from './intents/begin.ts';
 import { close } from './intents/endings.ts';
 import { tryNextIncarnation } from './intents/next-incarnation.ts';
 import { probeAnswer, type ReuseRefusal } from './intents/outcome.ts';
-import { holdIfRefused, probeKey } from './intents/probe-key.ts';
+import { pauseIfRefused, probeKey } from './intents/probe-key.ts';
 import { asksKey, questionOf, unasked } from './intents/question.ts';
 import { spendOf } from './intents/record.ts';
-import { inTurn, sendFenced } from './intents/turn.ts';
+import { inWriteSlot, sendFenced } from './intents/write-slot.ts';
 import type { Run } from './run.ts';
 import { absenceGapMs } from './staleness.ts';
 
@@ -47,10 +47,10 @@ export async function recover(run: Run): Promise<boolean> {
   const { unmanaged, unlisted, isNew } = await registerOf(run);
   const taken = run.desired.resources.some((each) => isNameTaken(run, each));
   const isAlone = isNone(unmanaged) && unlisted === undefined && !taken;
-  if (!isNew || run.allHeld() !== undefined) return false;
+  if (!isNew || run.allPaused() !== undefined) return false;
   let found = false;
   for (const resource of run.desired.resources) {
-    if (run.stop.aborted || run.allHeld() !== undefined) break;
+    if (run.stop.aborted || run.allPaused() !== undefined) break;
     // The creation itself asks the key of the resource, and not the key that the resource had before.
     const isAsked = !isAlone || resource.moved !== undefined;
     if (isAsked && isWanted(run, resource) && (await lookUp(run, resource))) found = true;
@@ -111,7 +111,7 @@ async function lookUpOne(
     text: string,
     changes: readonly StateChange[] = [],
   ) => close(run, intent, { outcome, because, text }, { changes });
-  const held = await inTurn(run, intent, () => heldUnder(run, intent));
+  const held = await inWriteSlot(run, intent, () => pausedUnder(run, intent));
   if (held === 'open') return (await isReplaced(run, key)) ? 'next' : undefined;
   if (held === 'unused') await end('absent', 'key_unused', 'no earlier state used its key');
   else if (held === 'fenced') await end('absent', 'key_unused', 'an earlier state fenced its key');
@@ -207,21 +207,21 @@ async function isLive(run: Run, intent: Intent, id: string): Promise<boolean> {
 }
 
 /** Probes the key. If the key is taken, sends the original bytes again, and the API replays their answer. */
-export async function heldUnder(run: Run, intent: Intent): Promise<Held> {
-  const { holds, asking } = await probeKey(run, intent);
-  switch (holds.is) {
+export async function pausedUnder(run: Run, intent: Intent): Promise<Held> {
+  const { pauses, asking } = await probeKey(run, intent);
+  switch (pauses.is) {
     case 'accepted':
-      return { answer: holds.answer };
+      return { answer: pauses.answer };
     case 'fenced':
-      return holds.earlier ? 'fenced' : 'unused';
+      return pauses.earlier ? 'fenced' : 'unused';
     case 'open':
       return 'unknown';
     case 'untold':
-      await holdIfRefused(run, intent, holds.result);
+      await pauseIfRefused(run, intent, pauses.result);
       return 'unknown';
     case 'taken':
       return run.heldBy(asking.request, spendOf(run, asking)) === undefined
-        ? replayed(run, asking, holds.reuse)
+        ? replayed(run, asking, pauses.reuse)
         : 'unknown';
   }
 }
@@ -255,7 +255,7 @@ async function replayed(run: Run, intent: Intent, reuse: ReuseRefusal | undefine
 async function isReplaced(run: Run, key: ResourceKey): Promise<boolean> {
   const intent = run.intents.get(key);
   if (intent?.question?.conflict !== true) return false;
-  const next = await inTurn(run, intent, () => tryNextIncarnation(run, intent));
+  const next = await inWriteSlot(run, intent, () => tryNextIncarnation(run, intent));
   return 'now' in next && next.now === 'closed';
 }
 

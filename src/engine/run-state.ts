@@ -3,8 +3,8 @@ import type { Desired } from '../core/desired.ts';
 import { patched } from '../core/intent.ts';
 import { isInside, type KindName, type ResourceKey } from '../core/keys.ts';
 import type { Binding, Ended, Intent, IntentPatch, StateChange } from '../core/state.ts';
-import { leftoverChanges } from './bookkeeping/left-backups.ts';
-import { type HeldMove, type Move, moveChanges, movedBindings, movesOf } from './bookkeeping/moves.ts';
+import { leftoverChanges } from './claims/left-backups.ts';
+import { type Move, moveChanges, movedBindings, movesOf, type WaitingMove } from './claims/moves.ts';
 import type { EngineDeps } from './deps.ts';
 import type { ReadCache } from './read-cache.ts';
 
@@ -18,7 +18,7 @@ export interface RunState {
   /** Keys that the file has renamed, until the state records the new names. */
   readonly moves: readonly Move[];
   /** Moves that cannot happen yet. No other operation is planned meanwhile. */
-  readonly heldMoves: readonly HeldMove[];
+  readonly waitingMoves: readonly WaitingMove[];
   begin(intent: Intent): Promise<void>;
   update(intent: Intent, patch: IntentPatch): Promise<Intent>;
   close(intent: Intent, ended: Ended, changes: readonly StateChange[]): Promise<void>;
@@ -42,7 +42,7 @@ interface StateOptions {
   readonly claims: Map<string, Claim>;
   readonly intents: Map<ResourceKey, Intent>;
   readonly moves: readonly Move[];
-  readonly heldMoves: readonly HeldMove[];
+  readonly waitingMoves: readonly WaitingMove[];
   /** The binding with the flags of the file. */
   readonly flaggedBy: (binding: Binding) => Binding;
   /** Called with each key whose binding has changed. */
@@ -53,7 +53,7 @@ export function createRunState(options: StateOptions): RunState {
   const { desired, cache, bindings, claims, intents, flaggedBy, onChange } = options;
   const { store, clock } = options.deps;
   const moves = [...options.moves];
-  const heldMoves = [...options.heldMoves];
+  const waitingMoves = [...options.waitingMoves];
 
   const boundIn = (server: ResourceKey) => [...bindings.values()].filter(({ key }) => isInside(key, server));
 
@@ -82,7 +82,7 @@ export function createRunState(options: StateOptions): RunState {
   }
 
   return {
-    ...{ bindings, claims, intents, moves, heldMoves, boundIn, change },
+    ...{ bindings, claims, intents, moves, waitingMoves, boundIn, change },
     async begin(intent) {
       await store.beginIntent(intent);
       intents.set(intent.key, intent);
@@ -107,7 +107,7 @@ export function createRunState(options: StateOptions): RunState {
       bindings.clear();
       for (const [key, binding] of moved) bindings.set(key, binding);
       moves.push(...next.moves);
-      heldMoves.splice(0, heldMoves.length, ...next.held);
+      waitingMoves.splice(0, waitingMoves.length, ...next.held);
     },
     async keepMoves() {
       const changes = moveChanges(moves, bindings);

@@ -3,8 +3,8 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import type { Binding } from '../core/state.ts';
 import type { EngineDeps } from './deps.ts';
+import { type ObserveInput, observeAll, observeOne, subjectOf, worldOf } from './observe.ts';
 import type { ReadCache } from './read-cache.ts';
-import { lookAtOne, type SurveyInput, subjectOf, survey, worldOf } from './survey.ts';
 
 /** The highest age of an observation that decides an operation, in ms. */
 export const freshMs = 60_000;
@@ -23,9 +23,9 @@ export interface RunView {
    * Observes one resource again. `since` (monotonic ms) is the earliest start of a usable read, a minute ago by
    * default.
    */
-  lookAgain(key: ResourceKey, since?: number): Promise<World>;
+  observe(key: ResourceKey, since?: number): Promise<World>;
   /** Observes one resource again unless the resource was observed or bound within the last minute. */
-  lookAgainOnceOld(key: ResourceKey): Promise<World>;
+  observeIfOld(key: ResourceKey): Promise<World>;
 }
 
 interface ViewOptions {
@@ -34,57 +34,57 @@ interface ViewOptions {
   /** Always shows the current bindings. */
   readonly bindings: ReadonlyMap<ResourceKey, Binding>;
   readonly cache: ReadCache;
-  readonly onLook: ((world: World) => void) | undefined;
+  readonly onRefresh: ((world: World) => void) | undefined;
 }
 
 /** A view without content before its first refresh. */
-export function createView({ deps, desired, bindings, cache, onLook }: ViewOptions) {
+export function createView({ deps, desired, bindings, cache, onRefresh }: ViewOptions) {
   const { clock, kinds, profile } = deps;
   const wanted = new Map(desired.resources.map((resource) => [resource.key, resource]));
   let world: World | undefined;
   /** The start of the last refresh, and the time when each resource was observed since. Monotonic ms. */
   let allAt = 0;
-  const lookedAt = new Map<ResourceKey, number>();
+  const refreshedAt = new Map<ResourceKey, number>();
 
-  const input = (since: number): SurveyInput => ({
+  const input = (since: number): ObserveInput => ({
     ...{ desired, bindings, kinds, profile },
     read: cache.since(since),
     catalogueRead: cache.since(clock.monotonic() - catalogueFreshMs),
   });
 
-  async function lookAgain(key: ResourceKey, since = clock.monotonic() - freshMs): Promise<World> {
+  async function observe(key: ResourceKey, since = clock.monotonic() - freshMs): Promise<World> {
     const at = clock.monotonic();
-    const seen = await lookAtOne(input(since), world as World, key);
+    const seen = await observeOne(input(since), world as World, key);
     // Other callers may have observed and bound resources meanwhile, so only the new observations are merged.
     const now = world as World;
     const observed = new Map(now.observed);
     observed.delete(key);
     for (const [each, what] of seen.observed) observed.set(each, what);
     world = worldOf(input(since), { ...now, ...seen, observed });
-    lookedAt.set(key, at);
+    refreshedAt.set(key, at);
     return world;
   }
 
   return {
-    lookAgain,
+    observe,
     get world() {
       return world as World;
     },
     async look(since = clock.monotonic()) {
-      world = await survey(input(since));
+      world = await observeAll(input(since));
       allAt = since;
-      onLook?.(world);
+      onRefresh?.(world);
       return world;
     },
-    async lookAgainOnceOld(key: ResourceKey) {
+    async observeIfOld(key: ResourceKey) {
       const oldest = clock.monotonic() - freshMs;
-      const isFresh = Math.max(allAt, lookedAt.get(key) ?? 0) >= oldest;
-      return isFresh ? (world as World) : lookAgain(key);
+      const isFresh = Math.max(allAt, refreshedAt.get(key) ?? 0) >= oldest;
+      return isFresh ? (world as World) : observe(key);
     },
     /** Takes the changed binding of a key into the view, without a read. */
     follow(key: ResourceKey): void {
       if (world === undefined) return;
-      if (bindings.has(key)) lookedAt.set(key, clock.monotonic());
+      if (bindings.has(key)) refreshedAt.set(key, clock.monotonic());
       const subjects = new Map(world.subjects);
       const inside = [...subjects.values()].filter(({ parent }) => parent === key).map((each) => each.key);
       for (const touched of [key, ...inside]) {

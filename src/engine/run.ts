@@ -6,17 +6,17 @@ import type { Operation, Selection, Spend } from '../core/plan.ts';
 import type { WriteRequest } from '../core/ports.ts';
 import type { Step } from '../core/progress.ts';
 import type { Binding } from '../core/state.ts';
-import { movedBindings, movesOf, ownNames } from './bookkeeping/moves.ts';
-import type { EngineDeps, Hold, Repeating } from './deps.ts';
+import { movedBindings, movesOf, ownNames } from './claims/moves.ts';
+import type { EngineDeps, Pause, Repeating } from './deps.ts';
 import { flaggedBy, withoutManaged } from './destroy.ts';
 import { withFound } from './found.ts';
-import type { HoldScope } from './intents/outcome.ts';
-import { dropLifted } from './intents/standing-holds.ts';
+import type { PauseScope } from './intents/outcome.ts';
+import { dropLifted } from './intents/pauses.ts';
 import { createStopwatch, type Stopwatch } from './intents/stopwatch.ts';
+import { refuseOtherProject, refuseOtherState } from './observe.ts';
 import type { ReadCache } from './read-cache.ts';
 import { createRunState, type RunState } from './run-state.ts';
 import { createView, freshMs, type RunView } from './run-view.ts';
-import { refuseOtherProject, refuseOtherState } from './survey.ts';
 import type { WriteGate } from './write-gate.ts';
 
 /** The input of a run. */
@@ -31,22 +31,22 @@ interface RunParts {
   readonly halt: AbortSignal;
   readonly repeating: Repeating | undefined;
   /** Classes of writes that the API refuses, if an earlier part of this run has met the refusal. */
-  readonly holds?: Map<string, Hold> | undefined;
+  readonly pauses?: Map<string, Pause> | undefined;
   /** The part of the plan that this run applies. */
   readonly selection: Selection | undefined;
 }
 
 /** Classes of writes that the API refuses. This run sends no more writes of these classes. */
-interface RunHolds {
-  hold(scope: HoldScope, request: WriteRequest, hold: Hold): void;
-  heldBy(request: WriteRequest, spend: Spend): Hold | undefined;
+interface RunPauses {
+  pause(scope: PauseScope, request: WriteRequest, pause: Pause): void;
+  heldBy(request: WriteRequest, spend: Spend): Pause | undefined;
   /** The refusal that pauses every write, if there is one. */
-  allHeld(): Hold | undefined;
-  holdAll(hold: Hold): void;
+  allPaused(): Pause | undefined;
+  pauseAll(pause: Pause): void;
 }
 
 /** One run over one project. It holds the objects that its parts share, and only for the time of the run. */
-export interface Run extends RunParts, RunState, RunView, RunHolds {
+export interface Run extends RunParts, RunState, RunView, RunPauses {
   readonly stopwatch: Stopwatch;
   /** The world that the current plan was made from. */
   planned: World | undefined;
@@ -92,21 +92,27 @@ export async function startRun(options: RunOptions): Promise<Run> {
   const { store, clock, kinds, profile } = deps;
   refuseOtherState(options.desired, await store.info());
   const { desired, flaggedBy, ...loaded } = await load(options);
-  const holds = repeating?.holds ?? options.holds ?? new Map<string, Hold>();
-  await dropLifted(deps, holds);
+  const pauses = repeating?.pauses ?? options.pauses ?? new Map<string, Pause>();
+  await dropLifted(deps, pauses);
   const stopwatch = repeating?.stopwatch ?? createStopwatch(clock, profile.timeScale);
   stopwatch.keep(new Set([...loaded.intents.values()].map(({ id }) => id)));
   const broken = new AbortController();
-  const view = createView({ deps, desired, cache, bindings: loaded.bindings, onLook: repeating?.onLook });
+  const view = createView({
+    deps,
+    desired,
+    cache,
+    bindings: loaded.bindings,
+    onRefresh: repeating?.onRefresh,
+  });
 
   const run: Run = {
     ...options,
     ...createRunState({ ...{ deps, desired, cache, flaggedBy, onChange: view.follow }, ...loaded }),
-    ...holding(holds),
+    ...holding(pauses),
     get world() {
       return view.world;
     },
-    ...{ look: view.look, lookAgain: view.lookAgain, lookAgainOnceOld: view.lookAgainOnceOld },
+    ...{ look: view.look, observe: view.observe, observeIfOld: view.observeIfOld },
     ...{ desired, stopwatch },
     stop: AbortSignal.any([options.stop, options.halt, broken.signal]),
     halt: AbortSignal.any([options.halt, broken.signal]),
@@ -147,21 +153,21 @@ async function load({ deps: { store, clock }, desired: file, destroy }: RunOptio
     ? withoutManaged(file, [...stored.values()])
     : withFound(file, claims.values(), stored, clock.now());
   const desired = ownNames(asked, stored, intents);
-  const { moves, held: heldMoves } = movesOf(desired, stored, intents);
+  const { moves, held: waitingMoves } = movesOf(desired, stored, intents);
   const bindings = movedBindings(stored, moves);
-  return { desired, flaggedBy: flagged, bindings, claims, intents, moves, heldMoves };
+  return { desired, flaggedBy: flagged, bindings, claims, intents, moves, waitingMoves };
 }
 
-function holding(holds: Map<string, Hold>): RunHolds {
+function holding(pauses: Map<string, Pause>): RunPauses {
   return {
-    hold(scope, request, hold) {
-      holds.set(scope === 'operation' ? request.name : scope, hold);
+    pause(scope, request, pause) {
+      pauses.set(scope === 'operation' ? request.name : scope, pause);
     },
     heldBy: (request, spend) =>
-      holds.get('everything') ??
-      holds.get(request.name) ??
-      (spend === 'adds' ? holds.get('spending') : undefined),
-    allHeld: () => holds.get('everything'),
-    holdAll: (hold) => void holds.set('everything', hold),
+      pauses.get('everything') ??
+      pauses.get(request.name) ??
+      (spend === 'adds' ? pauses.get('spending') : undefined),
+    allPaused: () => pauses.get('everything'),
+    pauseAll: (pause) => void pauses.set('everything', pause),
   };
 }

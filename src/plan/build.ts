@@ -9,16 +9,16 @@ import { withCaps } from './caps.ts';
 import type { Draft } from './draft.ts';
 import { draftAll, isRenewed, operationsOf } from './draft.ts';
 import { flagsChange } from './flags.ts';
-import { boughtForNobody, freeBeside } from './free-addresses.ts';
+import { boughtUnused, freeBeside } from './free-addresses.ts';
 import { guard } from './guards.ts';
-import { hold, identityOpen, objectedTo } from './held.ts';
 import type { GuardInput } from './objections.ts';
-import { blockedIntent, creationsInDoubt, openWrites } from './open-writes.ts';
+import { blockedIntent, openWrites, unconfirmedCreations } from './open-writes.ts';
 import { order } from './order.ts';
 import { perhapsRenamed } from './renamed.ts';
 import { isSelected, select } from './selection.ts';
 import { costOf, effortOf, summarise } from './totals.ts';
 import { isClaimedAlone } from './unmanaged.ts';
+import { hold, identityOpen, objectedTo } from './waits.ts';
 import {
   capUnchecked,
   countedAlone,
@@ -38,7 +38,7 @@ export interface PlanInput extends GuardInput {
   /** Bindings that have another key from now on. */
   readonly moves?: readonly { readonly from: ResourceKey; readonly to: ResourceKey }[];
   /** Renames that are not possible yet: the keys of some resources are open, so the plan has no operations. */
-  readonly heldMoves?: readonly {
+  readonly waitingMoves?: readonly {
     readonly to: ResourceKey;
     readonly code: string;
     readonly reason: string;
@@ -69,7 +69,7 @@ type Reckon = (operations: readonly Operation[]) => Pick<Plan, 'cost' | 'effort'
  * operations with their reasons. Pure: the same input gives the same plan, in any order of its parts.
  */
 export function buildPlan(input: PlanInput): Planned {
-  const { world, selection, heldMoves = [] } = input;
+  const { world, selection, waitingMoves = [] } = input;
   const inFlight = openWrites(byKey(input.openIntents), world);
   const stuck = [...stuckOf(inFlight)].map((key) => [key, undefined] as const);
   const judged = judge(input, inFlight, new Map(stuck));
@@ -80,7 +80,7 @@ export function buildPlan(input: PlanInput): Planned {
   const chosen = new Set(operations.map(({ key }) => key));
   const isShown = (key: ResourceKey | null) =>
     selection === undefined || key === null || chosen.has(key) || isSelected(selection, key);
-  const waiting = new Set(heldMoves.map(({ to }) => to));
+  const waiting = new Set(waitingMoves.map(({ to }) => to));
   const blocked = everythingBlocked.filter(({ key }) => isShown(key) || waiting.has(key));
   const { drafts } = judged;
   const { allowed } = possible;
@@ -124,7 +124,7 @@ function warningsBeside(
     ...leftOut(missing),
     ...unmanagedWarnings(world, register),
     ...countedAlone(register, world),
-    ...boughtForNobody(world, operations),
+    ...boughtUnused(world, operations),
     ...freeBeside(world, operations, register),
   ];
 }
@@ -229,15 +229,15 @@ interface Possible {
 
 /** The operations that are possible for all drafts without an objection. */
 function possibleOf(
-  { world, kinds, heldMoves = [] }: PlanInput,
+  { world, kinds, waitingMoves = [] }: PlanInput,
   { drafts, objections }: Judged,
   inFlight: ReadonlyMap<ResourceKey, Intent>,
 ): Possible {
   const stuck = stuckOf(inFlight);
   const allowed = drafts.filter(
-    (draft) => heldMoves.length === 0 && !objections.has(draft) && !stuck.has(draft.subject.key),
+    (draft) => waitingMoves.length === 0 && !objections.has(draft) && !stuck.has(draft.subject.key),
   );
-  const candidates = order(allowed.flatMap(operationsOf), kinds, world, creationsInDoubt(inFlight));
+  const candidates = order(allowed.flatMap(operationsOf), kinds, world, unconfirmedCreations(inFlight));
   // A resource that is released with its server keeps its binding until the server is gone.
   const staying = new Set([...objections.keys()].map(({ subject }) => subject.key));
   const isEarly = ({ parent }: Subject) =>
@@ -270,7 +270,7 @@ function choose({ candidates, operations, releases }: Possible, selection: Selec
 
 /** The open writes that an operator must settle, and the objections to the drafts. */
 function blockedBy(
-  { world, register, heldMoves = [] }: PlanInput,
+  { world, register, waitingMoves = [] }: PlanInput,
   { objections }: Judged,
   inFlight: ReadonlyMap<ResourceKey, Intent>,
 ): Blocked[] {
@@ -285,7 +285,7 @@ function blockedBy(
   const open = [...inFlight.values()].flatMap((intent) =>
     blockedIntent(intent, { world, taken: taken.get(intent.key), isKnown }),
   );
-  if (heldMoves.length > 0) return [...open, ...heldMoves.map(heldMove)];
+  if (waitingMoves.length > 0) return [...open, ...waitingMoves.map(waitingMove)];
   return [...open, ...objectedTo(objections, inFlight)];
 }
 
@@ -330,7 +330,12 @@ function reckoning(
   };
 }
 
-function heldMove({ to, code, reason, remedies }: NonNullable<PlanInput['heldMoves']>[number]): Blocked {
+function waitingMove({
+  to,
+  code,
+  reason,
+  remedies,
+}: NonNullable<PlanInput['waitingMoves']>[number]): Blocked {
   return { key: to, verb: 'update', code, reason, remedies };
 }
 

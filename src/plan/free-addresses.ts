@@ -10,7 +10,7 @@ import { isQuiet, type Register } from './unmanaged.ts';
  * Addresses that would be bought although no server uses them; `{reuse: true}` may be meant to take them. @source API
  * §1.4
  */
-export function boughtForNobody(world: World, operations: readonly Operation[]): Warning[] {
+export function boughtUnused(world: World, operations: readonly Operation[]): Warning[] {
   const wishes = world.subjectsOf('server').map(({ desired }) => wanted(desired?.value));
   if (wishes.some((wish) => 'reuse' in wish)) return [];
   const asked = new Set(wishes.map(({ ip = '' }) => topLevelKey('ips', ip)));
@@ -18,7 +18,7 @@ export function boughtForNobody(world: World, operations: readonly Operation[]):
     .filter(({ key, kind, verb }) => kind === 'ip' && verb === 'create' && !asked.has(key))
     .filter(({ key }) => world.subjects.get(key)?.parent === undefined)
     .map(({ key }) => ({
-      code: 'address_for_nobody',
+      code: 'unused_address',
       key,
       message: `no server of the file asks for it: it will be billed and idle; \`public_ipv4: ${flowYaml({ ip: key.slice('ips.'.length) })}\` in a server gives it to that one`,
     }));
@@ -49,7 +49,7 @@ export function freeBeside(world: World, operations: readonly Operation[], regis
         code: 'address_free',
         key: buyer.key,
         message: `it buys another address, although ${ip.address} is free and billed`,
-        remedies: [...(instead(buyer, ip, world, free) ?? []), ...(world.isNobodys(ip) ? [theirs] : [])],
+        remedies: [...(instead(buyer, ip, world, free) ?? []), ...(world.isUnbound(ip) ? [theirs] : [])],
       },
     ];
   });

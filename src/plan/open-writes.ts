@@ -68,7 +68,7 @@ export function cameFree(
 }
 
 /** Keys whose creation is unconfirmed. */
-export function creationsInDoubt(inFlight: ReadonlyMap<ResourceKey, Intent>): ReadonlySet<ResourceKey> {
+export function unconfirmedCreations(inFlight: ReadonlyMap<ResourceKey, Intent>): ReadonlySet<ResourceKey> {
   const open = [...inFlight.values()].filter(({ verb, ambiguous }) => verb === 'create' && ambiguous);
   return new Set(open.map(({ key }) => key));
 }

@@ -14,12 +14,12 @@ export function order(
   operations: readonly Operation[],
   kinds: ReadonlyMap<KindName, ResourceKind>,
   world: World,
-  inDoubt: ReadonlySet<ResourceKey>,
+  unconfirmed: ReadonlySet<ResourceKey>,
 ): readonly Operation[] {
   const present = new Set(operations.map(({ id }) => id));
   const further = new Map<OperationId, OperationId[]>();
   for (const kind of kinds.values()) {
-    for (const [id, ids] of kind.sequence?.(operations, world, inDoubt) ?? []) {
+    for (const [id, ids] of kind.sequence?.(operations, world, unconfirmed) ?? []) {
       further.set(id, [...(further.get(id) ?? []), ...ids]);
     }
   }

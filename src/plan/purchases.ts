@@ -62,7 +62,7 @@ export function releasedBefore(
   if (kind === 'ip' && world.ip(id)?.address !== address) return undefined;
   return {
     verb: 'create',
-    code: 'let_go_before',
+    code: 'released_before',
     reason: `${key} was bound to ${nounOf(kind)} ${address ?? id} until the file marked it as not managed. It is still billed, and this creation would add another one`,
     remedies: [run('adopt', [key, id], { when: 'to have it managed again' }), another],
   };

@@ -43,7 +43,7 @@ export function heldAddresses(register: Register, world: World): readonly Ip[] {
     const mayBe =
       'ip' in wanted ? body == null || 'ip' in addressIn(entry) : 'reuse' in wanted && body == null;
     const its = mayBe ? world.ipsOf(binding?.id ?? desired?.id ?? '') : [];
-    return its.filter((ip) => world.isNobodys(ip) && register.address(ip).is === 'managed');
+    return its.filter((ip) => world.isUnbound(ip) && register.address(ip).is === 'managed');
   });
 }
 

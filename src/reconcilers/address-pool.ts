@@ -64,7 +64,7 @@ export function uncheckedPool({ key, desired, binding }: Subject<IpEntry>, { id,
  * An address that a new server names, and that was not taken for the server's type. An address without a type
  * is assumed to serve all types except for graphics cards.
  */
-export function poolDoubts({ key }: Subject, entry: ServerEntry, world: World): Warning[] {
+export function poolCautions({ key }: Subject, entry: ServerEntry, world: World): Warning[] {
   const { server_type, public_ipv4: wanted } = entry;
   const type = findType(server_type, world.catalogue.types);
   if (type === undefined || wanted === undefined || !('ip' in wanted)) return [];

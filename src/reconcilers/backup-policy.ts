@@ -73,10 +73,10 @@ export const backupPolicy: ResourceKind<BackupPolicyEntry, BackupPolicyObserved>
       const moved = applied !== null && diffDeclared(applied, observed.live).length > 0;
       return { verdict: { verdict: 'update', changes, cause: moved ? 'drift' : 'file' }, ...costs };
     }
-    const told = changes.map(
+    const texts = changes.map(
       ({ path, from, to }) => `${path} is ${JSON.stringify(from)}, not ${JSON.stringify(to)}`,
     );
-    const message = `${told.join('; ')}. Changing it is not documented: do it in the client area, or enable update_backup_policy in the API profile`;
+    const message = `${texts.join('; ')}. Changing it is not documented: do it in the client area, or enable update_backup_policy in the API profile`;
     return { ...unchanged, warnings: [{ code: 'backup_policy_differs', key, message }] };
   },
 

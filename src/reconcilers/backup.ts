@@ -149,7 +149,7 @@ function diffNewest(
   const price = priceOf(parent, observed?.backups ?? [], world);
   if (observed === undefined) return { verdict: { verdict: 'create', changes: wanted }, price };
   const last = newest(observed.backups);
-  const doubt = inDoubt(observed.backups, desired.value.max_age, world.apiNow);
+  const doubt = unconfirmed(observed.backups, desired.value.max_age, world.apiNow);
   const ageMs = last === undefined ? undefined : world.apiNow - takenAt(last);
   if (ageMs !== undefined && ageMs <= desired.value.max_age) return unchanged;
   if (doubt !== undefined) return { ...unchanged, warnings: [{ ...doubt, key }] };
@@ -184,7 +184,7 @@ function newest(backups: readonly Backup[]): Backup | undefined {
 /**
  * Each backup is billed, so no backup is taken while another one may become valid. Other statuses are not documented.
  */
-function inDoubt(backups: readonly Backup[], maxAgeMs: number, apiNow: number) {
+function unconfirmed(backups: readonly Backup[], maxAgeMs: number, apiNow: number) {
   if (backups.some(({ status }) => status === 'creating')) {
     return { code: 'backup_creating' as const, message: 'a backup is being taken' };
   }

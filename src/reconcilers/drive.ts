@@ -51,7 +51,7 @@ export const drive: ResourceKind<DriveEntry, DriveObserved> = {
     if (wanted !== undefined && wanted === held) return unchanged;
     const { insert_iso, eject_iso } = world.profile.operations;
     if ((wanted === null ? eject_iso : insert_iso) === undefined) {
-      const message = `${told(wanted, held)}; ${wanted === null ? 'ejecting' : 'inserting'} it is not documented: do it in the client area, or enable ${wanted === null ? 'eject_iso' : 'insert_iso'} in the API profile`;
+      const message = `${textOf(wanted, held)}; ${wanted === null ? 'ejecting' : 'inserting'} it is not documented: do it in the client area, or enable ${wanted === null ? 'eject_iso' : 'insert_iso'} in the API profile`;
       return { ...unchanged, warnings: [{ code: 'drive_differs', key, message }] };
     }
     const changes = [
@@ -116,7 +116,7 @@ function nameOf(iso: string | null, world: World): string | null {
   return iso === null ? null : (world.keyOf('iso', iso) ?? iso);
 }
 
-function told(wanted: string | null | undefined, held: string | null | undefined): string {
+function textOf(wanted: string | null | undefined, held: string | null | undefined): string {
   const now =
     held === undefined ? 'the content of the drive is not known' : `the drive holds ${held ?? 'no ISO'}`;
   return `${now}, and the file asks for ${wanted === null ? 'none' : (wanted ?? 'an ISO that does not exist yet')}`;

@@ -6,10 +6,10 @@ import type { Change, Warning } from '../core/plan.ts';
 import { edit, outside } from '../core/remedy.ts';
 import type { Firewall, FirewallRule, ServerId } from '../core/resources.ts';
 import { blocked, fromNothing, member, unchanged } from './existence.ts';
-import { firewallDoubts } from './firewall/doubts.ts';
 import { type FirewallEntry, firewallSchema, shownRuleFields } from './firewall/entry.ts';
 import { firewallErrors } from './firewall/errors.ts';
 import { type Filter, locksOut, shadowedRules, trafficOf } from './firewall/traffic.ts';
+import { firewallCautions } from './firewall/warnings.ts';
 import { observeInside, serverOf } from './inside-server.ts';
 
 interface FirewallObserved {
@@ -31,7 +31,7 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
 
   children: (field) => [{ suffix: 'firewall', value: field, path: [] }],
   check: firewallErrors,
-  doubts: firewallDoubts,
+  cautions: firewallCautions,
   references: () => [],
 
   observe: (read, subjects, idOf) =>
@@ -64,14 +64,14 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
     if (lost !== undefined) return lost;
     const pristine = binding === undefined && !live.enabled && live.rules.length === 0;
     const after = filterOf(entry, live);
-    const told = {
+    const effects = {
       traffic: trafficOf(live, after),
       warnings: [...doubtful(subject), ...shadowed(subject.key, entry)],
       consequences: [...lockout(subject.key, live, after), ...droppedFields(subject, observed.live, added)],
     };
-    if (pristine) return { verdict: { verdict: 'create', changes }, ...told };
+    if (pristine) return { verdict: { verdict: 'create', changes }, ...effects };
     const cause = binding?.applied == null || isAsLeft(binding.applied, live) ? 'file' : 'drift';
-    return { verdict: { verdict: 'update', changes, cause }, ...told };
+    return { verdict: { verdict: 'update', changes, cause }, ...effects };
   },
 
   /**
@@ -145,7 +145,7 @@ function filterOf({ enabled, policy_in, rules }: FirewallEntry, live: Filter): F
 }
 
 function doubtful({ key, desired }: Subject): Warning[] {
-  return (desired?.doubts ?? []).map(({ position: { file, line, column }, message }) => ({
+  return (desired?.cautions ?? []).map(({ position: { file, line, column }, message }) => ({
     code: 'firewall_doubtful',
     key,
     message: `${file}:${line}:${column}: ${message}`,

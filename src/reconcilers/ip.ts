@@ -173,11 +173,11 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
   },
 
   bind({ subject, id, request, facts, world }) {
-    const told = member(facts, 'address');
+    const namedAddress = member(facts, 'address');
     const seen = world.observed.get(subject.key) as IpObserved | undefined;
     // A list may lack an address that its own read shows. @assumption A8
     const live = seen?.id === id ? seen.live : world.ip(id);
-    const address = typeof told === 'string' ? told : live?.address;
+    const address = typeof namedAddress === 'string' ? namedAddress : live?.address;
     return {
       identity: address === undefined ? {} : { address },
       applied: request === undefined ? believedPool(subject.desired?.value) : (request.body ?? null),
@@ -188,8 +188,8 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
 
 /** The id in the answer may belong to another user's address by now. @assumption A17 */
 function isAnother({ facts }: Intent, live: Ip): boolean {
-  const told = member(facts, 'address');
-  return typeof told === 'string' && told !== live.address;
+  const namedAddress = member(facts, 'address');
+  return typeof namedAddress === 'string' && namedAddress !== live.address;
 }
 
 /** An address that was created with a server of this file: it is released after its server is deleted. */

@@ -19,6 +19,6 @@ export function ownAddress({ desired, binding }: Subject, world: World): Ip | un
   if (id === undefined || member(wanted, 'new') !== true) return undefined;
   const asked = member(binding?.applied, 'body');
   if (asked != null && member(member(asked, 'public_ipv4'), 'new') !== true) return undefined;
-  const [own, another] = world.ipsOf(id).filter(world.isNobodys);
+  const [own, another] = world.ipsOf(id).filter(world.isUnbound);
   return another === undefined ? own : undefined;
 }

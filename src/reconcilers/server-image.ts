@@ -89,9 +89,9 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
 
   /** Once the write is blocked, the id comes from the operator. */
   async evidence({ resourceId, why, phase }) {
-    const told = phase === 'blocked';
-    if (resourceId !== undefined && (told || why !== 'task_failed'))
-      return { verdict: 'done', id: resourceId, certain: !told };
+    const isBlocked = phase === 'blocked';
+    if (resourceId !== undefined && (isBlocked || why !== 'task_failed'))
+      return { verdict: 'done', id: resourceId, certain: !isBlocked };
     return { verdict: 'unseen', reason: 'no documented read shows server images', candidates: [] };
   },
 

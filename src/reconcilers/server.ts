@@ -18,7 +18,7 @@ import {
 } from './server/diff.ts';
 import { checkSizing, type ServerEntry, type ServerObserved, serverSchema } from './server/entry.ts';
 import { evidenceOfCreation, evidenceOfDeletion, evidenceOfResize } from './server/evidence.ts';
-import { rebound, resizeRequest, withDoubt } from './server/resize.ts';
+import { rebound, resizeRequest, withUnconfirmed } from './server/resize.ts';
 import { unchecked, unseen } from './server/warnings.ts';
 
 export const server: ResourceKind<ServerEntry, ServerObserved> = {
@@ -78,7 +78,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
     return { ...applied, entry: { ...applied.entry, ...said }, known } as Json;
   },
 
-  doubt: withDoubt,
+  doubt: withUnconfirmed,
 
   priceNow: (subject, observed, world) =>
     isAlive(observed) ? priceApplied(subject, observed.shown, world) : undefined,
@@ -249,7 +249,7 @@ function identityOf(
     return { was: { ipv4: bound }, is: now === undefined ? {} : { ipv4: now } };
   }
   if (desired !== undefined || binding === undefined) return { was: {}, is: {} };
-  const theirs = live.addresses.find(world.isNobodys)?.address ?? unlisted[0];
+  const theirs = live.addresses.find(world.isUnbound)?.address ?? unlisted[0];
   const name = was.name ?? member(member(binding.applied, 'body'), 'name');
   const shown = live.shown?.name.trim();
   const named = typeof name === 'string' && shown !== undefined;

@@ -15,7 +15,7 @@ export async function show(stage: Stage, controller: Controller, spec: SpecModel
   const desired = stage.load(spec);
   const { running, engine } = await stage.start(controller, desired, true);
   const open = running.mirror.open.size;
-  const work = Promise.race([engine.plan(desired), running.mortal.died.then(() => undefined)]);
+  const work = Promise.race([engine.plan(desired), running.crashable.died.then(() => undefined)]);
   const plan = await stage.clock.run(work).finally(() => stage.end(running));
   // A dry run leaves no note of its requests.
   await stage.clock.advance(2 * 60_000);
@@ -51,11 +51,13 @@ export function checkAsShown(stage: Stage, controller: Controller, shown: Plan, 
   const found = foundAgain(controller, ids);
   const more = [...done].filter((id) => !ids.has(id) && !lifted.has(id) && !rotated.has(id) && !found(id));
   if (more.length > 0) stage.fail('I14', `no dry run showed ${more.join(', ')}`);
-  const told = new Set([...report.plan.operations, ...report.blocked, ...report.results].map(idOf));
+  const traceLineOf = new Set([...report.plan.operations, ...report.blocked, ...report.results].map(idOf));
   // A reason that blocks the first half of a replacement blocks the second half too.
   const held = new Set(report.blocked.map(idOf));
   const less = shown.operations
-    .filter(({ id, replacement }) => !done.has(id) && !told.has(id) && !held.has(replacement as OperationId))
+    .filter(
+      ({ id, replacement }) => !done.has(id) && !traceLineOf.has(id) && !held.has(replacement as OperationId),
+    )
     .map(({ id }) => id);
   if (less.length > 0)
     stage.fail('I14', `planned by the dry run, but neither done nor reported: ${less.join(', ')}`);

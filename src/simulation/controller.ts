@@ -1,8 +1,8 @@
 import type { Desired } from '../core/desired.ts';
 import type { OperationId } from '../core/plan.ts';
 import type { Intent, StateStore } from '../core/state.ts';
+import type { Crashable } from './crashable.ts';
 import type { Disk, Mirror } from './durable.ts';
-import type { Mortal } from './mortal.ts';
 import type { StateBox } from './state-box.ts';
 import type { MachineClock } from './virtual-clock.ts';
 
@@ -36,7 +36,7 @@ export interface Controller {
 export interface Running {
   readonly name: string;
   readonly controller: Controller;
-  readonly mortal: Mortal;
+  readonly crashable: Crashable;
   readonly machine: MachineClock;
   readonly mirror: Mirror;
   readonly store: StateStore;

@@ -2,7 +2,7 @@ import { type FaultAction, type FaultRule, faultRule } from '../emulator/faults.
 import type { Coverage } from './coverage.ts';
 import { profiledSubjects, subjects, writeFaults } from './fault-kinds.ts';
 import { operationsWith, writes } from './operations.ts';
-import type { Happening, Incident, SpecModel, Story } from './story.ts';
+import type { Disturbance, Incident, SpecModel, Story } from './story.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -65,7 +65,7 @@ const drillsOf = (write: Write): readonly Drill[] => [
   drill(write, [], [{ at: { boundary: `${writes[write].path}:after`, nth: 1 }, what: { do: 'lose_state' } }]),
 ];
 
-const loseNetwork: Happening = { do: 'remove', sort: 'network', place: 0 };
+const loseNetwork: Disturbance = { do: 'remove', sort: 'network', place: 0 };
 
 /** Drills that need more than one write, or more than one fault. */
 const further: readonly Drill[] = [
@@ -194,7 +194,7 @@ function crash(boundary: string, nth = 1): Incident {
   return happens(boundary, nth, { do: 'crash' });
 }
 
-function happens(boundary: string, nth: number, what: Happening): Incident {
+function happens(boundary: string, nth: number, what: Disturbance): Incident {
   return { at: { boundary, nth }, what };
 }
 
@@ -220,6 +220,6 @@ function besideNetwork(image: string): SpecModel {
 }
 
 /** The row of a key that is not sent again for its age. */
-export function tooOld(coverage: Coverage, write: string, told: string | undefined): void {
-  if (told === 'key_too_old') coverage.hit('key too old', write);
+export function tooOld(coverage: Coverage, write: string, traceLineOf: string | undefined): void {
+  if (traceLineOf === 'key_too_old') coverage.hit('key too old', write);
 }

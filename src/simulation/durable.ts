@@ -4,7 +4,7 @@ import type { ResourceKey } from '../core/keys.ts';
 import { type OperationId, operationId } from '../core/plan.ts';
 import type { Binding, Intent, StateChange, StateStore } from '../core/state.ts';
 import { ended } from '../state/journal.ts';
-import type { Mortal } from './mortal.ts';
+import type { Crashable } from './crashable.ts';
 
 /** The durable part of a state. The simulation watches the writes and never asks the store. */
 export interface Mirror {
@@ -76,7 +76,7 @@ export async function mirrorOf(store: StateStore): Promise<Mirror> {
  */
 export function watchedStore(
   store: StateStore,
-  { mortal, mirror, watch, disk }: { mortal: Mortal; mirror: Mirror; watch: StateWatch; disk: Disk },
+  { crashable, mirror, watch, disk }: { crashable: Crashable; mirror: Mirror; watch: StateWatch; disk: Disk },
 ): StateStore {
   function call<Value>(
     name: string,
@@ -85,7 +85,7 @@ export function watchedStore(
     detail?: string,
   ): Promise<Value> {
     const names = [name, ...(writing.has(name) ? ['change'] : []), ...(detail === undefined ? [] : [detail])];
-    return mortal.cross(names, async () => {
+    return crashable.cross(names, async () => {
       const fails = writing.has(name) && disk.failing > 0;
       if (fails) disk.failing -= 1;
       if (fails && !disk.durable) throw new StateError('The state cannot be written: the disk is full.');

@@ -2,12 +2,12 @@ import { faultRule } from '../emulator/faults.ts';
 import { profiledSubjects, readFaults, slowFaults, subjects, writeFaults } from './fault-kinds.ts';
 import { operationsWith, writeNames, writes } from './operations.ts';
 import { play } from './scenario.ts';
-import type { Happening, Incident, SpecModel, Story } from './story.ts';
+import type { Disturbance, Incident, SpecModel, Story } from './story.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
 /** The disturbances that a process can meet at any boundary. */
-const sudden: Readonly<Record<string, Happening>> = {
+const sudden: Readonly<Record<string, Disturbance>> = {
   crash: { do: 'crash' },
   halt: { do: 'halt' },
   stop: { do: 'stop' },
@@ -48,9 +48,9 @@ const late: Incident = { at: { boundary: '*', nth: 1_000_000 }, what: { do: 'cra
 export async function* singleFaults(): AsyncGenerator<Case> {
   for (const [subject, specs] of Object.entries({ ...subjects, ...profiledSubjects })) {
     const count = await boundariesOf(specs);
-    for (const [what, happening] of Object.entries(sudden)) {
+    for (const [what, disturbance] of Object.entries(sudden)) {
       for (let nth = 1; nth <= count; nth++) {
-        const incident = { at: { boundary: '*', nth }, what: happening };
+        const incident = { at: { boundary: '*', nth }, what: disturbance };
         yield { name: `${subject}: ${what} at boundary ${nth}`, story: base(specs, [incident]) };
       }
     }

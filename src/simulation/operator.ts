@@ -7,9 +7,9 @@ import type { Intent } from '../core/state.ts';
 import type { Execution, Project } from '../emulator/world.ts';
 import type { Resolution } from '../engine/deps.ts';
 import type { Controller } from './controller.ts';
-import { mutate } from './happenings.ts';
-import { isSort } from './ledger.ts';
+import { mutate } from './disturbances.ts';
 import { edit, valid } from './operator-edits.ts';
+import { isSort } from './resource-history.ts';
 import { isLike } from './rest.ts';
 import type { Stage } from './stage.ts';
 import type { SpecModel } from './story.ts';
@@ -104,19 +104,19 @@ async function tellApart(
     const ip = project.ips.find(({ address }) => address === name);
     const sort = ip === undefined ? 'server' : 'ip';
     const id = ip === undefined ? name : String(ip.id);
-    const birth = stage.ledger.birthOf(sort, id);
-    const maker = stage.ledger.makerOf(sort, id);
+    const birth = stage.history.birthOf(sort, id);
+    const maker = stage.history.makerOf(sort, id);
     // An earlier answer covers this resource, or its entry in the file does.
     if (birth === undefined || (maker !== undefined && wanted.has(maker))) return false;
     if (ip !== undefined && ip.serverId === null && !birth.isForeign) {
       releaseFree(stage, id);
       return false;
     }
-    stage.ledger.dismiss(birth);
+    stage.history.dismiss(birth);
     for (const held of sort === 'server' ? project.ips.filter((each) => String(each.serverId) === id) : []) {
-      const along = stage.ledger.birthOf('ip', String(held.id));
-      if (along !== undefined && stage.ledger.makerOf('ip', along.id) === undefined)
-        stage.ledger.dismiss(along);
+      const along = stage.history.birthOf('ip', String(held.id));
+      if (along !== undefined && stage.history.makerOf('ip', along.id) === undefined)
+        stage.history.dismiss(along);
     }
     return true;
   });
@@ -139,10 +139,10 @@ async function recognise(
   const open = await store.openIntents();
   await controller.box.release();
   const birth =
-    binding !== undefined && isSort(binding.kind) ? stage.ledger.birthOf(binding.kind, id) : undefined;
+    binding !== undefined && isSort(binding.kind) ? stage.history.birthOf(binding.kind, id) : undefined;
   if (binding === undefined || birth === undefined) return;
-  const maker = stage.ledger.makerOf(birth.sort, id);
-  const same = stage.ledger.birthBoundAs(binding)?.number === birth.number;
+  const maker = stage.history.makerOf(birth.sort, id);
+  const same = stage.history.birthBoundAs(binding)?.number === birth.number;
   const wanted = stage.load(file).resources.find((each) => each.key === maker)?.key;
   const its = same ? key : wanted;
   if (its !== undefined) {
@@ -156,7 +156,7 @@ async function recognise(
       engine.resolve(desired, key, { type: 'absent' }),
     );
     // The decision covers only resources that no entry made: an address that came with a server has no maker.
-    if (maker === undefined) stage.ledger.dismiss(birth);
+    if (maker === undefined) stage.history.dismiss(birth);
     // A state that was put back bought it for an entry that the file no longer has.
     else if (birth.sort === 'ip') releaseFree(stage, id);
   }
@@ -199,9 +199,10 @@ async function settle(
   const isOther = fact.type === 'adopt' && named !== 'ID' && named !== fact.id;
   const goesOn = blocked.code === 'stuck' || blocked.code === 'read_failed';
   const gives = goesOn && (fact.type === 'absent' || isOther);
-  const told: Resolution = gives ? { type: 'abandon' } : fact;
-  const free = told.type === 'adopt' ? await freeId(stage, controller, blocked, told.id) : undefined;
-  const resolution = free === undefined ? told : ({ type: 'adopt', id: free } as const);
+  const traceLineOf: Resolution = gives ? { type: 'abandon' } : fact;
+  const free =
+    traceLineOf.type === 'adopt' ? await freeId(stage, controller, blocked, traceLineOf.id) : undefined;
+  const resolution = free === undefined ? traceLineOf : ({ type: 'adopt', id: free } as const);
   const text = resolution.type === 'adopt' ? `--adopt ${resolution.id}` : `--${resolution.type}`;
   const offered = words.some((each) => [text, '--adopt ID'].includes(each.join(' ')));
   if (resolution.type !== 'abandon' && !offered)
@@ -212,15 +213,15 @@ async function settle(
   const said = await command(stage, controller, file, `resolve ${key} ${text}`, (engine, desired) =>
     engine.resolve(desired, key, resolution),
   );
-  releaseTold(stage, [...blocked.remedies, ...said]);
+  releaseReported(stage, [...blocked.remedies, ...said]);
 }
 
 /** Addresses that the remedies name as left behind and billed are released in the client area. */
-function releaseTold(stage: Stage, remedies: readonly Remedy[]): void {
-  const told = remedies.flatMap((each) => (each.type === 'outside' ? (each.about ?? []) : []));
+function releaseReported(stage: Stage, remedies: readonly Remedy[]): void {
+  const traceLineOf = remedies.flatMap((each) => (each.type === 'outside' ? (each.about ?? []) : []));
   const project = stage.emulator.world.projects[0] as Project;
   for (const ip of project.ips.filter(
-    ({ address, serverId }) => told.includes(address) && serverId === null,
+    ({ address, serverId }) => traceLineOf.includes(address) && serverId === null,
   )) {
     stage.trace.add('op', `releases ${ip.address} in the client area`);
     mutate(stage, { do: 'delete_ip', id: ip.id });
@@ -230,15 +231,15 @@ function releaseTold(stage: Stage, remedies: readonly Remedy[]): void {
 function truth(stage: Stage, intent: Intent): Resolution {
   if (intent.verb === 'delete') {
     const gone =
-      isSort(intent.kind) && stage.ledger.birthOf(intent.kind, String(intent.request.path.id)) === undefined;
+      isSort(intent.kind) && stage.history.birthOf(intent.kind, String(intent.request.path.id)) === undefined;
     return gone ? { type: 'absent' } : { type: 'abandon' };
   }
-  const { ledger } = stage;
+  const { history } = stage;
   const { servers } = stage.emulator.world.projects[0] as Project;
   const gone = intent.parentId !== undefined && !servers.some(({ id }) => String(id) === intent.parentId);
   if (gone) return { type: 'absent' };
   const refused =
-    intent.blocked?.until === 'file' && ledger.executionsUnder(intent.idempotencyKey).length === 0;
+    intent.blocked?.until === 'file' && history.executionsUnder(intent.idempotencyKey).length === 0;
   // A resource that is written as a whole is the same after each repetition.
   if (refused || intent.verb === 'update') return { type: 'absent' };
   const server = servers.find(({ id }) => String(id) === intent.parentId);
@@ -246,13 +247,13 @@ function truth(stage: Stage, intent: Intent): Resolution {
     return { type: 'adopt', id: String(server.id) };
   const asWell = ({ idempotencyKey }: Execution) =>
     intent.kind !== 'backup' &&
-    JSON.stringify(ledger.writes.get(idempotencyKey ?? '')?.request) === JSON.stringify(intent.request);
-  const live = ledger.executionsUnder(intent.idempotencyKey).filter((each) => ledger.isLive(each));
+    JSON.stringify(history.writes.get(idempotencyKey ?? '')?.request) === JSON.stringify(intent.request);
+  const live = history.executionsUnder(intent.idempotencyKey).filter((each) => history.isLive(each));
   const made =
     // After a day a key creates another resource, and the answer named its id.
     live.find((each) => intent.resourceId !== undefined && each.id?.endsWith(`/${intent.resourceId}`)) ??
     live[0] ??
-    ledger.executionsOf(intent.key).findLast((each) => asWell(each) && ledger.isLive(each));
+    history.executionsOf(intent.key).findLast((each) => asWell(each) && history.isLive(each));
   const id = made?.id?.split('/').at(-1);
   return id === undefined ? { type: 'absent' } : { type: 'adopt', id };
 }
@@ -270,8 +271,8 @@ async function clearRules(stage: Stage, { box }: Controller, { key }: Blocked): 
 /** The operator deletes the leftover of a failed write in the client area. */
 function cleanUp(stage: Stage, { key }: Blocked): void {
   const project = stage.emulator.world.projects[0] as Project;
-  for (const made of stage.ledger.executionsOf(key)) {
-    if (!stage.ledger.isLive(made) || made.id === null) continue;
+  for (const made of stage.history.executionsOf(key)) {
+    if (!stage.history.isLive(made) || made.id === null) continue;
     const id = Number(made.id);
     stage.trace.add('op', `deletes ${made.kind} ${made.id} in the client area`);
     if (made.kind === 'server') {
@@ -286,7 +287,7 @@ function cleanUp(stage: Stage, { key }: Blocked): void {
 
 /** The id of the resource that this file made under the key, if it still exists and only the state has lost it. */
 function ownId(stage: Stage, key: ResourceKey): string | undefined {
-  const made = stage.ledger.executionsOf(key).findLast((each) => stage.ledger.isLive(each));
+  const made = stage.history.executionsOf(key).findLast((each) => stage.history.isLive(each));
   return made?.id ?? undefined;
 }
 
@@ -301,17 +302,17 @@ async function freeId(
   own: string | undefined,
 ): Promise<string | undefined> {
   const store = await box.open(stage.clock.now());
-  const { kind } = stage.ledger.executionsOf(key)[0] ?? {};
+  const { kind } = stage.history.executionsOf(key)[0] ?? {};
   const holder = (await store.bindings()).find((each) => each.kind === kind && each.id === own);
   await box.release();
   if (kind === undefined || !isSort(kind) || holder === undefined || holder.key === key) return own;
-  const { ledger } = stage;
-  if (ledger.birthBoundAs(holder)?.number !== ledger.birthOf(kind, holder.id)?.number) return own;
+  const { history } = stage;
+  if (history.birthBoundAs(holder)?.number !== history.birthOf(kind, holder.id)?.number) return own;
   const [[, offered] = []] = [
     ...runs(remedies, 'adopt'),
     ...runs(remedies, 'resolve').flatMap(([, ...words]) => (words[0] === '--adopt' ? [words] : [])),
   ];
-  return offered !== undefined && ledger.makerOf(kind, offered) === holder.key ? offered : undefined;
+  return offered !== undefined && history.makerOf(kind, offered) === holder.key ? offered : undefined;
 }
 
 /** Runs a command; gives the remedies that it names afterwards. */
@@ -329,12 +330,12 @@ async function command(
   const { running, engine } = await stage.start(controller, desired);
   running.byPerson = true;
   const ended = run(engine, desired).catch((error: unknown) => error);
-  const said = await stage.clock.run(Promise.race([ended, running.mortal.died]));
-  const told =
+  const said = await stage.clock.run(Promise.race([ended, running.crashable.died]));
+  const traceLineOf =
     said instanceof Error
       ? `failed: ${said.message}`
       : ((said as CommandResult | undefined)?.text ?? 'crash');
-  stage.trace.add('op', `$ vdcsync ${text} → ${told}`);
+  stage.trace.add('op', `$ vdcsync ${text} → ${traceLineOf}`);
   await stage.end(running);
   if (said instanceof TooSoonError) {
     await stage.clock.advance(Math.ceil(said.restMs / 1000) * 1000);
@@ -342,7 +343,7 @@ async function command(
   }
   // The API's answer to the key proves more than the client area: the next apply binds the resource that it names.
   if (said instanceof NotAbsentError) return [];
-  if (said instanceof Error) stage.fail('I12', `vdcsync ${text}: ${told}`);
+  if (said instanceof Error) stage.fail('I12', `vdcsync ${text}: ${traceLineOf}`);
   return (said as Partial<CommandResult> | undefined)?.remedies ?? [];
 }
 

@@ -9,11 +9,11 @@ import { kinds } from '../reconcilers/registry.ts';
 import type { Chance } from './chance.ts';
 import type { Controller, Running } from './controller.ts';
 import { type Coverage, watchedWrites } from './coverage.ts';
+import { createCrashable } from './crashable.ts';
 import { type Mirror, mirrorOf, noted, type StateWatch, watchedStore } from './durable.ts';
-import { createMortal } from './mortal.ts';
 import { projectId } from './tokens.ts';
-import { told, traced } from './told.ts';
 import type { Trace } from './trace.ts';
+import { traced, traceLineOf } from './trace-lines.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
 /** The client's own; evidence waits for it. */
@@ -62,14 +62,16 @@ export async function startProcess(starting: Starting): Promise<Running> {
     byPerson: false,
     stop: new AbortController(),
     halt: new AbortController(),
-    mortal: createMortal(name, machine, (_mortal, boundaries) => starting.crosses(process, boundaries)),
+    crashable: createCrashable(name, machine, (_crashable, boundaries) =>
+      starting.crosses(process, boundaries),
+    ),
     get store() {
       return store;
     },
   };
   const watch = traced(starting.watch(process), trace, name, coverage);
   const store = watchedStore(inner, {
-    mortal: process.mortal,
+    crashable: process.crashable,
     mirror,
     watch: noted(watch, controller.done, mirror.bindings),
     disk: controller.disk,
@@ -91,13 +93,13 @@ export function engineOf(
   process: Running,
   { transport, random, coverage, trace, profile, onEvent }: EngineOptions,
 ): Engine {
-  const { mortal, store, controller, dry } = process;
+  const { crashable, store, controller, dry } = process;
   const client = createClient({
     baseUrl: 'http://127.0.0.1/v1',
     token: () => controller.tokens(),
     projectId,
     transport,
-    clock: mortal.clock,
+    clock: crashable.clock,
     random,
     profile,
     uses: dry ? readOnlyMemory(store) : store,
@@ -119,13 +121,13 @@ export function engineOf(
       longest: (sort) => client.tasks.longest(sort),
     },
     store,
-    clock: mortal.clock,
+    clock: crashable.clock,
     random,
     kinds,
     profile,
     onEvent: (event) => {
       onEvent(event);
-      const line = told(event);
+      const line = traceLineOf(event);
       if (line !== undefined) trace.add(process.name, line);
     },
   });

@@ -5,7 +5,7 @@ import type { ApplyReport } from '../core/progress.ts';
 import type { FaultRule } from '../emulator/faults.ts';
 import type { Readings } from '../emulator/readings.ts';
 import type { Coverage } from './coverage.ts';
-import type { Happening, Story } from './story.ts';
+import type { Disturbance, Story } from './story.ts';
 
 /** Something that an operator was asked to decide. */
 export interface Question {
@@ -107,8 +107,8 @@ const unlike: { readonly [Name in keyof Readings]?: (value: unknown) => boolean 
   reuseIds: (value) => value === true,
 };
 
-function isHarmless(what: Happening): boolean {
-  const ends: readonly Happening['do'][] = ['crash', 'stop', 'halt', 'edit'];
+function isHarmless(what: Disturbance): boolean {
+  const ends: readonly Disturbance['do'][] = ['crash', 'stop', 'halt', 'edit'];
   return ends.includes(what.do) || (what.do === 'outage' && isAnswered(what.action.do));
 }
 

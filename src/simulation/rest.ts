@@ -6,9 +6,9 @@ import type { Binding, Intent } from '../core/state.ts';
 import type { Project, Server } from '../emulator/world.ts';
 import { replay } from '../state/replay.ts';
 import type { Controller } from './controller.ts';
-import { sorts } from './ledger.ts';
+import { sorts } from './resource-history.ts';
 import type { Stage } from './stage.ts';
-import { failuresAreTold, type SpecModel } from './story.ts';
+import { failuresAreReported, type SpecModel } from './story.ts';
 
 interface State {
   readonly bindings: readonly Binding[];
@@ -39,7 +39,7 @@ export async function checkFixedPoint(
     const work = dry
       ? engine.plan(desired)
       : engine.apply(desired, { approve: async () => false }).then(({ plan }) => plan);
-    const plan = await stage.clock.run(Promise.race([work, running.mortal.died.then(() => undefined)]));
+    const plan = await stage.clock.run(Promise.race([work, running.crashable.died.then(() => undefined)]));
     if (plan !== undefined && plan.operations.length + plan.blocked.length > 0) {
       const what = [
         ...plan.operations.map(({ id }) => id),
@@ -90,9 +90,9 @@ async function stateOf({ clock }: Stage, { box }: Controller): Promise<State> {
 async function knownTo(stage: Stage, controller: Controller): Promise<readonly Thing[]> {
   const { bindings, open } = await stateOf(stage, controller);
   const made = open.flatMap(({ idempotencyKey, kind }) =>
-    stage.ledger
+    stage.history
       .executionsUnder(idempotencyKey)
-      .filter((each) => stage.ledger.isLive(each))
+      .filter((each) => stage.history.isLive(each))
       .map(({ id }) => ({ kind, id })),
   );
   return [...bindings, ...made];
@@ -100,11 +100,11 @@ async function knownTo(stage: Stage, controller: Controller): Promise<readonly T
 
 /** Servers that only a state of before has known, and no documented read shows. */
 async function unknowableTo(
-  { ledger, clock, coverage }: Stage,
+  { history, clock, coverage }: Stage,
   { box, epoch, behind }: Controller,
   { servers }: Project,
 ): Promise<readonly Thing[]> {
-  const hidden = epoch === 0 ? [] : servers.filter(({ id }) => ledger.isUnseen(String(id), behind));
+  const hidden = epoch === 0 ? [] : servers.filter(({ id }) => history.isUnseen(String(id), behind));
   if (hidden.length === 0) return [];
   const store = await box.open(clock.now());
   const journal = await store.journal({ limit: Number.POSITIVE_INFINITY });
@@ -112,7 +112,7 @@ async function unknowableTo(
   const ever = new Set(
     journal.flatMap(({ data }) => {
       const { binding, intent } = data as { readonly binding?: Binding; readonly intent?: Intent };
-      const made = intent === undefined ? [] : ledger.executionsUnder(intent.idempotencyKey);
+      const made = intent === undefined ? [] : history.executionsUnder(intent.idempotencyKey);
       return [...made, ...(binding === undefined ? [] : [binding])].map(({ kind, id }) => `${kind} ${id}`);
     }),
   );
@@ -133,16 +133,20 @@ function checkNothingLeft(stage: Stage, project: Project, known: readonly Thing[
       const { id } = one;
       // A warning lists several resources of a sort together.
       const isNamed = () => new RegExp(`\\b${sort}s? [^;]*\\b${id}\\b`).test(warnings);
-      const told = 'address' in one ? warnings.includes(one.address) : isNamed();
+      const traceLineOf = 'address' in one ? warnings.includes(one.address) : isNamed();
       // No read shows it before the task that made its server ends. @assumption A59
       if ('serverId' in one && isBeingMade(project, one.serverId)) continue;
       // A warning reports a resource that a lost state no longer knows, if the resource is billed.
       const counted = sort === 'server' && /network .* counts \d+ servers? that/.test(warnings);
-      if (told || counted || (forgotten && (stage.ignoresUnmanaged || sort === 'network' || sort === 'iso')))
+      if (
+        traceLineOf ||
+        counted ||
+        (forgotten && (stage.ignoresUnmanaged || sort === 'network' || sort === 'iso'))
+      )
         continue;
-      const birth = stage.ledger.birthOf(sort, String(id));
+      const birth = stage.history.birthOf(sort, String(id));
       const isKnown = known.some((each) => each.kind === sort && each.id === String(id));
-      if (isKnown || birth?.isForeign || stage.ledger.wasReleased(sort, String(id))) continue;
+      if (isKnown || birth?.isForeign || stage.history.wasReleased(sort, String(id))) continue;
       if (sort === 'network' && (stage.story.readings.pageSize ?? null) !== null)
         stage.giveUp('only a list shows the resource, and the list is cut off');
       else stage.fail('I1', `${sort} ${id} exists, but no state and no warning mentions it`);
@@ -160,7 +164,7 @@ function checkNoNeedlessAddress(stage: Stage, project: Project, bindings: readon
   const bound = new Set(bindings.filter(({ kind }) => kind === 'ip').map(({ id }) => id));
   const left = project.ips.find(
     ({ id, serverId }) =>
-      serverId === null && !bound.has(String(id)) && !stage.ledger.birthOf('ip', String(id))?.isForeign,
+      serverId === null && !bound.has(String(id)) && !stage.history.birthOf('ip', String(id))?.isForeign,
   );
   if (left !== undefined) stage.fail('I1', `without any fault ${left.address} stays without its server`);
 }
@@ -194,7 +198,7 @@ function checkWanted(
           ({ id }) => !bindings.some((each) => each.kind === 'ip' && each.id === String(id)),
         );
         const isTheirs = (id: string) =>
-          stage.ledger.birthOf('ip', id)?.isForeign === true || stage.ledger.wasReleased('ip', id);
+          stage.history.birthOf('ip', id)?.isForeign === true || stage.history.wasReleased('ip', id);
         if (free.some(({ id }) => !isTheirs(String(id)))) missing();
       }
       if (parent === undefined && !project.ips.some((each) => String(each.id) === binding?.id)) missing();
@@ -227,14 +231,14 @@ function checkWanted(
     case 'drive': {
       const iso = (value as { readonly iso: string | null }).iso;
       const bound = bindings.find((each) => each.key === iso)?.id ?? iso;
-      if (stage.story.profile === true && failuresAreTold(stage.story) && server?.isoInDrive !== bound)
+      if (stage.story.profile === true && failuresAreReported(stage.story) && server?.isoInDrive !== bound)
         missing();
       return;
     }
     case 'server_image': {
       // Where the answer had no id, it goes by its name. @assumption A51
       const isThere = project.images.some(({ id, name }) => [id, name].includes(binding?.id ?? ''));
-      if (binding !== undefined && !isThere && failuresAreTold(stage.story)) missing();
+      if (binding !== undefined && !isThere && failuresAreReported(stage.story)) missing();
       return;
     }
     case 'backup_policy':

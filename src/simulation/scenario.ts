@@ -7,7 +7,7 @@ import type { Engine } from '../engine/engine.ts';
 import { checkAsShown, show } from './as-shown.ts';
 import type { Controller, Running } from './controller.ts';
 import { type Coverage, createCoverage } from './coverage.ts';
-import { exchangeState, plantIncidents, type Wishes } from './happenings.ts';
+import { exchangeState, plantIncidents, type Wishes } from './disturbances.ts';
 import { writeOfTask } from './operations.ts';
 import { operate } from './operator.ts';
 import type { Question } from './questions.ts';
@@ -188,7 +188,7 @@ export function untilEnd(running: Running, work: Promise<ApplyReport>): Promise<
       (report): End => ({ end: 'report', report }),
       (error: unknown): End => ({ end: 'error', error }),
     ),
-    running.mortal.died.then((): End => ({ end: 'crash' })),
+    running.crashable.died.then((): End => ({ end: 'crash' })),
   ]);
 }
 
@@ -218,9 +218,9 @@ export function judgeEnd(stage: Stage, end: End, faulty: boolean): void {
     error instanceof ConfigError ||
     (error instanceof Error && (error.message === 'stop' || error.message === 'halt'));
   if (known && faulty) return;
-  const told =
+  const traceLineOf =
     error instanceof Error ? (known ? `${error.name}: ${error.message}` : error.stack) : String(error);
-  stage.fail(known ? 'I12' : 'error', `a run ended with ${told}`);
+  stage.fail(known ? 'I12' : 'error', `a run ended with ${traceLineOf}`);
 }
 
 /** No needless blocks: the file requires the block, asks for the impossible, or needs a plan first. */
@@ -265,7 +265,7 @@ async function heal(stage: Stage, main: Controller, wishes: Wishes): Promise<voi
   stage.emulator.setReadings({ pageSize: null, bodilessContentType: 'optional' });
   await stage.clock.advance(5 * minute);
   await untilAllShows(stage);
-  stage.ledger.look(true);
+  stage.history.look(true);
 }
 
 /** Advances until all leftovers of failed tasks are visible: until then a leftover is billed, and no read shows it. */

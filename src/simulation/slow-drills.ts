@@ -3,7 +3,7 @@ import type { Readings } from '../emulator/readings.ts';
 import type { Durations } from '../emulator/world.ts';
 import { profiledSubjects, slowFaults, subjects, writeFaults } from './fault-kinds.ts';
 import { operations, writes } from './operations.ts';
-import type { Happening, Incident, Story } from './story.ts';
+import type { Disturbance, Incident, Story } from './story.ts';
 
 const second = 1_000;
 const minute = 60 * second;
@@ -144,7 +144,7 @@ const rerunJobs = all.flatMap(([write, subject]) =>
 
 /** Conditions that refuse a probe for a while: a token, a payment, a permission; before the key is checked or after. */
 const refusedQuestions = all.flatMap(([write, subject], at) => {
-  const whats: readonly Happening[] = [
+  const whats: readonly Disturbance[] = [
     { do: 'mutate', mutation: { do: 'set_standing', standing: 'suspended' } },
     { do: 'token', to: 'revoked', runs: 2 },
     { do: 'token', to: 'read', runs: 2 },
@@ -204,6 +204,6 @@ function first(write: Write, what: string | undefined): FaultRule {
   return faultRule({ path: writes[write].name, nth: 1 }, action);
 }
 
-function happens(boundary: string, nth: number, what: Happening): Incident {
+function happens(boundary: string, nth: number, what: Disturbance): Incident {
   return { at: { boundary, nth }, what };
 }

@@ -9,13 +9,13 @@ import { loadSpec } from '../spec/load.ts';
 import { type Chance, chance } from './chance.ts';
 import type { Controller, Running } from './controller.ts';
 import type { Coverage } from './coverage.ts';
-import { createLedger, type Ledger } from './ledger.ts';
 import { clientProfile, serviceProfile } from './operations.ts';
 import { engineOf, startProcess } from './process.ts';
 import { Questions } from './questions.ts';
+import { createResourceHistory, type ResourceHistory } from './resource-history.ts';
 import { createRules, type Rules } from './rules/rules.ts';
 import { memoryBox, sqliteBox } from './state-box.ts';
-import { failuresAreTold, type SpecModel, type Story, specText } from './story.ts';
+import { failuresAreReported, type SpecModel, type Story, specText } from './story.ts';
 import { foreignId, issueTokens, namesOf, projectId, secretsOf, type TokenName } from './tokens.ts';
 import { createTrace, type Trace } from './trace.ts';
 import { type VirtualClock, virtualClock } from './virtual-clock.ts';
@@ -25,7 +25,7 @@ import { watchedTransport } from './watched-transport.ts';
 const longestRunMs = 12 * 24 * 3_600_000;
 const mostBoundaries = 60_000;
 /** How long a token's budget is unknown after the record of its requests is lost: two windows. */
-const budgetInDoubtMs = 120_000;
+const uncertainBudgetMs = 120_000;
 
 /** A rule that was broken, and where the story stood. */
 export interface Violation {
@@ -39,7 +39,7 @@ export class Stage {
   readonly coverage: Coverage;
   readonly clock: VirtualClock = virtualClock(Date.UTC(2026, 0, 1), 1);
   readonly emulator: Emulator;
-  readonly ledger: Ledger;
+  readonly history: ResourceHistory;
   readonly rules: Rules;
   readonly trace: Trace = createTrace(() => this.clock.monotonic());
   readonly chance: Chance;
@@ -73,9 +73,13 @@ export class Stage {
     this.emulator = emulatorOf(story, this.clock);
     issueTokens(this.emulator);
     this.tokens = secretsOf(this.emulator);
-    this.ledger = createLedger(this.emulator, projectId, 'list_servers' in this.#profile.operations);
+    this.history = createResourceHistory(
+      this.emulator,
+      projectId,
+      'list_servers' in this.#profile.operations,
+    );
     this.rules = this.#rules();
-    this.ledger.look(true);
+    this.history.look(true);
   }
 
   get violation(): Violation | undefined {
@@ -132,7 +136,7 @@ export class Stage {
       tokenName,
       budgetUnknown: () => this.clock.monotonic() < unknownUntil || isShared(),
       forgetBudget: () => {
-        unknownUntil = this.clock.monotonic() + budgetInDoubtMs;
+        unknownUntil = this.clock.monotonic() + uncertainBudgetMs;
       },
       tokens: () => {
         const shared = made.tokenName === tokenName ? this.story.tokens : undefined;
@@ -153,13 +157,13 @@ export class Stage {
     desired: Desired,
     dry = false,
   ): Promise<{ running: Running; engine: Engine }> {
-    const { clock, trace, coverage, rules, ledger, questions } = this;
+    const { clock, trace, coverage, rules, history, questions } = this;
     const running = await startProcess({
       ...{ controller, desired, dry, clock, trace, coverage },
       watch: (process) => rules.watch(process),
       crosses: (process, boundaries) => this.#crosses(process, boundaries),
       found: ({ open }) => {
-        for (const intent of open.values()) ledger.recordWrite(intent);
+        for (const intent of open.values()) history.recordWrite(intent);
       },
     });
     this.#running.set(running, clock.monotonic());
@@ -180,7 +184,7 @@ export class Stage {
   }
 
   async end(process: Running): Promise<void> {
-    process.mortal.kill();
+    process.crashable.kill();
     this.#running.delete(process);
     await process.controller.box.release();
     for (const change of process.controller.onRelease.splice(0)) await change();
@@ -194,10 +198,10 @@ export class Stage {
     const names = namesOf(this.emulator);
     return createRules({
       emulator: this.emulator,
-      ledger: this.ledger,
+      history: this.history,
       projectId,
       serversAreListed: 'list_servers' in this.#profile.operations,
-      failuresAreTold: failuresAreTold(this.story),
+      failuresAreReported: failuresAreReported(this.story),
       elapsed: () => this.clock.monotonic(),
       tokenName: (secret) => names.get(secret) ?? 'unknown',
       fail: (rule, message) => this.fail(rule, message),
@@ -232,7 +236,7 @@ export class Stage {
   }
 
   #killAll(): void {
-    for (const each of this.#running.keys()) each.mortal.kill();
+    for (const each of this.#running.keys()) each.crashable.kill();
   }
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { StateStore } from '../core/state.ts';
 import { memoryState } from '../state/memory.ts';
 import { openState } from '../state/open.ts';
-import { createTape } from './tape.ts';
+import { createRecorder } from './recorder.ts';
 
 /** Where one machine keeps its state. Every process opens the state again; all faults of a disk can occur. */
 export interface StateBox {
@@ -23,30 +23,30 @@ export interface StateBox {
 
 /** In memory: the same store for every process of the machine. */
 export function memoryBox(name: string): StateBox {
-  const tape = createTape();
+  const recorder = createRecorder();
   let generation = 0;
   let store: StateStore | undefined;
   const born = (createdAt: number) => memoryState({ createdAt, lineage: `${name}-${generation}` });
   return {
     async open(now) {
-      store ??= tape.record(born(now));
+      store ??= recorder.record(born(now));
       return store;
     },
     release: async () => {},
     lose() {
       store = undefined;
       generation += 1;
-      tape.clear();
+      recorder.clear();
     },
     restore: () => false,
     get changes() {
-      return tape.length;
+      return recorder.length;
     },
     async cut(back) {
       if (store === undefined) return;
       const earlier = born((await store.info()).createdAt);
-      await tape.cut(back, earlier);
-      store = tape.record(earlier);
+      await recorder.cut(back, earlier);
+      store = recorder.record(earlier);
     },
     remove: () => {},
   };
@@ -61,7 +61,7 @@ export function sqliteBox(name: string): StateBox {
   const folder = mkdtempSync(join(fastFolders.find(existsSync) ?? tmpdir(), 'vdcsync-simulation-'));
   const file = join(folder, `${name}.db`);
   const files = (path: string) => ['', '-wal', '-shm', '.lock', '.owner'].map((suffix) => `${path}${suffix}`);
-  const tape = createTape();
+  const recorder = createRecorder();
   const lengths: number[] = [];
   let generation = 0;
   let copies = 0;
@@ -73,10 +73,10 @@ export function sqliteBox(name: string): StateBox {
   return {
     async open(now) {
       if (existsSync(file)) {
-        lengths[copies % mostCopies] = tape.length;
+        lengths[copies % mostCopies] = recorder.length;
         copyFileSync(file, `${file}.${copies++ % mostCopies}`);
       }
-      store = tape.record(await openFile(now));
+      store = recorder.record(await openFile(now));
       return store;
     },
     async release() {
@@ -86,18 +86,18 @@ export function sqliteBox(name: string): StateBox {
     lose() {
       erase();
       generation += 1;
-      tape.clear();
+      recorder.clear();
     },
     restore(back) {
       if (copies === 0) return false;
       const place = (copies - 1 - Math.min(back, copies - 1, mostCopies - 1)) % mostCopies;
       erase();
       copyFileSync(`${file}.${place}`, file);
-      tape.clear(lengths[place]);
+      recorder.clear(lengths[place]);
       return true;
     },
     get changes() {
-      return tape.length;
+      return recorder.length;
     },
     async cut(back) {
       if (!existsSync(file)) return;
@@ -106,7 +106,7 @@ export function sqliteBox(name: string): StateBox {
       await whole.close();
       erase();
       const earlier = await openFile(createdAt);
-      await tape.cut(back, earlier);
+      await recorder.cut(back, earlier);
       await earlier.close();
     },
     remove: () => rmSync(folder, { recursive: true, force: true }),

@@ -45,10 +45,10 @@ export type Entries = Readonly<Record<string, Readonly<Record<string, unknown>>>
 /** Something that happens at one moment: the `nth` time (from 1) that a process crosses a boundary so named. */
 export interface Incident {
   readonly at: { readonly boundary: string; readonly nth: number };
-  readonly what: Happening;
+  readonly what: Disturbance;
 }
 
-export type Happening =
+export type Disturbance =
   /** kill -9: nothing that the process has under way ever acts again. */
   | { readonly do: 'crash' }
   /** SIGTERM, once and twice. */
@@ -79,7 +79,7 @@ export type Happening =
   | { readonly do: 'second'; readonly token: 'same' | 'member' };
 
 /** Without a task in the answer and without a read that shows the effect, no client learns of a failure. @assumption A34 */
-export function failuresAreTold({ readings, faults }: Story): boolean {
+export function failuresAreReported({ readings, faults }: Story): boolean {
   return readings.omitTaskField !== true && !faults.some(({ then }) => then.do === 'omit_task');
 }
 

@@ -2,7 +2,7 @@ import type { FaultAction } from '../emulator/faults.ts';
 import { faultRule } from '../emulator/faults.ts';
 import { subjects, writeFaults } from './fault-kinds.ts';
 import { writes } from './operations.ts';
-import type { Happening, Incident, SpecModel, Story } from './story.ts';
+import type { Disturbance, Incident, SpecModel, Story } from './story.ts';
 import type { TokenName } from './tokens.ts';
 
 const minute = 60_000;
@@ -21,12 +21,15 @@ const pools: readonly (readonly TokenName[])[] = [
   ['revoked', 'third', 'readWrite', 'second'],
 ];
 
-const revoked = (token: string): Happening => ({
+const revoked = (token: string): Disturbance => ({
   do: 'mutate',
   mutation: { do: 'revoke_token', token: `4711-${token}` },
 });
-const after = (nth: number, what: Happening): Incident => ({ at: { boundary: 'write:after', nth }, what });
-const before = (nth: number, what: Happening): Incident => ({ at: { boundary: 'write:before', nth }, what });
+const after = (nth: number, what: Disturbance): Incident => ({ at: { boundary: 'write:after', nth }, what });
+const before = (nth: number, what: Disturbance): Incident => ({
+  at: { boundary: 'write:before', nth },
+  what,
+});
 
 /** More than a minute's worth of writes; then all that goes together, made and taken away. */
 const specs: readonly (readonly SpecModel[])[] = [subjects.many ?? [], subjects.parts ?? []];

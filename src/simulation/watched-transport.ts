@@ -3,7 +3,7 @@ import type { Running } from './controller.ts';
 import { boundariesOf, describe, isConclusive, isEndedTask, refusalOf } from './exchanges.ts';
 import type { Questions } from './questions.ts';
 import type { Rules } from './rules/rules.ts';
-import { type Handled, isWrite, keyOf } from './rules/witness.ts';
+import { type Handled, isWrite, keyOf } from './rules/truth.ts';
 import type { Trace } from './trace.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
@@ -24,7 +24,7 @@ export function watchedTransport(
 ): Transport {
   return {
     send: (request, options) =>
-      process.mortal.cross(boundariesOf(request), async () => {
+      process.crashable.cross(boundariesOf(request), async () => {
         rules.arrives(process, request);
         if (isOver()) throw new Error('the scenario is over');
         const sentAt = clock.monotonic();
@@ -42,7 +42,7 @@ export function watchedTransport(
           if (response !== undefined) process.answered.add(keyOf(request));
           const isLate = clock.monotonic() > sentAt;
           rules.handled(process, request, { refused, ...shownBy(request, response, isLate) });
-          if (isWrite(request)) trace.add(process.name, `${describe(request)} → ${told(response)}`);
+          if (isWrite(request)) trace.add(process.name, `${describe(request)} → ${traceLineOf(response)}`);
         }
       }),
     close: () => inner.close(),
@@ -65,7 +65,7 @@ function shownBy(
   };
 }
 
-function told(response: HttpResponse | undefined): string {
+function traceLineOf(response: HttpResponse | undefined): string {
   return response === undefined
     ? 'no answer'
     : `${response.status}${isReplayed(response) ? ' replayed' : ''}`;

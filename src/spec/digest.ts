@@ -8,7 +8,7 @@ import { canonicalJson } from '../core/json.ts';
  */
 export function digestOf({ projectId, scope, settings, resources }: Omit<Desired, 'digest'>): string {
   const byKey = [...resources].sort((a, b) => (a.key < b.key ? -1 : 1));
-  const wanted = byKey.map(({ position: _, doubts: __, fields: ___, ...resource }) => resource);
+  const wanted = byKey.map(({ position: _, cautions: __, fields: ___, ...resource }) => resource);
   const text = canonicalJson({
     version: 1,
     projectId,

@@ -146,7 +146,7 @@ function readChildren(section: Section, fields: Fields, parent: Entry, report: R
     const inside = nearest(located, path);
     const { key, managed, protect } = server;
     const resource = { key: childKey(key, suffix), kind: kind.name, parent: key, value, managed, protect };
-    const doubts = (kind.doubts?.(value) ?? []).map((issue) => told(issue, inside));
+    const cautions = (kind.cautions?.(value) ?? []).map((issue) => diagnosticOf(issue, inside));
     entries.push({
       kind,
       located: inside,
@@ -154,7 +154,7 @@ function readChildren(section: Section, fields: Fields, parent: Entry, report: R
         ...resource,
         position: inside.position,
         ...placesOf(inside),
-        ...(doubts.length === 0 ? {} : { doubts }),
+        ...(cautions.length === 0 ? {} : { cautions }),
       },
     });
     for (const issue of kind.check(value)) reportCheck(issue, inside, report);
@@ -200,12 +200,12 @@ function refuseUnmanaged(field: string, { resource, located }: Entry, report: Re
 
 function reportCheck(issue: EntryIssue, located: Located, report: Report): void {
   if (isUnread(nearest(located, issue.path))) return;
-  const { position, message } = told(issue, located);
+  const { position, message } = diagnosticOf(issue, located);
   report(position, message);
 }
 
 /** The position and message of an issue. The message shows no value from the environment. */
-function told({ path, message, named }: EntryIssue, located: Located): Diagnostic {
+function diagnosticOf({ path, message, named }: EntryIssue, located: Located): Diagnostic {
   const exact = find(located, path);
   if (named && exact?.keyPosition !== undefined) return { position: exact.keyPosition, message };
   const unnamed = path.length === 1 && path[0] === 'name' && exact === undefined;

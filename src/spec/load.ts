@@ -42,15 +42,15 @@ export function loadSpec(
   const diagnostics: Diagnostic[] = [];
   let dropped = 0;
   const counterparts = new Counterparts();
-  const told = new Set<string>();
+  const reported = new Set<string>();
   const report: Report = (position, wrong) => {
     const message = printable(`${wrong}${counterparts.textFor(position)}`);
     // An error of a default occurs again in each server that has the default.
     const text = formatDiagnostic({ position, message });
-    if (told.has(text)) return;
+    if (reported.has(text)) return;
     if (diagnostics.length < maxErrors.kept) diagnostics.push({ position, message });
     else dropped += 1;
-    told.add(text);
+    reported.add(text);
   };
   const roots = readRoots(sources, { environment, trust }, counterparts, report);
   for (const root of roots) checkSchema(fileSchema, root, 'the file', report);

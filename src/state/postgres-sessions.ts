@@ -47,7 +47,7 @@ export class PostgresSessions {
     return true;
   }
 
-  disown(stateId: number): void {
+  release(stateId: number): void {
     this.#owned.delete(stateId);
   }
 

@@ -118,13 +118,13 @@ async function own(
           .exclusive(() => releaseOwnership(connection, stateId))
           // The lock is gone with the connection, or goes with it now.
           .catch(() => connection.close());
-        sessions.disown(stateId);
+        sessions.release(stateId);
         sessions.giveBack(connection);
         await end();
       },
     });
   } catch (error) {
-    sessions.disown(stateId);
+    sessions.release(stateId);
     throw error;
   }
 }

@@ -35,16 +35,16 @@ describe('src/cli/commands/rehearse.ts', () => {
       code: 0,
       stderr: expect.stringMatching(/^\d+ trials; --trials COUNT plays fewer\n/),
     });
-    const told = JSON.parse(stdout);
-    expect(told).toMatchObject({
+    const traceLineOf = JSON.parse(stdout);
+    expect(traceLineOf).toMatchObject({
       outcome: 'converged',
       duplicates: 0,
       left_unseen: 0,
       settled: true,
       failures: [],
     });
-    expect(told.trials).toBe(told.converged);
-    expect(told.operations).toMatchObject([{ id: 'create:networks.backend', outcome: 'done' }]);
+    expect(traceLineOf.trials).toBe(traceLineOf.converged);
+    expect(traceLineOf.operations).toMatchObject([{ id: 'create:networks.backend', outcome: 'done' }]);
     const svg = readFileSync(join(cwd, 'run.svg'), 'utf8');
     expect(svg).toContain('create networks.backend');
     expect(svg).toContain('class="waits"');
@@ -72,9 +72,9 @@ describe('src/cli/commands/rehearse.ts', () => {
       'vdcsync.yaml': `version: 1\nproject: {id: 4711}\nservers: {web: ${server}}\n`,
     });
     const { code, stdout } = await inProcess(['rehearse', '--trials', '6', '--format', 'json'], { cwd });
-    expect({ code, told: JSON.parse(stdout) }).toMatchObject({
+    expect({ code, traceLineOf: JSON.parse(stdout) }).toMatchObject({
       code: 0,
-      told: { failures: [], trials: 6, converged: 6 },
+      traceLineOf: { failures: [], trials: 6, converged: 6 },
     });
   }, 60_000);
 
@@ -116,9 +116,9 @@ describe('src/cli/commands/rehearse.ts', () => {
     expect(shown).toMatch(/\d+ trials would not ask with `exclusive: true` under `settings`/);
     expect(shown).toMatch(/^Asked by code: outcome_unknown \d+$/m);
     expect((await played(ours)).stdout).not.toContain('would not ask');
-    const told = JSON.parse((await played(open, '--format', 'json')).stdout);
-    expect(told.settled_by_exclusive).toBeGreaterThan(0);
-    expect(told.settled_by_exclusive).toBeLessThanOrEqual(told.needed_an_operator);
+    const traceLineOf = JSON.parse((await played(open, '--format', 'json')).stdout);
+    expect(traceLineOf.settled_by_exclusive).toBeGreaterThan(0);
+    expect(traceLineOf.settled_by_exclusive).toBeLessThanOrEqual(traceLineOf.needed_an_operator);
   }, 120_000);
 
   test('tells how far it is also of what is played again', async () => {
@@ -126,10 +126,10 @@ describe('src/cli/commands/rehearse.ts', () => {
     const [stdout, stderr] = [new PassThrough(), Object.assign(new PassThrough(), { isTTY: true })];
     const io = { stdin: Readable.from([]), stdout, stderr, env: {}, cwd } as unknown as Io;
     expect(await rehearse({ crashes: 0 }, io)).toBe(0);
-    const told = String(stderr.read());
-    const again = /(\d+) trials again, with `exclusive: true` under `settings`\n/.exec(told);
+    const traceLineOf = String(stderr.read());
+    const again = /(\d+) trials again, with `exclusive: true` under `settings`\n/.exec(traceLineOf);
     expect(Number(again?.[1])).toBeGreaterThan(0);
-    const [, rest = ''] = told.split(again?.[0] ?? '?');
+    const [, rest = ''] = traceLineOf.split(again?.[0] ?? '?');
     expect(rest.match(/\d+\/\d+ [^\r]+, exclusive/g)).toHaveLength(Number(again?.[1]));
     expect(rest.endsWith('\r\x1b[K')).toBe(true);
   });

@@ -71,7 +71,7 @@ describe('src/cli/commands/status.ts', () => {
     ];
     const view = statusOf({ ...facts, offline: 'as --offline asks', claims } as unknown as StatusFacts);
 
-    expect(view.left_alone).toEqual([
+    expect(view.ignored).toEqual([
       { kind: 'server', id: '9', addresses: [] },
       { kind: 'ip', id: '5009', addresses: ['203.0.113.9'] },
     ]);
@@ -85,7 +85,7 @@ describe('src/cli/commands/status.ts', () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     const env = { VDC_BASE_URL: api.baseUrl, VDC_TOKEN: api.emulator.tokens(4711).readWrite };
     const run = async (...args: string[]) => (await inProcess(args, { cwd, env })).stdout;
-    const left = async () => JSON.parse(await run('status', '--format', 'json')).left_alone;
+    const left = async () => JSON.parse(await run('status', '--format', 'json')).ignored;
     try {
       api.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
       await run('ignore', '2001');
@@ -156,7 +156,7 @@ describe('src/cli/commands/status.ts', () => {
     const intents = [intent('ips.new', 'ip', 'blocked', { blocked: doubt })];
     const unsure = statusOf({ ...facts, intents, ips, at: 2_000 } as unknown as StatusFacts);
     expect(unsure.idle).toEqual([]);
-    expect(unsure.in_doubt).toMatchObject([{ id: '5002', what: 'address 203.0.113.8', key: 'ips.new' }]);
+    expect(unsure.unconfirmed).toMatchObject([{ id: '5002', what: 'address 203.0.113.8', key: 'ips.new' }]);
     const text = statusText(unsure, plainPaint, clock);
     expect(text).toContain('  address 203.0.113.8, id 5002: the open write of ips.new may have bought it\n');
     expect(text).not.toContain('Billed and idle');

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { attribute, type Books, type Shown } from '../../src/core/attribute.ts';
+import { attribute, type ClaimRecords, type Shown } from '../../src/core/attribute.ts';
 import type { Claim } from '../../src/core/claims.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { Ip } from '../../src/core/resources.ts';
@@ -19,7 +19,7 @@ const creation = (more: Partial<Intent>) =>
 /** Who holds what, where `bound` names the keys by kind and id. */
 function held(
   ips: readonly Ip[],
-  books: Partial<Books>,
+  records: Partial<ClaimRecords>,
   bound: Record<string, string> = {},
   servers: number[] = [],
 ) {
@@ -28,7 +28,7 @@ function held(
     servers: servers.map((id) => ({ id })),
     keyOf: (kind, id) => bound[`${kind} ${id}`] as ResourceKey | undefined,
   };
-  return attribute(shown, { claims: [], intents: [], ...books });
+  return attribute(shown, { claims: [], intents: [], ...records });
 }
 
 describe('src/core/attribute.ts', () => {

@@ -64,7 +64,9 @@ describe('action.yml', () => {
           .replace(/\$\{\{ github\.event\.pull_request\.number \}\}/g, '1');
       for (const { run, env = {}, if: condition = '' } of action.runs.steps) {
         if (run === undefined || (condition !== '' && !condition.includes(`'${mode}'`))) continue;
-        const told = existsSync(join(clone, 'env')) ? parseEnv(readFileSync(join(clone, 'env'), 'utf8')) : {};
+        const notified = existsSync(join(clone, 'env'))
+          ? parseEnv(readFileSync(join(clone, 'env'), 'utf8'))
+          : {};
         const own = Object.fromEntries(Object.entries(env).map(([name, text]) => [name, value(text)]));
         const child = spawn('bash', ['-e', '-c', run], {
           cwd: clone,
@@ -73,7 +75,7 @@ describe('action.yml', () => {
             ...{ PATH: `${tools}:${process.env.PATH}`, HOME: tools, GIT_CONFIG_GLOBAL: '/dev/null' },
             ...{ GITHUB_ENV: 'env', GITHUB_STEP_SUMMARY: 'summary.md', GITHUB_SHA: '0123' },
             VDCSYNC_API_PROFILE: join(tools, 'profile.yaml'),
-            ...told,
+            ...notified,
             ...own,
           },
         });

@@ -28,9 +28,9 @@ describe('src/daemon: settings.approval', () => {
     const names = () => live(api).networks.map(({ name }) => name);
     const call = { cwd: daemon.folder };
     // Further reconciliations find the same plan and report nothing.
-    await daemon.until(({ passes }) => {
+    await daemon.until(({ reconciliations }) => {
       daemon.child.kill('SIGHUP');
-      return passes > waiting.passes + 2;
+      return reconciliations > waiting.reconciliations + 2;
     }, 'it has looked again');
     expect([names().includes('backend'), commandsIn(notices.bodies).length]).toEqual([false, 1]);
     const first = digestIn(commandsIn(notices.bodies)[0]);

@@ -4,15 +4,19 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { result } from '../../src/core/remedy.ts';
-import { giveOrder, listenForOrders, type Order } from '../../src/daemon/orders/control.ts';
+import {
+  giveOrder,
+  listenForCommands,
+  type OperatorCommand,
+} from '../../src/daemon/operator-commands/control.ts';
 import { folderWith } from '../cli/run.ts';
 
-const forget: Order = { order: 'forget', key: 'servers.web-1' as ResourceKey };
+const forget: OperatorCommand = { order: 'forget', key: 'servers.web-1' as ResourceKey };
 
 async function listening() {
   const path = join(folderWith(), 'control.sock');
-  const taken: Order[] = [];
-  const control = await listenForOrders(path, async (order) => {
+  const taken: OperatorCommand[] = [];
+  const control = await listenForCommands(path, async (order) => {
     taken.push(order);
     return { done: result('done') };
   });
@@ -35,7 +39,7 @@ function send(socketPath: string, body: string): Promise<{ status: number | unde
   });
 }
 
-describe('src/daemon/orders/control.ts', () => {
+describe('src/daemon/operator-commands/control.ts', () => {
   test.each([
     'null',
     '{bad',
@@ -60,7 +64,7 @@ describe('src/daemon/orders/control.ts', () => {
     expect(taken).toEqual([forget]);
   });
 
-  test.each<Order>([
+  test.each<OperatorCommand>([
     forget,
     { order: 'adopt', key: 'servers.web-1.network_interfaces.backend' as ResourceKey, id: 'net1' },
     { order: 'resolve', key: 'ips.web' as ResourceKey, resolution: { type: 'adopt', id: '3001' } },

@@ -153,8 +153,10 @@ describe('examples: in CI', () => {
     const job = async (name: 'plan' | 'apply', token: string) => {
       for (const { run } of workflow.jobs[name].steps) {
         if (run === undefined) continue;
-        const told = existsSync(join(clone, 'env')) ? parseEnv(readFileSync(join(clone, 'env'), 'utf8')) : {};
-        await shell('bash', run, clone, { ...env, ...told, VDC_TOKEN: token } as typeof env);
+        const notified = existsSync(join(clone, 'env'))
+          ? parseEnv(readFileSync(join(clone, 'env'), 'utf8'))
+          : {};
+        await shell('bash', run, clone, { ...env, ...notified, VDC_TOKEN: token } as typeof env);
       }
     };
     const { read = '', readWrite = '' } = api.projects[0]?.tokens ?? {};

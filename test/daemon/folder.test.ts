@@ -64,9 +64,9 @@ const converged = (daemon: RunningDaemon, ids: readonly number[]) =>
 const toldBroken = (daemon: RunningDaemon, file: string) =>
   until(
     async () => (await daemon.status()).source.broken.filter((each) => each.file === file),
-    ([told]) => told !== undefined,
+    ([notified]) => notified !== undefined,
     `${file} is told to be broken`,
-  ).then(([told]) => told?.message ?? '');
+  ).then(([notified]) => notified?.message ?? '');
 
 const metric = async ({ url }: RunningDaemon, name: string) =>
   (await (await fetch(`${url}/metrics`)).text()).split('\n').find((line) => line.startsWith(name));
@@ -81,8 +81,8 @@ describe('src/daemon/sources: two files of one project', () => {
     writeFileSync(join(folder, 'projects/api.yaml'), copy);
     const message = await toldBroken(daemon, 'projects/api.yaml');
     daemon.child.kill('SIGHUP');
-    const { passes } = (await projects(daemon)).get(4711) ?? { passes: 0 };
-    await daemon.until((project) => project.passes > passes, 'it looks at the shop again');
+    const { reconciliations } = (await projects(daemon)).get(4711) ?? { reconciliations: 0 };
+    await daemon.until((project) => project.reconciliations > reconciliations, 'it looks at the shop again');
 
     expect(message).toContain('project 4711 is described in both projects/shop.yaml and projects/api.yaml');
     expect(networks(api, 4711)).toEqual(['default', 'backend']);
@@ -137,7 +137,7 @@ describe('src/daemon/sources: two files of one project', () => {
       await until(
         () => toldBroken(daemon, 'projects/shop.yaml'),
         (message) => message.includes('both'),
-        'told',
+        'notified',
       ),
     ).toContain('vdcsync uses neither');
     expect(networks(api, 4711)).toEqual(['default']);
@@ -177,8 +177,8 @@ describe('src/daemon/sources: two files of one project', () => {
     const daemon = await keep(api, { folder });
     await converged(daemon, [4711, 4712]);
     writeFileSync(join(folder, 'projects/shop.yaml'), copy.replace('4711', '4712'));
-    const told = await daemon.until(({ spec }) => spec.broken.length > 0, 'it is told');
-    expect(told.spec.broken[0]?.message).toContain('project.id was 4711 and is 4712 now');
+    const notified = await daemon.until(({ spec }) => spec.broken.length > 0, 'it is told');
+    expect(notified.spec.broken[0]?.message).toContain('project.id was 4711 and is 4712 now');
     writeFileSync(join(folder, 'projects/api.yaml'), copy);
     await toldBroken(daemon, 'projects/api.yaml');
     expect([networks(api, 4711), networks(api, 4712)]).toEqual([
@@ -342,8 +342,8 @@ describe('src/daemon/sources: commands beside a folder of projects', () => {
     expect(alone.code).toBe(0);
     const writes = api.emulator.requests.filter(({ method }) => method !== 'GET').length;
     const daemon = await keep(api, { folder });
-    const told = await daemon.until(({ error }) => error !== null, 'the state of the file alone is told');
-    const way = /move it: (.*)\. If/.exec(told.error ?? '')?.[1] ?? '';
+    const notified = await daemon.until(({ error }) => error !== null, 'the state of the file alone is told');
+    const way = /move it: (.*)\. If/.exec(notified.error ?? '')?.[1] ?? '';
     await program('sh', ['-c', way], folder);
     daemon.child.kill('SIGHUP');
     await converged(daemon, [4712]);

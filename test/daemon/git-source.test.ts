@@ -80,8 +80,8 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     await git('reset', '--quiet', '--hard', first);
     const rewritten = await push({ 'infra/vdcsync.yaml': `${oneNetwork}# rewritten\n` });
     await expect(source(url, { folder }).read(signal)).rejects.toThrow(/history was rewritten/);
-    const told = await source(url, { folder, allowRewind: true }).read(signal);
-    expect(told.commit?.id).toBe(rewritten);
+    const notified = await source(url, { folder, allowRewind: true }).read(signal);
+    expect(notified.commit?.id).toBe(rewritten);
   });
 
   test('follows on what was taken elsewhere, also where it has taken less, or this very commit', async () => {
@@ -272,8 +272,8 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
       await expect(each.read(signal)).rejects.toThrow(/no refs\/heads\/main any more/);
     await expect(source(url).read(signal, commit)).rejects.toThrow(/no refs\/heads\/main any more/);
     // The operator may choose the tag.
-    const told = await source(url, { folder, ref: 'refs/tags/main' }).read(signal);
-    expect(told.commit).toMatchObject({ id: first, fullRef: 'refs/tags/main' });
+    const notified = await source(url, { folder, ref: 'refs/tags/main' }).read(signal);
+    expect(notified.commit).toMatchObject({ id: first, fullRef: 'refs/tags/main' });
   });
 
   test('a tag stays a tag where a branch of its name appears, and one replica after the other follows it', async () => {

@@ -21,7 +21,7 @@ describe('src/daemon/sources: from a push to the project', () => {
       'vdcsync.yaml': `${oneNetwork}  extra: { cidr: 10.30.0.0/24 }\n`,
     });
     await daemon.until(
-      ({ converged: done, last_pass: pass }) => done && pass?.commit === second,
+      ({ converged: done, last_reconciliation: reconciliation }) => done && reconciliation?.commit === second,
       'it converges at the new commit',
     );
     expect(live(api).networks.map(({ name }) => name)).toContain('extra');
@@ -72,8 +72,8 @@ describe('src/daemon/sources: from a push to the project', () => {
     expect(daemon.log().find(({ msg }) => msg === 'webhook delivery accepted')).toMatchObject({
       forge: 'gitea',
     });
-    const told = JSON.stringify(daemon.log().filter(({ msg }) => msg !== 'webhook delivery accepted'));
-    expect(told).not.toMatch(/canary-secret|git-token/);
+    const notified = JSON.stringify(daemon.log().filter(({ msg }) => msg !== 'webhook delivery accepted'));
+    expect(notified).not.toMatch(/canary-secret|git-token/);
   });
 
   test('a repository that goes away leaves the last spec in force', async () => {

@@ -108,7 +108,7 @@ describe('src/daemon/project/project.ts: a project kept as its file says', () =>
     await daemon.until(({ converged }) => converged, 'it converges');
     api.emulator.mutate({ do: 'set_standing', standing: 'suspended' });
     daemon.write(both.replace(/networks:\n.*\n/, 'ips:\n  web: {}\n'));
-    await daemon.until(({ holds }) => holds.some(({ scope }) => scope === 'spending'), 'spending is held');
+    await daemon.until(({ pauses }) => pauses.some(({ scope }) => scope === 'spending'), 'spending is held');
     await until(
       async () => live(api).networks.filter(({ name }) => name === 'backend').length,
       (count) => count === 0,
@@ -117,8 +117,8 @@ describe('src/daemon/project/project.ts: a project kept as its file says', () =>
     const sends = () =>
       api.emulator.requests.filter(({ method, url }) => method === 'POST' && url.endsWith('/ips'));
     const before = sends().length;
-    const { passes } = await daemon.until(() => true, 'any');
-    await daemon.until((project) => project.passes > passes + 2, 'three more passes');
+    const { reconciliations } = await daemon.until(() => true, 'any');
+    await daemon.until((project) => project.reconciliations > reconciliations + 2, 'three more passes');
     expect(sends().length).toBe(before);
     api.emulator.mutate({ do: 'set_standing', standing: 'active' });
     await daemon.until(({ converged }) => converged, 'it resumes after payment');
@@ -148,15 +148,18 @@ describe('src/daemon/project/project.ts: a token that is revoked', () => {
     await daemon.until(({ converged }) => converged, 'it converges');
     const before = daemon.log().length;
     api.emulator.mutate({ do: 'revoke_token', token: api.projects[0]?.tokens.readWrite ?? '' });
-    const { passes } = await daemon.until(({ condition }) => condition === 'unauthorized', 'it is refused');
-    await daemon.until((project) => project.passes > passes + 2, 'three more passes');
+    const { reconciliations } = await daemon.until(
+      ({ condition }) => condition === 'unauthorized',
+      'it is refused',
+    );
+    await daemon.until((project) => project.reconciliations > reconciliations + 2, 'three more passes');
 
-    const told = daemon
+    const notified = daemon
       .log()
       .slice(before)
       .filter(({ level }) => level !== 'info');
 
-    expect(told).toMatchObject([
+    expect(notified).toMatchObject([
       { level: 'error', msg: 'reconciliation failed', status: 401 },
       {
         level: 'warn',
@@ -273,10 +276,11 @@ servers: {web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb
   test('SIGHUP has it look again', async () => {
     const api = await emulate();
     const daemon = await startDaemon(api, { spec: oneNetwork, args: ['--interval', '10h'] });
-    const { passes } = await daemon.until(({ converged }) => converged, 'it converges');
+    const { reconciliations } = await daemon.until(({ converged }) => converged, 'it converges');
     daemon.child.kill('SIGHUP');
     await daemon.until(
-      (project) => project.passes > passes && project.last_pass?.triggers[0] === 'signal',
+      (project) =>
+        project.reconciliations > reconciliations && project.last_reconciliation?.triggers[0] === 'signal',
       'it looks',
     );
   });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { Daemon } from '../../src/daemon/daemon.ts';
 import { Metrics } from '../../src/daemon/http/metrics.ts';
-import type { PassRecord, ProjectFacts } from '../../src/daemon/project/facts.ts';
+import type { ProjectFacts, ReconciliationRecord } from '../../src/daemon/project/facts.ts';
 
-const pass: PassRecord = {
+const reconciliation: ReconciliationRecord = {
   ...{ number: 1, triggers: [], startedAt: 0, endedAt: 1_000, outcome: 'converged', commit: undefined },
   ...{ operations: 0, settled: 0 },
 };
@@ -18,10 +18,10 @@ function daemonOf(count: number): Daemon {
         condition: differs ? 'blocked' : 'converged',
         problem: [],
         inFlight: [],
-        holds: [],
+        pauses: [],
       },
       plan: { operations: [], blocked: differs ? [{}, {}] : [] },
-      lastPass: { ...pass, endedAt: 1_000_000 + index * 1_000 },
+      lastReconciliation: { ...reconciliation, endedAt: 1_000_000 + index * 1_000 },
       differsSince: differs ? 10_000 : undefined,
       known: {
         ...{ now: 100_000, bindings: [], intents: [], leftBackups: [], backOff: [], claims: [] },
@@ -45,7 +45,7 @@ function daemonOf(count: number): Daemon {
 
 /** Every series as it was rendered, with its value. */
 async function seriesOf(metrics: Metrics, count: number): Promise<ReadonlyMap<string, number>> {
-  for (let index = 0; index < count; index += 1) metrics.countPass(4711 + index, pass);
+  for (let index = 0; index < count; index += 1) metrics.countReconciliation(4711 + index, reconciliation);
   const text = await metrics.render(daemonOf(count));
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   return new Map(
@@ -64,9 +64,11 @@ describe('src/daemon/http/metrics.ts', () => {
     expect([of('projects'), of('converged'), of('blocked')]).toEqual([3, 2, 2]);
     expect(of('condition{condition="converged"}')).toBe(2);
     expect([of('drift_age_seconds'), of('oldest_read_age_seconds')]).toEqual([90, 2]);
-    expect(of('last_pass_timestamp_seconds')).toBe(1_000);
+    expect(of('last_reconciliation_timestamp_seconds')).toBe(1_000);
     expect([of('budget_used{budget="reads"}'), of('budget_limit{budget="reads"}')]).toEqual([2, 60]);
-    expect([of('passes_total{outcome="converged"}'), of('requests_total{budget="reads"}')]).toEqual([3, 9]);
+    expect([of('reconciliations_total{outcome="converged"}'), of('requests_total{budget="reads"}')]).toEqual([
+      3, 9,
+    ]);
     // A scrape tells of the moment, and adds nothing to the one before.
     const text = await metrics.render(daemonOf(3));
     expect(text).toContain('vdcsync_converged 2\n');
@@ -77,6 +79,6 @@ describe('src/daemon/http/metrics.ts', () => {
     const each = await seriesOf(new Metrics('1', { ofProcess: false }), 3);
     expect(each.get('vdcsync_converged{project="4711"}')).toBe(1);
     expect(each.get('vdcsync_converged{project="4712"}')).toBe(0);
-    expect(each.get('vdcsync_passes_total{project="4713",outcome="converged"}')).toBe(1);
+    expect(each.get('vdcsync_reconciliations_total{project="4713",outcome="converged"}')).toBe(1);
   });
 });

@@ -2,12 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { run } from '../../src/core/remedy.ts';
 import type { HttpRequest } from '../../src/core/transport.ts';
 import { TransportError } from '../../src/core/transport.ts';
-import type { Notice } from '../../src/daemon/notices/notice.ts';
-import { Notifier } from '../../src/daemon/notices/notifier.ts';
+import type { Notification } from '../../src/daemon/notifications/notification.ts';
+import { Notifier } from '../../src/daemon/notifications/notifier.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
 
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-const blocked: Notice = {
+const blocked: Notification = {
   project: 4711,
   event: 'condition',
   condition: 'blocked',
@@ -15,7 +15,7 @@ const blocked: Notice = {
   resolve: ['vdcsync resolve servers.web-1 --absent'],
   remedies: [run('resolve', ['servers.web-1', '--absent'])],
 };
-const is = (condition: 'converged' | 'converging' | 'unreachable'): Notice => ({
+const is = (condition: 'converged' | 'converging' | 'unreachable'): Notification => ({
   project: 4711,
   event: 'condition',
   condition,
@@ -49,7 +49,7 @@ function rig(answers: readonly (number | 'gone')[] = [], form: 'json' | 'slack' 
   return { notifier, sent, results, settle };
 }
 
-describe('src/daemon/notices/notifier.ts: notifications', () => {
+describe('src/daemon/notifications/notifier.ts: notifications', () => {
   test('a change is told once, a healthy start and what passes by itself not at all', async () => {
     const { notifier, sent, settle } = rig();
     for (const notice of [
@@ -65,15 +65,17 @@ describe('src/daemon/notices/notifier.ts: notifications', () => {
     notifier.tell(is('converged'));
     notifier.tell(is('converged'));
     await settle();
-    const told = sent.map(({ body }) => JSON.parse(body ?? '') as { condition: string; resolve: string[] });
-    expect(told.map(({ condition }) => condition)).toEqual(['blocked', 'converged']);
-    expect(told[0]?.resolve).toEqual(['vdcsync resolve servers.web-1 --absent']);
+    const notified = sent.map(
+      ({ body }) => JSON.parse(body ?? '') as { condition: string; resolve: string[] },
+    );
+    expect(notified.map(({ condition }) => condition)).toEqual(['blocked', 'converged']);
+    expect(notified[0]?.resolve).toEqual(['vdcsync resolve servers.web-1 --absent']);
   });
 
   test('an incident has one message: a further one only for a command or a condition that none of them held', async () => {
     const { notifier, sent, settle } = rig();
-    const blockedBy = (...resolve: string[]): Notice =>
-      ({ ...blocked, resolve, remedies: resolve.map((each) => run(each)) }) as Notice;
+    const blockedBy = (...resolve: string[]): Notification =>
+      ({ ...blocked, resolve, remedies: resolve.map((each) => run(each)) }) as Notification;
     for (const notice of [
       blockedBy('a', 'b'),
       blockedBy('b'),
@@ -112,7 +114,7 @@ describe('src/daemon/notices/notifier.ts: notifications', () => {
       ...is('unreachable'),
       condition: 'unauthorized',
       remedies: [run('vdcsync doctor')],
-    } as Notice;
+    } as Notification;
     notifier.tell(refused);
     notifier.tell(refused);
     await settle();
@@ -121,9 +123,9 @@ describe('src/daemon/notices/notifier.ts: notifications', () => {
 
   test('the same error in a spec is news once the spec was good in between', async () => {
     const { notifier, sent, settle } = rig([], 'slack');
-    const broken: Notice = { project: 0, event: 'spec_broken', detail: 'a.yaml:1:1: wrong' };
-    const valid: Notice = { project: 0, event: 'spec_valid', detail: 'the spec can be used again' };
-    const gone: Notice = { project: 4711, event: 'source', detail: 'the source can be read again' };
+    const broken: Notification = { project: 0, event: 'spec_broken', detail: 'a.yaml:1:1: wrong' };
+    const valid: Notification = { project: 0, event: 'spec_valid', detail: 'the spec can be used again' };
+    const gone: Notification = { project: 4711, event: 'source', detail: 'the source can be read again' };
     for (const notice of [broken, broken, valid, broken, gone]) notifier.tell(notice);
     await settle();
     expect(sent.map(({ body }) => (JSON.parse(body ?? '') as { text: string }).text)).toEqual([

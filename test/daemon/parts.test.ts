@@ -7,12 +7,12 @@ import type { OperationResult } from '../../src/core/progress.ts';
 import { whyEphemeral } from '../../src/daemon/ephemeral.ts';
 import { isLoopback, parseListen } from '../../src/daemon/http/listen.ts';
 import { span } from '../../src/daemon/http/spans.ts';
-import { KeyBackOff } from '../../src/daemon/pace/back-off.ts';
-import { Holds } from '../../src/daemon/pace/holds.ts';
-import { Refresh } from '../../src/daemon/pace/refresh.ts';
-import { createWake } from '../../src/daemon/pace/wake.ts';
 import type { ProjectSession } from '../../src/daemon/ports.ts';
 import { conditionOf } from '../../src/daemon/project/condition.ts';
+import { KeyBackOff } from '../../src/daemon/scheduling/back-off.ts';
+import { Pauses } from '../../src/daemon/scheduling/pauses.ts';
+import { Refresh } from '../../src/daemon/scheduling/refresh.ts';
+import { createWake } from '../../src/daemon/scheduling/wake.ts';
 import { createReadCache } from '../../src/engine/read-cache.ts';
 import { load } from '../support/rig.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
@@ -24,7 +24,7 @@ describe('src/daemon: how a project stands', () => {
   test('it has not converged while a write is under way, though nothing is left to ask for', () => {
     const plan = (warnings: readonly object[]) =>
       ({ operations: [], blocked: [], warnings }) as unknown as Plan;
-    const standing = { error: undefined, observing: false, holds: [] };
+    const standing = { error: undefined, observing: false, pauses: [] };
     expect(conditionOf({ ...standing, plan: plan([]) })).toBe('converged');
     const open = plan([{ code: 'in_flight', key: 'isos.big', message: '' }]);
     expect(conditionOf({ ...standing, plan: open })).toBe('converging');
@@ -44,8 +44,8 @@ describe('src/daemon: back-off by key', () => {
       return (backOff.next(0) ?? 0) / minute;
     });
     expect(waits).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 360, 360, 360]);
-    expect(backOff.withholds(operation, 0)).toBe(true);
-    expect(backOff.withholds(operation, 360 * minute)).toBe(false);
+    expect(backOff.isPaused(operation, 0)).toBe(true);
+    expect(backOff.isPaused(operation, 360 * minute)).toBe(false);
     backOff.learn([{ ...failed, outcome: 'done' }], spec('10.0.0.0/24'), () => false, 0);
     expect(backOff.list(0)).toEqual([]);
   });
@@ -67,21 +67,21 @@ describe('src/daemon: holds across passes', () => {
 
   test('spending waits for an Active project, then half an hour for each probe', () => {
     let now = 0;
-    const holds = new Holds(() => now);
-    holds.review('Suspended');
-    holds.set('spending', refused);
+    const pauses = new Pauses(() => now);
+    pauses.review('Suspended');
+    pauses.set('spending', refused);
     now = 100 * minute;
-    holds.review('Suspended');
-    expect([holds.has('spending'), holds.list()[0]?.probeAt]).toEqual([true, null]);
-    holds.review('Active');
-    expect(holds.has('spending')).toBe(false);
-    holds.set('spending', refused);
+    pauses.review('Suspended');
+    expect([pauses.has('spending'), pauses.list()[0]?.probeAt]).toEqual([true, null]);
+    pauses.review('Active');
+    expect(pauses.has('spending')).toBe(false);
+    pauses.set('spending', refused);
     now += 29 * minute;
-    holds.review('Active');
-    expect(holds.has('spending')).toBe(true);
+    pauses.review('Active');
+    expect(pauses.has('spending')).toBe(true);
     now += minute;
-    holds.review('Active');
-    expect(holds.has('spending')).toBe(false);
+    pauses.review('Active');
+    expect(pauses.has('spending')).toBe(false);
   });
 });
 

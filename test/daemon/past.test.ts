@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
-import { prunePast } from '../../src/daemon/project/past.ts';
+import { pruneHistory } from '../../src/daemon/project/prune-history.ts';
 import { memoryState } from '../../src/state/memory.ts';
 import { sampleIntent, web } from '../conformance/state-samples.ts';
 
 const day = 24 * 3_600_000;
 
-describe('src/daemon/project/past.ts', () => {
+describe('src/daemon/project/prune-history.ts', () => {
   test('what ended longer ago than it is kept goes, once a day', async () => {
     const store = memoryState({ createdAt: 0, lineage: 'born' });
     let now = 100 * day;
@@ -19,18 +19,18 @@ describe('src/daemon/project/past.ts', () => {
     };
     for (const at of [1, 2, 95, 96]) await end(at * day);
     const left = async () => (await store.intents({ limit: 9 })).map((each) => each.id);
-    await prunePast(session, 90 * day);
+    await pruneHistory(session, 90 * day);
     expect(await left()).toEqual(['4', '3']);
     now += 90 * day;
-    await prunePast(session, 90 * day);
+    await pruneHistory(session, 90 * day);
     expect(await left()).toEqual(['4']);
     await end(now - 95 * day);
     now += day - 1;
     const { serial } = await store.info();
-    await prunePast(session, 90 * day);
+    await pruneHistory(session, 90 * day);
     expect((await store.info()).serial).toBe(serial);
     now += 1;
-    await prunePast(session, 90 * day);
+    await pruneHistory(session, 90 * day);
     expect(await left()).toEqual(['5']);
   });
 });

@@ -48,7 +48,7 @@ const peakRssKib = ({ child }: RunningDaemon) =>
 const problemsOf = async (daemon: RunningDaemon, file: string) =>
   (await daemon.status()).source.broken.filter((each) => each.file === file).map(({ message }) => message);
 
-const toldOf = (daemon: RunningDaemon, file: string, why: RegExp) =>
+const notifiedOf = (daemon: RunningDaemon, file: string, why: RegExp) =>
   until(
     () => problemsOf(daemon, file),
     (messages) => messages.some((each) => why.test(each)),
@@ -58,7 +58,9 @@ const toldOf = (daemon: RunningDaemon, file: string, why: RegExp) =>
 const allConverged = (daemon: RunningDaemon, what: string) =>
   daemon.until(
     (_, { projects }) =>
-      ids.every((id) => projects.some((each) => each.id === id && each.converged && each.passes > 0)),
+      ids.every((id) =>
+        projects.some((each) => each.id === id && each.converged && each.reconciliations > 0),
+      ),
     what,
   );
 
@@ -81,7 +83,7 @@ describe('src/daemon: one poisoned project beside nine healthy ones', () => {
     await allConverged(daemon, 'nine converge');
     for (const [at, [, text, why]] of poison.entries()) {
       writeFileSync(join(folder, 'projects/a-poisoned.yaml'), text);
-      await toldOf(daemon, 'projects/a-poisoned.yaml', why);
+      await notifiedOf(daemon, 'projects/a-poisoned.yaml', why);
       writeFileSync(join(folder, 'projects/p9.yaml'), specOf(9, `10.${30 + at}.0.0/24`));
       await daemon.until(
         (_, { projects }) =>
@@ -98,7 +100,7 @@ describe('src/daemon: one poisoned project beside nine healthy ones', () => {
       writeFileSync(join(folder, 'projects/a-poisoned.yaml'), text);
       daemon = await begin();
       await allConverged(daemon, 'nine converge again');
-      await toldOf(daemon, 'projects/a-poisoned.yaml', why);
+      await notifiedOf(daemon, 'projects/a-poisoned.yaml', why);
       expect(peakRssKib(daemon)).toBeLessThan(mostRssKib);
     }
   }, 180_000);
@@ -149,7 +151,7 @@ describe('src/daemon: a poisoned spec from Git', () => {
       expect(spec.broken[0]?.message).toMatch(why);
       expect(await daemon.end()).toBe(0);
       daemon = await startDaemon(api, { folder, args, env });
-      await toldOf(daemon, 'vdcsync.yaml', why);
+      await notifiedOf(daemon, 'vdcsync.yaml', why);
       await push({ 'vdcsync.yaml': good });
       await daemon.until(({ converged }) => converged, 'it converges again');
     },

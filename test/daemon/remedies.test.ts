@@ -4,7 +4,7 @@ import { outside, type Remedy, run, setting } from '../../src/core/remedy.ts';
 import { billPanel } from '../../src/daemon/http/bill.ts';
 import { dangersPanel } from '../../src/daemon/http/dangers.ts';
 import { remediesHtml } from '../../src/daemon/http/remedies.ts';
-import { told } from '../../src/daemon/notices/notice.ts';
+import { notificationOf } from '../../src/daemon/notifications/notification.ts';
 import { conditionOf } from '../../src/daemon/project/condition.ts';
 import type { ProjectFacts } from '../../src/daemon/project/facts.ts';
 
@@ -60,7 +60,7 @@ describe('src/daemon/http/remedies.ts', () => {
   });
 
   test('a notice has each of them by itself', () => {
-    expect(told('blocked', planWith({ blocked }), undefined).resolve).toEqual([
+    expect(notificationOf('blocked', planWith({ blocked }), undefined).resolve).toEqual([
       'vdcsync resolve ips.web --adopt 5001 (if it is this)',
       'vdcsync resolve ips.web --absent',
     ]);
@@ -68,7 +68,7 @@ describe('src/daemon/http/remedies.ts', () => {
 
   test('what differs and can be changed by nothing is no convergence, and is told', () => {
     const plan = planWith({ warnings: [{ code: 'backup_policy_differs', key: 'servers.a', message: 'x' }] });
-    expect(conditionOf({ plan, error: undefined, observing: false, holds: [] })).toBe('drifting');
-    expect(told('drifting', plan, undefined).detail).toBe('servers.a: x');
+    expect(conditionOf({ plan, error: undefined, observing: false, pauses: [] })).toBe('drifting');
+    expect(notificationOf('drifting', plan, undefined).detail).toBe('servers.a: x');
   });
 });

@@ -4,19 +4,19 @@ import type { Desired } from '../../src/core/desired.ts';
 import { documentedProfile } from '../../src/core/profile.ts';
 import type { StateStore } from '../../src/core/state.ts';
 import type { DaemonDeps, ProjectSession } from '../../src/daemon/ports.ts';
+import type { Job } from '../../src/daemon/project/job.ts';
 import { Project } from '../../src/daemon/project/project.ts';
-import type { Turn } from '../../src/daemon/project/turn.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { systemClock } from '../../src/platform/system-clock.ts';
 import { systemRandom } from '../../src/platform/system-random.ts';
 import { memoryState } from '../../src/state/memory.ts';
 
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-const turn: Turn = {
+const job: Job = {
   trigger: 'start',
   replica: 'r',
   spec: 's',
-  told: { toldOf: () => ({}), recall: () => {} },
+  notified: { notifiedOf: () => ({}), recall: () => {} },
 };
 
 /** A project whose sessions are made by hand; `events` is what happened to them. */
@@ -49,7 +49,7 @@ function projectWith(open: (session: ProjectSession) => Promise<ProjectSession>,
   };
   const project = new Project({
     ...{ deps, id: 4711, mode: 'correct', intervalMs: 60_000, keepMs: 1 },
-    ...{ onNotice: () => {}, onChange: () => {}, onEvent: () => {}, onPass: () => {} },
+    ...{ onNotification: () => {}, onChange: () => {}, onEvent: () => {}, onReconciliation: () => {} },
   });
   const desired = { projectId: 4711, resources: [], digest: 'sha256:1', settings: { suspend: null } };
   project.offer({ desired: desired as unknown as Desired, files: ['shop.yaml'], commit: undefined }, 'start');
@@ -69,7 +69,7 @@ describe('src/daemon/project/project.ts: sessions', () => {
         throw new Error('halted');
       },
     );
-    await expect(project.turn(turn, new AbortController().signal)).rejects.toThrow('beside the pass');
+    await expect(project.runJob(job, new AbortController().signal)).rejects.toThrow('beside the pass');
     expect(events).toEqual(['worked', 'closed']);
   });
 
@@ -83,7 +83,7 @@ describe('src/daemon/project/project.ts: sessions', () => {
       () => Promise.reject(new Error('nothing is worked on')),
     );
     const stop = new AbortController();
-    const working = project.turn(turn, stop.signal);
+    const working = project.runJob(job, stop.signal);
     stop.abort(new Error('another replica works on it'));
     await working;
     opened();

@@ -4,7 +4,11 @@ import { median, soak } from '../../bench/soaking.ts';
 
 describe.runIf(existsSync('/proc/self/status'))('src/daemon/daemon.ts: twenty hours of life, faster', () => {
   test('through faults, edits and drift nothing piles up, and it ends with what the file names', async () => {
-    const { samples, converged, exitCode, warnings } = await soak({ passes: 240, speed: 3_000, servers: 3 });
+    const { samples, converged, exitCode, warnings } = await soak({
+      reconciliations: 240,
+      speed: 3_000,
+      servers: 3,
+    });
     const third = Math.floor(samples.length / 3);
     const [early, late] = [samples.slice(third, 2 * third), samples.slice(2 * third)];
     for (const name of ['handles', 'files'] as const) {

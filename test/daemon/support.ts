@@ -22,7 +22,7 @@ export interface Project {
   readonly condition: string;
   readonly condition_since: string;
   readonly converged: boolean;
-  readonly passes: number;
+  readonly reconciliations: number;
   readonly error: string | null;
   readonly waiting_for: string | null;
   readonly spec: {
@@ -31,7 +31,7 @@ export interface Project {
     readonly commit: { readonly id: string } | null;
     readonly broken: readonly { readonly line: number; readonly column: number; readonly message: string }[];
   };
-  readonly last_pass: {
+  readonly last_reconciliation: {
     readonly triggers: readonly string[];
     readonly outcome: string;
     readonly commit: string | null;
@@ -42,7 +42,7 @@ export interface Project {
   readonly drift: readonly { readonly key: string }[];
   readonly in_flight: readonly { readonly key: string; readonly step: string }[];
   readonly open_writes: readonly { readonly key: string; readonly detail: string | null }[];
-  readonly holds: readonly { readonly scope: string }[];
+  readonly pauses: readonly { readonly scope: string }[];
   readonly resources: readonly { readonly key: string; readonly id: string; readonly standing: string }[];
   readonly idle: readonly { readonly id: string; readonly key: string | null }[];
 }

@@ -96,9 +96,9 @@ describe('src/daemon/project: what somebody else deletes', () => {
       'it is made again',
     );
     await daemon.until(({ converged }) => converged, 'whole');
-    const told = notices.bodies.map((body) => JSON.stringify(body));
-    expect(told.filter((text) => text.includes('"blocked"'))).toEqual([]);
-    expect(told.some((text) => text.includes('create servers.web-1'))).toBe(true);
+    const notified = notices.bodies.map((body) => JSON.stringify(body));
+    expect(notified.filter((text) => text.includes('"blocked"'))).toEqual([]);
+    expect(notified.some((text) => text.includes('create servers.web-1'))).toBe(true);
   });
 });
 
@@ -117,20 +117,20 @@ servers:
   test('a deletion that its first plan did not show is told, and left to the next pass', async () => {
     const api = await emulate();
     const daemon = await startDaemon(api, { spec: file('a: {}, b: {}', '{ip: a}', '{ip: b}') });
-    const { resources, passes } = await daemon.until(({ converged }) => converged, 'all is there');
+    const { resources, reconciliations } = await daemon.until(({ converged }) => converged, 'all is there');
     const web = resources.find(({ key }) => key === 'servers.web')?.id;
 
     daemon.write(file('b: {}', '{ip: b}', '{new: true}'));
-    const told = await daemon.until(
+    const notified = await daemon.until(
       ({ blocked }) => blocked.some(({ code }) => code === 'not_shown'),
-      'told',
+      'notified',
     );
     const stood = live(api).servers.some(({ id }) => String(id) === web);
     const done = await daemon.until(({ converged }) => converged, 'done in the next pass');
 
     expect(stood).toBe(true);
-    expect(told.condition).toBe('converging');
-    expect(done.passes).toBeGreaterThan(passes + 1);
+    expect(notified.condition).toBe('converging');
+    expect(done.reconciliations).toBeGreaterThan(reconciliations + 1);
     expect(live(api).servers.some(({ id }) => String(id) === web)).toBe(false);
   });
 });
@@ -153,12 +153,12 @@ describe('src/daemon/project: what changed behind the file', () => {
     api.emulator.mutate({
       ...{ do: 'set_firewall', server_id: web?.id ?? 0, policy_in: 'accept', rules: [open, open] },
     });
-    const told = await until(
+    const notified = await until(
       async () => notices.bodies.find(({ event }) => event === 'drift')?.detail,
       (detail) => detail !== undefined,
       'it is told',
     );
-    expect(told).toBe(
+    expect(notified).toBe(
       'update servers.web-1.firewall: policy_in: accept → drop, rules: 2 entries → []\nvdcsync corrects this now',
     );
   });
@@ -228,11 +228,11 @@ describe('src/daemon/project: many projects in one process', () => {
     expect(api.emulator.world.projects.map(({ networks }) => networks.length)).toEqual([2, 2]);
 
     rmSync(join(folder, 'specs'), { recursive: true });
-    const told = await until(
+    const notified = await until(
       async () => notices.bodies.find(({ event }) => event === 'source'),
       (notice) => notice !== undefined,
       'that the folder is gone is told, as of no project alone',
     );
-    expect(told?.project).toBe(0);
+    expect(notified?.project).toBe(0);
   });
 });

@@ -3,7 +3,7 @@ import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { loadProfile as parseEmulatorProfile } from '../../src/emulator/profile.ts';
 import { load, type Rig, type RigOptions, rig } from '../support/rig.ts';
-import { head, project, state, web } from './bookkeeping/one-server.ts';
+import { head, project, state, web } from './claims/one-server.ts';
 
 const minutes = 60_000;
 const listing = 'operations: {list_servers: {}}';

@@ -16,7 +16,7 @@ async function reconcile({ store, restart, repeating, clock }: Rig, spec: string
       approve: (plan) => approval.permits(plan, desired, clock.now()),
       unattended: true,
       ...(stop === undefined ? {} : { stop }),
-      repeating: { ...repeating(), withholds: (operation) => approval.withholds(operation) },
+      repeating: { ...repeating(), isPaused: (operation) => approval.isPaused(operation) },
     }),
   );
   return { report, waiting: approval.waiting };

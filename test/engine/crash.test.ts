@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { memoryState } from '../../src/state/memory.ts';
+import { crashable } from '../support/crashable.ts';
 import { expectAccounted, expectFixedPoint, expectInvariants } from '../support/invariants.ts';
-import { mortal } from '../support/mortal.ts';
 import { applyWithHelp } from '../support/operator.ts';
 import { rig } from '../support/rig.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
@@ -29,7 +29,7 @@ servers:
 `;
 
 function stage() {
-  const death = mortal();
+  const death = crashable();
   const store = memoryState({ createdAt: virtualClock().now(), lineage: 'test' });
   const played = rig({ store: death.store(store), wrap: death.transport });
   return { ...played, store, death, played };

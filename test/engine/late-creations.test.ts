@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Transport } from '../../src/core/transport.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { type Rig, rig } from '../support/rig.ts';
-import { codes, count, head, project, size, web } from './bookkeeping/one-server.ts';
+import { codes, count, head, project, size, web } from './claims/one-server.ts';
 
 const minute = 60_000;
 const executed = ({ emulator }: Rig, kind: string) =>

@@ -20,7 +20,7 @@ describe('src/engine: a server that stands open', () => {
     const first = await played.apply(server);
 
     expect(first.plan.warnings).toContainEqual(
-      expect.objectContaining({ key: 'servers.web', code: 'stands_open' }),
+      expect.objectContaining({ key: 'servers.web', code: 'exposed' }),
     );
     played.emulator.setFaults([]);
     await played.clock.run(played.clock.sleep(600_000));
@@ -42,7 +42,7 @@ describe('src/engine: a server that stands open', () => {
     const report = await played.apply(server);
     expect(report.outcome).toBe('blocked');
     expect(report.plan.warnings).toContainEqual(
-      expect.objectContaining({ code: 'stands_open', message: expect.stringMatching(/^it may be there, /) }),
+      expect.objectContaining({ code: 'exposed', message: expect.stringMatching(/^it may be there, /) }),
     );
   });
 
@@ -68,7 +68,7 @@ describe('src/engine: a server that stands open', () => {
 
     const remedies = resolving(expect.stringContaining('release 203.0.113.10 in the client area'));
     expect(blocked).toContainEqual(expect.objectContaining({ key: 'servers.web', code, remedies }));
-    const open = plan.warnings.filter(({ code }) => code === 'stands_open');
+    const open = plan.warnings.filter(({ code }) => code === 'exposed');
     expect(open.map(({ message }) => message)).toEqual([expect.stringMatching(/^it may be there, /)]);
   });
 
@@ -92,7 +92,7 @@ describe('src/engine: a server that stands open', () => {
     const report = await run;
 
     expect(report.outcome).toBe('stopped');
-    expect(report.plan.warnings).toContainEqual(expect.objectContaining({ code: 'stands_open' }));
+    expect(report.plan.warnings).toContainEqual(expect.objectContaining({ code: 'exposed' }));
   });
 
   const card = 'networks: {n: {cidr: 10.1.0.0/24}}\n';
@@ -121,7 +121,7 @@ describe('src/engine: a server that stands open', () => {
 
     expect(report.outcome).toBe('stopped');
     expect(firewallOf(played)).toMatchObject({ enabled: true, policyIn: 'drop' });
-    expect(report.plan.warnings.map(({ code }) => code)).not.toContain('stands_open');
+    expect(report.plan.warnings.map(({ code }) => code)).not.toContain('exposed');
     expect(played.writes().at(-1)?.path).toBe('/servers/2001/firewall');
   });
 
@@ -140,7 +140,7 @@ describe('src/engine: a server that stands open', () => {
     expect(played.clock.monotonic()).toBeGreaterThan(170_000);
     expect(played.clock.monotonic()).toBeLessThan(190_000);
     expect(played.clock.sleeping).toBe(0);
-    expect(report.plan.warnings).toContainEqual(expect.objectContaining({ code: 'stands_open' }));
+    expect(report.plan.warnings).toContainEqual(expect.objectContaining({ code: 'exposed' }));
   });
 
   test('a firewall that is not enabled is not waited for, and its server is not told as exposed', async () => {
@@ -153,6 +153,6 @@ describe('src/engine: a server that stands open', () => {
 
     expect(report.outcome).toBe('stopped');
     expect(played.writes()).toHaveLength(1);
-    expect(report.plan.warnings.map(({ code }) => code)).not.toContain('stands_open');
+    expect(report.plan.warnings.map(({ code }) => code)).not.toContain('exposed');
   });
 });

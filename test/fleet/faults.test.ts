@@ -136,7 +136,9 @@ describe('src/daemon/fleet', () => {
       ([found, projects]) =>
         found.every(([servers]) => servers === 1) &&
         projects.every(({ condition, worker }) => condition === 'converged' && worker === null) &&
-        projects.every(({ id, last_pass }) => !frozen.has(id) || last_pass?.replica === name),
+        projects.every(
+          ({ id, last_reconciliation }) => !frozen.has(id) || last_reconciliation?.replica === name,
+        ),
       'every project has its server',
     );
 

@@ -45,10 +45,11 @@ async function workerOf(daemon: RunningDaemon, api: RunningEmulator): Promise<st
 async function refusedBy(daemon: RunningDaemon, names: readonly string[]): Promise<string> {
   const seat = await until(
     async () => (await fleetOf(daemon)).projects.find(({ id }) => id === 4711),
-    (found) => found?.condition === 'unauthorized' && names.includes(found.last_pass?.replica ?? ''),
+    (found) =>
+      found?.condition === 'unauthorized' && names.includes(found.last_reconciliation?.replica ?? ''),
     'the refusal is met',
   );
-  return seat?.last_pass?.replica ?? '';
+  return seat?.last_reconciliation?.replica ?? '';
 }
 
 describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', () => {
@@ -60,7 +61,9 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     const { replica: name } = await allConverged(api, only);
     const { projects, leads } = await fleetOf(only);
     expect(leads).toBe(true);
-    expect(projects.map(({ last_pass }) => last_pass?.replica)).toEqual(ids.map(() => name));
+    expect(projects.map(({ last_reconciliation }) => last_reconciliation?.replica)).toEqual(
+      ids.map(() => name),
+    );
     expect(await only.end()).toBe(0);
   });
 
@@ -86,7 +89,8 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     await until(
       () => fleetOf(survivor),
       ({ leads, projects }) =>
-        leads && projects.every(({ last_pass }) => last_pass?.replica === names[1 - victim]),
+        leads &&
+        projects.every(({ last_reconciliation }) => last_reconciliation?.replica === names[1 - victim]),
       'the other one leads and works on everything',
     );
     expect(billed(api)).toEqual(ids.map(() => [1, 1]));
@@ -121,7 +125,8 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     const seen = new Set<string>();
     await until(
       async () => {
-        for (const { last_pass } of (await fleetOf(second)).projects) seen.add(last_pass?.replica ?? '');
+        for (const { last_reconciliation } of (await fleetOf(second)).projects)
+          seen.add(last_reconciliation?.replica ?? '');
         return seen.size;
       },
       (count) => count === 2,
@@ -156,9 +161,12 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
       ({ leads }) => leads,
       'the one that never knew it otherwise leads',
     );
-    const { passes } = (await second.status()).projects[0] ?? { passes: 0 };
+    const { reconciliations } = (await second.status()).projects[0] ?? { reconciliations: 0 };
     second.child.kill('SIGHUP');
-    await second.until((project) => project.passes > passes, 'it has looked at the project');
+    await second.until(
+      (project) => project.reconciliations > reconciliations,
+      'it has looked at the project',
+    );
     await toldBy(second);
     expect(api.emulator.world.projects[0]?.networks.map(({ name }) => name)).toEqual(['default', 'backend']);
   }, 60_000);
@@ -305,7 +313,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
 
   test('what both see is told once, and each project is measured by one', async () => {
     const api = await cloud();
-    const state = await database(server, 'told');
+    const state = await database(server, 'notified');
     const heard = await receiver<{ readonly project: number; readonly condition: string }>();
     const [one, two] = [folderWith(), folderWith()];
     specs(one);

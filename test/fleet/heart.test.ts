@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
-import { Heart } from '../../src/daemon/fleet/heart.ts';
+import { Heart } from '../../src/daemon/fleet/heartbeat.ts';
 
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
@@ -26,7 +26,7 @@ class HandClock implements Clock {
   }
 
   /** Lets time pass, and whoever sleeps go on. */
-  async pass(ms: number): Promise<void> {
+  async reconciliation(ms: number): Promise<void> {
     this.monotonicMs += ms;
     this.wallMs += ms;
     for (const wake of this.#sleepers) wake();
@@ -43,15 +43,15 @@ function heartOn(clock: HandClock, onBeat: () => Promise<void> = async () => {})
   return new Heart({ id: 'r', beat, close: async () => {}, clock, log: quiet });
 }
 
-describe('src/daemon/fleet/heart.ts', () => {
+describe('src/daemon/fleet/heartbeat.ts', () => {
   test('is alive for 8 s after the moment before a confirmed heartbeat was sent', async () => {
     const clock = new HandClock();
-    const heart = heartOn(clock, async () => clock.pass(3_000));
+    const heart = heartOn(clock, async () => clock.reconciliation(3_000));
     expect([heart.isAlive(), heart.life.aborted]).toEqual([false, true]);
     await heart.start();
-    await clock.pass(5_000);
+    await clock.reconciliation(5_000);
     expect(heart.isAlive()).toBe(true);
-    await clock.pass(1);
+    await clock.reconciliation(1);
     expect(heart.isAlive()).toBe(false);
   });
 
@@ -76,15 +76,15 @@ describe('src/daemon/fleet/heart.ts', () => {
     const { life } = heart;
     const end = new AbortController();
     const running = heart.run(end.signal).catch(() => undefined);
-    await clock.pass(3_000);
+    await clock.reconciliation(3_000);
     fails = true;
-    await clock.pass(4_000);
-    await clock.pass(4_000);
+    await clock.reconciliation(4_000);
+    await clock.reconciliation(4_000);
     expect([life.aborted, heart.isAlive()]).toEqual([false, true]);
-    await clock.pass(4_000);
+    await clock.reconciliation(4_000);
     expect([life.aborted, heart.isAlive()]).toEqual([true, false]);
     fails = false;
-    await clock.pass(3_000);
+    await clock.reconciliation(3_000);
     expect([heart.life.aborted, heart.isAlive()]).toEqual([false, true]);
     expect(life.aborted).toBe(true);
     end.abort();

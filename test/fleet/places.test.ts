@@ -76,7 +76,9 @@ describe('src/daemon/fleet', () => {
       (fleet) => fleet.projects.every(({ worker }) => worker === null),
       'all turns have ended',
     );
-    expect(new Set(projects.map(({ last_pass }) => last_pass?.replica))).toEqual(new Set(names));
+    expect(new Set(projects.map(({ last_reconciliation }) => last_reconciliation?.replica))).toEqual(
+      new Set(names),
+    );
 
     expect(await leader.end()).toBe(0);
     const endedAt = performance.now();

@@ -8,7 +8,7 @@ import { Calls } from '../../src/daemon/fleet/calls.ts';
 import { fleetSource } from '../../src/daemon/fleet/fleet-source.ts';
 import { Releases } from '../../src/daemon/fleet/releases.ts';
 import { defaultPolicy, markOf, type RolloutPolicy } from '../../src/daemon/fleet/rollout.ts';
-import type { PassMemory } from '../../src/daemon/project/memory.ts';
+import type { ReconciliationMemory } from '../../src/daemon/project/memory.ts';
 import type { Intake, Taken } from '../../src/daemon/sources/intake.ts';
 import type { Commit, Snapshot, SpecText } from '../../src/daemon/sources/source.ts';
 import { virtualClock } from '../../src/simulation/virtual-clock.ts';
@@ -30,7 +30,7 @@ class SimulatedFleet {
   readonly done = new Map<number, string[]>(ids.map((id) => [id, []]));
   /** Whether each project is well; a spec with `bad` in it makes it worse. */
   readonly condition = new Map<number, string>();
-  readonly passes = new Map<number, number>();
+  readonly reconciliations = new Map<number, number>();
   /** How many deletions a plan of each project would make. */
   deletions = 0;
   /** Blocked, whatever is put into it. */
@@ -67,7 +67,7 @@ class SimulatedFleet {
   }
 
   reconcile(id: number): void {
-    this.passes.set(id, (this.passes.get(id) ?? 0) + 1);
+    this.reconciliations.set(id, (this.reconciliations.get(id) ?? 0) + 1);
   }
 
   /** A process that leads from now on, until it is killed. */
@@ -90,7 +90,7 @@ class SimulatedFleet {
         return this.deletions;
       },
       approval: (change) => `approve ${change}`,
-      onNotice: (notice) => void this.notices.push(notice.detail),
+      onNotification: (notice) => void this.notices.push(notice.detail),
     });
     const source = fleetSource({
       ...{ board, calls, releases, clock, log: quiet, mayLead: () => true },
@@ -120,7 +120,7 @@ class SimulatedFleet {
   look: () => void = () => {};
 
   /** The leader reads the branch, and so much time goes by. */
-  async pass(seconds: number): Promise<void> {
+  async reconciliation(seconds: number): Promise<void> {
     this.look();
     for (let at = 0; at < seconds; at += 5) await this.clock.advance(5_000);
   }
@@ -158,9 +158,16 @@ class SimulatedFleet {
   }
 
   #memory(id: number): Assignment | undefined {
-    const [spec, condition, passes] = [this.#marks.get(id), this.condition.get(id), this.passes.get(id)];
+    const [spec, condition, reconciliations] = [
+      this.#marks.get(id),
+      this.condition.get(id),
+      this.reconciliations.get(id),
+    ];
     if (spec === undefined) return undefined;
-    const memory = { spec, ledger: { condition, passes } } as unknown as PassMemory;
+    const memory = {
+      spec,
+      history: { condition, reconciliations },
+    } as unknown as ReconciliationMemory;
     return { project: id, worker: undefined, since: undefined, isTaken: false, memory };
   }
 
@@ -186,7 +193,7 @@ async function fleetAtRest(given = policy) {
   const fleet = new SimulatedFleet();
   fleet.push('first');
   const leader = fleet.lead(given);
-  await fleet.pass(10);
+  await fleet.reconciliation(10);
   expect(fleet.with('first')).toEqual(ids);
   return { fleet, leader };
 }
@@ -195,18 +202,18 @@ describe('src/daemon/fleet/releases.ts', () => {
   test('a bad commit over 1,000 projects touches the canary alone, says so once, and no leader or restart changes that', async () => {
     const { fleet, leader } = await fleetAtRest();
     const bad = fleet.push('bad');
-    await fleet.pass(3_600);
+    await fleet.reconciliation(3_600);
     expect(fleet.with('bad')).toEqual(canaries);
     expect(fleet.shown()).toMatchObject({ phase: 'stopped', change: bad, wave: 1, left: 998 });
 
     leader.kill();
     for (let restart = 0; restart < 3; restart += 1) {
       const next = fleet.lead();
-      await fleet.pass(3 * 3_600);
+      await fleet.reconciliation(3 * 3_600);
       next.kill();
     }
     fleet.lead();
-    await fleet.pass(3 * 3_600);
+    await fleet.reconciliation(3 * 3_600);
 
     expect(fleet.with('bad')).toEqual(canaries);
     expect(fleet.notices).toHaveLength(1);
@@ -216,13 +223,13 @@ describe('src/daemon/fleet/releases.ts', () => {
   test('a good commit goes on wave after wave, each once the last one has stayed converged for the time that is set', async () => {
     const { fleet } = await fleetAtRest();
     fleet.push('good');
-    await fleet.pass(500);
+    await fleet.reconciliation(500);
     expect(fleet.with('good')).toEqual(canaries);
-    await fleet.pass(200);
+    await fleet.reconciliation(200);
     const tenth = fleet.with('good');
     expect(tenth).toHaveLength(100);
     expect(tenth).toEqual(expect.arrayContaining(canaries));
-    await fleet.pass(700);
+    await fleet.reconciliation(700);
     expect(fleet.with('good')).toEqual(ids);
     expect(fleet.shown()).toBe(null);
     expect(fleet.notices).toEqual([]);
@@ -231,9 +238,9 @@ describe('src/daemon/fleet/releases.ts', () => {
   test('a wave whose projects do not stay converged stops the commit', async () => {
     const { fleet } = await fleetAtRest();
     fleet.push('good');
-    await fleet.pass(300);
+    await fleet.reconciliation(300);
     fleet.condition.set(404, 'failing');
-    await fleet.pass(3_600);
+    await fleet.reconciliation(3_600);
     expect(fleet.with('good')).toEqual(canaries);
     expect(fleet.shown()).toMatchObject({ phase: 'stopped' });
   });
@@ -241,11 +248,11 @@ describe('src/daemon/fleet/releases.ts', () => {
   test('a commit that corrects a stopped one begins with the canary, and the failed one reaches no other project', async () => {
     const { fleet } = await fleetAtRest();
     fleet.push('bad');
-    await fleet.pass(600);
+    await fleet.reconciliation(600);
     fleet.push('corrected');
-    await fleet.pass(60);
+    await fleet.reconciliation(60);
     expect(fleet.with('corrected')).toEqual(canaries);
-    await fleet.pass(3_600);
+    await fleet.reconciliation(3_600);
     expect(fleet.with('corrected')).toEqual(ids);
     expect(fleet.with('bad')).toEqual(canaries);
   });
@@ -253,10 +260,10 @@ describe('src/daemon/fleet/releases.ts', () => {
   test('a commit that leaves the failed projects as they are does not pass them by', async () => {
     const { fleet } = await fleetAtRest();
     fleet.push('bad');
-    await fleet.pass(600);
+    await fleet.reconciliation(600);
     const others = ids.filter((id) => !canaries.includes(id));
     fleet.push('other', others);
-    await fleet.pass(3_600);
+    await fleet.reconciliation(3_600);
     expect(fleet.with('other')).toEqual([]);
     expect(fleet.shown()).toMatchObject({ phase: 'stopped', change: 'commit-3' });
   });
@@ -264,16 +271,16 @@ describe('src/daemon/fleet/releases.ts', () => {
   test('a stopped commit goes on once the operator approves it, and stays approved when the lead changes', async () => {
     const { fleet, leader } = await fleetAtRest();
     fleet.push('bad');
-    await fleet.pass(600);
+    await fleet.reconciliation(600);
     fleet.say({ of: 'approve', change: 'commit-1' });
-    await fleet.pass(60);
+    await fleet.reconciliation(60);
     expect(fleet.with('bad')).toEqual(canaries);
     fleet.say({ of: 'approve', change: 'commit-2' });
-    await fleet.pass(10);
+    await fleet.reconciliation(10);
     expect(fleet.with('bad')).toHaveLength(100);
     leader.kill();
     fleet.lead();
-    await fleet.pass(60);
+    await fleet.reconciliation(60);
     expect(fleet.shown()).toMatchObject({ phase: 'stopped', wave: 2 });
     expect(fleet.with('bad')).toHaveLength(100);
     expect(fleet.notices).toHaveLength(2);
@@ -282,12 +289,12 @@ describe('src/daemon/fleet/releases.ts', () => {
   test('a project that was blocked before does not hold a wave up, and an edit of one project waits for no wave', async () => {
     const { fleet } = await fleetAtRest();
     fleet.push('edit', [800]);
-    await fleet.pass(5);
+    await fleet.reconciliation(5);
     expect(fleet.with('edit')).toEqual([800]);
     fleet.condition.set(404, 'blocked');
     fleet.push('good');
     fleet.broken = 404;
-    await fleet.pass(3_600);
+    await fleet.reconciliation(3_600);
     expect(fleet.with('good')).toEqual(ids);
   });
 
@@ -295,16 +302,16 @@ describe('src/daemon/fleet/releases.ts', () => {
     const { fleet, leader } = await fleetAtRest(defaultPolicy);
     fleet.deletions = 1;
     const change = fleet.push('less');
-    await fleet.pass(60);
+    await fleet.reconciliation(60);
     expect([fleet.with('less'), fleet.planned]).toEqual([[], 1_000]);
     expect(fleet.shown()).toMatchObject({ phase: 'waiting', deletions: 1_000 });
     leader.kill();
     fleet.lead(defaultPolicy);
-    await fleet.pass(3_600);
+    await fleet.reconciliation(3_600);
     expect([fleet.with('less'), fleet.planned]).toEqual([[], 1_000]);
     expect(fleet.notices).toHaveLength(1);
     fleet.say({ of: 'approve', change });
-    await fleet.pass(10);
+    await fleet.reconciliation(10);
     expect(fleet.with('less')).toEqual(ids);
   });
 
@@ -312,17 +319,17 @@ describe('src/daemon/fleet/releases.ts', () => {
     const { fleet } = await fleetAtRest(defaultPolicy);
     fleet.deletions = 2;
     fleet.push('five', ids.slice(0, 5));
-    await fleet.pass(5);
+    await fleet.reconciliation(5);
     // Five projects that may delete two each cannot delete more than ten.
     expect([fleet.with('five').length, fleet.planned]).toEqual([5, 0]);
     fleet.push('six', ids.slice(0, 6));
-    await fleet.pass(60);
+    await fleet.reconciliation(60);
     expect([fleet.with('six'), fleet.planned]).toEqual([[], 6]);
     fleet.deletions = 0;
     fleet.push('six others', ids.slice(10, 16));
     fleet.push('five', ids.slice(0, 5));
     fleet.push('first', [6]);
-    await fleet.pass(60);
+    await fleet.reconciliation(60);
     expect(fleet.with('six others')).toEqual(ids.slice(10, 16));
     expect(fleet.with('six')).toEqual([]);
   });

@@ -19,7 +19,7 @@ function scheduleOf(options: Partial<ScheduleOptions> & { readonly holds?: boole
     mayBegin: () => true,
     isWaiting: () => false,
     onAsked: (project, trigger) => void begun.push(`${project} ${trigger} beside`),
-    turn: (project, trigger, over) => {
+    job: (project, trigger, over) => {
       begun.push(`${project} ${trigger}`);
       if (options.holds !== true) return Promise.resolve(later);
       return new Promise((resolve) => {
@@ -138,7 +138,7 @@ describe('src/daemon/fleet/schedule.ts', () => {
     let tries = 0;
     const begun: number[] = [];
     const { schedule } = scheduleOf({
-      turn: async (project) => {
+      job: async (project) => {
         begun.push(project);
         if (project === 1 && tries++ === 0) throw new Error('the database was gone');
         return later;

@@ -26,18 +26,18 @@ describe('src/daemon/fleet: what a reconcile costs the database', () => {
       );
     const sessions = () =>
       count('SELECT sessions AS count FROM pg_stat_database WHERE datname = current_database()');
-    const passes = async () => {
+    const reconciliations = async () => {
       // By the state, and not by /status: that asks the database too.
-      const sql = `SELECT sum((value::jsonb->'ledger'->>'passes')::int) AS count FROM vdcsync.notes /* pg_stat */ WHERE name = 'daemon'`;
+      const sql = `SELECT sum((value::jsonb->'history'->>'reconciliations')::int) AS count FROM vdcsync.notes /* pg_stat */ WHERE name = 'daemon'`;
       return count(sql);
     };
     const round = async () => {
-      const before = await passes();
+      const before = await reconciliations();
       only.child.kill('SIGHUP');
-      await until(passes, (now) => now >= before + ids.length, 'all are looked at again');
+      await until(reconciliations, (now) => now >= before + ids.length, 'all are looked at again');
       // The server counts a moment later.
       await new Promise((resolve) => setTimeout(resolve, 1_500));
-      return (await passes()) - before;
+      return (await reconciliations()) - before;
     };
     await round();
     const before = [await statements(), await sessions()] as const;

@@ -5,7 +5,7 @@ import { createCoverage } from '../../src/simulation/coverage.ts';
 import { subjects } from '../../src/simulation/fault-kinds.ts';
 import { writes } from '../../src/simulation/operations.ts';
 import { play } from '../../src/simulation/scenario.ts';
-import type { Entries, Happening, SpecModel } from '../../src/simulation/story.ts';
+import type { Disturbance, Entries, SpecModel } from '../../src/simulation/story.ts';
 
 const second = 1_000;
 const minute = 60 * second;
@@ -68,7 +68,7 @@ interface IncidentKind {
   readonly fault?: FaultAction;
   /** The boundary, of a write and its path, at which it happens for the first time. */
   readonly at?: (write: Write, path: string) => string;
-  readonly what?: Happening;
+  readonly what?: Disturbance;
 }
 
 const beforeSend = (_write: Write, path: string) => `${path}:before`;

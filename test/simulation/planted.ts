@@ -124,7 +124,7 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'a dry run counts the cap otherwise',
-    file: 'engine/look.ts',
+    file: 'engine/open-run.ts',
     find: 'planFor(run, destroy, 0)',
     replace: 'planFor(run, destroy, 1)',
   },
@@ -142,7 +142,7 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'what comes later without its doing is taken as known',
-    file: 'engine/bookkeeping/claims.ts',
+    file: 'engine/claims/claims.ts',
     find: '  return { ...attribution, claims, isNew,',
     replace:
       '  const unmanaged = isNew ? attribution.unmanaged : { servers: [], addresses: [] };\n  return { ...attribution, unmanaged, claims, isNew,',

@@ -55,9 +55,9 @@ registerHooks({
 });
 
 const { createCoverage } = await import('../../src/simulation/coverage.ts');
-const { drawStory } = await import('../../src/simulation/draw.ts');
+const { generateStory } = await import('../../src/simulation/generator.ts');
 const { play } = await import('../../src/simulation/scenario.ts');
 for (let seed = 0; seed < seeds; seed++) {
-  const { violation } = await play(drawStory(seed), createCoverage());
+  const { violation } = await play(generateStory(seed), createCoverage());
   process.stdout.write(`${seed} ${violation?.rule ?? 'sound'}\n`);
 }

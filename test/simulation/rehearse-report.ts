@@ -91,8 +91,8 @@ async function main(): Promise<void> {
       const bad = !end.converged || asksNeedlessly(end);
       if (bad) process.exitCode = 1;
       if (bad || end.asked.length > 0) {
-        const told = end.converged ? end.asked.join(', ') : `${end.rule} ${end.message}`;
-        asked.push(`${file}: ${end.name}: ${told}${bad ? ' (not allowed)' : ''}`);
+        const traceLineOf = end.converged ? end.asked.join(', ') : `${end.rule} ${end.message}`;
+        asked.push(`${file}: ${end.name}: ${traceLineOf}${bad ? ' (not allowed)' : ''}`);
       }
     });
     console.log(`| ${rowOf(file, ends).join(' | ')} |`);

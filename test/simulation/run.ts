@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
 import { questionClass } from '../../src/core/operator-questions.ts';
 import { createCoverage, missingCoverage, wantedCoverage } from '../../src/simulation/coverage.ts';
-import { drawStory } from '../../src/simulation/draw.ts';
 import { earlierStates, pairsOfFaults, singleFaults } from '../../src/simulation/exhaustive.ts';
+import { generateStory } from '../../src/simulation/generator.ts';
 import { askedByCode } from '../../src/simulation/questions.ts';
 import { play } from '../../src/simulation/scenario.ts';
 import { shrink } from '../../src/simulation/shrink.ts';
@@ -47,13 +47,13 @@ else await many();
 
 /** Plays one seed, and tells how it went. */
 async function replay(seed: number): Promise<void> {
-  const { violation, trace, elapsedMs, runs } = await play(drawStory(seed));
+  const { violation, trace, elapsedMs, runs } = await play(generateStory(seed));
   if (values.verbose) console.log(trace.join('\n'));
   if (violation === undefined) {
     console.log(`seed ${seed}: sound, ${runs} runs in ${Math.round(elapsedMs / 1000)} simulated seconds`);
     return;
   }
-  await tell({ name: `seed ${seed}`, story: drawStory(seed), ...violation });
+  await tell({ name: `seed ${seed}`, story: generateStory(seed), ...violation });
   process.exitCode = 1;
 }
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { createCoverage, missingCoverage } from '../../src/simulation/coverage.ts';
-import { drawStory } from '../../src/simulation/draw.ts';
 import { subjects } from '../../src/simulation/fault-kinds.ts';
+import { generateStory } from '../../src/simulation/generator.ts';
 import { operationsWith, writes } from '../../src/simulation/operations.ts';
 import { askedByCode } from '../../src/simulation/questions.ts';
 import { play } from '../../src/simulation/scenario.ts';
@@ -50,21 +50,21 @@ describe('src/simulation', () => {
   });
 
   test.each(pinned)('seed %i stays sound', { timeout: 60_000 }, async (seed) => {
-    const { violation } = await play(drawStory(seed));
+    const { violation } = await play(generateStory(seed));
 
     expect(violation).toBeUndefined();
   });
 
   test('the same seed gives the same trace, byte for byte', async () => {
     for (const seed of [11, 12, 13, 14]) {
-      const [one, other] = [await play(drawStory(seed)), await play(drawStory(seed))];
+      const [one, other] = [await play(generateStory(seed)), await play(generateStory(seed))];
 
       expect(one.trace.join('\n')).toBe(other.trace.join('\n'));
     }
   });
 
   test('the first round of slow drills meets each creation with a late original, a crashed probe and a rerun', () => {
-    const stories = Array.from({ length: slowDrillCount }, (_, at) => drawStory(1 + 16 * at));
+    const stories = Array.from({ length: slowDrillCount }, (_, at) => generateStory(1 + 16 * at));
     const creations = operationsWith(({ creates }) => creates).map((name) => writes[name]);
     const missing = creations.flatMap(({ name, path }) => {
       const isLate = ({ faults }: Story) =>
@@ -84,7 +84,7 @@ describe('src/simulation', () => {
   });
 
   test('stories draw every reading and slow tasks', () => {
-    const stories = Array.from({ length: 2400 }, (_, at) => drawStory(at + 1));
+    const stories = Array.from({ length: 2400 }, (_, at) => generateStory(at + 1));
     const coverage = createCoverage();
     for (const { readings } of stories) coverage.readings(readings);
 
@@ -114,7 +114,7 @@ describe('src/simulation', () => {
   });
 
   test('a failing story shrinks to what it needs', async () => {
-    const story = drawStory(5);
+    const story = generateStory(5);
 
     const least = await shrink(story, async ({ specs }) => Object.keys(specs[0]?.networks ?? {}).length > 0);
 
@@ -128,7 +128,7 @@ describe('src/simulation', () => {
   test('each reading and row that a story meets is counted', async () => {
     const coverage = createCoverage();
 
-    await play(drawStory(2), coverage);
+    await play(generateStory(2), coverage);
 
     expect([...coverage.hits.keys()].some((name) => name.startsWith('row '))).toBe(true);
   });

@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import { createCoverage } from '../../src/simulation/coverage.ts';
-import { drawStory } from '../../src/simulation/draw.ts';
+import { generateStory } from '../../src/simulation/generator.ts';
 import { play } from '../../src/simulation/scenario.ts';
 import type { Story } from '../../src/simulation/story.ts';
 
@@ -26,7 +26,9 @@ export async function work(job: Job): Promise<Done> {
   const coverage = createCoverage();
   const failures: Failure[] = [];
   const cases =
-    'cases' in job ? job.cases : job.seeds.map((seed) => ({ name: `seed ${seed}`, story: drawStory(seed) }));
+    'cases' in job
+      ? job.cases
+      : job.seeds.map((seed) => ({ name: `seed ${seed}`, story: generateStory(seed) }));
   for (const { name, story } of cases) {
     const { violation, blockedRuns } = await play(story, coverage);
     coverage.count('stories');

@@ -7,9 +7,9 @@ import type { StateStore } from '../../src/core/state.ts';
 import { openState, shownLocation } from '../../src/state/open.ts';
 import type { Holder } from '../../src/state/owner-lock.ts';
 import { type OpenPostgresOptions, openPostgresState } from '../../src/state/postgres.ts';
+import { inspectPostgres } from '../../src/state/postgres-inspection.ts';
 import { PostgresReplica } from '../../src/state/postgres-replica.ts';
 import { PostgresSessions } from '../../src/state/postgres-sessions.ts';
-import { surveyPostgres } from '../../src/state/postgres-survey.ts';
 import { type PostgresLocation, parsePostgresUrl } from '../../src/state/postgres-url.ts';
 import { expectReplayed, seen } from '../conformance/state-checks.ts';
 import { sampleBinding, sampleIntent, web } from '../conformance/state-samples.ts';
@@ -103,19 +103,19 @@ describe('src/state/postgres.ts: names', () => {
     await shop.claimProject(71);
     await shop.putNote('daemon', { of: 'shop' });
     await lab.claimProject(72);
-    const survey = async () =>
-      (await surveyPostgres(server.url(), 'daemon'))
+    const observeAll = async () =>
+      (await inspectPostgres(server.url(), 'daemon'))
         .filter(({ projectId }) => projectId === 71 || projectId === 72)
         .map(({ projectId, owner, isTaken, note }) => [projectId, owner?.pid, isTaken, note]);
-    expect(await survey()).toEqual([
+    expect(await observeAll()).toEqual([
       [71, process.pid, true, { of: 'shop' }],
       [72, process.pid, true, undefined],
     ]);
     await shop.close();
-    expect((await survey())[0]).toEqual([71, undefined, false, { of: 'shop' }]);
+    expect((await observeAll())[0]).toEqual([71, undefined, false, { of: 'shop' }]);
     // As kill -9 leaves it: what the owner wrote down is still there, the lock is not.
     await sql("INSERT INTO vdcsync.owners SELECT id, 1, 'gone', 1 FROM vdcsync.states WHERE project_id = 71");
-    expect((await survey())[0]).toEqual([71, undefined, true, { of: 'shop' }]);
+    expect((await observeAll())[0]).toEqual([71, undefined, true, { of: 'shop' }]);
   });
 
   test("the URL names the state, else the option does, else it is 'default'", async () => {

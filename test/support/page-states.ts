@@ -178,7 +178,7 @@ async function play(
       commandFlags: () => '',
     },
     ...{ id: 4711, mode, intervalMs: 300_000, keepMs: 90 * 24 * hour },
-    ...{ onNotice: quiet, onChange: quiet, onEvent: quiet, onPass: quiet },
+    ...{ onNotification: quiet, onChange: quiet, onEvent: quiet, onReconciliation: quiet },
   });
   project.offer({ desired: load(spec), files: ['vdcsync.yaml'], commit }, 'start');
   const stop = new AbortController();

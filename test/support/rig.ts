@@ -143,7 +143,7 @@ export function rig(options: RigOptions = {}): Rig {
     client: () => clientOn(store),
     repeating: () => ({
       cache: createReadCache(clientOn(store).reads('operation'), clock),
-      holds: new Map(),
+      pauses: new Map(),
       stopwatch: createStopwatch(clock, profile.timeScale),
       settleMs: 90_000,
     }),

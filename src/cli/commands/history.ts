@@ -1,6 +1,6 @@
 import { moment } from '../../core/moment.ts';
 import type { Binding, Intent, StateStore } from '../../core/state.ts';
-import { refuseOtherState } from '../../engine/survey.ts';
+import { refuseOtherState } from '../../engine/observe.ts';
 import { openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import type { CommonFlags } from '../settings/config.ts';

@@ -3,7 +3,7 @@ import { Mask } from '../../core/environment-mask.ts';
 import { ConfigError } from '../../core/errors.ts';
 import type { ServerId } from '../../core/resources.ts';
 import type { Binding, StateInfo } from '../../core/state.ts';
-import { refuseOtherProject } from '../../engine/survey.ts';
+import { refuseOtherProject } from '../../engine/observe.ts';
 import { openSession, openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { formatOutputs, withoutAddress } from '../outputs/formats.ts';

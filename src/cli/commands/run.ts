@@ -10,8 +10,8 @@ import { Changes } from '../../daemon/http/changes.ts';
 import { isLoopback } from '../../daemon/http/listen.ts';
 import { Metrics } from '../../daemon/http/metrics.ts';
 import { startServer } from '../../daemon/http/server.ts';
-import { Notifier } from '../../daemon/notices/notifier.ts';
-import { controlPath, listenForOrders } from '../../daemon/orders/control.ts';
+import { Notifier } from '../../daemon/notifications/notifier.ts';
+import { controlPath, listenForCommands } from '../../daemon/operator-commands/control.ts';
 import type { DaemonDeps, DaemonLogger, OpenProject, ProjectSession } from '../../daemon/ports.ts';
 import { Intake } from '../../daemon/sources/intake.ts';
 import { createLogger } from '../../platform/logger.ts';
@@ -76,10 +76,10 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
     keepMs: settings.keepMs,
     ...{ intake, trusted: settings.trust.tokens === 'any' },
     ...(shared === undefined ? { source: own } : shareSource(own, intake, shared, deps)),
-    onNotice: (notice) => notifier.tell(notice),
+    onNotification: (notice) => notifier.tell(notice),
     onChange: () => changes.tell(),
     onEvent: (project, event) => metrics.countEvent(project, event),
-    onPass: (project, pass) => metrics.countPass(project, pass),
+    onReconciliation: (project, pass) => metrics.countReconciliation(project, pass),
   });
   const app = createApp({
     ...{ daemon, deps, metrics, changes, version },
@@ -227,14 +227,14 @@ async function openProject(
   });
   const { engine, store, readsAs: reads, clock, counts, profile, tokenMark } = session;
   const control = mode === 'observe' ? undefined : controlPath(stateLocation(own, io));
-  let orders: { close(): Promise<void> } | undefined;
+  let commands: { close(): Promise<void> } | undefined;
   return {
     ...{ engine, store, reads, clock, counts, profile, tokenMark },
     onOrder: async (take) => {
-      if (control !== undefined) orders = await listenForOrders(control, take);
+      if (control !== undefined) commands = await listenForCommands(control, take);
     },
     close: async () => {
-      await orders?.close();
+      await commands?.close();
       if (projects === 'many' && (await isClaimed(store))) settled.add(projectId);
       await session.close();
     },

@@ -1,7 +1,12 @@
 import { isIPv4 } from 'node:net';
 import { ConfigError } from '../../core/errors.ts';
-import { type Answer, controlPath, giveOrder, type Order } from '../../daemon/orders/control.ts';
-import { carryOut } from '../../daemon/orders/orders.ts';
+import { carryOut } from '../../daemon/operator-commands/command-queue.ts';
+import {
+  type Answer,
+  controlPath,
+  giveOrder,
+  type OperatorCommand,
+} from '../../daemon/operator-commands/control.ts';
 import type { Resolution } from '../../engine/deps.ts';
 import { openSession } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
@@ -56,7 +61,7 @@ export async function approve(digest: string, flags: AdoptFlags, io: Io): Promis
 }
 
 /** A daemon that owns the state does it itself, between two passes; else this process does. */
-async function settle(order: Order, flags: AdoptFlags, io: Io): Promise<ExitCode> {
+async function settle(order: OperatorCommand, flags: AdoptFlags, io: Io): Promise<ExitCode> {
   const socket = controlPath(stateLocation(flags, io));
   const answer = (socket && (await giveOrder(socket, order))) || (await settleHere(order, flags, io));
   if ('refused' in answer) throw new ConfigError(answer.refused, answer.misuse, answer.remedies);
@@ -70,7 +75,7 @@ async function settle(order: Order, flags: AdoptFlags, io: Io): Promise<ExitCode
 }
 
 async function settleHere(
-  order: Order,
+  order: OperatorCommand,
   flags: CommonFlags,
   io: Io,
 ): Promise<Extract<Answer, { done: unknown }>> {

@@ -26,15 +26,15 @@ export async function validate(flags: ValidateFlags, io: Io): Promise<ExitCode> 
   const projects = filesOfFolder(flags, io)?.map((file) => ({ ...flags, file: [file] })) ?? [flags];
   const read = await oneFileEach(projects, await Promise.all(projects.map((each) => readOne(each, io))));
   const [errors, specs] = [read.flatMap((each) => each.errors), read.flatMap((each) => each.spec ?? [])];
-  const doubts = specs.flatMap(({ resources }) => resources.flatMap((each) => each.doubts ?? []));
+  const cautions = specs.flatMap(({ resources }) => resources.flatMap((each) => each.cautions ?? []));
   if (flags.format === 'json') {
     const [only] = projects.length === 1 ? specs : [];
     const resources = specs.reduce((sum, each) => sum + entries(each), 0);
-    const found = { errors: errors.map(flat), warnings: doubts.map(flat) };
+    const found = { errors: errors.map(flat), warnings: cautions.map(flat) };
     putJson({ valid: errors.length === 0, project_id: only?.projectId ?? null, resources, ...found }, io);
     return errors.length === 0 ? exitCodes.done : exitCodes.failed;
   }
-  for (const { position, message } of doubts) {
+  for (const { position, message } of cautions) {
     io.stderr.write(`${formatDiagnostic({ position, message: `warning: ${printable(message)}` })}\n`);
   }
   for (const [at, { spec }] of read.entries()) {

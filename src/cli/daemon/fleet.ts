@@ -5,9 +5,9 @@ import type { Assignment } from '../../daemon/fleet/assignment.ts';
 import { Board } from '../../daemon/fleet/board.ts';
 import { Calls, farewell } from '../../daemon/fleet/calls.ts';
 import { Fleet } from '../../daemon/fleet/fleet.ts';
-import { Heart } from '../../daemon/fleet/heart.ts';
+import { Heart } from '../../daemon/fleet/heartbeat.ts';
 import { Releases } from '../../daemon/fleet/releases.ts';
-import type { Notifier } from '../../daemon/notices/notifier.ts';
+import type { Notifier } from '../../daemon/notifications/notifier.ts';
 import type { DaemonLogger } from '../../daemon/ports.ts';
 import { memoryNote, readMemory } from '../../daemon/project/memory.ts';
 import { systemClock } from '../../platform/system-clock.ts';
@@ -35,7 +35,7 @@ export async function openFleet(
   flags: RunFlags,
   io: Io,
   log: DaemonLogger,
-  told: Notifier,
+  notified: Notifier,
   deletions: (desired: Desired) => Promise<number>,
 ): Promise<{
   readonly fleet: Fleet;
@@ -70,10 +70,20 @@ export async function openFleet(
   const releases = new Releases({
     ...{ policy: rollout, board, calls, left, deletions, atOnce: parallel, clock: systemClock, log },
     approval: (change) => `vdcsync approve-commit ${change} --state ${stateWord(location, io.env)}`,
-    onNotice: (notice) => told.tell(notice),
+    onNotification: (notice) => notified.tell(notice),
   });
   const fleet = new Fleet({
-    ...{ board, calls, heart, told, log, left, clock: systemClock, random: systemRandom, atOnce: parallel },
+    ...{
+      board,
+      calls,
+      heart,
+      notified,
+      log,
+      left,
+      clock: systemClock,
+      random: systemRandom,
+      atOnce: parallel,
+    },
     replica: replicaName(place.host, place.pid),
     intervalMs: intervalMs / timeScale,
   });
@@ -81,10 +91,10 @@ export async function openFleet(
 }
 
 async function assignmentsOf(location: string, projects?: readonly number[]): Promise<readonly Assignment[]> {
-  const { surveyPostgres } = await import('../../state/postgres-survey.ts');
+  const { inspectPostgres } = await import('../../state/postgres-inspection.ts');
   const fleet = stateNameOf(location);
   const names = projects?.map((project) => ownName(fleet, project));
-  const states = await surveyPostgres(location, memoryNote, names);
+  const states = await inspectPostgres(location, memoryNote, names);
   return states
     .filter(({ name, projectId }) => name === ownName(fleet, projectId))
     .map(({ projectId: project, owner, isTaken, note }) => ({

@@ -4,7 +4,7 @@ import { parseDuration } from '../../core/duration.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { defaultPolicy, type RolloutPolicy } from '../../daemon/fleet/rollout.ts';
 import { type Listen, parseListen } from '../../daemon/http/listen.ts';
-import type { Receiver } from '../../daemon/notices/notifier.ts';
+import type { Receiver } from '../../daemon/notifications/notifier.ts';
 import type { Mode } from '../../daemon/ports.ts';
 import { checkGitNames, type GitSettings } from '../../daemon/sources/git-source.ts';
 import { parseGitUrl } from '../../daemon/sources/git-url.ts';

@@ -1,7 +1,7 @@
 import type { BackupPolicy, Firewall, FirewallRule, Iso, Network, Server } from '../../core/resources.ts';
 import { cidrProblem, normalCidr } from '../../reconcilers/cidr.ts';
+import type { FoundServer, Inventory } from './inventory.ts';
 import type { Names } from './names.ts';
-import type { FoundServer, Inventory } from './survey.ts';
 
 /** One entry of the file. `notes` lists values that the API does not show, for a comment above the entry. */
 export interface ExportedEntry {

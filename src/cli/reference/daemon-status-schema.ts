@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { standings } from '../../core/standing.ts';
+import { keyStatuses } from '../../core/key-status.ts';
 import { remedies } from '../plan/schema.ts';
 
 const text = z.string();
@@ -34,8 +34,8 @@ const project = z.looseObject({
     drift: text.nullable(),
   }),
   passing: z.boolean(),
-  passes: count,
-  last_pass: z
+  reconciliations: count,
+  last_reconciliation: z
     .looseObject({
       triggers: z.array(text),
       started_at: maybe,
@@ -45,7 +45,7 @@ const project = z.looseObject({
       commit: text.nullable(),
     })
     .nullable(),
-  next_pass_at: maybe,
+  next_reconciliation_at: maybe,
   differs_since: maybe.describe('Since when the project has differed from the file.'),
   observed_at: maybe,
   oldest_read_seconds: count,
@@ -71,25 +71,25 @@ const project = z.looseObject({
       request_id: text.nullable(),
     }),
   ),
-  holds: z.array(z.looseObject({ scope: text, code: text, reason: text, since: maybe, probe_at: maybe })),
+  pauses: z.array(z.looseObject({ scope: text, code: text, reason: text, since: maybe, probe_at: maybe })),
   back_off: z.array(z.looseObject({ key: text, until: maybe })),
   resources: z.array(
     z.looseObject({
       key: text,
       kind: text,
       id: text,
-      standing: z.enum(standings),
+      standing: z.enum(keyStatuses),
       identity: z.record(text, text),
       protect: z.boolean(),
       tainted: text.nullable(),
     }),
   ),
   idle: z.array(address).describe('Addresses that are billed and attached to nothing.'),
-  in_doubt: z
+  unconfirmed: z
     .array(address)
     .describe('Billed addresses that an unconfirmed write may have bought. They do not count as idle.'),
   left_billed: z.array(text),
-  left_alone: z
+  ignored: z
     .array(z.looseObject({ kind: z.enum(['server', 'ip']), id: text, addresses: z.array(text) }))
     .describe('Ignored resources. They are billed as long as they exist.'),
   left_backups: z

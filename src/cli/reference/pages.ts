@@ -148,7 +148,7 @@ export function metricsPage(): string {
   ]);
   return page('Metrics', [
     'The metrics of `GET /metrics` of `vdcsync run`. The metrics of the process itself (`vdcsync_process_…`, `vdcsync_nodejs_…`) are not listed. Counters start at zero with the process.',
-    '`project` is the id of the project. With a folder of projects no metric has this label, unless `--metrics-per-project` is given: one series then covers all projects of the process. The value is a sum; for ages, budgets and `vdcsync_last_pass_timestamp_seconds` it is the worst value.',
+    '`project` is the id of the project. With a folder of projects no metric has this label, unless `--metrics-per-project` is given: one series then covers all projects of the process. The value is a sum; for ages, budgets and `vdcsync_last_reconciliation_timestamp_seconds` it is the worst value.',
     table(['metric', 'type', 'labels', ''], list),
     alerts(),
   ]);

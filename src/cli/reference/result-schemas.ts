@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { standings } from '../../core/standing.ts';
+import { keyStatuses } from '../../core/key-status.ts';
 import { remedies } from '../plan/schema.ts';
 
 const text = z.string();
@@ -41,7 +41,7 @@ export const statusSchema = z.strictObject({
       key: text,
       kind: text,
       id: text,
-      standing: z.enum(standings),
+      standing: z.enum(keyStatuses),
       protect: z.boolean(),
       identity: z.record(text, text),
       bound_at: moment,
@@ -68,11 +68,11 @@ export const statusSchema = z.strictObject({
     .strictObject({ currency: text.nullable(), known: text })
     .nullable()
     .describe('Monthly cost of idle resources; null if no price of an address is known.'),
-  in_doubt: z
+  unconfirmed: z
     .array(billed)
     .nullable()
     .describe('Billed resources that an unconfirmed write may have bought. They do not count as idle.'),
-  left_alone: z
+  ignored: z
     .array(ignoredObject)
     .describe('Ignored resources. They are billed as long as they exist. `vdcsync ignore --undo` ends this.'),
   left_backups: z

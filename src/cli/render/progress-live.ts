@@ -3,7 +3,15 @@ import type { Clock } from '../../core/clock.ts';
 import type { ProgressEvent, Step } from '../../core/progress.ts';
 import { type Io, paintFor } from '../terminal.ts';
 import { warningLines } from './plan-text.ts';
-import { endLine, newsOf, type ProgressView, patienceOf, stepText, stepWords, subject } from './progress.ts';
+import {
+  endLine,
+  type ProgressView,
+  patienceOf,
+  reportsOf,
+  stepText,
+  stepWords,
+  subject,
+} from './progress.ts';
 import { span } from './values.ts';
 
 /** One operation in flight. Times are those of the run's clock, in ms. */
@@ -24,7 +32,7 @@ const redrawMs = 100;
 export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressView {
   const { stderr } = io;
   const paint = paintFor(stderr);
-  const isNews = newsOf();
+  const isNew = reportsOf();
   const patience = patienceOf();
   const rows = new Map<string, Row>();
   let drawn = 0;
@@ -54,7 +62,7 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
       }
       case 'ended':
         rows.delete(subject(event.result.verb, event.result.key));
-        if (isNews(event.result)) line(endLine(event.result, paint));
+        if (isNew(event.result)) line(endLine(event.result, paint));
         return;
       case 'warning':
         for (const each of warningLines(event.warning, paint)) line(each);

@@ -1,13 +1,13 @@
 import type { ProgressEvent } from '../../core/progress.ts';
 import { type Io, paintFor } from '../terminal.ts';
 import { warningLines } from './plan-text.ts';
-import { endLine, newsOf, type ProgressView, patienceOf, stepText, subject } from './progress.ts';
+import { endLine, type ProgressView, patienceOf, reportsOf, stepText, subject } from './progress.ts';
 import { span } from './values.ts';
 
 /** Each start, wait and end of an operation as a line on standard error: for logs, pipes and CI. */
 export function plainProgress(io: Io): ProgressView {
   const paint = paintFor(io.stderr, io);
-  const isNews = newsOf();
+  const isNew = reportsOf();
   const patience = patienceOf();
   const line = (text: string) => void io.stderr.write(text.endsWith('\n') ? text : `${text}\n`);
   /** The last line of each operation: first that it was sent, then the reason of its wait. */
@@ -32,7 +32,7 @@ export function plainProgress(io: Io): ProgressView {
         return;
       }
       case 'ended':
-        if (isNews(event.result)) line(endLine(event.result, paint));
+        if (isNew(event.result)) line(endLine(event.result, paint));
         return;
       case 'warning':
         for (const each of warningLines(event.warning, paint)) line(each);

@@ -56,13 +56,13 @@ export function subject(verb: Verb, key: ResourceKey): string {
 }
 
 /** A refused operation is tried again as long as other operations make progress. So the same refusal is reported once. */
-export function newsOf(): (result: OperationResult) => boolean {
+export function reportsOf(): (result: OperationResult) => boolean {
   const told = new Set<string>();
   return ({ key, verb, outcome, code, detail }) => {
     const what = `${subject(verb, key)} ${code} ${detail}`;
-    const isNews = outcome !== 'blocked' || !told.has(what);
+    const isNew = outcome !== 'blocked' || !told.has(what);
     told.add(what);
-    return isNews;
+    return isNew;
   };
 }
 

@@ -1,15 +1,15 @@
+import type { KeyStatus } from '../../core/key-status.ts';
 import { moment } from '../../core/moment.ts';
 import { commandLine, run } from '../../core/remedy.ts';
-import type { Standing } from '../../core/standing.ts';
 import { waysWithBackups, waysWithIdle, waysWithIgnored } from '../../core/ways-out.ts';
-import { ignoredName } from '../../engine/bookkeeping/unattached.ts';
+import { ignoredName } from '../../engine/claims/unattached.ts';
 import type { StatusView } from '../status.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
 import { blockedLines, warningLines } from './plan-text.ts';
 import { remedyLines } from './remedies.ts';
 import { counted, span } from './values.ts';
 
-const looks: Readonly<Record<Standing, readonly [Style, string]>> = {
+const looks: Readonly<Record<KeyStatus, readonly [Style, string]>> = {
   converged: ['green', 'converged'],
   differs: ['yellow', 'differs'],
   in_flight: ['cyan', 'in flight'],
@@ -62,7 +62,7 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
     ...blockedLines(blocked, paint),
     ...section(
       paint('bold', 'Billed, unconfirmed'),
-      (view.in_doubt ?? []).map(
+      (view.unconfirmed ?? []).map(
         ({ what, id, key }) =>
           `  ${printable(what)}, id ${printable(id)}: the open write of ${key} may have bought it`,
       ),
@@ -90,7 +90,7 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
         ...remedyLines(waysWithBackups(id), paint, '    '),
       ]),
     ),
-    ...section(paint('bold', 'Ignored (still billed)'), ignoredLines(view.left_alone, paint)),
+    ...section(paint('bold', 'Ignored (still billed)'), ignoredLines(view.ignored, paint)),
     `Billed: ${billedText(billed)}${idle === null ? '; idle addresses are known only with the API' : ''}`,
     ...monthlyLines(view),
     paint('bold', verdict(view, paint.flags)),
@@ -109,7 +109,7 @@ function idleLines({ what, id, key, since }: StatusView['billed'][number], paint
   return [line, ...remedyLines(waysWithIdle(id, address), paint, '    ')];
 }
 
-function ignoredLines(left: StatusView['left_alone'], paint: Paint): string[] {
+function ignoredLines(left: StatusView['ignored'], paint: Paint): string[] {
   if (left.length === 0) return [];
   const names = left.slice(0, mostNames).map(ignoredName);
   const more = left.length - names.length;

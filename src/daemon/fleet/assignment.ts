@@ -1,4 +1,4 @@
-import type { PassMemory } from '../project/memory.ts';
+import type { ReconciliationMemory } from '../project/memory.ts';
 
 /** The replica that works on a project of the fleet, and the result of the last reconciliation. */
 export interface Assignment {
@@ -12,7 +12,7 @@ export interface Assignment {
    * off.
    */
   readonly isTaken: boolean;
-  readonly memory: PassMemory | undefined;
+  readonly memory: ReconciliationMemory | undefined;
 }
 
 /** The replica that knows most of the project: the one that works on it, or did so last. */

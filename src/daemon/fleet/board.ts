@@ -64,7 +64,7 @@ export class Board {
    * Runs one reading after the other. Parallel readings would each open a connection, or lose the connection of
    * another reading, and a replica could take in an older version after a newer one.
    */
-  #turns: Promise<unknown> = Promise.resolve();
+  #queue: Promise<unknown> = Promise.resolve();
   /** The specs that this replica uses. */
   readonly #specs = new Map<string, Known>();
   readonly #names = new Map<number, string>();
@@ -141,7 +141,7 @@ export class Board {
       return false;
     const news = [...changed, ...gone.map((name) => ({ name, project: null, body: null }))];
     const head: Head = { commit: commit ?? null, rollout: rollout ?? null };
-    await this.#inTurn(async () => {
+    await this.#inWriteSlot(async () => {
       this.#take(await owned.publish(news, head as unknown as Json), head, news);
     });
     return true;
@@ -153,7 +153,7 @@ export class Board {
    */
   async published(): Promise<Shared | undefined> {
     const owned = this.#leading();
-    return this.#inTurn(() => this.#catchUp(owned));
+    return this.#inWriteSlot(() => this.#catchUp(owned));
   }
 
   /**
@@ -180,7 +180,7 @@ export class Board {
 
   async close(): Promise<void> {
     await this.yieldLead();
-    await this.#turns;
+    await this.#queue;
     await this.#reader?.close();
     this.#reader = undefined;
   }
@@ -222,12 +222,12 @@ export class Board {
   }
 
   #reading<T>(read: (store: Publications | undefined) => Promise<T>): Promise<T> {
-    return this.#inTurn(() => this.#readNow(read));
+    return this.#inWriteSlot(() => this.#readNow(read));
   }
 
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#turns.then(work);
-    this.#turns = done.catch(() => undefined);
+  #inWriteSlot<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#queue.then(work);
+    this.#queue = done.catch(() => undefined);
     return done;
   }
 

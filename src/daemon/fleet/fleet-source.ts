@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import { StateError } from '../../core/errors.ts';
-import { createWake } from '../pace/wake.ts';
 import type { DaemonLogger, Trigger } from '../ports.ts';
+import { createWake } from '../scheduling/wake.ts';
 import { holdersAfter } from '../sources/claims.ts';
 import type { Intake } from '../sources/intake.ts';
 import { SourceError, type SpecSource } from '../sources/source.ts';
@@ -13,7 +13,7 @@ import { usable } from './rollout.ts';
 /** Time between two readings of a board that could not be read. Real ms. */
 const againMs = 2_000;
 /** Time between two readings of the board if no call arrives: a call may be lost. Real ms. */
-const lookMs = 30_000;
+const refreshMs = 30_000;
 /** Time between two attempts to become the leader, and between two checks whether this replica still leads. Real ms. */
 const leadMs = 5_000;
 /** Time between two checks for the first specs. Real ms. */
@@ -84,7 +84,7 @@ export function fleetSource(options: FleetSourceOptions): SpecSource {
     const end = calls.listen(({ of }) => of === 'specs' && wake.nudge('fleet'));
     signal.addEventListener('abort', end, { once: true });
     for (;;) {
-      await wake.sleep(clock, unread ? againMs : lookMs, signal);
+      await wake.sleep(clock, unread ? againMs : refreshMs, signal);
       wake.take();
       // If the board cannot be reached, the next reading reports the error.
       if (unread || (await board.hasMoved().catch(() => true))) hint('fleet');

@@ -2,11 +2,11 @@ import type { Clock } from '../../core/clock.ts';
 import { StateHeldError } from '../../core/errors.ts';
 import type { Random } from '../../core/random.ts';
 import type { DaemonLogger, Trigger } from '../ports.ts';
-import type { Turn } from '../project/turn.ts';
+import type { Job } from '../project/job.ts';
 import type { Assignment } from './assignment.ts';
 import type { Board } from './board.ts';
 import { type Calls, triggerOf } from './calls.ts';
-import type { Heart } from './heart.ts';
+import type { Heart } from './heartbeat.ts';
 import { Schedule, type Wanted } from './schedule.ts';
 import { shareOut } from './share-out.ts';
 
@@ -24,7 +24,7 @@ export interface FleetOptions {
   readonly board: Board;
   readonly calls: Calls;
   readonly heart: Heart;
-  readonly told: Turn['told'];
+  readonly notified: Job['notified'];
   /** How the last turns left these projects. */
   readonly left: (projects: readonly number[]) => Promise<readonly Assignment[]>;
   /** The largest number of projects that are reconciled at the same time. */
@@ -44,7 +44,7 @@ interface Workable {
   nudge(trigger: Trigger): void;
   hasBrokenSpec(): boolean;
   isWaiting(): boolean;
-  turn(turn: Turn, stop: AbortSignal): Promise<number>;
+  runJob(job: Job, stop: AbortSignal): Promise<number>;
 }
 
 export interface FleetWork {
@@ -82,7 +82,7 @@ export class Fleet {
       mayBegin: () => heart.isAlive(),
       isWaiting: (id) => this.#work.project(id)?.isWaiting() === true,
       onAsked: (id, trigger) => this.#work.project(id)?.nudge(trigger),
-      turn: (id, trigger, over) => this.#turn(id, trigger, over),
+      job: (id, trigger, over) => this.#job(id, trigger, over),
     });
   }
 
@@ -196,15 +196,15 @@ export class Fleet {
     const { clock, random, intervalMs } = this.#options;
     const memory = before?.memory;
     const isAtRest =
-      before?.isTaken !== true && memory?.ledger.settledDigest === (this.#work.project(id)?.digest ?? '');
+      before?.isTaken !== true && memory?.history.settledDigest === (this.#work.project(id)?.digest ?? '');
     if (memory === undefined || !isAtRest) return { trigger: 'start', afterMs: 0 };
     const leftMs = memory.dueAt - clock.now();
     const afterMs = leftMs > 0 ? Math.min(leftMs, intervalMs) : random.next() * intervalMs;
     return { trigger: 'timer', afterMs };
   }
 
-  async #turn(id: number, trigger: Trigger, over: AbortSignal): Promise<Wanted> {
-    const { heart, replica, told, log, calls } = this.#options;
+  async #job(id: number, trigger: Trigger, over: AbortSignal): Promise<Wanted> {
+    const { heart, replica, notified, log, calls } = this.#options;
     if ((await this.board.hasMoved()) && !(await this.#work.readSpecs()))
       throw new Error('the specs in force cannot be read');
     const project = this.#work.project(id);
@@ -212,7 +212,7 @@ export class Fleet {
     const spec = project.hasBrokenSpec() ? '' : (this.board.markOf(id) ?? '');
     const end = this.#endOf(project, [this.#stop, over, heart.life]);
     try {
-      const restMs = await project.turn({ trigger, replica, spec, told }, end.signal);
+      const restMs = await project.runJob({ trigger, replica, spec, notified }, end.signal);
       return end.signal.aborted ? { trigger, afterMs: 0 } : { trigger: 'timer', afterMs: restMs };
     } catch (error) {
       if (end.signal.aborted) return { trigger, afterMs: 0 };

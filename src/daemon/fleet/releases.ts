@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Desired } from '../../core/desired.ts';
-import type { Notice } from '../notices/notice.ts';
+import type { Notification } from '../notifications/notification.ts';
 import type { DaemonLogger } from '../ports.ts';
 import type { Condition } from '../project/condition.ts';
 import type { Taken } from '../sources/intake.ts';
@@ -20,7 +20,7 @@ import {
 } from './rollout.ts';
 
 /** Time between two checks of the projects of a wave. Real ms. */
-const lookMs = 1_000;
+const refreshMs = 1_000;
 /** Time between two requests to reconcile the projects of a wave again. Real ms. */
 const askMs = 15_000;
 /** The largest number of projects that one call names: PostgreSQL carries no more than 8000 bytes. */
@@ -49,7 +49,7 @@ export interface ReleasesOptions {
   readonly atOnce: number;
   /** The command that lets a change go on. */
   readonly approval: (change: string) => string;
-  readonly onNotice: (notice: Notice) => void;
+  readonly onNotification: (notice: Notification) => void;
   /** Real time. */
   readonly clock: Clock;
   readonly log: DaemonLogger;
@@ -85,7 +85,7 @@ export class Releases {
   #verdict: Verdict | undefined;
   /** Since when the wave has been converged (monotonic real ms), and after how many reconciles of each project. */
   #converged:
-    | { readonly of: string; readonly at: number; readonly passes: ReadonlyMap<number, number> }
+    | { readonly of: string; readonly at: number; readonly reconciliations: ReadonlyMap<number, number> }
     | undefined;
   #askedAt = Number.NEGATIVE_INFINITY;
   #approved: string | undefined;
@@ -110,7 +110,7 @@ export class Releases {
 
   /** Reports once that a change waits or has stopped. Call this after the change was published. */
   tell(before: Rollout | undefined, now: Rollout | undefined): void {
-    const { log, onNotice, approval } = this.#options;
+    const { log, onNotification, approval } = this.#options;
     if (now === undefined) {
       if (before !== undefined) log.info({ change: before.change }, 'rollout complete');
       return;
@@ -121,7 +121,7 @@ export class Releases {
     if (phase === 'waiting' || phase === 'stopped') {
       const resolve = approval(change);
       log.warn({ ...fields, reason, resolve }, 'rollout paused');
-      onNotice({ project: 0, event: 'rollout', detail: `${reason}\n${resolve}` });
+      onNotification({ project: 0, event: 'rollout', detail: `${reason}\n${resolve}` });
     } else if (phase === 'running') log.info(fields, 'rollout running');
   }
 
@@ -137,7 +137,7 @@ export class Releases {
     });
     try {
       for (;;) {
-        await clock.sleep(lookMs, signal);
+        await clock.sleep(refreshMs, signal);
         await this.#look().catch((error: unknown) => log.debug({ error }, 'wave check failed'));
         if (this.#isDue) hint();
         this.#isDue = false;
@@ -218,7 +218,7 @@ export class Releases {
     const assignments = await this.#options.left(released.map(({ project }) => project));
     const wasBad = new Set(
       assignments.flatMap(({ project, memory }) =>
-        memory !== undefined && bad.has(memory.ledger.condition) ? [project] : [],
+        memory !== undefined && bad.has(memory.history.condition) ? [project] : [],
       ),
     );
     const telling = released.filter(({ project }) => !wasBad.has(project));
@@ -285,8 +285,8 @@ export class Releases {
     const memories = new Map(found.map(({ project, memory }) => [project, memory]));
     const judged = rollout.watched.map(({ project, mark }) => {
       const memory = memories.get(project);
-      const condition = memory?.spec === mark ? memory.ledger.condition : 'starting';
-      return { project, condition, passes: memory?.ledger.passes ?? 0 };
+      const condition = memory?.spec === mark ? memory.history.condition : 'starting';
+      return { project, condition, reconciliations: memory?.history.reconciliations ?? 0 };
     });
     const failed = judged.find(({ condition }) => bad.has(condition));
     const waits = judged.find(({ condition }) => !good.has(condition));
@@ -297,13 +297,13 @@ export class Releases {
       return this.#conclude(of, `project ${waits.project} has not converged in time`);
     }
     if (this.#converged?.of !== of) {
-      const passes = new Map(judged.map((each) => [each.project, each.passes]));
-      this.#converged = { of, at: clock.monotonic(), passes };
+      const reconciliations = new Map(judged.map((each) => [each.project, each.reconciliations]));
+      this.#converged = { of, at: clock.monotonic(), reconciliations };
     }
-    const { at, passes } = this.#converged;
+    const { at, reconciliations } = this.#converged;
     if (clock.monotonic() - at < policy.stayMs) return;
     // Whether they have stayed so, another reconcile says.
-    const unseen = judged.filter((each) => each.passes <= (passes.get(each.project) ?? 0));
+    const unseen = judged.filter((each) => each.reconciliations <= (reconciliations.get(each.project) ?? 0));
     if (unseen.length === 0) this.#conclude(of);
     else this.#ask(unseen.map(({ project }) => project));
   }

@@ -22,7 +22,7 @@ export interface ScheduleOptions {
   /** Whether nothing but waiting happens in the turn in hand. */
   readonly isWaiting: (project: number) => boolean;
   /** One turn. `over` aborts when the project is worked on elsewhere from now on. A turn that rejects is made again. */
-  readonly turn: (project: number, trigger: Trigger, over: AbortSignal) => Promise<Wanted>;
+  readonly job: (project: number, trigger: Trigger, over: AbortSignal) => Promise<Wanted>;
   /** Called when a reconciliation is requested for a project that this replica already works on. */
   readonly onAsked: (project: number, trigger: Trigger) => void;
   /** Real time. */
@@ -61,7 +61,7 @@ interface Entry {
 
 /**
  * When each project of this replica is worked on. The schedule is only in memory: the replica that takes over a
- * project finds the lost data again in the project's state ({@link PassMemory}).
+ * project finds the lost data again in the project's state ({@link ReconciliationMemory}).
  *
  * ```
  *          wake                 place free             done
@@ -76,7 +76,7 @@ export class Schedule {
   readonly #options: ScheduleOptions;
   readonly #entries = new Map<number, Entry>();
   /** A project that came back keeps its place here until its last turn has ended. */
-  readonly #turns = new Map<number, Promise<void>>();
+  readonly #jobs = new Map<number, Promise<void>>();
   #awake = new AbortController();
 
   constructor(options: ScheduleOptions) {
@@ -140,7 +140,7 @@ export class Schedule {
       const restMs = this.#begin();
       await clock.sleep(restMs, this.#awake.signal).catch(() => undefined);
     }
-    await Promise.all(this.#turns.values());
+    await Promise.all(this.#jobs.values());
   }
 
   /** Begins the due turns while places are free. Returns the time until the next check, in ms. */
@@ -148,7 +148,7 @@ export class Schedule {
     const { clock, atOnce, mayBegin, isWaiting } = this.#options;
     const now = clock.monotonic();
     const due = this.#due(now);
-    const busy = [...this.#turns.keys()].filter((project) => !isWaiting(project)).length;
+    const busy = [...this.#jobs.keys()].filter((project) => !isWaiting(project)).length;
     const kept = Math.ceil(atOnce * keptShare);
     let places = mayBegin() ? atOnce - busy : -kept;
     for (const entry of due) {
@@ -158,14 +158,14 @@ export class Schedule {
     }
     let restMs = idleMs;
     for (const { project, dueAt } of this.#entries.values())
-      if (!this.#turns.has(project)) restMs = Math.min(restMs, Math.max(0, dueAt - now));
+      if (!this.#jobs.has(project)) restMs = Math.min(restMs, Math.max(0, dueAt - now));
     return restMs;
   }
 
   /** The projects that wait for a place, in the order in which they are worked on. */
   #due(now: number): readonly Entry[] {
     return [...this.#entries.values()]
-      .filter(({ project, dueAt }) => dueAt <= now && !this.#turns.has(project))
+      .filter(({ project, dueAt }) => dueAt <= now && !this.#jobs.has(project))
       .sort((a, b) => rankOf(a) - rankOf(b) || a.dueAt - b.dueAt);
   }
 
@@ -173,18 +173,18 @@ export class Schedule {
     const over = new AbortController();
     const { trigger } = entry;
     Object.assign(entry, { over, trigger: 'timer', isEdit: false, dueAt: Number.POSITIVE_INFINITY });
-    const turn = this.#turn(entry, trigger, over.signal).finally(() => {
+    const job = this.#job(entry, trigger, over.signal).finally(() => {
       entry.over = undefined;
-      this.#turns.delete(entry.project);
+      this.#jobs.delete(entry.project);
       this.#awake.abort();
     });
-    this.#turns.set(entry.project, turn);
+    this.#jobs.set(entry.project, job);
   }
 
-  async #turn(entry: Entry, trigger: Trigger, over: AbortSignal): Promise<void> {
-    const { turn, random, log } = this.#options;
+  async #job(entry: Entry, trigger: Trigger, over: AbortSignal): Promise<void> {
+    const { job, random, log } = this.#options;
     try {
-      this.#settle(entry, await turn(entry.project, trigger, over));
+      this.#settle(entry, await job(entry.project, trigger, over));
       entry.failures = 0;
     } catch (error) {
       const span = Math.min(retry.firstMs * 2 ** Math.min(entry.failures, 20), retry.longestMs);

@@ -129,7 +129,7 @@ async function pageInput(
 
 /** Another replica may know more of the project than this one. */
 function summaryOf(own: ProjectSummary, assignment: Assignment | undefined): ProjectSummary {
-  const left = assignment?.memory?.ledger;
+  const left = assignment?.memory?.history;
   const condition = knownCondition(left?.condition);
   if (left === undefined || condition === undefined) return own;
   return { ...own, condition, since: left.conditionSince, blocked: left.blocked };

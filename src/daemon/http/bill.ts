@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import { waysWithIgnored } from '../../core/ways-out.ts';
-import { ignoredName } from '../../engine/bookkeeping/unattached.ts';
+import { ignoredName } from '../../engine/claims/unattached.ts';
 import type { ProjectFacts } from '../project/facts.ts';
 import { addressPrice, perMonth } from './dangers.ts';
 import { remediesHtml } from './remedies.ts';

@@ -13,7 +13,7 @@ import { type Html, keyText, marked, timeSince } from './text.ts';
 export function exposedServers({ plan, known }: ProjectFacts): readonly ResourceKey[] {
   const isBound = (key: ResourceKey) => known?.bindings.some((each) => each.key === key) === true;
   const reported = (plan?.warnings ?? []).flatMap(({ code, key }) =>
-    code === 'stands_open' && key !== null ? [key] : [],
+    code === 'exposed' && key !== null ? [key] : [],
   );
   const pending = (plan?.operations ?? [])
     .filter(endsExposure)
@@ -24,9 +24,11 @@ export function exposedServers({ plan, known }: ProjectFacts): readonly Resource
 
 /** Everything that is billed although no entry of the file asks for it. */
 export function isLeaking(facts: ProjectFacts): boolean {
-  const { idle, inDoubt } = unattachedAddresses(facts);
+  const { idle, unconfirmed } = unattachedAddresses(facts);
   return (
-    idle.some(({ key }) => key === null) || inDoubt.length > 0 || (facts.known?.leftBackups ?? []).length > 0
+    idle.some(({ key }) => key === null) ||
+    unconfirmed.length > 0 ||
+    (facts.known?.leftBackups ?? []).length > 0
   );
 }
 
@@ -69,7 +71,7 @@ export function sinceText(
 
 function leaks(facts: ProjectFacts): Html[] {
   const { flags, known, world } = facts;
-  const { idle, inDoubt } = unattachedAddresses(facts);
+  const { idle, unconfirmed } = unattachedAddresses(facts);
   const ways = (each: readonly Remedy[]) => remediesHtml(each, flags);
   const price = addressPrice(world, 1);
   const cost = price === undefined ? '' : `, ${price}`;
@@ -81,7 +83,7 @@ function leaks(facts: ProjectFacts): Html[] {
           html`<li><strong class="nowrap">${ip.address}</strong> <span class="bad">billed and idle${cost}</span>
 <p>The address is attached to nothing, and the file does not declare it.</p>${ways(waysWithIdle(String(ip.id), ip.address))}</li>`,
       ),
-    ...inDoubt.map(
+    ...unconfirmed.map(
       ({ ip, key }) =>
         html`<li><strong class="nowrap">${ip.address}</strong> <span class="bad">billed and unconfirmed${cost}</span>
 <p>The address is attached to nothing. The open write of ${keyText(key ?? '')} may have created it.</p></li>`,

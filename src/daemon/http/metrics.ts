@@ -4,7 +4,7 @@ import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
 import type { Daemon } from '../daemon.ts';
 import { lastWorker } from '../fleet/assignment.ts';
 import { conditions } from '../project/condition.ts';
-import type { PassRecord, ProjectFacts } from '../project/facts.ts';
+import type { ProjectFacts, ReconciliationRecord } from '../project/facts.ts';
 import { unattachedAddresses } from './status.ts';
 import type { Delivery } from './webhooks.ts';
 
@@ -32,8 +32,8 @@ const gauges = {
   blocked: ['Operations that need a manual decision', 'project'],
   in_flight: ['Operations that are being carried out', 'project'],
   pending_operations: ['Operations of the last plan', 'project', 'verb'],
-  held_scopes: ['Classes of writes that are paused after a refusal', 'project'],
-  last_pass_timestamp_seconds: ['When the last reconciliation ended', 'project'],
+  paused_scopes: ['Classes of writes that are paused after a refusal', 'project'],
+  last_reconciliation_timestamp_seconds: ['When the last reconciliation ended', 'project'],
   drift_age_seconds: ['How long the project has differed from its spec', 'project'],
   oldest_read_age_seconds: ['Age of the oldest answer in use', 'project'],
   open_writes: ['Writes whose outcome is not known yet', 'project'],
@@ -53,7 +53,7 @@ type GaugeName = keyof typeof gauges;
 
 /** Over all projects, most gauges are sums; these are the worst of all. */
 const worst: Partial<Record<GaugeName, (a: number, b: number) => number>> = {
-  last_pass_timestamp_seconds: Math.min,
+  last_reconciliation_timestamp_seconds: Math.min,
   drift_age_seconds: Math.max,
   oldest_read_age_seconds: Math.max,
   budget_limit: Math.min,
@@ -96,7 +96,10 @@ export class Metrics {
   readonly #perProject: boolean;
   /** The combined values of the projects in the current rendering, by gauge and labels. */
   readonly #totals = new Map<string, number>();
-  readonly #passes = this.#counter('passes_total', 'Reconciliations by outcome', ['project', 'outcome']);
+  readonly #reconciliations = this.#counter('reconciliations_total', 'Reconciliations by outcome', [
+    'project',
+    'outcome',
+  ]);
   readonly #operations = this.#counter('operations_total', 'Operations by kind, verb and outcome', [
     'project',
     'kind',
@@ -114,9 +117,11 @@ export class Metrics {
     'result',
   ]);
   readonly #notifications = this.#counter('notifications_total', 'Notifications by result', ['result']);
-  readonly #passSeconds = this.#histogram('pass_duration_seconds', 'Duration of reconciliations', [
-    'project',
-  ]);
+  readonly #reconciliationSeconds = this.#histogram(
+    'reconciliation_duration_seconds',
+    'Duration of reconciliations',
+    ['project'],
+  );
   readonly #operationSeconds = this.#histogram('operation_duration_seconds', 'Duration of operations', [
     'project',
     'kind',
@@ -130,9 +135,9 @@ export class Metrics {
     this.#set('build_info', { version }, 1);
   }
 
-  countPass(project: number, { outcome, startedAt, endedAt }: PassRecord): void {
-    this.#passes.inc(this.#labels({ project, outcome }));
-    this.#passSeconds.observe(this.#labels({ project }), (endedAt - startedAt) / 1000);
+  countReconciliation(project: number, { outcome, startedAt, endedAt }: ReconciliationRecord): void {
+    this.#reconciliations.inc(this.#labels({ project, outcome }));
+    this.#reconciliationSeconds.observe(this.#labels({ project }), (endedAt - startedAt) / 1000);
   }
 
   countEvent(project: number, event: ProgressEvent): void {
@@ -210,9 +215,9 @@ export class Metrics {
       const count = plan?.operations.filter((each) => each.verb === verb).length ?? 0;
       gauge('pending_operations', count, { verb });
     }
-    gauge('held_scopes', facts.holds.length);
-    if (facts.lastPass !== undefined) {
-      gauge('last_pass_timestamp_seconds', facts.lastPass.endedAt / 1000);
+    gauge('paused_scopes', facts.pauses.length);
+    if (facts.lastReconciliation !== undefined) {
+      gauge('last_reconciliation_timestamp_seconds', facts.lastReconciliation.endedAt / 1000);
     }
     this.#takeBill(facts, gauge);
     if (known === undefined) return;
@@ -243,7 +248,7 @@ export class Metrics {
     if (world === undefined) return;
     gauge('billed_addresses', world.ips.length);
     gauge('idle_addresses', unattachedAddresses(facts).idle.length);
-    gauge('unmanaged_addresses', world.ips.filter(world.isNobodys).length);
+    gauge('unmanaged_addresses', world.ips.filter(world.isUnbound).length);
   }
 
   /** The client counts from its start; Prometheus wants sums that survive a reopened state. */

@@ -136,14 +136,14 @@ function panels(facts: ProjectFacts): Html[] {
 }
 
 function summary(facts: ProjectFacts): Html {
-  const { known, offer, lastPass, plan } = facts;
+  const { known, offer, lastReconciliation, plan } = facts;
   const now = known?.now;
   const commit = offer?.commit;
   return html`<p class="facts"><span>Project ${facts.id}${plan === undefined ? '' : `, ${plan.project.status}`}</span>
 ${commit === undefined ? html`<span>${offer?.files.join(', ') ?? 'No spec yet'}</span>` : html`<span>${commit.ref} at <code>${commit.id.slice(0, 12)}</code> ${commit.subject}</span>`}
-${now === undefined || facts.lookedAt === undefined ? '' : html`<span>Last refresh: ${timeAgo(facts.lookedAt, now)}</span>`}
-${now === undefined || lastPass === undefined ? '' : html`<span>Last reconciliation: ${lastPass.outcome}, ${timeAgo(lastPass.endedAt, now)} (${lastPass.triggers.join(', ')})</span>`}
+${now === undefined || facts.refreshedAt === undefined ? '' : html`<span>Last refresh: ${timeAgo(facts.refreshedAt, now)}</span>`}
+${now === undefined || lastReconciliation === undefined ? '' : html`<span>Last reconciliation: ${lastReconciliation.outcome}, ${timeAgo(lastReconciliation.endedAt, now)} (${lastReconciliation.triggers.join(', ')})</span>`}
 <span>${facts.mode === 'observe' ? 'Only observed: nothing is written' : `Reconciled every ${span(facts.intervalMs)}`}</span>
-${facts.passing ? html`<span class="busy">Reconciling now</span>` : now === undefined || facts.nextPassAt === undefined ? '' : html`<span>Next: ${timeAhead(facts.nextPassAt, now)}</span>`}
-<span>${counted(facts.passes, 'reconciliation')} since the start</span></p>`;
+${facts.passing ? html`<span class="busy">Reconciling now</span>` : now === undefined || facts.nextReconciliationAt === undefined ? '' : html`<span>Next: ${timeAhead(facts.nextReconciliationAt, now)}</span>`}
+<span>${counted(facts.reconciliations, 'reconciliation')} since the start</span></p>`;
 }

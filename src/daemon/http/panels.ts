@@ -1,15 +1,15 @@
 import { html } from 'hono/html';
+import { type KeyStatus, keyStatuses } from '../../core/key-status.ts';
 import { takeApart } from '../../core/keys.ts';
 import { type Blocked, isLeft } from '../../core/plan.ts';
-import { type Standing, standings } from '../../core/standing.ts';
-import { told } from '../notices/notice.ts';
+import { notificationOf } from '../notifications/notification.ts';
 import type { Condition } from '../project/condition.ts';
 import type { ProjectFacts } from '../project/facts.ts';
 import type { SourceState } from '../sources/spec-reader.ts';
 import { isOfExposed, sinceText } from './dangers.ts';
+import { statusNow, statusText } from './key-status.ts';
 import { remediesHtml } from './remedies.ts';
 import { span } from './spans.ts';
-import { standingNow, standingText } from './standing.ts';
 import { whyOpen } from './status.ts';
 import { counted, type Html, keyText, marked, timeAgo, timeAhead, timeSince } from './text.ts';
 import { keysOf } from './view.ts';
@@ -35,7 +35,7 @@ export function alarms(facts: ProjectFacts | undefined, source: SourceState, now
       : html`<section class="wide alarm" id="waiting"><h2>Another process owns the state</h2><p>The owner is ${facts.waitingFor}. Nothing is written until it ends.</p></section>`,
     error === undefined
       ? ''
-      : html`<section class="wide alarm" id="error"><h2>${failures[facts?.condition ?? 'failing'] ?? failures.failing}</h2><p>${error instanceof Error ? error.message : String(error)}</p>${remediesHtml(told(facts?.condition ?? 'failing', facts?.plan, error).remedies, facts?.flags ?? '')}</section>`,
+      : html`<section class="wide alarm" id="error"><h2>${failures[facts?.condition ?? 'failing'] ?? failures.failing}</h2><p>${error instanceof Error ? error.message : String(error)}</p>${remediesHtml(notificationOf(facts?.condition ?? 'failing', facts?.plan, error).remedies, facts?.flags ?? '')}</section>`,
   ];
 }
 
@@ -48,16 +48,16 @@ const failures: Readonly<Partial<Record<Condition, string>>> = {
 
 /** Each entry with how long it has been so, its cause, and the commands that settle it. */
 export function blockedPanel(facts: ProjectFacts): Html {
-  const { plan, holds, known } = facts;
+  const { plan, pauses, known } = facts;
   const all = (plan?.blocked ?? []).filter((each) => !isOfExposed(facts, each));
   const waiting = all.filter(({ code }) => code === 'dependency_blocked');
   const blocked = all.filter(({ code }) => code !== 'dependency_blocked');
   const backOff = (known?.backOff ?? []).filter((each) => !all.some(({ key }) => key === each.key));
-  if (all.length + holds.length + backOff.length === 0) return '';
+  if (all.length + pauses.length + backOff.length === 0) return '';
   const now = known?.now ?? 0;
   return html`<section class="wide alarm" id="blocked"><h2>Blocked${blocked.length === 0 ? '' : ': manual decision needed'}</h2><ul>
 ${blocked.map((each) => blockedItem(each, facts))}
-${holds.map(
+${pauses.map(
   ({ scope, code, reason, probeAt, since }) =>
     html`<li><strong>Writes of the class ${scope} are paused</strong> <span class="bad">${timeSince(since, now)}</span> <span class="code">${code}</span><p>${marked(reason)}</p><p class="dim">${probeAt === null ? 'They resume when the project is Active.' : html`Next attempt: ${timeAhead(probeAt, now)}.`}</p></li>`,
 )}
@@ -120,7 +120,7 @@ ${operations.map(({ verb, key, reason }) => html`<li><strong>${verb} ${keyText(k
 }
 
 /** Warnings that another panel shows. */
-const elsewhere: ReadonlySet<string> = new Set(['stands_open', 'in_flight']);
+const elsewhere: ReadonlySet<string> = new Set(['exposed', 'in_flight']);
 
 export function warningsPanel({ plan, flags }: ProjectFacts): Html {
   const warnings = (plan?.warnings ?? []).filter((each) => !isLeft(each) && !elsewhere.has(each.code));
@@ -131,15 +131,15 @@ ${warnings.map(({ key, code, message, remedies = [] }) => html`<li>${key === nul
 
 /** Resources that are not converged come first, the worst above; the others are folded. */
 export function resourcesPanel(facts: ProjectFacts): Html {
-  const rows = keysOf(facts).map((key) => ({ key, standing: standingNow(facts, key) }));
-  const rank = ({ standing }: { readonly standing: Standing }) => -standings.indexOf(standing);
+  const rows = keysOf(facts).map((key) => ({ key, standing: statusNow(facts, key) }));
+  const rank = ({ standing }: { readonly standing: KeyStatus }) => -keyStatuses.indexOf(standing);
   const open = rows.filter(({ standing }) => standing !== 'converged').sort((a, b) => rank(a) - rank(b));
   const converged = rows.filter(({ standing }) => standing === 'converged');
   const bindings = new Map(facts.known?.bindings.map((each) => [each.key, each]));
   const row = ({ key, standing }: (typeof rows)[number]): Html => {
     const binding = bindings.get(key);
     const id = binding?.id ?? facts.world?.idOf(key);
-    return html`<li><span class="row-key">${keyText(key)}</span> <span class="${standing}">${standingText(standing)}</span> <span class="dim">${id === undefined ? 'no id' : `id ${id}`}${binding?.protect ? ', protected' : ''}</span></li>`;
+    return html`<li><span class="row-key">${keyText(key)}</span> <span class="${standing}">${statusText(standing)}</span> <span class="dim">${id === undefined ? 'no id' : `id ${id}`}${binding?.protect ? ', protected' : ''}</span></li>`;
   };
   return html`<section class="wide" id="resources"><h2>${counted(rows.length, 'resource')}</h2>
 ${open.length === 0 ? '' : html`<ul class="rows">${open.map(row)}</ul>`}

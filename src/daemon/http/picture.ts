@@ -1,5 +1,5 @@
 import { html } from 'hono/html';
-import { standingText } from './standing.ts';
+import { statusText } from './key-status.ts';
 import type { Html } from './text.ts';
 import type { Box, Picture } from './view.ts';
 
@@ -69,7 +69,7 @@ function drawLink(from: Placed | undefined, to: Placed | undefined) {
 }
 
 function drawBox({ box, x, y }: Placed) {
-  const { title, note, standing, says = standingText(standing) } = box;
+  const { title, note, standing, says = statusText(standing) } = box;
   return html`<g class="box ${classOf(box)}"><title>${title}: ${says}${note === '' ? '' : `, ${note}`}</title>
 <rect x="${x + 0.5}" y="${y + 0.5}" width="${size.box - 1}" height="${size.height}" rx="7"/>
 <circle cx="${x + 15}" cy="${y + 17}" r="4.5"/>

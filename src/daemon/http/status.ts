@@ -8,14 +8,14 @@ import {
   ignoredObjects,
   type Unattached,
   unattached,
-} from '../../engine/bookkeeping/unattached.ts';
+} from '../../engine/claims/unattached.ts';
 import type { Daemon } from '../daemon.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { Rollout } from '../fleet/rollout.ts';
-import { differences } from '../notices/notice.ts';
+import { differences } from '../notifications/notification.ts';
 import type { ProjectFacts } from '../project/facts.ts';
 import type { Commit } from '../sources/source.ts';
-import { standingNow } from './standing.ts';
+import { statusNow } from './key-status.ts';
 
 /** The public JSON of `GET /status`. Names only get added. */
 export async function statusOf(
@@ -55,16 +55,16 @@ async function fleetJson(fleet: Fleet): Promise<Record<string, unknown>> {
     ...{ replica, leads: fleet.leads(), error: null, rollout },
     projects: assignments.map(({ project, worker, since, memory }) => ({
       ...{ id: project, worker: worker ?? null, since: time(since) },
-      condition: memory?.ledger.condition ?? null,
-      condition_since: time(memory?.ledger.conditionSince),
-      blocked: memory?.ledger.blocked ?? 0,
-      last_pass:
+      condition: memory?.history.condition ?? null,
+      condition_since: time(memory?.history.conditionSince),
+      blocked: memory?.history.blocked ?? 0,
+      last_reconciliation:
         memory === undefined
           ? null
           : {
               replica: memory.replica,
-              ended_at: time(memory.ledger.endedAt),
-              outcome: memory.ledger.outcome,
+              ended_at: time(memory.history.endedAt),
+              outcome: memory.history.outcome,
             },
     })),
   };
@@ -82,8 +82,8 @@ function rolloutJson(rollout: Rollout | undefined): Record<string, unknown> | nu
 
 /** One project, in the words of the plan and of `vdcsync status`. */
 export function projectJson(facts: ProjectFacts): Record<string, unknown> {
-  const { known, plan, offer, lastPass } = facts;
-  const { idle, inDoubt } = unattachedAddresses(facts);
+  const { known, plan, offer, lastReconciliation } = facts;
+  const { idle, unconfirmed } = unattachedAddresses(facts);
   return {
     id: facts.id,
     at: time(known?.now),
@@ -104,21 +104,21 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
       drift: offer?.desired.settings.drift ?? null,
     },
     passing: facts.passing,
-    passes: facts.passes,
-    last_pass:
-      lastPass === undefined
+    reconciliations: facts.reconciliations,
+    last_reconciliation:
+      lastReconciliation === undefined
         ? null
         : {
-            triggers: lastPass.triggers,
-            started_at: time(lastPass.startedAt),
-            ended_at: time(lastPass.endedAt),
-            outcome: lastPass.outcome,
-            operations: lastPass.operations,
-            commit: lastPass.commit ?? null,
+            triggers: lastReconciliation.triggers,
+            started_at: time(lastReconciliation.startedAt),
+            ended_at: time(lastReconciliation.endedAt),
+            outcome: lastReconciliation.outcome,
+            operations: lastReconciliation.operations,
+            commit: lastReconciliation.commit ?? null,
           },
-    next_pass_at: time(facts.nextPassAt),
+    next_reconciliation_at: time(facts.nextReconciliationAt),
     differs_since: time(facts.differsSince),
-    observed_at: time(facts.lookedAt),
+    observed_at: time(facts.refreshedAt),
     oldest_read_seconds: Math.round((known?.oldestReadMs ?? 0) / 1000),
     summary: plan?.summary ?? null,
     operations: (plan?.operations ?? []).map(({ id, key, verb }) => ({ id, key, verb })),
@@ -137,18 +137,18 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
       detail: whyOpen(intent) ?? null,
       ...{ task_id: intent.taskId ?? null, request_id: intent.requestId ?? null },
     })),
-    holds: facts.holds.map(({ scope, code, reason, since, probeAt }) => ({
+    pauses: facts.pauses.map(({ scope, code, reason, since, probeAt }) => ({
       ...{ scope, code, reason, since: time(since), probe_at: time(probeAt ?? undefined) },
     })),
     back_off: (known?.backOff ?? []).map(({ until, ...rest }) => ({ ...rest, until: time(until) })),
     resources: (known?.bindings ?? []).map(({ key, kind, id, identity, protect, tainted }) => ({
-      ...{ key, kind, id, standing: standingNow(facts, key) },
+      ...{ key, kind, id, standing: statusNow(facts, key) },
       ...{ identity, protect, tainted: tainted ?? null },
     })),
     idle: idle.map(addressJson),
-    in_doubt: inDoubt.map(addressJson),
+    unconfirmed: unconfirmed.map(addressJson),
     left_billed: plan?.cost.left_billed ?? [],
-    left_alone: ignoredIn(facts),
+    ignored: ignoredIn(facts),
     left_backups: (known?.leftBackups ?? []).map(({ server, key, backups, at }) => ({
       ...{ server_id: server, key, backups, since: new Date(at).toISOString() },
     })),
@@ -174,10 +174,10 @@ export function whyOpen({ phase, detail, blocked }: Intent): string | undefined 
 /** Addresses that are billed and attached to nothing; none before the first refresh. */
 export function unattachedAddresses({ world, known }: ProjectFacts): Unattached {
   const { bindings = [], intents = [], claims = [] } = known ?? {};
-  const { idle, inDoubt } = unattached(world?.ips ?? [], { bindings, intents, claims });
+  const { idle, unconfirmed } = unattached(world?.ips ?? [], { bindings, intents, claims });
   // An entry that names an id is about that address before the two are bound.
   const keyOf = ({ id }: Ip) => world?.keyOf('ip', String(id)) ?? null;
-  return { idle: idle.map((each) => ({ ...each, key: each.key ?? keyOf(each.ip) })), inDoubt };
+  return { idle: idle.map((each) => ({ ...each, key: each.key ?? keyOf(each.ip) })), unconfirmed };
 }
 
 /** Resources that the operator has ignored. */

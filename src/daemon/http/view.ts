@@ -1,9 +1,9 @@
 import { Mask } from '../../core/environment-mask.ts';
+import { type KeyStatus, keyStatuses } from '../../core/key-status.ts';
 import { isInside, type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { SeenServer } from '../../core/kind.ts';
-import { type Standing, standings } from '../../core/standing.ts';
 import type { ProjectFacts } from '../project/facts.ts';
-import { idOf, standingNow } from './standing.ts';
+import { idOf, statusNow } from './key-status.ts';
 import { unattachedAddresses } from './status.ts';
 
 /** One box of the picture. */
@@ -11,7 +11,7 @@ export interface Box {
   readonly id: string;
   readonly title: string;
   readonly note: string;
-  readonly standing: Standing;
+  readonly standing: KeyStatus;
   /** The standing in words, where its own are not enough. */
   readonly says?: string;
   /** Billed, and of no use. */
@@ -49,8 +49,8 @@ export function pictureOf(facts: ProjectFacts): Picture {
 function serverBox(facts: ProjectFacts, key: ResourceKey): Box {
   const own = [key, ...keysOf(facts).filter((each) => isInside(each, key))];
   // As bad as the worst of its parts.
-  const seen = own.map((each) => standingNow(facts, each));
-  const standing = standings.findLast((each) => seen.includes(each)) ?? 'unknown';
+  const seen = own.map((each) => statusNow(facts, each));
+  const standing = keyStatuses.findLast((each) => seen.includes(each)) ?? 'unknown';
   const wanted = facts.offer?.desired.resources.find((each) => each.key === key)?.value as
     | { readonly server_type?: unknown; readonly gpu_package?: unknown }
     | undefined;
@@ -81,7 +81,7 @@ function networkBox(facts: ProjectFacts, key: ResourceKey): Box {
     id: key,
     title: nameOf(key),
     note: `${cidr}${unmanaged}`,
-    standing: standingNow(facts, key),
+    standing: statusNow(facts, key),
     idle: false,
   };
 }
@@ -89,7 +89,7 @@ function networkBox(facts: ProjectFacts, key: ResourceKey): Box {
 /** All addresses of the project, and those that are only declared so far. */
 function addressBoxes(facts: ProjectFacts): { boxes: Box[]; links: (readonly [string, string])[] } {
   const { world } = facts;
-  const { idle, inDoubt } = unattachedAddresses(facts);
+  const { idle, unconfirmed } = unattachedAddresses(facts);
   const boxes: Box[] = [];
   const links: (readonly [string, string])[] = [];
   const shown = new Set<string>();
@@ -98,12 +98,12 @@ function addressBoxes(facts: ProjectFacts): { boxes: Box[]; links: (readonly [st
     const server = ip.server_id === null ? undefined : world?.keyOf('server', String(ip.server_id));
     const id = key ?? `ip ${ip.id}`;
     shown.add(id);
-    const doubt = inDoubt.find((each) => each.ip.id === ip.id);
+    const doubt = unconfirmed.find((each) => each.ip.id === ip.id);
     const isIdle = idle.some((each) => each.ip.id === ip.id);
     const whose =
       key === undefined ? (server === undefined ? 'not in the file' : 'comes with its server') : nameOf(key);
     const note = doubt ? `may be ${doubt.key}` : isIdle ? `${whose} · idle, billed` : whose;
-    const standing = key === undefined ? 'unknown' : standingNow(facts, key);
+    const standing = key === undefined ? 'unknown' : statusNow(facts, key);
     boxes.push({ id, title: ip.address, note, standing, idle: isIdle });
     if (server !== undefined) links.push([server, id]);
   }
@@ -112,7 +112,7 @@ function addressBoxes(facts: ProjectFacts): { boxes: Box[]; links: (readonly [st
     if (kind !== 'ip' || shown.has(key)) continue;
     const live = idOf(facts, key);
     const note = live === undefined ? absence(facts, key) : `id ${live}`;
-    boxes.push({ id: key, title: nameOf(key), note, standing: standingNow(facts, key), idle: false });
+    boxes.push({ id: key, title: nameOf(key), note, standing: statusNow(facts, key), idle: false });
     if (parent !== undefined) links.push([parent, key]);
   }
   return { boxes, links };

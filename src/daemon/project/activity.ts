@@ -20,7 +20,7 @@ export class Activity {
   readonly #log: DaemonLogger;
   readonly #inFlight = new Map<ResourceKey, InFlight>();
   /** The last reported reason why a key is blocked. Each reconciliation finds the same reason again. */
-  readonly #told = new Map<ResourceKey, string>();
+  readonly #reported = new Map<ResourceKey, string>();
   /** The firewalls of new servers in the last plan, by server. */
   #firewalls: ReadonlyMap<ResourceKey, ResourceKey> = new Map();
   /** Servers that the API has accepted, and whose firewalls are not in place yet. */
@@ -73,9 +73,9 @@ export class Activity {
 
   #isOld({ key, outcome, verb, code }: OperationResult): boolean {
     const how = `${verb} ${code ?? ''}`;
-    if (outcome !== 'blocked') this.#told.delete(key);
-    else if (this.#told.get(key) === how) return true;
-    else this.#told.set(key, how);
+    if (outcome !== 'blocked') this.#reported.delete(key);
+    else if (this.#reported.get(key) === how) return true;
+    else this.#reported.set(key, how);
     return false;
   }
 
@@ -112,7 +112,7 @@ export class Activity {
         this.#movedAt = event.at;
         this.#inFlight.set(key, { key, verb, step: 'queued', detail: '', since: event.at, at: event.at });
         // An operation that was blocked at its last attempt is tried again in each reconciliation.
-        this.#log[this.#told.has(key) ? 'debug' : 'info'](
+        this.#log[this.#reported.has(key) ? 'debug' : 'info'](
           { key, verb, operationId: id },
           'operation started',
         );

@@ -1,7 +1,7 @@
 import { ApiProblem, FenceError } from '../../core/errors.ts';
 import { isLeft, type Plan } from '../../core/plan.ts';
 import { TransportError } from '../../core/transport.ts';
-import type { ShownHold } from '../pace/holds.ts';
+import type { ShownPause } from '../scheduling/pauses.ts';
 
 /**
  * The state of a project in one word: the first condition that applies.
@@ -47,26 +47,26 @@ export function isHopeless(condition: Condition): boolean {
 }
 
 /** The result of the last reconciliation. */
-export interface Standing {
+export interface ConditionFacts {
   readonly plan: Plan | undefined;
   /** The error that ended the last reconciliation. */
   readonly error: unknown;
   readonly observing: boolean;
   /** Digest of the plan that waits for the operator. */
   readonly awaiting?: string | undefined;
-  readonly holds: readonly ShownHold[];
+  readonly pauses: readonly ShownPause[];
 }
 
-export function conditionOf({ plan, error, observing, awaiting, holds }: Standing): Condition {
+export function conditionOf({ plan, error, observing, awaiting, pauses }: ConditionFacts): Condition {
   if (error !== undefined) return conditionOfError(error);
   if (plan === undefined) return 'starting';
   const suspended = plan.blocked.length > 0 && plan.blocked.every(({ code }) => code === 'suspended');
   if (suspended) return 'suspended';
-  const held = new Set(holds.map(({ code }) => code));
+  const held = new Set(pauses.map(({ code }) => code));
   const waits = new Set([...held, 'dependency_blocked', 'moved_in_flight', 'not_shown']);
   if (plan.blocked.some(({ code }) => !waits.has(code))) return 'blocked';
   if (awaiting !== undefined && plan.operations.length > 0) return 'awaiting_approval';
-  if (holds.length > 0 && plan.operations.length + plan.blocked.length > 0) return 'held';
+  if (pauses.length > 0 && plan.operations.length + plan.blocked.length > 0) return 'held';
   // The next reconciliation shows and settles the resource.
   if (plan.blocked.some(({ code }) => code === 'not_shown')) return 'converging';
   if (plan.blocked.length > 0) return 'blocked';

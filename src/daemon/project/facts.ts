@@ -5,10 +5,10 @@ import type { World } from '../../core/kind.ts';
 import type { Blocked, Plan } from '../../core/plan.ts';
 import type { ApplyReport, RequestCounts } from '../../core/progress.ts';
 import type { Binding, Intent, StateInfo } from '../../core/state.ts';
-import type { LeftBackups } from '../../engine/bookkeeping/left-backups.ts';
-import type { BackOff } from '../pace/back-off.ts';
-import type { ShownHold } from '../pace/holds.ts';
+import type { LeftBackups } from '../../engine/claims/left-backups.ts';
 import type { Mode, Trigger } from '../ports.ts';
+import type { BackOff } from '../scheduling/back-off.ts';
+import type { ShownPause } from '../scheduling/pauses.ts';
 import type { Commit } from '../sources/source.ts';
 import type { InFlight } from './activity.ts';
 import type { Condition } from './condition.ts';
@@ -21,7 +21,7 @@ export interface Offer {
 }
 
 /** The result of one reconciliation. Wall times are of the project's clock. */
-export interface PassRecord {
+export interface ReconciliationRecord {
   readonly number: number;
   readonly triggers: readonly Trigger[];
   readonly startedAt: number;
@@ -46,7 +46,7 @@ export interface ProjectFacts {
   readonly problem: readonly Diagnostic[];
   readonly plan: Plan | undefined;
   readonly world: World | undefined;
-  readonly lookedAt: number | undefined;
+  readonly refreshedAt: number | undefined;
   /** The error that ended the last reconciliation. */
   readonly error: unknown;
   /** The owner of the state that this process waits for. */
@@ -54,13 +54,13 @@ export interface ProjectFacts {
   readonly condition: Condition;
   readonly conditionSince: number | undefined;
   readonly passing: boolean;
-  readonly passes: number;
-  readonly lastPass: PassRecord | undefined;
-  readonly nextPassAt: number | undefined;
+  readonly reconciliations: number;
+  readonly lastReconciliation: ReconciliationRecord | undefined;
+  readonly nextReconciliationAt: number | undefined;
   /** The time since which the project has differed from the file. */
   readonly differsSince: number | undefined;
   readonly inFlight: readonly InFlight[];
-  readonly holds: readonly ShownHold[];
+  readonly pauses: readonly ShownPause[];
   /** When each blocked entry was first seen, by {@link blockedName}. */
   readonly blockedSince: ReadonlyMap<string, number>;
   /** The flags that select this project in a command. */

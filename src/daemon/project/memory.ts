@@ -13,12 +13,12 @@ const backOff = z.object({
   basis: z.string(),
 });
 
-const hold = z.object({ scope: z.string(), since: z.number(), code: z.string(), reason: z.string() });
+const pause = z.object({ scope: z.string(), since: z.number(), code: z.string(), reason: z.string() });
 
-const ledger = z.object({
+const history = z.object({
   condition: z.string(),
   conditionSince: z.number(),
-  passes: z.number(),
+  reconciliations: z.number(),
   /** Passes that died, in a row. */
   failures: z.number(),
   outcome: z.string(),
@@ -39,11 +39,11 @@ const memory = z.object({
   spec: z.string().default(''),
   /** When the next one is due. Wall ms of real time, by the clock of that replica's machine. */
   dueAt: z.number().default(0),
-  ledger,
+  history,
   backOff: z.array(backOff),
-  holds: z.object({ status: z.string().nullable(), held: z.array(hold) }),
+  pauses: z.object({ status: z.string().nullable(), held: z.array(pause) }),
   /** The last notifications that were sent, by subject. */
-  told: z.record(z.string(), z.string()),
+  notified: z.record(z.string(), z.string()),
 });
 
 /**
@@ -51,9 +51,9 @@ const memory = z.object({
  * condition, failures, refusals, sent notifications. Wall times in ms of the project's clock. The data may be lost at
  * any time: the next refresh finds it again.
  */
-export type PassMemory = z.infer<typeof memory>;
+export type ReconciliationMemory = z.infer<typeof memory>;
 
 /** `undefined` if the note is missing, or if another release has written it. */
-export function readMemory(note: Json | undefined): PassMemory | undefined {
+export function readMemory(note: Json | undefined): ReconciliationMemory | undefined {
   return memory.safeParse(note).data;
 }

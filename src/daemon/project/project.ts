@@ -3,23 +3,23 @@ import { publicDigest } from '../../core/environment-mask.ts';
 import { type Diagnostic, StateHeldError } from '../../core/errors.ts';
 import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
 import { createStopwatch, type Stopwatch } from '../../engine/intents/stopwatch.ts';
-import type { Notice } from '../notices/notice.ts';
-import { logPass } from '../notices/pass-line.ts';
-import { detailsWhile } from '../notices/project-log.ts';
-import type { Answer, Order } from '../orders/control.ts';
-import { Orders } from '../orders/orders.ts';
-import { KeyBackOff } from '../pace/back-off.ts';
-import type { Holds } from '../pace/holds.ts';
-import { rest, restMs } from '../pace/rest.ts';
-import { aborted, createWake } from '../pace/wake.ts';
+import type { Notification } from '../notifications/notification.ts';
+import { detailsWhile } from '../notifications/project-log.ts';
+import { logReconciliation } from '../notifications/reconciliation-line.ts';
+import { CommandQueue } from '../operator-commands/command-queue.ts';
+import type { Answer, OperatorCommand } from '../operator-commands/control.ts';
 import type { DaemonDeps, Mode, ProjectSession, Trigger } from '../ports.ts';
+import { KeyBackOff } from '../scheduling/back-off.ts';
+import type { Pauses } from '../scheduling/pauses.ts';
+import { rest, restMs } from '../scheduling/rest.ts';
+import { aborted, createWake } from '../scheduling/wake.ts';
 import { SpecProblem } from '../sources/spec-problem.ts';
 import { Activity } from './activity.ts';
 import { type Condition, isHopeless } from './condition.ts';
-import type { Known, Offer, PassRecord, ProjectFacts, ProjectSummary } from './facts.ts';
-import { Ledger } from './ledger.ts';
-import { makePass } from './pass.ts';
-import { handOn, type Turn, takeUp } from './turn.ts';
+import type { Known, Offer, ProjectFacts, ProjectSummary, ReconciliationRecord } from './facts.ts';
+import { ProjectHistory } from './history.ts';
+import { handOn, type Job, takeUp } from './job.ts';
+import { reconcile } from './reconciliation.ts';
 import { isEmpty, knownOf, openWorkspace, type ProjectParts, type Workspace } from './workspace.ts';
 
 /** Time for the firewall of a new server after the daemon was asked to stop; less than the process has. Real ms. */
@@ -31,11 +31,11 @@ export interface ProjectOptions {
   readonly mode: Mode;
   readonly intervalMs: number;
   readonly keepMs: number;
-  readonly onNotice: (notice: Notice) => void;
+  readonly onNotification: (notification: Notification) => void;
   /** Called when the page would show the project differently. */
   readonly onChange: () => void;
   readonly onEvent: (event: ProgressEvent) => void;
-  readonly onPass: (pass: PassRecord) => void;
+  readonly onReconciliation: (reconciliation: ReconciliationRecord) => void;
 }
 
 /**
@@ -55,9 +55,9 @@ export class Project {
   readonly #wake = createWake();
   readonly #activity: Activity;
   readonly #backOff: KeyBackOff;
-  readonly #ledger: Ledger;
+  readonly #history: ProjectHistory;
   readonly #problem: SpecProblem;
-  readonly #orders: Orders;
+  readonly #commands: CommandQueue;
   readonly #parts: ProjectParts;
   #workspace: Workspace | undefined;
   /** Shared by all sessions: its measurements take longer than a turn may last. */
@@ -73,33 +73,34 @@ export class Project {
   /** Called at each progress of the current reconciliation. */
   #onActivity: () => void = () => undefined;
   #waitingFor: string | undefined;
-  #nextPassAt: number | undefined;
+  #nextReconciliationAt: number | undefined;
   /** Of all sessions so far. */
   #counts = (): RequestCounts => ({ reads: 0, writes: 0, polls: 0, throttled: 0 });
   /** Of the last turn. */
   #known: Known | undefined;
 
   constructor(options: ProjectOptions) {
-    const { deps, id, mode, intervalMs, keepMs, onNotice } = options;
+    const { deps, id, mode, intervalMs, keepMs, onNotification } = options;
     this.id = id;
     this.#options = options;
     this.#activity = new Activity(deps.log);
     this.#backOff = new KeyBackOff(deps.random);
-    this.#orders = new Orders(deps.log);
-    const told = { project: id, log: deps.log, onNotice };
-    this.#problem = new SpecProblem(told);
-    this.#ledger = new Ledger({ ...told, observing: mode === 'observe', flags: () => this.#commandFlags() });
-    const own = { wake: this.#wake, activity: this.#activity, backOff: this.#backOff, ledger: this.#ledger };
-    this.#parts = { mode, intervalMs, keepMs, log: deps.log, ...own };
+    this.#commands = new CommandQueue(deps.log);
+    const shared = { project: id, log: deps.log, onNotification };
+    this.#problem = new SpecProblem(shared);
+    const flags = () => this.#commandFlags();
+    this.#history = new ProjectHistory({ ...shared, observing: mode === 'observe', flags });
+    const kept = { activity: this.#activity, backOff: this.#backOff, history: this.#history };
+    this.#parts = { mode, intervalMs, keepMs, log: deps.log, wake: this.#wake, ...kept };
   }
 
   get condition(): Condition {
-    return this.#ledger.condition;
+    return this.#history.condition;
   }
 
   /** Whether the project was reconciled at least once, and its token belongs to this project. */
   isReady(): boolean {
-    const { plan, condition } = this.#ledger;
+    const { plan, condition } = this.#history;
     return plan !== undefined && condition !== 'fenced';
   }
 
@@ -160,8 +161,8 @@ export class Project {
   }
 
   /** Carries out an operator command between two reconciliations. The current reconciliation stops for the command. */
-  take(order: Order): Promise<Answer> {
-    const answer = this.#orders.take(order);
+  take(command: OperatorCommand): Promise<Answer> {
+    const answer = this.#commands.take(command);
     this.#wake.nudge('order');
     this.#halt?.abort(new Error('an operator has something to say'));
     return answer;
@@ -170,8 +171,8 @@ export class Project {
   /** Records that the project cannot continue: its state or its settings cannot be used. */
   fail(error: unknown): void {
     this.#options.deps.log.error({ error }, 'project failed');
-    this.#ledger.fail(error);
-    this.#ledger.judge([], this.#options.deps.clock.now());
+    this.#history.fail(error);
+    this.#history.judge([], this.#options.deps.clock.now());
     this.#options.onChange();
   }
 
@@ -190,22 +191,22 @@ export class Project {
    * One turn of a shared project: reconciles until no trigger is pending, and records the results in the state, for the
    * replica that has the next turn. Returns the real ms until the next turn. Rejects if the state cannot be used.
    */
-  async turn(turn: Turn, stop: AbortSignal): Promise<number> {
+  async runJob(job: Job, stop: AbortSignal): Promise<number> {
     let restMs = 0;
     let opened = false;
     const working = this.#inSession(stop, async (workspace, over) => {
       opened = true;
       const { store, clock, profile } = workspace.session;
-      const parts = { ledger: this.#ledger, backOff: this.#backOff, holds: workspace.holds };
-      await takeUp(turn, store, parts, this.#offer?.desired);
+      const parts = { history: this.#history, backOff: this.#backOff, pauses: workspace.pauses };
+      await takeUp(job, store, parts, this.#offer?.desired);
       this.#wake.take();
-      this.#wake.nudge(turn.trigger);
+      this.#wake.nudge(job.trigger);
       while (this.#offer !== undefined && !over.aborted && this.#wake.pending()) {
-        await this.#pass(this.#offer, this.#wake.take(), workspace, over);
+        await this.#reconcile(this.#offer, this.#wake.take(), workspace, over);
       }
       restMs = this.#restMs(clock.now()) / profile.timeScale;
       const dueAt = this.#options.deps.clock.now() + (over.aborted ? 0 : restMs);
-      await handOn(turn, store, parts, { project: this.id, dueAt });
+      await handOn(job, store, parts, { project: this.id, dueAt });
       this.#known = await knownOf(workspace, this.#backOff);
     });
     await working.catch((error: unknown) => {
@@ -262,7 +263,7 @@ export class Project {
     const opening = deps.open({
       projectId: this.id,
       token,
-      log: detailsWhile(() => this.#ledger.error !== undefined, deps.log),
+      log: detailsWhile(() => this.#history.error !== undefined, deps.log),
       onEvent: (event) => this.#follow(event),
       onWait: (holder) => {
         this.#waitingFor = holder;
@@ -289,16 +290,16 @@ export class Project {
     this.#wake.nudge('start');
     while (!stop.aborted) {
       const triggers = this.#wake.take();
-      await this.#orders.obey(workspace.session.engine, this.#offer?.desired);
+      await this.#commands.obey(workspace.session.engine, this.#offer?.desired);
       const isElsewhere = isOtherPlace(this.#token, this.#offer?.desired.token);
       if (this.#unwanted !== undefined || isElsewhere) {
         this.#empty = isEmpty(await knownOf(workspace, this.#backOff));
         if (this.isGone() || isElsewhere) return;
       }
       if (this.#unwanted !== undefined) this.reject(this.#unwanted);
-      if (this.#offer !== undefined) await this.#pass(this.#offer, triggers, workspace, stop);
+      if (this.#offer !== undefined) await this.#reconcile(this.#offer, triggers, workspace, stop);
       const restMs = this.#offer === undefined ? this.#options.intervalMs : this.#restMs(clock.now());
-      this.#nextPassAt = clock.now() + restMs;
+      this.#nextReconciliationAt = clock.now() + restMs;
       this.#options.onChange();
       await rest(restMs, workspace.session, this.#parts, stop).catch((error: unknown) => {
         if (!stop.aborted) throw error;
@@ -306,7 +307,7 @@ export class Project {
     }
   }
 
-  async #pass(
+  async #reconcile(
     offer: Offer,
     triggers: readonly Trigger[],
     workspace: Workspace,
@@ -324,23 +325,23 @@ export class Project {
     this.#onActivity = () => {
       if (stop.aborted && !this.#activity.hasExposed()) end();
     };
-    this.#nextPassAt = undefined;
+    this.#nextReconciliationAt = undefined;
     this.#options.onChange();
-    const ended = await makePass(offer, triggers, workspace, this.#parts, { halt, stop }).finally(() => {
+    const ended = await reconcile(offer, triggers, workspace, this.#parts, { halt, stop }).finally(() => {
       stop.removeEventListener('abort', onStop);
       over.abort();
       this.#halt = undefined;
       this.#onActivity = () => undefined;
     });
-    this.#conclude(offer, ended, workspace.holds);
+    this.#conclude(offer, ended, workspace.pauses);
   }
 
-  #conclude({ desired }: Offer, ended: Omit<PassRecord, 'number'>, holds: Holds): void {
-    const { deps, onPass, onChange } = this.#options;
-    const pass: PassRecord = { ...ended, number: this.#ledger.passes + 1 };
-    this.#ledger.close(pass, desired.digest, holds.list());
-    logPass(deps.log, pass, this.#ledger.plan, publicDigest(desired));
-    onPass(pass);
+  #conclude({ desired }: Offer, ended: Omit<ReconciliationRecord, 'number'>, pauses: Pauses): void {
+    const { deps, onReconciliation, onChange } = this.#options;
+    const reconciliation: ReconciliationRecord = { ...ended, number: this.#history.reconciliations + 1 };
+    this.#history.close(reconciliation, desired.digest, pauses.list());
+    logReconciliation(deps.log, reconciliation, this.#history.plan, publicDigest(desired));
+    onReconciliation(reconciliation);
     onChange();
   }
 
@@ -348,7 +349,7 @@ export class Project {
     const { deps, intervalMs } = this.#options;
     const suspendedUntil = Date.parse(this.#offer?.desired.settings.suspend?.until ?? '');
     const moments = [this.#backOff.next(now) ?? Number.NaN, suspendedUntil].filter((at) => at > now);
-    const { failures } = this.#ledger;
+    const { failures } = this.#history;
     const span = {
       failures,
       hopeless: isHopeless(this.condition),
@@ -359,12 +360,12 @@ export class Project {
   }
 
   #follow(event: ProgressEvent): void {
-    const isNews = this.#activity.take(event);
+    const isNew = this.#activity.take(event);
     this.#onActivity();
     if (event.type === 'ended' && event.result.outcome === 'done')
       this.#workspace?.approval.consume(event.result);
-    this.#ledger.follow(event, this.#offer?.desired.digest);
-    if (isNews) this.#options.onEvent(event);
+    this.#history.follow(event, this.#offer?.desired.digest);
+    if (isNew) this.#options.onEvent(event);
     this.#options.onChange();
   }
 
@@ -380,17 +381,17 @@ export class Project {
     return {
       ...{ id: this.id, mode, intervalMs, known: known ?? this.#known },
       ...{ offer: this.#offer, problem: this.#problem.list(), waitingFor: this.#waitingFor },
-      ...this.#ledger.facts(),
-      ...{ passing: this.#halt !== undefined, nextPassAt: this.#nextPassAt },
+      ...this.#history.facts(),
+      ...{ passing: this.#halt !== undefined, nextReconciliationAt: this.#nextReconciliationAt },
       flags: this.#commandFlags(),
-      ...{ inFlight: this.#activity.list(), holds: this.#workspace?.holds.list() ?? [] },
+      ...{ inFlight: this.#activity.list(), pauses: this.#workspace?.pauses.list() ?? [] },
     };
   }
 
   /** A line of the overview. It asks no state, since there may be a thousand projects. */
   summary(): ProjectSummary {
     const { clock } = this.#workspace?.session ?? this.#options.deps;
-    return { ...this.#ledger.summary(), id: this.id, now: clock.now(), broken: this.hasBrokenSpec() };
+    return { ...this.#history.summary(), id: this.id, now: clock.now(), broken: this.hasBrokenSpec() };
   }
 }
 

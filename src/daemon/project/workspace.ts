@@ -1,18 +1,18 @@
 import type { World } from '../../core/kind.ts';
 import type { RequestCounts } from '../../core/progress.ts';
 import { Approval } from '../../engine/approval.ts';
-import { leftBackups } from '../../engine/bookkeeping/left-backups.ts';
+import { leftBackups } from '../../engine/claims/left-backups.ts';
 import type { Repeating } from '../../engine/deps.ts';
 import type { Stopwatch } from '../../engine/intents/stopwatch.ts';
 import { createReadCache } from '../../engine/read-cache.ts';
-import type { KeyBackOff } from '../pace/back-off.ts';
-import { Holds } from '../pace/holds.ts';
-import { Refresh } from '../pace/refresh.ts';
-import type { Wake } from '../pace/wake.ts';
 import type { DaemonLogger, Mode, ProjectSession } from '../ports.ts';
+import type { KeyBackOff } from '../scheduling/back-off.ts';
+import { Pauses } from '../scheduling/pauses.ts';
+import { Refresh } from '../scheduling/refresh.ts';
+import type { Wake } from '../scheduling/wake.ts';
 import type { Activity } from './activity.ts';
 import type { Known } from './facts.ts';
-import type { Ledger } from './ledger.ts';
+import type { ProjectHistory } from './history.ts';
 import { both, UseMeter } from './use-meter.ts';
 
 /** How long a plan waits for tasks of earlier reconciliations. Tasks that take longer run in parallel to the plan. */
@@ -22,7 +22,7 @@ const settleMs = 90_000;
 export interface Workspace {
   readonly session: ProjectSession;
   readonly repeating: Repeating;
-  readonly holds: Holds;
+  readonly pauses: Pauses;
   readonly refresh: Refresh;
   readonly meter: UseMeter;
   readonly approval: Approval;
@@ -35,7 +35,7 @@ export interface ProjectParts {
   /** Intents and journal lines that ended longer ago are deleted. */
   readonly keepMs: number;
   readonly log: DaemonLogger;
-  readonly ledger: Ledger;
+  readonly history: ProjectHistory;
   readonly backOff: KeyBackOff;
   readonly activity: Activity;
   readonly wake: Wake;
@@ -44,35 +44,35 @@ export interface ProjectParts {
 /** Creates the workspace of a session. `spent` are the requests of earlier sessions. */
 export function openWorkspace(
   opened: ProjectSession,
-  { ledger, backOff, wake, intervalMs, log }: ProjectParts,
+  { history, backOff, wake, intervalMs, log }: ProjectParts,
   stopwatch: Stopwatch,
   spent: RequestCounts,
 ): Workspace {
   const { clock, reads, profile } = opened;
   const session = { ...opened, counts: () => both(spent, opened.counts()) };
   const cache = createReadCache(reads('operation'), clock);
-  const holds = new Holds(() => clock.now());
+  const pauses = new Pauses(() => clock.now());
   const refresh = new Refresh({
     ...{ session, cache, intervalMs },
-    isPaused: () => ledger.error !== undefined,
-    isWanted: (server) => ledger.world?.keyOf('server', server) !== undefined,
+    isPaused: () => history.error !== undefined,
+    isWanted: (server) => history.world?.keyOf('server', server) !== undefined,
     onChange: (server) => {
       log.info({ resourceId: server }, 'server changed outside vdcsync');
       wake.nudge('refresh');
     },
     onFailure: (error) => log.debug({ error }, 'server refresh failed'),
   });
-  const onLook = (world: World) => {
-    ledger.look(world, clock.now());
-    holds.review(world.project.status);
+  const onRefresh = (world: World) => {
+    history.look(world, clock.now());
+    pauses.review(world.project.status);
     refresh.compare(world.ips);
   };
   const approval = new Approval(session.store);
-  const withholds: Repeating['withholds'] = (operation) =>
-    backOff.withholds(operation, clock.now()) || approval.withholds(operation);
+  const isPaused: Repeating['isPaused'] = (operation) =>
+    backOff.isPaused(operation, clock.now()) || approval.isPaused(operation);
   const meter = new UseMeter(session.counts, clock, profile.limits.windowMs);
-  const repeating = { cache, holds, stopwatch, settleMs, withholds, onLook };
-  return { session, holds, refresh, meter, repeating, approval };
+  const repeating = { cache, pauses, stopwatch, settleMs, isPaused, onRefresh };
+  return { session, pauses, refresh, meter, repeating, approval };
 }
 
 /** The current data of the state and the client. `undefined` before the state is open. */

@@ -54,7 +54,7 @@ export class Intake {
   /** A spec that is the same object as before has the same text. */
   readonly #marks = new WeakMap<SpecText, string>();
   #known: ReadonlyMap<string, SpecAnswer> = new Map();
-  #turn: Promise<unknown> = Promise.resolve();
+  #queue: Promise<unknown> = Promise.resolve();
 
   constructor(options: IntakeOptions) {
     this.#options = options;
@@ -63,8 +63,8 @@ export class Intake {
   }
 
   take(snapshot: Snapshot): Promise<readonly Taken[]> {
-    const taking = this.#turn.then(() => this.#take(snapshot));
-    this.#turn = taking.catch(() => undefined);
+    const taking = this.#queue.then(() => this.#take(snapshot));
+    this.#queue = taking.catch(() => undefined);
     return taking;
   }
 

@@ -1,12 +1,12 @@
 import { type Diagnostic, formatDiagnostic } from '../../core/errors.ts';
-import type { Notice } from '../notices/notice.ts';
+import type { Notification } from '../notifications/notification.ts';
 import type { DaemonLogger } from '../ports.ts';
 
 export interface SpecProblemOptions {
   /** 0 if the project of the spec is not known yet. */
   readonly project: number;
   readonly log: DaemonLogger;
-  readonly onNotice: (notice: Notice) => void;
+  readonly onNotification: (notice: Notification) => void;
 }
 
 /** The problems of the newest spec, while the last good spec stays in force. Their start and end are reported once. */
@@ -25,21 +25,21 @@ export class SpecProblem {
 
   begin(diagnostics: readonly Diagnostic[]): void {
     if (JSON.stringify(diagnostics) === JSON.stringify(this.#diagnostics)) return;
-    const { project, log, onNotice } = this.#options;
+    const { project, log, onNotification } = this.#options;
     this.#diagnostics = diagnostics;
     for (const { position, message } of diagnostics) {
       log.error({ ...position, reason: message }, 'spec invalid');
     }
     const detail = diagnostics.map(formatDiagnostic).join('\n');
-    onNotice({ project, event: 'spec_broken', detail });
+    onNotification({ project, event: 'spec_broken', detail });
   }
 
   /** The newest spec is good. Its content may equal an earlier one. */
   end(commit: string | undefined): void {
     if (this.#diagnostics.length === 0) return;
-    const { project, log, onNotice } = this.#options;
+    const { project, log, onNotification } = this.#options;
     this.#diagnostics = [];
     log.info({ commit }, 'spec valid again');
-    onNotice({ project, event: 'spec_valid', detail: 'the spec can be used again' });
+    onNotification({ project, event: 'spec_valid', detail: 'the spec can be used again' });
   }
 }

@@ -1,7 +1,7 @@
 import type { Diagnostic } from '../../core/errors.ts';
-import type { Notice } from '../notices/notice.ts';
-import { createWake } from '../pace/wake.ts';
+import type { Notification } from '../notifications/notification.ts';
 import type { DaemonDeps, Trigger } from '../ports.ts';
+import { createWake } from '../scheduling/wake.ts';
 import { holdersAfter, refuseOthers } from './claims.ts';
 import type { Intake, Taken } from './intake.ts';
 import { type Commit, type Holders, SourceError, type SpecSource } from './source.ts';
@@ -18,7 +18,7 @@ export interface SpecReaderOptions {
   readonly source: SpecSource;
   readonly intake: Intake;
   readonly deliver: (taken: readonly Taken[], holders: Holders, trigger: Trigger) => void;
-  readonly onNotice: (notice: Omit<Notice & { readonly event: 'source' }, 'project'>) => void;
+  readonly onNotification: (notice: Omit<Notification & { readonly event: 'source' }, 'project'>) => void;
   readonly onChange: () => void;
 }
 
@@ -120,7 +120,7 @@ export class SpecReader {
   }
 
   async #readOnce(trigger: Trigger, stop: AbortSignal): Promise<boolean> {
-    const { deps, source, intake, deliver, onNotice, onChange } = this.#options;
+    const { deps, source, intake, deliver, onNotification, onChange } = this.#options;
     try {
       const snapshot = await source.read(stop);
       const { commit } = snapshot;
@@ -129,7 +129,7 @@ export class SpecReader {
       }
       if (this.#state.error !== undefined) {
         deps.log.info({ source: source.name }, 'source readable again');
-        onNotice({ event: 'source', detail: 'the source can be read again' });
+        onNotification({ event: 'source', detail: 'the source can be read again' });
       }
       this.#state = { ...this.#state, commit, readAt: deps.clock.now(), error: undefined };
       const taken = await intake.take(snapshot);
@@ -142,7 +142,7 @@ export class SpecReader {
       if (stop.aborted || !(error instanceof SourceError)) throw error;
       if (this.#state.error !== error.message) {
         deps.log.error({ source: source.name, reason: error.message }, 'source read failed');
-        onNotice({ event: 'source', detail: `the source cannot be read: ${error.message}` });
+        onNotification({ event: 'source', detail: `the source cannot be read: ${error.message}` });
       }
       this.#state = { ...this.#state, error: error.message };
       return false;

@@ -5,10 +5,10 @@ import { again, block, goOn, type Progress } from './endings.ts';
 import { keyIsFresh } from './evidence.ts';
 import { tryNextIncarnation } from './next-incarnation.ts';
 import { told } from './outcome.ts';
-import { holdIfRefused, probeKey } from './probe-key.ts';
+import { pauseIfRefused, probeKey } from './probe-key.ts';
 import { questionOf } from './question.ts';
 import { record } from './record.ts';
-import { inTurn } from './turn.ts';
+import { inWriteSlot } from './write-slot.ts';
 
 const second = 1000;
 const minute = 60 * second;
@@ -41,7 +41,7 @@ export function askKey(run: Run, intent: Intent): Promise<Progress> | Progress {
     settleMs - run.stopwatch.since(intent.id, 'sent', intent.lastSentAt),
   );
   if (wait > 0) return again(wait);
-  return inTurn(run, intent, () => askNow(run, intent));
+  return inWriteSlot(run, intent, () => askNow(run, intent));
 }
 
 async function askNow(run: Run, intent: Intent): Promise<Progress> {
@@ -49,22 +49,22 @@ async function askNow(run: Run, intent: Intent): Promise<Progress> {
   const held = run.heldBy(intent.request, 'none');
   if (held !== undefined) return { now: 'blocked', ...held };
   run.gate.readyNext();
-  const { holds, asking } = await probeKey(run, intent);
-  if (holds.is !== 'untold') run.stopwatch.mark(intent.id, 'silent');
-  switch (holds.is) {
+  const { pauses, asking } = await probeKey(run, intent);
+  if (pauses.is !== 'untold') run.stopwatch.mark(intent.id, 'silent');
+  switch (pauses.is) {
     case 'untold':
-      return withoutAnswer(run, asking, holds.result);
+      return withoutAnswer(run, asking, pauses.result);
     case 'accepted':
       run.cache.forget(asking.request);
-      return record(run, asking, holds.answer);
+      return record(run, asking, pauses.answer);
     case 'open':
       return decided(run, asking, 'open');
     case 'fenced':
     case 'taken':
       // The API may have forgotten the answer by now, so the refusal of the probe proves nothing. @source API §8
       if (!keyIsFresh(run, asking)) return decided(run, asking, 'open');
-      if (holds.is === 'taken' && questionOf(asking).conflict === true) return keyConflict(run, asking);
-      return decided(run, asking, holds.is);
+      if (pauses.is === 'taken' && questionOf(asking).conflict === true) return keyConflict(run, asking);
+      return decided(run, asking, pauses.is);
   }
 }
 
@@ -74,7 +74,7 @@ function decided(run: Run, intent: Intent, stage: KeyQuestion['stage']): Promise
 
 /** The key is asked again later. After a refusal for the token, the scope or the payment, a later run asks. */
 async function withoutAnswer(run: Run, intent: Intent, result: WriteResult): Promise<Progress> {
-  const refusal = await holdIfRefused(run, intent, result);
+  const refusal = await pauseIfRefused(run, intent, result);
   if (refusal !== undefined) return { now: 'blocked', ...refusal };
   return result.type === 'answer'
     ? later(run, intent, told(result), result.retryAfterMs)

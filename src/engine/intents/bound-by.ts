@@ -2,7 +2,7 @@ import type { Json } from '../../core/json.ts';
 import type { LeftBehind } from '../../core/kind.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
-import { claimsOn } from '../bookkeeping/claims.ts';
+import { claimsOn } from '../claims/claims.ts';
 import type { Run } from '../run.ts';
 import { makerOf, ownerOf, wasNamed } from './owner.ts';
 

@@ -3,7 +3,7 @@ import { probeField, type WriteResult } from '../../core/ports.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { type ReuseRefusal, reuseRefusal } from './outcome.ts';
-import { sendFenced } from './turn.ts';
+import { sendFenced } from './write-slot.ts';
 
 /** How the API treats the keys of one operation, as refused requests have shown. */
 export interface KeyBehaviour {

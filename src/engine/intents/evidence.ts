@@ -44,7 +44,7 @@ export function keyIsFresh(run: Run, intent: Intent): boolean {
 }
 
 /** Reads evidence of a write whose answer is missing or inconclusive. */
-export async function lookForEffect(run: Run, intent: Intent): Promise<Progress> {
+export async function readForEffect(run: Run, intent: Intent): Promise<Progress> {
   const { stopwatch } = run;
   const settleMs = run.deps.requestTimeoutMs + minute / 2;
   const wait = Math.max(

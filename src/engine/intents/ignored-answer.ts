@@ -1,7 +1,7 @@
 import { objectName } from '../../core/claims.ts';
 import { nounOf } from '../../core/keys.ts';
 import type { Intent, StateChange } from '../../core/state.ts';
-import { attributionOf } from '../bookkeeping/claims.ts';
+import { attributionOf } from '../claims/claims.ts';
 import type { Run } from '../run.ts';
 import { isAnother, ownerOf } from './owner.ts';
 

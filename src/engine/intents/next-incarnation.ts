@@ -33,8 +33,8 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
     text: 'its key holds the answer to another request',
   });
   const next = await beginIntent(run, operation, request, { ...begun, question: unasked, ahead: 1 });
-  const { holds, asking } = await probeKey(run, next);
-  if (holds.is === 'taken' || (holds.is === 'accepted' && holds.answer.replayed))
+  const { pauses, asking } = await probeKey(run, next);
+  if (pauses.is === 'taken' || (pauses.is === 'accepted' && pauses.answer.replayed))
     return close(
       run,
       asking,
@@ -44,7 +44,7 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
         retryAfterMs: 0,
       },
     );
-  if (holds.is === 'fenced')
+  if (pauses.is === 'fenced')
     await close(run, asking, {
       outcome: 'absent',
       because: 'key_unused',

@@ -6,7 +6,7 @@ import { calibrated } from './calibrate.ts';
 import { unbrokenRow } from './earlier-attempts.ts';
 import { block, close, closeAndRetry, type Progress } from './endings.ts';
 import { isReplay } from './ignored-answer.ts';
-import { inTurn } from './turn.ts';
+import { inWriteSlot } from './write-slot.ts';
 
 /** Writes in a row with a replayed answer and no visible effect: replays buy nothing. */
 const mostReplayed = 10;
@@ -21,7 +21,7 @@ export async function notThere(
 ): Promise<Progress> {
   if (isReplay(intent)) {
     if (intent.verb === 'create' && intent.taskId === undefined && intent.why === 'no_task')
-      return block(run, intent, 'not_there', replayedUntold);
+      return block(run, intent, 'not_there', replayedUnreported);
     const before = await unbrokenRow(run, intent, (each) => each.outcome === 'absent' && isReplay(each));
     const count = before.length + 1;
     const isSuspect =
@@ -64,13 +64,13 @@ function createNext(
   );
 }
 
-const replayedUntold =
+const replayedUnreported =
   'an old answer says that it is being made, without a task to ask: no read shows it, and it may be gone, or come yet';
 
 /** Whether the API marks replayed answers, and only these. A fresh answer that is marked by mistake is a purchase. */
 async function marksReplaysAlone(run: Run, intent: Intent): Promise<boolean> {
   if (run.heldBy(intent.request, 'none') !== undefined) return false;
-  const behaviour = await inTurn(run, intent, () => calibrated(run, intent));
+  const behaviour = await inWriteSlot(run, intent, () => calibrated(run, intent));
   return !('type' in behaviour) && behaviour.storesRefusals;
 }
 

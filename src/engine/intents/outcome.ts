@@ -6,7 +6,7 @@ import type { Intent, KeyQuestion, WhyUnknown } from '../../core/state.ts';
 export const noCapacity = 'no_gpu_capacity';
 
 /** The writes that a refusal is about, in addition to its own write. */
-export type HoldScope =
+export type PauseScope =
   /** 402: all writes that add spending. */
   | 'spending'
   /** 403: writes of the same name. */
@@ -38,9 +38,9 @@ export type Disposition =
       readonly until: 'file' | 'replan' | 'now' | 'token';
       /** The parameters that the refusal names. */
       readonly parameters?: readonly string[];
-      readonly hold?: HoldScope;
+      readonly pause?: PauseScope;
       /** The writes that the refusal is about in later runs, if they are fewer. */
-      readonly later?: HoldScope;
+      readonly later?: PauseScope;
     }
   /**
    * The effect is unknown. The key of a creation is asked, and lists show the effect of other writes; not before
@@ -61,8 +61,8 @@ export type Disposition =
       readonly do: 'hold';
       readonly code: string;
       readonly reason: string;
-      readonly hold: HoldScope;
-      readonly later: HoldScope;
+      readonly pause: PauseScope;
+      readonly later: PauseScope;
     };
 
 /** The values that waits are calculated from. */
@@ -192,10 +192,10 @@ function holding(result: Conclusive, reason: string): (Disposition & { readonly 
   const { status } = result;
   if (isOfToken(result)) return undefined;
   const code = codeOf(result);
-  const hold = code === 'insufficient_scope' ? 'everything' : holds[status];
-  if (hold === undefined) return undefined;
+  const pause = code === 'insufficient_scope' ? 'everything' : pauses[status];
+  if (pause === undefined) return undefined;
   const bug = status === 405 || status === 415;
-  return { do: 'hold', code, reason, hold, later: bug ? 'operation' : hold };
+  return { do: 'hold', code, reason, pause, later: bug ? 'operation' : pause };
 }
 
 /** The refusal is about one of several tokens, so no class of writes is paused. */
@@ -217,11 +217,11 @@ function refusal(
   // Another token sends the write under a new key, because this key may hold the refusal.
   if (isOfToken(result)) return { do: 'refuse', code, reason, until: 'token' };
   // A token without write access cannot do any other write either. @source API §5
-  const hold = code === 'insufficient_scope' ? 'everything' : holds[result.status];
+  const pause = code === 'insufficient_scope' ? 'everything' : pauses[result.status];
   // Under a new key, the API refuses the same entry again if the replayed refusal was fresh a moment ago. An old
   // refusal may not apply any more.
   const wasFresh = why === 'refused' && question?.stage === 'taken';
-  if (result.replayed && hold === undefined)
+  if (result.replayed && pause === undefined)
     return { do: 'refuse', code, reason, until: wasFresh ? 'file' : 'now', ...parametersOf(result) };
   // If these bytes are sent again, their own refusal is replayed. The refusal of a key that another request used is
   // not replayed.
@@ -240,12 +240,12 @@ function refusal(
     case 404:
       return { do: 'refuse', code, reason, until: 'replan' };
     default:
-      if (hold !== undefined) {
+      if (pause !== undefined) {
         const bug = result.status === 405 || result.status === 415;
         const told = bug ? `${reason} (a bug of vdcsync: please report it)` : reason;
         // This mistake of vdcsync stops the run, but later runs pause only the operation.
-        const later = bug ? 'operation' : hold;
-        return { do: 'refuse', code, reason: told, until: 'replan', hold, later };
+        const later = bug ? 'operation' : pause;
+        return { do: 'refuse', code, reason: told, until: 'replan', pause, later };
       }
       return { do: 'refuse', code, reason, until: 'file', ...parametersOf(result) };
   }
@@ -272,7 +272,7 @@ function waitOut(
 }
 
 /** The classes of writes that a refusal with this status is about, in addition to its own write. */
-export const holds: Readonly<Record<number, HoldScope>> = {
+export const pauses: Readonly<Record<number, PauseScope>> = {
   401: 'everything',
   402: 'spending',
   403: 'operation',
@@ -340,7 +340,7 @@ export type ProbeAnswer =
  */
 export function probeAnswer(result: Conclusive, reuse: ReuseRefusal | undefined): ProbeAnswer {
   const { status, replayed, invalidParams = [] } = result;
-  if (status >= 500 || status === 429 || holds[status] !== undefined) return replayed ? 'fenced' : 'nothing';
+  if (status >= 500 || status === 429 || pauses[status] !== undefined) return replayed ? 'fenced' : 'nothing';
   if (replayed) return 'fenced';
   if (invalidParams.some(({ name }) => name.includes(probeField))) return 'fresh';
   if (reuse !== undefined && reuse.status === status && reuse.code === codeOf(result)) return 'taken';

@@ -2,16 +2,16 @@ import type { Conclusive, WriteResult } from '../../core/ports.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { calibrated } from './calibrate.ts';
-import { holds, probeAnswer, type ReuseRefusal, told } from './outcome.ts';
+import { pauses, probeAnswer, type ReuseRefusal, told } from './outcome.ts';
+import { pauseClass } from './pauses.ts';
 import { questionOf } from './question.ts';
-import { holdClass } from './standing-holds.ts';
-import { sendFenced } from './turn.ts';
+import { sendFenced } from './write-slot.ts';
 
 /** Refusals of the probe's body that are not replayed, before the key counts as held by another answer. */
 const mostFresh = 3;
 
 /** The information of the probes of one turn about a key. */
-export type KeyHolds =
+export type KeyPauses =
   /** The refusal of the probe: no other answer is stored. `earlier`: an earlier turn or state has sent that probe. */
   | { readonly is: 'fenced'; readonly earlier: boolean }
   /** The answer to another request. `reuse`: how this API refuses a key that another request has used. */
@@ -32,40 +32,40 @@ export type KeyHolds =
 export async function probeKey(
   run: Run,
   intent: Intent,
-): Promise<{ readonly holds: KeyHolds; readonly asking: Intent }> {
+): Promise<{ readonly pauses: KeyPauses; readonly asking: Intent }> {
   const behaviour = await calibrated(run, intent);
-  if ('type' in behaviour) return { holds: { is: 'untold', result: behaviour }, asking: intent };
-  if (!behaviour.storesRefusals) return { holds: { is: 'open' }, asking: intent };
+  if ('type' in behaviour) return { pauses: { is: 'untold', result: behaviour }, asking: intent };
+  if (!behaviour.storesRefusals) return { pauses: { is: 'open' }, asking: intent };
   let asking = intent;
   for (let probe = 1; probe <= mostFresh; probe++) {
     const question = { ...questionOf(asking), probes: questionOf(asking).probes + 1 };
     asking = await run.update(asking, { question, clear: ['notSeenAt'] });
     run.tell(intent, 'checking', `the idempotency key: probe ${question.probes}`);
     const result = await sendFenced(run, { ...intent.request, probe: 1 }, intent.idempotencyKey);
-    if (result.type !== 'answer') return { holds: { is: 'untold', result }, asking };
-    if (result.status < 300) return { holds: { is: 'accepted', answer: result }, asking };
+    if (result.type !== 'answer') return { pauses: { is: 'untold', result }, asking };
+    if (result.status < 300) return { pauses: { is: 'accepted', answer: result }, asking };
     const shows = probeAnswer(result, behaviour.reuse);
-    if (shows === 'fenced') return { holds: { is: 'fenced', earlier: question.probes === 1 }, asking };
-    if (shows === 'nothing') return { holds: { is: 'untold', result }, asking };
+    if (shows === 'fenced') return { pauses: { is: 'fenced', earlier: question.probes === 1 }, asking };
+    if (shows === 'nothing') return { pauses: { is: 'untold', result }, asking };
     if (shows === 'taken') break;
   }
   // The API stores refusals of bodies. If it stored none of these refusals, it checks bodies first, and the key holds
   // another answer.
-  return { holds: { is: 'taken', reuse: behaviour.reuse }, asking };
+  return { pauses: { is: 'taken', reuse: behaviour.reuse }, asking };
 }
 
 /**
  * Pauses the class of writes if the refusal is about the token, the scope or the payment. Returns the refusal in that
  * case.
  */
-export async function holdIfRefused(
+export async function pauseIfRefused(
   run: Run,
   intent: Intent,
   result: WriteResult,
 ): Promise<{ readonly code: string; readonly reason: string } | undefined> {
-  const scope = result.type === 'answer' ? holds[result.status] : undefined;
+  const scope = result.type === 'answer' ? pauses[result.status] : undefined;
   if (result.type !== 'answer' || scope === undefined) return undefined;
   const refusal = { code: result.code ?? `http_${result.status}`, reason: told(result) };
-  await holdClass(run, intent, scope, refusal);
+  await pauseClass(run, intent, scope, refusal);
   return refusal;
 }

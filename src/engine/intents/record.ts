@@ -8,9 +8,9 @@ import { nextPreference } from './capacity.ts';
 import { unbrokenRow } from './earlier-attempts.ts';
 import { block, close, goOn, minutes, type Progress, warn } from './endings.ts';
 import { type Disposition, disposition } from './outcome.ts';
+import { lift, pauseClass } from './pauses.ts';
 import { asksKey, isServerError, questionOf } from './question.ts';
 import { giveOn } from './reused-id.ts';
-import { holdClass, lift } from './standing-holds.ts';
 
 /** Replayed refusals in a row, each under another key, before the operator is asked. */
 const mostReplayed = 5;
@@ -50,9 +50,9 @@ export async function record(run: Run, intent: Intent, result: WriteResult): Pro
       // Only the replay of its own refusal shows that an unconfirmed creation was refused.
       return refused(run, await run.update(intent, { ...requestId, ambiguous: false }), next);
     case 'look':
-      return waitAndLook(run, intent, next, result);
+      return waitAndObserve(run, intent, next, result);
     case 'hold':
-      await holdClass(run, intent, next.hold, { code: next.code, reason: next.reason }, next.later);
+      await pauseClass(run, intent, next.pause, { code: next.code, reason: next.reason }, next.later);
       await goOn(run, intent, {
         phase: 'unknown',
         dueAt: run.deps.clock.now(),
@@ -91,7 +91,7 @@ async function waitAndResend(
 }
 
 /** The effect is unknown. The key of a creation is asked. Evidence decides about updates and deletions. */
-function waitAndLook(
+function waitAndObserve(
   run: Run,
   intent: Intent,
   next: Disposition & { readonly do: 'look' },
@@ -187,9 +187,9 @@ async function accept(
 async function refused(
   run: Run,
   intent: Intent,
-  { code, reason, until, hold, later, parameters }: Disposition & { readonly do: 'refuse' },
+  { code, reason, until, pause, later, parameters }: Disposition & { readonly do: 'refuse' },
 ): Promise<Progress> {
-  if (hold !== undefined) await holdClass(run, intent, hold, { code, reason }, later);
+  if (pause !== undefined) await pauseClass(run, intent, pause, { code, reason }, later);
   switch (until) {
     case 'file':
       return block(run, intent, code, reason, { until, ...(parameters === undefined ? {} : { parameters }) });

@@ -4,10 +4,10 @@ import type { Intent } from '../../core/state.ts';
 import { draftAll, draftOne, operationsOf } from '../../plan/draft.ts';
 import { obstacles } from '../../plan/order.ts';
 import { confusableWith } from '../../plan/purchases.ts';
-import { attributionOf } from '../bookkeeping/claims.ts';
+import { attributionOf } from '../claims/claims.ts';
 import type { Run } from '../run.ts';
 import { awaitEnd, type Progress, unresolved } from './endings.ts';
-import { heldBefore } from './standing-holds.ts';
+import { pausedBefore } from './pauses.ts';
 
 /** The highest age of the project status that a deletion is decided on, in ms. */
 const standingHoldsMs = 30_000;
@@ -75,7 +75,7 @@ export async function secondHalfHeld(
     const reason = `the project is ${status}: ${key} would be deleted, and could not be made again`;
     return { now: 'blocked', code: 'project_not_active', reason };
   }
-  const held = (await heldBefore(deps, second, key)) ?? run.heldBy(request, creation.spend);
+  const held = (await pausedBefore(deps, second, key)) ?? run.heldBy(request, creation.spend);
   if (held !== undefined) return { now: 'blocked', ...held };
   return unresolvedCreate(run, creation);
 }

@@ -3,15 +3,15 @@ import type { Operation } from '../../core/plan.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { askKey } from './ask-key.ts';
-import { giveUp } from './doubt.ts';
 import { again, block, close, goOn, type Progress, packageOf } from './endings.ts';
-import { finish, keyIsFresh, lookForEffect, seenSince } from './evidence.ts';
+import { finish, keyIsFresh, readForEffect, seenSince } from './evidence.ts';
+import { giveUp } from './give-up.ts';
 import { asksKey, questionOf } from './question.ts';
 import { record, spendOf } from './record.ts';
 import { secondHalfHeld } from './replacement.ts';
 import { givenOnTo, leftBy } from './reused-id.ts';
-import { boughtMeanwhile, stillAsked } from './still-asked.ts';
-import { inTurn, lookHoldsMs, sendHoldsMs, sinceLook } from './turn.ts';
+import { boughtMeanwhile, revalidate } from './revalidate.ts';
+import { inWriteSlot, observationValidMs, sendValidMs, sinceObservation } from './write-slot.ts';
 
 /** The plan has the intent as one half of this replacement. */
 type Half = Pick<Operation, 'replacement'>;
@@ -67,14 +67,14 @@ export async function send(
   run: Run,
   intent: Intent,
   token: string,
-  holds: (ms: number) => boolean,
+  pauses: (ms: number) => boolean,
 ): Promise<Progress> {
   const { deps } = run;
   const chosen = [intent.request.name, intent.idempotencyKey, packageOf(intent)];
   run.tell(intent, 'sent', chosen.filter((each) => each !== '').join(' '));
   run.stopwatch.mark(intent.id, 'sent');
   // The send may wait long for a connection before its first byte.
-  const mayGo = () => holds(sendHoldsMs) && deps.store.isOwned?.() !== false;
+  const mayGo = () => pauses(sendValidMs) && deps.store.isOwned?.() !== false;
   const result = await deps.writes.send(intent.request, intent.idempotencyKey, token, mayGo);
   run.cache.forget(intent.request);
   if (result.type === 'unsent' && !mayGo()) {
@@ -91,7 +91,7 @@ export async function send(
 
 /** The key of a creation is asked first: an answer stored under the key is certain, and lists come second. */
 function settleUnknown(run: Run, intent: Intent, half: Half): Promise<Progress> | Progress {
-  if (!asksKey(run, intent) || !keyIsFresh(run, intent)) return lookForEffect(run, intent);
+  if (!asksKey(run, intent) || !keyIsFresh(run, intent)) return readForEffect(run, intent);
   switch (questionOf(intent).stage) {
     case 'asking':
       return askKey(run, intent);
@@ -101,13 +101,13 @@ function settleUnknown(run: Run, intent: Intent, half: Half): Promise<Progress> 
     }
     case 'fenced':
     case 'open':
-      return lookForEffect(run, intent);
+      return readForEffect(run, intent);
   }
 }
 
 /** Sends the same bytes again under the same key. */
 function resend(run: Run, intent: Intent, half: Half): Promise<Progress> {
-  return inTurn(run, intent, () => resendNow(run, intent, half));
+  return inWriteSlot(run, intent, () => resendNow(run, intent, half));
 }
 
 async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress> {
@@ -118,11 +118,11 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
   if (held !== undefined) return { now: 'blocked', ...held };
   await writes.room(run.stop);
   run.gate.readyNext();
-  const holds = sinceLook(run);
+  const pauses = sinceObservation(run);
   // The id may belong to another resource by now, so the resource is observed again before each deletion. @assumption A17
   if (!intent.ambiguous || intent.verb === 'delete') {
-    const world = await run.lookAgain(intent.key);
-    if (stillAsked(run, world, intent) !== undefined)
+    const world = await run.observe(intent.key);
+    if (revalidate(run, world, intent) !== undefined)
       return giveUp(run, intent, 'the project has moved since', { retryAfterMs: 0 });
     const waits = await secondHalfHeld(run, world, intent);
     if (waits !== undefined) return waits;
@@ -133,7 +133,7 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
       return giveUp(run, intent, 'reason' in bought ? bought.reason : bought.now, { retryAfterMs: 0 });
   }
   const token = await run.fence();
-  if (!holds(lookHoldsMs)) return again(0);
+  if (!pauses(observationValidMs)) return again(0);
   if (!keyIsFresh(run, intent))
     return newKey(run, intent, 'key_too_old', 'its idempotency key is too old to be sent again');
   if (intent.sentAs !== undefined && intent.sentAs !== writes.digest(intent.request))
@@ -149,7 +149,7 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
     lastSentAt: clock.now(),
     clear: ['notSeenAt'],
   });
-  return send(run, sending, token, holds);
+  return send(run, sending, token, pauses);
 }
 
 /** The key cannot be used again. A new key is used only if no send under this one is unconfirmed. */

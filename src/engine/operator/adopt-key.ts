@@ -10,12 +10,12 @@ import { didYouMeanKey } from '../../core/suggest.ts';
 import type { EngineDeps } from '../deps.ts';
 import { identityChanged, isAnother, makerOf, ownerOf } from '../intents/owner.ts';
 import { released, releasing } from '../intents/release.ts';
-import { openRun } from '../look.ts';
+import { observeAll } from '../observe.ts';
+import { openRun } from '../open-run.ts';
 import { bindingOf } from '../operate.ts';
 import type { Run } from '../run.ts';
-import { survey } from '../survey.ts';
 import type { WriteGate } from '../write-gate.ts';
-import { bindingsOf, stays } from './disown.ts';
+import { bindingsOf, stays } from './ignore.ts';
 
 /** Binds a key of the file to a live resource of any origin. */
 export async function adoptKey(
@@ -228,7 +228,7 @@ function supposing(run: Run, subject: Subject, id: string): Promise<World> {
     ...{ identity: {}, applied: null, protect: false, keep: false, boundAt: 0 },
   };
   const read = run.cache.since(run.deps.clock.monotonic());
-  return survey({
+  return observeAll({
     desired: run.desired,
     bindings: new Map([...run.bindings, [key, supposed]]),
     kinds: run.deps.kinds,

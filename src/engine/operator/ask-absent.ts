@@ -5,8 +5,8 @@ import type { Intent } from '../../core/state.ts';
 import { keyIsFresh } from '../intents/evidence.ts';
 import { asksKey, questionOf } from '../intents/question.ts';
 import { record } from '../intents/record.ts';
-import { inTurn } from '../intents/turn.ts';
-import { heldUnder } from '../recover.ts';
+import { inWriteSlot } from '../intents/write-slot.ts';
+import { pausedUnder } from '../recover.ts';
 import type { Run } from '../run.ts';
 
 const unasked = ' Its idempotency key could not be asked, so your answer alone decides.';
@@ -25,7 +25,7 @@ export async function askBeforeAbsent(run: Run, intent: Intent): Promise<string>
   // The key holds the answer to another body, which no request of this state can replay.
   if (conflict === true) return unasked;
   if (!keyIsFresh(run, intent)) return unasked;
-  const held = await inTurn(run, intent, () => heldUnder(run, intent));
+  const held = await inWriteSlot(run, intent, () => pausedUnder(run, intent));
   if (held === 'unused' || held === 'fenced' || held === 'refused') return '';
   if (held === 'unknown') return unasked;
   const sent = run.intents.get(key) ?? intent;

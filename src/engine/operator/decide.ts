@@ -9,16 +9,16 @@ import type { EngineDeps, Resolution } from '../deps.ts';
 import { boundBy } from '../intents/bound-by.ts';
 import { close } from '../intents/endings.ts';
 import { identityChanged, ownerOf } from '../intents/owner.ts';
+import { lift, pausedBefore } from '../intents/pauses.ts';
 import { released } from '../intents/release.ts';
 import { madeRoomFor } from '../intents/replacement.ts';
-import { heldBefore, lift } from '../intents/standing-holds.ts';
-import { openRun } from '../look.ts';
+import { openRun } from '../open-run.ts';
 import { bindingOf } from '../operate.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
 import { refuseContradiction, refuseMalformed, takenFrom, unverified } from './adopt-key.ts';
 import { askBeforeAbsent } from './ask-absent.ts';
-import { ignoring } from './disown.ts';
+import { ignoring } from './ignore.ts';
 
 /** Ends an intent by a decision of the operator, and checks the decision against the project if possible. */
 export async function resolveIntent(
@@ -40,7 +40,7 @@ export async function resolveIntent(
   )
     return goneAndUsedAgain(run, bound);
   if (intent === undefined && resolution.type === 'abandon') {
-    const lifted = await liftHold(run, key);
+    const lifted = await liftPause(run, key);
     if (lifted !== undefined) return result(lifted);
   }
   if (intent === undefined) {
@@ -62,7 +62,7 @@ export async function resolveIntent(
 /** Gives up a write. If the write waits for the end of a pause, the same command ends the pause. */
 async function abandonedOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   const { key, verb, phase } = intent;
-  const lifted = verb === 'delete' && phase !== 'blocked' ? await liftHold(run, key) : undefined;
+  const lifted = verb === 'delete' && phase !== 'blocked' ? await liftPause(run, key) : undefined;
   await close(run, intent, {
     outcome: 'abandoned',
     because: 'given_up',
@@ -76,9 +76,9 @@ async function abandonedOutcome(run: Run, intent: Intent): Promise<CommandResult
  * An earlier refusal pauses a replacement, so no write is sent that could show the end of the refusal. The operator
  * declares the end.
  */
-async function liftHold(run: Run, key: ResourceKey): Promise<string | undefined> {
+async function liftPause(run: Run, key: ResourceKey): Promise<string | undefined> {
   const second = madeRoomFor(run, run.world, key, 'delete');
-  const held = await heldBefore(run.deps, second, key);
+  const held = await pausedBefore(run.deps, second, key);
   if (held === undefined) return undefined;
   for (const each of second) await lift(run.deps, each);
   return `${key}: it is not paused by ${held.code} any more; the next apply creates it again.`;

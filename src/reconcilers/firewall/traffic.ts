@@ -23,16 +23,18 @@ const everything: Flow = { protocol: undefined, port: undefined, from: {} };
 /** The traffic that a change opens and closes, by the first rule that matches. @source API §2 */
 export function trafficOf(before: Filter, after: Filter): Traffic {
   const flows = [
-    ...new Map([...after.rules, ...before.rules].flatMap(flowsOf).map((flow) => [told(flow), flow])).values(),
+    ...new Map(
+      [...after.rules, ...before.rules].flatMap(flowsOf).map((flow) => [textOf(flow), flow]),
+    ).values(),
   ];
   const opened = flows.filter((flow) => !accepts(before, flow) && accepts(after, flow));
   const closed = flows.filter((flow) => accepts(before, flow) && !accepts(after, flow));
   const [was, is] = [accepts(before, everything), accepts(after, everything)];
   const rest = flows.length === 0 ? 'everything' : 'everything else';
   return {
-    opened: [...opened.map(told), ...(is && !was ? [rest] : [])],
-    closed: [...closed.map(told), ...(was && !is ? [rest] : [])],
-    open: [...flows.filter((flow) => accepts(after, flow)).map(told), ...(is ? [rest] : [])],
+    opened: [...opened.map(textOf), ...(is && !was ? [rest] : [])],
+    closed: [...closed.map(textOf), ...(was && !is ? [rest] : [])],
+    open: [...flows.filter((flow) => accepts(after, flow)).map(textOf), ...(is ? [rest] : [])],
   };
 }
 
@@ -126,7 +128,7 @@ function range(port: string): readonly [number, number] | undefined {
   return parts === null ? undefined : [Number(parts[1]), Number(parts[2] ?? parts[1])];
 }
 
-function told({ protocol, port, from }: Flow): string {
+function textOf({ protocol, port, from }: Flow): string {
   const where = Object.entries(from).map(
     ([field, value]) => `${field} ${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );

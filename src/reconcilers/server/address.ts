@@ -131,7 +131,7 @@ function findsFree(key: ResourceKey, world: World): boolean {
     .filter(({ desired }) => 'reuse' in ((desired?.value as ServerEntry | undefined)?.public_ipv4 ?? {}))
     .map((each) => each.key)
     .sort();
-  const left = world.ipsOf(world.idOf(key) ?? '').filter(world.isNobodys);
+  const left = world.ipsOf(world.idOf(key) ?? '').filter(world.isUnbound);
   const free = world.freeIps().filter((ip) => !isReleased(ip, world));
   return takers.indexOf(key) < free.length + left.length;
 }
@@ -149,13 +149,13 @@ function isReleased({ id }: Ip, { settings, keyOf, subjects }: World): boolean {
 export function addressSequence(
   operations: readonly Operation[],
   world: World,
-  inDoubt: ReadonlySet<ResourceKey>,
+  unconfirmed: ReadonlySet<ResourceKey>,
 ): ReadonlyMap<OperationId, readonly OperationId[]> {
-  const claims = claimSequence(operations, world, inDoubt);
+  const claims = claimSequence(operations, world, unconfirmed);
   // An address that must be released is gone before `{reuse: true}` could take it, which would block its release.
   const releases = operations.filter(({ kind, verb }) => kind === 'ip' && verb === 'delete');
   const releasedBefore = (taker: ResourceKey) =>
-    releases.filter(({ key }) => !inDoubt.has(taker) || isIdle(key, world)).map(({ id }) => id);
+    releases.filter(({ key }) => !unconfirmed.has(taker) || isIdle(key, world)).map(({ id }) => id);
   const takers = operations.filter(({ kind, verb, key }) => {
     const wanted = (world.subjects.get(key)?.desired?.value as ServerEntry | undefined)?.public_ipv4;
     return kind === 'server' && verb === 'create' && wanted !== undefined && 'reuse' in wanted;
@@ -181,14 +181,14 @@ function isIdle(address: ResourceKey, world: World): boolean {
 function claimSequence(
   operations: readonly Operation[],
   world: World,
-  inDoubt: ReadonlySet<ResourceKey>,
+  unconfirmed: ReadonlySet<ResourceKey>,
 ): ReadonlyMap<OperationId, readonly OperationId[]> {
   if (world.profile.operations.named_address !== undefined) return new Map();
   const claims = operations
     .flatMap(({ id, kind, verb, key }) => {
       const ip = kind === 'server' && verb === 'create' ? claimedBy(key, world) : undefined;
       if (ip === undefined) return [];
-      const isDoubted = inDoubt.has(key) || inDoubt.has(ip);
+      const isDoubted = unconfirmed.has(key) || unconfirmed.has(ip);
       return [{ id, key, ip, rank: world.isThere(ip) ? 0 : isDoubted ? 1 : 2 }];
     })
     // The first claim would take the address that is free already; an unconfirmed address may be free as well.
@@ -199,7 +199,7 @@ function claimSequence(
   for (const { id, kind, verb, key } of operations) {
     const moves = kind === 'server' || (kind === 'ip' && verb === 'create');
     if (!moves || !(verb === 'delete' || kind === 'ip' || takesAddress(key, world))) continue;
-    const at = placeOf.get(key) ?? (inDoubt.has(key) ? free : claims).length;
+    const at = placeOf.get(key) ?? (unconfirmed.has(key) ? free : claims).length;
     edges.set(
       id,
       claims.slice(Math.max(0, at - 1), at).map((claim) => claim.id),

@@ -1,7 +1,7 @@
 import { childKey, type ResourceKey, topLevelKey } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import type { Change, Verb, Warning } from '../../core/plan.ts';
-import { poolDoubts } from '../address-pool.ts';
+import { poolCautions } from '../address-pool.ts';
 import { blocked, fromNothing, incomplete, member, toNothing, unchanged } from '../existence.ts';
 import { addressAlongside, addressOf, addressProblem } from './address.ts';
 import { type Problem, priceApplied, resolveBody, type Sent, unproven } from './body.ts';
@@ -36,7 +36,7 @@ export function diffCreate(subject: Subject<ServerEntry>, entry: ServerEntry, wo
       ...resolved.warnings.map(
         (message): Warning => ({ code: 'gpu_package_not_sold', key: subject.key, message }),
       ),
-      ...poolDoubts(subject, entry, world),
+      ...poolCautions(subject, entry, world),
     ],
     price: resolved.price,
     ...(resolved.dearest === undefined ? {} : { dearest: resolved.dearest }),
@@ -102,7 +102,7 @@ function diffReplace(
       reason: `${fixed.map(({ path }) => path).join(', ')} cannot be changed in place`,
       allowed: entry.replace === 'allowed',
     },
-    warnings: isServed ? [] : poolDoubts(subject, entry, world),
+    warnings: isServed ? [] : poolCautions(subject, entry, world),
     ...stays,
     consequences: [...stays.consequences, ...mayBeRefused(subject, resolved.body, world)],
     price: resolved.price,
@@ -142,7 +142,7 @@ function whatStays(
     leftBilled: [
       ...(count === 0 ? [] : [`${backups} of ${key} ${stay} billed: ${backupsLeft(world)}`]),
       ...live.addresses
-        .filter(world.isNobodys)
+        .filter(world.isUnbound)
         .map(
           ({ address }) => `${address} stays billed: ${key} holds it, and nothing in the file stands for it`,
         ),

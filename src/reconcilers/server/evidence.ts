@@ -81,8 +81,9 @@ function isAnother(
   held: readonly { readonly address: string }[],
   listed: readonly Server[] | undefined,
 ): boolean {
-  const told = member(facts, 'ipv4');
-  if (typeof told === 'string' && held.length > 0) return !held.some(({ address }) => address === told);
+  const namedAddress = member(facts, 'ipv4');
+  if (typeof namedAddress === 'string' && held.length > 0)
+    return !held.some(({ address }) => address === namedAddress);
   if (member(facts, 'replay') !== true) return false;
   const shown = listed?.find(({ id }) => String(id) === resourceId);
   return shown !== undefined && shown.name.trim() !== member(request.body, 'name');
@@ -105,9 +106,9 @@ function leftBehind(
   const free = ips.filter(
     ({ id, server_id }) => server_id === null && !before.has(String(id)) && !ours.has(String(id)),
   );
-  const told = member(facts, 'ipv4');
-  if (typeof told !== 'string') return { strays: free.length > 0 };
-  const addresses = free.flatMap(({ id, address }) => (address === told ? [{ id, address }] : []));
+  const namedAddress = member(facts, 'ipv4');
+  if (typeof namedAddress !== 'string') return { strays: free.length > 0 };
+  const addresses = free.flatMap(({ id, address }) => (address === namedAddress ? [{ id, address }] : []));
   return addresses.length === 0 ? {} : { left: { addresses } };
 }
 

@@ -97,7 +97,7 @@ export function rebound(
 }
 
 /** Records the sizes of a request that may have been carried out, next to the known sizes. */
-export function withDoubt({ applied }: Binding, { body }: WriteRequest): Json {
+export function withUnconfirmed({ applied }: Binding, { body }: WriteRequest): Json {
   return { ...(applied as object | null), doubted: body ?? null } as Json;
 }
 

@@ -107,7 +107,7 @@ export function corrected({ subject, entry, live }: Existing): Warning[] {
 function unasked({ subject, live, world }: Existing): Warning[] {
   const own = ownAddress(subject, world);
   return live.addresses
-    .filter((each) => world.isNobodys(each) && each.id !== own?.id)
+    .filter((each) => world.isUnbound(each) && each.id !== own?.id)
     .map(({ id, address }) => ({
       code: 'address_not_as_declared',
       key: subject.key,

@@ -1,6 +1,6 @@
 import type { HttpRequest } from '../../core/transport.ts';
 import type { Running } from '../controller.ts';
-import { type Handled, isWrite, pathOf, tokenOf, type Witness } from './witness.ts';
+import { type Handled, isWrite, pathOf, type Truth, tokenOf } from './truth.ts';
 
 const minute = 60_000;
 /** Polls that come this soon behind a task's end, in ms, were on their way. */
@@ -8,12 +8,12 @@ const endedMs = 1_000;
 
 /** I9: 20 writes and 60 reads in any 60 s, nothing before `Retry-After`, no poll behind the end. */
 export class Budgets {
-  readonly #witness: Witness;
+  readonly #truth: Truth;
   readonly #arrivals = new Map<string, number[]>();
   readonly #closedUntil = new Map<string, number>();
 
-  constructor(witness: Witness) {
-    this.#witness = witness;
+  constructor(truth: Truth) {
+    this.#truth = truth;
   }
 
   arrives(running: Running, request: HttpRequest): void {
@@ -23,7 +23,7 @@ export class Budgets {
 
   handled(running: Running, request: HttpRequest, { refused, retryAfterMs, taskEnded }: Handled): void {
     const bucket = this.#bucketOf(request);
-    const now = this.#witness.elapsed();
+    const now = this.#truth.elapsed();
     this.#checkWindow(running, bucket, isWrite(request), refused);
     if (retryAfterMs !== undefined)
       this.#closedUntil.set(bucket, Math.max(this.#closedUntil.get(bucket) ?? 0, now + retryAfterMs));
@@ -31,31 +31,31 @@ export class Budgets {
   }
 
   #checkClosed({ controller }: Running, bucket: string): void {
-    const now = this.#witness.elapsed();
+    const now = this.#truth.elapsed();
     const recent = (this.#arrivals.get(bucket) ?? []).filter((at) => at > now - minute);
     this.#arrivals.set(bucket, [...recent, now]);
     if (controller.budgetUnknown()) return;
     if (now < (this.#closedUntil.get(bucket) ?? 0))
-      this.#witness.fail('I9', 'a request before Retry-After has passed');
+      this.#truth.fail('I9', 'a request before Retry-After has passed');
   }
 
   /** A later poll is allowed: a run may have to give up the work that followed the task. */
   #checkPoll(running: Running, path: string): void {
     const ended = running.endedTasks.get(path) ?? -minute;
-    if (this.#witness.elapsed() - ended < endedMs && ++running.repolls > 2)
-      this.#witness.fail('I9', `${path} was polled after its end`);
+    if (this.#truth.elapsed() - ended < endedMs && ++running.repolls > 2)
+      this.#truth.fail('I9', `${path} was polled after its end`);
   }
 
   /** Counted once it is known to have arrived: a refused connection is no request. */
   #checkWindow({ controller }: Running, bucket: string, write: boolean, refused: boolean): void {
     const recent = this.#arrivals.get(bucket) ?? [];
-    if (refused) recent.splice(recent.lastIndexOf(this.#witness.elapsed()), 1);
+    if (refused) recent.splice(recent.lastIndexOf(this.#truth.elapsed()), 1);
     const limit = write ? 20 : 60;
     if (recent.length > limit && !controller.budgetUnknown())
-      this.#witness.fail('I9', `${recent.length} ${write ? 'writes' : 'reads'} within 60 s`);
+      this.#truth.fail('I9', `${recent.length} ${write ? 'writes' : 'reads'} within 60 s`);
   }
 
   #bucketOf(request: HttpRequest): string {
-    return `${tokenOf(this.#witness, request)} ${isWrite(request) ? 'writes' : 'reads'}`;
+    return `${tokenOf(this.#truth, request)} ${isWrite(request) ? 'writes' : 'reads'}`;
   }
 }

@@ -1,40 +1,40 @@
 import { childKey, topLevelKey } from '../../core/keys.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Running } from '../controller.ts';
-import { isSort, type Sort } from '../ledger.ts';
-import { projectOf, type Witness } from './witness.ts';
+import { isSort, type Sort } from '../resource-history.ts';
+import { projectOf, type Truth } from './truth.ts';
 
 /** I8: a deletion needs a bound, unchanged and unprotected resource that the file no longer wants, within the cap. */
-export function checkDeletion(witness: Witness, running: Running, intent: Intent): void {
+export function checkDeletion(truth: Truth, running: Running, intent: Intent): void {
   if (intent.verb !== 'delete') return;
-  if (intent.kind === 'backup') checkRotation(witness, running, intent);
-  if (!isSort(intent.kind) || !isBound(witness, running, intent, intent.kind)) return;
-  checkWanted(witness, running, intent);
+  if (intent.kind === 'backup') checkRotation(truth, running, intent);
+  if (!isSort(intent.kind) || !isBound(truth, running, intent, intent.kind)) return;
+  checkWanted(truth, running, intent);
   if (!intent.key.endsWith('.public_ipv4')) running.deleted.add(intent.key);
   if (running.deleted.size > running.mostDeletions)
-    witness.fail('I8', `${running.deleted.size} deletions in one run, ${running.mostDeletions} are allowed`);
+    truth.fail('I8', `${running.deleted.size} deletions in one run, ${running.mostDeletions} are allowed`);
 }
 
 /** A rotation deletes only backups of this file, and never one of the newest backups that the file keeps. */
-function checkRotation({ ledger, fail }: Witness, { desired }: Running, { key, request }: Intent): void {
+function checkRotation({ history, fail }: Truth, { desired }: Running, { key, request }: Intent): void {
   const [, name = ''] = key.split('.');
   const wish = childKey(topLevelKey('servers', name), 'backup');
   const server = `${request.path.server_id}/`;
-  const own = ledger.executionsOf(wish).filter((each) => each.id?.startsWith(server));
+  const own = history.executionsOf(wish).filter((each) => each.id?.startsWith(server));
   const id = `${server}${request.path.id}`;
   const taken = own.find((each) => each.id === id);
   if (taken === undefined) fail('I8', `backup ${id} is deleted, and was not taken by this file`);
-  if (taken === undefined || !ledger.isLive(taken)) return;
+  if (taken === undefined || !history.isLive(taken)) return;
   const { value } = desired.resources.find((each) => each.key === wish) ?? {};
   const { keep = Number.POSITIVE_INFINITY } = (value ?? {}) as { readonly keep?: number };
-  if (own.filter((each) => ledger.isLive(each) && (each.id ?? '') > id).length < keep)
+  if (own.filter((each) => history.isLive(each) && (each.id ?? '') > id).length < keep)
     fail('I8', `backup ${id} is deleted, and is one of the newest ${keep}`);
 }
 
 /** Whether there is something to judge further: it is bound, and there. */
-function isBound({ ledger, fail }: Witness, { mirror }: Running, intent: Intent, sort: Sort): boolean {
+function isBound({ history, fail }: Truth, { mirror }: Running, intent: Intent, sort: Sort): boolean {
   const id = String(intent.request.path.id);
-  const birth = ledger.birthOf(sort, id);
+  const birth = history.birthOf(sort, id);
   const binding = [...mirror.bindings.values()].find((each) => each.kind === sort && each.id === id);
   if (binding === undefined) {
     fail('I8', `${sort} ${id} is deleted and bound to nothing`);
@@ -43,30 +43,30 @@ function isBound({ ledger, fail }: Witness, { mirror }: Running, intent: Intent,
   if (binding.protect) fail('I8', `${binding.key} is protected and deleted`);
   if (birth === undefined) return false;
   // Another state made it again for the same key, under an id that was free again: no read distinguishes the two.
-  const again = ledger.executionsOf(intent.key).some((each) => each.id === id && ledger.isLive(each));
-  if (ledger.birthBoundAs(binding)?.number !== birth.number && !again)
+  const again = history.executionsOf(intent.key).some((each) => each.id === id && history.isLive(each));
+  if (history.birthBoundAs(binding)?.number !== birth.number && !again)
     fail('I8', `${sort} ${id} is not the resource that was bound to ${binding.key}`);
   return true;
 }
 
-function checkWanted(witness: Witness, { desired }: Running, { key, kind, request }: Intent): void {
+function checkWanted(truth: Truth, { desired }: Running, { key, kind, request }: Intent): void {
   const isNamed = desired.resources.some((each) => each.key === key);
   if (!isNamed && !desired.settings.prune && !key.endsWith('.public_ipv4'))
-    witness.fail('I8', `${key} is deleted, and the file does not say prune`);
-  const network = projectOf(witness).networks.find(({ id }) => id === Number(request.path.id));
-  if (kind === 'network' && network?.isDefault) witness.fail('I8', 'the default network is deleted');
+    truth.fail('I8', `${key} is deleted, and the file does not say prune`);
+  const network = projectOf(truth).networks.find(({ id }) => id === Number(request.path.id));
+  if (kind === 'network' && network?.isDefault) truth.fail('I8', 'the default network is deleted');
 }
 
 /** I8: data goes with a disk that a resize makes smaller. */
-export function checkDisk(witness: Witness, { desired }: Running, { key, request }: Intent): void {
+export function checkDisk(truth: Truth, { desired }: Running, { key, request }: Intent): void {
   if (request.name !== 'resize_server') return;
-  const server = projectOf(witness).servers.find(({ id }) => id === request.path.server_id);
+  const server = projectOf(truth).servers.find(({ id }) => id === request.path.server_id);
   const { disk_gb: size = Number.POSITIVE_INFINITY } = request.body as { readonly disk_gb?: number };
   if (server === undefined || size >= (server.diskGb ?? 0)) return;
   const { value, protect } = desired.resources.find((each) => each.key === key) ?? {};
   const entry = value as { readonly disk_gb?: number; readonly replace?: string } | undefined;
   if (entry?.disk_gb !== size)
-    witness.fail('I8', `the disk of ${key} is cut down to ${size} GB, and the file does not say so`);
+    truth.fail('I8', `the disk of ${key} is cut down to ${size} GB, and the file does not say so`);
   if (entry?.replace !== 'allowed' || protect)
-    witness.fail('I8', `the disk of ${key} is cut down, and the file does not allow it`);
+    truth.fail('I8', `the disk of ${key} is cut down, and the file does not allow it`);
 }

@@ -2,7 +2,7 @@ import type { Intent } from '../../core/state.ts';
 import type { HttpRequest } from '../../core/transport.ts';
 import { type Controller, type Running, stateOf } from '../controller.ts';
 import { isProbe } from '../exchanges.ts';
-import { keyOf, pathOf, type Witness } from './witness.ts';
+import { keyOf, pathOf, type Truth } from './truth.ts';
 
 const hour = 3_600_000;
 /** A key is not sent again from this age on. @source API §8 */
@@ -13,17 +13,17 @@ const keyLifeMs = 23 * hour;
  * probe. No key is sent after its lifetime. All by state and key.
  */
 export class Keys {
-  readonly #witness: Witness;
+  readonly #truth: Truth;
   readonly #sentAs = new Map<string, string>();
   readonly #firstSent = new Map<string, number>();
 
-  constructor(witness: Witness) {
-    this.#witness = witness;
+  constructor(truth: Truth) {
+    this.#truth = truth;
   }
 
   /** The intent that the write was sent for. */
   arrives(running: Running, request: HttpRequest): Intent | undefined {
-    const { fail } = this.#witness;
+    const { fail } = this.#truth;
     const key = keyOf(request);
     if (!/^[\x20-\x7e]{8,255}$/.test(key)) fail('I4', `a write with the key "${key}"`);
     const intent = [...running.mirror.open.values()].find((each) => each.idempotencyKey === key);
@@ -46,7 +46,7 @@ export class Keys {
     if (key.startsWith('vdcsync-spare-')) return;
     const isOpen = intent?.phase === 'unknown' || intent?.phase === 'blocked';
     if (!isOpen || (intent.question?.probes ?? 0) === 0)
-      this.#witness.fail('I5', `the key ${key} was probed without a durable record`);
+      this.#truth.fail('I5', `the key ${key} was probed without a durable record`);
     else this.#checkAge(running, scopeOf(running, key), intent);
   }
 
@@ -55,7 +55,7 @@ export class Keys {
     const last = endings.get(`${intent.key} ${intent.verb}`);
     if (last === undefined || intent.attempt === 0 || last.incarnation !== intent.incarnation) return;
     if (intent.verb === 'create' && last.ambiguous && last.outcome === 'refused')
-      this.#witness.fail('I6', `${intent.key} got a new key, and its last one was never settled`);
+      this.#truth.fail('I6', `${intent.key} got a new key, and its last one was never settled`);
   }
 
   /** Where nothing was ever done or stored under it, its next use is its first. */
@@ -68,19 +68,16 @@ export class Keys {
     const form = `${request.method} ${pathOf(request)} ${request.body ?? ''}`;
     const before = this.#sentAs.get(scope);
     if (before !== undefined && before !== form)
-      this.#witness.fail('I4', `one key for "${before}" and "${form}"`);
+      this.#truth.fail('I4', `one key for "${before}" and "${form}"`);
     this.#sentAs.set(scope, form);
   }
 
   #checkAge({ controller }: Running, scope: string, { key }: Intent): void {
-    const now = this.#witness.elapsed();
+    const now = this.#truth.elapsed();
     const first = this.#firstSent.get(scope) ?? now;
     this.#firstSent.set(scope, first);
     if (now - first >= keyLifeMs && !controller.clockWasSet)
-      this.#witness.fail(
-        'I6',
-        `the key of ${key} was sent again after ${Math.round((now - first) / hour)} h`,
-      );
+      this.#truth.fail('I6', `the key of ${key} was sent again after ${Math.round((now - first) / hour)} h`);
   }
 }
 

@@ -3,7 +3,7 @@ import type { HttpRequest } from '../../core/transport.ts';
 import { seenCards, showsIso } from '../../emulator/visibility.ts';
 import type { Execution } from '../../emulator/world.ts';
 import { type Controller, type Running, stateOf } from '../controller.ts';
-import { keyOf, projectOf, type Witness } from './witness.ts';
+import { keyOf, projectOf, type Truth } from './truth.ts';
 
 const minute = 60_000;
 const keyLifeMs = 23 * 60 * minute;
@@ -18,7 +18,7 @@ interface Sender {
 
 /** I3: no key buys a second resource while its first resource still exists. */
 export class Purchases {
-  readonly #witness: Witness;
+  readonly #truth: Truth;
   readonly #makers = new Map<Execution, Sender>();
   /** Creations whose answer was not kept under their key: a server error that had its effect. @source API §8 */
   readonly #unstored = new Set<Execution>();
@@ -30,8 +30,8 @@ export class Purchases {
   readonly #read = new Set<string>();
   #executionsSeen = 0;
 
-  constructor(witness: Witness) {
-    this.#witness = witness;
+  constructor(truth: Truth) {
+    this.#truth = truth;
   }
 
   /** Before the service sees a write. */
@@ -59,18 +59,18 @@ export class Purchases {
 
   /** Checks the requests that took effect since the last call. */
   check(running: Running): void {
-    const { emulator, ledger, fail, projectId } = this.#witness;
+    const { emulator, history, fail, projectId } = this.#truth;
     const fresh = emulator.world.executions.slice(this.#executionsSeen);
     this.#executionsSeen += fresh.length;
     for (const execution of fresh) {
       const key = execution.idempotencyKey ?? '';
       const maker = this.#answered.get(execution.requestId) ?? this.#waiting.get(key)?.at(-1);
       if (maker !== undefined) this.#makers.set(execution, maker);
-      const { answers } = projectOf(this.#witness);
+      const { answers } = projectOf(this.#truth);
       if (!answers.some((answer) => answer.key === key && answer.status < 300)) this.#unstored.add(execution);
     }
     for (const execution of fresh) {
-      const intent = ledger.writes.get(execution.idempotencyKey ?? '');
+      const intent = history.writes.get(execution.idempotencyKey ?? '');
       if (execution.projectId !== projectId)
         fail('I7', `${execution.operation} took effect in project ${execution.projectId}`);
       else if (intent === undefined)
@@ -80,31 +80,31 @@ export class Purchases {
   }
 
   #checkOnce(execution: Execution, intent: Intent, behind: boolean): void {
-    const { ledger, fail, giveUp, machines } = this.#witness;
-    const all = ledger.executionsOf(intent.key);
-    const earlier = all.slice(0, all.indexOf(execution)).filter((each) => !ledger.isExcused(each));
+    const { history, fail, giveUp, machines } = this.#truth;
+    const all = history.executionsOf(intent.key);
+    const earlier = all.slice(0, all.indexOf(execution)).filter((each) => !history.isExcused(each));
     const first = earlier.find((each) =>
       intent.kind === 'backup'
-        ? ledger.writes.get(each.idempotencyKey ?? '')?.incarnation === intent.incarnation &&
+        ? history.writes.get(each.idempotencyKey ?? '')?.incarnation === intent.incarnation &&
           execution.atMs - each.atMs < keyLifeMs
-        : ledger.isLive(each) && (intent.kind !== 'network_interface' || this.#isSameCard(each, execution)),
+        : history.isLive(each) && (intent.kind !== 'network_interface' || this.#isSameCard(each, execution)),
     );
     if (first === undefined) return;
     const [maker, buyer] = [this.#makers.get(first), this.#makers.get(execution)];
     const another = maker?.state !== buyer?.state;
     // A second state asks as little as an old copy does.
     const isBehind = behind || maker?.controller !== buyer?.controller;
-    if (isCutOff(this.#witness, first)) giveUp('only a list shows the resource, and the list is cut off');
+    if (isCutOff(this.#truth, first)) giveUp('only a list shows the resource, and the list is cut off');
     else if (machines() > 1 && this.#haveParted(first, execution, intent))
       giveUp('two states that have parted');
     else if (this.#isHidden(first)) giveUp('a server error had an effect that no read shows');
-    else if (first.kind === 'server' && ledger.isBare(first.id ?? ''))
+    else if (first.kind === 'server' && history.isBare(first.id ?? ''))
       giveUp('another user took away the address of a server whose answer was lost');
-    else if (another && (isUnseen(this.#witness, first, isBehind) || isPendingForGood(first, execution)))
+    else if (another && (isUnseen(this.#truth, first, isBehind) || isPendingForGood(first, execution)))
       giveUp('another state bought a resource that no documented read shows');
     else if (another && this.#unstored.has(first) && this.#isNotShownYet(first, execution))
       giveUp('another state bought the resource of a server error again before any read showed the resource');
-    else if (this.#unstored.has(first) && this.#isUntold(first))
+    else if (this.#unstored.has(first) && this.#isUnreported(first))
       giveUp('a server error was lost that had its effect, of a server that no read shows');
     else
       fail(
@@ -114,18 +114,18 @@ export class Purchases {
   }
 
   /** No answer has said that the service failed, and no documented read shows the server. @source API §8 */
-  #isUntold({ kind, id, requestId }: Execution): boolean {
-    const { ledger } = this.#witness;
-    return kind === 'server' && id !== null && ledger.isUnseen(id, false) && !this.#read.has(requestId);
+  #isUnreported({ kind, id, requestId }: Execution): boolean {
+    const { history } = this.#truth;
+    return kind === 'server' && id !== null && history.isUnseen(id, false) && !this.#read.has(requestId);
   }
 
   /** Each state acted on its own knowledge. Under one key both buy if the API did not store a server error. @source API §8 */
   #haveParted(first: Execution, execution: Execution, intent: Intent): boolean {
-    const { ledger } = this.#witness;
-    const other = ledger.writes.get(first.idempotencyKey ?? '');
+    const { history } = this.#truth;
+    const other = history.writes.get(first.idempotencyKey ?? '');
     if (other?.incarnation !== intent.incarnation || other.attempt !== intent.attempt) return true;
     // One machine's server took, as a free one, the address that the other had bought.
-    const { ips } = projectOf(this.#witness);
+    const { ips } = projectOf(this.#truth);
     const held = ips.some(({ id, serverId }) => String(id) === first.id && serverId !== null);
     if (intent.kind === 'ip' && held) return true;
     const oneMachine = this.#makers.get(first)?.controller === this.#makers.get(execution)?.controller;
@@ -134,20 +134,21 @@ export class Purchases {
   }
 
   #isNotShownYet(first: Execution, { atMs }: Execution): boolean {
-    const { staleReadsMs } = this.#witness.emulator.readings;
-    return isHidden(this.#witness, first) || atMs - first.atMs <= staleReadsMs;
+    const { staleReadsMs } = this.#truth.emulator.readings;
+    return isHidden(this.#truth, first) || atMs - first.atMs <= staleReadsMs;
   }
 
   /** Its answer was lost and is not stored, and no read shows it: the default of `unconfirmed_servers`. */
   #isHidden(first: Execution): boolean {
     const { idempotencyKey, kind, id } = first;
-    const { ledger, serversAreListed } = this.#witness;
-    const body = ledger.writes.get(idempotencyKey ?? '')?.request.body as
+    const { history, serversAreListed } = this.#truth;
+    const body = history.writes.get(idempotencyKey ?? '')?.request.body as
       | { public_ipv4?: unknown }
       | undefined;
     // An address that the server got without a request does not identify the server. @assumption A22
     const isBare = body?.public_ipv4 === undefined && !serversAreListed;
-    const neverShown = kind === 'image' || (kind === 'server' && (isBare || ledger.isUnseen(id ?? '', true)));
+    const neverShown =
+      kind === 'image' || (kind === 'server' && (isBare || history.isUnseen(id ?? '', true)));
     return neverShown && this.#unstored.has(first);
   }
 
@@ -155,7 +156,7 @@ export class Purchases {
   #isSameCard(first: Execution, execution: Execution): boolean {
     const networkOf = ({ idempotencyKey }: Execution) =>
       (
-        this.#witness.ledger.writes.get(idempotencyKey ?? '')?.request.body as
+        this.#truth.history.writes.get(idempotencyKey ?? '')?.request.body as
           | { readonly network_id?: number }
           | undefined
       )?.network_id;
@@ -164,10 +165,10 @@ export class Purchases {
 }
 
 /** The list in which alone it can be seen ends before it. @assumption A8 */
-function isCutOff(witness: Witness, { kind, id }: Execution): boolean {
-  const { pageSize } = witness.emulator.readings;
+function isCutOff(truth: Truth, { kind, id }: Execution): boolean {
+  const { pageSize } = truth.emulator.readings;
   if (pageSize === null || (kind !== 'network' && kind !== 'card' && kind !== 'ip')) return false;
-  const { networks, servers, ips } = projectOf(witness);
+  const { networks, servers, ips } = projectOf(truth);
   const [server, card] = (id ?? '').split('/');
   const cards = servers.find((each) => String(each.id) === server)?.cards ?? [];
   const place =
@@ -183,9 +184,9 @@ function isPendingForGood(first: Execution, execution: Execution): boolean {
 }
 
 /** Is it being made, and shown by no read yet? @source API §3 rule 5 */
-function isHidden(witness: Witness, { kind, id }: Execution): boolean {
-  const project = projectOf(witness);
-  const { readings } = witness.emulator;
+function isHidden(truth: Truth, { kind, id }: Execution): boolean {
+  const project = projectOf(truth);
+  const { readings } = truth.emulator;
   const [server, card] = (id ?? '').split('/');
   switch (kind) {
     case 'network':
@@ -193,7 +194,7 @@ function isHidden(witness: Witness, { kind, id }: Execution): boolean {
     case 'iso':
       return project.isos.some((iso) => iso.id === id && !showsIso(project, iso, readings));
     case 'server':
-      return witness.ledger.isUnseen(id ?? '', true);
+      return truth.history.isUnseen(id ?? '', true);
     case 'card': {
       const owner = project.servers.find((each) => String(each.id) === server);
       return owner !== undefined && !seenCards(project, owner, readings).some((each) => each.id === card);
@@ -204,6 +205,6 @@ function isHidden(witness: Witness, { kind, id }: Execution): boolean {
 }
 
 /** No read shows images. @source API §4 */
-function isUnseen({ ledger }: Witness, { kind, id }: Execution, behind: boolean): boolean {
-  return kind === 'image' || (kind === 'server' && id !== null && ledger.isUnseen(id, behind));
+function isUnseen({ history }: Truth, { kind, id }: Execution, behind: boolean): boolean {
+  return kind === 'image' || (kind === 'server' && id !== null && history.isUnseen(id, behind));
 }

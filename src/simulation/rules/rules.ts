@@ -5,10 +5,10 @@ import { checkChange, checkDeleted } from './bindings.ts';
 import { Budgets } from './budgets.ts';
 import { checkDeletion, checkDisk } from './deletions.ts';
 import { Keys } from './keys.ts';
-import { Looks } from './looks.ts';
+import { NegativeReads } from './negative-reads.ts';
 import { Purchases } from './purchases.ts';
-import { Turns } from './turns.ts';
-import { type Handled, isWrite, type Witness } from './witness.ts';
+import { type Handled, isWrite, type Truth } from './truth.ts';
+import { WriteOrder } from './write-order.ts';
 
 /** The invariants that hold after every step; numbered as in docs/safety.md. */
 export interface Rules {
@@ -19,13 +19,13 @@ export interface Rules {
   watch(running: Running): StateWatch;
 }
 
-export function createRules(witness: Witness): Rules {
-  const { ledger } = witness;
-  const budgets = new Budgets(witness);
-  const turns = new Turns(witness);
-  const keys = new Keys(witness);
-  const looks = new Looks(witness);
-  const purchases = new Purchases(witness);
+export function createRules(truth: Truth): Rules {
+  const { history } = truth;
+  const budgets = new Budgets(truth);
+  const turns = new WriteOrder(truth);
+  const keys = new Keys(truth);
+  const looks = new NegativeReads(truth);
+  const purchases = new Purchases(truth);
 
   return {
     arrives(running, request) {
@@ -37,8 +37,8 @@ export function createRules(witness: Witness): Rules {
       const intent = keys.arrives(running, request);
       if (intent === undefined) return;
       turns.checkHolds(running, intent);
-      checkDeletion(witness, running, intent);
-      checkDisk(witness, running, intent);
+      checkDeletion(truth, running, intent);
+      checkDisk(truth, running, intent);
     },
 
     handled(running, request, handled) {
@@ -49,7 +49,7 @@ export function createRules(witness: Witness): Rules {
         if (status !== undefined) turns.answered(running, request, status);
       }
       if (!isWrite(request) && status === 200) turns.read(running, request);
-      ledger.look(false);
+      history.look(false);
       if (isWrite(request)) purchases.handled(running, request, requestId);
       purchases.check(running);
     },
@@ -59,7 +59,7 @@ export function createRules(witness: Witness): Rules {
         keys.began(running.controller, intent);
         if (intent.question !== undefined) running.controller.done.add(keysAsked);
         looks.began(running, intent);
-        ledger.recordWrite(intent);
+        history.recordWrite(intent);
       },
       updated(before, after) {
         purchases.livesOn(running);
@@ -68,12 +68,12 @@ export function createRules(witness: Witness): Rules {
       closed(intent) {
         running.controller.endings.set(`${intent.key} ${intent.verb}`, intent);
         keys.closed(running, intent);
-        if (intent.verb === 'delete' && intent.outcome === 'done') checkDeleted(witness, running, intent);
+        if (intent.verb === 'delete' && intent.outcome === 'done') checkDeleted(truth, running, intent);
         looks.closed(running, intent);
         if (intent.outcome === 'abandoned' && intent.verb === 'create')
-          ledger.releasedUnder(intent.idempotencyKey);
+          history.releasedUnder(intent.idempotencyKey);
       },
-      changed: (change) => checkChange(witness, running, change),
+      changed: (change) => checkChange(truth, running, change),
     }),
   };
 }

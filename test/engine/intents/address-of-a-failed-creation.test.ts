@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../../src/emulator/faults.ts';
 import type { Readings } from '../../../src/emulator/readings.ts';
 import { type Rig, rig } from '../../support/rig.ts';
-import { codes, count, head, project, web } from '../bookkeeping/one-server.ts';
+import { codes, count, head, project, web } from '../claims/one-server.ts';
 
 /** The first creation of a server fails in its task, and its address stays. */
 function failing(readings: Partial<Readings> = {}): Rig {

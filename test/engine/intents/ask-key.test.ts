@@ -3,8 +3,8 @@ import { type HttpResponse, TransportError } from '../../../src/core/transport.t
 import { type FaultAction, faultRule } from '../../../src/emulator/faults.ts';
 import type { Readings } from '../../../src/emulator/readings.ts';
 import { memoryState } from '../../../src/state/memory.ts';
+import { crashable } from '../../support/crashable.ts';
 import { expectFixedPoint, expectInvariants, isProbe, isSpare } from '../../support/invariants.ts';
-import { mortal } from '../../support/mortal.ts';
 import { resolving } from '../../support/resolve.ts';
 import { type Rig, rig, type Sent } from '../../support/rig.ts';
 import { virtualClock } from '../../support/virtual-clock.ts';
@@ -138,7 +138,7 @@ describe('src/engine/intents/ask-key.ts', () => {
       ] as const) {
         for (const when of ['before', 'after'] as const) {
           for (let moment = 1, alive = false; !alive; moment++) {
-            const death = mortal();
+            const death = crashable();
             const store = memoryState({ createdAt: virtualClock().now(), lineage: 'test' });
             const played = rig({
               store: death.store(store),

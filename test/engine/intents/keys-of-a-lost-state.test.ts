@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../../src/emulator/faults.ts';
 import { memoryState } from '../../../src/state/memory.ts';
-import { mortal } from '../../support/mortal.ts';
+import { crashable } from '../../support/crashable.ts';
 import { resolveOf } from '../../support/resolve.ts';
 import { rig } from '../../support/rig.ts';
 import { virtualClock } from '../../support/virtual-clock.ts';
@@ -37,7 +37,7 @@ describe('src/engine/intents: keys used before', () => {
   test('by a state that was lost at whatever moment of a creation that takes nine minutes: bought once', async () => {
     const spec = 'isos: {rescue: {url: "https://mirror.example.com/a.iso"}}\n';
     for (let moment = 1, alive = false; !alive; moment++) {
-      const death = mortal();
+      const death = crashable();
       const played = rig({ store: death.store(state()), emulator: { readings: { isoAt: 'taskDone' } } });
       played.emulator.mutate({ do: 'add_ip' });
       played.emulator.setFaults([faultRule({ path: 'add_iso', nth: 1 }, { do: 'task', ms: 540_000 })]);

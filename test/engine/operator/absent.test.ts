@@ -4,7 +4,7 @@ import { type FaultAction, faultRule } from '../../../src/emulator/faults.ts';
 import type { Readings } from '../../../src/emulator/readings.ts';
 import { saidBy } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
-import { count, head, web } from '../bookkeeping/one-server.ts';
+import { count, head, web } from '../claims/one-server.ts';
 
 const key = 'servers.web' as ResourceKey;
 const minute = 60_000;

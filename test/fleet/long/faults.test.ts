@@ -70,8 +70,8 @@ const owned = `SELECT s.project_id AS project, o.host || ':' || o.pid AS replica
   FROM pg_locks l JOIN vdcsync.states s ON s.id::bigint = l.objid::bigint JOIN vdcsync.owners o ON o.state_id = s.id
   WHERE l.locktype = 'advisory' AND l.granted AND s.project_id IS NOT NULL
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
-const unfinished = `SELECT s.project_id AS project, n.value::json -> 'ledger' ->> 'condition' AS condition, n.value::json ->> 'dueAt' AS due FROM vdcsync.states s LEFT JOIN vdcsync.notes n ON n.state_id = s.id AND n.name = 'daemon'
-  WHERE s.project_id IS NOT NULL AND (n.value::json -> 'ledger' ->> 'condition') IS DISTINCT FROM 'converged'`;
+const unfinished = `SELECT s.project_id AS project, n.value::json -> 'history' ->> 'condition' AS condition, n.value::json ->> 'dueAt' AS due FROM vdcsync.states s LEFT JOIN vdcsync.notes n ON n.state_id = s.id AND n.name = 'daemon'
+  WHERE s.project_id IS NOT NULL AND (n.value::json -> 'history' ->> 'condition') IS DISTINCT FROM 'converged'`;
 
 /** Which replica works on which project. */
 async function workers({ sql }: Fleet): Promise<ReadonlyMap<number, string>> {

@@ -1,0 +1,22 @@
+import { type KeyStatus, keyStatusOf } from '../../core/key-status.ts';
+import { type ResourceKey, takeApart } from '../../core/keys.ts';
+import type { ProjectFacts } from '../project/facts.ts';
+
+/** The standing of the resource with this key, by the last plan and the operations in flight. */
+export function statusNow(facts: ProjectFacts, key: ResourceKey): KeyStatus {
+  const { plan, inFlight, known } = facts;
+  if (inFlight.some((each) => each.key === key)) return 'in_flight';
+  const standing = keyStatusOf(key, { bindings: [], intents: [], ...known, plan });
+  // A server's own address comes with its server and is no operation of its own.
+  const isMissing = takeApart(key).kind === 'ip' && idOf(facts, key) === undefined;
+  return standing === 'converged' && isMissing ? 'unknown' : standing;
+}
+
+export function idOf(facts: ProjectFacts, key: ResourceKey): string | undefined {
+  return facts.world?.idOf(key) ?? facts.known?.bindings.find((each) => each.key === key)?.id;
+}
+
+/** A standing in words. */
+export function statusText(standing: KeyStatus): string {
+  return standing === 'undeclared' ? 'not in its entry any more' : standing.replace('_', ' ');
+}

@@ -1,0 +1,97 @@
+import { isLeft, type Plan } from '../../core/plan.ts';
+import { outside, type Remedy, remedyText, run } from '../../core/remedy.ts';
+import { shortDigest } from '../../engine/approval.ts';
+import type { Condition } from '../project/condition.ts';
+import { driftLines } from './drift.ts';
+
+/** An event that the operator should be notified of, once. */
+export type Notification =
+  | {
+      readonly project: number;
+      readonly event: 'condition';
+      readonly condition: Condition;
+      readonly detail: string;
+      /** The commands or edits that settle it. */
+      readonly resolve: readonly string[];
+      readonly remedies: readonly Remedy[];
+    }
+  | {
+      /**
+       * 0 if the project of the spec is not known yet, and for the source of many projects or a change of many
+       * projects.
+       */
+      readonly project: number;
+      readonly event: 'drift' | 'capacity_found' | 'spec_broken' | 'spec_valid' | 'source' | 'rollout';
+      readonly detail: string;
+    };
+
+/** The fields of a notification about a condition. */
+export function notificationOf(
+  condition: Condition,
+  plan: Plan | undefined,
+  error: unknown,
+  flags = '',
+): Pick<Extract<Notification, { event: 'condition' }>, 'detail' | 'resolve' | 'remedies'> {
+  const { detail, remedies = [] } = contentOf(condition, plan, error);
+  return { detail, remedies, resolve: remedies.map((each) => remedyText(each, flags)) };
+}
+
+function contentOf(
+  condition: Condition,
+  plan: Plan | undefined,
+  error: unknown,
+): { readonly detail: string; readonly remedies?: readonly Remedy[] } {
+  const blocked = plan?.blocked ?? [];
+  switch (condition) {
+    case 'blocked':
+    case 'held':
+    case 'suspended':
+      return {
+        detail: blocked.map(({ key, reason }) => `${key}: ${reason}`).join('\n'),
+        remedies: distinct(blocked.flatMap(({ remedies }) => remedies)),
+      };
+    case 'awaiting_approval':
+      return { detail: plannedIn(plan).join('\n'), remedies: approvalOf(plan) };
+    case 'drifting':
+      return { detail: [...leftIn(plan), ...driftLines(plan?.operations ?? [])].join('\n') };
+    case 'converging':
+      return { detail: plannedIn(plan).join('\n') };
+    case 'converged':
+    case 'starting':
+      return { detail: '' };
+    case 'unauthorized':
+      return { detail: textOf(error), remedies: [outside(newToken)] };
+    case 'fenced':
+    case 'unreachable':
+    case 'failing':
+      return { detail: textOf(error) };
+  }
+}
+
+function distinct(remedies: readonly Remedy[]): readonly Remedy[] {
+  return [...new Map(remedies.map((each) => [JSON.stringify(each), each])).values()];
+}
+
+/** All differences between project and file, a line each: first those that no operation corrects. */
+export function differences(plan: Plan | undefined): readonly string[] {
+  return [...leftIn(plan), ...plannedIn(plan)];
+}
+
+function leftIn(plan: Plan | undefined): readonly string[] {
+  return (plan?.warnings ?? []).filter(isLeft).map(({ key, message }) => `${key}: ${message}`);
+}
+
+function plannedIn(plan: Plan | undefined): readonly string[] {
+  return (plan?.operations ?? []).map(({ verb, key }) => `${verb} ${key}`);
+}
+
+function approvalOf(plan: Plan | undefined): readonly Remedy[] {
+  return plan === undefined ? [] : [run('approve', [shortDigest(plan.digest)])];
+}
+
+const newToken =
+  'put a valid token into the file that `VDC_TOKEN_FILE` or the spec names: vdcsync reads it at once. A new `VDC_TOKEN` needs a restart.';
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

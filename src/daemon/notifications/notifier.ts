@@ -1,0 +1,243 @@
+import type { Clock } from '../../core/clock.ts';
+import type { Transport } from '../../core/transport.ts';
+import type { DaemonLogger } from '../ports.ts';
+import type { Notification } from './notification.ts';
+
+/** One send may take so long, in real ms. */
+const timeoutMs = 10_000;
+/**
+ * Retries after 5, 10, 20 … s. A message that has not arrived by then is dropped; the next change sends the new state.
+ */
+const retry = { firstMs: 5_000, times: 6 } as const;
+/** More than so many waiting: the oldest are dropped, and counted. */
+const mostWaiting = 100;
+const mostTextCharacters = 3_000;
+
+/** The destination of notifications. */
+export interface Receiver {
+  /** `json`: the notification unchanged. `slack`: a text that Slack and compatible programs show. */
+  readonly form: 'json' | 'slack';
+  /** A secret in itself: it is in no log. */
+  readonly url: () => string;
+}
+
+export interface NotifierOptions {
+  readonly receivers: readonly Receiver[];
+  readonly transport: Transport;
+  /** Real time. */
+  readonly clock: Clock;
+  readonly log: DaemonLogger;
+  readonly onResult: (result: 'sent' | 'failed') => void;
+  /** The project's name, once it is known. */
+  readonly nameOf: (project: number) => string | undefined;
+  /** The address at which operators reach the status page. */
+  readonly pageUrl?: string | undefined;
+}
+
+/** Conditions of normal operation, which come and end automatically. They are never reported. */
+const ordinary: ReadonlySet<string> = new Set(['starting', 'converging']);
+
+/**
+ * Notifies operators of changes, once each. Notifications run separately from all other work: a slow or dead receiver
+ * delays nothing.
+ */
+export class Notifier {
+  readonly #options: NotifierOptions;
+  readonly #notified = new Map<string, string>();
+  readonly #waiting: { readonly receiver: Receiver; readonly body: string }[][];
+
+  constructor(options: NotifierOptions) {
+    this.#options = options;
+    this.#waiting = options.receivers.map(() => []);
+  }
+
+  /** Sends a notification, unless the last notification about the same subject had the same content. */
+  tell(notice: Notification): void {
+    if (notice.event === 'condition' && ordinary.has(notice.condition)) return;
+    const subject = `${notice.project} ${subjects[notice.event] ?? notice.event}`;
+    const before = this.#notified.get(subject);
+    const at = new Date(this.#options.clock.now()).toISOString();
+    if (notice.event === 'condition') {
+      this.#tellCondition(notice, subject, at);
+      return;
+    }
+    const { event, detail } = notice;
+    if (before === detail && event !== 'drift' && event !== 'capacity_found') return;
+    this.#notified.set(subject, detail);
+    this.#sendAll(notice, at);
+  }
+
+  /**
+   * Sends one message for an incident, one for each further condition or command that no earlier message held, and one
+   * for the end of the incident.
+   */
+  #tellCondition(notice: ConditionNotice, subject: string, at: string): void {
+    const before = readIncident(this.#notified.get(subject));
+    if (notice.condition === 'converged') {
+      this.#notified.set(subject, 'converged');
+      // A healthy start is no reason to wake an operator.
+      if (before !== undefined) this.#sendAll(notice, at, before.since);
+      return;
+    }
+    const { incident, isNew } = continued(before, notice, at);
+    this.#notified.set(subject, JSON.stringify(incident));
+    if (isNew) this.#sendAll(notice, at, incident.since);
+  }
+
+  #sendAll(notice: Notification, at: string, since?: string): void {
+    const { receivers, nameOf, pageUrl } = this.#options;
+    const { project } = notice;
+    const context = {
+      ...{ at, name: nameOf(project), since },
+      url: pageUrl === undefined ? undefined : project === 0 ? pageUrl : `${pageUrl}?project=${project}`,
+    };
+    receivers.forEach((receiver, index) => {
+      this.#send(index, receiver, bodyOf(notice, receiver.form, context));
+    });
+  }
+
+  /** The last notifications about a project, by subject. */
+  notifiedOf(project: number): Readonly<Record<string, string>> {
+    return Object.fromEntries([...this.#notified].filter(([subject]) => subject.startsWith(`${project} `)));
+  }
+
+  /**
+   * Takes over the notifications that another process has already sent about a project, so that they are not repeated.
+   */
+  recall(notified: Readonly<Record<string, string>>): void {
+    for (const [subject, content] of Object.entries(notified)) this.#notified.set(subject, content);
+  }
+
+  #send(index: number, receiver: Receiver, body: string): void {
+    const queue = this.#waiting[index] ?? [];
+    queue.push({ receiver, body });
+    if (queue.length > mostWaiting) {
+      queue.splice(1, 1);
+      this.#options.onResult('failed');
+    }
+    if (queue.length === 1) void this.#drain(queue);
+  }
+
+  /** Sends one message after the other, so that the newest message arrives last. Never rejects. */
+  async #drain(queue: { readonly receiver: Receiver; readonly body: string }[]): Promise<void> {
+    for (let first = queue[0]; first !== undefined; first = queue[0]) {
+      const sent = await this.#tryToSend(first.receiver, first.body);
+      this.#options.onResult(sent ? 'sent' : 'failed');
+      queue.shift();
+    }
+  }
+
+  async #tryToSend({ url, form }: Receiver, body: string): Promise<boolean> {
+    const { transport, clock, log } = this.#options;
+    for (let attempt = 1; ; attempt += 1) {
+      const reason = await transport
+        .send(
+          { method: 'POST', url: url(), headers: { 'content-type': 'application/json' }, body },
+          { timeoutMs },
+        )
+        .then(
+          ({ status }) => (status < 300 ? undefined : `it answered ${status}`),
+          (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : 'it failed'),
+        );
+      if (reason === undefined) return true;
+      log.warn({ reason, attempt, sort: form }, 'notification failed');
+      if (attempt > retry.times) return false;
+      await clock.sleep(retry.firstMs * 2 ** (attempt - 1));
+    }
+  }
+}
+
+/** Events with a common subject: one event ends the other, so that the same event can be reported again later. */
+const subjects: Readonly<Partial<Record<Notification['event'], string>>> = {
+  spec_broken: 'spec',
+  spec_valid: 'spec',
+};
+
+type ConditionNotice = Extract<Notification, { readonly event: 'condition' }>;
+
+/** The time from the first message about a project until it is converged again. */
+interface Incident {
+  readonly since: string;
+  /** Those that messages have named. */
+  readonly conditions: readonly string[];
+  /** The commands and differences of the last plan: one that ends and comes back is reported again. */
+  readonly open: readonly string[];
+}
+
+function readIncident(text: string | undefined): Incident | undefined {
+  if (text === undefined || !text.startsWith('{')) return undefined;
+  return JSON.parse(text) as Incident;
+}
+
+/**
+ * Conditions that are read from a plan. The other conditions come from an error, and keep the commands of the last
+ * plan.
+ */
+const planned: ReadonlySet<string> = new Set([
+  'blocked',
+  'awaiting_approval',
+  'held',
+  'suspended',
+  'drifting',
+]);
+
+/** Reasons contain times and counts, so a changed reason alone does not cause a message. */
+function continued(
+  before: Incident | undefined,
+  { condition, remedies, detail }: ConditionNotice,
+  at: string,
+) {
+  const { since, conditions, open } = before ?? { since: at, conditions: [], open: [] };
+  const ways = remedies.map(({ when: _text, ...remedy }) => JSON.stringify(remedy));
+  const isPlanned = planned.has(condition);
+  const lines = [...ways, ...(condition === 'drifting' ? detail.split('\n') : [])];
+  return {
+    incident: { since, conditions: [...new Set([...conditions, condition])], open: isPlanned ? lines : open },
+    isNew: !conditions.includes(condition) || (isPlanned && lines.some((line) => !open.includes(line))),
+  };
+}
+
+interface Context {
+  readonly at: string;
+  readonly name: string | undefined;
+  /** When the incident began. */
+  readonly since: string | undefined;
+  readonly url: string | undefined;
+}
+
+function bodyOf(notice: Notification, form: Receiver['form'], { at, name, since, url }: Context): string {
+  if (form === 'slack') return JSON.stringify({ text: slackText(notice, name, url) });
+  const incident = since === undefined ? undefined : `${notice.project}-${since}`;
+  const { project, ...rest } = notice;
+  const who = { project, project_name: name ?? null };
+  return JSON.stringify({ format_version: 1, source: 'vdcsync', at, ...who, ...rest, incident, url });
+}
+
+const titles: Readonly<Record<Exclude<Notification['event'], 'condition' | 'source' | 'rollout'>, string>> = {
+  drift: 'changed behind the file',
+  capacity_found: 'found the graphics cards it waited for',
+  spec_broken: 'has a spec that cannot be used; the last good one stays in force',
+  spec_valid: 'has a spec that can be used again',
+};
+
+/** Slack reads `&`, `<` and `>` as markup, and so do compatible receivers. */
+function slackText(notice: Notification, name: string | undefined, url: string | undefined): string {
+  const end = url === undefined ? '' : `\n${url}`;
+  const text = slackLines(notice, name)
+    .filter((line) => line !== '')
+    .join('\n')
+    .slice(0, mostTextCharacters - end.length);
+  return `${text}${end}`.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+function slackLines(notice: Notification, name: string | undefined): readonly string[] {
+  const { project, event, detail } = notice;
+  if (event === 'source' || event === 'rollout') return [`vdcsync: ${detail}`];
+  const own = name === undefined ? `project ${project}` : `${name} (${project})`;
+  const who = `vdcsync: ${project === 0 ? 'a project' : own}`;
+  if (event === 'condition') {
+    const { condition } = notice;
+    return [`${who} is ${condition}`, detail, ...notice.resolve.map((each) => `→ ${each}`)];
+  }
+  return [`${who} ${titles[event]}`, event === 'spec_valid' ? '' : detail];
+}

@@ -1,0 +1,138 @@
+import { once } from 'node:events';
+import { chmodSync, rmSync } from 'node:fs';
+import { createServer, request as httpRequest } from 'node:http';
+import { posix } from 'node:path';
+import { z } from 'zod';
+import { remediesOf } from '../../core/errors.ts';
+import { parseKey, type ResourceKey } from '../../core/keys.ts';
+import type { CommandResult, Remedy } from '../../core/remedy.ts';
+import type { Resolution } from '../../engine/deps.ts';
+
+/** A command of the operator to a daemon that owns the state. */
+export type OperatorCommand =
+  | { readonly order: 'adopt'; readonly key: ResourceKey; readonly id: string }
+  | { readonly order: 'resolve'; readonly key: ResourceKey; readonly resolution: Resolution }
+  | { readonly order: 'forget'; readonly key: ResourceKey }
+  | { readonly order: 'ignore' | 'unignore'; readonly names: readonly string[] }
+  | { readonly order: 'approve'; readonly digest: string };
+
+/** The result of a command, in a sentence. */
+export type Answer =
+  | { readonly done: CommandResult }
+  | { readonly refused: string; readonly misuse: boolean; readonly remedies?: readonly Remedy[] };
+
+/** The longest name that a socket can have on Linux is 107 bytes, elsewhere less. */
+const longestPath = 100;
+const mostOrderBytes = 64 * 1024;
+
+/**
+ * The socket of the daemon for operator commands, next to its state. Only users who may write that folder can connect.
+ * `undefined` if the name is too long for a socket.
+ */
+export function controlPath(state: string): string | undefined {
+  if (state === ':memory:' || /^\w+:\/\//.test(state)) return undefined;
+  const path = posix.join(posix.dirname(state), 'control.sock');
+  return Buffer.byteLength(path) > longestPath ? undefined : path;
+}
+
+/**
+ * Listens at the socket until `close`. The caller owns the lock of the state, so an existing socket belongs to a dead
+ * process.
+ */
+export async function listenForCommands(
+  path: string,
+  take: (order: OperatorCommand) => Promise<Answer>,
+): Promise<{ close(): Promise<void> }> {
+  rmSync(path, { force: true });
+  const server = createServer((incoming, outgoing) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    incoming.on('data', (chunk: Buffer) => {
+      length += chunk.length;
+      if (length > mostOrderBytes) incoming.destroy();
+      else chunks.push(chunk);
+    });
+    incoming.on('end', () => {
+      const order = readOrder(Buffer.concat(chunks).toString('utf8'));
+      const answered =
+        order === undefined
+          ? Promise.resolve(notUnderstood)
+          : take(order).catch(
+              (error: unknown): Answer => ({
+                refused: messageOf(error),
+                misuse: false,
+                remedies: remediesOf(error),
+              }),
+            );
+      void answered.then((answer) => {
+        outgoing.statusCode = order === undefined ? 400 : 200;
+        outgoing.setHeader('content-type', 'application/json');
+        outgoing.end(JSON.stringify(answer));
+      });
+    });
+  });
+  server.listen(path);
+  await once(server, 'listening');
+  chmodSync(path, 0o600);
+  return {
+    close: async () => {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+const key = z.custom<ResourceKey>((text) => typeof text === 'string' && parseKey(text) !== undefined);
+const id = z.string().min(1);
+const names = z.array(z.string());
+const operatorCommandSchema = z.discriminatedUnion('order', [
+  z.strictObject({ order: z.literal('adopt'), key, id }),
+  z.strictObject({
+    order: z.literal('resolve'),
+    key,
+    resolution: z.discriminatedUnion('type', [
+      z.strictObject({ type: z.literal('adopt'), id }),
+      z.strictObject({ type: z.enum(['absent', 'abandon']) }),
+    ]),
+  }),
+  z.strictObject({ order: z.literal('forget'), key }),
+  z.strictObject({ order: z.enum(['ignore', 'unignore']), names }),
+  z.strictObject({ order: z.literal('approve'), digest: z.string().min(1).max(100) }),
+]);
+
+const notUnderstood: Answer = {
+  refused: 'the daemon does not understand this command: use the vdcsync of the same version as the daemon',
+  misuse: false,
+};
+
+/** The request from the socket, which any program may have sent. `undefined` if the request is no operator command. */
+function readOrder(text: string): OperatorCommand | undefined {
+  try {
+    return operatorCommandSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Hands a command to the daemon that listens at this socket. `undefined` if no daemon listens. */
+export function giveOrder(path: string, order: OperatorCommand): Promise<Answer | undefined> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest({ socketPath: path, method: 'POST', path: '/' }, (incoming) => {
+      const chunks: Buffer[] = [];
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+      incoming.on('end', () => resolve(JSON.parse(Buffer.concat(chunks).toString('utf8')) as Answer));
+      incoming.on('error', reject);
+    });
+    request.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED') resolve(undefined);
+      else reject(error);
+    });
+    request.end(JSON.stringify(order));
+  });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,255 @@
+import type { ResourceKey } from '../../core/keys.ts';
+import type { World } from '../../core/kind.ts';
+import { isLeft, type Operation, type Plan } from '../../core/plan.ts';
+import type { OperationResult, ProgressEvent } from '../../core/progress.ts';
+import { driftLines } from '../notifications/drift.ts';
+import { differences, type Notification, notificationOf } from '../notifications/notification.ts';
+import { PlanReports } from '../notifications/plan-reports.ts';
+import type { DaemonLogger } from '../ports.ts';
+import type { ShownPause } from '../scheduling/pauses.ts';
+import { type Condition, conditionOf, knownCondition } from './condition.ts';
+import { blockedName, type ReconciliationRecord } from './facts.ts';
+import type { ReconciliationMemory } from './memory.ts';
+
+/** Conditions that do not pass by themselves, or may not. */
+const needsAttention: ReadonlySet<Condition> = new Set([
+  'fenced',
+  'unauthorized',
+  'unreachable',
+  'failing',
+  'blocked',
+  'awaiting_approval',
+  'held',
+]);
+
+export interface ProjectHistoryOptions {
+  readonly project: number;
+  readonly observing: boolean;
+  readonly log: DaemonLogger;
+  readonly onNotification: (notice: Notification) => void;
+  /** The flags that select this project in a command. */
+  readonly flags: () => string;
+}
+
+/**
+ * The results of a project's reconciliations: its condition, the time of the last change, and the reports that follow
+ * from them.
+ */
+export class ProjectHistory {
+  plan: Plan | undefined;
+  world: World | undefined;
+  /** Wall ms of the project's clock. */
+  refreshedAt: number | undefined;
+  /** The error that ended the last reconciliation. */
+  error: unknown;
+  /** Digest of the plan that waits for the operator. */
+  awaiting: string | undefined;
+  /** The number of failed reconciliations in a row. */
+  failures = 0;
+  reconciliations = 0;
+  lastReconciliation: ReconciliationRecord | undefined;
+  differsSince: number | undefined;
+  condition: Condition = 'starting';
+  conditionSince: number | undefined;
+  /** When each blocked entry was first seen, by {@link blockedName}. */
+  blockedSince: ReadonlyMap<string, number> = new Map();
+  readonly #options: ProjectHistoryOptions;
+  readonly #news: PlanReports;
+  /** The digest of the spec that the project was last equal to, except for waiting operations. */
+  #settledDigest: string | undefined;
+  /** The keys that were blocked at that time. When their operations are done later, that is no drift. */
+  #waiting: ReadonlySet<string> = new Set();
+  /** Operations that were reported as drift, and that plans have held since. */
+  #drifted: ReadonlySet<string> = new Set();
+  /** The reported differences that vdcsync does not correct. */
+  #differs = '';
+  /** Keys that wait for a graphics card. */
+  readonly #scarce = new Set<ResourceKey>();
+
+  constructor(options: ProjectHistoryOptions) {
+    this.#options = options;
+    this.#news = new PlanReports(options.log, options.flags);
+  }
+
+  look(world: World, at: number): void {
+    this.world = world;
+    this.refreshedAt = at;
+  }
+
+  follow(event: ProgressEvent, digest: string | undefined): void {
+    const { project, onNotification } = this.#options;
+    if (event.type === 'planned') this.#planned(event.plan, digest, event.at);
+    if (event.type === 'warning') this.#news.warn([event.warning], 'engine warning');
+    if (event.type === 'progress' && event.code === 'no_gpu_capacity') {
+      this.#scarce.add(event.key);
+    }
+    if (event.type === 'ended' && event.result.outcome === 'done') this.#strike(event.result);
+    if (event.type === 'ended' && event.result.outcome === 'done' && this.#scarce.delete(event.result.key)) {
+      onNotification({ project, event: 'capacity_found', detail: event.result.key });
+    }
+  }
+
+  /** Removes a finished operation from the plan. The next refresh confirms that the difference is gone. */
+  #strike({ key, verb }: OperationResult): void {
+    if (this.plan === undefined) return;
+    const operations = this.plan.operations.filter((each) => each.key !== key || each.verb !== verb);
+    this.plan = { ...this.plan, operations };
+  }
+
+  /**
+   * Drift is an operation that says so of itself, and every difference where nothing was left to do for this very
+   * file. It is reported once, for as long as plans hold it.
+   */
+  #planned(plan: Plan, digest: string | undefined, at: number): void {
+    this.plan = plan;
+    this.#news.warn(plan.warnings);
+    const before = this.#drifted;
+    const isKnown = (operation: Operation) => before.has(contentOf(operation));
+    this.#drifted = new Set(plan.operations.filter(isKnown).map(contentOf));
+    if (plan.operations.length === 0) return;
+    if (this.condition === 'starting' || this.condition === 'converged') {
+      this.condition = 'converging';
+      this.conditionSince = at;
+    }
+    const isSettled = digest !== undefined && digest === this.#settledDigest;
+    if (isSettled) this.#settledDigest = undefined;
+    const { project, observing, log, onNotification } = this.#options;
+    // A backup is due because of its age, so it is no sign of a change outside vdcsync.
+    const hasMoved = ({ key, cause }: Operation) =>
+      cause === 'drift' || (isSettled && !this.#waiting.has(key));
+    const moved = plan.operations.filter(
+      (each) => each.kind !== 'backup' && hasMoved(each) && !isKnown(each),
+    );
+    if (moved.length === 0) return;
+    this.#drifted = new Set([...this.#drifted, ...moved.map(contentOf)]);
+    const drift = driftLines(moved);
+    log.warn({ drift }, 'drift found');
+    // While only observing, the condition becomes `drifting`, and its message holds the same lines.
+    if (observing) return;
+    onNotification({ project, event: 'drift', detail: [...drift, 'vdcsync corrects this now'].join('\n') });
+  }
+
+  fail(error: unknown): void {
+    this.error = error;
+    this.failures += 1;
+  }
+
+  succeed(plan: Plan | undefined): void {
+    if (plan !== undefined) this.plan = plan;
+    this.error = undefined;
+    this.failures = 0;
+  }
+
+  close(reconciliation: ReconciliationRecord, digest: string, pauses: readonly ShownPause[]): void {
+    this.reconciliations += 1;
+    this.lastReconciliation = reconciliation;
+    const { plan } = this;
+    if (reconciliation.outcome !== 'stopped' && reconciliation.outcome !== 'error' && plan !== undefined) {
+      const differs = plan.operations.length + plan.blocked.length > 0 || plan.warnings.some(isLeft);
+      this.differsSince = differs ? (this.differsSince ?? reconciliation.endedAt) : undefined;
+      if (plan.operations.length === 0) {
+        this.#settledDigest = digest;
+        this.#waiting = new Set(plan.blocked.map(({ key }) => key));
+      }
+    }
+    // A reconciliation that was cut short has no result yet.
+    if (reconciliation.outcome !== 'stopped') this.judge(pauses, reconciliation.endedAt);
+  }
+
+  /** The part of the facts about the project that reconciliations found out. */
+  facts() {
+    const {
+      plan,
+      world,
+      refreshedAt,
+      error,
+      condition,
+      conditionSince,
+      reconciliations,
+      lastReconciliation,
+    } = this;
+    const { differsSince, blockedSince } = this;
+    return {
+      ...{ plan, world, refreshedAt, error, condition, conditionSince, reconciliations, lastReconciliation },
+      ...{ differsSince, blockedSince },
+    };
+  }
+
+  summary() {
+    const { plan, condition, conditionSince: since } = this;
+    const exposed = (plan?.warnings ?? []).some(({ code }) => code === 'exposed');
+    return { name: plan?.project.name, condition, since, blocked: plan?.blocked.length ?? 0, exposed };
+  }
+
+  remember(): ReconciliationMemory['history'] {
+    const {
+      condition,
+      conditionSince = 0,
+      reconciliations,
+      failures,
+      lastReconciliation,
+      plan,
+      differsSince,
+    } = this;
+    return {
+      ...{ condition, conditionSince, reconciliations, failures, blocked: plan?.blocked.length ?? 0 },
+      ...{ outcome: lastReconciliation?.outcome ?? 'stopped', endedAt: lastReconciliation?.endedAt ?? 0 },
+      ...{ settledDigest: this.#settledDigest ?? null, differsSince: differsSince ?? null },
+      ...{ scarce: [...this.#scarce], waiting: [...this.#waiting], drifted: [...this.#drifted] },
+      blockedSince: [...this.blockedSince],
+    };
+  }
+
+  /** Continues from the last reconciliation, which another process may have made. */
+  recall(memory: ReconciliationMemory['history']): void {
+    this.condition = knownCondition(memory.condition) ?? 'starting';
+    this.conditionSince = memory.conditionSince;
+    this.reconciliations = memory.reconciliations;
+    this.failures = memory.failures;
+    this.differsSince = memory.differsSince ?? undefined;
+    this.#settledDigest = memory.settledDigest ?? undefined;
+    this.#waiting = new Set(memory.waiting);
+    this.#drifted = new Set(memory.drifted);
+    this.blockedSince = new Map(memory.blockedSince);
+    this.#scarce.clear();
+    for (const key of memory.scarce) this.#scarce.add(key as ResourceKey);
+  }
+
+  /** Computes the condition and reports it. The listener must drop repeated reports. */
+  judge(pauses: readonly ShownPause[], at: number): void {
+    const { project, observing, log, onNotification } = this.#options;
+    const { plan, error } = this;
+    const condition = conditionOf({ plan, error, observing, awaiting: this.awaiting, pauses });
+    const what = notificationOf(condition, plan, error, this.#options.flags());
+    const changed = condition !== this.condition || this.conditionSince === undefined;
+    if (changed) this.conditionSince = at;
+    const waits = condition === 'awaiting_approval' ? (this.awaiting ?? '') : '';
+    const differs = condition === 'drifting' ? what.detail : waits;
+    if (changed || differs !== this.#differs) {
+      const level = needsAttention.has(condition) ? 'warn' : 'info';
+      const [way] = error === undefined && waits === '' ? [] : what.resolve;
+      const fields = {
+        ...{ condition, before: this.condition },
+        ...(differs === '' ? {} : { differs: differences(plan) }),
+        ...(error === undefined ? {} : { error }),
+        ...(way === undefined ? {} : { resolve: way }),
+      };
+      log[level](fields, 'condition changed');
+    }
+    this.#differs = differs;
+    if (error === undefined && plan !== undefined) {
+      const names = plan.blocked.map(blockedName);
+      this.blockedSince = new Map(names.map((name) => [name, this.blockedSince.get(name) ?? at]));
+      this.#news.warn(plan.warnings);
+      this.#news.ask(plan);
+      this.#news.end();
+    }
+    this.condition = condition;
+    onNotification({ project, event: 'condition', condition, ...what });
+  }
+}
+
+/** The identity of a drift: two operations with the same content are the same drift. */
+function contentOf({ id, changes }: Operation): string {
+  return `${id} ${JSON.stringify(changes)}`;
+}

@@ -1,0 +1,60 @@
+import type { Desired } from '../../core/desired.ts';
+import type { StateStore } from '../../core/state.ts';
+import type { Notifier } from '../notifications/notifier.ts';
+import type { Trigger } from '../ports.ts';
+import type { KeyBackOff } from '../scheduling/back-off.ts';
+import type { Pauses } from '../scheduling/pauses.ts';
+import type { ProjectHistory } from './history.ts';
+import { memoryNote, type ReconciliationMemory, readMemory } from './memory.ts';
+
+/** One turn of work on a project that several replicas share. */
+export interface Job {
+  readonly trigger: Trigger;
+  readonly replica: string;
+  /** Marks the spec that the reconciliations of this turn use. Empty if the spec cannot be used. */
+  readonly spec: string;
+  /** The notifications that were sent, by any replica. */
+  readonly notified: Pick<Notifier, 'notifiedOf' | 'recall'>;
+}
+
+/** The parts of a project that outlive its turns. */
+interface Parts {
+  readonly history: ProjectHistory;
+  readonly backOff: KeyBackOff;
+  readonly pauses: Pauses;
+}
+
+/** Continues from the last turn, which another replica may have had. */
+export async function takeUp(
+  { notified }: Job,
+  store: StateStore,
+  { history, backOff, pauses }: Parts,
+  desired: Desired | undefined,
+): Promise<void> {
+  const memory = readMemory(await store.note(memoryNote));
+  if (memory === undefined) return;
+  history.recall(memory.history);
+  pauses.recall(memory.pauses);
+  backOff.recall(memory.backOff);
+  if (desired !== undefined) backOff.follow(desired);
+  notified.recall(memory.notified);
+}
+
+/** Records the results of this turn for the next turn. */
+export async function handOn(
+  { replica, spec, notified }: Job,
+  store: StateStore,
+  { history, backOff, pauses }: Parts,
+  { project, dueAt }: { readonly project: number; readonly dueAt: number },
+): Promise<void> {
+  const memory: ReconciliationMemory = {
+    replica,
+    spec,
+    dueAt,
+    history: history.remember(),
+    backOff: backOff.remember(),
+    pauses: pauses.remember(),
+    notified: notified.notifiedOf(project),
+  };
+  await store.putNote(memoryNote, memory);
+}

@@ -1,0 +1,104 @@
+import { ApiProblem, FenceError, StateError } from '../../core/errors.ts';
+import type { ApplyReport } from '../../core/progress.ts';
+import { countsOf } from '../notifications/reconciliation-line.ts';
+import type { DaemonLogger, Mode, Trigger } from '../ports.ts';
+import { untilRefreshIsDue } from '../scheduling/quiet.ts';
+import type { Offer, ReconciliationRecord } from './facts.ts';
+import type { ProjectHistory } from './history.ts';
+import { pruneHistory } from './prune-history.ts';
+import type { ProjectParts, Workspace } from './workspace.ts';
+
+/**
+ * `stop`: begins no new operations, except for the firewalls of servers that this reconciliation created. `halt`:
+ * every wait ends.
+ */
+interface ReconciliationSignals {
+  readonly stop: AbortSignal;
+  readonly halt: AbortSignal;
+}
+
+interface Ended {
+  readonly outcome: ReconciliationRecord['outcome'];
+  readonly results: ApplyReport['results'];
+}
+
+/**
+ * Reconciles a project once: refreshes it, and carries out the plan until nothing is left or `halt` aborts. After
+ * `stop` no new operation begins. Rejects if the state cannot be used.
+ */
+export async function reconcile(
+  offer: Offer,
+  triggers: readonly Trigger[],
+  workspace: Workspace,
+  parts: ProjectParts,
+  { halt, stop }: { readonly halt: AbortController; readonly stop: AbortSignal },
+): Promise<Omit<ReconciliationRecord, 'number'>> {
+  const { clock } = workspace.session;
+  const startedAt = clock.now();
+  if (triggers.includes('token')) workspace.pauses.clear();
+  const over = new AbortController();
+  const watching = untilRefreshIsDue(parts.activity, parts.wake, clock, parts.intervalMs, over.signal).then(
+    (due) => due && halt.abort(new Error('another refresh is due')),
+  );
+  try {
+    const { outcome, results } = await attempt(offer, workspace, parts, { stop, halt: halt.signal });
+    const endedAt = clock.now();
+    if (parts.mode === 'correct' && !halt.signal.aborted) await pruneHistory(workspace.session, parts.keepMs);
+    return { triggers, startedAt, endedAt, outcome, commit: offer.commit?.id, ...countsOf(results) };
+  } finally {
+    over.abort();
+    await watching;
+    parts.activity.settle();
+  }
+}
+
+/** Reports the result to the parts of the project. */
+async function attempt(
+  offer: Offer,
+  workspace: Workspace,
+  { mode, log, history, backOff }: ProjectParts,
+  signals: ReconciliationSignals,
+): Promise<Ended> {
+  const { session, pauses } = workspace;
+  try {
+    const { outcome, results, plan } = await carryOut(offer, workspace, mode, signals);
+    history.awaiting = workspace.approval.waiting;
+    history.succeed(outcome === 'stopped' ? undefined : plan);
+    backOff.learn(results, offer.desired, (code) => pauses.pauses(code), session.clock.now());
+    return { outcome, results };
+  } catch (error) {
+    if (error instanceof StateError) throw error;
+    if (signals.halt.aborted) return { outcome: 'stopped', results: [] };
+    logFailure(log, error, history);
+    history.fail(error);
+    return { outcome: 'error', results: [] };
+  }
+}
+
+async function carryOut(
+  { desired }: Offer,
+  { session: { engine, clock }, repeating, approval }: Workspace,
+  mode: Mode,
+  signals: ReconciliationSignals,
+): Promise<Ended & Pick<ApplyReport, 'plan'>> {
+  approval.begin();
+  if (mode !== 'observe')
+    return engine.apply(desired, {
+      approve: (plan) => approval.permits(plan, desired, clock.now()),
+      unattended: true,
+      ...signals,
+      repeating,
+    });
+  const plan = await engine.plan(desired, { repeating });
+  if (plan.project.id === desired.projectId) return { outcome: 'observed', results: [], plan };
+  throw new FenceError(
+    `The file is for project ${desired.projectId}, but the token belongs to project ${plan.project.id}.`,
+  );
+}
+
+/** An error that also ended the reconciliation before is logged at level debug. */
+function logFailure(log: DaemonLogger, error: unknown, { error: before, failures }: ProjectHistory): void {
+  const level = String(error) === String(before) ? 'debug' : 'error';
+  const problem = error instanceof ApiProblem ? { status: error.status, requestId: error.requestId } : {};
+  log[level]({ error, attempt: failures + 1, ...problem }, 'reconciliation failed');
+}

@@ -1,0 +1,97 @@
+import type { Desired } from '../../core/desired.ts';
+import { digestOf } from '../../core/json.ts';
+import type { ResourceKey } from '../../core/keys.ts';
+import type { Operation } from '../../core/plan.ts';
+import type { OperationResult } from '../../core/progress.ts';
+import type { Random } from '../../core/random.ts';
+import type { ReconciliationMemory } from '../project/memory.ts';
+
+const firstMs = 60_000;
+const longestMs = 6 * 3_600_000;
+
+/** A key that is paused for a while, with the reason. */
+export interface BackOff {
+  readonly key: ResourceKey;
+  readonly failures: number;
+  /** Wall time in ms of the project's clock. */
+  readonly until: number;
+  readonly code: string;
+  readonly reason: string;
+}
+
+interface Entry extends BackOff {
+  /** The entry of the key in the file at that time. A key whose entry changes is tried at once. */
+  readonly basis: string;
+}
+
+/**
+ * Back-off by key: a failed operation is tried again after 1, 2, 4, … minutes, at most six hours, while all other
+ * operations continue. Without the back-off, a server whose creation always fails would be created, and possibly
+ * billed for a moment, at every interval.
+ */
+export class KeyBackOff {
+  readonly #entries = new Map<ResourceKey, Entry>();
+  readonly #random: Random;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  /** Takes in the results of a reconciliation. A write that the circuit breaker paused is no failure of its key. */
+  learn(
+    results: readonly OperationResult[],
+    desired: Desired,
+    isHeld: (code: string) => boolean,
+    now: number,
+  ): void {
+    for (const { key, outcome, code = outcome, detail = '' } of results) {
+      if (outcome === 'done') this.#entries.delete(key);
+      if (outcome !== 'failed' && outcome !== 'blocked') continue;
+      if (code === 'overtaken' || isHeld(code)) continue;
+      const failures = (this.#entries.get(key)?.failures ?? 0) + 1;
+      const span = Math.min(firstMs * 2 ** Math.min(failures - 1, 20), longestMs);
+      const until = now + span * (1 + this.#random.next() / 10);
+      this.#entries.set(key, { key, failures, until, code, reason: detail, basis: basisOf(desired, key) });
+    }
+  }
+
+  /** Forgets keys whose entry has changed, so that a correction is tried at once. */
+  follow(desired: Desired): void {
+    for (const [key, { basis }] of this.#entries) {
+      if (basisOf(desired, key) !== basis) this.#entries.delete(key);
+    }
+  }
+
+  isPaused(operation: Operation, now: number): boolean {
+    return (this.#entries.get(operation.key)?.until ?? 0) > now;
+  }
+
+  /** When the next key may be tried again. */
+  next(now: number): number | undefined {
+    const later = [...this.#entries.values()].map(({ until }) => until).filter((until) => until > now);
+    return later.length === 0 ? undefined : Math.min(...later);
+  }
+
+  list(now: number): readonly BackOff[] {
+    return [...this.#entries.values()]
+      .filter(({ until }) => until > now)
+      .map(({ basis: _, ...shown }) => shown);
+  }
+
+  remember(): ReconciliationMemory['backOff'] {
+    return [...this.#entries.values()];
+  }
+
+  /** Replaces the current entries. */
+  recall(entries: ReconciliationMemory['backOff']): void {
+    this.#entries.clear();
+    for (const entry of entries) {
+      const key = entry.key as ResourceKey;
+      this.#entries.set(key, { ...entry, key });
+    }
+  }
+}
+
+function basisOf(desired: Desired, key: ResourceKey): string {
+  return digestOf(desired.resources.find((each) => each.key === key)?.value ?? null);
+}

@@ -1,0 +1,51 @@
+import type { Random } from '../../core/random.ts';
+import type { ProjectSession } from '../ports.ts';
+import { isHopeless } from '../project/condition.ts';
+import type { ProjectHistory } from '../project/history.ts';
+import type { Wake } from './wake.ts';
+
+/** After a failed reconciliation: 5, 10, 20, … s, at most 15 min. */
+const retry = { firstMs: 5_000, longestMs: 15 * 60_000 } as const;
+/** How often a refused token is compared with the current token in its file, in ms of real time. */
+const tokenWatchMs = 2_000;
+
+export interface Rest {
+  /** The number of failed reconciliations in a row. */
+  readonly failures: number;
+  /** Only another token helps. */
+  readonly hopeless: boolean;
+  readonly intervalMs: number;
+  /** Times from now at which other reasons require a reconciliation. */
+  readonly untilMs: readonly number[];
+}
+
+/**
+ * How long to wait for the next reconciliation if no trigger comes first. The time is jittered, so that many projects
+ * do not reconcile at the same moment.
+ */
+export function restMs({ failures, hopeless, intervalMs, untilMs }: Rest, random: Random): number {
+  if (failures === 0) return Math.min(intervalMs * (0.9 + random.next() / 5), ...untilMs);
+  const span = Math.min(retry.firstMs * 2 ** Math.min(failures - 1, 20), retry.longestMs);
+  return Math.max(span, hopeless ? intervalMs : 0) * (1 + random.next() / 10);
+}
+
+/** Sleeps for `ms`, or until a trigger comes. After a refusal of the token, a new token is a trigger too. */
+export async function rest(
+  ms: number,
+  { clock, profile, tokenMark }: Pick<ProjectSession, 'clock' | 'profile' | 'tokenMark'>,
+  {
+    wake,
+    history,
+  }: { readonly wake: Wake; readonly history: Pick<ProjectHistory, 'condition' | 'failures'> },
+  stop: AbortSignal,
+): Promise<void> {
+  const mark = tokenMark();
+  const endAt = clock.monotonic() + ms;
+  const hopeless = isHopeless(history.condition);
+  while (!wake.pending()) {
+    const left = endAt - clock.monotonic();
+    if (left <= 0) return wake.nudge(history.failures > 0 ? 'back-off' : 'timer');
+    await wake.sleep(clock, hopeless ? Math.min(left, tokenWatchMs * profile.timeScale) : left, stop);
+    if (hopeless && tokenMark() !== mark) wake.nudge('token');
+  }
+}

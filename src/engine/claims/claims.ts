@@ -1,0 +1,235 @@
+import {
+  type Attributed,
+  type Attribution,
+  attribute,
+  serversShown,
+  type Unmanaged,
+} from '../../core/attribute.ts';
+import { type Claim, foreignClaims, type Holder, isForeign, objectName } from '../../core/claims.ts';
+import type { Ip, IpId, ServerId } from '../../core/resources.ts';
+import type { Intent, StateChange } from '../../core/state.ts';
+import type { Planned } from '../../plan/build.ts';
+import { heldAddresses, isNone, type Register, type Unlisted, unlisted } from '../../plan/unmanaged.ts';
+import { identityChanged } from '../intents/owner.ts';
+import type { Run } from '../run.ts';
+
+/** A plan, and the register that it was made with. */
+export interface Judged extends Planned {
+  readonly register: Register;
+}
+
+/** For this time after a deletion, reads may still show the deleted resource. This is twice A9. @assumption A9 */
+const goneMs = 120_000;
+/** The highest age of a read of the network interfaces of other servers. */
+const interfacesFreshMs = 60_000;
+/**
+ * The time between the two reads that confirm a claimed object as absent. An object that no list shows costs one read
+ * each time.
+ */
+const missedGapMs = 3_600_000;
+
+/** The holder of each object, as of the last refresh. */
+export async function registerOf(run: Run): Promise<Register> {
+  const { store, clock } = run.deps;
+  const isNew = ![...run.claims.values()].some(({ holder }) => holder.is === 'baseline');
+  const absent = (await store.intents({ outcome: 'absent', limit: 50 })).filter(isDeclaredAbsent);
+  const counts = isNew || mayBeCounted(run, absent);
+  const unlistedHere = counts ? await unlistedBeside(run) : undefined;
+  const isRecent = ({ verb, closedAt = 0 }: Intent) => verb === 'delete' && clock.now() - closedAt < goneMs;
+  // Bindings and open writes are from one moment, because a write that was bound meanwhile is no longer open.
+  const found = attributionOf(run);
+  const removed = isNone(found.unmanaged) ? [] : (await store.intents({ limit: 100 })).filter(isRecent);
+  const attribution = removed.length === 0 ? found : attributionOf(run, removed);
+  const claims = [...run.claims.values()];
+  return { ...attribution, claims, isNew, unlisted: unlistedHere, declaredAbsent: absent };
+}
+
+export function attributionOf(run: Run, removed: readonly Intent[] = []): Attribution {
+  const [claims, intents] = [[...run.claims.values()], [...run.intents.values()]];
+  return attribute(run.world, { claims, intents, removed, changed: (key) => identityChanged(run, key) });
+}
+
+function isDeclaredAbsent({ kind, verb, ambiguous, because }: Intent): boolean {
+  return (
+    ambiguous && verb === 'create' && (kind === 'server' || kind === 'ip') && because === 'reported_absent'
+  );
+}
+
+/** A network also counts a server whose creation is in flight. */
+function mayBeCounted({ intents }: Run, absent: readonly Intent[]): boolean {
+  const isCreated = [...intents.values()].some(({ kind, verb }) => kind === 'server' && verb === 'create');
+  return absent.some(({ kind }) => kind === 'server') && !isCreated;
+}
+
+/**
+ * The servers that no list shows. Not counted are the servers of this file, servers whose addresses show them, and
+ * claimed servers.
+ */
+async function unlistedBeside({ world, cache, deps, claims }: Run): Promise<Unlisted | undefined> {
+  if (unlisted(world) === undefined) return undefined;
+  const claimed = [...claims.values()].flatMap(({ kind, id }) => (kind === 'server' ? Number(id) : []));
+  const others = [...new Set<number>([...serversShown(world), ...claimed])].filter(
+    (id) => world.keyOf('server', String(id)) === undefined,
+  );
+  const read = cache.since(deps.clock.monotonic() - interfacesFreshMs);
+  const interfaces = await Promise.all(others.map((id) => read.findNetworkInterfaces(id as ServerId)));
+  return unlisted(
+    world,
+    interfaces.flatMap((each) => (each === undefined ? [] : [each])),
+  );
+}
+
+/**
+ * The claims of an approved plan: the resources that the file marks as not managed, the resources that a deletion
+ * leaves, the addresses that claimed servers hold now, and the resources that `unmanaged: ignore` ignores. The state
+ * has its baseline once no resource is unmanaged.
+ */
+export async function claimChanges(run: Run, { plan, register }: Judged): Promise<StateChange[]> {
+  const { desired, world } = run;
+  const ignores = desired.settings.unmanaged === 'ignore';
+  const byFile = { is: 'ignored', by: 'file' } as const;
+  const declared = desired.resources.filter(({ managed }) => !managed);
+  const idsOf = (kind: string) => declared.flatMap((each) => (each.kind === kind && each.id) || []);
+  const leaving = plan.operations.filter(({ kind, verb }) => kind === 'server' && verb === 'delete');
+  const claims = [
+    ...claimsOn(run, byFile, {
+      servers: idsOf('server').map(Number),
+      addresses: idsOf('ip').flatMap((id) => world.ip(id) ?? []),
+    }),
+    ...leaving.flatMap(({ key, target = '' }) =>
+      claimsOn(
+        run,
+        { is: 'released', by: 'file', formerKey: key },
+        alone(world.ipsOf(target).filter(world.isUnbound)),
+      ),
+    ),
+    ...(ignores ? claimsOn(run, byFile, register.unmanaged) : []),
+    ...(ignores ? claimsOn(run, byFile, alone(heldAddresses(register, world))) : []),
+    ...claimsWith(run, register),
+  ].filter((claim) => !isHeld(run, claim));
+  const baseline = register.isNew && (ignores || (await isWithoutUnmanaged(run, { plan, register })));
+  return [
+    ...(await goneClaims(run, register)),
+    ...claims.map((claim) => ({ type: 'claim', claim }) as const),
+    ...(baseline ? [{ type: 'claim', claim: baselineOf(run) } as const] : []),
+  ];
+}
+
+function baselineOf({ desired, deps }: Run): Claim {
+  const id = String(desired.projectId);
+  return { kind: 'project', id, identity: {}, holder: { is: 'baseline' }, at: deps.clock.now() };
+}
+
+async function isWithoutUnmanaged(
+  run: Run,
+  { plan, register }: Pick<Judged, 'plan' | 'register'>,
+): Promise<boolean> {
+  const asks = plan.blocked.some(({ code }) => code === 'image_taken_before');
+  const isCut = run.world.servers !== undefined && !run.world.listsServers();
+  const unsure = !isNone(register.unmanaged) || register.unlisted !== undefined || isCut || asks;
+  return !unsure && isEmptyStill(run);
+}
+
+/**
+ * A list may end early, and a new state has no other evidence of that. Unmanaged resources must therefore be missing
+ * from a second read of the lists too. The second read follows at once, because a pause of a minute would slow each
+ * first apply. The refresh before a purchase shows any resource that the second read adds. @assumption A8
+ */
+async function isEmptyStill({ deps, halt, cache, world }: Run): Promise<boolean> {
+  const read = deps.reads('operation', halt);
+  const lists = [
+    { was: world.ips, is: await read.ips() },
+    { was: world.servers ?? [], is: (await read.servers?.()) ?? [] },
+  ];
+  const isWhole = lists.every(({ was, is }) => is.every(({ id }) => was.some((each) => each.id === id)));
+  if (!isWhole) cache.forgetLists();
+  return isWhole;
+}
+
+/** Claims on servers, on the addresses that they hold now, and on further addresses. */
+export function claimsOn(
+  { deps, world }: Run,
+  holder: Holder,
+  { servers, addresses }: Unmanaged,
+): readonly Claim[] {
+  const at = deps.clock.now();
+  const own = new Set<number>(servers);
+  // If an unmanaged server holds an address of this file, the address stays bound to this file.
+  const held = world.ips.filter((ip) => own.has(ip.server_id ?? Number.NaN) && world.isUnbound(ip));
+  const further = addresses.filter((ip) => !held.includes(ip));
+  return [
+    ...servers.map((id): Claim => ({ kind: 'server', id: String(id), identity: {}, holder, at })),
+    ...held.map((ip) => ({ ...addressClaim(ip, holder, at), parentId: String(ip.server_id) })),
+    ...further.map((ip) => addressClaim(ip, holder, at)),
+  ];
+}
+
+function addressClaim({ id, address }: Ip, holder: Holder, at: number): Claim {
+  return { kind: 'ip', id: String(id), identity: { address }, holder, at };
+}
+
+function alone(addresses: readonly Ip[]): Unmanaged {
+  return { servers: [], addresses };
+}
+
+/** Claims the addresses that claimed servers hold now, so that the addresses stay known after the servers are gone. */
+function claimsWith(run: Run, register: Register): readonly Claim[] {
+  const { world } = run;
+  return world.ips.filter(world.isUnbound).flatMap((ip) => {
+    const holder: Attributed | undefined =
+      ip.server_id === null ? undefined : register.server(String(ip.server_id));
+    if (holder === undefined || !isForeign(holder)) return [];
+    return [{ ...addressClaim(ip, holder, run.deps.clock.now()), parentId: String(ip.server_id) }];
+  });
+}
+
+/** The object is bound, or claimed already. */
+function isHeld({ bindings, claims }: Run, claim: Claim): boolean {
+  const before = claims.get(objectName(claim));
+  if (before !== undefined)
+    return Object.entries(claim.identity).every(([name, is]) => before.identity[name] === is);
+  return [...bindings.values()].some((each) => objectName(each) === objectName(claim));
+}
+
+/**
+ * Ends the claims of objects that are gone, because another object may get the same id later. An object is gone if
+ * the lists lack the object twice, an hour apart, and if its own read does not find the object. @assumption A8
+ * @assumption A17
+ */
+async function goneClaims(run: Run, register: Register): Promise<StateChange[]> {
+  const now = run.deps.clock.now();
+  const listed = new Set(run.world.ips.map(({ id, address }) => `${id} ${address}`));
+  const shown = serversShown(run.world);
+  const isShown = ({ kind, id, identity }: Claim) =>
+    kind === 'ip' ? listed.has(`${id} ${identity.address}`) : shown.has(Number(id));
+  const foreign = foreignClaims(register.claims);
+  const missing = foreign.filter((claim) => !isShown(claim));
+  const due = missing.filter(({ missedAt = now }) => now - missedAt >= missedGapMs);
+  const gone = await goneOf(run, due);
+  const missed = (claim: Claim, missedAt: number) =>
+    ({ type: 'claim', claim: { ...claim, missedAt } }) as const;
+  return [
+    ...gone.map((object) => ({ type: 'unclaim', object, reason: 'it is gone' }) as const),
+    ...due.filter((claim) => !gone.includes(claim)).map((claim) => missed(claim, now)),
+    ...missing.filter(({ missedAt }) => missedAt === undefined).map((claim) => missed(claim, now)),
+    ...foreign.filter((claim) => claim.missedAt !== undefined && isShown(claim)).map(withoutMissed),
+  ];
+}
+
+function withoutMissed({ missedAt: _, ...claim }: Claim): StateChange {
+  return { type: 'claim', claim };
+}
+
+async function goneOf(run: Run, due: readonly Claim[]): Promise<readonly Claim[]> {
+  if (due.length === 0) return [];
+  const token = await run.fence();
+  const read = run.cache.since(run.deps.clock.monotonic());
+  const seen = await Promise.all(
+    due.map(async ({ kind, id, identity }) => {
+      if (kind === 'ip') return (await read.findIp(Number(id) as IpId))?.address === identity.address;
+      const interfaces = await read.findNetworkInterfaces(Number(id) as ServerId);
+      return interfaces !== undefined || (await read.findServer?.(Number(id) as ServerId)) !== undefined;
+    }),
+  );
+  return run.deps.writes.token() === token ? due.filter((_claim, at) => seen[at] === false) : [];
+}

@@ -1,0 +1,102 @@
+import type { Claim } from '../../core/claims.ts';
+import type { ResourceKey } from '../../core/keys.ts';
+import type { World } from '../../core/kind.ts';
+import type { Binding, Intent, StateChange } from '../../core/state.ts';
+
+/**
+ * Backups that the state knew when their server was deleted. The backups stay billed, and no documented read shows
+ * them any more. vdcsync reports them until the operator ignores their server.
+ *
+ * @source API §1.5
+ * @assumption A42
+ */
+export interface LeftBackups {
+  /** The live id of the server, as text. */
+  readonly server: string;
+  readonly key: ResourceKey;
+  readonly backups: readonly string[];
+  /** Wall ms. */
+  readonly at: number;
+}
+
+export function leftBackups(claims: Iterable<Claim>): readonly LeftBackups[] {
+  const left = [...claims].flatMap(({ id, parentId = '', at, holder }) =>
+    holder.is === 'leftover' ? [{ id, server: parentId, key: holder.formerKey, at }] : [],
+  );
+  return [...Map.groupBy(left, ({ server }) => server)].flatMap(([server, each]) =>
+    each.slice(0, 1).map(({ key, at }) => ({ server, key, at, backups: each.map(({ id }) => id) })),
+  );
+}
+
+/** The content of the state just before vdcsync records servers as gone. `now` is in wall ms. */
+interface Known {
+  readonly bindings: ReadonlyMap<ResourceKey, Binding>;
+  readonly claims: ReadonlyMap<string, Claim>;
+  readonly boundIn: (server: ResourceKey) => readonly Binding[];
+  readonly now: number;
+}
+
+/**
+ * The changes for the backups of a server that is gone: its bound backups, and the backups that were released while
+ * the server existed.
+ */
+export function leftoverChanges(
+  { bindings, claims, boundIn, now }: Known,
+  changes: readonly StateChange[],
+  deletion?: Intent,
+): StateChange[] {
+  const servers = changes.flatMap((change) => {
+    const binding = change.type === 'release' && change.gone ? bindings.get(change.key) : undefined;
+    return binding?.kind === 'server' ? [binding] : [];
+  });
+  return servers.flatMap(({ key, id: server }): StateChange[] => {
+    const bound = boundIn(key).flatMap(({ kind, id }) => (kind === 'backup' ? [id] : []));
+    const of = ({ kind, parentId }: Claim) => kind === 'backup' && parentId === server;
+    const released = [...claims.values()].filter((claim) => of(claim) && claim.holder.is === 'released');
+    // The deletion of the server has read the backups that still exist.
+    const seen = deletion?.key === key ? backupsBefore(deletion) : [];
+    const left = new Set([...(seen.length > 0 ? seen : released.map(({ id }) => id)), ...bound]);
+    const holder = { is: 'leftover', formerKey: key } as const;
+    const object = (id: string) => ({ kind: 'backup', id, parentId: server }) as const;
+    return [
+      ...[...left].map(
+        (id) => ({ type: 'claim', claim: { ...object(id), identity: {}, holder, at: now } }) as const,
+      ),
+      ...released
+        .filter(({ id }) => !left.has(id))
+        .map((claim) => ({ type: 'unclaim', object: claim, reason: 'it went before its server' }) as const),
+    ];
+  });
+}
+
+/** The backups in the last read before the deletion. */
+export function backupsBefore({ preimage }: Intent): readonly string[] {
+  return (preimage as { readonly backups?: readonly string[] } | null)?.backups ?? [];
+}
+
+/** The view that a run has of the state and the project. */
+interface Now {
+  readonly intents: ReadonlyMap<ResourceKey, Intent>;
+  readonly bindings: ReadonlyMap<ResourceKey, Binding>;
+  readonly world: World;
+}
+
+/**
+ * The addresses and backups that the settled deletion of an earlier run left. The earlier run may have ended before
+ * its report.
+ */
+export function leftByDeletion({ intents, bindings, world }: Now, deletion: Intent): readonly string[] {
+  const { key, kind, verb, preimage } = deletion;
+  if (kind !== 'server' || verb !== 'delete' || intents.has(key) || bindings.has(key)) return [];
+  const { addresses = [] } = (preimage ?? {}) as { readonly addresses?: readonly string[] };
+  const held = world.ips.filter((each) => addresses.includes(each.address) && world.isUnbound(each));
+  const backups = backupsBefore(deletion);
+  return [
+    ...(backups.length === 0
+      ? []
+      : [`backup ${backups.join(', ')} of ${key}, which is deleted, stays billed`]),
+    ...held.map(
+      ({ address }) => `${address} stays billed: ${key} held it, and nothing in the file stands for it`,
+    ),
+  ];
+}

@@ -1,0 +1,146 @@
+import type { Desired } from '../../core/desired.ts';
+import { childKey, type ResourceKey, takeApart, topLevelKey } from '../../core/keys.ts';
+import { edit, type Remedy, run, settleFirst } from '../../core/remedy.ts';
+import type { Binding, Intent, StateChange } from '../../core/state.ts';
+
+/** A binding that gets another key. */
+export interface Move {
+  readonly from: ResourceKey;
+  readonly to: ResourceKey;
+}
+
+/** A rename that cannot be carried out yet. As long as there is one, nothing else is planned. */
+export interface WaitingMove extends Move {
+  readonly code: 'moved_in_flight' | 'moved_onto_bound';
+  readonly reason: string;
+  readonly remedies: readonly Remedy[];
+  /** The unsettled writes that it waits for. */
+  readonly waitsFor: readonly ResourceKey[];
+}
+
+export interface Moves {
+  /** Empty if one move is blocked, because moves may depend on each other. */
+  readonly moves: readonly Move[];
+  readonly held: readonly WaitingMove[];
+}
+
+/**
+ * The bindings that the file has renamed, with the resources inside them. An unsettled write ends under the key that
+ * it was sent for, so a rename of either key waits for the write.
+ */
+export function movesOf(
+  desired: Desired,
+  bindings: ReadonlyMap<ResourceKey, Binding>,
+  intents: ReadonlyMap<ResourceKey, Intent>,
+): Moves {
+  const standing = standingKeys(bindings, intents);
+  const renamed = desired.resources.flatMap(({ key, moved }) =>
+    moved === undefined || !standing.has(moved) ? [] : [{ from: moved, to: key }],
+  );
+  const waiting = renamed.flatMap((move) => inFlight(move, intents));
+  const becomes = new Map(renamed.flatMap(({ from, to }) => (isMovedBefore(to, from) ? [] : [[from, to]])));
+  const moves = [...bindings.keys()].flatMap((from) => {
+    const to = renamedKey(from, becomes);
+    return to === from ? [] : [{ from, to }];
+  });
+  const onto = moves.filter(({ to }) => bindings.has(to));
+  const inside = ({ from }: Move) => onto.some((each) => each.from === takeApart(from).parent);
+  const held = [...waiting, ...onto.filter((each) => !inside(each)).map(ontoBound)];
+  return held.length > 0 ? { moves: [], held } : { moves, held };
+
+  /** Of the previous key, only resources inside it are left. These resources were renamed separately. */
+  function isMovedBefore(to: ResourceKey, from: ResourceKey): boolean {
+    return bindings.has(to) && !bindings.has(from);
+  }
+}
+
+/** The file without previous names that have no binding: a new resource gets the name of its own key. */
+export function ownNames(
+  desired: Desired,
+  bindings: ReadonlyMap<ResourceKey, Binding>,
+  intents: ReadonlyMap<ResourceKey, Intent>,
+): Desired {
+  const standing = standingKeys(bindings, intents);
+  const resources = desired.resources.map((resource) => {
+    const { key, moved, named, value } = resource;
+    if (moved === undefined || named !== false || standing.has(moved) || bindings.has(key)) return resource;
+    return { ...resource, value: { ...(value as object), name: takeApart(key).name } };
+  });
+  return { ...desired, resources };
+}
+
+function standingKeys(
+  bindings: ReadonlyMap<ResourceKey, Binding>,
+  intents: ReadonlyMap<ResourceKey, Intent>,
+): ReadonlySet<ResourceKey> {
+  return new Set(
+    [...bindings.keys(), ...intents.keys()].flatMap((key) => [key, takeApart(key).parent ?? key]),
+  );
+}
+
+function inFlight({ from, to }: Move, intents: ReadonlyMap<ResourceKey, Intent>): WaitingMove[] {
+  const [there, back] = [new Map([[from, to]]), new Map([[to, from]])];
+  const open = [...intents.values()].filter(
+    ({ key }) => renamedKey(key, there) !== key || renamedKey(key, back) !== key,
+  );
+  const [first] = open;
+  if (first === undefined) return [];
+  const reason = `${first.key} has an unsettled ${first.verb}, so ${from} cannot become ${to} yet`;
+  const remedies = first.phase === 'blocked' ? settleFirst(first.key) : [run('apply')];
+  return [{ from, to, code: 'moved_in_flight', reason, remedies, waitsFor: open.map(({ key }) => key) }];
+}
+
+function ontoBound({ from, to }: Move): WaitingMove {
+  return {
+    ...{ from, to, code: 'moved_onto_bound', waitsFor: [] },
+    reason: `${from} cannot become ${to}: each is bound to a resource of its own`,
+    remedies: [
+      run('forget', [from], { when: 'to leave its resource unmanaged and billed' }),
+      edit(to, { remove: ['moved'], when: `to give ${from} up` }),
+    ],
+  };
+}
+
+/**
+ * A resource inside a server gets the new key of the server. A network interface gets the new key of its network too.
+ */
+function renamedKey(key: ResourceKey, becomes: ReadonlyMap<ResourceKey, ResourceKey>): ResourceKey {
+  const { kind, parent, name } = takeApart(key);
+  if (parent === undefined) return becomes.get(key) ?? key;
+  const server = becomes.get(parent) ?? parent;
+  const network = kind === 'network_interface' ? becomes.get(topLevelKey('networks', name)) : undefined;
+  if (network === undefined) return childKey(server, key.slice(parent.length + 1));
+  return childKey(server, `network_interfaces.${takeApart(network).name}`);
+}
+
+/** The bindings after all moves. */
+export function movedBindings(
+  bindings: ReadonlyMap<ResourceKey, Binding>,
+  moves: readonly Move[],
+): Map<ResourceKey, Binding> {
+  const moved = new Map(bindings);
+  for (const { from, to } of moves) {
+    const binding = moved.get(from);
+    moved.delete(from);
+    if (binding === undefined) continue;
+    const before = takeApart(from).parent === undefined ? [...(binding.formerKeys ?? []), from] : [];
+    const formerKeys = before.filter((key) => key !== to);
+    moved.set(to, { ...binding, key: to, ...(formerKeys.length === 0 ? {} : { formerKeys }) });
+  }
+  return moved;
+}
+
+/** The changes that make the moves durable. They are one transaction, so that an id always has exactly one key. */
+export function moveChanges(
+  moves: readonly Move[],
+  bindings: ReadonlyMap<ResourceKey, Binding>,
+): StateChange[] {
+  return moves.flatMap(({ from, to }): StateChange[] => {
+    const binding = bindings.get(to);
+    if (binding === undefined) return [];
+    return [
+      { type: 'release', key: from, gone: false, reason: `moved to ${to}` },
+      { type: 'bind', binding },
+    ];
+  });
+}

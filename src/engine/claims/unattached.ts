@@ -1,0 +1,88 @@
+import { type Attributed, type Attribution, attribute } from '../../core/attribute.ts';
+import { type Claim, foreignClaims } from '../../core/claims.ts';
+import { parseKey, type ResourceKey } from '../../core/keys.ts';
+import type { Ip } from '../../core/resources.ts';
+import type { Binding, Intent } from '../../core/state.ts';
+import { isQuiet } from '../../plan/unmanaged.ts';
+
+/** The content of a state. */
+export interface ClaimRecords {
+  readonly bindings: readonly Binding[];
+  readonly claims: readonly Claim[];
+  readonly intents: readonly Intent[];
+}
+
+/** The holders of the project's addresses, from the state alone. */
+export function addressHolders(ips: readonly Ip[], records: ClaimRecords): Attribution {
+  const bound = new Map(records.bindings.map(({ key, id }) => [`${parseKey(key)?.kind} ${id}`, key]));
+  return attribute({ ips, keyOf: (kind, id) => bound.get(`${kind} ${id}`) }, records);
+}
+
+/**
+ * An address, and the key that is bound to it. An open write that created the address, or may have, counts as well.
+ */
+export interface BilledAddress {
+  readonly ip: Ip;
+  readonly key: ResourceKey | null;
+}
+
+/** Addresses that are attached to no server, cost money, and are not ignored by the operator. */
+export interface Unattached {
+  readonly idle: readonly BilledAddress[];
+  /** Not idle: an unconfirmed purchase may have made it for use. */
+  readonly unconfirmed: readonly BilledAddress[];
+}
+
+export function unattached(ips: readonly Ip[], records: ClaimRecords): Unattached {
+  const { address } = addressHolders(ips, records);
+  const free = ips
+    .filter(({ server_id }) => server_id === null)
+    .map((ip) => ({ ip, holder: address(ip) }))
+    .filter(({ holder }) => !isQuiet(holder));
+  const billed = free.map(({ ip, holder }) => {
+    const key = 'key' in holder && parseKey(holder.key)?.kind === 'ip' ? holder.key : null;
+    return { ip, key, isOpen: key !== null && holder.is === 'pending' && !holder.certain };
+  });
+  return { idle: billed.filter(({ isOpen }) => !isOpen), unconfirmed: billed.filter(({ isOpen }) => isOpen) };
+}
+
+/** A server that is not managed, with the addresses that it holds now, or an address without a server. */
+export interface IgnoredObject {
+  readonly kind: 'server' | 'ip';
+  readonly id: string;
+  readonly addresses: readonly string[];
+}
+
+/**
+ * The ignored and released objects, except for addresses that are reported as idle. `ips` is empty if the API was not
+ * read.
+ */
+export function ignoredObjects(claims: readonly Claim[], ips: readonly Ip[] = []): readonly IgnoredObject[] {
+  const foreign = foreignClaims(claims);
+  const servers = new Set(foreign.flatMap(({ kind, id }) => (kind === 'server' ? Number(id) : [])));
+  const isReported = ({ id, identity, holder }: Claim) => {
+    const live = ips.find((ip) => String(ip.id) === id && ip.address === identity.address);
+    if (live === undefined) return false;
+    return live.server_id === null ? !isQuiet(holder as Attributed) : servers.has(live.server_id);
+  };
+  return [
+    ...[...servers].map((id) => ({
+      kind: 'server' as const,
+      id: String(id),
+      addresses: ips.filter(({ server_id }) => server_id === id).map(({ address }) => address),
+    })),
+    ...foreign
+      .filter((claim) => claim.kind === 'ip' && !isReported(claim))
+      .map(({ id, identity: { address } }) => ({
+        ...{ kind: 'ip' as const, id },
+        addresses: address === undefined ? [] : [address],
+      })),
+  ];
+}
+
+/** `server 2001 (203.0.113.10)`, `address 203.0.113.11`. */
+export function ignoredName({ kind, id, addresses }: IgnoredObject): string {
+  const held = addresses.join(', ');
+  if (kind === 'ip') return `address ${held}`;
+  return `server ${id}${held === '' ? '' : ` (${held})`}`;
+}

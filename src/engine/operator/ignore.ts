@@ -1,0 +1,168 @@
+import type { Unmanaged } from '../../core/attribute.ts';
+import { objectName } from '../../core/claims.ts';
+import type { Desired } from '../../core/desired.ts';
+import { ConfigError } from '../../core/errors.ts';
+import { isInside, type KindName, nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
+import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
+import type { ServerId } from '../../core/resources.ts';
+import type { Binding, StateChange } from '../../core/state.ts';
+import { didYouMeanKey } from '../../core/suggest.ts';
+import { described } from '../../plan/unmanaged.ts';
+import { claimsOn } from '../claims/claims.ts';
+import { leftBackups } from '../claims/left-backups.ts';
+import type { EngineDeps } from '../deps.ts';
+import { identityChanged } from '../intents/owner.ts';
+import { released, releasing } from '../intents/release.ts';
+import { openRun } from '../open-run.ts';
+import type { Run } from '../run.ts';
+import type { WriteGate } from '../write-gate.ts';
+import { namedOf } from './named.ts';
+
+/**
+ * Marks servers (by id) and addresses (as text) as ignored. For a server that is gone, ends the reports about the
+ * backups that the server left.
+ */
+export async function ignore(
+  deps: EngineDeps,
+  gate: WriteGate,
+  desired: Desired,
+  names: readonly string[],
+): Promise<CommandResult> {
+  const run = await openRun(deps, gate, desired);
+  const { world } = run;
+  const named = namedOf(names);
+  const left = new Set(leftBackups(run.claims.values()).map(({ server }) => server));
+  const servers: ServerId[] = [];
+  for (const id of named.servers) {
+    const there = await isServer(run, id);
+    if (!there && left.has(String(id))) continue;
+    refuseOurs(run, 'server', `server ${id}`, there, String(id));
+    servers.push(id);
+  }
+  const addresses = named.addresses.flatMap((name) => {
+    const live = world.ips.find(({ address }) => address === name);
+    refuseOurs(run, 'ip', `address ${name}`, live !== undefined, String(live?.id));
+    return live ?? [];
+  });
+  await deps.store.claimProject(desired.projectId);
+  const forgotten = leftBackups(run.claims.values()).filter(({ server }) =>
+    named.servers.map(String).includes(server),
+  );
+  const reports = forgotten.map(
+    ({ server, backups }) => `The backups of server ${server} are told of no more: ${backups.join(', ')}.`,
+  );
+  await run.change([
+    ...forgotten.flatMap(({ server, backups }) =>
+      backups.map((id) => {
+        const object = { kind: 'backup', id, parentId: server } as const;
+        return { type: 'unclaim', object, reason: 'an operator knows of it' } as const;
+      }),
+    ),
+    ...ignoring(run, { servers, addresses }),
+  ]);
+  if (servers.length + addresses.length === 0) return result(reports.join(' '));
+  // An address of this file stays bound to this file, even if an ignored server holds it.
+  const held = servers.flatMap((id) => world.ipsOf(String(id))).filter(world.isUnbound);
+  const what = described({ servers, addresses: [...addresses, ...held] });
+  const are = servers.length + addresses.length === 1 ? 'is' : 'are';
+  return result([`${what} ${are} ignored: not managed, and no longer asked about.`, ...reports].join(' '));
+}
+
+/**
+ * The changes that mark objects as ignored. A key that was bound to the id was bound to another object, which is
+ * gone. @assumption A17
+ */
+export function ignoring(run: Run, objects: Unmanaged): StateChange[] {
+  const claims = claimsOn(run, { is: 'ignored', by: 'operator' }, objects);
+  const names = new Set(claims.map(objectName));
+  const bound = [...run.bindings.values()].filter((binding) => names.has(objectName(binding)));
+  return [
+    ...bound.flatMap(({ key }) =>
+      released(run, key, 'an operator said that it is gone, and its id used again'),
+    ),
+    ...claims.map((claim) => ({ type: 'claim', claim }) as const),
+  ];
+}
+
+function refuseOurs(run: Run, kind: KindName, noun: string, there: boolean, id: string): void {
+  if (!there) throw new ConfigError(`The project has no ${noun}.`);
+  const key = run.world.keyOf(kind, id);
+  if (key !== undefined && !identityChanged(run, key))
+    throw new ConfigError(`${noun} is bound to ${key}.`, false, [runs('forget', [key])]);
+}
+
+async function isServer({ world, cache, deps }: Run, id: ServerId): Promise<boolean> {
+  if (world.ipsOf(String(id)).length > 0 || world.servers?.some((each) => each.id === id)) return true;
+  const read = cache.since(deps.clock.monotonic());
+  return (await read.findNetworkInterfaces(id)) !== undefined;
+}
+
+/** Releases the resource that is bound to a key. The resource continues to exist. */
+export async function forgetKey(
+  deps: EngineDeps,
+  gate: WriteGate,
+  desired: Desired,
+  key: ResourceKey,
+): Promise<CommandResult> {
+  const run = await openRun(deps, gate, desired);
+  const binding = run.bindings.get(key);
+  if (binding === undefined) {
+    const hint = didYouMeanKey(key, run.bindings.keys());
+    throw new ConfigError(
+      `The state binds nothing to ${key}${hint === '' ? '.' : hint}`,
+      true,
+      hint === '' ? [runs('status', [], { when: 'to list its keys' })] : [],
+    );
+  }
+  const open = [...run.intents.values()].find((each) => each.key === key || isInside(each.key, key));
+  if (open !== undefined)
+    throw new ConfigError(`${open.key} has an unsettled ${open.verb}: settle that first.`);
+  const { parent, kind, id } = { ...takeApart(key), ...binding };
+  if (parent === undefined && run.world.subjects.get(key)?.desired !== undefined)
+    throw new ConfigError(whyDeclared(run, key, id));
+  await run.keepMoves();
+  const changes = releasing(run, key, 'operator', 'an operator released it');
+  const ended = bindingsOf(run, changes);
+  const listed = kind === 'backup' && parent !== undefined ? await listedBackups(run, ended) : [];
+  await run.change([...changes, ...listed]);
+  return result(`${key} is released.${stays(run, binding, ended)}`);
+}
+
+/** The bindings that the changes end. Call this before the changes are made. */
+export function bindingsOf({ bindings }: Run, changes: readonly StateChange[]): Binding[] {
+  return changes.flatMap((change) => (change.type === 'release' ? (bindings.get(change.key) ?? []) : []));
+}
+
+function whyDeclared({ world }: Run, key: ResourceKey, id: string): string {
+  const goes = world.settings.prune
+    ? '; with `prune: true` under `settings`, the current setting, an apply in between would delete it, so turn that off first'
+    : '';
+  return `${key} is in the file, and would be created again: make its entry \`{managed: false, id: ${id}}\`, with which the next apply releases it, or take the entry out first${goes}.`;
+}
+
+/** The backups of a server that exists, as released. A backup that the list lacks is gone already. */
+async function listedBackups({ deps, cache }: Run, backups: readonly Binding[]): Promise<StateChange[]> {
+  const [{ parentId: server } = {}] = backups;
+  if (server === undefined) return [];
+  const listed = await cache.since(deps.clock.monotonic()).findBackups(Number(server) as ServerId);
+  const left = backups.filter(({ id }) => listed?.some((each) => each.id === id) ?? true);
+  return left.map(({ key, id }) => {
+    const holder = { is: 'released', by: 'operator', formerKey: key } as const;
+    const object = { kind: 'backup', id, parentId: server } as const;
+    return { type: 'claim', claim: { ...object, identity: {}, holder, at: deps.clock.now() } };
+  });
+}
+
+/** Reports that a released resource, with the resources released together with it, is still billed if it exists. */
+export function stays({ world, kindOf }: Run, { kind, id }: Binding, ended: readonly Binding[]): string {
+  const held = kind === 'server' ? world.ipsOf(id).map(({ address }) => address) : [];
+  const backups = ended.filter((each) => each.kind === 'backup').map((each) => each.id);
+  const name = { ip: world.ip(id)?.address, backup: backups.join(', ') }[kind as string] ?? id;
+  const along = [
+    ...(held.length === 0 ? [] : [`address ${held.join(', ')}`]),
+    ...(kind !== 'server' || backups.length === 0 ? [] : [`backup ${backups.join(', ')}`]),
+  ];
+  const what = [`${nounOf(kind)} ${name}`, ...(along.length === 0 ? [] : [along.join(' and ')])];
+  const billed = kindOf(kind).billed === true ? ', and is billed as long as it is there' : '';
+  return ` The released resource is no longer managed${billed}: ${what.join(' with ')}.`;
+}

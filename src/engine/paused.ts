@@ -1,0 +1,45 @@
+import type { Operation, OperationId, Plan } from '../core/plan.ts';
+import type { OperationResult } from '../core/progress.ts';
+import { run } from '../core/remedy.ts';
+import { successorOf } from '../plan/order.ts';
+
+/** The operations that are paused for now, and the operations that need them. */
+export function pausedOf(plan: Plan, isPaused: (operation: Operation) => boolean): ReadonlySet<OperationId> {
+  const withheld = new Set<OperationId>();
+  const isKept = (operation: Operation) => {
+    const half = operation.replacement ?? successorOf(operation);
+    const others = half === undefined ? operation.needs : [...operation.needs, half];
+    return isPaused(operation) || others.some((id) => withheld.has(id));
+  };
+  for (let known = -1; known !== withheld.size; ) {
+    known = withheld.size;
+    for (const operation of plan.operations) if (isKept(operation)) withheld.add(operation.id);
+  }
+  return withheld;
+}
+
+/**
+ * The operations that a reader of the plan knows of: the operations of the plan, and the deletion of an old copy for
+ * a new one.
+ */
+export function shownBy({ operations }: Plan): ReadonlySet<OperationId> {
+  const copies = operations.flatMap(({ key, changes }) =>
+    changes.flatMap(({ path, from }) => (path === 'oldest' ? [`delete:${key}.${from}` as OperationId] : [])),
+  );
+  return new Set([...operations.map(({ id }) => id), ...copies]);
+}
+
+/** Reports the losses that the shown plan did not contain, instead of causing them. */
+export function unshownResults(unshown: readonly Operation[]): readonly OperationResult[] {
+  const what = ({ loses, replacement }: Operation) =>
+    loses === undefined ? `be deleted${replacement === undefined ? '' : ' and made again'}` : `lose ${loses}`;
+  return unshown.map((operation) => ({
+    key: operation.key,
+    verb: operation.replacement === undefined ? operation.verb : 'update',
+    outcome: 'blocked',
+    code: 'not_shown',
+    detail: `it would ${what(operation)}, and the plan that this run began with did not show that`,
+    remedies: [run('apply')],
+    durationMs: 0,
+  }));
+}

@@ -1,0 +1,52 @@
+import type { EntryIssue } from '../../core/kind.ts';
+import { didYouMean } from '../../core/suggest.ts';
+import type { FirewallEntry } from './entry.ts';
+
+/**
+ * Common values of firewalls. The API's document shows only some of them and no complete list, so
+ * another value is no error; a value that is similar to one of these is most likely a typing error. @source API §2
+ */
+const usualWords = {
+  policy_in: ['drop', 'accept'],
+  direction: ['in', 'out'],
+  action: ['accept', 'drop'],
+  protocol: ['tcp', 'udp', 'icmp', 'icmpv6'],
+} as const;
+const ruleFields = ['direction', 'action', 'protocol'] as const;
+
+/** The names of these values in other firewalls. */
+const foreignWords: Readonly<Record<string, string>> = {
+  deny: 'drop',
+  block: 'drop',
+  allow: 'accept',
+  permit: 'accept',
+  pass: 'accept',
+  ingress: 'in',
+  inbound: 'in',
+  egress: 'out',
+  outbound: 'out',
+};
+
+/** Values that are sent unchanged, and that the API will probably refuse while the server is exposed already. */
+export function firewallCautions({ policy_in: policy, rules = [] }: FirewallEntry): EntryIssue[] {
+  return [
+    ...wordCautions('policy_in', policy, ['policy_in']),
+    ...rules.flatMap((rule, at) => {
+      const path = ['rules', at];
+      if (Object.keys(rule).length === 0) return [{ path, message: 'the rule is empty' }];
+      return ruleFields.flatMap((field) => wordCautions(field, rule[field], [...path, field]));
+    }),
+  ];
+}
+
+function wordCautions(
+  field: keyof typeof usualWords,
+  value: unknown,
+  path: EntryIssue['path'],
+): EntryIssue[] {
+  const usual: readonly string[] = usualWords[field];
+  if (typeof value !== 'string' || usual.includes(value.trim())) return [];
+  const meant = foreignWords[value.trim().toLowerCase()] ?? '';
+  const hint = usual.includes(meant) ? `; did you mean \`${meant}\`?` : didYouMean(value.trim(), usual);
+  return hint === '' ? [] : [{ path, message: `\`${value}\` is an unusual \`${field}\`${hint}` }];
+}

@@ -1,0 +1,218 @@
+import type { ResourceKey } from '../core/keys.ts';
+import type { Binding, Intent } from '../core/state.ts';
+import type { Emulator } from '../emulator/options.ts';
+import { seenIp } from '../emulator/visibility.ts';
+import type { Execution, Project } from '../emulator/world.ts';
+
+/** Sorts of live things that have an id of their own. */
+export type Sort = 'server' | 'ip' | 'network' | 'iso';
+export const sorts: readonly Sort[] = ['server', 'ip', 'network', 'iso'];
+
+/** A live thing; ids may come round again, births do not. */
+export interface Birth {
+  readonly number: number;
+  readonly sort: Sort;
+  readonly id: string;
+  /** Made behind the controllers' backs. */
+  readonly isForeign: boolean;
+}
+
+/**
+ * The facts that the simulation knows and the controllers do not: who made each resource, and whether it
+ * still exists. The rules measure the conclusions of the controllers against these facts.
+ */
+export interface ResourceHistory {
+  /** The write that an idempotency key identifies. It is the same write for every controller with the same file. */
+  readonly writes: ReadonlyMap<string, Intent>;
+  recordWrite(intent: Intent): void;
+  /** Records the resources that were created or deleted since the last call. `isForeign`: another program or user made them. */
+  look(isForeign: boolean): void;
+  birthOf(sort: Sort, id: string): Birth | undefined;
+  /** The resource that existed when the binding was made; `undefined` for kinds without ids of their own. */
+  bound(binding: Binding): void;
+  birthBoundAs(binding: Binding): Birth | undefined;
+  /** Creations that took effect for a resource, oldest first. */
+  executionsOf(key: ResourceKey): readonly Execution[];
+  executionsUnder(idempotencyKey: string): readonly Execution[];
+  isLive(execution: Execution): boolean;
+  /** An operator, or the file, released the resource of the key. */
+  released(key: ResourceKey, id: string): void;
+  /** An operator has given up a creation, no matter how it ended. */
+  releasedUnder(idempotencyKey: string): void;
+  wasReleased(sort: Sort, id: string): boolean;
+  /** An operator has declared that the resource does not belong to this file. */
+  dismiss(birth: Birth): void;
+  /** The key that it was made for, if a controller made it. */
+  makerOf(sort: Sort, id: string): ResourceKey | undefined;
+  isExcused(execution: Execution): boolean;
+  /**
+   * A server that no list of addresses shows now, and no number of servers in a network. A state that is
+   * `behind` does not ask for that number. @source API §4
+   */
+  isUnseen(server: string, behind: boolean): boolean;
+  /** Another user takes the server's address away. Only that address made the server visible. */
+  bare(server: string): void;
+  isBare(server: string): boolean;
+  /** An operator has made a foreign object this file's. */
+  adopted(birth: Birth): void;
+  isAdopted(birth: Birth): boolean;
+}
+
+/** `serversAreListed`: the profile knows `GET /servers`. */
+export function createResourceHistory(
+  emulator: Emulator,
+  projectId: number,
+  serversAreListed: boolean,
+): ResourceHistory {
+  const writes = new Map<string, Intent>();
+  const living = new Map<string, Birth>();
+  const boundBirths = new Map<string, Birth>();
+  const excused = new Set<Execution>();
+  /** The resource that each creation made. A creation without a visible resource waits in `unborn`. */
+  const madeBirths = new Map<Execution, number>();
+  const unborn = new Set<Execution>();
+  let executionsSeen = 0;
+  const releases = new Set<number>();
+  const adoptions = new Set<number>();
+  const bared = new Set<number>();
+  let births = 0;
+
+  const project = (): Project => {
+    const found = emulator.world.projects.find(({ id }) => id === projectId);
+    if (found === undefined) throw new Error(`no project ${projectId}`);
+    return found;
+  };
+  const listed = (sort: Sort): readonly { readonly id: number | string }[] => {
+    const { servers, ips, networks, isos } = project();
+    return { server: servers, ip: ips, network: networks, iso: isos }[sort];
+  };
+  const executions = () => emulator.world.executions.filter((each) => each.projectId === projectId);
+
+  const history: ResourceHistory = {
+    writes,
+    recordWrite: (intent) => void writes.set(intent.idempotencyKey, intent),
+    look(isForeign) {
+      const all = emulator.world.executions;
+      for (; executionsSeen < all.length; executionsSeen++) unborn.add(all[executionsSeen] as Execution);
+      // A resource that a task creates belongs to the request that began the task, no matter who acts meanwhile.
+      const expected = new Set([...unborn].map(({ kind, id }) => `${kind} ${id}`));
+      for (const sort of sorts) {
+        const ids = new Set(listed(sort).map(({ id }) => String(id)));
+        for (const [name, birth] of living)
+          if (birth.sort === sort && !ids.has(birth.id)) living.delete(name);
+        for (const id of ids) {
+          const name = `${sort} ${id}`;
+          if (living.has(name)) continue;
+          living.set(name, { number: births++, sort, id, isForeign: isForeign && !expected.has(name) });
+        }
+      }
+      for (const each of unborn) {
+        if (each.id === null) continue;
+        unborn.delete(each);
+        const birth = living.get(each.kind === 'card' ? serverOf(each) : `${each.kind} ${each.id}`);
+        if (birth !== undefined) madeBirths.set(each, birth.number);
+      }
+    },
+    birthOf: (sort, id) => living.get(`${sort} ${id}`),
+    bound(binding) {
+      const birth = isSort(binding.kind) ? living.get(`${binding.kind} ${binding.id}`) : undefined;
+      if (birth !== undefined) boundBirths.set(nameOf(binding), birth);
+    },
+    birthBoundAs: (binding) => boundBirths.get(nameOf(binding)),
+    executionsOf: (key) =>
+      executions().filter(
+        ({ idempotencyKey }) => idempotencyKey !== null && writes.get(idempotencyKey)?.key === key,
+      ),
+    executionsUnder: (name) => executions().filter(({ idempotencyKey }) => idempotencyKey === name),
+    isLive(execution) {
+      const { kind, id } = execution;
+      // Another server may have the server's id by now, with a network interface of the same name.
+      const isOnIt = kind !== 'card' || madeBirths.get(execution) === living.get(serverOf(execution))?.number;
+      if (kind === 'card' || kind === 'backup' || kind === 'image')
+        return isOnIt && isPartLive(project(), execution);
+      if (id === null) return isPending(project(), emulator.world.executions.indexOf(execution));
+      const birth = living.get(`${kind} ${id}`);
+      return birth !== undefined && madeBirths.get(execution) === birth.number;
+    },
+    released(key, id) {
+      for (const each of history.executionsOf(key))
+        if (each.id === id || each.kind === 'image') excused.add(each);
+      const intent = [...writes.values()].find((each) => each.key === key);
+      const birth =
+        intent !== undefined && isSort(intent.kind) ? living.get(`${intent.kind} ${id}`) : undefined;
+      if (birth !== undefined) releases.add(birth.number);
+      const own = living.get(`ip ${id}`);
+      if (key.endsWith('.public_ipv4') && own !== undefined) releases.add(own.number);
+    },
+    releasedUnder: (idempotencyKey) => {
+      for (const each of history.executionsUnder(idempotencyKey)) excused.add(each);
+    },
+    wasReleased(sort, id) {
+      const birth = living.get(`${sort} ${id}`);
+      return birth !== undefined && releases.has(birth.number);
+    },
+    dismiss(birth) {
+      releases.add(birth.number);
+      for (const each of executions()) if (madeBirths.get(each) === birth.number) excused.add(each);
+    },
+    makerOf: (sort, id) =>
+      executions().flatMap((each) =>
+        each.kind === sort && each.id === id && history.isLive(each)
+          ? (writes.get(each.idempotencyKey ?? '')?.key ?? [])
+          : [],
+      )[0],
+    isExcused: (execution) => excused.has(execution),
+    bare(server) {
+      const birth = living.get(`server ${server}`);
+      if (birth !== undefined) bared.add(birth.number);
+    },
+    isBare: (server) =>
+      bared.has(living.get(`server ${server}`)?.number ?? -1) && history.isUnseen(server, true),
+    isUnseen(id, behind) {
+      const { servers, ips } = project();
+      const server = servers.find((each) => String(each.id) === id);
+      if (server === undefined || serversAreListed) return false;
+      const isReported = ips.some(
+        (ip) =>
+          ip.serverId === server.id && (seenIp(project(), ip, emulator.readings)?.serverId ?? null) !== null,
+      );
+      return (behind || server.cards.length === 0) && !isReported;
+    },
+    adopted: (birth) => void adoptions.add(birth.number),
+    isAdopted: (birth) => adoptions.has(birth.number),
+  };
+  return history;
+}
+
+export function isSort(kind: string): kind is Sort {
+  return (sorts as readonly string[]).includes(kind);
+}
+
+function nameOf({ key, id, boundAt }: Binding): string {
+  return `${key} ${id} ${boundAt}`;
+}
+
+function serverOf({ id }: Execution): string {
+  return `server ${id?.split('/')[0]}`;
+}
+
+/** A network that is being created has no id yet, nor has one that shows only after its task was reported as failed. */
+function isPending(project: Project, execution: number): boolean {
+  return project.tasks.some(
+    ({ done, appearsMs, effect }) =>
+      (!done || (appearsMs ?? null) !== null) &&
+      effect.kind === 'create_network' &&
+      effect.execution === execution,
+  );
+}
+
+function isPartLive(project: Project, { kind, id }: Execution): boolean {
+  const [server, part] = (id ?? '').split('/');
+  if (kind === 'image') return project.images.some((each) => each.id === id);
+  if (kind === 'backup') {
+    return project.backups.some((each) => String(each.serverId) === server && each.id === part);
+  }
+  return project.servers.some(
+    (each) => String(each.id) === server && each.cards.some((card) => card.id === part),
+  );
+}

@@ -1,0 +1,76 @@
+import { objectName } from '../core/claims.ts';
+import type { ProgressEvent } from '../core/progress.ts';
+import type { StateChange } from '../core/state.ts';
+import type { Coverage } from './coverage.ts';
+import { tooOld } from './drill.ts';
+import type { Rules } from './rules/rules.ts';
+import type { Trace } from './trace.ts';
+
+/** A run's event as a line of the trace; most are none. */
+export function traceLineOf(event: ProgressEvent): string | undefined {
+  switch (event.type) {
+    case 'planned': {
+      const { operations, blocked } = event.plan;
+      const plan = operations.map(({ id }) => id).join(' ');
+      const held = blocked.map(({ key, verb, code }) => `${verb}:${key}(${code})`).join(' ');
+      return `plan ${plan === '' ? 'nothing' : plan}${held === '' ? '' : ` · blocked ${held}`}`;
+    }
+    case 'ended': {
+      const { verb, key, outcome, code, detail } = event.result;
+      return `ended ${verb} ${key}: ${outcome} ${code ?? ''} ${detail ?? ''}`.trimEnd();
+    }
+    case 'warning':
+      return `warning ${event.warning.code} ${event.warning.message}`;
+    case 'started':
+    case 'progress':
+      return undefined;
+  }
+}
+
+/** Each durable change of an intent or binding is one line. */
+export function traced(
+  watch: ReturnType<Rules['watch']>,
+  trace: Trace,
+  name: string,
+  coverage: Coverage,
+): ReturnType<Rules['watch']> {
+  return {
+    began(intent) {
+      trace.add(name, `begin ${intent.verb} ${intent.key} #${intent.incarnation}/${intent.attempt}`);
+      watch.began(intent);
+    },
+    updated(before, after) {
+      const marks = [
+        after.ambiguous ? '?' : '',
+        after.notSeenAt === undefined ? '' : ' not seen',
+        after.blocked === undefined ? '' : ` ${after.blocked.code}: ${after.blocked.reason}`,
+      ];
+      trace.add(name, `${before.key}: ${before.phase} → ${after.phase}${marks.join('')}`);
+      tooOld(coverage, after.request.name, after.blocked?.code);
+      watch.updated(before, after);
+    },
+    closed(intent) {
+      trace.add(name, `${intent.key}: closed ${intent.outcome} ${intent.detail ?? ''}`.trimEnd());
+      tooOld(coverage, intent.request.name, intent.because);
+      watch.closed(intent);
+    },
+    changed(change, intent) {
+      trace.add(name, `${change.type} ${subjectOf(change)}`);
+      watch.changed(change, intent);
+    },
+  };
+}
+
+function subjectOf(change: StateChange): string {
+  switch (change.type) {
+    case 'bind':
+      return `${change.binding.key} = ${change.binding.id}`;
+    case 'claim':
+      return `${objectName(change.claim)}: ${change.claim.holder.is}`;
+    case 'unclaim':
+      return `${objectName(change.object)}: ${change.reason}`;
+    case 'release':
+    case 'next_incarnation':
+      return change.key;
+  }
+}

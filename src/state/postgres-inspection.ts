@@ -1,0 +1,66 @@
+import type { Json } from '../core/json.ts';
+import type { Holder } from './owner-lock.ts';
+import { PostgresConnection } from './postgres-connection.ts';
+import { lockClass, schemaVersion } from './postgres-migrations.ts';
+import { parsePostgresUrl } from './postgres-url.ts';
+import type { Row } from './queries.ts';
+import { noteOf } from './rows.ts';
+
+/** One of the states in a database, from outside. */
+export interface InspectedState {
+  readonly name: string;
+  readonly projectId: number;
+  /** Who owns it at this moment. */
+  readonly owner: Holder | undefined;
+  /** Whether an owner took it and has not given it back: there still, or cut off. */
+  readonly isTaken: boolean;
+  readonly note: Json | undefined;
+}
+
+/**
+ * All states of projects in a database, or those of these names, each with one of its notes. Changes nothing and takes no lock.
+ *
+ * @throws StateError where the server cannot be reached or used.
+ */
+export async function inspectPostgres(
+  url: string,
+  note: string,
+  names?: readonly string[],
+): Promise<readonly InspectedState[]> {
+  const connection = await PostgresConnection.open(parsePostgresUrl(url), 'read');
+  try {
+    return await connection.failingAs('be read', async () => {
+      if ((await schemaVersion(connection)) === 'missing') return [];
+      return (await connection.query(states, lockClass, note, names ?? null)).map(surveyed);
+    });
+  } finally {
+    await connection.close();
+  }
+}
+
+/**
+ * All states with their owners. The row of an owner counts only while the server shows that the owner's lock exists.
+ */
+const states = `
+  SELECT s.name, s.project_id, l.pid AS backend, o.pid, o.host, o.since, n.value
+  FROM vdcsync.states s
+  LEFT JOIN pg_locks l ON l.locktype = 'advisory' AND l.granted
+    AND l.classid = $1::bigint::oid AND l.objid = s.id::bigint::oid
+    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  LEFT JOIN vdcsync.owners o ON o.state_id = s.id
+  LEFT JOIN vdcsync.notes n ON n.state_id = s.id AND n.name = $2
+  WHERE s.project_id IS NOT NULL AND ($3::text[] IS NULL OR s.name = ANY($3::text[]))
+  ORDER BY s.name`;
+
+function surveyed({ name, project_id: projectId, backend, pid, host, since, value }: Row): InspectedState {
+  return {
+    name: String(name),
+    projectId: Number(projectId),
+    owner:
+      backend === null || pid === null
+        ? undefined
+        : { pid: Number(pid), host: String(host), since: Number(since) },
+    isTaken: pid !== null,
+    note: noteOf(value === null ? undefined : { value }),
+  };
+}

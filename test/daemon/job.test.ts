@@ -1,0 +1,184 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import type { Operation, Plan } from '../../src/core/plan.ts';
+import { run } from '../../src/core/remedy.ts';
+import { Notifier } from '../../src/daemon/notifications/notifier.ts';
+import { ProjectHistory } from '../../src/daemon/project/history.ts';
+import { handOn, takeUp } from '../../src/daemon/project/job.ts';
+import { memoryNote } from '../../src/daemon/project/memory.ts';
+import { KeyBackOff } from '../../src/daemon/scheduling/back-off.ts';
+import { Pauses } from '../../src/daemon/scheduling/pauses.ts';
+import { memoryState } from '../../src/state/memory.ts';
+import { load } from '../support/rig.ts';
+import { virtualClock } from '../support/virtual-clock.ts';
+
+const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const key = 'networks.backend' as ResourceKey;
+const spec = (cidr: string) => load(`networks: {backend: {cidr: ${cidr}}}`);
+
+/** A replica's own view of one project. */
+function replica(name: string) {
+  const sent: string[] = [];
+  const transport = {
+    send: async ({ body }: { body?: string | undefined }) => {
+      sent.push(String(body));
+      return { status: 200, headers: {}, body: '' };
+    },
+  };
+  const notifier = new Notifier({
+    receivers: [{ form: 'json', url: () => 'http://127.0.0.1/' }],
+    ...{
+      transport: transport as never,
+      clock: virtualClock(),
+      log,
+      onResult: () => {},
+      nameOf: () => undefined,
+    },
+  });
+  const history = new ProjectHistory({
+    ...{ project: 4711, observing: false, log, flags: () => '' },
+    onNotification: (notice) => notifier.tell(notice),
+  });
+  const parts = {
+    history,
+    backOff: new KeyBackOff({ next: () => 0 }),
+    pauses: new Pauses(() => 0),
+  };
+  return {
+    ...parts,
+    parts,
+    sent,
+    job: { trigger: 'timer', replica: name, spec: 's', notified: notifier } as const,
+  };
+}
+
+function learnsOfFailure({ backOff }: ReturnType<typeof replica>): void {
+  backOff.learn(
+    [{ key, verb: 'create', outcome: 'failed', durationMs: 1 }],
+    spec('10.0.0.0/24'),
+    () => false,
+    0,
+  );
+}
+
+const refused = { code: 'payment_required', reason: 'unpaid' };
+const blocked = {
+  ...{ operations: [], warnings: [], summary: {} },
+  blocked: [{ key, verb: 'create', code: 'outcome_unknown', reason: 'lost', remedies: [run('resolve')] }],
+} as unknown as Plan;
+
+function passed(history: ProjectHistory, plan: Plan, digest: string): void {
+  const reconciliation = {
+    number: 1,
+    triggers: [],
+    startedAt: 1,
+    endedAt: 2,
+    outcome: 'blocked',
+    operations: 1,
+    settled: 0,
+  } as const;
+  history.succeed(plan);
+  history.close({ ...reconciliation, commit: undefined }, digest, []);
+}
+
+describe('src/daemon/project/job.ts: turns at a shared project', () => {
+  test('what one replica found out the next one goes by', async () => {
+    const store = memoryState({ createdAt: 1, lineage: 'born' });
+    const [a, b] = [replica('a'), replica('b')];
+    learnsOfFailure(a);
+    a.pauses.set('spending', refused);
+    a.pauses.review('Suspended');
+    passed(a.history, blocked, 'sha256:1');
+    await handOn(a.job, store, a.parts, { project: 4711, dueAt: 9 });
+    await takeUp(b.job, store, b.parts, spec('10.0.0.0/24'));
+    expect(b.backOff.isPaused({ key } as Operation, 1)).toBe(true);
+    expect([...b.pauses]).toEqual([['spending', refused]]);
+    b.pauses.review('Active');
+    expect([...b.pauses]).toEqual([]);
+    expect([b.history.condition, b.history.reconciliations, b.history.differsSince]).toEqual([
+      'blocked',
+      1,
+      2,
+    ]);
+    passed(b.history, blocked, 'sha256:1');
+    await Promise.resolve();
+    expect([a.sent.length, b.sent.length]).toEqual([1, 0]);
+  });
+
+  test('a changed entry is tried at once, and nobody is told of drift that is an edit', async () => {
+    const store = memoryState({ createdAt: 1, lineage: 'born' });
+    const [a, b] = [replica('a'), replica('b')];
+    learnsOfFailure(a);
+    passed(a.history, { ...blocked, blocked: [] }, 'sha256:1');
+    await handOn(a.job, store, a.parts, { project: 4711, dueAt: 9 });
+    await takeUp(b.job, store, b.parts, spec('10.0.1.0/24'));
+    expect(b.backOff.isPaused({ key } as Operation, 1)).toBe(false);
+    const operations = [{ key, verb: 'create', changes: [{ path: 'cidr', from: null, to: '10.0.1.0/24' }] }];
+    const plan = { ...blocked, blocked: [], operations } as unknown as Plan;
+    b.history.follow({ type: 'planned', plan, at: 3, round: 1 }, 'sha256:2');
+    expect(b.sent).toEqual([]);
+    b.history.follow({ type: 'planned', plan, at: 3, round: 1 }, 'sha256:1');
+    expect(b.sent.map((body) => JSON.parse(body))).toMatchObject([
+      { event: 'drift', detail: 'create networks.backend\nvdcsync corrects this now' },
+    ]);
+  });
+
+  test('drift is told while something else waits for an operator, but not what waited, nor a backup that is due', async () => {
+    const { history, sent } = replica('a');
+    const found = async (...keys: readonly string[]) => {
+      const operations = keys.map((each) => ({
+        ...{ key: each, verb: 'update', changes: [] },
+        kind: each.endsWith('.backup') ? 'backup' : 'firewall',
+      }));
+      const plan = { ...blocked, operations } as unknown as Plan;
+      history.follow({ type: 'planned', plan, at: 3, round: 1 }, 'sha256:1');
+      await pause(0);
+      return sent.flatMap((body) => {
+        const { event, detail } = JSON.parse(body) as { event: string; detail: string };
+        return event === 'drift' ? [detail] : [];
+      });
+    };
+    passed(history, blocked, 'sha256:1');
+    expect(await found(key, 'servers.a.backup')).toEqual([]);
+    passed(history, blocked, 'sha256:1');
+    expect(await found('servers.a.firewall', key)).toEqual([
+      'update servers.a.firewall\nvdcsync corrects this now',
+    ]);
+  });
+
+  test('drift is told while an edit waits, once for as long as it stays', async () => {
+    const { history, sent } = replica('a');
+    const creation = {
+      id: 'create:servers.b',
+      key: 'servers.b',
+      verb: 'create',
+      kind: 'server',
+      changes: [],
+    };
+    const repair = {
+      ...{ id: 'update:servers.a.firewall', key: 'servers.a.firewall', verb: 'update', kind: 'firewall' },
+      ...{ changes: [{ path: 'enabled', from: false, to: true }], cause: 'drift' },
+    };
+    const drifts = async (...operations: readonly object[]) => {
+      const plan = { ...blocked, blocked: [], operations } as unknown as Plan;
+      history.follow({ type: 'planned', plan, at: 3, round: 1 }, 'sha256:2');
+      await pause(0);
+      return sent.filter((body) => JSON.parse(body).event === 'drift').length;
+    };
+    passed(history, { ...blocked, blocked: [] }, 'sha256:1');
+
+    expect(await drifts(creation)).toBe(0);
+    expect(await drifts(creation, repair)).toBe(1);
+    expect(await drifts(creation, repair)).toBe(1);
+    expect(await drifts(creation)).toBe(1);
+  });
+
+  test('a note of another release is as good as none', async () => {
+    const store = memoryState({ createdAt: 1, lineage: 'born' });
+    await store.putNote(memoryNote, { replica: 'a', history: { condition: 7 } });
+    const b = replica('b');
+    await takeUp(b.job, store, b.parts, undefined);
+    expect(b.history.condition).toBe('starting');
+  });
+});

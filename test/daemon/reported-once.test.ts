@@ -1,0 +1,216 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { folderWith, inProcess, oneNetwork, shop } from '../cli/run.ts';
+import { emulate, type RunningDaemon, startDaemon, until } from './support.ts';
+
+const lines = (daemon: RunningDaemon, message: string) => daemon.log().filter(({ msg }) => msg === message);
+const metrics = async ({ url }: RunningDaemon) => (await fetch(`${url}/metrics`)).text();
+const readiness = async ({ url }: RunningDaemon) => (await fetch(`${url}/readyz`)).status;
+
+const oneAddress = 'version: 1\nproject: { id: 4711 }\nips:\n  web: {}\n';
+
+describe('src/daemon/notifications: what its operator is told', () => {
+  test('an address that a lost answer may have bought is in doubt: not idle, and nobody is to release it', async () => {
+    const lost = faultRule(
+      { method: 'POST', path: '/ips', times: 1 },
+      { do: 'reset', effect: 'done', stored: false },
+    );
+    const api = await emulate({ faults: [lost] });
+    const daemon = await startDaemon(api, { spec: oneAddress });
+    const project = await daemon.until(({ condition }) => condition === 'blocked', 'an operator is asked');
+
+    expect(project).toMatchObject({ idle: [], unconfirmed: [{ id: '5001', key: 'ips.web' }] });
+    expect(await metrics(daemon)).toContain('vdcsync_idle_addresses{project="4711"} 0\n');
+    const page = await (await fetch(daemon.url)).text();
+    expect(page).toMatch(/203\.0\.113\.\d+<\/strong> <span class="bad">billed and unconfirmed/);
+    expect(page).not.toContain('idle, billed');
+  });
+
+  test('a purchase that is left to the operator is blocked at every look, and the other is made', async () => {
+    const lost = faultRule(
+      { method: 'POST', path: '/ips', times: 1 },
+      { do: 'reset', effect: 'done', stored: false },
+    );
+    const api = await emulate({ faults: [lost] });
+    const daemon = await startDaemon(api, { spec: `${oneAddress}  more: {}\n` });
+    const first = await daemon.until(({ condition }) => condition === 'blocked', 'an operator is asked');
+    const seen = new Set<string>();
+    await daemon.until(({ blocked, operations, reconciliations }) => {
+      seen.add(
+        [...blocked.map(({ key, code }) => `${key} ${code}`), ...operations.map(({ id }) => id)].join(),
+      );
+      daemon.child.kill('SIGHUP');
+      return reconciliations > first.reconciliations + 3;
+    }, 'some more passes');
+    expect([...seen]).toEqual(['ips.more outcome_unknown']);
+    expect(api.emulator.world.projects[0]?.ips).toHaveLength(2);
+  });
+
+  test('of many projects, a command as it is told means that project, wherever it is run', async () => {
+    const lost = faultRule(
+      { method: 'POST', path: '/ips', times: 1 },
+      { do: 'reset', effect: 'done', stored: false },
+    );
+    const api = await emulate({ faults: [lost] });
+    const folder = folderWith({ 'specs/shop.yaml': oneAddress });
+    const daemon = await startDaemon(api, { folder, args: ['-f', 'specs'] });
+    const { blocked } = await daemon.until(
+      ({ condition }) => condition === 'blocked',
+      'an operator is asked',
+    );
+    const [command = ''] = blocked[0]?.resolve.split(' (') ?? [];
+    expect(command).toContain('resolve');
+    expect(String(lines(daemon, 'manual decision needed')[0]?.resolve)).toContain(command);
+
+    const { code } = await inProcess(command.split(' ').slice(1), { cwd: folderWith() });
+    expect(code).toBe(0);
+    await daemon.until(({ converged }) => converged, 'it is settled');
+  });
+
+  test('a file that has vanished is a source that cannot be read: not ready, and the last good spec in force', async () => {
+    const api = await emulate();
+    const daemon = await startDaemon(api, { spec: oneNetwork });
+    await daemon.until(({ converged }) => converged, 'it converges');
+    expect(await readiness(daemon)).toBe(200);
+
+    rmSync(join(daemon.folder, 'vdcsync.yaml'));
+    const project = await daemon.until((_, { source }) => source.error !== null, 'it is told');
+    expect((await daemon.status()).source.error).toBe('vdcsync.yaml: the file does not exist');
+    expect(project).toMatchObject({ converged: true, spec: { broken: [] } });
+    expect(await readiness(daemon)).toBe(503);
+    expect(await metrics(daemon)).toContain('vdcsync_source_up 0\n');
+    expect(lines(daemon, 'source read failed')).toHaveLength(1);
+
+    daemon.write(oneNetwork);
+    await daemon.until((_, { source }) => source.error === null, 'it is back');
+    expect(await readiness(daemon)).toBe(200);
+    expect(lines(daemon, 'source readable again')).toHaveLength(1);
+  });
+
+  test('a spec that is good again without a change is told, and so is one that nobody knew before', async () => {
+    const api = await emulate();
+    const daemon = await startDaemon(api, { spec: 'version: 1\n' });
+    await until(
+      () => metrics(daemon),
+      (text) => text.includes('vdcsync_broken_specs 1\n'),
+      'a spec is broken',
+    );
+    for (const times of [1, 2]) {
+      daemon.write(oneNetwork);
+      await daemon.until(({ spec, converged }) => spec.broken.length === 0 && converged, 'it is good');
+      expect(await metrics(daemon)).toContain('vdcsync_broken_specs 0\n');
+      expect(lines(daemon, 'spec valid again')).toHaveLength(times);
+      daemon.write(`${oneNetwork}wrong: 1\n`);
+      await daemon.until(({ spec }) => spec.broken.length > 0, 'it is broken');
+    }
+    expect(lines(daemon, 'spec invalid')).toHaveLength(3);
+  });
+
+  test('what needs an operator stands in the log once, with its key and command, however often it is looked at', async () => {
+    const api = await emulate();
+    const spec = shop.replace('max_deletions: 9', 'prune: false');
+    const daemon = await startDaemon(api, { spec, args: ['--interval', '1m'] });
+    await daemon.until(({ converged }) => converged, 'it converges');
+    daemon.write(`${spec.replace('policy_in: drop', 'policy_in: accept').replace('cores: 2', 'cores: 4')}`);
+    const { reconciliations } = await daemon.until(
+      ({ condition }) => condition === 'blocked',
+      'an operator is asked',
+    );
+    await daemon.until((project) => project.reconciliations > reconciliations + 2, 'three more passes');
+
+    expect(lines(daemon, 'manual decision needed')).toMatchObject([
+      {
+        level: 'warn',
+        project: 4711,
+        key: 'servers.web-1',
+        code: 'replace_not_allowed',
+        resolve: expect.stringContaining('replace: allowed'),
+      },
+    ]);
+    const changed = lines(daemon, 'condition changed').at(-1);
+    expect(changed).toMatchObject({ condition: 'blocked', before: 'converging' });
+    expect(lines(daemon, 'reconciliation ended').at(-1)).toMatchObject({ event: 'file', blocked: 1 });
+    expect(lines(daemon, 'operation started').at(-1)).toMatchObject({ project: 4711 });
+  });
+
+  test('a warning that lasts while something is blocked stands in the log once', async () => {
+    const refuse = faultRule(
+      { method: 'PUT', path: '/servers/*/firewall' },
+      { do: 'answer', status: 422, code: 'invalid_request' },
+    );
+    const api = await emulate({ faults: [refuse] });
+    const daemon = await startDaemon(api, { spec: shop, args: ['--interval', '1m'] });
+    const { reconciliations } = await daemon.until(
+      ({ condition }) => condition === 'blocked',
+      'it is blocked',
+    );
+    await daemon.until((project) => project.reconciliations > reconciliations + 3, 'four more passes');
+
+    const warned = () => daemon.log().filter(({ level, code }) => level === 'warn' && code === 'exposed');
+    expect(warned()).toMatchObject([{ key: 'servers.web-1' }]);
+    const repeated = daemon.log().filter(({ level }) => level === 'warn');
+    const names = repeated.map(({ msg, key, code, verb, condition }) =>
+      [msg, key, code, verb, condition].join(' '),
+    );
+    expect(names).toEqual([...new Set(names)]);
+  });
+
+  test('only observing, what differs stands in the log, and a warning as the plan’s', async () => {
+    const open = shop.replace(
+      'rules: []',
+      'rules: [{ direction: in, action: accept, enabled: true, protocol: tcp, destination_port: "22" }]',
+    );
+    const api = await emulate();
+    const daemon = await startDaemon(api, { spec: open });
+    await daemon.until(({ converged }) => converged, 'it converges');
+    await daemon.end();
+
+    const { folder } = daemon;
+    const watching = await startDaemon(api, { folder, spec: shop, args: ['--mode', 'observe'] });
+    const seen = await watching.until(({ condition }) => condition === 'drifting', 'it differs');
+    const differs = ['update servers.web-1.firewall'];
+    // It is the file that has moved.
+    expect(seen).toMatchObject({ differs, drift: [] });
+    expect(lines(watching, 'condition changed')).toMatchObject([{ condition: 'drifting', differs }]);
+    expect(lines(watching, 'drift found')).toEqual([]);
+    expect(lines(watching, 'plan warning')).toMatchObject([
+      { key: 'servers.web-1.firewall', code: 'firewall_lockout' },
+    ]);
+    expect(lines(watching, 'operation started')).toEqual([]);
+  });
+
+  test('an outage is told once, as it begins and as it ends', async () => {
+    const api = await emulate();
+    const daemon = await startDaemon(api, { spec: oneNetwork, args: ['--interval', '1m'] });
+    await daemon.until(({ converged }) => converged, 'it converges');
+    const before = daemon.log().length;
+    api.emulator.setFaults([faultRule({ method: 'GET' }, { do: 'refuse' })]);
+    const { reconciliations } = await daemon.until(
+      ({ condition }) => condition === 'unreachable',
+      'it is out of reach',
+    );
+    await daemon.until((project) => project.reconciliations > reconciliations + 2, 'three more passes');
+    const loud = daemon
+      .log()
+      .slice(before)
+      .filter(({ level }) => level !== 'info');
+    expect(loud.at(-1)).toMatchObject({ msg: 'condition changed', condition: 'unreachable' });
+    expect(loud.filter(({ msg }) => msg === 'reconciliation failed')).toHaveLength(1);
+
+    api.emulator.setFaults([]);
+    await daemon.until(({ converged }) => converged, 'it is back');
+    expect(lines(daemon, 'condition changed').at(-1)).toMatchObject({
+      ...{ level: 'info', condition: 'converged', before: 'unreachable' },
+    });
+  });
+
+  test('a short token of the status is taken, and warned of', async () => {
+    const api = await emulate();
+    const daemon = await startDaemon(api, { spec: oneNetwork, env: { VDCSYNC_HTTP_TOKEN: 'short' } });
+    expect(lines(daemon, 'a secret of less than 16 characters is easy to guess')).toMatchObject([
+      { level: 'warn', source: 'VDCSYNC_HTTP_TOKEN' },
+    ]);
+  });
+});

@@ -1,0 +1,104 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import { warnedBy } from '../../support/resolve.ts';
+import { load, type Rig, rig } from '../../support/rig.ts';
+
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const head = 'settings: {prune: true, max_deletions: 10}\n';
+const web = (address: string) => `servers:\n  web: {${size}, public_ipv4: ${address}}\n`;
+const one = `${head}ips:\n  one: {}\n`;
+
+/** A project with an address that its server left behind. */
+async function withKept(): Promise<Rig> {
+  const played = rig();
+  await played.apply(`${head}${web('{new: true}').replace('}}', '}, keep_ip: true}')}`);
+  await played.apply(head);
+  return played;
+}
+
+async function told(played: Rig, spec: string): Promise<readonly string[]> {
+  const { warnings } = await played.plan(spec);
+  return warnings.filter(({ code }) => code === 'address_free').map(warnedBy);
+}
+
+describe('src/engine/claims: an address that no server of the file asks for', () => {
+  const forNobody = async (spec: string) =>
+    (await rig().plan(spec)).warnings.filter(({ code }) => code === 'unused_address').map(({ key }) => key);
+
+  test('is told before it is bought, and not once it is there', async () => {
+    expect(await forNobody(`${one}  two: {}\n${web('{ip: two}')}`)).toEqual(['ips.one']);
+    const played = rig();
+    await played.apply(one);
+    expect((await played.plan(one)).warnings).toEqual([]);
+  });
+
+  test.each([
+    ['a server asks for any free one', one + web('{reuse: true}')],
+    ['another file manages it', `${head}ips:\n  one: {managed: false, id: 5001}\n`],
+    ['it comes with its server', head + web('{new: true}')],
+  ])('unless %s', async (_name, spec) => {
+    expect(await forNobody(spec)).toEqual([]);
+  });
+
+  test('nor where it is left out', async () => {
+    const { clock, engine } = rig();
+    const selection = { targets: ['ips.two' as ResourceKey], excludes: [] };
+    const plan = await clock.run(engine.plan(load(`${one}  two: {}\n`), { selection }));
+    expect(plan.warnings.map(({ code, key }) => `${code} ${key}`)).toEqual([
+      'left_out null',
+      'unused_address ips.two',
+    ]);
+  });
+});
+
+describe('src/engine/claims: an address that is free while another is bought', () => {
+  test('is told with the command that takes it for the entry', async () => {
+    const played = await withKept();
+
+    expect(await told(played, one)).toEqual([expect.stringContaining('vdcsync adopt ips.one 5001')]);
+    await played.clock.run(played.engine.adopt(load(one), 'ips.one' as ResourceKey, '5001'));
+
+    const { operations, warnings } = await played.plan(one);
+    expect([operations, warnings]).toEqual([[], []]);
+  });
+
+  test('or with the words that have a new server take it', async () => {
+    const played = await withKept();
+
+    expect(await told(played, head + web('{new: true}'))).toEqual([
+      expect.stringContaining('write `public_ipv4: {reuse: true}` in servers.web'),
+    ]);
+    expect(await told(played, head + web('{reuse: true}'))).toEqual([]);
+  });
+
+  test('or, where an entry of the file stands for it, by that name', async () => {
+    const played = rig();
+    await played.apply(one);
+
+    expect(await told(played, one + web('{new: true}'))).toEqual([
+      expect.stringContaining('write `public_ipv4: {ip: one}` in servers.web'),
+    ]);
+    expect(await told(played, one + web('{ip: one}'))).toEqual([]);
+    expect(await told(played, `${one}  two: {}\n`)).toEqual([]);
+
+    const two = `${one}  two: {}\n`;
+    await played.apply(two);
+    expect(await told(played, two + web('{new: true}')), 'none of several can be named').toEqual([
+      expect.stringContaining('write `public_ipv4: {reuse: true}` in servers.web'),
+    ]);
+    const asked = web('{new: true}').replace(
+      'servers:\n',
+      `servers:\n  b: {${size}, public_ipv4: {ip: two}}\n`,
+    );
+    expect(await told(played, two + asked), 'another server waits for one of them').toEqual([]);
+  });
+
+  test('and not where it is known to be somebody else’s', async () => {
+    const played = await withKept();
+    const [address] = played.emulator.world.projects[0]?.ips ?? [];
+    await played.clock.run(played.engine.ignore(load(head), [address?.address ?? '']));
+
+    expect(await told(played, one)).toEqual([]);
+    expect(await told(played, head + web('{new: true}'))).toEqual([]);
+  });
+});

@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import { leftBackups } from '../../../src/engine/claims/left-backups.ts';
+import { saidBy } from '../../support/resolve.ts';
+import { load, type Rig, rig } from '../../support/rig.ts';
+
+const head = 'settings: {prune: true}\n';
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const nothing = `${head}networks: {default: {managed: false}}\n`;
+const key = 'servers.web' as ResourceKey;
+const web = (more: string) => `${head}servers:\n  web: {${size}, ${more}}\n`;
+
+describe('src/engine/claims/left-backups.ts: what stays billed after its server', () => {
+  test('backups are remembered once they are told of no more, until an operator says otherwise', async () => {
+    const { apply, clock, engine, emulator, store } = rig();
+    await apply(web('backup: {max_age: 24h}'));
+    const { backups } = emulator.world.projects[0] ?? expect.fail('no project');
+    backups.push(...backups.map((each) => ({ ...each, id: '2025-12-31T00:00:00Z' })));
+    const listed = backups.map(({ id }) => id).sort();
+    expect(listed).toHaveLength(2);
+
+    await apply(nothing);
+
+    expect(leftBackups(await store.claims())).toMatchObject([
+      { server: '2001', key: 'servers.web', backups: listed },
+    ]);
+    const said = await clock.run(engine.ignore(load(nothing), ['2001']));
+    expect(saidBy(said)).toContain('told of no more');
+    expect(leftBackups(await store.claims())).toEqual([]);
+    await expect(clock.run(engine.ignore(load(nothing), ['2001']))).rejects.toThrow('no server 2001');
+  });
+
+  test('of a server that was deleted elsewhere as well', async () => {
+    const { apply, emulator, store } = rig();
+    await apply(web('backup: {max_age: 24h}'));
+    emulator.mutate({ do: 'delete_server', id: 2001 });
+
+    await apply(nothing);
+
+    expect(leftBackups(await store.claims())).toMatchObject([
+      { server: '2001', backups: [expect.any(String)] },
+    ]);
+  });
+
+  test('what an operator released is named, and told of once its server is gone', async () => {
+    const { apply, plan, clock, engine, emulator, store } = rig();
+    const rotated = web('backup: {max_age: 24h, keep: 3}');
+    await apply(rotated);
+    await clock.advance(26 * 3_600_000);
+    await apply(rotated);
+    const { backups = [] } = emulator.world.projects[0] ?? {};
+    const ids = backups.map(({ id }) => id).sort();
+    expect(ids).toHaveLength(2);
+    const without = web('');
+
+    const { warnings } = await plan(without);
+    const said = await clock.run(engine.forget(load(without), 'servers.web.backup' as ResourceKey));
+    for (const id of ids)
+      expect([warnings[0]?.message.includes(id), said.text.includes(id)]).toEqual([true, true]);
+    expect(leftBackups(await store.claims())).toEqual([]);
+    emulator.mutate({ do: 'delete_server', id: 2001 });
+    await apply(nothing);
+
+    const [left] = leftBackups(await store.claims());
+    expect({ ...left, backups: [...(left?.backups ?? [])].sort() }).toMatchObject({
+      server: '2001',
+      backups: ids,
+    });
+    await clock.run(engine.ignore(load(nothing), ['2001']));
+    expect(leftBackups(await store.claims())).toEqual([]);
+  });
+
+  test.each([
+    [
+      'is not managed any more',
+      async ({ plan }: Rig) =>
+        (await plan(`${head}servers:\n  web: {managed: false, id: 2001}\n`)).cost.left_billed.join(),
+    ],
+    [
+      'is released',
+      ({ clock, engine }: Rig) => clock.run(engine.forget(load('settings: {prune: false}\n'), key)),
+    ],
+    [
+      'is given up for another one',
+      ({ clock, engine, emulator }: Rig) => {
+        const other = emulator.mutate({ do: 'add_server', name: 'other', public: true }) as { id: number };
+        return clock.run(engine.adopt(load(web('')), key, String(other.id)));
+      },
+    ],
+  ])('a server that %s is told with its backups', async (_what, said) => {
+    const played = rig();
+    await played.apply(web('backup: {max_age: 24h}'));
+    const [backup] = played.emulator.world.projects[0]?.backups ?? [];
+
+    expect(saidBy(await said(played))).toContain(`backup ${backup?.id}`);
+  });
+
+  test.each([
+    ['a kept address', 'public_ipv4: {new: true}, keep_ip: true', '203.0.113.10 stays billed'],
+    ['a backup', 'public_ipv4: {new: true}, backup: {max_age: 24h}', 'of servers.web, which is deleted'],
+  ])('%s is told by the run that settles the deletion of one that was killed', async (_what, more, told) => {
+    const killed = new AbortController();
+    const played = rig({
+      wrap: (inner) => ({
+        close: () => inner.close(),
+        async send(request, options) {
+          const answer = await inner.send(request, options);
+          if (request.method === 'DELETE') killed.abort(new Error('killed'));
+          return answer;
+        },
+      }),
+    });
+    await played.apply(web(more));
+    await played.apply(nothing, { halt: killed.signal });
+    played.restart();
+
+    const { plan } = await played.apply(nothing);
+
+    expect(plan.cost.left_billed.join()).toContain(told);
+  });
+});

@@ -1,0 +1,221 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import { codesOf } from '../../reconcilers/support.ts';
+import { resolving, warnedBy } from '../../support/resolve.ts';
+import { load, rig } from '../../support/rig.ts';
+
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const before = `settings: {prune: true, max_deletions: 9}
+networks: {backend: {cidr: 10.20.0.0/24}}
+ips: {web: {}}
+servers:
+  web-1: {${size}, public_ipv4: {ip: web}, network_interfaces: [backend], firewall: {enabled: true, policy_in: drop, rules: []}}
+`;
+const after = `settings: {prune: true, max_deletions: 9}
+networks: {back: {cidr: 10.20.0.0/24, moved: {from: networks.backend}}}
+ips: {www: {moved: {from: ips.web}}}
+servers:
+  web: {${size}, moved: {from: servers.web-1}, public_ipv4: {ip: www}, network_interfaces: [back], firewall: {enabled: true, policy_in: drop, rules: []}}
+`;
+
+describe('src/engine/claims/moves.ts', () => {
+  test('an entry takes another key without a write', async () => {
+    const world = rig();
+    await world.apply(before);
+    const ids = new Map((await world.store.bindings()).map(({ key, id }) => [key as string, id]));
+    const writes = world.writes().length;
+
+    const plan = await world.plan(after);
+    expect(plan.operations).toEqual([]);
+    expect(plan.blocked).toEqual([]);
+    expect(plan.warnings.map(({ code }) => code)).toContain('moved');
+    expect((await world.store.bindings()).some(({ key }) => key === 'servers.web-1')).toBe(true);
+
+    expect((await world.apply(after)).outcome).toBe('converged');
+    expect(world.writes()).toHaveLength(writes);
+    const bindings = new Map((await world.store.bindings()).map(({ key, id }) => [key as string, id]));
+    expect(bindings).toEqual(
+      new Map([
+        ['networks.back', ids.get('networks.backend')],
+        ['ips.www', ids.get('ips.web')],
+        ['servers.web', ids.get('servers.web-1')],
+        ['servers.web.network_interfaces.back', ids.get('servers.web-1.network_interfaces.backend')],
+        ['servers.web.firewall', ids.get('servers.web-1.firewall')],
+      ]),
+    );
+    expect((await world.plan(after)).warnings).toEqual([]);
+    expect((await world.plan(after)).operations).toEqual([]);
+  });
+
+  test('an entry that was renamed without a word of it is told, with the line to write', async () => {
+    const world = rig();
+    await world.apply(before);
+    const silent = after.replaceAll(/,? ?moved: \{from: [\w.-]+\}/g, '');
+
+    const { warnings } = await world.plan(silent);
+
+    const told = warnings.filter(({ code }) => code === 'perhaps_renamed');
+    expect(told.map((each) => [each.key, /`(moved: .*)`/.exec(warnedBy(each))?.[1]])).toEqual([
+      ['ips.www', 'moved: {from: ips.web}'],
+      ['networks.back', 'moved: {from: networks.backend}'],
+      ['servers.web', 'moved: {from: servers.web-1}'],
+    ]);
+    const another = before
+      .replace('web-1: {', 'web-1: {cores: 2, ')
+      .replace('cores: 1, ', '')
+      .replace('web-1:', 'db:');
+    expect((await world.plan(another)).warnings).toEqual([]);
+  });
+
+  test('a key that the state does not know neither buys nor deletes while something may be meant', async () => {
+    const world = rig();
+    await world.apply(before);
+    const typo = after.replace('from: servers.web-1', 'from: servers.web1');
+
+    const { operations, blocked } = await world.plan(typo);
+
+    expect(operations.filter(({ kind }) => kind === 'server')).toEqual([]);
+    expect(blocked).toMatchObject([
+      {
+        key: 'servers.web',
+        verb: 'create',
+        code: 'moved_from_unknown',
+        reason: expect.stringContaining('did you mean servers.web-1?'),
+        remedies: resolving(expect.stringContaining('write `moved: {from: servers.web-1}` in servers.web |')),
+      },
+      { key: 'servers.web-1', verb: 'delete', code: 'moved_from_unknown' },
+      ...['firewall', 'network_interfaces.back'].map((part) => ({
+        key: `servers.web.${part}`,
+        code: 'dependency_blocked',
+      })),
+    ]);
+    await world.apply(typo);
+    expect(world.emulator.world.projects[0]?.servers.map(({ name }) => name)).toEqual(['web-1']);
+    expect((await world.apply(after)).outcome).toBe('converged');
+    expect(world.emulator.world.projects[0]?.servers.map(({ name }) => name)).toEqual(['web-1']);
+  });
+
+  test('in a new project it is a warning, and what is made goes by its own name', async () => {
+    const world = rig();
+    const { warnings, blocked } = await world.plan(after);
+    expect(blocked).toEqual([]);
+    expect(warnings.flatMap(({ code, key }) => (code === 'moved_from_unknown' ? [key] : []))).toEqual([
+      'ips.www',
+      'networks.back',
+      'servers.web',
+    ]);
+    expect((await world.apply(after)).outcome).toBe('converged');
+    const [project] = world.emulator.world.projects;
+    expect(project?.servers.map(({ name }) => name)).toEqual(['web']);
+    expect(project?.networks.map(({ name }) => name)).toContain('back');
+    expect((await world.plan(after)).operations).toEqual([]);
+  });
+
+  test('the key is no name to change, once the line that renamed it has gone', async () => {
+    const world = rig();
+    await world.apply(before);
+    await world.apply(after);
+    const writes = world.writes().length;
+    const gone = after
+      .replaceAll(/,? ?moved: \{from: [\w.-]+\}/g, '')
+      .replace(`{${size}`, `{replace: allowed, ${size}`);
+    expect(gone).not.toContain('moved');
+    const plan = await world.plan(gone);
+    expect([plan.operations, plan.blocked, plan.warnings]).toEqual([[], [], []]);
+
+    const named = gone.replace('{replace: allowed', '{name: web, replace: allowed');
+    expect((await world.plan(named)).summary).toMatchObject({ replace: 1 });
+    // What is made anew for another reason is called by its key from then on, and that is told.
+    const grown = gone.replace('cores: 1', 'cores: 2');
+    const [half] = (await world.plan(grown)).operations.filter(({ verb }) => verb === 'create');
+    expect(half?.changes.map(({ path, from, to }) => [path, from, to])).toEqual([
+      ['name', 'web-1', 'web'],
+      ['cores', 1, 2],
+    ]);
+    expect((await world.apply(gone)).outcome).toBe('converged');
+    expect(world.writes()).toHaveLength(writes);
+  });
+
+  test('adopting under a new file moves the rest with it, so that nothing is bound twice', async () => {
+    const world = rig();
+    await world.apply(before);
+    const free = world.emulator.mutate({ do: 'add_ip' }) as { id: number };
+    const more = after.replace('ips: {', 'ips: {more: {}, ');
+    await world.clock.run(world.engine.adopt(load(more), 'ips.more' as never, String(free.id)));
+    const bindings = await world.store.bindings();
+    expect(new Set(bindings.map(({ kind, id, parentId }) => `${kind} ${id} ${parentId}`)).size).toBe(
+      bindings.length,
+    );
+    expect((await world.plan(more)).operations).toEqual([]);
+  });
+
+  test.each([
+    ['servers: {a: {id: 1, moved: {from: ips.b}}}', 'is no key that servers.a can have had'],
+    ['servers: {a: {id: 1, moved: {from: servers.a}}}', 'cannot have moved from itself'],
+    ['servers: {a: {id: 1, moved: {from: servers.b}}, b: {id: 2}}', 'servers.b is still in the file'],
+    [
+      'servers: {a: {id: 1, moved: {from: servers.c}}, b: {id: 2, moved: {from: servers.c}}}',
+      'cannot have become both',
+    ],
+  ])('%s is refused', (text, message) => {
+    expect(() => load(`${text}\n`)).toThrow(message);
+  });
+});
+
+describe('src/engine/claims/moves.ts: a rename that is taken back', () => {
+  test('without a word of it deletes and makes nothing, until the file says it', async () => {
+    const world = rig();
+    await world.apply(before);
+    await world.apply(after);
+    const writes = world.writes().length;
+
+    const report = await world.apply(before, { unattended: true });
+
+    expect(codesOf(report)).toMatchObject({
+      'ips.web': 'moved_back',
+      'ips.www': 'moved_back',
+      'networks.back': 'moved_back',
+      'networks.backend': 'moved_back',
+      'servers.web': 'moved_back',
+      'servers.web-1': 'moved_back',
+    });
+    expect(world.writes()).toHaveLength(writes);
+    const said = before
+      .replace('10.20.0.0/24}', '10.20.0.0/24, moved: {from: networks.back}}')
+      .replace('web: {}', 'web: {moved: {from: ips.www}}')
+      .replace('web-1: {', 'web-1: {moved: {from: servers.web}, ');
+    expect((await world.apply(said)).outcome).toBe('converged');
+    expect((await world.apply(before)).outcome).toBe('converged');
+    expect(world.writes()).toHaveLength(writes);
+  });
+
+  const one = `settings: {prune: true}\nservers: {one: {${size}}}\n`;
+  const other = `settings: {prune: true}\nservers: {other: {${size}, moved: {from: servers.one}}}\n`;
+
+  test.each([
+    ['released', 2],
+    ['deleted', 1],
+  ])('makes another one once what it became is %s', async (how, servers) => {
+    const world = rig();
+    await world.apply(one);
+    await world.apply(other);
+
+    if (how === 'deleted') await world.apply('settings: {prune: true}\n');
+    else await world.clock.run(world.engine.forget(load(one), 'servers.other' as ResourceKey));
+
+    expect((await world.apply(one)).outcome).toBe('converged');
+    expect(world.emulator.world.projects[0]?.servers).toHaveLength(servers);
+  });
+
+  test('is none where what it became stays in the file', async () => {
+    const world = rig();
+    await world.apply(one);
+    await world.apply(other);
+
+    const both = other
+      .replace('servers: {', `servers: {one: {${size}}, `)
+      .replace(', moved: {from: servers.one}', '');
+
+    expect((await world.apply(both)).outcome).toBe('converged');
+  });
+});

@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import { warnedBy } from '../../support/resolve.ts';
+import { load, rig } from '../../support/rig.ts';
+
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const parts = {
+  'servers.web.backup': 'backup: {max_age: 24h, keep: 1}',
+  'servers.web.firewall': 'firewall: {enabled: true, policy_in: drop, rules: []}',
+  'servers.web.network_interfaces.a': 'network_interfaces: [a]',
+};
+const file = (...more: readonly string[]) =>
+  `settings: {prune: true}\nnetworks: {a: {cidr: 10.1.0.0/24}}\nservers:\n  web: {${[size, 'public_ipv4: {new: true}', ...more].join(', ')}}\n`;
+
+describe('src/engine/claims: a part that has left the entry of its server', () => {
+  test('stays, is told until it is released by the command that is named, and not after that', async () => {
+    const played = rig();
+    await played.apply(file(...Object.values(parts)));
+    const bare = file();
+
+    const { warnings, operations, blocked } = await played.plan(bare);
+    const told = warnings.filter(({ code }) => code === 'no_longer_declared');
+    expect([operations, blocked]).toEqual([[], []]);
+    expect(told.map(({ key }) => key)).toEqual(Object.keys(parts));
+    for (const each of told) {
+      const { key } = each;
+      expect(warnedBy(each)).toContain(`vdcsync forget ${key}`);
+      await played.clock.run(played.engine.forget(load(bare), key as ResourceKey));
+    }
+
+    expect((await played.plan(bare)).warnings).toEqual([]);
+  });
+
+  test.each([
+    ['backup_policy', '{enabled: false, keep: 3}'],
+    ['firewall', '{enabled: false, rules: []}'],
+  ])('a %s that was compared alone, and never written, too', async (part, entry) => {
+    const played = rig();
+    const bare = file();
+    const key = `servers.web.${part}` as ResourceKey;
+    await played.apply(bare);
+    await played.apply(file(`${part}: ${entry}`));
+
+    const { warnings } = await played.plan(bare);
+    expect(warnings).toMatchObject([{ code: 'no_longer_declared', key }]);
+    await played.clock.run(played.engine.forget(load(bare), key));
+
+    expect((await played.plan(bare)).warnings).toEqual([]);
+  });
+
+  test('with its older backups, which are told of once', async () => {
+    const played = rig();
+    const all = file(...Object.values(parts));
+    await played.apply(all);
+    await played.clock.advance(25 * 3_600_000);
+    await played.apply(all);
+
+    const { warnings } = await played.plan(file());
+
+    expect(warnings.filter(({ key }) => key?.startsWith('servers.web.backup'))).toHaveLength(1);
+  });
+
+  test('is not told where its server goes, nor where a new server takes its place', async () => {
+    const played = rig();
+    await played.apply(file(...Object.values(parts)));
+
+    const gone = await played.plan('settings: {prune: true, max_deletions: 9}\n');
+    const anew = await played.plan(file('replace: allowed').replace('cores: 1', 'cores: 2'));
+
+    const codes = [...gone.warnings, ...anew.warnings].map(({ code }) => code);
+    expect(anew.summary.replace).toBe(1);
+    expect(codes).not.toContain('no_longer_declared');
+  });
+});

@@ -1,0 +1,135 @@
+import { describe, expect, test } from 'vitest';
+import { planText } from '../../../src/cli/render/plan-text.ts';
+import { plainPaint } from '../../../src/cli/terminal.ts';
+import { faultRule } from '../../../src/emulator/faults.ts';
+import { resolveOf, resolving } from '../../support/resolve.ts';
+import { type Rig, rig } from '../../support/rig.ts';
+
+const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
+const things = `${head}networks:\n  backend: {cidr: 10.20.0.0/24}\nips:\n  one: {}\n  two: {}\n`;
+
+const refusals = (status: number, code: string) => [
+  faultRule({ method: 'POST', nth: 1, times: 100 }, { do: 'answer', status, code, stored: true }),
+];
+
+const blockedOf = async (played: Rig, spec: string) =>
+  (await played.plan(spec)).blocked.map(({ key, code }) => `${key} ${code}`).sort();
+
+describe('src/engine/intents/pauses.ts: what one refusal holds', () => {
+  test.each([
+    [403, 'insufficient_scope', 1, 'vdcsync doctor (to see what this token may do)'],
+    [403, 'insufficient_privileges', 2, 'use a token that may do this'],
+    [401, 'unauthorized', 1, 'once the cause is gone'],
+  ])('%i %s: each write of its class stays unsent, and it says what has to be done first', async (status, code, writes, first) => {
+    const played = rig();
+    played.emulator.setFaults(refusals(status, code));
+
+    const report = await played.apply(things);
+
+    expect(played.writes()).toHaveLength(writes);
+    expect(report.blocked.map(({ key }) => key).sort()).toEqual(['ips.one', 'ips.two', 'networks.backend']);
+    for (const each of report.blocked) expect(resolveOf(each)).toContain(first);
+  });
+
+  test('402: what adds spending stays unsent, and the rest is done', async () => {
+    const played = rig();
+    played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
+
+    const { plan } = await played.apply(things);
+
+    expect(plan.summary, 'each is counted once').toMatchObject({ create: 0, blocked: 2, unchanged: 1 });
+    expect(
+      played
+        .writes()
+        .map(({ path }) => path)
+        .sort(),
+    ).toEqual(['/ips', '/networks']);
+  });
+
+  test('is told by the plan of another process, with what lifts it, until a write shows that it is over', async () => {
+    const played = rig();
+    played.emulator.setFaults(refusals(403, 'insufficient_privileges'));
+    await played.apply(`${head}ips:\n  one: {}\n  two: {}\n`);
+    played.restart();
+
+    const told = (await played.plan(things)).blocked;
+    expect(told.map(({ key }) => key).sort()).toEqual(['ips.one', 'ips.two']);
+    expect(told[0]).toMatchObject({
+      code: 'insufficient_privileges',
+      reason: expect.stringContaining('held since 2026-01-01 '),
+      remedies: resolving(expect.stringContaining('use a token that may do this')),
+    });
+
+    played.emulator.setFaults([]);
+    expect((await played.apply(things)).outcome).toBe('converged');
+    expect(await blockedOf(played, `${things}  three: {}\n`)).toEqual([]);
+  });
+});
+
+describe('src/engine/intents/pauses.ts: a plan of what is held', () => {
+  test('counts and shows it once, with what waits for it', async () => {
+    const played = rig();
+    const networks = 'networks:\n  back: {cidr: 10.1.0.0/24}\n';
+    await played.apply(head + networks);
+    played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
+    const spec = `${head}servers:\n  web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, firewall: {enabled: true}}\n`;
+    await played.apply(spec + networks);
+
+    const plan = await played.plan(spec);
+    expect(plan.summary).toMatchObject({ create: 0, delete: 1, blocked: 2 });
+    expect(plan.blocked).toMatchObject([
+      { key: 'servers.web', code: 'payment_required' },
+      {
+        key: 'servers.web.firewall',
+        code: 'dependency_blocked',
+        remedies: resolving('settle servers.web first'),
+      },
+    ]);
+    const text = planText(plan, plainPaint);
+    expect(text).toContain('- back');
+    expect(text.match(/servers\.web(?!\.)/g)).toHaveLength(3);
+    expect(text).toContain('Plan: 1 to delete, 2 blocked.');
+  });
+});
+
+describe('src/engine/intents/pauses.ts: the cost of what is held', () => {
+  const gpu = (max: string) =>
+    `settings: {unmanaged: ignore, max_monthly_increase: ${max}}
+networks: {back: {cidr: 10.1.0.0/24}}
+servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1, network_interfaces: [back]}}\n`;
+
+  test('is no part of the plan, whatever holds it', async () => {
+    const played = rig();
+    await played.apply('networks: {back: {cidr: 10.1.0.0/24}}\n');
+    const free = await played.plan(gpu('null'));
+    const capped = await played.plan(gpu('1'));
+    played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
+    await played.apply(gpu('null'));
+    const unpaid = await played.plan(gpu('null'));
+
+    expect(free.cost).toMatchObject({ known_monthly_delta: '890.00', monthly: { known_after: '890.00' } });
+    for (const held of [capped, unpaid]) {
+      expect(held.summary.blocked).toBe(2);
+      expect(held.cost).toMatchObject({ known_monthly_delta: '0.00', monthly: { known_after: '0.00' } });
+      expect(held.cost.unknown).toEqual([]);
+      expect(held.effort).toEqual({ writes: 0, reads: 0, seconds_at_least: 0 });
+      expect(planText(held, plainPaint)).not.toMatch(/^(Cost|Effort)/m);
+    }
+    expect(planText(free, plainPaint)).toContain(
+      "Cost: +890.00 a month, from 0.00 to 890.00, in the account's currency, as far as prices are known",
+    );
+  });
+});
+
+describe('src/engine/intents/pauses.ts: a refused entry that has left the file', () => {
+  test("is nobody's concern any more: the run converges", async () => {
+    const played = rig({ emulator: { readings: { sizeBounds: 'on' } } });
+    const spec = (cores: number) =>
+      `${head}servers:\n  web: {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20}\n`;
+    expect((await played.apply(spec(10_000))).outcome).toBe('blocked');
+
+    const report = await played.apply(head);
+
+    expect(report).toMatchObject({ outcome: 'converged', blocked: [] });
+  });
+});
