@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { pid } from 'node:process';
 import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../core/clock.ts';
-import { StateError } from '../core/errors.ts';
+import { StateHeldError } from '../core/errors.ts';
 import { moment } from '../core/moment.ts';
 import { codeOf, sqliteCode, stateFailure } from './sqlite-failure.ts';
 
@@ -33,7 +33,7 @@ export interface OwnerLockOptions {
  * would shut out the readers.) The file stays behind: after its deletion, two processes could lock two files of the
  * same name.
  *
- * @throws StateError naming the holder, if the lock is still taken after `waitMs`.
+ * @throws StateHeldError naming the holder, if the lock is still taken after `waitMs`.
  */
 export async function acquireOwnerLock(
   path: string,
@@ -46,7 +46,7 @@ export async function acquireOwnerLock(
     if (lock !== undefined) return owned(path, lock, options.now);
     const holder = readHolder(path);
     const leftMs = clock === undefined ? 0 : giveUpAt - clock.monotonic();
-    if (clock === undefined || leftMs <= 0) throw new StateError(heldBy(path, holder));
+    if (clock === undefined || leftMs <= 0) throw new StateHeldError(heldBy(path, holder));
     if (tries === 0) onWait?.(holder);
     await clock.sleep(Math.min(pollMs, leftMs));
   }

@@ -2,7 +2,7 @@ import { lstatSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
-import { StateError } from '../../src/core/errors.ts';
+import { StateError, StateHeldError } from '../../src/core/errors.ts';
 import type { Holder } from '../../src/state/owner-lock.ts';
 import { openSqliteState } from '../../src/state/sqlite.ts';
 import { newStatePath } from './folders.ts';
@@ -27,7 +27,7 @@ describe('src/state/owner-lock.ts', () => {
     const path = newStatePath();
     const owner = await ownedElsewhere(path);
     const opened = openSqliteState(path, options);
-    await expect(opened).rejects.toThrow(StateError);
+    await expect(opened).rejects.toThrow(StateHeldError);
     await expect(opened).rejects.toThrow(
       new RegExp(`in use by process ${owner.pid} on .+ since 2023-11-14 22:13:20 UTC\\. Wait until`),
     );
