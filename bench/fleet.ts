@@ -18,6 +18,8 @@ const { values } = parseArgs({
     edits: { type: 'string', default: '20' },
     parallel: { type: 'string', default: '10' },
     verbose: { type: 'boolean', default: false },
+    // For the first replica, such as --cpu-prof.
+    'node-options': { type: 'string', default: '' },
   },
 });
 const [projects, replicas, edits] = [Number(values.projects), Number(values.replicas), Number(values.edits)];
@@ -74,6 +76,7 @@ async function bench(): Promise<void> {
     const child = spawn(
       process.execPath,
       [
+        ...(at === 0 ? values['node-options'].split(' ').filter(Boolean) : []),
         join(import.meta.dirname, '..', 'src', 'cli', 'main.ts'),
         ...['run', '-f', 'specs', '--listen', 'off', '--interval', '10h', '--parallel', values.parallel],
         ...['--token-env-prefix', 'TOKEN_', '--state', server.url()],

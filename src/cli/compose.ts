@@ -306,8 +306,15 @@ async function tracingOf({ env }: Io, { logger }: SessionOptions): Promise<OpenT
 
 function asksForTraces(env: Io['env']): boolean {
   if (env.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER === 'none') return false;
-  return Object.entries(env).some(([name, value]) => name.startsWith('OTEL_') && value !== '');
+  const known = traced.get(env);
+  if (known !== undefined) return known;
+  const asks = Object.entries(env).some(([name, value]) => name.startsWith('OTEL_') && value !== '');
+  traced.set(env, asks);
+  return asks;
 }
+
+/** A fleet has a variable for each project's token, and opens a session for each reconciliation. */
+const traced = new WeakMap<Io['env'], boolean>();
 
 /** Why nothing happens for a while. */
 function waitLine({ of, realMs, waiting, limited }: BudgetWait, { limits }: ApiProfile): string {

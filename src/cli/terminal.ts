@@ -11,9 +11,13 @@ export interface Io {
   readonly flags?: string;
 }
 
-/** The process's own. */
+/**
+ * The process's own. The environment is copied: the system searches a variable from the first one on, and a fleet has one for
+ * the token of each of thousands of projects.
+ */
 export function processIo(): Io {
-  const { stdin, stdout, stderr, env } = process;
+  const { stdin, stdout, stderr } = process;
+  const env: Io['env'] = Object.assign(Object.create(null), process.env);
   return { stdin, stdout, stderr, env, cwd: process.cwd() };
 }
 
