@@ -137,6 +137,19 @@ export const postgresMigrations: readonly PostgresMigration[] = [
     version: 5,
     sql: 'ALTER TABLE vdcsync.states ADD COLUMN epoch bigint NOT NULL DEFAULT 0;',
   },
+  {
+    // The specs that projects of a fleet wait for while a change is rolled out in waves. Without a body: a newer spec.
+    version: 6,
+    sql: `
+      CREATE TABLE vdcsync.waiting_specs (
+        state_id integer NOT NULL REFERENCES vdcsync.states (id),
+        project bigint NOT NULL,
+        rollout text COLLATE "C" NOT NULL,
+        body text,
+        PRIMARY KEY (state_id, project)
+      );
+    `,
+  },
 ];
 
 /** The schema version that this version of the program writes. */

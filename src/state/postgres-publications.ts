@@ -13,7 +13,15 @@ export interface PublishedSpec {
   readonly body: string | null;
 }
 
+/** The spec that a project of a fleet waits for. */
+export interface WaitingSpec {
+  readonly project: number;
+  readonly rollout: string;
+  readonly body: string | null;
+}
+
 const columns = 'name, project, body';
+const none = { put: [], gone: [] } as const;
 
 /**
  * Opens the state of a fleet, to publish or to read; `undefined` where there is nothing to be read yet.
@@ -48,6 +56,14 @@ export class PostgresPublications {
     return row && JSON.parse(String(row.value));
   }
 
+  /** The version of the last publication. */
+  async version(): Promise<number | undefined> {
+    const [row] = await this.#read(
+      `SELECT value::json ->> 'version' AS version FROM vdcsync.notes WHERE state_id = $1 AND name = 'publication'`,
+    );
+    return row && Number(row.version);
+  }
+
   /** The specs that changed after one version, and up to another. */
   async published(after: number, upTo: number): Promise<readonly PublishedSpec[]> {
     const sql = `SELECT ${columns} FROM vdcsync.specs WHERE state_id = $1 AND version > $2 AND version <= $3`;
@@ -60,8 +76,28 @@ export class PostgresPublications {
     return (await this.#read(sql, project)).map(publishedSpec)[0];
   }
 
-  /** Publishes these specs in addition to the earlier ones, all at once. Returns the version. Only for the owner. */
-  async publish(specs: readonly PublishedSpec[], head: Json): Promise<number> {
+  /** The specs that projects wait for. */
+  async waiting(): Promise<readonly WaitingSpec[]> {
+    const sql =
+      'SELECT project, rollout, body FROM vdcsync.waiting_specs WHERE state_id = $1 ORDER BY project';
+    return (await this.#read(sql)).map(({ project, rollout, body }) => {
+      return {
+        project: Number(project),
+        rollout: String(rollout),
+        body: body === null ? null : String(body),
+      };
+    });
+  }
+
+  /**
+   * Publishes these specs in addition to the earlier ones, and changes the specs that projects wait for, all at once.
+   * Returns the version. Only for the owner.
+   */
+  async publish(
+    specs: readonly PublishedSpec[],
+    head: Json,
+    { put, gone }: { readonly put: readonly WaitingSpec[]; readonly gone: readonly number[] } = none,
+  ): Promise<number> {
     let version = 0;
     await this.#store.writing(async () => {
       await this.#store.run(
@@ -71,6 +107,18 @@ export class PostgresPublications {
          ON CONFLICT (state_id, name) DO UPDATE SET version = excluded.version, project = excluded.project, body = excluded.body`,
         JSON.stringify(specs),
       );
+      if (put.length + gone.length > 0)
+        await this.#store.run(
+          `WITH gone AS (
+             DELETE FROM vdcsync.waiting_specs WHERE state_id = $1
+               AND project IN (SELECT value::bigint FROM json_array_elements_text($3::json)))
+           INSERT INTO vdcsync.waiting_specs (state_id, project, rollout, body)
+           SELECT $1, (spec ->> 'project')::bigint, spec ->> 'rollout', spec ->> 'body'
+           FROM json_array_elements($2::json) AS spec
+           ON CONFLICT (state_id, project) DO UPDATE SET rollout = excluded.rollout, body = excluded.body`,
+          JSON.stringify(put),
+          JSON.stringify(gone),
+        );
       const [row] = await this.#store.run(
         `INSERT INTO vdcsync.notes (state_id, name, value)
          SELECT id, 'publication', json_build_object('version', serial, 'head', $2::json)::text FROM vdcsync.states WHERE id = $1

@@ -25,7 +25,9 @@ function replicaOf(state: string) {
       const counted: Publications = {
         isOwned: () => store.isOwned(),
         publication: () => store.publication(),
-        publish: (specs, head) => store.publish(specs, head),
+        version: () => store.version(),
+        waiting: () => store.waiting(),
+        publish: (specs, head, waiting) => store.publish(specs, head, waiting),
         close: () => store.close(),
         published: async (after, upTo) => {
           const found = await store.published(after, upTo);
@@ -52,7 +54,7 @@ describe('src/daemon/fleet/board.ts', () => {
     expect(await one.board.published()).toBe(undefined);
     expect(await one.board.publish({ specs: texts, commit, holders: holdersOf(ids) })).toBe(true);
     const before = await two.board.snapshot();
-    expect(before).toEqual({ specs: texts, commit, holders: holdersOf(ids) });
+    expect(before).toEqual({ specs: texts, commit, holders: holdersOf(ids), rollouts: [] });
     expect(await two.board.hasMoved()).toBe(false);
 
     const edited = texts.with(4, textOf(5, '  extra: { cidr: 10.21.0.0/24 }\n'));
@@ -77,7 +79,11 @@ describe('src/daemon/fleet/board.ts', () => {
     ).toBe(true);
     await two.board.snapshot();
     expect(await one.board.publish({ specs: [textOf(2)], holders: { 2: 'specs/2.yaml' } })).toBe(true);
-    expect(await two.board.snapshot()).toEqual({ specs: [textOf(2)], holders: { 2: 'specs/2.yaml' } });
+    expect(await two.board.snapshot()).toEqual({
+      specs: [textOf(2)],
+      holders: { 2: 'specs/2.yaml' },
+      rollouts: [],
+    });
     expect(two.taken).toEqual([2, 1]);
   });
 
@@ -90,7 +96,13 @@ describe('src/daemon/fleet/board.ts', () => {
     await one.board.yieldLead();
     await expect(one.board.publish({ specs: [], holders: {} })).rejects.toThrow(/leads no more/);
     await two.board.lead();
-    expect(await two.board.published()).toEqual({ specs: [textOf(1)], commit, holders: holdersOf([1]) });
+    expect(await two.board.published()).toEqual({
+      specs: [textOf(1)],
+      commit,
+      holders: holdersOf([1]),
+      rollouts: [],
+      waiting: [],
+    });
     expect(await two.board.publish({ specs: [textOf(1)], commit, holders: holdersOf([1]) })).toBe(false);
   });
 });

@@ -19,6 +19,8 @@ function publications(): Publications {
   let last: { readonly version: number; readonly head: Json } | undefined;
   return {
     publication: async () => last,
+    version: async () => last?.version,
+    waiting: async () => [],
     published: async (after, upTo) =>
       [...specs.values()].filter(({ version }) => version > after && version <= upTo),
     publish: async (news, head) => {
@@ -70,12 +72,12 @@ test('however many look at the board at once, they share one connection, also wh
       opened += 1;
       open += 1;
       const shelf = publications();
-      await shelf.publish([], { commit: null });
+      await shelf.publish([], { commit: null }, { put: [], gone: [] });
       return {
         ...shelf,
-        publication: async () => {
+        version: async () => {
           if (failing) throw new StateError('the connection is gone');
-          return shelf.publication();
+          return shelf.version();
         },
         close: async () => {
           open -= 1;
@@ -102,7 +104,7 @@ test('however many look at the board at once, they share one connection, also wh
 test('a follower that could not read the board reads it again as soon as it answers, though nothing has moved', async () => {
   let down = false;
   const shelf = publications();
-  await shelf.publish([], { commit: null });
+  await shelf.publish([], { commit: null }, { put: [], gone: [] });
   const board = new Board({
     open: async (mode) => {
       if (mode === 'write') throw new StateError('another replica leads');
@@ -136,7 +138,7 @@ test('a replica leads only once its heartbeat is confirmed, and then reads the s
   let alive = false;
   let reads = 0;
   const shelf: Publications = { ...publications(), isOwned: () => alive };
-  await shelf.publish([], { commit: null });
+  await shelf.publish([], { commit: null }, { put: [], gone: [] });
   const clock = virtualClock();
   const board = new Board({ open: async () => shelf, assignments: async () => [], clock });
   const source: SpecSource = {

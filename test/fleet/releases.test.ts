@@ -3,14 +3,25 @@ import type { Desired } from '../../src/core/desired.ts';
 import { StateHeldError } from '../../src/core/errors.ts';
 import type { Json } from '../../src/core/json.ts';
 import type { Assignment } from '../../src/daemon/fleet/assignment.ts';
-import { Board, type Publications, type PublishedSpec } from '../../src/daemon/fleet/board.ts';
+import {
+  Board,
+  type Publications,
+  type PublishedSpec,
+  type WaitingSpec,
+} from '../../src/daemon/fleet/board.ts';
 import { Calls } from '../../src/daemon/fleet/calls.ts';
 import { fleetSource } from '../../src/daemon/fleet/fleet-source.ts';
 import { Releases } from '../../src/daemon/fleet/releases.ts';
-import { defaultPolicy, markOf, type RolloutPolicy } from '../../src/daemon/fleet/rollout.ts';
+import {
+  defaultPolicy,
+  markOf,
+  type Rollout,
+  type RolloutPolicy,
+  readRollouts,
+} from '../../src/daemon/fleet/rollout.ts';
 import type { ReconciliationMemory } from '../../src/daemon/project/memory.ts';
 import type { Intake, Taken } from '../../src/daemon/sources/intake.ts';
-import type { Commit, Snapshot, SpecText } from '../../src/daemon/sources/source.ts';
+import { type Commit, type Snapshot, SourceError, type SpecText } from '../../src/daemon/sources/source.ts';
 import { virtualClock } from '../../src/simulation/virtual-clock.ts';
 
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -40,6 +51,7 @@ class SimulatedFleet {
   #texts = new Map<number, string>();
   readonly #marks = new Map<number, string>();
   readonly #specs = new Map<string, PublishedSpec & { readonly version: number }>();
+  readonly #waiting = new Map<number, WaitingSpec>();
   #last: { readonly version: number; readonly head: Json } | undefined;
   #owner: object | undefined;
   readonly #calls = new Set<Calls>();
@@ -56,8 +68,14 @@ class SimulatedFleet {
     return ids.filter((id) => this.done.get(id)?.includes(text));
   }
 
-  shown(): Record<string, unknown> | null {
-    return (this.#last?.head as { readonly rollout: Record<string, unknown> | null }).rollout;
+  /** The rollouts, the oldest first. */
+  shown(): readonly Rollout[] {
+    return readRollouts((this.#last?.head as { readonly rollouts: Json }).rollouts);
+  }
+
+  /** The commits that are on their way, and how far each one is. */
+  phases(): readonly string[] {
+    return this.shown().map(({ change, phase, wave }) => `${change} ${phase} ${wave}`);
   }
 
   say(call: object): void {
@@ -103,7 +121,10 @@ class SimulatedFleet {
     });
     let reading: Promise<unknown> = Promise.resolve();
     const read = () => {
-      reading = reading.then(() => (life.signal.aborted ? undefined : source.read(life.signal)));
+      reading = reading
+        .then(() => (life.signal.aborted ? undefined : source.read(life.signal)))
+        // One that is killed may be in the middle of it.
+        .catch((error: unknown) => expect(error).toBeInstanceOf(SourceError));
     };
     source.watch(read, life.signal).catch(() => undefined);
     const kill = () => {
@@ -120,7 +141,7 @@ class SimulatedFleet {
   look: () => void = () => {};
 
   /** The leader reads the branch, and so much time goes by. */
-  async reconciliation(seconds: number): Promise<void> {
+  async advance(seconds: number): Promise<void> {
     this.look();
     for (let at = 0; at < seconds; at += 5) await this.clock.advance(5_000);
   }
@@ -131,10 +152,14 @@ class SimulatedFleet {
     return {
       isOwned: () => mode === 'read' || this.#owner === self,
       publication: async () => this.#last,
+      version: async () => this.#last?.version,
+      waiting: async () => [...this.#waiting.values()],
       published: async (after, upTo) =>
         [...this.#specs.values()].filter(({ version }) => version > after && version <= upTo),
-      publish: async (news, head) => {
+      publish: async (news, head, { put, gone }) => {
         if (this.#owner !== self) throw new Error('the fence');
+        for (const each of put) this.#waiting.set(each.project, each);
+        for (const project of gone) this.#waiting.delete(project);
         const version = (this.#last?.version ?? 0) + 1;
         for (const each of news) this.#specs.set(each.name, { ...each, version });
         this.#last = { version, head };
@@ -164,10 +189,7 @@ class SimulatedFleet {
       this.reconciliations.get(id),
     ];
     if (spec === undefined) return undefined;
-    const memory = {
-      spec,
-      history: { condition, reconciliations },
-    } as unknown as ReconciliationMemory;
+    const memory = { spec, history: { condition, reconciliations } } as unknown as ReconciliationMemory;
     return { project: id, worker: undefined, since: undefined, isTaken: false, memory };
   }
 
@@ -193,7 +215,7 @@ async function fleetAtRest(given = policy) {
   const fleet = new SimulatedFleet();
   fleet.push('first');
   const leader = fleet.lead(given);
-  await fleet.reconciliation(10);
+  await fleet.advance(10);
   expect(fleet.with('first')).toEqual(ids);
   return { fleet, leader };
 }
@@ -202,18 +224,18 @@ describe('src/daemon/fleet/releases.ts', () => {
   test('a bad commit over 1,000 projects touches the canary alone, says so once, and no leader or restart changes that', async () => {
     const { fleet, leader } = await fleetAtRest();
     const bad = fleet.push('bad');
-    await fleet.reconciliation(3_600);
+    await fleet.advance(3_600);
     expect(fleet.with('bad')).toEqual(canaries);
-    expect(fleet.shown()).toMatchObject({ phase: 'stopped', change: bad, wave: 1, left: 998 });
+    expect(fleet.shown()).toMatchObject([{ phase: 'stopped', change: bad, wave: 1, left: 998 }]);
 
     leader.kill();
     for (let restart = 0; restart < 3; restart += 1) {
       const next = fleet.lead();
-      await fleet.reconciliation(3 * 3_600);
+      await fleet.advance(3 * 3_600);
       next.kill();
     }
     fleet.lead();
-    await fleet.reconciliation(3 * 3_600);
+    await fleet.advance(3 * 3_600);
 
     expect(fleet.with('bad')).toEqual(canaries);
     expect(fleet.notices).toHaveLength(1);
@@ -223,36 +245,36 @@ describe('src/daemon/fleet/releases.ts', () => {
   test('a good commit goes on wave after wave, each once the last one has stayed converged for the time that is set', async () => {
     const { fleet } = await fleetAtRest();
     fleet.push('good');
-    await fleet.reconciliation(500);
+    await fleet.advance(500);
     expect(fleet.with('good')).toEqual(canaries);
-    await fleet.reconciliation(200);
+    await fleet.advance(200);
     const tenth = fleet.with('good');
     expect(tenth).toHaveLength(100);
     expect(tenth).toEqual(expect.arrayContaining(canaries));
-    await fleet.reconciliation(700);
+    await fleet.advance(700);
     expect(fleet.with('good')).toEqual(ids);
-    expect(fleet.shown()).toBe(null);
+    expect(fleet.shown()).toEqual([]);
     expect(fleet.notices).toEqual([]);
   });
 
   test('a wave whose projects do not stay converged stops the commit', async () => {
     const { fleet } = await fleetAtRest();
     fleet.push('good');
-    await fleet.reconciliation(300);
+    await fleet.advance(300);
     fleet.condition.set(404, 'failing');
-    await fleet.reconciliation(3_600);
+    await fleet.advance(3_600);
     expect(fleet.with('good')).toEqual(canaries);
-    expect(fleet.shown()).toMatchObject({ phase: 'stopped' });
+    expect(fleet.phases()).toEqual(['commit-2 stopped 1']);
   });
 
   test('a commit that corrects a stopped one begins with the canary, and the failed one reaches no other project', async () => {
     const { fleet } = await fleetAtRest();
     fleet.push('bad');
-    await fleet.reconciliation(600);
+    await fleet.advance(600);
     fleet.push('corrected');
-    await fleet.reconciliation(60);
+    await fleet.advance(60);
     expect(fleet.with('corrected')).toEqual(canaries);
-    await fleet.reconciliation(3_600);
+    await fleet.advance(3_600);
     expect(fleet.with('corrected')).toEqual(ids);
     expect(fleet.with('bad')).toEqual(canaries);
   });
@@ -260,28 +282,28 @@ describe('src/daemon/fleet/releases.ts', () => {
   test('a commit that leaves the failed projects as they are does not pass them by', async () => {
     const { fleet } = await fleetAtRest();
     fleet.push('bad');
-    await fleet.reconciliation(600);
+    await fleet.advance(600);
     const others = ids.filter((id) => !canaries.includes(id));
     fleet.push('other', others);
-    await fleet.reconciliation(3_600);
+    await fleet.advance(3_600);
     expect(fleet.with('other')).toEqual([]);
-    expect(fleet.shown()).toMatchObject({ phase: 'stopped', change: 'commit-3' });
+    expect(fleet.phases()).toEqual(['commit-2 stopped 1', 'commit-3 queued 0']);
   });
 
   test('a stopped commit goes on once the operator approves it, and stays approved when the lead changes', async () => {
     const { fleet, leader } = await fleetAtRest();
     fleet.push('bad');
-    await fleet.reconciliation(600);
+    await fleet.advance(600);
     fleet.say({ of: 'approve', change: 'commit-1' });
-    await fleet.reconciliation(60);
+    await fleet.advance(60);
     expect(fleet.with('bad')).toEqual(canaries);
     fleet.say({ of: 'approve', change: 'commit-2' });
-    await fleet.reconciliation(10);
+    await fleet.advance(10);
     expect(fleet.with('bad')).toHaveLength(100);
     leader.kill();
     fleet.lead();
-    await fleet.reconciliation(60);
-    expect(fleet.shown()).toMatchObject({ phase: 'stopped', wave: 2 });
+    await fleet.advance(60);
+    expect(fleet.phases()).toEqual(['commit-2 stopped 2']);
     expect(fleet.with('bad')).toHaveLength(100);
     expect(fleet.notices).toHaveLength(2);
   });
@@ -289,12 +311,12 @@ describe('src/daemon/fleet/releases.ts', () => {
   test('a project that was blocked before does not hold a wave up, and an edit of one project waits for no wave', async () => {
     const { fleet } = await fleetAtRest();
     fleet.push('edit', [800]);
-    await fleet.reconciliation(5);
+    await fleet.advance(5);
     expect(fleet.with('edit')).toEqual([800]);
     fleet.condition.set(404, 'blocked');
     fleet.push('good');
     fleet.broken = 404;
-    await fleet.reconciliation(3_600);
+    await fleet.advance(3_600);
     expect(fleet.with('good')).toEqual(ids);
   });
 
@@ -302,16 +324,16 @@ describe('src/daemon/fleet/releases.ts', () => {
     const { fleet, leader } = await fleetAtRest(defaultPolicy);
     fleet.deletions = 1;
     const change = fleet.push('less');
-    await fleet.reconciliation(60);
+    await fleet.advance(60);
     expect([fleet.with('less'), fleet.planned]).toEqual([[], 1_000]);
-    expect(fleet.shown()).toMatchObject({ phase: 'waiting', deletions: 1_000 });
+    expect(fleet.shown()).toMatchObject([{ phase: 'waiting', deletions: 1_000 }]);
     leader.kill();
     fleet.lead(defaultPolicy);
-    await fleet.reconciliation(3_600);
+    await fleet.advance(3_600);
     expect([fleet.with('less'), fleet.planned]).toEqual([[], 1_000]);
     expect(fleet.notices).toHaveLength(1);
     fleet.say({ of: 'approve', change });
-    await fleet.reconciliation(10);
+    await fleet.advance(10);
     expect(fleet.with('less')).toEqual(ids);
   });
 
@@ -319,18 +341,151 @@ describe('src/daemon/fleet/releases.ts', () => {
     const { fleet } = await fleetAtRest(defaultPolicy);
     fleet.deletions = 2;
     fleet.push('five', ids.slice(0, 5));
-    await fleet.reconciliation(5);
+    await fleet.advance(5);
     // Five projects that may delete two each cannot delete more than ten.
     expect([fleet.with('five').length, fleet.planned]).toEqual([5, 0]);
     fleet.push('six', ids.slice(0, 6));
-    await fleet.reconciliation(60);
+    await fleet.advance(60);
     expect([fleet.with('six'), fleet.planned]).toEqual([[], 6]);
     fleet.deletions = 0;
     fleet.push('six others', ids.slice(10, 16));
     fleet.push('five', ids.slice(0, 5));
     fleet.push('first', [6]);
-    await fleet.reconciliation(60);
+    await fleet.advance(60);
     expect(fleet.with('six others')).toEqual(ids.slice(10, 16));
     expect(fleet.with('six')).toEqual([]);
+  });
+
+  test('a stream of commits to other projects delays no wave, and a restart or another leader in mid-wave keeps each place', async () => {
+    const { fleet, leader } = await fleetAtRest();
+    let alive = leader;
+    fleet.push('template');
+    await fleet.advance(60);
+    // One commit every two minutes, each to a project that waits for its wave, or is in one.
+    for (let at = 0; at < 20; at += 1) {
+      fleet.push(`template, edit ${at}`, [ids[at * 47] as number]);
+      await fleet.advance(120);
+      if (at === 2 || at === 9) {
+        alive.kill();
+        alive = fleet.lead();
+      }
+    }
+    // Two waves of ten minutes each, and each leader begins to watch anew.
+    const edited = Array.from({ length: 20 }, (_, at) => ids[at * 47] as number);
+    const others = ids.filter((id) => !edited.includes(id));
+    expect(others.filter((id) => !fleet.done.get(id)?.includes('template')).length).toBe(0);
+    await fleet.advance(3_600);
+    for (const [at, id] of edited.entries())
+      expect(fleet.done.get(id)?.at(-1), `project ${id}`).toBe(`template, edit ${at}`);
+    expect(fleet.phases()).toEqual([]);
+    expect(fleet.notices).toEqual([]);
+  }, 30_000);
+
+  test('a stream of commits to all projects reaches the last wave, after its canaries, also with leaders that come and go', async () => {
+    const { fleet, leader } = await fleetAtRest();
+    let alive = leader;
+    const arrived: number[] = [];
+    const last = ids.findLast((id) => !canaries.includes(id)) as number;
+    for (let at = 0; at < 60; at += 1) {
+      fleet.push(`commit ${at}`);
+      await fleet.advance(300);
+      if (at % 7 === 6) {
+        alive.kill();
+        alive = fleet.lead();
+      }
+      const now = fleet.done.get(last)?.at(-1);
+      if (now !== undefined && now !== 'first') arrived.push(at - Number(now.slice(7)));
+    }
+    // Every commit is five minutes later than the last one: one hour until it is not superseded any more, and the waves.
+    expect(arrived.length).toBeGreaterThan(60 - 24);
+    expect(fleet.with('commit 0')).toEqual(canaries);
+    for (const text of new Set(fleet.done.get(last)?.slice(1)))
+      expect(
+        canaries.every((id) => fleet.done.get(id)?.includes(text)),
+        text,
+      ).toBe(true);
+    await fleet.advance(3 * 3_600);
+    expect(fleet.with('commit 59')).toEqual(ids);
+  }, 60_000);
+
+  test('a newer commit stops the older one at once where it restores the specs in force', async () => {
+    const { fleet } = await fleetAtRest();
+    fleet.push('template');
+    await fleet.advance(800);
+    expect(fleet.with('template')).toHaveLength(100);
+    const others = ids.filter((id) => !fleet.with('template').includes(id));
+    fleet.push('first', others);
+    await fleet.advance(3 * 3_600);
+    expect(fleet.with('template')).toHaveLength(100);
+    expect(fleet.phases()).toEqual([]);
+  });
+
+  test('a failure outlives a commit that reverts all but the failed canary, until the canary converges', async () => {
+    const { fleet, leader } = await fleetAtRest();
+    const others = ids.filter((id) => !canaries.includes(id));
+    fleet.push('bad');
+    await fleet.advance(600);
+    fleet.push('first', others);
+    await fleet.advance(600);
+    expect(fleet.phases()).toEqual(['commit-2 stopped 1']);
+    leader.kill();
+    fleet.lead();
+    fleet.push('bad', others);
+    await fleet.advance(3 * 3_600);
+    expect(fleet.with('bad')).toEqual(canaries);
+    expect(fleet.phases()).toEqual(['commit-2 stopped 1', 'commit-4 queued 0']);
+    expect(fleet.notices).toHaveLength(1);
+
+    // A correction of the canaries alone is put in force at once, and ends the failure.
+    fleet.push('corrected', canaries);
+    await fleet.advance(30);
+    expect(fleet.with('corrected')).toEqual(canaries);
+    expect(fleet.with('bad')).toEqual(canaries);
+    fleet.push('corrected', others);
+    await fleet.advance(2 * 3_600);
+    expect(fleet.with('corrected')).toEqual(ids);
+    expect(fleet.with('bad')).toEqual(canaries);
+  });
+
+  test('a failure that nothing is left of ends when an operator approves it', async () => {
+    const { fleet } = await fleetAtRest();
+    const others = ids.filter((id) => !canaries.includes(id));
+    fleet.push('bad');
+    await fleet.advance(600);
+    fleet.push('first', others);
+    await fleet.advance(60);
+    fleet.say({ of: 'approve', change: 'commit-2' });
+    await fleet.advance(10);
+    expect(fleet.phases()).toEqual([]);
+    expect(fleet.with('bad')).toEqual(canaries);
+  });
+
+  test('a stopped commit goes on by itself once its canaries have converged by it, and stayed so', async () => {
+    const { fleet } = await fleetAtRest();
+    fleet.push('good');
+    await fleet.advance(60);
+    fleet.condition.set(404, 'failing');
+    await fleet.advance(600);
+    expect(fleet.phases()).toEqual(['commit-2 stopped 1']);
+    fleet.condition.set(404, 'converged');
+    await fleet.advance(500);
+    expect(fleet.with('good')).toEqual(canaries);
+    await fleet.advance(3_600);
+    expect(fleet.with('good')).toEqual(ids);
+  });
+
+  test('an operator who approves a commit that is queued ends the rollout before it, and the waves begin anew', async () => {
+    const { fleet } = await fleetAtRest();
+    fleet.push('template');
+    await fleet.advance(800);
+    const change = fleet.push('urgent', fleet.with('template'));
+    await fleet.advance(60);
+    expect(fleet.phases()).toEqual(['commit-2 running 2', `${change} queued 0`]);
+    fleet.say({ of: 'approve', change });
+    await fleet.advance(10);
+    expect(fleet.with('urgent')).toEqual(canaries);
+    await fleet.advance(3_600);
+    expect(fleet.with('urgent')).toHaveLength(100);
+    expect(fleet.phases()).toEqual([]);
   });
 });

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigError } from '../../core/errors.ts';
-import { type Rollout, readRollout } from '../../daemon/fleet/rollout.ts';
+import { type Rollout, readRollouts } from '../../daemon/fleet/rollout.ts';
+import type { PostgresPublications } from '../../state/postgres-publications.ts';
 import { isPostgresUrl, parsePostgresUrl } from '../../state/postgres-url.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { type CommonFlags, stateLocation } from '../settings/config.ts';
@@ -20,45 +21,54 @@ export async function approveCommit(change: string, flags: CommonFlags, io: Io):
       'approve-commit is for a fleet: give the URL of its state with --state or VDCSYNC_STATE',
       true,
     );
-  const rollout = waitingFor(await rolloutAt(location), change);
+  const { openPublications } = await import('../../state/postgres-publications.ts');
+  const options = { mode: 'read', now: 0, lineage: '' } as const;
+  const publications = await openPublications(ownState(location, 'fleet'), options);
+  try {
+    const rollout = waitingFor(await rolloutsIn(publications), change);
+    await askLeader(location, rollout);
+    for (const endsAt = performance.now() + answerMs; performance.now() < endsAt; await pause(200)) {
+      const now = await rolloutsIn(publications);
+      if (now.some(({ id, phase }) => id === rollout.id && phase === rollout.phase)) continue;
+      io.stdout.write(`The change ${printable(rollout.change)} continues.\n`);
+      return exitCodes.done;
+    }
+    throw new ConfigError(
+      'No replica has answered. The approval is not recorded. Check that a replica of the fleet leads, and run the command again.',
+    );
+  } finally {
+    await publications?.close();
+  }
+}
+
+async function askLeader(location: string, { change }: Rollout): Promise<void> {
   const { PostgresReplica } = await import('../../state/postgres-replica.ts');
   const self = { id: randomUUID(), host: hostname(), pid: process.pid };
   const caller = new PostgresReplica(parsePostgresUrl(location), self);
   try {
-    await caller.call(JSON.stringify({ of: 'approve', change: rollout.change }));
+    await caller.call(JSON.stringify({ of: 'approve', change }));
   } finally {
     await caller.close();
   }
-  for (const endsAt = performance.now() + answerMs; performance.now() < endsAt; await pause(200)) {
-    const now = await rolloutAt(location);
-    if (now?.candidate === rollout.candidate && now.phase === rollout.phase) continue;
-    io.stdout.write(`The change ${printable(rollout.change)} continues.\n`);
-    return exitCodes.done;
-  }
-  throw new ConfigError(
-    'No replica has answered. The approval is not recorded. Check that a replica of the fleet leads, and run the command again.',
-  );
 }
 
 /** @throws ConfigError where this change does not wait for an approval */
-function waitingFor(rollout: Rollout | undefined, change: string): Rollout {
-  if (rollout === undefined || (rollout.phase !== 'waiting' && rollout.phase !== 'stopped'))
-    throw new ConfigError('No change of this fleet waits for an approval.');
-  const isMeant = rollout.change === change || (change.length >= 7 && rollout.change.startsWith(change));
-  if (isMeant) return rollout;
+function waitingFor(rollouts: readonly Rollout[], change: string): Rollout {
+  const waiting = rollouts.filter(({ phase }) => ['waiting', 'stopped', 'queued'].includes(phase));
+  const meant = waiting.find(
+    (each) => each.change === change || (change.length >= 7 && each.change.startsWith(change)),
+  );
+  if (meant !== undefined) return meant;
+  if (waiting.length === 0) throw new ConfigError('No change of this fleet waits for an approval.');
+  const changes = waiting.map((each) => printable(each.change)).join(', ');
   throw new ConfigError(
-    `The change ${printable(change)} does not wait for an approval. The change that waits is ${printable(rollout.change)}.`,
+    `The change ${printable(change)} does not wait for an approval. These changes wait: ${changes}.`,
   );
 }
 
-async function rolloutAt(location: string): Promise<Rollout | undefined> {
-  const { openPublications } = await import('../../state/postgres-publications.ts');
-  const options = { mode: 'read', now: 0, lineage: '' } as const;
-  const board = await openPublications(ownState(location, 'fleet'), options);
-  try {
-    const { head } = (await board?.publication()) ?? {};
-    return readRollout((head as { readonly rollout?: unknown } | undefined)?.rollout);
-  } finally {
-    await board?.close();
-  }
+async function rolloutsIn(
+  publications: Pick<PostgresPublications, 'publication'> | undefined,
+): Promise<readonly Rollout[]> {
+  const { head } = (await publications?.publication()) ?? {};
+  return readRollouts((head as { readonly rollouts?: unknown } | undefined)?.rollouts);
 }

@@ -177,8 +177,13 @@ function filesOf(flags: RunFlags, io: Io): DaemonSettings['files'] {
 function rolloutOf(flags: RunFlags, io: Io, timeScale: number): RolloutPolicy {
   const file = flags.fleetConfig ?? io.env.VDCSYNC_FLEET_CONFIG ?? '';
   const policy = file === '' ? defaultPolicy : loadFleetConfig(readText(file, 'the fleet file', io), file);
-  const { stayMs, deadlineMs } = policy;
-  return { ...policy, stayMs: stayMs / timeScale, deadlineMs: deadlineMs / timeScale };
+  const { stayMs, deadlineMs, supersedeMs } = policy;
+  return {
+    ...policy,
+    stayMs: stayMs / timeScale,
+    deadlineMs: deadlineMs / timeScale,
+    supersedeMs: supersedeMs / timeScale,
+  };
 }
 
 function isFolder(path: string): boolean {

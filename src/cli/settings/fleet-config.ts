@@ -21,6 +21,7 @@ const fleetSchema = z.strictObject({
       waves: z.array(wave).max(20).optional(),
       stay: duration.optional(),
       deadline: duration.optional(),
+      supersede: duration.optional(),
     })
     .optional(),
   labels: z.record(z.string().min(1), z.array(z.int().min(1))).optional(),
@@ -38,6 +39,7 @@ export function loadFleetConfig(text: string, file: string): RolloutPolicy {
     waves: fleet.waves ?? defaultPolicy.waves,
     stayMs: parseDuration(fleet.stay ?? '') ?? defaultPolicy.stayMs,
     deadlineMs: parseDuration(fleet.deadline ?? '') ?? defaultPolicy.deadlineMs,
+    supersedeMs: parseDuration(fleet.supersede ?? '') ?? defaultPolicy.supersedeMs,
     labels: labels ?? defaultPolicy.labels,
   };
 }

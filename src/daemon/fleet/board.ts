@@ -1,9 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../core/clock.ts';
 import { StateError } from '../../core/errors.ts';
 import type { Json } from '../../core/json.ts';
 import type { Commit, SpecText } from '../sources/source.ts';
 import type { Assignment } from './assignment.ts';
-import { markOf, type Rollout, readRollout, type Shared } from './rollout.ts';
+import { markOf, type Rollout, readRollouts, type Shared, type Waiting } from './rollout.ts';
 
 /** One spec as it was published. */
 export interface PublishedSpec {
@@ -14,13 +15,32 @@ export interface PublishedSpec {
   readonly body: string | null;
 }
 
+/** The stored form of a spec that a project waits for. */
+export interface WaitingSpec {
+  readonly project: number;
+  readonly rollout: string;
+  /** A `SpecText` as JSON. */
+  readonly body: string | null;
+}
+
+/** A change of the specs that projects wait for. */
+export interface WaitingChange {
+  readonly put: readonly WaitingSpec[];
+  /** Projects that wait no more. */
+  readonly gone: readonly number[];
+}
+
 /** The storage of a fleet's published specs. Only the owner publishes, and each replica reads. */
 export interface Publications {
   isOwned?(): boolean;
   /** Asks for the last version; `undefined` where nothing was published yet. */
   publication(): Promise<{ readonly version: number; readonly head: Json } | undefined>;
+  /** The version of the last publication. */
+  version(): Promise<number | undefined>;
   published(after: number, upTo: number): Promise<readonly PublishedSpec[]>;
-  publish(specs: readonly PublishedSpec[], head: Json): Promise<number>;
+  /** The specs that projects wait for. Only for the owner. */
+  waiting(): Promise<readonly WaitingSpec[]>;
+  publish(specs: readonly PublishedSpec[], head: Json, waiting: WaitingChange): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -41,7 +61,7 @@ const assignmentsMs = 1_000;
 /** The part of a publication that belongs to no single spec. */
 interface Head {
   readonly commit: Commit | null;
-  readonly rollout: Rollout | null;
+  readonly rollouts: readonly Rollout[];
 }
 
 /** A published spec, parsed once. The value stays the same object until the spec changes. */
@@ -70,16 +90,18 @@ export class Board {
   readonly #names = new Map<number, string>();
   #version = 0;
   #commit: Commit | undefined;
-  #rollout: Rollout | undefined;
+  #rollouts: readonly Rollout[] = [];
+  /** For the leader. `undefined`: not read yet. */
+  #waiting: ReadonlyMap<number, Waiting> | undefined;
   #assignments: { readonly at: number; readonly assignments: Promise<readonly Assignment[]> } | undefined;
 
   constructor(deps: BoardDeps) {
     this.#deps = deps;
   }
 
-  /** The change that is rolled out in waves, as far as this replica knows. */
-  get rollout(): Rollout | undefined {
-    return this.#rollout;
+  /** The changes that are rolled out in waves, as far as this replica knows: the oldest first. */
+  get rollouts(): readonly Rollout[] {
+    return this.#rollouts;
   }
 
   /**
@@ -98,13 +120,14 @@ export class Board {
 
   /** Rejects where another replica leads. */
   async lead(): Promise<void> {
+    this.#waiting = undefined;
     this.#owned = await this.#deps.open('write');
   }
 
   /** Checks whether this replica still leads: the lock ends with its connection. */
   async stillLeads(): Promise<boolean> {
     try {
-      await this.#owned?.publication();
+      await this.#owned?.version();
       if (!this.leads()) await this.yieldLead();
     } catch {
       await this.yieldLead();
@@ -122,7 +145,7 @@ export class Board {
    * Puts a snapshot in force, and returns whether the snapshot differs from the last one. Only for the leader, after
    * `published`.
    */
-  async publish({ specs, commit, holders = {}, rollout }: Shared): Promise<boolean> {
+  async publish({ specs, commit, holders = {}, rollouts = [], waiting = [] }: Shared): Promise<boolean> {
     const owned = this.#leading();
     const projects = new Map(Object.entries(holders).map(([project, name]) => [name, Number(project)]));
     const now = new Map(
@@ -137,12 +160,15 @@ export class Board {
     });
     const gone = [...this.#specs.keys()].filter((name) => !now.has(name));
     const isSame = changed.length + gone.length === 0 && commit?.id === this.#commit?.id;
-    if (this.#version > 0 && isSame && JSON.stringify(rollout) === JSON.stringify(this.#rollout))
-      return false;
+    const wait = new Map(waiting.map((each) => [each.project, each]));
+    const moved = waitingChange(this.#waiting ?? new Map(), wait);
+    const areSame = moved.put.length + moved.gone.length === 0;
+    if (this.#version > 0 && isSame && areSame && isDeepStrictEqual(rollouts, this.#rollouts)) return false;
     const news = [...changed, ...gone.map((name) => ({ name, project: null, body: null }))];
-    const head: Head = { commit: commit ?? null, rollout: rollout ?? null };
-    await this.#inWriteSlot(async () => {
-      this.#take(await owned.publish(news, head as unknown as Json), head, news);
+    const head: Head = { commit: commit ?? null, rollouts };
+    await this.#inSequence(async () => {
+      this.#take(await owned.publish(news, head as unknown as Json, moved), head, news);
+      this.#waiting = wait;
     });
     return true;
   }
@@ -153,7 +179,11 @@ export class Board {
    */
   async published(): Promise<Shared | undefined> {
     const owned = this.#leading();
-    return this.#inWriteSlot(() => this.#catchUp(owned));
+    return this.#inSequence(async () => {
+      const shared = await this.#catchUp(owned);
+      this.#waiting ??= new Map((await owned.waiting()).map((each) => [each.project, parsed(each)]));
+      return shared && { ...shared, waiting: [...this.#waiting.values()] };
+    });
   }
 
   /**
@@ -166,7 +196,7 @@ export class Board {
 
   /** Whether the snapshot in force differs from the one that this replica uses. */
   async hasMoved(): Promise<boolean> {
-    return this.#reading(async (store) => (await store?.publication())?.version !== this.#version);
+    return this.#reading(async (store) => (await store?.version()) !== this.#version);
   }
 
   /** Which replica works on which project. The answer may be `assignmentsMs` old. */
@@ -201,14 +231,14 @@ export class Board {
     return {
       specs: [...this.#specs.values()].map(({ spec }) => spec),
       ...(this.#commit === undefined ? {} : { commit: this.#commit }),
-      ...(this.#rollout === undefined ? {} : { rollout: this.#rollout }),
+      rollouts: this.#rollouts,
       holders: Object.fromEntries(
         [...this.#specs.values()].flatMap(({ name, project }) => (project === null ? [] : [[project, name]])),
       ),
     };
   }
 
-  #take(version: number, { commit, rollout }: Head, news: readonly PublishedSpec[]): void {
+  #take(version: number, { commit, rollouts }: Head, news: readonly PublishedSpec[]): void {
     for (const each of news) {
       const { name, body, project } = each;
       const before = this.#specs.get(name);
@@ -218,14 +248,14 @@ export class Board {
     }
     this.#version = version;
     this.#commit = commit ?? undefined;
-    this.#rollout = readRollout(rollout);
+    this.#rollouts = readRollouts(rollouts);
   }
 
   #reading<T>(read: (store: Publications | undefined) => Promise<T>): Promise<T> {
-    return this.#inWriteSlot(() => this.#readNow(read));
+    return this.#inSequence(() => this.#readNow(read));
   }
 
-  #inWriteSlot<T>(work: () => Promise<T>): Promise<T> {
+  #inSequence<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#queue.then(work);
     this.#queue = done.catch(() => undefined);
     return done;
@@ -243,4 +273,22 @@ export class Board {
       throw error;
     }
   }
+}
+
+function waitingChange(
+  before: ReadonlyMap<number, Waiting>,
+  now: ReadonlyMap<number, Waiting>,
+): WaitingChange {
+  const put = [...now.values()].filter(({ project, rollout, spec }) => {
+    const known = before.get(project);
+    return known?.rollout !== rollout || !isDeepStrictEqual(known.spec, spec);
+  });
+  return {
+    put: put.map(({ spec, ...each }) => ({ ...each, body: spec === null ? null : JSON.stringify(spec) })),
+    gone: [...before.keys()].filter((project) => !now.has(project)),
+  };
+}
+
+function parsed({ project, rollout, body }: WaitingSpec): Waiting {
+  return { project, rollout, spec: body === null ? null : JSON.parse(body) };
 }

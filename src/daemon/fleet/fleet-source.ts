@@ -70,7 +70,7 @@ export function fleetSource(options: FleetSourceOptions): SpecSource {
     const shared = await releases.next({ ...snapshot, holders }, taken, before);
     if (await board.publish(usable(shared, before, taken))) {
       calls.send({ of: 'specs' });
-      releases.tell(before?.rollout, shared.rollout);
+      releases.tell(before?.rollouts, shared.rollouts);
     }
     return shared;
   }

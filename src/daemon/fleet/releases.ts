@@ -1,128 +1,132 @@
 import type { Clock } from '../../core/clock.ts';
-import type { Desired } from '../../core/desired.ts';
 import type { Notification } from '../notifications/notification.ts';
 import type { DaemonLogger } from '../ports.ts';
-import type { Condition } from '../project/condition.ts';
 import type { Taken } from '../sources/intake.ts';
 import type { Snapshot } from '../sources/source.ts';
-import type { Assignment } from './assignment.ts';
 import type { Board } from './board.ts';
 import type { Calls } from './calls.ts';
+import { DeletionCount, type DeletionCountOptions } from './deletion-count.ts';
 import {
   candidateOf,
   heldBack,
   type Member,
+  markOf,
   membersOf,
   projectsOf,
   type Rollout,
   type RolloutPolicy,
   type Shared,
+  type Waiting,
+  withSpecs,
 } from './rollout.ts';
+import { type Begun, corrected, isOver, isSuperseded, keptBy, precedes } from './succession.ts';
+import { bad, type Verdict, WaveWatch, waveOf } from './wave-watch.ts';
 
 /** Time between two checks of the projects of a wave. Real ms. */
 const refreshMs = 1_000;
-/** Time between two requests to reconcile the projects of a wave again. Real ms. */
-const askMs = 15_000;
-/** The largest number of projects that one call names: PostgreSQL carries no more than 8000 bytes. */
-const mostCalled = 400;
-/** The plan of one project may take so long; then its own cap is counted. Real ms. */
-const planMs = 60_000;
 
-const good: ReadonlySet<string> = new Set<Condition>(['converged', 'suspended']);
-const bad: ReadonlySet<string> = new Set<Condition>([
-  'blocked',
-  'drifting',
-  'failing',
-  'fenced',
-  'unauthorized',
-]);
-
-export interface ReleasesOptions {
+export interface ReleasesOptions extends Pick<DeletionCountOptions, 'left' | 'deletions' | 'atOnce'> {
   readonly policy: RolloutPolicy;
-  readonly board: Pick<Board, 'rollout' | 'markOf'>;
+  readonly board: Pick<Board, 'rollouts' | 'markOf'>;
   readonly calls: Calls;
-  /** How the last turns left these projects. */
-  readonly left: (projects: readonly number[]) => Promise<readonly Assignment[]>;
-  /** How many resources a reconcile by this spec would delete or replace now. Changes nothing. */
-  readonly deletions: (desired: Desired) => Promise<number>;
-  /** The largest number of projects that are planned at the same time. */
-  readonly atOnce: number;
   /** The command that lets a change go on. */
   readonly approval: (change: string) => string;
-  readonly onNotification: (notice: Notification) => void;
+  readonly onNotification: (notification: Notification) => void;
   /** Real time. */
   readonly clock: Clock;
   readonly log: DaemonLogger;
 }
 
-interface Count {
-  readonly candidate: string;
-  /** Once they are counted. */
-  deletions: number | undefined;
+/** The result of a reading of the source, for the rollouts that have begun. */
+interface Step {
+  readonly begun: readonly Begun[];
+  readonly released: readonly Waiting[];
 }
-
-type Verdict =
-  | { readonly of: string; readonly next: 'release' }
-  | { readonly of: string; readonly next: 'stop'; readonly reason: string };
 
 /**
  * Limits the damage that one change of the specs can do to a fleet. Only the replica that leads uses it.
  *
  * ```
- *            few deletions                    wave converged, and stayed so
- * counting ───────────────▶ running ◀──────────────────────┐
- *     └─ too many ─▶ waiting ──▶ │ └── release a wave ─────┘──▶ in force everywhere
- *                       approve  └─ wave failed ─▶ stopped ─ approve ─▶ running
+ *            few deletions          no earlier rollout of its projects   wave converged, and stayed so
+ * counting ───────────────▶ queued ──────────────────────────▶ running ◀──────────────────────┐
+ *     └─ too many ─▶ waiting ─▲                                   │ └── release a wave ────────┘──▶ in force everywhere
+ *                      approve                                    └─ wave failed ─▶ stopped ─ approve, converged ─▶ running
  * ```
- * Projects that do not have the change yet keep the spec that is in force for them. The published {@link Rollout} holds
- * the whole progress, so the next leader continues the rollout, also after a restart. A newer change replaces an
- * unfinished change.
+ * Projects that do not have the change yet keep the spec that is in force for them. The published {@link Rollout}s hold
+ * the whole progress, so the next leader continues them, also after a restart.
+ *
+ * How a newer change follows the older ones:
+ * - A project that both want the same spec for keeps its place in the older rollout.
+ * - A newer change takes the other projects out of the older rollout. They get it after the older rollout has ended, in
+ *   waves of its own. If it takes all of them, the older rollout ends at once.
+ * - After `supersedeMs`, a rollout runs to its end before a newer change gets its projects.
+ * - The projects of a wave that failed stop that rollout, and every later one of its projects, until they have converged, or until an
+ *   operator approves. A correction of these very projects is put in force at once.
  */
 export class Releases {
   readonly #options: ReleasesOptions;
-  /** Of the candidate that is being counted. */
-  #count: Count | undefined;
-  #verdict: Verdict | undefined;
-  /** Since when the wave has been converged (monotonic real ms), and after how many reconciles of each project. */
-  #converged:
-    | { readonly of: string; readonly at: number; readonly reconciliations: ReadonlyMap<number, number> }
-    | undefined;
-  #askedAt = Number.NEGATIVE_INFINITY;
+  readonly #count: DeletionCount;
+  readonly #watch: WaveWatch;
+  /** By the name of the wave. */
+  readonly #verdicts = new Map<string, Verdict>();
   #approved: string | undefined;
   #isDue = false;
 
   constructor(options: ReleasesOptions) {
     this.#options = options;
+    const { maxDeletions } = options.policy;
+    const onCounted = () => this.#readSoon();
+    this.#count = new DeletionCount({ ...options, maxDeletions, onCounted });
+    this.#watch = new WaveWatch(options);
   }
 
   /** The snapshot to put in force now. The first specs of a fleet are in force at once. */
   async next(wanted: Snapshot, taken: readonly Taken[], before: Shared | undefined): Promise<Shared> {
     if (before === undefined) return wanted;
-    const members = membersOf(before, wanted, taken);
-    if (members.length === 0) return wanted;
-    const begun = await this.#judged(this.#rolloutOf(wanted, members, before), members);
-    const { rollout, released } = await this.#released(begun, members);
-    const ids = new Set(released.map(({ project }) => project));
-    const back = members.flatMap(({ project }) => (ids.has(project) ? [] : [project]));
-    const shared = heldBack(before, wanted, new Set(back));
-    return back.length === 0 ? shared : { ...shared, rollout };
+    const { rollouts = [], waiting = [] } = before;
+    const members = new Map(membersOf(before, wanted, taken).map((each) => [each.project, each]));
+    const broken = new Set(taken.flatMap((each) => ('offer' in each ? [] : [each.name])));
+    const approved = this.#approved;
+    this.#approved = undefined;
+    const last = rollouts.find(({ wave }) => wave === 0);
+    // An operator who approves a change that is queued ends all rollouts before it.
+    const isFirst = last?.phase === 'queued' && last.change === approved;
+    const byRollout = Map.groupBy(waiting, (each) => each.rollout);
+    const begun = rollouts
+      .filter(({ wave }) => wave > 0 && !isFirst)
+      .map((rollout) => ({ rollout, waiting: byRollout.get(rollout.id) ?? [] }))
+      .map((each) => keptBy(each, { members, broken }, this.#isDueToEnd(each)))
+      .map((each) => this.#judged(each, approved));
+    const going = await this.#advanced(begun, broken);
+    const { begun: now, released, queued } = await this.#followed(going, wanted, members, last, approved);
+    const ids = new Set(now.map(({ rollout }) => rollout.id));
+    // A change that has waited for the end of a rollout can begin now.
+    if (rollouts.some(({ id, wave }) => wave > 0 && !ids.has(id))) this.#readSoon();
+    const got = new Map(released.map(({ project, spec }) => [project, spec]));
+    const back = new Set([...members.keys()].filter((project) => !got.has(project)));
+    return {
+      ...heldBack(before, withSpecs(wanted, [...got.values()]), back),
+      rollouts: [...now.map(({ rollout }) => rollout), ...queued],
+      waiting: now.flatMap((each) => each.waiting),
+    };
   }
 
   /** Reports once that a change waits or has stopped. Call this after the change was published. */
-  tell(before: Rollout | undefined, now: Rollout | undefined): void {
+  tell(before: readonly Rollout[] = [], now: readonly Rollout[] = []): void {
     const { log, onNotification, approval } = this.#options;
-    if (now === undefined) {
-      if (before !== undefined) log.info({ change: before.change }, 'rollout complete');
-      return;
+    for (const { id, change, left } of before)
+      if (!now.some((each) => each.id === id)) log.info({ change, left }, 'rollout ended');
+    for (const { id, change, phase, wave, left, total, reason } of now) {
+      const known = before.find((each) => each.id === id);
+      if (known?.phase === phase && known.wave === wave) continue;
+      const fields = { change, phase, wave, left, total };
+      if (phase === 'waiting' || phase === 'stopped') {
+        const resolve = approval(change);
+        log.warn({ ...fields, reason, resolve }, 'rollout paused');
+        onNotification({ project: 0, event: 'rollout', detail: `${reason}\n${resolve}` });
+      } else if (phase === 'running') log.info(fields, 'rollout running');
+      else if (phase === 'queued') log.info(fields, 'rollout queued');
     }
-    const { candidate, change, phase, wave, left, total, reason } = now;
-    if (before?.candidate === candidate && before.phase === phase && before.wave === wave) return;
-    const fields = { change, phase, wave, left, total };
-    if (phase === 'waiting' || phase === 'stopped') {
-      const resolve = approval(change);
-      log.warn({ ...fields, reason, resolve }, 'rollout paused');
-      onNotification({ project: 0, event: 'rollout', detail: `${reason}\n${resolve}` });
-    } else if (phase === 'running') log.info(fields, 'rollout running');
   }
 
   /**
@@ -133,12 +137,12 @@ export class Releases {
     const end = calls.listen((call) => {
       if (call.of !== 'approve') return;
       this.#approved = call.change;
-      this.#isDue = true;
+      this.#readSoon();
     });
     try {
       for (;;) {
         await clock.sleep(refreshMs, signal);
-        await this.#look().catch((error: unknown) => log.debug({ error }, 'wave check failed'));
+        await this.#checkWaves().catch((error: unknown) => log.debug({ error }, 'wave check failed'));
         if (this.#isDue) hint();
         this.#isDue = false;
       }
@@ -147,74 +151,77 @@ export class Releases {
     }
   }
 
-  /**
-   * Continues the rollout of the same change. A different change starts a new rollout, which still watches the
-   * projects of the earlier one.
-   */
-  #rolloutOf(wanted: Snapshot, members: readonly Member[], { rollout: last }: Shared): Rollout {
-    const candidate = candidateOf(wanted);
-    if (last?.candidate === candidate) return { ...last, left: members.length };
-    const changed = new Set(members.map(({ project }) => project));
-    const { board, clock } = this.#options;
+  #readSoon(): void {
+    this.#isDue = true;
+  }
+
+  /** Newer changes may take projects out of a rollout for a limited time only: else a busy branch would never end one. */
+  #isDueToEnd({ rollout: { phase, begunAt } }: Begun): boolean {
+    const { clock, policy } = this.#options;
+    return phase === 'running' && clock.now() - begunAt > policy.supersedeMs;
+  }
+
+  /** Updates a rollout by the verdict on its last wave, or by an approval. */
+  #judged(begun: Begun, approved: string | undefined): Begun {
+    const { rollout } = begun;
+    const { change, phase, left, wave } = rollout;
+    const goOn = (more: Partial<Rollout> = {}): Begun => {
+      return { ...begun, rollout: { ...rollout, ...more, phase: 'running', reason: null, watched: [] } };
+    };
+    if (phase === 'stopped' && approved === change) return goOn({ approved: true });
+    const verdict = this.#verdicts.get(waveOf(rollout));
+    if (verdict === undefined) return begun;
+    // A project that has converged by a correction shows nothing about the specs that are left.
+    if (verdict.is === 'passed')
+      return phase === 'running' || verdict.byChange || left === 0 ? goOn() : begun;
+    if (phase === 'stopped') return begun;
+    const others = left === 0 ? 'No other project gets it' : `${left} projects keep their specs`;
+    const reason =
+      `The change ${change} has stopped after wave ${wave}: ${verdict.reason}. ` +
+      `${others}. Correct the specs, or put the change in force in the next wave:`;
+    return { ...begun, rollout: { ...rollout, phase: 'stopped', reason } };
+  }
+
+  /** Releases the next wave of each rollout that watches nothing. Rollouts that are over are left out. */
+  async #advanced(begun: readonly Begun[], broken: ReadonlySet<string>): Promise<Step> {
+    const steps = await Promise.all(
+      begun.map(async (each) => {
+        if (isOver(each)) return { begun: [], released: [] };
+        if (each.rollout.phase !== 'running' || each.rollout.watched.length > 0)
+          return { begun: [each], released: [] };
+        return this.#released(each, broken);
+      }),
+    );
     return {
-      change: wanted.commit?.id ?? candidate,
-      ...{ candidate, phase: 'counting', approved: false, total: members.length, left: members.length },
-      ...{ deletions: null, wave: 0, since: clock.now(), reason: null },
-      watched: (last?.watched ?? []).filter(
-        ({ project, mark }) => !changed.has(project) && board.markOf(project) === mark,
-      ),
+      begun: steps.flatMap((each) => each.begun),
+      released: steps.flatMap(({ released }) => released),
     };
   }
 
-  /** Updates the rollout with the new results: the count of deletions, the verdict on the last wave, an approval. */
-  async #judged(rollout: Rollout, members: readonly Member[]): Promise<Rollout> {
-    const { policy } = this.#options;
-    const isApproved = this.#approved === rollout.change;
-    if (rollout.phase === 'counting') {
-      const deletions = await this.#deletionsOf(rollout.candidate, members);
-      if (deletions === undefined) return rollout;
-      if (deletions === 'few') return { ...rollout, phase: 'running' };
-      if (deletions <= policy.maxDeletions) return { ...rollout, phase: 'running', deletions };
-      const reason =
-        `The change ${rollout.change} would delete or replace ${deletions} resources in ${members.length} projects. ` +
-        `That is more than fleet.max_deletions (${policy.maxDeletions}), so no project gets the change. ` +
-        'If this is meant, approve it:';
-      return { ...rollout, phase: 'waiting', deletions, reason };
-    }
-    if (isApproved && (rollout.phase === 'waiting' || rollout.phase === 'stopped')) {
-      this.#approved = undefined;
-      const watched = rollout.phase === 'waiting' ? rollout.watched : [];
-      return { ...rollout, phase: 'running', approved: true, reason: null, watched };
-    }
-    const verdict = this.#verdict?.of === nameOf(rollout) ? this.#verdict : undefined;
-    if (rollout.phase !== 'running' || verdict === undefined) return rollout;
-    if (verdict.next === 'release') return { ...rollout, watched: [] };
-    const reason =
-      `The change ${rollout.change} has stopped after wave ${rollout.wave}: ${verdict.reason}. ` +
-      `${members.length} projects keep their specs. Correct the specs, or put the change in force in the next wave:`;
-    return { ...rollout, phase: 'stopped', reason };
-  }
-
-  /** The next wave gets the change where nothing has to be watched before. */
-  async #released(
-    rollout: Rollout,
-    members: readonly Member[],
-  ): Promise<{ readonly rollout: Rollout; readonly released: readonly Member[] }> {
-    if (rollout.phase !== 'running' || rollout.watched.length > 0) return { rollout, released: [] };
+  /** After the last wave nothing is watched: the rollout is over. */
+  async #released({ rollout, waiting }: Begun, broken: ReadonlySet<string>): Promise<Step> {
     const { policy, clock } = this.#options;
+    const ready = waiting.filter(({ spec }) => spec !== null && !broken.has(spec.name));
     let { wave } = rollout;
-    let released: readonly Member[] = [];
-    while (released.length === 0) {
-      released = projectsOf(policy.waves[wave], members, rollout.total, policy);
+    let released: readonly Waiting[] = [];
+    while (released.length === 0 && wave <= policy.waves.length) {
+      released = projectsOf(ready, { ...rollout, wave }, policy);
       wave += 1;
     }
-    const left = members.length - released.length;
-    const watched = left === 0 ? [] : await this.#watchedOf(released);
-    return { rollout: { ...rollout, wave, left, since: clock.now(), watched }, released };
+    const left = ready.length - released.length;
+    if (left === 0) return { begun: [], released };
+    const got = new Set(released);
+    const watched = await this.#watchedOf(released);
+    const now = { ...rollout, wave, left, released: rollout.released + released.length, watched };
+    const next = {
+      rollout: { ...now, since: clock.now() },
+      waiting: waiting.filter((each) => !got.has(each)),
+    };
+    return { begun: [next], released };
   }
 
   /** A project that was not converged before says nothing about the change, unless there is no other one. */
-  async #watchedOf(released: readonly Member[]): Promise<Rollout['watched']> {
+  async #watchedOf(released: readonly Waiting[]): Promise<Rollout['watched']> {
     const assignments = await this.#options.left(released.map(({ project }) => project));
     const wasBad = new Set(
       assignments.flatMap(({ project, memory }) =>
@@ -222,107 +229,102 @@ export class Releases {
       ),
     );
     const telling = released.filter(({ project }) => !wasBad.has(project));
-    return (telling.length === 0 ? released : telling).map(({ project, mark }) => ({ project, mark }));
+    return (telling.length === 0 ? released : telling).flatMap(({ project, spec }) =>
+      spec === null ? [] : [{ project, mark: markOf(spec) }],
+    );
   }
 
-  /** `undefined` while they are being counted. `few`: the projects' own caps add up to no more than is allowed. */
-  async #deletionsOf(candidate: string, members: readonly Member[]): Promise<number | 'few' | undefined> {
-    if (this.#count?.candidate === candidate) return this.#count.deletions;
-    const { policy, left, log } = this.#options;
-    const most = members.reduce((sum, { desired }) => sum + desired.settings.max_deletions, 0);
-    if (most <= policy.maxDeletions) return 'few';
-    const known = new Set((await left(members.map(({ project }) => project))).map(({ project }) => project));
-    // A project without a state has nothing that could be deleted.
-    const old = members.filter(({ project }) => known.has(project));
-    if (old.reduce((sum, { desired }) => sum + desired.settings.max_deletions, 0) <= policy.maxDeletions)
-      return 'few';
-    const count: Count = { candidate, deletions: undefined };
-    this.#count = count;
-    log.info({ projects: old.length }, 'counting the deletions of a change');
-    void this.#counted(old, () => this.#count === count).then((deletions) => {
-      count.deletions = deletions;
-      this.#isDue = true;
-    });
-    return undefined;
+  /** Counts the newest change, and begins it as soon as no earlier rollout has a project of it. */
+  async #followed(
+    { begun, released }: Step,
+    wanted: Snapshot,
+    members: ReadonlyMap<number, Member>,
+    last: Rollout | undefined,
+    approved: string | undefined,
+  ): Promise<Step & { readonly queued: readonly Rollout[] }> {
+    const placed = new Map(
+      [...begun.flatMap(({ waiting }) => waiting), ...released].flatMap(({ project, spec }) =>
+        spec === null ? [] : [[project, markOf(spec)]],
+      ),
+    );
+    const change = new Map([...members].filter(([project]) => !placed.has(project)));
+    if (change.size === 0) return { begun, released, queued: [] };
+    const unplaced = [...members.values()].filter(({ project, mark }) => placed.get(project) !== mark);
+    const queued = await this.#counted(this.#rolloutOf(wanted, change.size, last), unplaced, approved);
+    if (queued.phase !== 'queued') return { begun, released, queued: [queued] };
+    const waiting = [...change.values()].map(({ project, spec }) => ({ project, rollout: queued.id, spec }));
+    const before = begun.filter((each) => precedes(each, change));
+    if (before.every((each) => isSuperseded(each, change))) {
+      // The time of a failed rollout says nothing about how busy the branch is.
+      const superseded = before.filter(({ rollout: { phase } }) => phase === 'running');
+      const begunAt = Math.min(
+        this.#options.clock.now(),
+        ...superseded.map(({ rollout }) => rollout.begunAt),
+      );
+      const rollout: Rollout = { ...queued, phase: 'running', begunAt };
+      const first = await this.#released({ rollout, waiting }, new Set());
+      const others = begun.filter((each) => !before.includes(each));
+      return {
+        begun: [...others, ...first.begun],
+        released: [...released, ...first.released],
+        queued: [],
+      };
+    }
+    const fixed = new Set(corrected(before, change).map(({ project }) => project));
+    const fixes = waiting.filter(({ project }) => fixed.has(project));
+    const left = waiting.length - fixes.length;
+    return { begun, released: [...released, ...fixes], queued: left === 0 ? [] : [{ ...queued, left }] };
   }
 
-  /** Never rejects: where a project cannot be planned, its own cap counts. */
-  async #counted(members: readonly Member[], isWanted: () => boolean): Promise<number> {
-    const { deletions, atOnce, clock, log } = this.#options;
-    const queue = [...members];
-    let sum = 0;
-    const worker = async () => {
-      for (let next = queue.shift(); next !== undefined && isWanted(); next = queue.shift()) {
-        const { project, desired } = next;
-        const most = desired.settings.max_deletions;
-        const late = new AbortController();
-        const counted = await Promise.race([
-          deletions(desired).catch((error: unknown) => {
-            log.debug({ project, error }, 'counting the deletions of a project failed');
-            return most;
-          }),
-          clock.sleep(planMs, late.signal).then(
-            () => most,
-            () => 0,
-          ),
-        ]);
-        sum += counted;
-        late.abort();
-      }
+  /** The newest change, as far as it has not begun. It takes the place of the one that was not begun before. */
+  #rolloutOf(wanted: Snapshot, size: number, last: Rollout | undefined): Rollout {
+    const candidate = candidateOf(wanted);
+    if (last?.candidate === candidate) return { ...last, total: size, left: size };
+    const now = this.#options.clock.now();
+    return {
+      id: `${candidate} ${now}`,
+      change: wanted.commit?.id ?? candidate,
+      ...{ candidate, phase: 'counting', approved: false, total: size, released: 0, left: size },
+      ...{ deletions: null, wave: 0, watched: [], since: now, begunAt: now, reason: null },
     };
-    await Promise.all(Array.from({ length: atOnce }, worker));
-    return sum;
   }
 
-  /** Judges the projects of the last wave. */
-  async #look(): Promise<void> {
-    const { board, left, clock, policy } = this.#options;
-    const { rollout } = board;
-    if (rollout?.phase !== 'running' || rollout.watched.length === 0) return;
-    const of = nameOf(rollout);
-    if (this.#verdict?.of === of) return;
-    const found = await left(rollout.watched.map(({ project }) => project));
-    const memories = new Map(found.map(({ project, memory }) => [project, memory]));
-    const judged = rollout.watched.map(({ project, mark }) => {
-      const memory = memories.get(project);
-      const condition = memory?.spec === mark ? memory.history.condition : 'starting';
-      return { project, condition, reconciliations: memory?.history.reconciliations ?? 0 };
-    });
-    const failed = judged.find(({ condition }) => bad.has(condition));
-    const waits = judged.find(({ condition }) => !good.has(condition));
-    if (failed !== undefined) return this.#conclude(of, `project ${failed.project} is ${failed.condition}`);
-    if (waits !== undefined) {
-      this.#converged = undefined;
-      if (clock.now() - rollout.since <= policy.deadlineMs) return;
-      return this.#conclude(of, `project ${waits.project} has not converged in time`);
+  async #counted(
+    rollout: Rollout,
+    members: readonly Member[],
+    approved: string | undefined,
+  ): Promise<Rollout> {
+    const { maxDeletions } = this.#options.policy;
+    const { phase, change, candidate } = rollout;
+    if (phase === 'waiting' && approved === change)
+      return { ...rollout, phase: 'queued', approved: true, reason: null };
+    if (phase !== 'counting') return rollout;
+    const deletions = await this.#count.of(candidate, members);
+    if (deletions === undefined) return rollout;
+    if (deletions === 'few') return { ...rollout, phase: 'queued' };
+    if (deletions <= maxDeletions) return { ...rollout, phase: 'queued', deletions };
+    const reason =
+      `The change ${change} would delete or replace ${deletions} resources in ${members.length} projects. ` +
+      `That is more than fleet.max_deletions (${maxDeletions}), so no project gets the change. ` +
+      'If this is meant, approve it:';
+    return { ...rollout, phase: 'waiting', deletions, reason };
+  }
+
+  /** Judges the last waves. */
+  async #checkWaves(): Promise<void> {
+    const watched = this.#options.board.rollouts.filter(
+      (each) => each.watched.length > 0 && (each.phase === 'running' || each.phase === 'stopped'),
+    );
+    const names = new Set(watched.map(waveOf));
+    this.#watch.keep(names);
+    for (const name of this.#verdicts.keys()) if (!names.has(name)) this.#verdicts.delete(name);
+    for (const rollout of watched) {
+      const name = waveOf(rollout);
+      const verdict = this.#verdicts.get(name) ?? (await this.#watch.verdictOn(rollout));
+      if (verdict === undefined || this.#verdicts.has(name)) continue;
+      if (rollout.phase === 'stopped' && verdict.is === 'failed') continue;
+      this.#verdicts.set(name, verdict);
+      this.#readSoon();
     }
-    if (this.#converged?.of !== of) {
-      const reconciliations = new Map(judged.map((each) => [each.project, each.reconciliations]));
-      this.#converged = { of, at: clock.monotonic(), reconciliations };
-    }
-    const { at, reconciliations } = this.#converged;
-    if (clock.monotonic() - at < policy.stayMs) return;
-    // Whether they have stayed so, another reconcile says.
-    const unseen = judged.filter((each) => each.reconciliations <= (reconciliations.get(each.project) ?? 0));
-    if (unseen.length === 0) this.#conclude(of);
-    else this.#ask(unseen.map(({ project }) => project));
   }
-
-  #conclude(of: string, reason?: string): void {
-    this.#verdict = reason === undefined ? { of, next: 'release' } : { of, next: 'stop', reason };
-    this.#isDue = true;
-  }
-
-  #ask(projects: readonly number[]): void {
-    const { clock, calls } = this.#options;
-    if (clock.monotonic() - this.#askedAt < askMs) return;
-    this.#askedAt = clock.monotonic();
-    for (let at = 0; at < projects.length; at += mostCalled)
-      calls.send({ of: 'projects', trigger: 'fleet', projects: projects.slice(at, at + mostCalled) });
-  }
-}
-
-/** The name of the wave that a verdict belongs to. */
-function nameOf({ candidate, wave }: Rollout): string {
-  return `${candidate} ${wave}`;
 }

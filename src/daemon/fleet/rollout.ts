@@ -18,6 +18,8 @@ export interface RolloutPolicy {
   readonly stayMs: number;
   /** A wave that has not converged after this time has failed. */
   readonly deadlineMs: number;
+  /** How long newer changes may take projects out of a rollout. After this time the rollout runs to its end. */
+  readonly supersedeMs: number;
   readonly labels: Readonly<Record<string, readonly number[]>>;
 }
 
@@ -26,12 +28,14 @@ export const defaultPolicy: RolloutPolicy = {
   waves: [],
   stayMs: 10 * 60_000,
   deadlineMs: 6 * 3_600_000,
+  supersedeMs: 3_600_000,
   labels: {},
 };
 
 const watched = z.object({ project: z.number(), mark: z.string() });
 
 const rollout = z.object({
+  id: z.string(),
   /** The commit's id, or a digest where specs come from a folder. */
   change: z.string(),
   /** Marks all specs as the change wants them. */
@@ -39,22 +43,26 @@ const rollout = z.object({
   /**
    * - `counting`: the deletions are being counted; no project has the change
    * - `waiting`: more deletions than allowed; no project has the change until an operator approves it
+   * - `queued`: the change begins when the rollouts that its projects are part of have ended
    * - `running`: the projects of the last wave have it, and are watched
    * - `stopped`: a wave has failed; all other projects keep their current spec
    */
-  phase: z.enum(['counting', 'waiting', 'running', 'stopped']),
+  phase: z.enum(['counting', 'waiting', 'queued', 'running', 'stopped']),
   approved: z.boolean(),
-  /** How many projects the change concerns, and how many of them do not have it yet. */
+  /** How many projects the change concerned at first, how many got it, and how many are to get it. */
   total: z.number(),
+  released: z.number(),
   left: z.number(),
   /** Deletions and replacements, where they were counted. */
   deletions: z.number().nullable(),
-  /** How many waves have the change. */
+  /** How many waves have the change. 0: the change has not begun. */
   wave: z.number(),
   /** Projects that have to converge before the next wave. */
   watched: z.array(watched),
-  /** Wall ms. */
+  /** When the last wave got the change. Wall ms. */
   since: z.number(),
+  /** When this rollout, or the first of those that it has superseded, began. Wall ms. */
+  begunAt: z.number(),
   /** Why it waits or has stopped. */
   reason: z.string().nullable(),
 });
@@ -65,14 +73,33 @@ const rollout = z.object({
  */
 export type Rollout = z.infer<typeof rollout>;
 
-/** The specs in force in a fleet, and the change that is on its way into them. */
-export interface Shared extends Snapshot {
-  readonly rollout?: Rollout;
+/** A project that is part of a rollout and does not have its change yet. */
+export interface Waiting {
+  readonly project: number;
+  /** The id of the rollout. */
+  readonly rollout: string;
+  /**
+   * The spec that the rollout puts in force. `null`: a newer change wants another spec. That one is put in force after
+   * this rollout, because nothing has shown yet that it is good.
+   */
+  readonly spec: SpecText | null;
 }
 
-/** `undefined` where there is none, or where another release has written it. */
-export function readRollout(value: unknown): Rollout | undefined {
-  return rollout.safeParse(value).data;
+/** The specs in force in a fleet, and the changes that are on their way into them. */
+export interface Shared extends Snapshot {
+  /** The oldest first. At most the last one has not begun. */
+  readonly rollouts?: readonly Rollout[];
+  /** Only the leader knows these projects. */
+  readonly waiting?: readonly Waiting[];
+}
+
+/** Rollouts that another release has written are left out. */
+export function readRollouts(value: unknown): readonly Rollout[] {
+  return z
+    .array(z.unknown())
+    .catch([])
+    .parse(value)
+    .flatMap((each) => rollout.safeParse(each).data ?? []);
 }
 
 /** A project whose spec in force is another one than the change wants. */
@@ -80,6 +107,7 @@ export interface Member {
   readonly project: number;
   readonly name: string;
   readonly mark: string;
+  readonly spec: SpecText;
   readonly desired: Desired;
 }
 
@@ -94,8 +122,14 @@ export function membersOf(before: Snapshot, wanted: Snapshot, taken: readonly Ta
     if (!('offer' in each) || text === undefined || each.offer.desired.projectId !== project) return [];
     const mark = markOf(text);
     const isSame = inForce.get(each.name) === mark && before.holders?.[project] === each.name;
-    return isSame ? [] : [{ project, name: each.name, mark, desired: each.offer.desired }];
+    return isSame ? [] : [{ project, name: each.name, mark, spec: text, desired: each.offer.desired }];
   });
+}
+
+/** The snapshot with these specs in the place of others of their names. */
+export function withSpecs(snapshot: Snapshot, specs: readonly (SpecText | null)[]): Snapshot {
+  const others = new Map(specs.flatMap((spec) => (spec === null ? [] : [[spec.name, spec]])));
+  return { ...snapshot, specs: snapshot.specs.map((spec) => others.get(spec.name) ?? spec) };
 }
 
 /** The wanted snapshot, except for these projects, which keep their current specs. */
@@ -127,24 +161,24 @@ export function usable(shared: Shared, before: Shared | undefined, taken: readon
   return { ...shared, specs };
 }
 
-/** Those of `left` that get the change with a wave; `total`: how many the change concerned at first. */
-export function projectsOf(
-  wave: Wave | undefined,
-  left: readonly Member[],
-  total: number,
-  { labels }: RolloutPolicy,
-): readonly Member[] {
+/** Those of `left` that get the change with the next wave of its rollout. */
+export function projectsOf<Project extends { readonly project: number }>(
+  left: readonly Project[],
+  { wave: waves, total, released }: Pick<Rollout, 'wave' | 'total' | 'released'>,
+  { waves: all, labels }: Pick<RolloutPolicy, 'waves' | 'labels'>,
+): readonly Project[] {
+  const wave = all[waves];
   if (wave === undefined) return left;
   if ('match' in wave) {
     const labelled = new Set(labels[wave.match.label]);
     return left.filter(({ project }) => labelled.has(project));
   }
-  const wanted = Math.ceil((total * wave.percent) / 100) - (total - left.length);
+  const wanted = Math.ceil((total * wave.percent) / 100) - released;
   // The same order for each change, so that one that follows a failed one goes the same way.
   return left.toSorted((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1)).slice(0, Math.max(0, wanted));
 }
 
-function orderOf({ project }: Member): string {
+function orderOf({ project }: { readonly project: number }): string {
   return hash('sha1', String(project));
 }
 

@@ -47,12 +47,13 @@ export async function statusOf(
 /** The replica that works on each project of a fleet. The other parts show the last refresh of this replica. */
 async function fleetJson(fleet: Fleet): Promise<Record<string, unknown>> {
   const { replica } = fleet;
-  const rollout = rolloutJson(fleet.board.rollout);
+  const rollouts = fleet.board.rollouts.map(rolloutJson);
+  const [rollout = null] = fleet.board.rollouts.toSorted((a, b) => urgency(b) - urgency(a)).map(rolloutJson);
   const assignments = await fleet.board.assignments().catch((error: Error) => error.message);
   if (typeof assignments === 'string')
-    return { replica, leads: fleet.leads(), error: assignments, rollout, projects: [] };
+    return { replica, leads: fleet.leads(), error: assignments, rollout, rollouts, projects: [] };
   return {
-    ...{ replica, leads: fleet.leads(), error: null, rollout },
+    ...{ replica, leads: fleet.leads(), error: null, rollout, rollouts },
     projects: assignments.map(({ project, worker, since, memory }) => ({
       ...{ id: project, worker: worker ?? null, since: time(since) },
       condition: memory?.history.condition ?? null,
@@ -70,9 +71,13 @@ async function fleetJson(fleet: Fleet): Promise<Record<string, unknown>> {
   };
 }
 
-/** The change of the specs that not all projects have yet. */
-function rolloutJson(rollout: Rollout | undefined): Record<string, unknown> | null {
-  if (rollout === undefined) return null;
+/** A change that waits for an operator comes first. */
+function urgency({ phase }: Rollout): number {
+  return phase === 'waiting' || phase === 'stopped' ? 1 : 0;
+}
+
+/** A change of the specs that not all projects have yet. */
+function rolloutJson(rollout: Rollout): Record<string, unknown> {
   const { change, phase, total, left, wave, deletions, reason, since, watched } = rollout;
   return {
     ...{ change, phase, projects: total, projects_left: left, waves_done: wave, deletions, reason },
