@@ -20,7 +20,7 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
       'vdcsync apply --yes --timeout 30m',
       'ends after 30 minutes; a GPU server may otherwise wait a day for capacity',
     ],
-    ["vdcsync apply --yes --check-command 'conftest test -'", 'only a plan that your policy accepts'],
+    ["vdcsync apply --yes --check-command 'node policy.mjs'", 'only a plan that your policy accepts'],
     ['vdcsync apply --emulator', 'uses the embedded emulator'],
   ],
   destroy: [
