@@ -8,7 +8,7 @@ import { LongFirst } from './test/support/long-first.ts';
  * counts no coverage while they run: that would take a third of their time more.
  */
 const thorough = [
-  'test/daemon/soak.test.ts',
+  'test/daemon/{component,soak}.test.ts',
   'test/emulator/fuzz.test.ts',
   'test/engine/{concurrent-changes,crash,interruption}.test.ts',
   'test/engine/claims/recorded-findings.test.ts',

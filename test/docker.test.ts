@@ -145,9 +145,9 @@ describe('Dockerfile: the image, built in a folder', () => {
 });
 
 describe('examples: pins', () => {
-  test('the pipeline of GitLab runs in the image that vdcsync is built from', () => {
-    const pipeline = readFileSync(join(root, 'examples/gitlab-ci/.gitlab-ci.yml'), 'utf8');
-    expect([...pipeline.matchAll(/image: (.*)/g)].map(([, image]) => image)).toEqual([baseImage]);
+  test('the component for GitLab runs in the image that vdcsync is built from', () => {
+    const pipeline = readFileSync(join(root, 'templates/vdcsync.yml'), 'utf8');
+    expect([...pipeline.matchAll(/default: (node:.*)/g)].map(([, image]) => image)).toEqual([baseImage]);
   });
 
   test('the workflow of GitHub names its actions by commit, with the version beside it', () => {

