@@ -73,6 +73,10 @@ export function withRun(command: Command): Command {
     .addOption(
       new Option('--mode <mode>', 'observe: report only, never write').choices(['correct', 'observe']),
     )
+    .option(
+      '--check-command <command>',
+      'before a plan is applied, give it to this shell command as JSON; any exit code but 0 refuses it',
+    )
     .option('--git-url <url>', 'take the spec from this Git repository (https or ssh) instead of a file')
     .option('--git-ref <ref>', 'branch or tag to follow (default: main)')
     .option('--git-path <path>', 'file or folder in the repository (default: vdcsync.yaml)')

@@ -60,6 +60,10 @@ export const codes = {
     'the type, plan or image of a server is no longer sold',
     'nothing now; but this server could not be created again',
   ],
+  check_refused: [
+    'the command of `--check-command` refuses the plan',
+    'change the spec, or the policy. vdcsync checks each new plan, and the same plan after SIGHUP',
+  ],
   contract_breach: [
     'an answer of the API differs from its documentation',
     'report it to the provider, with the request id',

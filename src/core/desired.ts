@@ -87,6 +87,11 @@ export interface TokenPlace {
   readonly position: Position;
 }
 
+/** Whether a token must be read again from another place. */
+export function isOtherPlace(before: TokenPlace | undefined, now: TokenPlace | undefined): boolean {
+  return before?.env !== now?.env || before?.file !== now?.file;
+}
+
 /** A text that came from the environment, and the text that every output shows in its place. */
 export interface MaskedText {
   readonly value: string;

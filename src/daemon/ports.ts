@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import type { TokenPlace } from '../core/desired.ts';
+import type { Plan } from '../core/plan.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { ProgressEvent, RequestCounts } from '../core/progress.ts';
@@ -74,6 +75,12 @@ export interface DaemonDeps {
   readonly random: Random;
   readonly log: DaemonLogger;
   readonly open: (project: OpenProject) => Promise<ProjectSession>;
+  /**
+   * Asks the command of the operator about a plan. Returns why the command refuses the plan. Absent without a command.
+   */
+  readonly checkPlan?:
+    | ((plan: Plan, token: TokenPlace | undefined, halt: AbortSignal) => Promise<string | undefined>)
+    | undefined;
   /** The flags that select this project and its files in a command, from any folder of this machine. */
   readonly commandFlags: (projectId: number, files: readonly string[]) => string;
 }

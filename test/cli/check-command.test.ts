@@ -56,6 +56,14 @@ describe('src/cli/commands/apply.ts: apply --check-command', () => {
     const variables = readFileSync(join(cwd, 'variables'), 'utf8');
     expect(variables).toContain('KEPT=kept');
     expect(variables).not.toContain('canary');
+    const owned = oneNetwork.replace('id: 4711', 'id: 4711, token_env: TOKEN_SHOP');
+    const folder = folderWith({ 'vdcsync.yaml': owned });
+    const env = { PATH: process.env.PATH ?? '', TOKEN_SHOP: 'canary' };
+    await inProcess(['apply', '--emulator', '--yes', '--check-command', 'env > variables'], {
+      cwd: folder,
+      env,
+    });
+    expect(readFileSync(join(folder, 'variables'), 'utf8')).not.toContain('canary');
   });
 
   test('a plan without operations is not checked', async () => {

@@ -45,6 +45,7 @@ interface Carrying {
   readonly view: ProgressView;
   readonly signals: Signals;
   readonly destroy: boolean;
+  readonly desired: Desired;
   /** Whether the check refused a plan. */
   readonly check: { refused: boolean };
 }
@@ -62,7 +63,7 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
   let session: Session | undefined;
   const view = viewFor(flags, io, () => session?.clock ?? systemClock);
   const signals = listenForSignals(io, (text) => view.line(text));
-  const call: Carrying = { flags, io, view, signals, destroy, check: { refused: false } };
+  const call: Carrying = { flags, io, view, signals, destroy, desired, check: { refused: false } };
   const ended = new AbortController();
   try {
     session = await openSession(flags, io, {
@@ -135,13 +136,16 @@ function viewFor({ format }: ApplyFlags, io: Io, clock: () => Session['clock']):
   return io.stderr.isTTY && !dumb ? liveProgress(io, clock) : plainProgress(io);
 }
 
-async function approve(plan: Plan, { flags, io, view, signals, destroy, check }: Carrying): Promise<boolean> {
+async function approve(
+  plan: Plan,
+  { flags, io, view, signals, destroy, desired, check }: Carrying,
+): Promise<boolean> {
   const stream = flags.format === 'json' ? io.stderr : io.stdout;
   // With --yes and JSON no operator reads the text, and the stream holds the plan already.
   if (flags.format !== 'json' || flags.yes !== true) stream.write(planText(plan, paintFor(stream, io)));
   if (flags.checkCommand !== undefined) {
     view.pause();
-    check.refused = !(await isPlanAccepted(flags.checkCommand, plan, io, signals.halt));
+    check.refused = !(await isPlanAccepted(flags.checkCommand, plan, desired.token, io, signals.halt));
     view.resume();
     if (check.refused) return false;
   }

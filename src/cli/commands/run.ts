@@ -20,6 +20,7 @@ import { systemRandom } from '../../platform/system-random.ts';
 import { keepSystemdNotified } from '../../platform/systemd.ts';
 import { undiciTransport } from '../../platform/undici-transport.ts';
 import type { Replica } from '../../state/postgres-replica.ts';
+import { planCheck } from '../check-command.ts';
 import { openSession } from '../compose.ts';
 import { isShared, openFleet } from '../daemon/fleet.ts';
 import { type DaemonSettings, type RunFlags, readDaemonSettings } from '../daemon/settings.ts';
@@ -46,6 +47,7 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
     random: systemRandom,
     log,
     open: (project) => openProject(flags, io, settings, project, { replica: shared?.replica, settled }),
+    checkPlan: planCheck(flags.checkCommand, io, tokenPrefixOf(settings)),
     commandFlags: (projectId, named) => callFlags(flagsOf(projectId, named, flags, io, settings), io.env),
   };
   const metrics = new Metrics(version, { perProject: settings.metricsPerProject });
@@ -114,6 +116,11 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   } finally {
     signals.dispose();
   }
+}
+
+/** The prefix of the variables that hold tokens. Empty if the specs may name any variable. */
+function tokenPrefixOf({ trust }: DaemonSettings): string {
+  return trust.tokens === 'any' ? '' : (trust.tokens.prefix ?? '');
 }
 
 /** Checks that there is a token for a spec that other users may push. For other specs, opening the project reports the error. */

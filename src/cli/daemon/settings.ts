@@ -36,6 +36,8 @@ export interface RunFlags extends CommonFlags {
   readonly gitAllowRewind?: boolean;
   readonly parallel?: number;
   readonly fleetConfig?: string;
+  /** A shell command that accepts or refuses each plan. */
+  readonly checkCommand?: string;
   readonly keepHistory?: string;
   readonly metricsPerProject?: boolean;
   readonly allowEnv?: readonly string[];

@@ -1,4 +1,4 @@
-import type { TokenPlace } from '../../core/desired.ts';
+import { isOtherPlace, type TokenPlace } from '../../core/desired.ts';
 import { publicDigest } from '../../core/environment-mask.ts';
 import { type Diagnostic, StateHeldError } from '../../core/errors.ts';
 import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
@@ -19,6 +19,7 @@ import { type Condition, isHopeless } from './condition.ts';
 import type { Known, Offer, ProjectFacts, ProjectSummary, ReconciliationRecord } from './facts.ts';
 import { ProjectHistory } from './history.ts';
 import { handOn, type Job, takeUp } from './job.ts';
+import { PlanCheck } from './plan-check.ts';
 import { reconcile } from './reconciliation.ts';
 import { isEmpty, knownOf, openWorkspace, type ProjectParts, type Workspace } from './workspace.ts';
 
@@ -90,7 +91,8 @@ export class Project {
     this.#problem = new SpecProblem(shared);
     const flags = () => this.#commandFlags();
     this.#history = new ProjectHistory({ ...shared, observing: mode === 'observe', flags });
-    const kept = { activity: this.#activity, backOff: this.#backOff, history: this.#history };
+    const check = new PlanCheck(deps);
+    const kept = { check, activity: this.#activity, backOff: this.#backOff, history: this.#history };
     this.#parts = { mode, intervalMs, keepMs, log: deps.log, wake: this.#wake, ...kept };
   }
 
@@ -393,8 +395,4 @@ export class Project {
     const { clock } = this.#workspace?.session ?? this.#options.deps;
     return { ...this.#history.summary(), id: this.id, now: clock.now(), broken: this.hasBrokenSpec() };
   }
-}
-
-function isOtherPlace(before: TokenPlace | undefined, now: TokenPlace | undefined): boolean {
-  return before?.env !== now?.env || before?.file !== now?.file;
 }

@@ -1,7 +1,7 @@
 import { ApiProblem, FenceError, StateError } from '../../core/errors.ts';
 import type { ApplyReport } from '../../core/progress.ts';
 import { countsOf } from '../notifications/reconciliation-line.ts';
-import type { DaemonLogger, Mode, Trigger } from '../ports.ts';
+import type { DaemonLogger, Trigger } from '../ports.ts';
 import { untilRefreshIsDue } from '../scheduling/quiet.ts';
 import type { Offer, ReconciliationRecord } from './facts.ts';
 import type { ProjectHistory } from './history.ts';
@@ -41,6 +41,7 @@ export async function reconcile(
     (due) => due && halt.abort(new Error('another refresh is due')),
   );
   try {
+    parts.check.begin(triggers);
     const { outcome, results } = await attempt(offer, workspace, parts, { stop, halt: halt.signal });
     const endedAt = clock.now();
     if (parts.mode === 'correct' && !halt.signal.aborted) await pruneHistory(workspace.session, parts.keepMs);
@@ -56,14 +57,15 @@ export async function reconcile(
 async function attempt(
   offer: Offer,
   workspace: Workspace,
-  { mode, log, history, backOff }: ProjectParts,
+  parts: ProjectParts,
   signals: ReconciliationSignals,
 ): Promise<Ended> {
   const { session, pauses } = workspace;
+  const { log, history, backOff, check } = parts;
   try {
-    const { outcome, results, plan } = await carryOut(offer, workspace, mode, signals);
+    const { outcome, results, plan } = await carryOut(offer, workspace, parts, signals);
     history.awaiting = workspace.approval.waiting;
-    history.succeed(outcome === 'stopped' ? undefined : plan);
+    history.succeed(outcome === 'stopped' ? undefined : check.blocked(plan));
     backOff.learn(results, offer.desired, (code) => pauses.pauses(code), session.clock.now());
     return { outcome, results };
   } catch (error) {
@@ -78,13 +80,15 @@ async function attempt(
 async function carryOut(
   { desired }: Offer,
   { session: { engine, clock }, repeating, approval }: Workspace,
-  mode: Mode,
+  { mode, check }: Pick<ProjectParts, 'mode' | 'check'>,
   signals: ReconciliationSignals,
 ): Promise<Ended & Pick<ApplyReport, 'plan'>> {
   approval.begin();
   if (mode !== 'observe')
     return engine.apply(desired, {
-      approve: (plan) => approval.permits(plan, desired, clock.now()),
+      approve: async (plan) =>
+        (await check.accepts(plan, desired, signals.halt)) &&
+        (await approval.permits(plan, desired, clock.now())),
       unattended: true,
       ...signals,
       repeating,

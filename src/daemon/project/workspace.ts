@@ -13,6 +13,7 @@ import type { Wake } from '../scheduling/wake.ts';
 import type { Activity } from './activity.ts';
 import type { Known } from './facts.ts';
 import type { ProjectHistory } from './history.ts';
+import type { PlanCheck } from './plan-check.ts';
 import { both, UseMeter } from './use-meter.ts';
 
 /** How long a plan waits for tasks of earlier reconciliations. Tasks that take longer run in parallel to the plan. */
@@ -36,6 +37,7 @@ export interface ProjectParts {
   readonly keepMs: number;
   readonly log: DaemonLogger;
   readonly history: ProjectHistory;
+  readonly check: PlanCheck;
   readonly backOff: KeyBackOff;
   readonly activity: Activity;
   readonly wake: Wake;

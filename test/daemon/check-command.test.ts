@@ -1,0 +1,100 @@
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { planSchema } from '../../src/cli/plan/schema.ts';
+import { folderWith, oneNetwork } from '../cli/run.ts';
+import { receiver } from '../support/receiver.ts';
+import { emulate, live, startDaemon, until } from './support.ts';
+
+const edited = oneNetwork.replace('networks:', 'networks:\n  extra: { cidr: 10.30.0.0/24 }');
+
+/** A policy that records its plans and its variables, and accepts plans once the file `accept` is there. */
+const policy = `#!/bin/sh
+cat >> plans; env > variables
+test -f accept && exit 0
+echo not today >&2; exit 1
+`;
+
+interface Notification {
+  readonly condition?: string;
+  readonly detail?: string;
+}
+
+describe('src/daemon/project/plan-check.ts', () => {
+  test('a refused plan is not applied, is reported once, and is checked again when it changes', async () => {
+    const [api, notices] = [await emulate(), await receiver<Notification>()];
+    const folder = folderWith({ policy });
+    chmodSync(join(folder, 'policy'), 0o755);
+    const daemon = await startDaemon(api, {
+      ...{ folder, spec: oneNetwork, args: ['--check-command', './policy'] },
+      env: { VDCSYNC_NOTIFY_URL: notices.url, KEPT: 'kept', PATH: process.env.PATH ?? '' },
+    });
+    const plans = () =>
+      readFileSync(join(folder, 'plans'), 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => planSchema.parse(JSON.parse(line)));
+    const names = () => live(api).networks.map(({ name }) => name);
+    const reports = () => daemon.log().filter(({ msg }) => msg === 'plan refused by the check command');
+
+    const refused = await daemon.until(({ condition }) => condition === 'blocked', 'the plan is refused');
+    expect(refused.blocked).toMatchObject([{ key: 'networks.backend', code: 'check_refused' }]);
+    await daemon.until(
+      ({ reconciliations }) => reconciliations > refused.reconciliations + 2,
+      'it has reconciled again',
+    );
+    expect([plans().length, reports().length, names().includes('backend')]).toEqual([1, 1, false]);
+    expect(reports()[0]?.reason).toContain('not today');
+
+    daemon.write(edited);
+    await until(
+      async () => reports().length,
+      (count) => count === 2,
+      'the edited plan is refused',
+    );
+    expect(
+      plans()[1]
+        ?.operations.map(({ key }) => key)
+        .sort(),
+    ).toEqual(['networks.backend', 'networks.extra']);
+    const blocked = await until(
+      async () => notices.bodies.filter(({ condition }) => condition === 'blocked'),
+      ({ length }) => length === 2,
+      'each refused plan is notified once',
+    );
+    expect(blocked[0]?.detail).toContain('not today');
+
+    // The plan is the same, and the policy is not.
+    writeFileSync(join(folder, 'accept'), '');
+    daemon.child.kill('SIGHUP');
+    await daemon.until(({ converged }) => converged, 'the accepted plan is applied');
+    expect(names()).toEqual(expect.arrayContaining(['backend', 'extra']));
+    const variables = readFileSync(join(folder, 'variables'), 'utf8');
+    expect(variables).toContain('KEPT=kept');
+    expect(variables).not.toMatch(/^VDC/m);
+  }, 90_000);
+
+  test('a command that does not end delays neither the end of the daemon nor a newer spec', async () => {
+    const api = await emulate();
+    const command = 'touch asked; grep -q extra || { sleep 600; true; }';
+    const daemon = await startDaemon(api, { spec: oneNetwork, args: ['--check-command', command] });
+    const isAsked = async () => existsSync(join(daemon.folder, 'asked'));
+    await until(isAsked, Boolean, 'the command runs');
+    daemon.write(edited);
+    await daemon.until(({ converged }) => converged, 'the newer spec is applied');
+    daemon.write(oneNetwork.replace('10.20.', '10.40.').replace('backend', 'other'));
+    await daemon.until(
+      ({ operations }) => operations.some(({ key }) => key === 'networks.other'),
+      'a third plan',
+    );
+    expect(await daemon.end()).toBe(0);
+  }, 90_000);
+
+  test('an observing daemon asks no command', async () => {
+    const api = await emulate();
+    const args = ['--mode', 'observe', '--check-command', 'touch asked'];
+    const daemon = await startDaemon(api, { spec: oneNetwork, args });
+    await daemon.until(({ condition }) => condition === 'drifting', 'it has observed');
+    expect(existsSync(join(daemon.folder, 'asked'))).toBe(false);
+  });
+});
