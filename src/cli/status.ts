@@ -2,7 +2,8 @@ import type { Claim } from '../core/claims.ts';
 import { money, part } from '../core/decimal.ts';
 import type { DesiredResource } from '../core/desired.ts';
 import { type KeyStatus, keyStatusOf } from '../core/key-status.ts';
-import type { KindName, ResourceKey } from '../core/keys.ts';
+import type { ResourceKey } from '../core/keys.ts';
+import type { KindName } from '../core/kind-facts.ts';
 import {
   type Blocked,
   type MonthlyCost,

@@ -1,5 +1,6 @@
 import { type Claim, type Holder, isForeign, objectName } from './claims.ts';
-import type { KindName, ResourceKey } from './keys.ts';
+import type { ResourceKey } from './keys.ts';
+import type { KindName } from './kind-facts.ts';
 import type { Ip } from './resources.ts';
 import type { Intent } from './state.ts';
 

@@ -1,4 +1,5 @@
-import type { KindName, ResourceKey } from './keys.ts';
+import type { ResourceKey } from './keys.ts';
+import type { KindName } from './kind-facts.ts';
 
 /** Something that exists in the project: a resource, or the project as a whole. */
 export interface LiveObject {

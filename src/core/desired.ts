@@ -1,4 +1,5 @@
-import type { KindName, ResourceKey } from './keys.ts';
+import type { ResourceKey } from './keys.ts';
+import type { KindName } from './kind-facts.ts';
 
 /** A position in the spec. Lines and columns count from 1. */
 export interface Position {

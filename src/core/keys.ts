@@ -1,3 +1,5 @@
+import { type Collection, factsOf, type KindName, kindsWith } from './kind-facts.ts';
+
 /**
  * Names of resources in the spec: `networks.backend`, `servers.web-1.firewall`.
  *
@@ -6,44 +8,18 @@
  */
 export type ResourceKey = string & { readonly __brand: 'ResourceKey' };
 
-/** A sort of resource, by the API's own noun. */
-export type KindName =
-  | 'network'
-  | 'ip'
-  | 'iso'
-  | 'server'
-  | 'network_interface'
-  | 'firewall'
-  | 'backup'
-  | 'backup_policy'
-  | 'drive'
-  | 'server_image';
-
 /** The kind as an operator calls it. */
 export function nounOf(kind: KindName): string {
-  return kind === 'ip' ? 'address' : kind.replaceAll('_', ' ');
+  return factsOf(kind).noun ?? kind.replaceAll('_', ' ');
 }
 
-/** The top-level maps of the spec file that hold resources. */
-export const collections = ['networks', 'ips', 'isos', 'servers', 'server_images'] as const;
-export type Collection = (typeof collections)[number];
+const kindOfCollection = new Map(
+  kindsWith('collection').map((kind) => [factsOf(kind).collection as string, kind]),
+);
+const kindOfField = new Map(kindsWith('field').map((kind) => [factsOf(kind).field as string, kind]));
 
-const kindOfCollection: Record<Collection, KindName> = {
-  networks: 'network',
-  ips: 'ip',
-  isos: 'iso',
-  servers: 'server',
-  server_images: 'server_image',
-};
-
-const kindOfChild: Record<string, KindName> = {
-  network_interfaces: 'network_interface',
-  firewall: 'firewall',
-  backup: 'backup',
-  backup_policy: 'backup_policy',
-  iso: 'drive',
-  public_ipv4: 'ip',
-};
+/** The map whose entries have resources inside them: `servers`. */
+export const containers = kindsWith('container').map((kind) => factsOf(kind).collection as Collection)[0];
 
 export function topLevelKey(collection: Collection, name: string): ResourceKey {
   return `${collection}.${name}` as ResourceKey;
@@ -58,7 +34,7 @@ export function childKey(server: ResourceKey, suffix: string): ResourceKey {
  * Whether the key is inside a server, or is an older backup next to the newest. A dot in other names has no meaning.
  */
 export function isInside(key: ResourceKey, container: ResourceKey): boolean {
-  return container.startsWith('servers.') && key.startsWith(`${container}.`);
+  return container.startsWith(`${containers}.`) && key.startsWith(`${container}.`);
 }
 
 export interface ParsedKey {
@@ -72,18 +48,20 @@ export interface ParsedKey {
 
 /** Takes a key apart; `undefined` where the text is no key. Server names hold no dot. */
 export function parseKey(text: string): ParsedKey | undefined {
-  const [collection, name, child, ...rest] = text.split('.');
-  if (!isCollection(collection) || !name) return undefined;
+  const [collection = '', name, child, ...rest] = text.split('.');
+  const outer = kindOfCollection.get(collection);
+  if (outer === undefined || !name) return undefined;
   const key = text as ResourceKey;
-  if (collection !== 'servers' || child === undefined) {
-    return { key, kind: kindOfCollection[collection], name: text.slice(collection.length + 1) };
+  if (collection !== containers || child === undefined) {
+    return { key, kind: outer, name: text.slice(collection.length + 1) };
   }
-  const kind = kindOfChild[child];
+  const kind = kindOfField.get(child);
+  if (kind === undefined) return undefined;
   // A network interface is named by its network; a backup that is no longer the newest by its id.
-  const named = rest.length > 0;
-  if (kind === undefined || (kind === 'network_interface' && !named)) return undefined;
-  if (named && kind !== 'network_interface' && kind !== 'backup') return undefined;
-  return { key, kind, name: rest.length > 0 ? rest.join('.') : child, parent: topLevelKey('servers', name) };
+  const { named } = factsOf(kind);
+  const hasName = rest.length > 0;
+  if (hasName ? named === undefined : named === 'always') return undefined;
+  return { key, kind, name: hasName ? rest.join('.') : child, parent: topLevelKey(collection, name) };
 }
 
 /** Like `parseKey`, for keys that were valid when they were stored. */
@@ -91,8 +69,4 @@ export function takeApart(key: ResourceKey): ParsedKey {
   const parsed = parseKey(key);
   if (parsed === undefined) throw new Error(`Not a resource key: ${key}`);
   return parsed;
-}
-
-function isCollection(text: string | undefined): text is Collection {
-  return collections.includes(text as Collection);
 }

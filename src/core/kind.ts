@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import type { DesiredResource, Settings } from './desired.ts';
 import type { Json } from './json.ts';
-import type { Collection, KindName, ResourceKey } from './keys.ts';
+import type { ResourceKey } from './keys.ts';
+import type { Collection, KindName } from './kind-facts.ts';
 import type { BlockCode } from './operator-questions.ts';
 import type { Change, Operation, OperationId, Spend, Traffic, Verb, Warning } from './plan.ts';
 import type { Conclusive, ReadPort, WriteRequest } from './ports.ts';

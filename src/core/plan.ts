@@ -1,5 +1,6 @@
 import type { Code } from './codes.ts';
-import type { KindName, ResourceKey } from './keys.ts';
+import type { ResourceKey } from './keys.ts';
+import type { KindName } from './kind-facts.ts';
 import { type Remedy, resolveText } from './remedy.ts';
 
 export type Verb = 'create' | 'update' | 'delete' | 'adopt';

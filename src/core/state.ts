@@ -1,6 +1,7 @@
 import type { Claim, LiveObject } from './claims.ts';
 import type { Json } from './json.ts';
-import type { KindName, ResourceKey } from './keys.ts';
+import type { ResourceKey } from './keys.ts';
+import type { KindName } from './kind-facts.ts';
 import type { Change, Verb } from './plan.ts';
 import type { WriteRequest } from './ports.ts';
 

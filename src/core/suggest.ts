@@ -1,4 +1,4 @@
-import { collections } from './keys.ts';
+import { collections } from './kind-facts.ts';
 
 /** A typing error is short: longer texts are not compared, which also bounds the work. */
 const longestCompared = 64;

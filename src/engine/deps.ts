@@ -1,8 +1,8 @@
 /** The input of the engine: the ports that the engine works through, and the options of one run. */
 
 import type { Clock } from '../core/clock.ts';
-import type { KindName } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
+import type { KindName } from '../core/kind-facts.ts';
 import type { Operation, Plan, Selection } from '../core/plan.ts';
 import type { ReadPort, TaskWatch, WritePort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';

@@ -1,7 +1,8 @@
 import type { Desired, DesiredResource } from '../core/desired.ts';
 import { FenceError, StateError } from '../core/errors.ts';
-import { type KindName, type ResourceKey, takeApart } from '../core/keys.ts';
+import { type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Catalogue, ResourceKind, Subject, World } from '../core/kind.ts';
+import type { KindName } from '../core/kind-facts.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { Project } from '../core/resources.ts';

@@ -1,7 +1,8 @@
 import { type Claim, objectName } from '../core/claims.ts';
 import type { Desired } from '../core/desired.ts';
 import { patched } from '../core/intent.ts';
-import { isInside, type KindName, type ResourceKey } from '../core/keys.ts';
+import { isInside, type ResourceKey } from '../core/keys.ts';
+import type { KindName } from '../core/kind-facts.ts';
 import type { Binding, Ended, Intent, IntentPatch, StateChange } from '../core/state.ts';
 import { leftoverChanges } from './claims/left-backups.ts';
 import { type Move, moveChanges, movedBindings, movesOf, type WaitingMove } from './claims/moves.ts';

@@ -1,7 +1,8 @@
 import { objectName } from '../core/claims.ts';
 import type { Desired } from '../core/desired.ts';
-import type { KindName, ResourceKey } from '../core/keys.ts';
+import type { ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
+import type { KindName } from '../core/kind-facts.ts';
 import type { Operation, Selection, Spend } from '../core/plan.ts';
 import type { WriteRequest } from '../core/ports.ts';
 import type { Step } from '../core/progress.ts';

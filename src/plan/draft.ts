@@ -1,6 +1,7 @@
 import type { DesiredResource } from '../core/desired.ts';
-import { type KindName, nounOf, type ResourceKey } from '../core/keys.ts';
+import { nounOf, type ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
+import type { KindName } from '../core/kind-facts.ts';
 import type { Change, Operation, Spend, Traffic, Verb, Warning } from '../core/plan.ts';
 import { type OperationId, operationId } from '../core/plan.ts';
 import { createWorld } from '../core/world.ts';

@@ -1,5 +1,6 @@
-import type { KindName, ResourceKey } from '../core/keys.ts';
+import type { ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
+import type { KindName } from '../core/kind-facts.ts';
 import type { BlockCode } from '../core/operator-questions.ts';
 import type { Blocked } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';

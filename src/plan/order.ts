@@ -1,5 +1,6 @@
-import { type KindName, type ResourceKey, takeApart } from '../core/keys.ts';
+import { type ResourceKey, takeApart } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
+import type { KindName } from '../core/kind-facts.ts';
 import { type Operation, type OperationId, operationId } from '../core/plan.ts';
 
 /**

@@ -1,6 +1,7 @@
 import { type Attributed, type Attribution, cameSince, serversShown } from '../core/attribute.ts';
-import { type KindName, nounOf, type ResourceKey, topLevelKey } from '../core/keys.ts';
+import { nounOf, type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
+import type { KindName } from '../core/kind-facts.ts';
 import { outside, run, setting } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';

@@ -1,5 +1,6 @@
 import { digestOf, type Json } from '../core/json.ts';
-import type { KindName, ResourceKey } from '../core/keys.ts';
+import type { ResourceKey } from '../core/keys.ts';
+import type { KindName } from '../core/kind-facts.ts';
 import type { Warning } from '../core/plan.ts';
 import { edit } from '../core/remedy.ts';
 import { type Draft, isToBeMade } from './draft.ts';

@@ -1,5 +1,6 @@
-import type { KindName, ResourceKey } from '../core/keys.ts';
+import type { ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
+import type { KindName } from '../core/kind-facts.ts';
 import type { Blocked, Operation, OperationId } from '../core/plan.ts';
 import { operationId } from '../core/plan.ts';
 import { run, settleFirst } from '../core/remedy.ts';

@@ -1,5 +1,5 @@
-import type { KindName } from '../core/keys.ts';
 import type { ResourceKind } from '../core/kind.ts';
+import type { KindName } from '../core/kind-facts.ts';
 import { backup } from './backup.ts';
 import { backupPolicy } from './backup-policy.ts';
 import { drive } from './drive.ts';

@@ -1,4 +1,5 @@
-import { type KindName, takeApart } from '../core/keys.ts';
+import { takeApart } from '../core/keys.ts';
+import type { KindName } from '../core/kind-facts.ts';
 import { questionClass, settlesAnOutcome } from '../core/operator-questions.ts';
 import type { Blocked } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';

@@ -1,7 +1,7 @@
 import equal from 'fast-deep-equal';
 import { type Claim, objectName } from '../core/claims.ts';
 import type { DesiredResource } from '../core/desired.ts';
-import type { KindName } from '../core/keys.ts';
+import type { KindName } from '../core/kind-facts.ts';
 import type { Binding, Intent } from '../core/state.ts';
 import type { Project, Server } from '../emulator/world.ts';
 import { replay } from '../state/replay.ts';

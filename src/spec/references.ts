@@ -1,5 +1,6 @@
 import type { Position } from '../core/desired.ts';
-import { collections, parseKey, type ResourceKey } from '../core/keys.ts';
+import { parseKey, type ResourceKey } from '../core/keys.ts';
+import { collections } from '../core/kind-facts.ts';
 import { didYouMean } from '../core/suggest.ts';
 import { type Entry, noun } from './entries.ts';
 import { formatPosition, nearest, type Report, refuseSecretName } from './located.ts';

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import type { Collection } from '../core/keys.ts';
-import { collections } from '../core/keys.ts';
 import type { ResourceKind } from '../core/kind.ts';
+import { type Collection, collections } from '../core/kind-facts.ts';
 import { registry } from '../reconcilers/registry.ts';
 import { isRealMoment, momentPattern } from './moment.ts';
 

@@ -1,5 +1,5 @@
-import type { Collection, KindName } from '../../core/keys.ts';
 import { parseKey } from '../../core/keys.ts';
+import type { Collection, KindName } from '../../core/kind-facts.ts';
 import type { Binding } from '../../core/state.ts';
 import { member } from '../../reconcilers/existence.ts';
 import { nameRules } from '../../spec/schemas.ts';

@@ -1,5 +1,6 @@
 import type { Json } from '../../core/json.ts';
-import type { collections, ResourceKey } from '../../core/keys.ts';
+import type { ResourceKey } from '../../core/keys.ts';
+import type { collections } from '../../core/kind-facts.ts';
 import type { Ip, Network, NetworkInterface } from '../../core/resources.ts';
 import type { Binding } from '../../core/state.ts';
 

@@ -1,4 +1,5 @@
-import { type KindName, parseKey } from '../../core/keys.ts';
+import { parseKey } from '../../core/keys.ts';
+import type { KindName } from '../../core/kind-facts.ts';
 import { isRecorded, type Operation, type Plan, type Summary, tellsDifference } from '../../core/plan.ts';
 import { counted, span } from './values.ts';
 

@@ -1,5 +1,6 @@
 import { ConfigError } from '../../core/errors.ts';
-import { collections, parseKey, type ResourceKey } from '../../core/keys.ts';
+import { parseKey, type ResourceKey } from '../../core/keys.ts';
+import { collections } from '../../core/kind-facts.ts';
 import { nearMiss } from '../../core/suggest.ts';
 import { printable } from '../terminal.ts';
 

@@ -1,5 +1,5 @@
 import { html } from 'hono/html';
-import { collections } from '../../core/keys.ts';
+import { collections } from '../../core/kind-facts.ts';
 import { moment } from '../../core/moment.ts';
 import { ago, ahead, span } from './spans.ts';
 

@@ -1,5 +1,6 @@
 import type { Json } from '../../core/json.ts';
-import { type KindName, type ResourceKey, takeApart } from '../../core/keys.ts';
+import { type ResourceKey, takeApart } from '../../core/keys.ts';
+import type { KindName } from '../../core/kind-facts.ts';
 import { moment } from '../../core/moment.ts';
 import { type Blocked, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
 import type { WriteRequest } from '../../core/ports.ts';

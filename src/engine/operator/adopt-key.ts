@@ -1,8 +1,9 @@
 import type { Desired, DesiredResource } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { flowYaml } from '../../core/flow-yaml.ts';
-import { type KindName, nounOf, parseKey, type ResourceKey, topLevelKey } from '../../core/keys.ts';
+import { nounOf, parseKey, type ResourceKey, topLevelKey } from '../../core/keys.ts';
 import type { Subject, World } from '../../core/kind.ts';
+import type { KindName } from '../../core/kind-facts.ts';
 import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, StateChange } from '../../core/state.ts';

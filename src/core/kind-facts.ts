@@ -1,0 +1,100 @@
+/**
+ * The facts about a kind that every part of vdcsync needs, as plain values. The schema, the reads and the writes of a
+ * kind are in `reconcilers`.
+ */
+export interface KindFacts {
+  /** The kind as an operator calls it; the name of the kind where left out. */
+  readonly noun?: string;
+  /** The top-level map of the spec file that holds the entries of the kind. */
+  readonly collection?: string;
+  /** The field of a server's entry that declares the resources of the kind inside the server. */
+  readonly field?: string;
+  /**
+   * Whether the key of a resource inside a server has a name after the field: `always`, or only if the resource is
+   * `older` than the newest one.
+   */
+  readonly named?: 'always' | 'older';
+  /** Resources of other kinds are inside it: a server. */
+  readonly container?: true;
+  /** The field of the identity by which an operator knows the resource, in place of its id. */
+  readonly knownBy?: 'address';
+  /**
+   * The lists of the project show its unmanaged objects, and an unmanaged object may be the result of a creation. So a
+   * creation waits while the project has unmanaged objects.
+   */
+  readonly bought?: true;
+  /** Billed one by one, as a binding of the state. */
+  readonly counted?: true;
+  /** The id names one object in the whole project, also inside a server. */
+  readonly uniqueId?: true;
+  /** The form of its ids, and an example of an id. @source API §2: integers are identifiers unless stated otherwise */
+  readonly ids?: { readonly form: RegExp; readonly example: string };
+  /** A deletion counts for `settings.max_deletions`; in a replacement only if it counts `always`. */
+  readonly deletion?: 'always' | 'alone';
+  /** A new resource is due after some time, and is no sign of a change outside vdcsync. */
+  readonly periodic?: true;
+  /** The data that is lost with the resource, and the effect of its replacement. */
+  readonly impact?: { readonly deleted?: string; readonly replaced?: string };
+  /** The state of the resource that its deletion waits for. */
+  readonly awaits?: string;
+}
+
+const integer = /^\d+$/;
+
+const table = {
+  network: {
+    collection: 'networks',
+    ids: { form: integer, example: '32' },
+    impact: { replaced: 'the network gets another id, and its servers lose it meanwhile' },
+    awaits: 'empty',
+  },
+  ip: {
+    noun: 'address',
+    collection: 'ips',
+    field: 'public_ipv4',
+    knownBy: 'address',
+    bought: true,
+    uniqueId: true,
+    ids: { form: integer, example: '5001, or is an address of the project' },
+    awaits: 'detached',
+  },
+  iso: { collection: 'isos', ids: { form: /^uiso-\d{1,10}$/, example: 'uiso-12' } },
+  server: {
+    collection: 'servers',
+    container: true,
+    bought: true,
+    counted: true,
+    ids: { form: integer, example: '2001' },
+    impact: {
+      deleted: 'all data on its disks is lost',
+      replaced: 'all data on its disks is lost',
+    },
+  },
+  network_interface: { field: 'network_interfaces', named: 'always', deletion: 'alone' },
+  firewall: { field: 'firewall' },
+  backup: { field: 'backup', named: 'older', counted: true, deletion: 'always', periodic: true },
+  backup_policy: { field: 'backup_policy' },
+  drive: { field: 'iso' },
+  server_image: { collection: 'server_images', counted: true },
+} as const satisfies Record<string, KindFacts>;
+
+/** A sort of resource, by the API's own noun. */
+export type KindName = keyof typeof table;
+
+type CollectionOf<Facts> = Facts extends { readonly collection: infer Name } ? Name : never;
+
+/** A top-level map of the spec file that holds resources. */
+export type Collection = CollectionOf<(typeof table)[KindName]>;
+
+export const kindNames = Object.keys(table) as unknown as readonly [KindName, ...KindName[]];
+
+export function factsOf(kind: KindName): KindFacts {
+  return table[kind];
+}
+
+/** The kinds that have a fact. */
+export function kindsWith(fact: keyof KindFacts): readonly KindName[] {
+  return kindNames.filter((kind) => factsOf(kind)[fact] !== undefined);
+}
+
+export const collections = kindsWith('collection').map((kind) => factsOf(kind).collection as Collection);
