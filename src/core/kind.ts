@@ -5,7 +5,7 @@ import type { ResourceKey } from './keys.ts';
 import type { Collection, KindName } from './kind-facts.ts';
 import type { BlockCode } from './operator-questions.ts';
 import type { Change, Operation, OperationId, Spend, Traffic, Verb, Warning } from './plan.ts';
-import type { Conclusive, ReadPort, WriteRequest } from './ports.ts';
+import type { Conclusive, ReadPort, StaleReads, WriteRequest } from './ports.ts';
 import type { ApiProfile } from './profile.ts';
 import type { Remedy } from './remedy.ts';
 import type {
@@ -338,6 +338,8 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
 
   /** The request that carries the operation out. */
   write(context: WriteContext<Value, Observed>): WriteRequest;
+  /** The answers that a sent request makes untrue. */
+  stale(request: WriteRequest): StaleReads;
   /** The reads that evidence is compared with later. */
   preimage(context: WriteContext<Value, Observed>, read: ReadPort): Promise<Json>;
   accept(answer: Conclusive, request: WriteRequest, preimage: Json): Accepted;

@@ -51,6 +51,18 @@ export interface ReadPort {
   now(): number;
 }
 
+/** A read whose answer several callers may share. */
+export type ReadName = Exclude<keyof ReadPort, 'findTask' | 'apiNow' | 'now'>;
+
+/** The answers that a write makes untrue. */
+export interface StaleReads {
+  /** Every answer of these reads. */
+  readonly lists?: readonly ReadName[];
+  /** The answers about one server: those `inside` names, or all. */
+  readonly server?: string | number | undefined;
+  readonly inside?: readonly ReadName[];
+}
+
 /** Every write that the API documents with its payload, and those that a profile may enable. @source API §4 */
 export type WriteName =
   | 'allocate_ip'

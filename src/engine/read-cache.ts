@@ -1,6 +1,6 @@
 import equal from 'fast-deep-equal';
 import type { Clock } from '../core/clock.ts';
-import type { ReadPort, WriteRequest } from '../core/ports.ts';
+import type { ReadName, ReadPort, StaleReads } from '../core/ports.ts';
 
 /**
  * Shares reads between callers that may use the same answer. A caller names a time, and gets an answer whose request
@@ -11,7 +11,7 @@ export interface ReadCache {
   /** A port whose answers come only from requests that started at `time` or later, on the monotonic clock. */
   since(time: number): ReadPort;
   /** Drops the answers that a write has made untrue. */
-  forget(request: WriteRequest): void;
+  forget(stale: StaleReads): void;
   /** Keeps only the answers about the inside of servers. Lists are cheap, and other programs change lists the most. */
   forgetLists(): void;
   /** Drops the answers about one server. */
@@ -39,25 +39,35 @@ interface Entry {
   readonly wallAt: number;
   readonly token: string;
   readonly answer: Promise<unknown>;
-  readonly ask: (port: ReadPort) => Promise<unknown>;
+  readonly ask: Ask;
 }
 
+type Ask = (port: ReadPort) => Promise<unknown>;
+
+/** The reads of a server. Their answers are dropped together once the server is gone. */
+const ofServer: ReadonlySet<string> = new Set<ReadName>([
+  'findServer',
+  'findNetworkInterfaces',
+  'findFirewall',
+  'findBackups',
+  'findBackupPolicy',
+]);
 const serverOf = /^server (\d+) /;
+
+/** The name of a kept answer: `ips`, `findIp 5001`, `server 2001 findFirewall`. */
+function nameOf(read: string, id?: string | number): string {
+  if (id === undefined) return read;
+  return ofServer.has(read) ? `server ${id} ${read}` : `${read} ${id}`;
+}
 
 /** `tokenNow` names the token that requests go out under. */
 export function createReadCache(read: ReadPort, clock: Clock, tokenNow: () => string = () => ''): ReadCache {
   const entries = new Map<string, Entry>();
 
-  function shared<Answer>(
-    name: string,
-    time: number,
-    ask: (port: ReadPort) => Promise<Answer>,
-  ): Promise<Answer> {
+  function shared(name: string, time: number, ask: Ask): Promise<unknown> {
     const entry = entries.get(name);
     const token = tokenNow();
-    if (entry !== undefined && entry.startedAt >= time && entry.token === token) {
-      return entry.answer as Promise<Answer>;
-    }
+    if (entry !== undefined && entry.startedAt >= time && entry.token === token) return entry.answer;
     const answer = ask(read);
     const fresh = { startedAt: clock.monotonic(), wallAt: clock.now(), token, answer, ask };
     entries.set(name, fresh);
@@ -73,46 +83,34 @@ export function createReadCache(read: ReadPort, clock: Clock, tokenNow: () => st
     }
   }
 
+  const uncached = { findTask: read.findTask, apiNow: read.apiNow, now: read.now };
   /** The cache has an undocumented read only if the port has this read. */
-  const ofServers = (time: number): Pick<ReadPort, 'servers' | 'findServer'> => ({
-    ...(read.servers === undefined
-      ? {}
-      : { servers: () => shared('servers', time, async (port) => (await port.servers?.()) ?? []) }),
-    ...(read.findServer === undefined
-      ? {}
-      : { findServer: (id) => shared(`server ${id} self`, time, async (port) => port.findServer?.(id)) }),
-  });
+  const cached = Object.keys(read).filter((each) => !(each in uncached)) as ReadName[];
+  const asking =
+    (method: ReadName, id: never): Ask =>
+    (port) =>
+      port[method]?.(id) ?? Promise.resolve(undefined);
 
   return {
-    since: (time) => ({
-      ...ofServers(time),
-      project: () => shared('project', time, (port) => port.project()),
-      ips: () => shared('ips', time, (port) => port.ips()),
-      findIp: (id) => shared(`ip ${id}`, time, (port) => port.findIp(id)),
-      networks: () => shared('networks', time, (port) => port.networks()),
-      isos: () => shared('isos', time, (port) => port.isos()),
-      findIso: (id) => shared(`iso ${id}`, time, (port) => port.findIso(id)),
-      findNetworkInterfaces: (id) =>
-        shared(`server ${id} cards`, time, (port) => port.findNetworkInterfaces(id)),
-      findFirewall: (id) => shared(`server ${id} firewall`, time, (port) => port.findFirewall(id)),
-      findBackups: (id) => shared(`server ${id} backups`, time, (port) => port.findBackups(id)),
-      findBackupPolicy: (id) => shared(`server ${id} policy`, time, (port) => port.findBackupPolicy(id)),
-      serverTypes: () => shared('server types', time, (port) => port.serverTypes()),
-      pricing: (id) => shared(`pricing ${id}`, time, (port) => port.pricing(id)),
-      images: (id) => shared(`images ${id}`, time, (port) => port.images(id)),
-      findTask: (id) => read.findTask(id),
-      apiNow: () => read.apiNow(),
-      now: () => read.now(),
-    }),
+    since: (time) => {
+      const shares = cached.map((method) => {
+        const answer = (id: never) => shared(nameOf(method, id), time, asking(method, id));
+        return [method, answer] as const;
+      });
+      return { ...Object.fromEntries(shares), ...uncached } as unknown as ReadPort;
+    },
     forgetLists() {
       for (const name of entries.keys()) {
         if (!name.startsWith('server ')) entries.delete(name);
       }
     },
-    forget(request) {
+    forget({ lists = [], server, inside = [] }) {
+      const all = new Set<string>(lists);
+      const its = new Set(inside.map((each) => nameOf(each, server)));
       for (const name of entries.keys()) {
-        if (touches(request, name)) entries.delete(name);
+        if (all.has(name.split(' ', 1)[0] ?? '') || its.has(name)) entries.delete(name);
       }
+      if (server !== undefined && inside.length === 0) forgetServer(String(server));
     },
     forgetServer,
     aboutServers: () =>
@@ -138,52 +136,4 @@ export function createReadCache(read: ReadPort, clock: Clock, tokenNow: () => st
       return differs;
     },
   };
-}
-
-/** Whether a cached answer may be untrue after the write. */
-function touches({ name, path, body }: WriteRequest, entry: string): boolean {
-  const server = path.server_id ?? path.id;
-  switch (name) {
-    case 'allocate_ip':
-    case 'release_ip':
-      return entry.startsWith('ip');
-    case 'add_iso':
-    case 'delete_iso':
-      return entry.startsWith('iso');
-    case 'create_network':
-    case 'delete_network':
-      return entry === 'networks';
-    case 'create_server':
-      // A server that asks for no address may get an address. @assumption A22
-      return entry === 'servers' || (entry.startsWith('ip') && !takesNew(body));
-    case 'delete_server':
-      return (
-        entry.startsWith('ip') ||
-        entry === 'networks' ||
-        entry === 'servers' ||
-        entry.startsWith(`server ${server} `)
-      );
-    case 'resize_server':
-    case 'insert_iso':
-    case 'eject_iso':
-      return entry === 'servers' || entry === `server ${server} self`;
-    case 'add_network_interface':
-      return entry === `server ${server} cards`;
-    case 'remove_network_interface':
-      return entry === `server ${server} cards` || entry === 'networks';
-    case 'put_firewall':
-      return entry === `server ${server} firewall`;
-    case 'take_backup':
-    case 'delete_backup':
-      return entry === `server ${server} backups`;
-    case 'update_backup_policy':
-      return entry === `server ${server} policy`;
-    case 'take_server_image':
-      return false;
-  }
-}
-
-/** A newly created address does not change the free addresses. */
-function takesNew(body: unknown): boolean {
-  return (body as { readonly public_ipv4?: { readonly new?: unknown } }).public_ipv4?.new === true;
 }

@@ -35,7 +35,7 @@ export interface RunState {
 }
 
 interface StateOptions {
-  readonly deps: Pick<EngineDeps, 'store' | 'clock'>;
+  readonly deps: Pick<EngineDeps, 'store' | 'clock' | 'kinds'>;
   readonly desired: Desired;
   readonly cache: ReadCache;
   /** The loaded bindings, under the keys that the file has renamed them to. */
@@ -52,7 +52,7 @@ interface StateOptions {
 
 export function createRunState(options: StateOptions): RunState {
   const { desired, cache, bindings, claims, intents, flaggedBy, onChange } = options;
-  const { store, clock } = options.deps;
+  const { store, clock, kinds } = options.deps;
   const moves = [...options.moves];
   const waitingMoves = [...options.waitingMoves];
 
@@ -98,7 +98,7 @@ export function createRunState(options: StateOptions): RunState {
       const changes = whole(asked, intent);
       await store.closeIntent(intent.id, ended, changes, clock.now());
       // The resources that used the deleted resource were read during its task, so they are read again.
-      if (intent.verb === 'delete') cache.forget(intent.request);
+      if (intent.verb === 'delete') cache.forget(kinds.get(intent.kind)?.stale(intent.request) ?? {});
       intents.delete(intent.key);
       follow(changes);
     },

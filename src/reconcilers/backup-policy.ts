@@ -91,6 +91,8 @@ export const backupPolicy: ResourceKind<BackupPolicyEntry, BackupPolicyObserved>
     ) as Json,
   }),
 
+  stale: ({ path }) => ({ server: path.server_id, inside: ['findBackupPolicy'] }),
+
   preimage: async ({ observed }) => (observed?.live as unknown as Json) ?? null,
 
   accept: (_answer, request) => ({ id: String(request.path.server_id) }),

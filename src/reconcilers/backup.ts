@@ -69,6 +69,8 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
       : { name: 'take_backup', path: { server_id } };
   },
 
+  stale: ({ path }) => ({ server: path.server_id, inside: ['findBackups'] }),
+
   async preimage({ subject, operation, observed, world }, read) {
     if (operation.verb === 'delete') return null;
     const policy = await read.findBackupPolicy(serverOf(subject, world));

@@ -73,6 +73,8 @@ export const drive: ResourceKind<DriveEntry, DriveObserved> = {
       : { name: 'insert_iso', path, body: { iso_id: wanted } };
   },
 
+  stale: ({ path }) => ({ lists: ['servers'], server: path.server_id, inside: ['findServer'] }),
+
   preimage: async ({ observed }) => ({ shown: observed?.shown ?? null }),
 
   accept: (_answer, request) => ({ id: String(request.path.server_id) }),

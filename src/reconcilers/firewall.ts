@@ -116,6 +116,8 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
     };
   },
 
+  stale: ({ path }) => ({ server: path.server_id, inside: ['findFirewall'] }),
+
   preimage: async ({ observed }) => (observed?.live as unknown as Json) ?? null,
 
   accept: (_answer, request) => ({ id: String(request.path.server_id) }),

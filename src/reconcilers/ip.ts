@@ -122,6 +122,8 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
     return { name: 'allocate_ip', path: {}, body: type === undefined ? {} : { server_type_id: type } };
   },
 
+  stale: () => ({ lists: ['ips', 'findIp'] }),
+
   preimage: async ({ operation, subject }, read) =>
     operation.verb === 'delete'
       ? { address: subject.binding?.identity.address ?? null }

@@ -143,6 +143,8 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
           body: { url: subject.desired?.value.url ?? '', name: subject.desired?.value.name ?? '' },
         },
 
+  stale: () => ({ lists: ['isos', 'findIso'] }),
+
   preimage: async (_context, read) => ({ isos: (await read.isos()).map(({ id }) => id) }),
 
   /** The id comes at once, in either form of the answer. @assumption A23 */

@@ -96,6 +96,12 @@ export const networkInterface: ResourceKind<NetworkInterfaceEntry, NetworkInterf
     return { name: 'add_network_interface', path: { server_id }, body: { network_id } };
   },
 
+  stale: ({ name, path }) => ({
+    lists: name === 'remove_network_interface' ? ['networks'] : [],
+    server: path.server_id,
+    inside: ['findNetworkInterfaces'],
+  }),
+
   preimage: async ({ observed }) => ({ cards: (observed?.cards ?? []).map(({ id }) => id) }),
 
   accept: (answer) => {

@@ -147,6 +147,8 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
           body: { name: subject.desired?.value.name ?? '', cidr: subject.desired?.value.cidr ?? '' },
         },
 
+  stale: () => ({ lists: ['networks'] }),
+
   preimage: async (_context, read) => ({ networks: (await read.networks()).map(({ id }) => id) }),
 
   /** The answer to a creation may have `data` null, and then the list shows the id. @source API §3.5 @assumption A13 */

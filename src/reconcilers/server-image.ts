@@ -80,6 +80,8 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
     return { name: 'take_server_image', path: {}, body: { server_id: Number(id), name } };
   },
 
+  stale: () => ({}),
+
   preimage: async () => null,
 
   accept(answer, request) {

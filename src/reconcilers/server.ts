@@ -6,7 +6,7 @@ import type { ReadPort } from '../core/ports.ts';
 import type { Ip, Server, ServerId } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { diffExistence, fieldsLacking, integerIdIn, member, recordedIds, unchanged } from './existence.ts';
-import { addressSequence, releasedFirst, sentAddress, takesFree } from './server/address.ts';
+import { addressSequence, releasedFirst, sentAddress, staleAfter, takesFree } from './server/address.ts';
 import { isEdited, knownOf, priceApplied, resolveBody } from './server/body.ts';
 import {
   addressLeft,
@@ -99,6 +99,8 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
     const body = { ...resolved.body, ...(address === undefined ? {} : { public_ipv4: address }) };
     return { name: 'create_server', path: {}, body: body as Json };
   },
+
+  stale: staleAfter,
 
   async preimage({ operation }, read) {
     const [ips, networks] = [await read.ips(), await read.networks()];

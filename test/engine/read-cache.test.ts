@@ -19,7 +19,7 @@ test('engine/read-cache: a server of which something is gone is not shown by wha
   }
   there = false;
 
-  expect(await cache.refresh('server 2001 firewall', read as ReadPort)).toBe(true);
+  expect(await cache.refresh('server 2001 findFirewall', read as ReadPort)).toBe(true);
 
   expect(await cache.since(0).findNetworkInterfaces(gone)).toBeUndefined();
   expect(await cache.since(0).findNetworkInterfaces(other)).toEqual([]);

@@ -55,7 +55,7 @@ async function askNow(run: Run, intent: Intent): Promise<Progress> {
     case 'untold':
       return withoutAnswer(run, asking, pauses.result);
     case 'accepted':
-      run.cache.forget(asking.request);
+      run.cache.forget(run.kindOf(asking.kind).stale(asking.request));
       return record(run, asking, pauses.answer);
     case 'open':
       return decided(run, asking, 'open');

@@ -76,7 +76,7 @@ export async function send(
   // The send may wait long for a connection before its first byte.
   const mayGo = () => pauses(sendValidMs) && deps.store.isOwned?.() !== false;
   const result = await deps.writes.send(intent.request, intent.idempotencyKey, token, mayGo);
-  run.cache.forget(intent.request);
+  run.cache.forget(run.kindOf(intent.kind).stale(intent.request));
   if (result.type === 'unsent' && !mayGo()) {
     const phase = intent.ambiguous ? 'unknown' : 'waiting';
     return goOn(run, intent, {

@@ -2,8 +2,10 @@ import type { ResourceKey } from '../../core/keys.ts';
 import { childKey, topLevelKey } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import type { Operation, OperationId } from '../../core/plan.ts';
+import type { StaleReads, WriteRequest } from '../../core/ports.ts';
 import { edit, outside, type Remedy, run } from '../../core/remedy.ts';
 import type { Ip } from '../../core/resources.ts';
+import { member } from '../existence.ts';
 import { isKept } from '../own-address.ts';
 import { priceOfAddress } from '../prices.ts';
 import type { Problem } from './body.ts';
@@ -233,4 +235,14 @@ function fill(template: unknown, ipId: number): unknown {
   if (Array.isArray(template)) return template.map((each) => fill(each, ipId));
   if (typeof template !== 'object' || template === null) return template;
   return Object.fromEntries(Object.entries(template).map(([name, value]) => [name, fill(value, ipId)]));
+}
+
+/** The answers that a write about a server makes untrue. Its deletion detaches it from everything. */
+export function staleAfter({ name, path, body }: WriteRequest): StaleReads {
+  if (name === 'delete_server') return { lists: ['ips', 'findIp', 'networks', 'servers'], server: path.id };
+  if (name === 'resize_server') return { lists: ['servers'], server: path.server_id, inside: ['findServer'] };
+  // A newly created address does not change the free addresses. A server that asks for no address may get one.
+  // @assumption A22
+  const takesNew = member(member(body, 'public_ipv4'), 'new') === true;
+  return { lists: ['servers', ...(takesNew ? [] : (['ips', 'findIp'] as const))] };
 }
