@@ -19,7 +19,7 @@ const kindOfCollection = new Map(
 const kindOfField = new Map(kindsWith('field').map((kind) => [factsOf(kind).field as string, kind]));
 
 /** The map whose entries have resources inside them: `servers`. */
-export const containers = kindsWith('container').map((kind) => factsOf(kind).collection as Collection)[0];
+export const containers = factsOf(kindsWith('container')[0] as KindName).collection as Collection;
 
 export function topLevelKey(collection: Collection, name: string): ResourceKey {
   return `${collection}.${name}` as ResourceKey;

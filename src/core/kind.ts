@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { DesiredResource, Settings } from './desired.ts';
 import type { Json } from './json.ts';
 import type { ResourceKey } from './keys.ts';
-import type { Collection, KindName } from './kind-facts.ts';
+import type { KindName } from './kind-facts.ts';
 import type { BlockCode } from './operator-questions.ts';
 import type { Change, Operation, OperationId, Spend, Traffic, Verb, Warning } from './plan.ts';
 import type { Conclusive, ReadPort, StaleReads, WriteRequest } from './ports.ts';
@@ -194,11 +194,23 @@ export interface Accepted {
   readonly facts?: Json;
 }
 
-/** The place of a kind's entries in the spec file. */
-export type Placement =
-  | { readonly in: Collection }
-  /** Inside a server's entry; `public_ipv4` has no schema of its own there. */
-  | { readonly of: 'servers'; readonly field: string };
+/** The entries of a kind in its top-level map of the spec file. */
+export interface SectionTraits {
+  readonly description: string;
+  readonly example: Readonly<Record<string, unknown>>;
+  /** The names of entries. They are part of keys, so a shell or the dots of a key must not misread a character. */
+  readonly names: { readonly pattern: RegExp; readonly text: string };
+  /** The `id` of an entry; a whole number where left out. */
+  readonly id?: z.ZodType;
+  /** Why two entries must not have the same `name`. */
+  readonly sameName?: string;
+  /** The field with a subnet, which must not overlap with the subnet of another entry. */
+  readonly subnet?: string;
+  /** A creation needs one of these fields. */
+  readonly oneOf?: readonly string[];
+  /** Fields that exclude other fields. */
+  readonly notWith?: Readonly<Record<string, readonly string[]>>;
+}
 
 /** A mistake in an entry that the schema alone cannot refuse. `path` is inside the entry. */
 export interface EntryIssue {
@@ -221,6 +233,8 @@ export interface ChildEntry {
 export interface Reference {
   readonly path: readonly (string | number)[];
   readonly key: ResourceKey;
+  /** Only one entry may name the resource. */
+  readonly exclusive?: true;
 }
 
 export interface WriteContext<Value, Observed> {
@@ -240,11 +254,12 @@ export interface WriteContext<Value, Observed> {
  */
 export interface ResourceKind<Value = unknown, Observed = unknown> {
   readonly name: KindName;
-  readonly placement: Placement;
   /** One YAML entry. */
   readonly schema: z.ZodType;
   /** Fields that an entry may leave out only with `id:` or `managed: false`. */
   readonly neededToCreate: readonly string[];
+  /** Only of a kind that has a top-level map. */
+  readonly section?: SectionTraits;
   /**
    * Creating a resource is new spending, and deleting it ends the spending. A kind that the document calls neither
    * billed nor free counts as spending, but no output calls it billed. @source API §1.6 @assumption A44

@@ -35,7 +35,6 @@ export const backupPolicySchema = z.strictObject({
 
 export const backupPolicy: ResourceKind<BackupPolicyEntry, BackupPolicyObserved> = {
   name: 'backup_policy',
-  placement: { of: 'servers', field: 'backup_policy' },
   schema: backupPolicySchema,
   neededToCreate: [],
   billed: false,

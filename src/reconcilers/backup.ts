@@ -13,7 +13,6 @@ import { observeInside, serverOf } from './inside-server.ts';
 
 export const backup: ResourceKind<BackupEntry, BackupObserved> = {
   name: 'backup',
-  placement: { of: 'servers', field: 'backup' },
   schema: backupSchema,
   neededToCreate: [],
   billed: true,

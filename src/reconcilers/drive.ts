@@ -25,7 +25,6 @@ export const driveSchema = z
  */
 export const drive: ResourceKind<DriveEntry, DriveObserved> = {
   name: 'drive',
-  placement: { of: 'servers', field: 'iso' },
   schema: driveSchema,
   neededToCreate: [],
   billed: false,

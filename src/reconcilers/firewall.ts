@@ -20,7 +20,6 @@ interface FirewallObserved {
 
 export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
   name: 'firewall',
-  placement: { of: 'servers', field: 'firewall' },
   schema: firewallSchema,
   neededToCreate: [],
   billed: false,

@@ -45,14 +45,26 @@ export const ipSchema = z.strictObject({
  */
 export const ip: ResourceKind<IpEntry, IpObserved> = {
   name: 'ip',
-  placement: { in: 'ips' },
   schema: ipSchema,
   neededToCreate: [],
+  section: {
+    description: 'Public addresses by a name of your choice; billed while they exist, attached or not.',
+    example: { web: {} },
+    names: {
+      pattern: /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/,
+      text: 'up to 63 letters, digits, underscores, dots or hyphens, the first a letter or digit',
+    },
+  },
   billed: true,
   deadlineMs: 10 * 60_000,
   outlivesParent: true,
   urgency: 5,
 
+  /** An address that comes with the server is a resource of its own, because it may outlive the server. */
+  children: (field) =>
+    typeof field === 'object' && field !== null && ('new' in field || 'reuse' in field)
+      ? [{ suffix: 'public_ipv4', value: {}, path: [] }]
+      : [],
   check: () => [],
   references: () => [],
 

@@ -49,9 +49,18 @@ function isWebAddress(text: string): boolean {
 
 export const iso: ResourceKind<IsoEntry, IsoObserved> = {
   name: 'iso',
-  placement: { in: 'isos' },
   schema: isoSchema,
   neededToCreate: ['url'],
+  section: {
+    description: "The project's own images by name.",
+    example: { rescue: { url: 'https://mirror.example.com/rescue.iso' } },
+    names: {
+      pattern: /^[A-Za-z0-9_.-]([A-Za-z0-9 _.-]{0,48}[A-Za-z0-9_.-])?$/,
+      text: '1 to 50 letters, digits, spaces, underscores, dots or hyphens, and no space at either end; `name:` takes any other',
+    },
+    id: z.string().regex(/^uiso-\d{1,10}$/, "an ISO's id is written like uiso-12"),
+    sameName: 'which a project has for one iso only',
+  },
   /** @assumption A44 */
   billed: 'perhaps',
   deadlineMs: 6 * 3_600_000,

@@ -28,7 +28,6 @@ export const networkInterfacesSchema = z
 
 export const networkInterface: ResourceKind<NetworkInterfaceEntry, NetworkInterfaceObserved> = {
   name: 'network_interface',
-  placement: { of: 'servers', field: 'network_interfaces' },
   schema: networkInterfacesSchema,
   neededToCreate: [],
   /** @assumption A44 */

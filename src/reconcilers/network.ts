@@ -52,9 +52,18 @@ export const networkSchema = z.strictObject({
 
 export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
   name: 'network',
-  placement: { in: 'networks' },
   schema: networkSchema,
   neededToCreate: ['cidr'],
+  section: {
+    description: 'Private networks by name.',
+    example: { default: { managed: false }, backend: { cidr: '10.20.0.0/24' } },
+    names: {
+      pattern: /^[A-Za-z0-9_.-]([A-Za-z0-9 _.-]{0,28}[A-Za-z0-9_.-])?$/,
+      text: '1 to 30 letters, digits, spaces, underscores, dots or hyphens, and no space at either end',
+    },
+    sameName: 'which a project has for one network only',
+    subnet: 'cidr',
+  },
   /** @assumption A44 */
   billed: 'perhaps',
   deadlineMs: 10 * 60_000,

@@ -29,9 +29,19 @@ export const serverImageSchema = z.strictObject({
 
 export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = {
   name: 'server_image',
-  placement: { in: 'server_images' },
   schema: serverImageSchema,
   neededToCreate: ['server'],
+  section: {
+    description:
+      'Images taken from servers, by name. vdcsync takes them only if the API profile has take_server_image.',
+    example: { golden: { server: 'web-1' } },
+    names: {
+      pattern: /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/,
+      text: 'up to 63 letters, digits, underscores, dots or hyphens, the first a letter or digit; `name:` takes any other',
+    },
+    id: z.union([z.string().min(1), z.int().min(1)]),
+    sameName: 'so vdcsync may not be able to distinguish their images',
+  },
   billed: true,
   unread: true,
   deadlineMs: 6 * 3_600_000,

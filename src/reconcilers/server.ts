@@ -16,16 +16,30 @@ import {
   diffLive,
   neededToCreate,
 } from './server/diff.ts';
-import { checkSizing, type ServerEntry, type ServerObserved, serverSchema } from './server/entry.ts';
+import { checkSizing, type ServerEntry, type ServerObserved, serverSchema, sliders } from './server/entry.ts';
 import { evidenceOfCreation, evidenceOfDeletion, evidenceOfResize } from './server/evidence.ts';
 import { rebound, resizeRequest, withUnconfirmed } from './server/resize.ts';
 import { unchecked, unseen } from './server/warnings.ts';
 
 export const server: ResourceKind<ServerEntry, ServerObserved> = {
   name: 'server',
-  placement: { in: 'servers' },
   schema: serverSchema,
   neededToCreate,
+  section: {
+    description: 'Servers by name, with the resources inside them.',
+    example: {
+      'web-1': { server_type: 'sliders-1', image: 'ubuntu-24.04', cores: 4, memory_mb: 8192, disk_gb: 80 },
+    },
+    names: {
+      pattern: /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/,
+      text: 'up to 63 letters, digits, underscores or hyphens, the first a letter or digit; `name:` takes any other',
+    },
+    oneOf: [...sliders, 'plan_id', 'gpu_package'],
+    notWith: {
+      plan_id: [...sliders, 'gpu_package'],
+      gpu_package: [...sliders, 'plan_id', 'gpus', 'disk_type'],
+    },
+  },
   billed: true,
   deadlineMs: 30 * 60_000,
   showsWithinMs: 30 * 60_000,
@@ -37,7 +51,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
 
   references: (entry) =>
     entry.public_ipv4 !== undefined && 'ip' in entry.public_ipv4
-      ? [{ path: ['public_ipv4', 'ip'], key: topLevelKey('ips', entry.public_ipv4.ip) }]
+      ? [{ path: ['public_ipv4', 'ip'], key: topLevelKey('ips', entry.public_ipv4.ip), exclusive: true }]
       : [],
 
   async observe(read, subjects) {

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { containers } from '../core/keys.ts';
 import { formatPosition, isUnread, type Located, type Report } from './located.ts';
 import { checkSchema } from './messages.ts';
 import { withField } from './overlay.ts';
@@ -17,18 +18,18 @@ export function withDefaults(roots: readonly Located[], report: Report): readonl
       `\`defaults\` appear twice in the spec: first at ${first}. Keep them in one file; they apply to all files.`,
     );
   }
-  const servers = defaults?.fields?.get('servers');
+  const servers = defaults?.fields?.get(containers);
   if (servers?.fields === undefined) return roots;
   const checked = checkSchema(defaultsSchema.shape.servers.unwrap(), servers, '`defaults.servers`', report);
   const usable = [...servers.fields].map(([name, value]) =>
     checked.ok || !checked.fields.has(name) ? ([name, value] as const) : ([name, unusable(value)] as const),
   );
   return roots.map((root) => {
-    const map = root.fields?.get('servers');
+    const map = root.fields?.get(containers);
     if (map?.fields === undefined) return root;
     let filled = map;
     for (const [name, server] of map.fields) filled = withField(filled, name, withDefaultsIn(server, usable));
-    return withField(root, 'servers', filled);
+    return withField(root, containers, filled);
   });
 }
 

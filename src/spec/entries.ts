@@ -4,7 +4,6 @@ import type { ResourceKey } from '../core/keys.ts';
 import { childKey, parseKey, topLevelKey } from '../core/keys.ts';
 import type { EntryIssue, ResourceKind } from '../core/kind.ts';
 import { didYouMean } from '../core/suggest.ts';
-import { kinds } from '../reconcilers/registry.ts';
 import {
   find,
   isUnread,
@@ -16,7 +15,7 @@ import {
   refuseSecretName,
 } from './located.ts';
 import { checkSchema } from './messages.ts';
-import { commonFields, nameRules, type Section } from './schemas.ts';
+import { commonFields, isOwnField, type Section } from './schemas.ts';
 
 /** One resource with its position. Resources inside a server come after the server. */
 export interface Entry {
@@ -76,11 +75,11 @@ export function readEntry(
   }
   if (creatable && !isUnread(located)) reportMissing(section, fields, dropped, located, report);
   const parent = { kind: section.kind, resource, located };
-  return [parent, ...(section.collection === 'servers' ? readChildren(section, fields, parent, report) : [])];
+  return [parent, ...readChildren(section, fields, parent, report)];
 }
 
-function checkName({ collection }: Section, name: string, located: Located, report: Report): boolean {
-  const { pattern, text } = nameRules[collection];
+function checkName({ collection, names }: Section, name: string, located: Located, report: Report): boolean {
+  const { pattern, text } = names;
   const good = pattern.test(name);
   if (!good) {
     report(
@@ -116,7 +115,8 @@ function movedFrom({ collection, kind }: Section, { moved }: Fields) {
 }
 
 function ownValue({ schema, children }: Section, fields: Fields, name: string): Fields {
-  const foreign = new Set<string>([...commonFields, ...children.keys()]);
+  const inside = [...children].flatMap(([field, kind]) => (isOwnField(kind) ? [] : [field]));
+  const foreign = new Set<string>([...commonFields, ...inside]);
   const own = Object.fromEntries(Object.entries(fields).filter(([field]) => !foreign.has(field)));
   return 'name' in schema.shape ? { name, ...own } : own;
 }
@@ -166,11 +166,6 @@ function readChildren(section: Section, fields: Fields, parent: Entry, report: R
       add(kind, suffix, value, [field, ...path]);
     }
   }
-  const address = fields.public_ipv4;
-  if (address !== undefined) refuseUnmanaged('public_ipv4', parent, report);
-  const ip = kinds.get('ip');
-  // An address that comes with the server is a resource of its own: it may outlive the server.
-  if (ip !== undefined && isTaken(address)) add(ip, 'public_ipv4', {}, ['public_ipv4']);
   return entries;
 }
 
@@ -182,10 +177,6 @@ function placesOf({ fields, position: own }: Located): Pick<DesiredResource, 'fi
     return [name, file === own.file ? ([line, column] as const) : ([line, column, file] as const)] as const;
   });
   return { fields: Object.fromEntries(places) };
-}
-
-function isTaken(address: unknown): boolean {
-  return typeof address === 'object' && address !== null && ('new' in address || 'reuse' in address);
 }
 
 /** Resources inside an unmanaged server are unmanaged too: a declaration would promise changes that never happen. */

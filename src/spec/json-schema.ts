@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { containers } from '../core/keys.ts';
 import type { Section } from './schemas.ts';
-import { defaultsSchema, nameRules, projectSchema, sections, settingsSchema } from './schemas.ts';
+import { defaultsSchema, projectSchema, sections, settingsSchema } from './schemas.ts';
 
 type Schema = Record<string, unknown>;
 
@@ -45,63 +46,40 @@ export function projectJsonSchema(): object {
   };
 }
 
-const sectionTexts: Readonly<Record<Section['collection'], Schema>> = {
-  networks: {
-    description: 'Private networks by name.',
-    examples: [{ default: { managed: false }, backend: { cidr: '10.20.0.0/24' } }],
-  },
-  ips: {
-    description: 'Public addresses by a name of your choice; billed while they exist, attached or not.',
-    examples: [{ web: {} }],
-  },
-  isos: {
-    description: "The project's own images by name.",
-    examples: [{ rescue: { url: 'https://mirror.example.com/rescue.iso' } }],
-  },
-  server_images: {
-    description:
-      'Images taken from servers, by name. vdcsync takes them only if the API profile has take_server_image.',
-    examples: [{ golden: { server: 'web-1' } }],
-  },
-  servers: {
-    description: 'Servers by name, with the resources inside them.',
-    examples: [
-      {
-        'web-1': { server_type: 'sliders-1', image: 'ubuntu-24.04', cores: 4, memory_mb: 8192, disk_gb: 80 },
-      },
-    ],
-  },
-};
-
 function sectionSchema(section: Section): Schema {
-  const { pattern, text } = nameRules[section.collection];
+  const { pattern, text } = section.names;
   return nullable({
     type: 'object',
-    ...sectionTexts[section.collection],
+    description: section.description,
+    examples: [section.example],
     propertyNames: { pattern: pattern.source, description: `A name: ${text}.` },
     additionalProperties: entrySchema(section),
   });
 }
 
-function entrySchema({ kind, schema }: Section): Schema {
-  const entry = { ...convert(schema), ...ruleOfKind(kind.name) };
+function entrySchema(section: Section): Schema {
+  const { kind, schema, notWith, collection } = section;
+  const entry: Schema = {
+    ...convert(schema),
+    ...(notWith === undefined ? {} : { dependencies: excluding(notWith) }),
+  };
   if (kind.neededToCreate.length === 0) return nullable(entry);
   // A default may provide a field that the server needs, and `null` leaves it out.
-  if (kind.name === 'server') return nullable({ ...entry, properties: withNull(entry.properties) });
-  return { ...entry, ...needed(kind) };
+  if (collection === containers) return nullable({ ...entry, properties: withNull(entry.properties) });
+  return { ...entry, ...needed(section) };
 }
 
 function neededOfServers(): Schema {
-  const servers = sections.find(({ collection }) => collection === 'servers');
-  return servers === undefined ? {} : { type: 'object', ...needed(servers.kind) };
+  const servers = sections.find(({ collection }) => collection === containers);
+  return servers === undefined ? {} : { type: 'object', ...needed(servers) };
 }
 
-function needed(kind: Section['kind']): Schema {
+function needed({ kind, oneOf }: Section): Schema {
   return {
     anyOf: [
       {
         required: [...kind.neededToCreate],
-        ...(kind.name === 'server' ? { anyOf: sizes.map(requiring) } : {}),
+        ...(oneOf === undefined ? {} : { anyOf: oneOf.map(requiring) }),
       },
       { required: ['id'] },
       { required: ['managed'], properties: { managed: { const: false } } },
@@ -109,19 +87,11 @@ function needed(kind: Section['kind']): Schema {
   };
 }
 
-const sliders = ['cores', 'memory_mb', 'disk_gb'];
-const sizes = [...sliders, 'plan_id', 'gpu_package'];
-
 /** Rules across fields, which the kinds check in code. */
-function ruleOfKind(kind: string): Schema {
-  if (kind !== 'server') return {};
-  const notWith = (fields: readonly string[]) => ({ not: { anyOf: fields.map(requiring) } });
-  return {
-    dependencies: {
-      plan_id: notWith([...sliders, 'gpu_package']),
-      gpu_package: notWith([...sliders, 'plan_id', 'gpus', 'disk_type']),
-    },
-  };
+function excluding(notWith: Readonly<Record<string, readonly string[]>>): Schema {
+  return Object.fromEntries(
+    Object.entries(notWith).map(([field, others]) => [field, { not: { anyOf: others.map(requiring) } }]),
+  );
 }
 
 function requiring(field: string): Schema {

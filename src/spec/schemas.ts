@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import type { ResourceKind } from '../core/kind.ts';
-import { type Collection, collections } from '../core/kind-facts.ts';
+import { containers } from '../core/keys.ts';
+import type { ResourceKind, SectionTraits } from '../core/kind.ts';
+import { type Collection, collections, factsOf } from '../core/kind-facts.ts';
 import { registry } from '../reconcilers/registry.ts';
 import { isRealMoment, momentPattern } from './moment.ts';
 
@@ -142,38 +143,8 @@ export const commonSchema = z.strictObject({
 /** Names of the fields that every top-level entry may have in addition to the fields of its kind. */
 export const commonFields = ['id', 'managed', 'moved', 'protect'] as const;
 
-/** The rule for names in one of the maps: its pattern, and the text that explains it. */
-export interface NameRule {
-  readonly pattern: RegExp;
-  readonly text: string;
-}
-
-/** Names are part of keys, which operators type. So no name has a character that a shell or the dots of a key would misread. */
-export const nameRules: Record<Collection, NameRule> = {
-  networks: {
-    pattern: /^[A-Za-z0-9_.-]([A-Za-z0-9 _.-]{0,28}[A-Za-z0-9_.-])?$/,
-    text: '1 to 30 letters, digits, spaces, underscores, dots or hyphens, and no space at either end',
-  },
-  ips: {
-    pattern: /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/,
-    text: 'up to 63 letters, digits, underscores, dots or hyphens, the first a letter or digit',
-  },
-  isos: {
-    pattern: /^[A-Za-z0-9_.-]([A-Za-z0-9 _.-]{0,48}[A-Za-z0-9_.-])?$/,
-    text: '1 to 50 letters, digits, spaces, underscores, dots or hyphens, and no space at either end; `name:` takes any other',
-  },
-  servers: {
-    pattern: /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/,
-    text: 'up to 63 letters, digits, underscores or hyphens, the first a letter or digit; `name:` takes any other',
-  },
-  server_images: {
-    pattern: /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/,
-    text: 'up to 63 letters, digits, underscores, dots or hyphens, the first a letter or digit; `name:` takes any other',
-  },
-};
-
 /** Everything about the entries of one of the file's maps. */
-export interface Section {
+export interface Section extends SectionTraits {
   readonly collection: Collection;
   readonly kind: ResourceKind;
   readonly schema: z.ZodObject;
@@ -181,30 +152,39 @@ export interface Section {
   readonly children: ReadonlyMap<string, ResourceKind>;
 }
 
+/** Whether the kind is declared by a field of the container's own schema: it has entries in a map of its own as well. */
+export function isOwnField(child: ResourceKind): boolean {
+  return child.section !== undefined;
+}
+
+/** The kinds inside a server, by field; those with a map of their own last. */
+const childKinds = registry
+  .flatMap((each) => {
+    const { field } = factsOf(each.name);
+    return field === undefined ? [] : [[field, each] as const];
+  })
+  .sort(([, a], [, b]) => Number(isOwnField(a)) - Number(isOwnField(b)));
+
 /** The maps of the file, in the registry's order. */
 export const sections: readonly Section[] = registry.flatMap((kind) => {
-  if (!('in' in kind.placement)) return [];
-  const collection = kind.placement.in;
-  const children = new Map(
-    registry.flatMap((each) =>
-      'of' in each.placement && each.placement.of === collection
-        ? [[each.placement.field, each] as const]
-        : [],
-    ),
-  );
-  return [{ collection, kind, schema: entrySchema(kind, children), children }];
+  const { collection, container } = factsOf(kind.name);
+  if (collection === undefined || kind.section === undefined) return [];
+  const children = new Map(container ? childKinds : []);
+  const schema = entrySchema(kind, children, kind.section);
+  return [{ ...kind.section, collection: collection as Collection, kind, schema, children }];
 });
 
-function entrySchema(kind: ResourceKind, children: ReadonlyMap<string, ResourceKind>): z.ZodObject {
+function entrySchema(
+  kind: ResourceKind,
+  children: ReadonlyMap<string, ResourceKind>,
+  { id = z.int().min(1) }: SectionTraits,
+): z.ZodObject {
   if (!(kind.schema instanceof z.ZodObject)) throw new Error(`The schema of ${kind.name} is not an object`);
-  const id =
-    kind.name === 'iso'
-      ? z.string().regex(/^uiso-\d{1,10}$/, "an ISO's id is written like uiso-12")
-      : kind.name === 'server_image'
-        ? z.union([z.string().min(1), z.int().min(1)])
-        : z.int().min(1);
+  const fields = [...children].flatMap(([field, child]) =>
+    isOwnField(child) ? [] : [[field, child.schema.optional()] as const],
+  );
   return kind.schema.extend({
-    ...Object.fromEntries([...children].map(([field, child]) => [field, child.schema.optional()])),
+    ...Object.fromEntries(fields),
     id: id.optional().describe('Binds the entry to the resource with this id, which is then never created.'),
     ...commonSchema.shape,
   });
@@ -215,7 +195,7 @@ const notDefault = { id: true, name: true, moved: true, managed: true } as const
 
 /** `defaults` of the file: the values of every server that does not set its own. */
 export const defaultsSchema = z.strictObject({
-  servers: sectionOf('servers').schema.omit(notDefault).partial().optional(),
+  servers: sectionOf(containers).schema.omit(notDefault).partial().optional(),
 });
 
 function sectionOf(collection: Collection): Section {

@@ -2,9 +2,6 @@ import type { Position } from '../core/desired.ts';
 import { type Entry, noun } from './entries.ts';
 import { find, formatPosition, type Report } from './located.ts';
 
-/** Kinds of which the project has each name once. @source API §7 name_exists */
-const uniquelyNamed = new Set(['network', 'iso']);
-
 /** Two entries must not mean the same resource, nor claim the same name, network interface or addresses. */
 export function checkUniqueness(entries: readonly Entry[], report: Report): void {
   const top = entries.filter(({ resource }) => resource.parent === undefined);
@@ -15,24 +12,14 @@ export function checkUniqueness(entries: readonly Entry[], report: Report): void
       `${resource.key} and ${first.resource.key} (${at}) are bound to the same ${noun(kind)}, id ${resource.id}`,
   });
   reportTwice(
-    top.filter(({ resource }) => uniquelyNamed.has(resource.kind)),
+    top.filter(({ kind }) => kind.section?.sameName !== undefined),
     report,
     {
       identify: ({ resource }) =>
         `${resource.kind} ${(resource.value as { readonly name: string }).name.trim()}`,
       place: (entry) => fieldPosition(entry, 'name'),
       tell: ({ resource, kind }, first, at) =>
-        `${resource.key} and ${first.resource.key} (${at}) have the same name, which a project has for one ${noun(kind)} only`,
-    },
-  );
-  reportTwice(
-    top.filter(({ resource }) => resource.kind === 'server_image'),
-    report,
-    {
-      identify: ({ resource }) => (resource.value as { readonly name: string }).name.trim(),
-      place: (entry) => fieldPosition(entry, 'name'),
-      tell: ({ resource }, first, at) =>
-        `${resource.key} and ${first.resource.key} (${at}) have the same name, so vdcsync may not be able to distinguish their images`,
+        `${resource.key} and ${first.resource.key} (${at}) have the same name, ${kind.section?.sameName}`,
     },
   );
   reportTwice(
@@ -45,10 +32,7 @@ export function checkUniqueness(entries: readonly Entry[], report: Report): void
     },
   );
   reportMoves(top, report);
-  reportOverlaps(
-    top.filter(({ resource }) => resource.kind === 'network'),
-    report,
-  );
+  reportOverlaps(top, report);
 }
 
 /** A key moves to one other key, and then no entry may use the old key. */
@@ -93,6 +77,8 @@ function reportTwice(entries: readonly Entry[], report: Report, { identify, plac
 
 interface Range {
   readonly entry: Entry;
+  /** The field with the subnet. */
+  readonly field: string;
   readonly start: number;
   readonly end: number;
   readonly order: number;
@@ -102,8 +88,8 @@ interface Range {
  * Subnets are nested or apart, so in order of their starts each has only to be compared
  * with the widest one that is still open: no quadratic work for a file of many.
  */
-function reportOverlaps(networks: readonly Entry[], report: Report): void {
-  const ranges = networks
+function reportOverlaps(entries: readonly Entry[], report: Report): void {
+  const ranges = entries
     .flatMap((entry, order) => range(entry, order) ?? [])
     .sort((a, b) => a.start - b.start || b.end - a.end || a.order - b.order);
   let open: Range | undefined;
@@ -113,19 +99,21 @@ function reportOverlaps(networks: readonly Entry[], report: Report): void {
       continue;
     }
     const [first, second] = open.order < each.order ? [open, each] : [each, open];
-    const [one, other] = [first.entry, second.entry];
-    const at = formatPosition(fieldPosition(one, 'cidr'));
+    const [one, other] = [subnetPosition(first), subnetPosition(second)];
+    const at = formatPosition(one);
     report(
-      fieldPosition(other, 'cidr'),
-      `the subnets of ${other.resource.key} and ${one.resource.key} (${at}) overlap`,
+      other,
+      `the subnets of ${second.entry.resource.key} and ${first.entry.resource.key} (${at}) overlap`,
     );
   }
 }
 
 function range(entry: Entry, order: number): Range | undefined {
-  const { cidr } = entry.resource.value as { readonly cidr?: string };
+  const field = entry.kind.section?.subnet;
+  if (field === undefined) return undefined;
+  const subnet = (entry.resource.value as Readonly<Record<string, string | undefined>>)[field];
   const numbers = /^(\d+)\.(\d+)\.(\d+)\.(\d+)\/(\d+)$/
-    .exec(cidr?.trim() ?? '')
+    .exec(subnet?.trim() ?? '')
     ?.slice(1)
     .map(Number);
   if (numbers === undefined) return undefined;
@@ -134,7 +122,11 @@ function range(entry: Entry, order: number): Range | undefined {
   const size = 2 ** (32 - length);
   const address = numbers.reduce((sum, each) => sum * 256 + each, 0);
   const start = address - (address % size);
-  return { entry, order, start, end: start + size - 1 };
+  return { entry, field, order, start, end: start + size - 1 };
+}
+
+function subnetPosition({ entry, field }: Range): Position {
+  return fieldPosition(entry, field);
 }
 
 function fieldPosition({ located, resource }: Entry, field: string): Position {

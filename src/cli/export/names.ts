@@ -2,7 +2,7 @@ import { parseKey } from '../../core/keys.ts';
 import type { Collection, KindName } from '../../core/kind-facts.ts';
 import type { Binding } from '../../core/state.ts';
 import { member } from '../../reconcilers/existence.ts';
-import { nameRules } from '../../spec/schemas.ts';
+import { sections } from '../../spec/schemas.ts';
 
 /** Chooses the name of each live resource in the file: its name in the state, else its name in the project. */
 export interface Names {
@@ -60,8 +60,8 @@ const unusable = new Set(['constructor', 'prototype', '__proto__']);
 
 /** The name, as far as it can be one in the file. */
 function fitting(collection: Collection, name: string | undefined): string | undefined {
-  if (name === undefined) return undefined;
-  const { pattern } = nameRules[collection];
+  const pattern = sections.find((each) => each.collection === collection)?.names.pattern;
+  if (name === undefined || pattern === undefined) return undefined;
   if (pattern.test(name) && !unusable.has(name)) return name;
   const near = name
     .replace(/[^A-Za-z0-9_-]+/g, '-')

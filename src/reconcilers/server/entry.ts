@@ -38,6 +38,9 @@ export interface ServerObserved extends SeenServer {
   readonly backups: number | undefined;
 }
 
+/** The sizes of slider types. */
+export const sliders = ['cores', 'memory_mb', 'disk_gb'] as const;
+
 const size = z.int().min(1).optional();
 
 export const serverSchema = z.strictObject({
@@ -79,9 +82,9 @@ export const serverSchema = z.strictObject({
 
 /** Exactly one of the three sizing modes, and no field that packaged types refuse. @source API §4 @assumption A31 */
 export function checkSizing(entry: ServerEntry): readonly EntryIssue[] {
-  const sliders = (['cores', 'memory_mb', 'disk_gb'] as const).filter((field) => entry[field] !== undefined);
+  const given = sliders.filter((field) => entry[field] !== undefined);
   const modes = [
-    ...(sliders.length > 0 ? [sliders.join(', ')] : []),
+    ...(given.length > 0 ? [given.join(', ')] : []),
     ...(entry.plan_id === undefined ? [] : ['plan_id']),
     ...(entry.gpu_package === undefined ? [] : ['gpu_package']),
   ];
