@@ -3,7 +3,7 @@ import { money, part } from '../core/decimal.ts';
 import type { DesiredResource } from '../core/desired.ts';
 import { type KeyStatus, keyStatusOf } from '../core/key-status.ts';
 import type { ResourceKey } from '../core/keys.ts';
-import type { KindName } from '../core/kind-facts.ts';
+import { factsOf, type KindName } from '../core/kind-facts.ts';
 import {
   type Blocked,
   type MonthlyCost,
@@ -207,7 +207,7 @@ function billedOf(facts: StatusFacts): StatusView['billed'] {
     verb === 'adopt' && id !== undefined && !adopted.has(key) ? [{ key, kind, id, boundAt: null }] : [],
   );
   const bought = [...bindings, ...arriving, ...adopting]
-    .filter(({ kind }) => kind === 'server' || kind === 'backup' || kind === 'server_image')
+    .filter(({ kind }) => factsOf(kind).counted)
     .map(({ id, kind, key, boundAt }) => {
       const since = boundAt === null ? null : time(boundAt);
       return { id, what: `${kind.replace('_', ' ')} ${id}`, key, since };

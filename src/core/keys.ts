@@ -64,6 +64,16 @@ export function parseKey(text: string): ParsedKey | undefined {
   return { key, kind, name: hasName ? rest.join('.') : child, parent: topLevelKey(collection, name) };
 }
 
+/**
+ * Whether a deletion counts for `settings.max_deletions`. A server's own address is deleted with its server and does
+ * not count; a network interface that is created again is no loss.
+ */
+export function countsAsDeletion(key: ResourceKey, isReplaced: boolean): boolean {
+  const { kind, parent } = takeApart(key);
+  const { deletion } = factsOf(kind);
+  return parent === undefined || deletion === 'always' || (deletion === 'alone' && !isReplaced);
+}
+
 /** Like `parseKey`, for keys that were valid when they were stored. */
 export function takeApart(key: ResourceKey): ParsedKey {
   const parsed = parseKey(key);

@@ -33,8 +33,10 @@ export interface KindFacts {
   readonly deletion?: 'always' | 'alone';
   /** A new resource is due after some time, and is no sign of a change outside vdcsync. */
   readonly periodic?: true;
-  /** The data that is lost with the resource, and the effect of its replacement. */
-  readonly impact?: { readonly deleted?: string; readonly replaced?: string };
+  /** The data that is deleted with the resource. */
+  readonly lost?: string;
+  /** The effect of a replacement, where no data is lost. */
+  readonly impact?: string;
   /** The state of the resource that its deletion waits for. */
   readonly awaits?: string;
 }
@@ -45,7 +47,7 @@ const table = {
   network: {
     collection: 'networks',
     ids: { form: integer, example: '32' },
-    impact: { replaced: 'the network gets another id, and its servers lose it meanwhile' },
+    impact: 'the network gets another id, and its servers lose it meanwhile',
     awaits: 'empty',
   },
   ip: {
@@ -65,10 +67,7 @@ const table = {
     bought: true,
     counted: true,
     ids: { form: integer, example: '2001' },
-    impact: {
-      deleted: 'all data on its disks is lost',
-      replaced: 'all data on its disks is lost',
-    },
+    lost: 'all data on its disks',
   },
   network_interface: { field: 'network_interfaces', named: 'always', deletion: 'alone' },
   firewall: { field: 'firewall' },
@@ -93,8 +92,8 @@ export function factsOf(kind: KindName): KindFacts {
 }
 
 /** The kinds that have a fact. */
-export function kindsWith(fact: keyof KindFacts): readonly KindName[] {
-  return kindNames.filter((kind) => factsOf(kind)[fact] !== undefined);
+export function kindsWith(fact: keyof KindFacts): readonly [KindName, ...KindName[]] {
+  return kindNames.filter((kind) => factsOf(kind)[fact] !== undefined) as [KindName, ...KindName[]];
 }
 
 export const collections = kindsWith('collection').map((kind) => factsOf(kind).collection as Collection);

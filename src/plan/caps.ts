@@ -1,4 +1,5 @@
 import { sumDecimals } from '../core/decimal.ts';
+import { countsAsDeletion } from '../core/keys.ts';
 import type { Blocked } from '../core/plan.ts';
 import { run, setting } from '../core/remedy.ts';
 import type { Draft } from './draft.ts';
@@ -35,7 +36,9 @@ export function withCaps(
 function maxDeletions(going: readonly Draft[], { world, destroy, deletedBefore }: GuardInput): Capped {
   const limit = world.settings.max_deletions;
   const leaving = going.filter(isDeletion);
-  const counted = leaving.filter(countsAsDeletion).length;
+  const counted = leaving.filter(({ subject: { key }, diff: { verdict } }) =>
+    countsAsDeletion(key, verdict.verdict === 'replace'),
+  ).length;
   const deletions = counted + deletedBefore;
   if (deletions <= limit) return [];
   const alongside = leaving.length > counted ? ', not counting an address that goes with its server,' : '';
@@ -74,13 +77,4 @@ function maxIncrease(going: readonly Draft[], { world, increasedBefore = '0' }: 
 
 function isDeletion({ diff: { verdict } }: Draft): boolean {
   return verdict.verdict === 'delete' || verdict.verdict === 'replace';
-}
-
-/**
- * A server's own address is deleted with its server and does not count; a network interface that is created again is
- * no loss.
- */
-function countsAsDeletion({ subject: { parent, kind }, diff: { verdict } }: Draft): boolean {
-  if (kind === 'network_interface') return verdict.verdict === 'delete';
-  return parent === undefined || kind === 'backup';
 }

@@ -122,7 +122,7 @@ Plan: 1 to replace, 1 blocked, 2 unchanged.
       '  write `prune: true` under `settings` (to go)  \n  or `vdcsync forget networks.x` (to keep it)\n',
     );
     expect(text).toContain(
-      '**All that is on its disks is lost.** (its address changes: the new server gets another one)',
+      '**Lost: all data on its disks.** (its address changes: the new server gets another one)',
     );
     expect(text).toContain(
       '#### Warnings\n\n- `servers.web-1.public_ipv4`: keep\\_ip: 203.0.113.7 stays (`released`)',

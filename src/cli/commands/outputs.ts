@@ -1,6 +1,7 @@
 import type { Desired } from '../../core/desired.ts';
 import { Mask } from '../../core/environment-mask.ts';
 import { ConfigError } from '../../core/errors.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import type { ServerId } from '../../core/resources.ts';
 import type { Binding, StateInfo } from '../../core/state.ts';
 import { refuseOtherProject } from '../../engine/observe.ts';
@@ -8,7 +9,7 @@ import { openSession, openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { formatOutputs, withoutAddress } from '../outputs/formats.ts';
 import type { OutputFormat } from '../outputs/names.ts';
-import { type LiveFacts, outputsOf } from '../outputs/outputs.ts';
+import { isShown, type LiveFacts, outputsOf } from '../outputs/outputs.ts';
 import type { CommonFlags } from '../settings/config.ts';
 import { refuseNoState, refuseSecondState } from '../settings/own-state.ts';
 import { readSpec } from '../settings/spec-source.ts';
@@ -88,7 +89,7 @@ async function readLive(
     const at = session.clock.now();
     refuseOtherProject(desired, await session.reads.project());
     const [ips, networks] = await Promise.all([session.reads.ips(), session.reads.networks()]);
-    const servers = bindings.filter(({ kind }) => kind === 'server');
+    const servers = bindings.filter(({ kind }) => factsOf(kind).container);
     const interfaces = await Promise.all(
       servers.map(async ({ id }) => {
         const found = await session.reads.findNetworkInterfaces(Number(id) as ServerId);
@@ -102,5 +103,5 @@ async function readLive(
 }
 
 function missing(bindings: readonly Binding[], live: LiveFacts | undefined): readonly Binding[] {
-  return bindings.filter(({ kind, id }) => kind === 'server' && live?.interfaces.has(id) === false);
+  return bindings.filter((each) => live !== undefined && !isShown(each, { live }));
 }

@@ -1,19 +1,14 @@
 import { parseKey } from '../../core/keys.ts';
-import type { Collection, KindName } from '../../core/kind-facts.ts';
+import { factsOf, type KindName } from '../../core/kind-facts.ts';
 import type { Binding } from '../../core/state.ts';
 import { member } from '../../reconcilers/existence.ts';
 import { sections } from '../../spec/schemas.ts';
 
 /** Chooses the name of each live resource in the file: its name in the state, else its name in the project. */
 export interface Names {
-  of(
-    collection: Collection,
-    kind: KindName,
-    id: string | number,
-    wanted: readonly (string | undefined)[],
-  ): string;
-  /** With which name the state made it. */
-  madeAs(kind: KindName, id: string | number): string | undefined;
+  of(kind: KindName, id: string | number, wanted: readonly (string | undefined)[]): string;
+  /** The name with which the state created the server. */
+  madeAs(server: number): string | undefined;
 }
 
 export function createNames(bindings: readonly Binding[]): Names {
@@ -28,19 +23,22 @@ export function createNames(bindings: readonly Binding[]): Names {
   const given = new Map<string, string>();
   const taken = new Set([...known.entries()].map(([what, name]) => `${what.split(' ')[0]} ${name}`));
   const made = new Map(
-    bindings.map(({ kind, id, applied }) => [`${kind} ${id}`, member(member(applied, 'body'), 'name')]),
+    bindings.map(({ kind, id, applied }) => [
+      factsOf(kind).container ? id : '',
+      member(member(applied, 'body'), 'name'),
+    ]),
   );
   return {
-    madeAs(kind, id) {
-      const name = made.get(`${kind} ${id}`);
+    madeAs(server) {
+      const name = made.get(String(server));
       return typeof name === 'string' ? name : undefined;
     },
-    of(collection, kind, id, wanted) {
+    of(kind, id, wanted) {
       const what = `${kind} ${id}`;
       const before = given.get(what) ?? known.get(what);
       if (before !== undefined) return before;
       const base =
-        wanted.map((each) => fitting(collection, each)).find((each) => each !== undefined) ?? `${kind}-${id}`;
+        wanted.map((each) => fitting(kind, each)).find((each) => each !== undefined) ?? `${kind}-${id}`;
       let name = base;
       for (let at = 1; taken.has(`${kind} ${name}`); at += 1) {
         const tail = at === 1 ? `-${id}` : `-${id}-${at}`;
@@ -59,8 +57,8 @@ const shortest = 30;
 const unusable = new Set(['constructor', 'prototype', '__proto__']);
 
 /** The name, as far as it can be one in the file. */
-function fitting(collection: Collection, name: string | undefined): string | undefined {
-  const pattern = sections.find((each) => each.collection === collection)?.names.pattern;
+function fitting(kind: KindName, name: string | undefined): string | undefined {
+  const pattern = sections.find((each) => each.kind.name === kind)?.names.pattern;
   if (name === undefined || pattern === undefined) return undefined;
   if (pattern.test(name) && !unusable.has(name)) return name;
   const near = name

@@ -1,3 +1,4 @@
+import type { Collection } from '../../core/kind-facts.ts';
 import type { BackupPolicy, Firewall, FirewallRule, Iso, Network, Server } from '../../core/resources.ts';
 import { cidrProblem, normalCidr } from '../../reconcilers/cidr.ts';
 import type { FoundServer, Inventory } from './inventory.ts';
@@ -14,10 +15,7 @@ export interface ExportedEntry {
 export interface ExportedSpec {
   readonly projectId: number;
   readonly head: readonly string[];
-  readonly networks: readonly ExportedEntry[];
-  readonly ips: readonly ExportedEntry[];
-  readonly isos: readonly ExportedEntry[];
-  readonly servers: readonly ExportedEntry[];
+  readonly entries: Readonly<Partial<Record<Collection, readonly ExportedEntry[]>>>;
   readonly leftOut: readonly string[];
 }
 
@@ -30,7 +28,7 @@ export function specOf(inventory: Inventory, names: Names): ExportedSpec {
   const leftOut: string[] = [];
   const servers = inventory.servers.map((server) => ({
     server,
-    name: names.of('servers', 'server', server.id, [server.shown?.name, `server-${server.id}`]),
+    name: names.of('server', server.id, [server.shown?.name, `server-${server.id}`]),
   }));
   const networks = exportNetworks(inventory.networks, names);
   const isos = exportIsos(inventory, names, leftOut);
@@ -41,22 +39,24 @@ export function specOf(inventory: Inventory, names: Names): ExportedSpec {
   const ipName = new Map(
     ips.map(({ id, address, primary }) => {
       const plain = `ip-${address.replaceAll('.', '-')}`;
-      return [id, names.of('ips', 'ip', id, [primary ? holder.get(id) : undefined, plain])] as const;
+      return [id, names.of('ip', id, [primary ? holder.get(id) : undefined, plain])] as const;
     }),
   );
   return {
     projectId: project.id,
     head: headOf(inventory),
-    networks: networks.map(({ entry }) => entry),
-    ips: ips.map(({ id, address, server_id }) => ({
-      name: ipName.get(id) ?? '',
-      fields: { id },
-      notes: [server_id === null ? `${address}: attached to nothing, and billed` : address],
-    })),
-    isos,
-    servers: servers.map(({ server, name }) =>
-      exportServer(server, { name, called: names.madeAs('server', server.id) }, networks, ipName, isoName),
-    ),
+    entries: {
+      networks: networks.map(({ entry }) => entry),
+      ips: ips.map(({ id, address, server_id }) => ({
+        name: ipName.get(id) ?? '',
+        fields: { id },
+        notes: [server_id === null ? `${address}: attached to nothing, and billed` : address],
+      })),
+      isos,
+      servers: servers.map(({ server, name }) =>
+        exportServer(server, { name, called: names.madeAs(server.id) }, networks, ipName, isoName),
+      ),
+    },
     leftOut,
   };
 }
@@ -104,7 +104,7 @@ function exportNetworks(networks: readonly Network[], names: Names): ExportedNet
   return networks.map((network): ExportedNetwork => {
     const { id, cidr, is_default } = network;
     const plain = network.name.trim();
-    const key = names.of('networks', 'network', id, [plain]);
+    const key = names.of('network', id, [plain]);
     const unnamed = whyUnnamed(plain, seen);
     const clash = seen.find((each) => overlap(each.cidr, cidr));
     seen.push(network);
@@ -142,7 +142,7 @@ function exportIsos({ isos }: Inventory, names: Names, leftOut: string[]): Expor
       return [];
     }
     seen.add(plain);
-    const key = names.of('isos', 'iso', id, [plain]);
+    const key = names.of('iso', id, [plain]);
     return [{ name: key, fields: { id, ...(key === plain ? {} : { name: plain }) }, notes: [] }];
   });
 }

@@ -1,10 +1,9 @@
 import { Document, isMap, isScalar, isSeq, type Node, visit, type YAMLMap } from 'yaml';
 import { Mask } from '../../core/environment-mask.ts';
 import { escapeUnseenInLines, hasUnseen } from '../../core/escape.ts';
+import type { Collection } from '../../core/kind-facts.ts';
 import { printable } from '../terminal.ts';
 import type { ExportedEntry, ExportedSpec } from './spec.ts';
-
-const maps = ['networks', 'ips', 'isos', 'servers'] as const;
 
 /** The spec as readable YAML: short maps in one line, notes above the entries that they describe. */
 export function exportedYaml(spec: ExportedSpec, mask = new Mask({})): string {
@@ -22,9 +21,9 @@ export function exportedYaml(spec: ExportedSpec, mask = new Mask({})): string {
   >;
   for (const pair of root.items) {
     if (pair.key.value !== 'version') pair.key.spaceBefore = true;
-    const name = maps.find((each) => each === pair.key.value);
+    const entries = spec.entries[pair.key.value as Collection];
     if (pair.key.value === 'project' && isMap(pair.value)) pair.value.flow = true;
-    if (name !== undefined && isMap(pair.value)) decorate(pair.value, spec[name]);
+    if (entries !== undefined && isMap(pair.value)) decorate(pair.value, entries);
   }
   const end =
     spec.leftOut.length === 0
@@ -41,7 +40,9 @@ export function exportedValue(spec: ExportedSpec, mask = new Mask({})): Record<s
     version: 1,
     project: { id: spec.projectId },
     ...Object.fromEntries(
-      maps.flatMap((name) => (spec[name].length === 0 ? [] : [[name, entries(spec[name])]])),
+      Object.entries(spec.entries).flatMap(([map, list]) =>
+        list.length === 0 ? [] : [[map, entries(list)]],
+      ),
     ),
   };
 }

@@ -1,5 +1,6 @@
 import { stringify } from 'yaml';
 import { ConfigError } from '../../core/errors.ts';
+import { collections } from '../../core/kind-facts.ts';
 import { shellWord } from '../../core/shell.ts';
 import type { OutputFormat } from './names.ts';
 import type { Outputs, ServerOutput } from './outputs.ts';
@@ -20,8 +21,7 @@ export function formatOutputs(outputs: Outputs, format: OutputFormat): string {
 
 /** `SERVERS_WEB_1_PUBLIC_IPV4=203.0.113.10`: the path of a value in the JSON, in capital letters. */
 function env(outputs: Outputs): string {
-  const { servers, ips, networks, isos, server_images } = outputs;
-  const values = leaves({ servers, ips, networks, isos, server_images }).filter(
+  const values = leaves(Object.fromEntries(collections.map((each) => [each, outputs[each]]))).filter(
     ([path]) => path.at(-1) !== 'key',
   );
   const names = unique(

@@ -1,6 +1,6 @@
 import type { Json } from '../../core/json.ts';
-import type { ResourceKey } from '../../core/keys.ts';
-import type { collections } from '../../core/kind-facts.ts';
+import { type ResourceKey, takeApart } from '../../core/keys.ts';
+import { type Collection, collections, factsOf, type KindName } from '../../core/kind-facts.ts';
 import type { Ip, Network, NetworkInterface } from '../../core/resources.ts';
 import type { Binding } from '../../core/state.ts';
 
@@ -51,40 +51,44 @@ export interface Outputs {
 /** With `key`, that resource alone. Pure. */
 export function outputsOf(facts: OutputFacts, key?: string): Outputs {
   const bound = facts.bindings.filter((each) => key === undefined || each.key === key);
-  const of = <T>(collection: (typeof collections)[number], make: (binding: Binding, name: string) => T) =>
-    Object.fromEntries(
-      bound
-        .filter((each) => each.parentId === undefined && each.key.startsWith(`${collection}.`))
-        .map((each) => [each, each.key.slice(collection.length + 1)] as const)
-        .filter(([each]) => collection !== 'servers' || isShown(each, facts))
-        .sort(([, a], [, b]) => (a < b ? -1 : 1))
-        .map(([each, name]) => [name, make(each, name)]),
-    );
-  const plain = ({ key: own, id }: Binding): Output => ({ key: own, id });
+  const of = (collection: Collection) =>
+    bound
+      .map((each) => ({ each, ...takeApart(each.key) }))
+      .filter(
+        ({ each, kind, parent }) =>
+          parent === undefined && factsOf(kind).collection === collection && isShown(each, facts),
+      )
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
+      .map(({ each, kind, name }) => [
+        name,
+        { key: each.key, id: each.id, ...details[kind]?.(each, name, facts) },
+      ]);
+  const outputs = collections.map((collection) => [collection, Object.fromEntries(of(collection))]);
   return {
     format_version: 1,
     project_id: facts.projectId,
     observed_at: facts.live === undefined ? null : new Date(facts.live.at).toISOString(),
-    servers: of('servers', (each, name) => serverOutput(each, name, facts)),
-    ips: of('ips', (each) => ({ ...plain(each), address: addressOf(each, facts) })),
-    networks: of('networks', (each, name) => ({ ...plain(each), ...networkOf(each, name, facts) })),
-    isos: of('isos', plain),
-    server_images: of('server_images', plain),
+    ...(Object.fromEntries(outputs) as Pick<Outputs, Collection>),
   };
 }
 
-/** An address with a key below its server is an output of the server; a server that is gone has no output. */
-function isShown({ kind, id }: Binding, { live }: OutputFacts): boolean {
-  return kind === 'server' && (live === undefined || live.interfaces.has(id));
+/** A server that is gone has no output. */
+export function isShown({ kind, id }: Binding, { live }: Pick<OutputFacts, 'live'>): boolean {
+  return !factsOf(kind).container || live === undefined || live.interfaces.has(id);
 }
 
-function serverOutput(binding: Binding, name: string, facts: OutputFacts): ServerOutput {
+/** The values of a kind in addition to its key and id. */
+const details: Partial<Record<KindName, (binding: Binding, name: string, facts: OutputFacts) => object>> = {
+  server: serverOutput,
+  ip: (binding, _name, facts) => ({ address: addressOf(binding, facts) }),
+  network: networkOf,
+};
+
+function serverOutput(binding: Binding, name: string, facts: OutputFacts): Omit<ServerOutput, keyof Output> {
   const below = `${binding.key}.network_interfaces.`;
   const inside = facts.bindings.filter((each) => each.key.startsWith(below) && each.parentId === binding.id);
   const live = facts.live?.interfaces.get(binding.id) ?? [];
   return {
-    key: binding.key,
-    id: binding.id,
     name: textAt(binding.applied, 'entry', 'name') ?? binding.identity.name ?? name,
     public_ipv4: serverIpv4(binding, facts),
     network_interfaces: Object.fromEntries(

@@ -1,20 +1,10 @@
 import * as z from 'zod';
+import { kindNames } from '../../core/kind-facts.ts';
 
 const text = z.string();
 const count = z.int().min(0);
 const verb = z.enum(['create', 'update', 'delete', 'adopt']);
-const kind = z.enum([
-  'network',
-  'ip',
-  'iso',
-  'server',
-  'network_interface',
-  'firewall',
-  'backup',
-  'backup_policy',
-  'drive',
-  'server_image',
-]);
+const kind = z.enum(kindNames);
 
 const decimal = z.string().regex(/^-?\d+(\.\d+)?$/);
 

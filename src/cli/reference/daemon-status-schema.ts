@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { kindsWith } from '../../core/kind-facts.ts';
 import { keyStatuses } from '../../core/key-status.ts';
 import { remedies } from '../plan/schema.ts';
 
@@ -89,8 +90,8 @@ const project = z.looseObject({
     .array(address)
     .describe('Billed addresses that an unconfirmed write may have bought. They do not count as idle.'),
   left_billed: z.array(text),
-  ignored: z
-    .array(z.looseObject({ kind: z.enum(['server', 'ip']), id: text, addresses: z.array(text) }))
+  left_alone: z
+    .array(z.looseObject({ kind: z.enum(kindsWith('bought')), id: text, addresses: z.array(text) }))
     .describe('Ignored resources. They are billed as long as they exist.'),
   left_backups: z
     .array(z.looseObject({ server_id: text, key: text, backups: z.array(text), since: moment }))

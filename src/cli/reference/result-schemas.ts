@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { collections, kindsWith } from '../../core/kind-facts.ts';
 import { keyStatuses } from '../../core/key-status.ts';
 import { remedies } from '../plan/schema.ts';
 
@@ -14,7 +15,11 @@ const warning = z.strictObject({
   remedies: remedies.optional(),
 });
 const billed = z.strictObject({ id: text, what: text, key: text.nullable(), since: moment.nullable() });
-const ignoredObject = z.strictObject({ kind: z.enum(['server', 'ip']), id: text, addresses: z.array(text) });
+const ignoredObject = z.strictObject({
+  kind: z.enum(kindsWith('bought')),
+  id: text,
+  addresses: z.array(text),
+});
 const monthly = z.strictObject({
   currency: text.nullable(),
   known_before: text,
@@ -87,6 +92,7 @@ export const outputSchema = z.strictObject({
   format_version: format,
   project_id: z.int().nullable(),
   observed_at: moment.nullable().describe('When the API was read; null with `--offline`.'),
+  ...Object.fromEntries(collections.map((each) => [each, z.record(text, z.strictObject(named))])),
   servers: z
     .record(
       text,
@@ -102,8 +108,6 @@ export const outputSchema = z.strictObject({
     .describe('By the name in the file, like every map here.'),
   ips: z.record(text, z.strictObject({ ...named, address: z.ipv4().nullable() })),
   networks: z.record(text, z.strictObject({ ...named, name: text, cidr: text.nullable() })),
-  isos: z.record(text, z.strictObject(named)),
-  server_images: z.record(text, z.strictObject(named)),
 });
 
 /** `vdcsync history --format json` */

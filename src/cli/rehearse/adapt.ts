@@ -1,3 +1,4 @@
+import { type Collection, collections } from '../../core/kind-facts.ts';
 import type { SpecModel } from '../../simulation/story.ts';
 import { plainFiles, type Source } from '../../spec/load.ts';
 
@@ -9,7 +10,6 @@ export interface Adapted {
   readonly notes: readonly string[];
 }
 
-const maps = ['networks', 'ips', 'isos', 'servers'] as const;
 /** The server types of the emulator's catalogue, by the way to size a server. */
 const stock = {
   sliders: { server_type: 'sliders-1', image: 'ubuntu-24.04' },
@@ -31,7 +31,9 @@ export function adapt(
   const notes = new Set<string>();
   const files = plainFiles(sources, environment) as Fields[];
   const merged = (name: string): Fields => Object.assign({}, ...files.map((file) => file[name] ?? {}));
-  const [networks, ips, isos, servers] = maps.map((name) => merged(name)) as [Fields, Fields, Fields, Fields];
+  const { networks, ips, isos, servers } = Object.fromEntries(
+    collections.map((name) => [name, merged(name)]),
+  ) as Record<Collection, Fields>;
   const settings = { ...merged('settings'), suspend: null, drift: 'correct' };
   const spec: SpecModel = {
     settings,

@@ -1,3 +1,4 @@
+import { factsOf } from '../../core/kind-facts.ts';
 import type { Operation, Plan } from '../../core/plan.ts';
 
 /** The consequences that an operator must know before the approval of an operation, in addition to the changed fields. */
@@ -23,8 +24,9 @@ function knownBy({ key, changes }: Operation): string[] {
 
 /** The dotted address that a deletion releases. */
 export function releasedAddress({ kind, verb, changes }: Operation): string | undefined {
-  if (kind !== 'ip' || verb !== 'delete') return undefined;
-  const from = changes.find(({ path }) => path === 'address')?.from;
+  const { knownBy } = factsOf(kind);
+  if (knownBy === undefined || verb !== 'delete') return undefined;
+  const from = changes.find(({ path }) => path === knownBy)?.from;
   return typeof from === 'string' ? from : undefined;
 }
 
@@ -33,13 +35,10 @@ function replacement(
   { replacement: half, kind, verb, key }: Operation,
   { operations, warnings }: Pick<Plan, 'operations' | 'warnings'>,
 ): string[] {
-  if (kind === 'server' && verb === 'delete' && half === undefined)
-    return ['impact: all data on its disks is lost'];
-  if (half === undefined) return [];
-  if (kind === 'server') {
-    return ['impact: all data on its disks is lost', ...addressChange(key, operations, warnings)];
-  }
-  return kind === 'network' ? ['impact: the network gets another id, and its servers lose it meanwhile'] : [];
+  const { lost, impact } = factsOf(kind);
+  if (half === undefined) return verb === 'delete' && lost !== undefined ? [`impact: ${lost} is lost`] : [];
+  if (impact !== undefined) return [`impact: ${impact}`];
+  return lost === undefined ? [] : [`impact: ${lost} is lost`, ...addressChange(key, operations, warnings)];
 }
 
 /** Its own address is released with the old server, or kept. */

@@ -1,4 +1,5 @@
 import { nounOf } from '../../core/keys.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import type { Operation, Plan } from '../../core/plan.ts';
 import { printable } from '../terminal.ts';
 import { consequences } from './consequences.ts';
@@ -158,6 +159,5 @@ function reaches(from: Node, to: Node, sources: ReadonlyMap<Node, readonly Node[
 function reasonFor({ operation: from }: Node, { operation: to }: Node): string {
   if (from === undefined || to === undefined) return '';
   if (from.verb !== 'delete') return nounOf(from.kind);
-  if (to.kind === 'ip') return 'detached';
-  return to.kind === 'network' ? 'empty' : 'deleted first';
+  return factsOf(to.kind).awaits ?? 'deleted first';
 }

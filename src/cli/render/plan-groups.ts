@@ -1,5 +1,5 @@
-import { parseKey } from '../../core/keys.ts';
-import type { KindName } from '../../core/kind-facts.ts';
+import { nounOf, parseKey } from '../../core/keys.ts';
+import { factsOf, type KindName } from '../../core/kind-facts.ts';
 import { isRecorded, type Operation, type Plan, type Summary, tellsDifference } from '../../core/plan.ts';
 import { counted, span } from './values.ts';
 
@@ -40,9 +40,10 @@ export function groupsOf(plan: Plan): PlanGroup[] {
 
 function placeOf(key: string): { title: string; name: string } {
   const parsed = parseKey(key);
-  const server = parsed?.parent ?? (parsed?.kind === 'server' ? parsed.key : undefined);
-  if (server !== undefined)
-    return { title: server, name: key === server ? 'server' : key.slice(server.length + 1) };
+  if (parsed?.parent !== undefined)
+    return { title: parsed.parent, name: key.slice(parsed.parent.length + 1) };
+  if (parsed !== undefined && factsOf(parsed.kind).container)
+    return { title: key, name: nounOf(parsed.kind) };
   const dot = key.indexOf('.');
   return { title: key.slice(0, dot), name: key.slice(dot + 1) };
 }
@@ -91,7 +92,8 @@ function firstOf(keys: readonly string[]): string {
 /** Addresses that go with their servers are steps of their own, and no deletions that `max_deletions` counts. */
 function alongside({ operations }: Plan): string {
   const count = operations.filter(
-    ({ verb, kind, key }) => verb === 'delete' && kind === 'ip' && parseKey(key)?.parent !== undefined,
+    ({ verb, kind, key }) =>
+      verb === 'delete' && factsOf(kind).knownBy !== undefined && parseKey(key)?.parent !== undefined,
   ).length;
   if (count === 0) return '';
   return ` (${counted(count, 'address', 'addresses')} with ${count === 1 ? 'its server' : 'their servers'})`;

@@ -1,3 +1,4 @@
+import { factsOf } from '../../core/kind-facts.ts';
 import { moment } from '../../core/moment.ts';
 import { comesFirst, type Plan } from '../../core/plan.ts';
 import { commandLine, piecesOf, type Remedy, run } from '../../core/remedy.ts';
@@ -45,8 +46,9 @@ export function planMarkdown(plan: Plan, flags = ''): string {
       const why = reason === undefined ? '' : `: ${escaped(reason)}`;
       const [, ...further] = consequences(operation, plan).map(escaped);
       const more = further.length === 0 ? '' : ` (${further.join('; ')})`;
-      const gone = loses === undefined ? 'All that is on its disks is lost.' : `Lost: ${escaped(loses)}.`;
-      const lost = kind === 'server' ? `. **${gone}**${more}` : '';
+      const { lost: data } = factsOf(kind);
+      const gone = `Lost: ${escaped(loses ?? data ?? '')}.`;
+      const lost = data === undefined ? '' : `. **${gone}**${more}`;
       return `- **${what}** ${inline(key)}${live.length === 0 ? '' : ` (${live.join(', ')})`}${why}${lost}`;
     });
   const traffic = plan.operations.flatMap((operation) =>

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { Desired } from '../../core/desired.ts';
+import { countsAsDeletion } from '../../core/keys.ts';
 import type { Plan } from '../../core/plan.ts';
 import type { Taken } from '../sources/intake.ts';
 import type { Snapshot, SpecText } from '../sources/source.ts';
@@ -184,11 +185,9 @@ function orderOf({ project }: { readonly project: number }): string {
 
 /** How much a plan destroys, counted as for `settings.max_deletions`. */
 export function deletionsOf({ operations }: Pick<Plan, 'operations'>): number {
-  return operations.filter(({ verb, kind, key, replacement }) => {
-    if (verb !== 'delete') return false;
-    if (kind === 'network_interface') return replacement === undefined;
-    return key.split('.').length === 2 || kind === 'backup';
-  }).length;
+  return operations.filter(
+    ({ verb, key, replacement }) => verb === 'delete' && countsAsDeletion(key, replacement !== undefined),
+  ).length;
 }
 
 const marks = new WeakMap<SpecText, string>();

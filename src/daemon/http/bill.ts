@@ -1,4 +1,6 @@
 import { html } from 'hono/html';
+import { nounOf } from '../../core/keys.ts';
+import { factsOf, kindsWith } from '../../core/kind-facts.ts';
 import { waysWithIgnored } from '../../core/ways-out.ts';
 import { ignoredName } from '../../engine/claims/unattached.ts';
 import type { ProjectFacts } from '../project/facts.ts';
@@ -12,9 +14,9 @@ export function billPanel(facts: ProjectFacts): Html {
   const { known, world, plan } = facts;
   const { idle } = unattachedAddresses(facts);
   const addresses = world?.ips.length ?? 0;
-  const managed = (['server', 'backup', 'server_image'] as const).flatMap((kind) => {
+  const managed = kindsWith('counted').flatMap((kind) => {
     const count = known?.bindings.filter((each) => each.kind === kind).length ?? 0;
-    return count === 0 && kind !== 'server' ? [] : [`${counted(count, `managed ${kind.replace('_', ' ')}`)}`];
+    return count === 0 && !factsOf(kind).bought ? [] : [counted(count, `managed ${nounOf(kind)}`)];
   });
   const unknown = plan?.cost.unknown ?? [];
   return html`<section id="bill"><h2>Cost</h2>${monthly(facts)}<ul>

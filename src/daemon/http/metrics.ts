@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { parseKey } from '../../core/keys.ts';
+import { kindsWith } from '../../core/kind-facts.ts';
 import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
 import type { Daemon } from '../daemon.ts';
 import { lastWorker } from '../fleet/assignment.ts';
@@ -241,7 +242,7 @@ export class Metrics {
     gauge: (name: GaugeName, value: number, labels?: Record<string, string>) => void,
   ): void {
     const { known, world } = facts;
-    for (const kind of ['server', 'ip'] as const) {
+    for (const kind of kindsWith('bought')) {
       const managed = known?.bindings.filter((each) => each.kind === kind).length ?? 0;
       gauge('billed_resources', managed, { kind });
     }

@@ -1,5 +1,6 @@
 import type { ResourceKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import { isLeft, type Operation, type Plan } from '../../core/plan.ts';
 import type { OperationResult, ProgressEvent } from '../../core/progress.ts';
 import { driftLines } from '../notifications/drift.ts';
@@ -118,7 +119,7 @@ export class ProjectHistory {
     const hasMoved = ({ key, cause }: Operation) =>
       cause === 'drift' || (isSettled && !this.#waiting.has(key));
     const moved = plan.operations.filter(
-      (each) => each.kind !== 'backup' && hasMoved(each) && !isKnown(each),
+      (each) => !factsOf(each.kind).periodic && hasMoved(each) && !isKnown(each),
     );
     if (moved.length === 0) return;
     this.#drifted = new Set([...this.#drifted, ...moved.map(contentOf)]);
