@@ -1,6 +1,14 @@
-import { type Claim, type Holder, isForeign, objectName } from './claims.ts';
+import {
+  addressObject,
+  type Claim,
+  type Holder,
+  isForeign,
+  type LiveObject,
+  objectName,
+  serverObject,
+} from './claims.ts';
 import type { ResourceKey } from './keys.ts';
-import type { KindName } from './kind-facts.ts';
+import { factsOf, type KindName } from './kind-facts.ts';
 import type { Ip } from './resources.ts';
 import type { Intent } from './state.ts';
 
@@ -24,7 +32,7 @@ export interface Unmanaged {
 export interface Shown {
   readonly ips: readonly Ip[];
   readonly servers?: readonly { readonly id: number }[];
-  keyOf(kind: 'server' | 'ip', id: string): ResourceKey | undefined;
+  keyOf(object: LiveObject): ResourceKey | undefined;
 }
 
 /** The holders that the state knows, in addition to the bindings. */
@@ -44,39 +52,37 @@ export interface Attribution {
   readonly unmanaged: Unmanaged;
 }
 
-type Sort = 'server' | 'ip';
-
 export function attribute(
   shown: Shown,
   { claims, intents, removed = [], changed = () => false }: ClaimRecords,
 ): Attribution {
   const claimed = new Map(claims.map((claim) => [objectName(claim), claim]));
   const held = Map.groupBy(
-    shown.ips.filter(({ id }) => shown.keyOf('ip', String(id)) === undefined),
+    shown.ips.filter(({ id }) => shown.keyOf(addressObject(id)) === undefined),
     ({ server_id }) => String(server_id),
   );
   const pending = pendingOf(intents, removed);
 
-  const bound = (kind: Sort, id: string): Attributed | undefined => {
-    const key = shown.keyOf(kind, id);
+  const bound = (object: LiveObject): Attributed | undefined => {
+    const key = shown.keyOf(object);
     return key === undefined || changed(key) ? undefined : { is: 'managed', key };
   };
   const addressClaim = ({ id, address }: Ip) => {
-    const { identity, holder } = claimed.get(`ip ${id}`) ?? {};
+    const { identity, holder } = claimed.get(objectName(addressObject(id))) ?? {};
     return identity?.address === address ? foreign(holder) : undefined;
   };
   /** A server that has only other addresses reuses the id. @assumption A17 */
   const serverClaim = (id: string) => {
     const its = held.get(id) ?? [];
     const isSame = its.length === 0 || its.some((ip) => addressClaim(ip) !== undefined);
-    return isSame ? foreign(claimed.get(`server ${id}`)?.holder) : undefined;
+    return isSame ? foreign(claimed.get(objectName(serverObject(id)))?.holder) : undefined;
   };
   const server = (id: string): Attributed =>
-    serverClaim(id) ?? bound('server', id) ?? pending('server', id) ?? unmanaged;
+    serverClaim(id) ?? bound(serverObject(id)) ?? pending(serverObject(id)) ?? unmanaged;
   const address = (ip: Ip): Attributed =>
     addressClaim(ip) ??
-    bound('ip', String(ip.id)) ??
-    pending('ip', String(ip.id)) ??
+    bound(addressObject(ip.id)) ??
+    pending(addressObject(ip.id)) ??
     (ip.server_id === null ? unmanaged : server(String(ip.server_id)));
   let found: Unmanaged | undefined;
   return {
@@ -118,23 +124,21 @@ function pendingOf(intents: readonly Intent[], removed: readonly Intent[]) {
   for (const { key, kind, resourceId, blocked } of intents)
     if (resourceId !== undefined && blocked?.code !== 'not_there') put(kind, resourceId, key, true);
   const open = intents.filter(isUnconfirmed);
-  return (kind: Sort, id: string): Attributed | undefined => {
-    const known = found.get(`${kind} ${id}`);
-    const maker = known ?? open.find(({ preimage }) => cameSince(preimage, kind, id));
+  return (object: LiveObject): Attributed | undefined => {
+    const known = found.get(objectName(object));
+    const maker = known ?? open.find(({ preimage }) => cameSince(preimage, object));
     return maker === undefined || 'is' in maker ? maker : { is: 'pending', key: maker.key, certain: false };
   };
 }
 
 /** A purchase that may have been carried out: an object that has come since may be its result. */
 function isUnconfirmed({ verb, kind, ambiguous, phase }: Intent): boolean {
-  return verb === 'create' && (kind === 'server' || kind === 'ip') && (ambiguous || phase === 'sending');
+  return verb === 'create' && factsOf(kind).bought === true && (ambiguous || phase === 'sending');
 }
 
-/** Whether the lists from before the creation lack it. */
-export function cameSince(preimage: unknown, kind: Sort, id: string): boolean {
-  const { servers, ips } = (preimage ?? {}) as Partial<
-    Record<'servers' | 'ips', readonly (number | string)[]>
-  >;
-  const before = kind === 'server' ? servers : ips;
+/** Whether the list from before the creation lacks it. The list is named as in the file. */
+export function cameSince(preimage: unknown, { kind, id }: LiveObject): boolean {
+  const lists = (preimage ?? {}) as Readonly<Record<string, readonly (number | string)[]>>;
+  const before = lists[factsOf(kind).collection ?? ''];
   return before !== undefined && !before.map(String).includes(id);
 }

@@ -1,5 +1,5 @@
 import type { ResourceKey } from './keys.ts';
-import type { KindName } from './kind-facts.ts';
+import { factsOf, type KindName } from './kind-facts.ts';
 
 /** Something that exists in the project: a resource, or the project as a whole. */
 export interface LiveObject {
@@ -8,6 +8,14 @@ export interface LiveObject {
   readonly id: string;
   /** The live id of the server that the object is inside. */
   readonly parentId?: string | undefined;
+}
+
+export function serverObject(id: string | number) {
+  return { kind: 'server', id: String(id) } as const satisfies LiveObject;
+}
+
+export function addressObject(id: string | number) {
+  return { kind: 'ip', id: String(id) } as const satisfies LiveObject;
 }
 
 /**
@@ -38,7 +46,7 @@ export function isForeign<Any extends { readonly is: string }>(
 
 /** The claims on servers and addresses outside this file. */
 export function foreignClaims(claims: Iterable<Claim>): readonly Claim[] {
-  return [...claims].filter(({ kind, holder }) => (kind === 'server' || kind === 'ip') && isForeign(holder));
+  return [...claims].filter(({ kind, holder }) => factsOf(kind).bought && isForeign(holder));
 }
 
 /** A holder other than a binding: durable, journaled, and never two for one object. */
@@ -60,8 +68,9 @@ export interface Claim extends LiveObject {
  */
 export function objectName(object: Named): string {
   const { kind, id, parentId, key, identity } = object;
-  if (kind === 'server_image' && identity?.name === id) return `${kind} ${id} of ${key}`;
-  return parentId === undefined || kind === 'ip' ? `${kind} ${id}` : `${kind} ${parentId}/${id}`;
+  const { idMayBeName, independent } = factsOf(kind);
+  if (idMayBeName && identity?.name === id) return `${kind} ${id} of ${key}`;
+  return parentId === undefined || independent ? `${kind} ${id}` : `${kind} ${parentId}/${id}`;
 }
 
 /** Of a binding, the key and the identity count too. */

@@ -9,7 +9,7 @@ import { type Collection, factsOf, type KindName, kindsWith } from './kind-facts
 export type ResourceKey = string & { readonly __brand: 'ResourceKey' };
 
 /** The kind as an operator calls it. */
-export function nounOf(kind: KindName): string {
+export function nounOf(kind: KindName | 'project'): string {
   return factsOf(kind).noun ?? kind.replaceAll('_', ' ');
 }
 

@@ -25,8 +25,15 @@ export interface KindFacts {
   readonly bought?: true;
   /** Billed one by one, as a binding of the state. */
   readonly counted?: true;
-  /** The id names one object in the whole project, also inside a server. */
-  readonly uniqueId?: true;
+  /**
+   * Inside a server it is an object of the project nevertheless: the id is unique in the project, and the resource is
+   * created with its server, but not deleted with it.
+   */
+  readonly independent?: true;
+  /** An answer may lack the id. The name is then the id, and several resources may have that name. @assumption A51 */
+  readonly idMayBeName?: true;
+  /** A public server is exposed until this resource is created and enabled. */
+  readonly endsExposure?: true;
   /** The form of its ids, and an example of an id. @source API §2: integers are identifiers unless stated otherwise */
   readonly ids?: { readonly form: RegExp; readonly example: string };
   /** A deletion counts for `settings.max_deletions`; in a replacement only if it counts `always`. */
@@ -56,7 +63,7 @@ const table = {
     field: 'public_ipv4',
     knownBy: 'address',
     bought: true,
-    uniqueId: true,
+    independent: true,
     ids: { form: integer, example: '5001, or is an address of the project' },
     awaits: 'detached',
   },
@@ -70,11 +77,11 @@ const table = {
     lost: 'all data on its disks',
   },
   network_interface: { field: 'network_interfaces', named: 'always', deletion: 'alone' },
-  firewall: { field: 'firewall' },
+  firewall: { field: 'firewall', endsExposure: true },
   backup: { field: 'backup', named: 'older', counted: true, deletion: 'always', periodic: true },
   backup_policy: { field: 'backup_policy' },
   drive: { field: 'iso' },
-  server_image: { collection: 'server_images', counted: true },
+  server_image: { collection: 'server_images', counted: true, idMayBeName: true },
 } as const satisfies Record<string, KindFacts>;
 
 /** A sort of resource, by the API's own noun. */
@@ -87,8 +94,8 @@ export type Collection = CollectionOf<(typeof table)[KindName]>;
 
 export const kindNames = Object.keys(table) as unknown as readonly [KindName, ...KindName[]];
 
-export function factsOf(kind: KindName): KindFacts {
-  return table[kind];
+export function factsOf(kind: KindName | 'project'): KindFacts {
+  return kind === 'project' ? {} : table[kind];
 }
 
 /** The kinds that have a fact. */

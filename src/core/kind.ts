@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { LiveObject } from './claims.ts';
 import type { DesiredResource, Settings } from './desired.ts';
 import type { Json } from './json.ts';
 import type { ResourceKey } from './keys.ts';
@@ -36,23 +37,31 @@ export interface Catalogue {
   readonly images: ReadonlyMap<number, readonly ImageEntry[]>;
 }
 
-/** All facts that a diff may use in addition to its own resource. The facts are plain values: a diff does no I/O. */
-export interface World {
-  readonly project: Project;
-  readonly settings: Settings;
-  readonly profile: ApiProfile;
-  readonly catalogue: Catalogue;
+/** The observed side of a world. */
+export interface Observations {
   readonly ips: readonly Ip[];
   readonly networks: readonly Network[];
   /** Every server of the project, where the profile enables a list of servers. */
   readonly servers?: readonly Server[];
-  readonly subjects: ReadonlyMap<ResourceKey, Subject>;
   /** The observation of each kind, by key; absent where the kind had nothing to observe. */
   readonly observed: ReadonlyMap<ResourceKey, unknown>;
+}
+
+/** The facts that a refresh collects; a world derives all other answers from them. */
+export interface WorldParts extends Observations {
+  readonly project: Project;
+  readonly settings: Settings;
+  readonly profile: ApiProfile;
+  readonly catalogue: Catalogue;
+  readonly subjects: ReadonlyMap<ResourceKey, Subject>;
   /** The API's clock, ms since the epoch. */
   readonly apiNow: number;
   /** Our own clock, wall ms: the clock of the moments that this state stores. */
   readonly now: number;
+}
+
+/** All facts that a diff may use in addition to its own resource. The facts are plain values: a diff does no I/O. */
+export interface World extends WorldParts {
   /** The live id that a key is bound to, if there is one. The live resource may be gone. */
   idOf(key: ResourceKey): string | undefined;
   /** Whether the resource was observed and is usable: nothing can be attached to the remains of a failed write. */
@@ -61,8 +70,9 @@ export interface World {
    * The key that is bound to a live id. Network interfaces and other resources without an id of their own are not
    * found.
    */
-  keyOf(kind: KindName, id: string): ResourceKey | undefined;
+  keyOf(object: LiveObject): ResourceKey | undefined;
   subjectsOf(kind: KindName): readonly Subject[];
+  serverSubjects(): readonly Subject[];
   /** The resources inside a server. */
   childrenOf(server: ResourceKey): readonly Subject[];
   /** Servers of this file with a network interface in the network, by the live id of the network. */

@@ -1,6 +1,6 @@
 import type { Code } from './codes.ts';
 import type { ResourceKey } from './keys.ts';
-import type { KindName } from './kind-facts.ts';
+import { factsOf, type KindName } from './kind-facts.ts';
 import { type Remedy, resolveText } from './remedy.ts';
 
 export type Verb = 'create' | 'update' | 'delete' | 'adopt';
@@ -61,7 +61,7 @@ export interface Operation {
 /** The firewall of a new server, which is exposed until this operation is done. A disabled firewall filters nothing. */
 export function endsExposure({ kind, verb, changes }: Pick<Operation, 'kind' | 'verb' | 'changes'>): boolean {
   return (
-    kind === 'firewall' &&
+    factsOf(kind).endsExposure === true &&
     verb === 'create' &&
     changes.some(({ path, to }) => path === 'enabled' && to === true)
   );

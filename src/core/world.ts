@@ -1,22 +1,8 @@
+import { addressObject, objectName } from './claims.ts';
 import type { ResourceKey } from './keys.ts';
-import type { SeenServer, Subject, World } from './kind.ts';
+import type { SeenServer, Subject, World, WorldParts } from './kind.ts';
+import { factsOf } from './kind-facts.ts';
 import type { Ip } from './resources.ts';
-
-/** The observed facts; a world derives all other answers from them. */
-export type WorldParts = Pick<
-  World,
-  | 'project'
-  | 'settings'
-  | 'profile'
-  | 'catalogue'
-  | 'ips'
-  | 'networks'
-  | 'servers'
-  | 'subjects'
-  | 'observed'
-  | 'apiNow'
-  | 'now'
->;
 
 /**
  * A world with its indexes. Each index is built at its first use: a diff that
@@ -43,19 +29,21 @@ export function createWorld(parts: WorldParts): World {
   };
   const keysById = once(
     () =>
-      new Map(
+      new Map<string, ResourceKey>(
         [...subjects.values()].flatMap(({ kind, key, parent }) => {
-          const id = parent === undefined || kind === 'ip' ? idOf(key) : undefined;
-          return id === undefined ? [] : [[`${kind} ${id}`, key] as const];
+          const id = parent === undefined || factsOf(kind).independent ? idOf(key) : undefined;
+          return id === undefined ? [] : [[objectName({ kind, id }), key] as const];
         }),
       ),
   );
   const serversByNetwork = once(() => grouped([...subjects.values()].flatMap(cardsOf)));
 
-  const keyOf: World['keyOf'] = (kind, id) => keysById().get(`${kind} ${id}`);
+  const subjectsOf: World['subjectsOf'] = (kind) => subjectsByKind().get(kind) ?? [];
+  const serverSubjects = once(() => [...subjects.values()].filter(({ kind }) => factsOf(kind).container));
+  const keyOf: World['keyOf'] = (object) => keysById().get(objectName(object));
 
   function cardsOf({ kind, key }: Subject): (readonly [string, ResourceKey])[] {
-    const cards = kind === 'server' ? (observed.get(key) as SeenServer | undefined)?.cards : undefined;
+    const cards = factsOf(kind).container ? (observed.get(key) as SeenServer | undefined)?.cards : undefined;
     const networks = (cards ?? []).flatMap((card) =>
       card.public || card.network_id === null ? [] : [String(card.network_id)],
     );
@@ -68,16 +56,17 @@ export function createWorld(parts: WorldParts): World {
     isThere: (key) =>
       subjects.get(key)?.binding?.tainted === undefined && seenId(observed.get(key)) !== undefined,
     keyOf,
-    subjectsOf: (kind) => subjectsByKind().get(kind) ?? [],
+    subjectsOf,
+    serverSubjects,
     childrenOf: (key) => childrenByParent().get(key) ?? [],
     serversIn: (network) => serversByNetwork().get(network) ?? [],
     ip: (id) => ipsById().get(id),
-    isUnbound: ({ id }) => keyOf('ip', String(id)) === undefined,
+    isUnbound: ({ id }) => keyOf(addressObject(id)) === undefined,
     listsServers: once(() => {
       const listed = new Set(parts.servers?.map(({ id }) => String(id)));
       return (
         parts.servers !== undefined &&
-        (subjectsByKind().get('server') ?? []).every(({ key }) => {
+        serverSubjects().every(({ key }) => {
           const { id, cards } = (observed.get(key) as SeenServer | undefined) ?? {};
           return id === undefined || cards === undefined || listed.has(id);
         })

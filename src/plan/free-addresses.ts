@@ -1,3 +1,4 @@
+import { addressObject } from '../core/claims.ts';
 import { flowYaml } from '../core/flow-yaml.ts';
 import { topLevelKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
@@ -11,7 +12,7 @@ import { isQuiet, type Register } from './unmanaged.ts';
  * §1.4
  */
 export function boughtUnused(world: World, operations: readonly Operation[]): Warning[] {
-  const wishes = world.subjectsOf('server').map(({ desired }) => wanted(desired?.value));
+  const wishes = world.serverSubjects().map(({ desired }) => wanted(desired?.value));
   if (wishes.some((wish) => 'reuse' in wish)) return [];
   const asked = new Set(wishes.map(({ ip = '' }) => topLevelKey('ips', ip)));
   return operations
@@ -77,10 +78,10 @@ function instead(buyer: Subject, ip: Ip, world: World, free: readonly Ip[]): rea
 
 /** The name under `ips` of an address that no server of the file asks for. */
 function idleEntry({ id }: Ip, world: World): string | undefined {
-  const key = world.keyOf('ip', String(id));
+  const key = world.keyOf(addressObject(id));
   const subject = key === undefined ? undefined : world.subjects.get(key);
   if (subject?.desired?.managed !== true || subject.parent !== undefined) return undefined;
-  const isAsked = world.subjectsOf('server').some(({ desired }) => {
+  const isAsked = world.serverSubjects().some(({ desired }) => {
     const { ip } = wanted(desired?.value);
     return ip !== undefined && topLevelKey('ips', ip) === key;
   });

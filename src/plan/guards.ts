@@ -1,3 +1,4 @@
+import { serverObject } from '../core/claims.ts';
 import { nounOf, type ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
@@ -139,7 +140,7 @@ function attached({ subject, diff }: Draft, { world }: GuardInput): Objection | 
   if (kind !== 'ip' || parent === undefined || diff.verdict.verdict !== 'delete') return undefined;
   const live = world.ip(binding?.id ?? '');
   const holder = live?.server_id ?? null;
-  if (holder === null || world.keyOf('server', String(holder)) !== undefined) return undefined;
+  if (holder === null || world.keyOf(serverObject(holder)) !== undefined) return undefined;
   return {
     verb: 'delete',
     code: 'ip_in_use',

@@ -1,4 +1,5 @@
 import { type Attributed, type Attribution, cameSince, serversShown } from '../core/attribute.ts';
+import { addressObject, serverObject } from '../core/claims.ts';
 import { nounOf, type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { KindName } from '../core/kind-facts.ts';
@@ -177,9 +178,9 @@ function isConfusable(
 function hasComeSince({ preimage }: Pick<Intent, 'preimage'>, world: World, register: Attribution): boolean {
   const isOpen = (held: Attributed) => held.is === 'pending' && !held.certain;
   return (
-    world.ips.some((ip) => isOpen(register.address(ip)) && cameSince(preimage, 'ip', String(ip.id))) ||
+    world.ips.some((ip) => isOpen(register.address(ip)) && cameSince(preimage, addressObject(ip.id))) ||
     [...serversShown(world)].some(
-      (id) => isOpen(register.server(String(id))) && cameSince(preimage, 'server', String(id)),
+      (id) => isOpen(register.server(String(id))) && cameSince(preimage, serverObject(id)),
     )
   );
 }

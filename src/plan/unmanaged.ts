@@ -1,5 +1,5 @@
 import { type Attributed, type Attribution, cameSince, type Unmanaged } from '../core/attribute.ts';
-import { type Claim, isForeign } from '../core/claims.ts';
+import { addressObject, type Claim, isForeign, serverObject } from '../core/claims.ts';
 import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { SeenServer, Subject, World } from '../core/kind.ts';
 import { type Remedy, type Run, run } from '../core/remedy.ts';
@@ -37,7 +37,7 @@ export function unmanagedFor(kind: Subject['kind'], register: Register, world: W
  * address that a server got by its creation.
  */
 export function heldAddresses(register: Register, world: World): readonly Ip[] {
-  return world.subjectsOf('server').flatMap(({ desired, binding }) => {
+  return world.serverSubjects().flatMap(({ desired, binding }) => {
     const { entry, body } = (binding?.applied ?? {}) as { readonly entry?: unknown; readonly body?: unknown };
     const wanted = addressIn(desired?.value);
     const mayBe =
@@ -74,7 +74,7 @@ export function unlisted(
   others: readonly (readonly NetworkInterface[])[] = [],
 ): Unlisted | undefined {
   if (world.listsServers()) return undefined;
-  const ours = world.subjectsOf('server').flatMap(({ key }) => {
+  const ours = world.serverSubjects().flatMap(({ key }) => {
     const cards = (world.observed.get(key) as SeenServer | undefined)?.cards;
     return cards === undefined ? [] : [cards];
   });
@@ -124,8 +124,8 @@ export function perhapsAbsent({ servers, addresses }: Unmanaged, declared: reado
   const texts = declared.flatMap(({ key, kind, closedAt = 0, preimage }) => {
     const came =
       kind === 'server'
-        ? servers.map(String).filter((id) => cameSince(preimage, 'server', id))
-        : addresses.filter(({ id }) => cameSince(preimage, 'ip', String(id))).map(({ address }) => address);
+        ? servers.map(String).filter((id) => cameSince(preimage, serverObject(id)))
+        : addresses.filter(({ id }) => cameSince(preimage, addressObject(id))).map(({ address }) => address);
     const date = new Date(closedAt).toISOString().slice(0, 10);
     return came.length === 0
       ? []

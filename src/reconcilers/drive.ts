@@ -114,7 +114,7 @@ function appliedTo({ binding }: Subject): unknown {
 }
 
 function nameOf(iso: string | null, world: World): string | null {
-  return iso === null ? null : (world.keyOf('iso', iso) ?? iso);
+  return iso === null ? null : (world.keyOf({ kind: 'iso', id: iso }) ?? iso);
 }
 
 function textOf(wanted: string | null | undefined, held: string | null | undefined): string {

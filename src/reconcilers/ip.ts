@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { serverObject } from '../core/claims.ts';
 import { isIpv4 } from '../core/ipv4.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, SeenServer, Subject, World } from '../core/kind.ts';
@@ -121,7 +122,7 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
    */
   heldBy({ key, parent, binding }, world) {
     const server = world.ip(world.idOf(key) ?? '')?.server_id ?? null;
-    const holder = server === null ? undefined : world.keyOf('server', String(server));
+    const holder = server === null ? undefined : world.keyOf(serverObject(server));
     const own = parent === undefined ? undefined : world.subjects.get(parent);
     const stands =
       own?.binding !== undefined && own.binding.id === binding?.parentId && isSeen(own.key, world);
@@ -271,7 +272,7 @@ function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
   // A binding without an address cannot distinguish this address from an unmanaged one. @assumption A17
   if (subject.binding?.identity.address === undefined) return unknownAddress(subject, live);
   const server = live.server_id === null ? undefined : String(live.server_id);
-  const holder = server === undefined ? undefined : world.keyOf('server', server);
+  const holder = server === undefined ? undefined : world.keyOf(serverObject(server));
   const given = holder !== undefined && isGivenUp(subject, world.subjects.get(holder));
   if (server !== undefined && !given && server !== subject.binding?.parentId) {
     // A server of the file that takes any free address took this address, and keeps it.

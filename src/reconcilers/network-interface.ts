@@ -145,7 +145,7 @@ function diffLeaving(
     return { verdict: { verdict: 'release', gone: true, reason } };
   }
   if (card.public || String(card.network_id) !== binding.identity.network_id) return unchanged;
-  const name = world.keyOf('network', String(card.network_id)) ?? String(card.network_id);
+  const name = world.keyOf({ kind: 'network', id: String(card.network_id) }) ?? String(card.network_id);
   return {
     verdict: { verdict: 'delete', changes: toNothing({ network: name }) },
     freed: priceOfCard(world),

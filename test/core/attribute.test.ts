@@ -26,7 +26,7 @@ function held(
   const shown: Shown = {
     ips,
     servers: servers.map((id) => ({ id })),
-    keyOf: (kind, id) => bound[`${kind} ${id}`] as ResourceKey | undefined,
+    keyOf: ({ kind, id }) => bound[`${kind} ${id}`] as ResourceKey | undefined,
   };
   return attribute(shown, { claims: [], intents: [], ...records });
 }

@@ -1,10 +1,10 @@
 import { attribute } from '../../src/core/attribute.ts';
 import type { Desired } from '../../src/core/desired.ts';
-import type { Subject, World } from '../../src/core/kind.ts';
+import type { Subject, World, WorldParts } from '../../src/core/kind.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import { documentedProfile } from '../../src/core/profile.ts';
 import type { Binding } from '../../src/core/state.ts';
-import { createWorld, type WorldParts } from '../../src/core/world.ts';
+import { createWorld } from '../../src/core/world.ts';
 import { buildPlan, type PlanInput } from '../../src/plan/build.ts';
 import type { Register } from '../../src/plan/unmanaged.ts';
 import { kinds } from '../../src/reconcilers/registry.ts';

@@ -1,3 +1,4 @@
+import { addressObject } from '../../core/claims.ts';
 import { publicDigest } from '../../core/environment-mask.ts';
 import { blockedJson } from '../../core/plan.ts';
 import type { Ip } from '../../core/resources.ts';
@@ -181,7 +182,7 @@ export function unattachedAddresses({ world, known }: ProjectFacts): Unattached 
   const { bindings = [], intents = [], claims = [] } = known ?? {};
   const { idle, unconfirmed } = unattached(world?.ips ?? [], { bindings, intents, claims });
   // An entry that names an id is about that address before the two are bound.
-  const keyOf = ({ id }: Ip) => world?.keyOf('ip', String(id)) ?? null;
+  const keyOf = ({ id }: Ip) => world?.keyOf(addressObject(id)) ?? null;
   return { idle: idle.map((each) => ({ ...each, key: each.key ?? keyOf(each.ip) })), unconfirmed };
 }
 

@@ -1,3 +1,4 @@
+import { addressObject, serverObject } from '../../core/claims.ts';
 import { Mask } from '../../core/environment-mask.ts';
 import { type KeyStatus, keyStatuses } from '../../core/key-status.ts';
 import { isInside, type ResourceKey, takeApart } from '../../core/keys.ts';
@@ -94,8 +95,8 @@ function addressBoxes(facts: ProjectFacts): { boxes: Box[]; links: (readonly [st
   const links: (readonly [string, string])[] = [];
   const shown = new Set<string>();
   for (const ip of world?.ips ?? []) {
-    const key = world?.keyOf('ip', String(ip.id));
-    const server = ip.server_id === null ? undefined : world?.keyOf('server', String(ip.server_id));
+    const key = world?.keyOf(addressObject(ip.id));
+    const server = ip.server_id === null ? undefined : world?.keyOf(serverObject(ip.server_id));
     const id = key ?? `ip ${ip.id}`;
     shown.add(id);
     const doubt = unconfirmed.find((each) => each.ip.id === ip.id);
@@ -131,7 +132,9 @@ function networkLinks(facts: ProjectFacts): (readonly [string, string])[] {
     takeApart(key).kind === 'server'
       ? ((world?.observed.get(key) as SeenServer | undefined)?.cards ?? []).flatMap((card) => {
           const network =
-            card.network_id === null ? undefined : world?.keyOf('network', String(card.network_id));
+            card.network_id === null
+              ? undefined
+              : world?.keyOf({ kind: 'network', id: String(card.network_id) });
           return network === undefined ? [] : [[network, key] as const];
         })
       : [],

@@ -1,3 +1,4 @@
+import { serverObject } from '../../core/claims.ts';
 import type { World } from '../../core/kind.ts';
 import type { RequestCounts } from '../../core/progress.ts';
 import { Approval } from '../../engine/approval.ts';
@@ -57,7 +58,7 @@ export function openWorkspace(
   const refresh = new Refresh({
     ...{ session, cache, intervalMs },
     isPaused: () => history.error !== undefined,
-    isWanted: (server) => history.world?.keyOf('server', server) !== undefined,
+    isWanted: (server) => history.world?.keyOf(serverObject(server)) !== undefined,
     onChange: (server) => {
       log.info({ resourceId: server }, 'server changed outside vdcsync');
       wake.nudge('refresh');

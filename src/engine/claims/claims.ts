@@ -5,7 +5,14 @@ import {
   serversShown,
   type Unmanaged,
 } from '../../core/attribute.ts';
-import { type Claim, foreignClaims, type Holder, isForeign, objectName } from '../../core/claims.ts';
+import {
+  type Claim,
+  foreignClaims,
+  type Holder,
+  isForeign,
+  objectName,
+  serverObject,
+} from '../../core/claims.ts';
 import type { Ip, IpId, ServerId } from '../../core/resources.ts';
 import type { Intent, StateChange } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
@@ -69,7 +76,7 @@ async function unlistedBeside({ world, cache, deps, claims }: Run): Promise<Unli
   if (unlisted(world) === undefined) return undefined;
   const claimed = [...claims.values()].flatMap(({ kind, id }) => (kind === 'server' ? Number(id) : []));
   const others = [...new Set<number>([...serversShown(world), ...claimed])].filter(
-    (id) => world.keyOf('server', String(id)) === undefined,
+    (id) => world.keyOf(serverObject(id)) === undefined,
   );
   const read = cache.since(deps.clock.monotonic() - interfacesFreshMs);
   const interfaces = await Promise.all(others.map((id) => read.findNetworkInterfaces(id as ServerId)));

@@ -1,6 +1,7 @@
 import { type Attributed, type Attribution, attribute } from '../../core/attribute.ts';
-import { type Claim, foreignClaims } from '../../core/claims.ts';
-import { parseKey, type ResourceKey } from '../../core/keys.ts';
+import { type Claim, foreignClaims, objectName, serverObject } from '../../core/claims.ts';
+import { nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, Intent } from '../../core/state.ts';
 import { isQuiet } from '../../plan/unmanaged.ts';
@@ -14,8 +15,8 @@ export interface ClaimRecords {
 
 /** The holders of the project's addresses, from the state alone. */
 export function addressHolders(ips: readonly Ip[], records: ClaimRecords): Attribution {
-  const bound = new Map(records.bindings.map(({ key, id }) => [`${parseKey(key)?.kind} ${id}`, key]));
-  return attribute({ ips, keyOf: (kind, id) => bound.get(`${kind} ${id}`) }, records);
+  const bound = new Map(records.bindings.map((binding) => [objectName(binding), binding.key]));
+  return attribute({ ips, keyOf: (object) => bound.get(objectName(object)) }, records);
 }
 
 /**
@@ -40,7 +41,7 @@ export function unattached(ips: readonly Ip[], records: ClaimRecords): Unattache
     .map((ip) => ({ ip, holder: address(ip) }))
     .filter(({ holder }) => !isQuiet(holder));
   const billed = free.map(({ ip, holder }) => {
-    const key = 'key' in holder && parseKey(holder.key)?.kind === 'ip' ? holder.key : null;
+    const key = 'key' in holder && factsOf(takeApart(holder.key).kind).knownBy ? holder.key : null;
     return { ip, key, isOpen: key !== null && holder.is === 'pending' && !holder.certain };
   });
   return { idle: billed.filter(({ isOpen }) => !isOpen), unconfirmed: billed.filter(({ isOpen }) => isOpen) };
@@ -48,7 +49,7 @@ export function unattached(ips: readonly Ip[], records: ClaimRecords): Unattache
 
 /** A server that is not managed, with the addresses that it holds now, or an address without a server. */
 export interface IgnoredObject {
-  readonly kind: 'server' | 'ip';
+  readonly kind: Claim['kind'];
   readonly id: string;
   readonly addresses: readonly string[];
 }
@@ -59,7 +60,8 @@ export interface IgnoredObject {
  */
 export function ignoredObjects(claims: readonly Claim[], ips: readonly Ip[] = []): readonly IgnoredObject[] {
   const foreign = foreignClaims(claims);
-  const servers = new Set(foreign.flatMap(({ kind, id }) => (kind === 'server' ? Number(id) : [])));
+  const isServer = ({ kind }: Claim) => factsOf(kind).container === true;
+  const servers = new Set(foreign.filter(isServer).map(({ id }) => Number(id)));
   const isReported = ({ id, identity, holder }: Claim) => {
     const live = ips.find((ip) => String(ip.id) === id && ip.address === identity.address);
     if (live === undefined) return false;
@@ -67,14 +69,13 @@ export function ignoredObjects(claims: readonly Claim[], ips: readonly Ip[] = []
   };
   return [
     ...[...servers].map((id) => ({
-      kind: 'server' as const,
-      id: String(id),
+      ...serverObject(id),
       addresses: ips.filter(({ server_id }) => server_id === id).map(({ address }) => address),
     })),
     ...foreign
-      .filter((claim) => claim.kind === 'ip' && !isReported(claim))
-      .map(({ id, identity: { address } }) => ({
-        ...{ kind: 'ip' as const, id },
+      .filter((claim) => !isServer(claim) && !isReported(claim))
+      .map(({ kind, id, identity: { address } }) => ({
+        ...{ kind, id },
         addresses: address === undefined ? [] : [address],
       })),
   ];
@@ -83,6 +84,6 @@ export function ignoredObjects(claims: readonly Claim[], ips: readonly Ip[] = []
 /** `server 2001 (203.0.113.10)`, `address 203.0.113.11`. */
 export function ignoredName({ kind, id, addresses }: IgnoredObject): string {
   const held = addresses.join(', ');
-  if (kind === 'ip') return `address ${held}`;
-  return `server ${id}${held === '' ? '' : ` (${held})`}`;
+  if (!factsOf(kind).container) return `${nounOf(kind)} ${held}`;
+  return `${nounOf(kind)} ${id}${held === '' ? '' : ` (${held})`}`;
 }

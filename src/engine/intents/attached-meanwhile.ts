@@ -32,7 +32,7 @@ async function risesSince(run: Run, before: World, now: World) {
  * again.
  */
 async function ownInterfaces({ cache }: Run, world: World): Promise<(network: NetworkId) => number> {
-  const ids = world.subjectsOf('server').flatMap(({ binding }) => binding?.id ?? []);
+  const ids = world.serverSubjects().flatMap(({ binding }) => binding?.id ?? []);
   const read = cache.since(0);
   const interfaces = await Promise.all(ids.map((id) => read.findNetworkInterfaces(Number(id) as ServerId)));
   return (network) =>

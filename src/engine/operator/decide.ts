@@ -1,3 +1,4 @@
+import { serverObject } from '../../core/claims.ts';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError, TooSoonError } from '../../core/errors.ts';
 import { nounOf, type ResourceKey, topLevelKey } from '../../core/keys.ts';
@@ -106,7 +107,7 @@ function leftBehind({ world }: Run, { verb, kind, resourceId, blocked }: Intent)
 async function goneAndUsedAgain(run: Run, { key, kind, id }: Binding): Promise<CommandResult> {
   const address = kind === 'ip' ? run.world.ip(id) : undefined;
   const isOurs = (server: number | null) =>
-    server !== null && run.world.keyOf('server', String(server)) !== undefined;
+    server !== null && run.world.keyOf(serverObject(server)) !== undefined;
   const ignored = ignoring(run, {
     servers: kind === 'server' ? [Number(id)] : [],
     // An address that came with a server of this file belongs to that server.
@@ -202,7 +203,7 @@ function heldElsewhere(
   const id = named === undefined ? undefined : world.idOf(topLevelKey('ips', named));
   const live = ips.find((each) => String(each.id) === id);
   const holder = live?.server_id ?? null;
-  if (holder === null || world.keyOf('server', String(holder)) !== undefined) return result('');
+  if (holder === null || world.keyOf(serverObject(holder)) !== undefined) return result('');
   return result(
     ` Its address ips.${named} (${live?.address}) is attached to the unmanaged server ${holder}.`,
     [runs('adopt', [key, holder], { when: `if server ${holder} is ${key}` })],

@@ -1,9 +1,8 @@
 import type { Unmanaged } from '../../core/attribute.ts';
-import { objectName } from '../../core/claims.ts';
+import { addressObject, type LiveObject, objectName, serverObject } from '../../core/claims.ts';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { isInside, nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
-import type { KindName } from '../../core/kind-facts.ts';
 import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
 import type { ServerId } from '../../core/resources.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
@@ -37,12 +36,12 @@ export async function ignore(
   for (const id of named.servers) {
     const there = await isServer(run, id);
     if (!there && left.has(String(id))) continue;
-    refuseOurs(run, 'server', `server ${id}`, there, String(id));
+    refuseOurs(run, serverObject(id), there);
     servers.push(id);
   }
   const addresses = named.addresses.flatMap((name) => {
     const live = world.ips.find(({ address }) => address === name);
-    refuseOurs(run, 'ip', `address ${name}`, live !== undefined, String(live?.id));
+    refuseOurs(run, addressObject(live?.id ?? ''), live !== undefined, name);
     return live ?? [];
   });
   await deps.store.claimProject(desired.projectId);
@@ -85,9 +84,10 @@ export function ignoring(run: Run, objects: Unmanaged): StateChange[] {
   ];
 }
 
-function refuseOurs(run: Run, kind: KindName, noun: string, there: boolean, id: string): void {
+function refuseOurs(run: Run, object: LiveObject, there: boolean, called = object.id): void {
+  const noun = `${nounOf(object.kind)} ${called}`;
   if (!there) throw new ConfigError(`The project has no ${noun}.`);
-  const key = run.world.keyOf(kind, id);
+  const key = run.world.keyOf(object);
   if (key !== undefined && !identityChanged(run, key))
     throw new ConfigError(`${noun} is bound to ${key}.`, false, [runs('forget', [key])]);
 }

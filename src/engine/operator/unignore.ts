@@ -1,6 +1,7 @@
-import { foreignClaims, objectName } from '../../core/claims.ts';
+import { addressObject, foreignClaims, objectName, serverObject } from '../../core/claims.ts';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
 import type { Ip } from '../../core/resources.ts';
 import { described } from '../../plan/unmanaged.ts';
@@ -30,7 +31,7 @@ export async function unignore(
   const held = world.ips.filter(({ server_id }) => server_id !== null && servers.includes(server_id));
   const named = world.ips.filter(({ address }) => addresses.includes(address));
   const isMeant = ({ kind, id, identity }: (typeof claims)[number]) =>
-    kind === 'server'
+    factsOf(kind).container
       ? servers.some((each) => String(each) === id)
       : addresses.includes(identity.address ?? '') || held.some((ip) => isSame(ip, { id, identity }));
   const claims = foreignClaims(run.claims.values());
@@ -47,8 +48,8 @@ export async function unignore(
 }
 
 function refuseServer({ world, claims }: Run, id: number): void {
-  if (!claims.has(objectName({ kind: 'server', id: String(id) }))) throw notIgnored(`server ${id}`);
-  refuseDeclared(`server ${id}`, world.keyOf('server', String(id)));
+  if (!claims.has(objectName(serverObject(id)))) throw notIgnored(`server ${id}`);
+  refuseDeclared(`server ${id}`, world.keyOf(serverObject(id)));
 }
 
 function refuseAddress(run: Run, address: string, also: readonly number[]): void {
@@ -63,7 +64,7 @@ function refuseAddress(run: Run, address: string, also: readonly number[]): void
       false,
       [runs('ignore', ['--undo', server], { when: 'for both' })],
     );
-  refuseDeclared(`address ${address}`, run.world.keyOf('ip', String(live?.id)));
+  refuseDeclared(`address ${address}`, run.world.keyOf(addressObject(live?.id ?? '')));
 }
 
 function isSame(

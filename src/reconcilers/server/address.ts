@@ -1,3 +1,4 @@
+import { addressObject, serverObject } from '../../core/claims.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import { childKey, topLevelKey } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
@@ -49,7 +50,7 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
       code: 'address_in_use',
       reason: `${ipKey} (${live?.address}) is attached to server ${holder}`,
       remedies: () => [
-        ...(world.keyOf('server', String(holder)) === undefined
+        ...(world.keyOf(serverObject(holder)) === undefined
           ? [run('adopt', [key, holder], { when: `if the client area shows that server ${holder} is it` })]
           : []),
         edit(key, { choose: { public_ipv4: [] } }),
@@ -80,7 +81,7 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
 
 /** The edit by which an address that would remain in the project is released before its server is deleted. */
 function leftOut({ id }: Ip, world: World): readonly Remedy[] {
-  const key = world.keyOf('ip', String(id));
+  const key = world.keyOf(addressObject(id));
   if (key === undefined || world.subjects.get(key)?.parent !== undefined) return [];
   return [edit(key, { entry: 'remove', when: 'with `settings.prune`, apply then releases it first' })];
 }
@@ -91,7 +92,7 @@ function leftOut({ id }: Ip, world: World): readonly Remedy[] {
  */
 export function releasedFirst({ key }: Subject, world: World): readonly ResourceKey[] {
   if (!takesAddress(key, world)) return [];
-  const subjectOf = ({ id }: Ip) => world.subjects.get(world.keyOf('ip', String(id)) as ResourceKey) ?? [];
+  const subjectOf = ({ id }: Ip) => world.subjects.get(world.keyOf(addressObject(id)) as ResourceKey) ?? [];
   const held = heldBeside(key, undefined, world)
     .flatMap(subjectOf)
     .filter(({ parent, desired }) => parent === undefined && desired === undefined);
@@ -128,7 +129,7 @@ export function addressAlongside(
 /** Servers that would take a free address do so one after the other; a replaced server frees its own address first. */
 function findsFree(key: ResourceKey, world: World): boolean {
   const takers = world
-    .subjectsOf('server')
+    .serverSubjects()
     .filter((each) => each.key === key || !world.isThere(each.key))
     .filter(({ desired }) => 'reuse' in ((desired?.value as ServerEntry | undefined)?.public_ipv4 ?? {}))
     .map((each) => each.key)
@@ -140,7 +141,7 @@ function findsFree(key: ResourceKey, world: World): boolean {
 
 /** The address has left the file, and is released before a free one is taken. */
 function isReleased({ id }: Ip, { settings, keyOf, subjects }: World): boolean {
-  const key = keyOf('ip', String(id));
+  const key = keyOf(addressObject(id));
   return settings.prune && key !== undefined && subjects.get(key)?.desired === undefined;
 }
 

@@ -1,3 +1,4 @@
+import { addressObject } from '../../core/claims.ts';
 import { childKey, type ResourceKey, topLevelKey } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import type { Change, Verb, Warning } from '../../core/plan.ts';
@@ -148,7 +149,7 @@ function whatStays(
         ),
     ],
     consequences: live.addresses.flatMap(({ id, address }) => {
-      const ip = world.keyOf('ip', String(id));
+      const ip = world.keyOf(addressObject(id));
       if (ip === undefined || !isLeftIdle(ip, world)) return [];
       const message = `${ip} (${address}) is attached to nothing then, and stays billed as long as its entry is in the file`;
       return [{ code: 'address_left_idle', key, message }];
@@ -180,7 +181,7 @@ export function addressLeft({ key, desired }: Subject<ServerEntry>, world: World
 function isLeftIdle(ip: ResourceKey, world: World): boolean {
   const subject = world.subjects.get(ip);
   if (subject?.desired === undefined || subject.parent !== undefined) return false;
-  return !world.subjectsOf('server').some(({ desired }) => {
+  return !world.serverSubjects().some(({ desired }) => {
     const wanted = (desired?.value as ServerEntry | undefined)?.public_ipv4;
     return wanted !== undefined && 'ip' in wanted && topLevelKey('ips', wanted.ip) === ip;
   });
