@@ -12,7 +12,7 @@ export interface ReadCache {
   since(time: number): ReadPort;
   /** Drops the answers that a write has made untrue. */
   forget(stale: StaleReads): void;
-  /** Keeps only the answers about the inside of servers. Lists are cheap, and other programs change lists the most. */
+  /** Keeps only the types on sale, and the answers about the inside of servers. Lists are cheap, and other programs change lists the most. */
   forgetLists(): void;
   /** Drops the answers about one server. */
   forgetServer(id: string): void;
@@ -53,6 +53,9 @@ const ofServer: ReadonlySet<string> = new Set<ReadName>([
   'findBackupPolicy',
 ]);
 const serverOf = /^server (\d+) /;
+
+/** The types on sale change rarely, so a run reads them once. */
+const keptList: ReadName = 'serverTypes';
 
 /** The name of a kept answer: `ips`, `findIp 5001`, `server 2001 findFirewall`. */
 function nameOf(read: string, id?: string | number): string {
@@ -101,7 +104,7 @@ export function createReadCache(read: ReadPort, clock: Clock, tokenNow: () => st
     },
     forgetLists() {
       for (const name of entries.keys()) {
-        if (!name.startsWith('server ')) entries.delete(name);
+        if (!serverOf.test(name) && name !== keptList) entries.delete(name);
       }
     },
     forget({ lists = [], server, inside = [] }) {

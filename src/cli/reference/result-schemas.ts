@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { collections, kindsWith } from '../../core/kind-facts.ts';
 import { keyStatuses } from '../../core/key-status.ts';
+import { collections, kindsWith } from '../../core/kind-facts.ts';
 import { remedies } from '../plan/schema.ts';
 
 const text = z.string();
