@@ -229,6 +229,7 @@ function judge<T>(path: string, answer: Answer, schema: z.ZodType<T>): Outcome<T
         code,
         answer.requestId,
         `${what} answered ${status} ${said}`.trim(),
+        status === 404 && path === '/project' ? 'no_project' : 'refusal',
       );
       return { error, final: status < 500 && status !== 429, ...wait };
     }
@@ -238,7 +239,7 @@ function judge<T>(path: string, answer: Answer, schema: z.ZodType<T>): Outcome<T
       const result = readData(parseKeepingDecimals(answer.text), schema);
       if ('data' in result) return result;
       const message = `${what} gave an answer that the API's document does not describe: ${printable(result.mismatch)}`;
-      return { error: new ApiProblem(status, null, answer.requestId, message), final: true };
+      return { error: new ApiProblem(status, null, answer.requestId, message, 'undocumented'), final: true };
     }
   }
 }

@@ -80,15 +80,14 @@ function explain(error: unknown): string {
   return text.split('\n').map(printable).join('\n');
 }
 
-function hint({ status, code, message }: ApiProblem): string {
+function hint({ status, code, meaning }: ApiProblem): string {
   if (status === 401) return '. Check VDC_TOKEN: it is unknown, expired or revoked.';
   if (code === 'insufficient_privileges')
     return ". The token is a team member's, who lacks the permission for it in the client area.";
   if (status === 403) return '. The token may not do this: changes need a read and write token.';
-  // Every API of this kind serves this path. If it is missing, the URL is another address.
-  if (status === 404 && message.startsWith('GET /project '))
-    return '. Check VDC_BASE_URL: its path does not lead to this API.';
-  if (status < 400) return '. Check VDC_BASE_URL: it may be another service, or another version of this one.';
+  if (meaning === 'no_project') return '. Check VDC_BASE_URL: its path does not lead to this API.';
+  if (meaning === 'undocumented')
+    return '. Check VDC_BASE_URL: it may be another service, or another version of this one.';
   return '';
 }
 

@@ -29,6 +29,12 @@ export function formatDiagnostic({ position, message }: Diagnostic): string {
   return `${position.file}:${position.line}:${position.column}: ${message}`;
 }
 
+/**
+ * The meaning of a problem. `no_project`: `GET /project` does not exist at the base URL. `undocumented`: the answer
+ * is not one that the API's document describes.
+ */
+export type ProblemMeaning = 'refusal' | 'no_project' | 'undocumented';
+
 /** A refusal by the API, identified by `code`, then by status. @source API §7 */
 export class ApiProblem extends Error {
   override readonly name = 'ApiProblem';
@@ -36,9 +42,17 @@ export class ApiProblem extends Error {
   /** Stable and machine-readable; `null` where the answer has none. */
   readonly code: string | null;
   readonly requestId: string | null;
+  readonly meaning: ProblemMeaning;
 
-  constructor(status: number, code: string | null, requestId: string | null, message: string) {
+  constructor(
+    status: number,
+    code: string | null,
+    requestId: string | null,
+    message: string,
+    meaning: ProblemMeaning = 'refusal',
+  ) {
     super(message);
+    this.meaning = meaning;
     this.status = status;
     this.code = code;
     this.requestId = requestId;
