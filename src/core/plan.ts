@@ -1,4 +1,5 @@
 import type { Code } from './codes.ts';
+import type { Position } from './desired.ts';
 import type { ResourceKey } from './keys.ts';
 import { factsOf, type KindName } from './kind-facts.ts';
 import { type Remedy, resolveText } from './remedy.ts';
@@ -12,6 +13,9 @@ export interface Change {
   readonly from: unknown;
   /** After; `null` if no value remains. */
   readonly to: unknown;
+  /** The id that the API uses for the name in `from`, and for the name in `to`. Left out where the value is no name. */
+  readonly from_id?: string | number;
+  readonly to_id?: string | number;
 }
 
 /** A 402 pauses operations that `adds`, and never those that `reduces`. @source API §1.6 */
@@ -56,6 +60,8 @@ export interface Operation {
   readonly loses?: string;
   /** The live side was changed outside vdcsync. The file may ask for further changes. */
   readonly cause?: 'drift';
+  /** The entry of the key. Left out if the file does not have it. */
+  readonly position?: Position;
 }
 
 /** The firewall of a new server, which is exposed until this operation is done. A disabled firewall filters nothing. */
@@ -76,6 +82,20 @@ export interface Blocked {
   readonly code: string;
   readonly reason: string;
   readonly remedies: readonly Remedy[];
+  /** The entry of the key. Left out if the file does not have it. */
+  readonly position?: Position;
+}
+
+/** Sorts by the place in the file. Parts without a place come last, in the given order. */
+export function inFileOrder<Part extends { readonly position?: Position }>(
+  parts: readonly Part[],
+): readonly Part[] {
+  return [...parts].sort(({ position: one }, { position: other }) => {
+    if (one === undefined || other === undefined)
+      return Number(one === undefined) - Number(other === undefined);
+    if (one.file !== other.file) return one.file < other.file ? -1 : 1;
+    return one.line - other.line || one.column - other.column;
+  });
 }
 
 export interface Warning {
@@ -106,6 +126,11 @@ export function isLeft({ code }: Pick<Warning, 'code'>): boolean {
  */
 export function comesFirst({ code }: Pick<Warning, 'code'>): boolean {
   return code === 'cap_unchecked';
+}
+
+/** Whether the entry of a resource has another key than before. */
+export function isRename({ code }: Pick<Warning, 'code'>): boolean {
+  return code === 'moved';
 }
 
 /** Whether an apply only records the change in the state and sends nothing to the API. */

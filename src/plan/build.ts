@@ -302,8 +302,12 @@ interface Parts {
 
 function assemble(input: PlanInput, parts: Parts): Plan {
   const { reckon, operations, blocked, warnings } = parts;
-  const { project } = input.world;
+  const { project, subjects } = input.world;
   const { selection } = input;
+  const located = <Part extends Operation | Blocked>(part: Part): Part => {
+    const position = subjects.get(part.key)?.desired?.position;
+    return position === undefined ? part : { ...part, position };
+  };
   return {
     format_version: 1,
     project: { id: project.id, name: project.name, status: project.status },
@@ -311,8 +315,8 @@ function assemble(input: PlanInput, parts: Parts): Plan {
     observed_at: new Date(input.now).toISOString(),
     digest: digestOfPlan(input, parts),
     summary: summarise(parts, input.world),
-    operations,
-    blocked,
+    operations: operations.map(located),
+    blocked: blocked.map(located),
     warnings,
     ...reckon(operations),
   };
@@ -346,12 +350,22 @@ function releaseOf({ subject, diff }: Draft): Release[] {
     : [];
 }
 
+/** In an order that the order of the fields in the file does not change. */
+function byPath(changes: Operation['changes']): Operation['changes'] {
+  return [...changes].sort((one, other) => (one.path < other.path ? -1 : 1));
+}
+
 /** Covers the operations and their reasons, but not the time of the observation. */
 function digestOfPlan({ world, desiredDigest }: PlanInput, { operations, blocked, releases }: Parts): string {
   return digestOf({
     project: world.project.id,
     desired: desiredDigest,
-    operations: operations.map(({ id, changes, needs, target }) => ({ id, changes, needs, target })),
+    operations: operations.map(({ id, changes, needs, target }) => ({
+      id,
+      changes: byPath(changes),
+      needs,
+      target,
+    })),
     blocked: blocked.map(({ key, verb, code }) => ({ key, verb, code })),
     releases: releases.map(({ key, gone }) => ({ key, gone })),
   });

@@ -169,7 +169,7 @@ function operation(
     key: subject.key,
     kind: subject.kind,
     verb,
-    changes,
+    changes: verb === 'create' ? asWritten(changes, subject.desired?.fields) : changes,
     needs: [],
     spend,
     risk:
@@ -181,6 +181,15 @@ function operation(
     ...(extra.loses === undefined ? {} : { loses: extra.loses }),
     ...(extra.cause === undefined ? {} : { cause: extra.cause }),
   };
+}
+
+/** In the order of the fields in the file. A field that the file leaves out, such as the name, comes first. */
+function asWritten(changes: readonly Change[], fields: DesiredResource['fields'] = {}): readonly Change[] {
+  const placeOf = ({ path }: Change) => fields[path] ?? [0, 0];
+  return [...changes].sort((one, other) => {
+    const [[line, column], [otherLine, otherColumn]] = [placeOf(one), placeOf(other)];
+    return line - otherLine || column - otherColumn;
+  });
 }
 
 function causeOf(drifted: boolean): Pick<Operation, 'cause'> {

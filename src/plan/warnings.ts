@@ -1,4 +1,4 @@
-import { childKey, isInside, nounOf, type ResourceKey } from '../core/keys.ts';
+import { childKey, isInside, nounOf, type ResourceKey, takeApart, topLevelKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
 import { edit, run } from '../core/remedy.ts';
@@ -15,20 +15,25 @@ export function inFlightWarning(intent: Intent): Warning[] {
   return [{ code: 'in_flight', key: intent.key, message }];
 }
 
-export function movedWarnings(
-  moves: readonly { readonly from: ResourceKey; readonly to: ResourceKey }[],
-  drafts: readonly Draft[],
-  world: World,
-): Warning[] {
-  return [...moves.map(movedWarning), ...drafts.flatMap((draft) => movedFromNothing(draft, world))];
+export function movedWarnings(moves: readonly Move[], drafts: readonly Draft[], world: World): Warning[] {
+  const alone = moves.filter((move) => !movesAlong(move, moves));
+  return [...alone.map(movedWarning), ...drafts.flatMap((draft) => movedFromNothing(draft, world))];
 }
 
-function movedWarning({ from, to }: { readonly from: ResourceKey; readonly to: ResourceKey }): Warning {
-  return {
-    code: 'moved',
-    key: to,
-    message: `was ${from}; its binding moves with it, and nothing is written`,
-  };
+interface Move {
+  readonly from: ResourceKey;
+  readonly to: ResourceKey;
+}
+
+/** The rename of its server, or of its network, already says it. */
+function movesAlong({ from }: Move, moves: readonly Move[]): boolean {
+  const { kind, parent, name } = takeApart(from);
+  const network = kind === 'network_interface' ? topLevelKey('networks', name) : undefined;
+  return parent !== undefined && moves.some((each) => each.from === parent || each.from === network);
+}
+
+function movedWarning({ from, to }: Move): Warning {
+  return { code: 'moved', key: to, message: `renamed from ${from}; only the state changes` };
 }
 
 /**
@@ -82,19 +87,13 @@ export function unmanagedWarnings(world: World, { unmanaged, isNew, declaredAbse
 export function countedAlone({ unlisted, isNew, declaredAbsent }: Register, { settings }: World): Warning[] {
   if (unlisted === undefined || settings.unmanaged === 'ignore') return [];
   const absent = declaredAbsent.flatMap(({ key, kind }) => (kind === 'server' ? [key] : []));
-  const count = unlisted.servers === 1 ? '1 server' : `${unlisted.servers} servers`;
+  const count = unlisted.servers === 1 ? '1 billed server' : `${unlisted.servers} billed servers`;
   const may = [
-    ...(absent.length === 0
-      ? []
-      : [`${absent.join(' or ')}, which was declared absent (\`resolve --absent\`)`]),
-    ...(isNew ? ['a server that an earlier state of this file created'] : []),
+    ...absent.map((key) => `${key}, declared absent`),
+    ...(isNew ? ['a server of an earlier state'] : []),
   ];
-  const message = `network "${unlisted.network}" counts ${count} that no other read shows, billed. It may be ${may.join(', or ')}. The client area shows its id`;
-  const remedies = [
-    run('adopt', ['KEY', 'ID'], { when: 'if this file manages it' }),
-    run('ignore', ['ID'], { when: 'if it does not' }),
-  ];
-  return [{ code: 'unlisted_servers', key: null, message, remedies }];
+  const message = `no read shows ${count} on network "${unlisted.network}"${may.length === 0 ? '' : `. Possibly ${may.join(', or ')}`}`;
+  return [{ code: 'unlisted_servers', key: null, message, remedies: [run('explain', ['unlisted_servers'])] }];
 }
 
 /** The next plan without a selection shows the other changes. */

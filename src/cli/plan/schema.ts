@@ -8,11 +8,21 @@ const kind = z.enum(kindNames);
 
 const decimal = z.string().regex(/^-?\d+(\.\d+)?$/);
 
-const change = z
+/** A place in the file. */
+export const position = z
+  .strictObject({ file: text, line: count, column: count })
+  .describe('Place of the entry in the file. Absent if the file does not have it.');
+
+const id = z.union([z.string(), z.int()]);
+
+/** One changed field, in every result that has some. */
+export const change = z
   .strictObject({
     path: text.describe('Field of the resource, dotted.'),
     from: z.unknown().describe('Value before; null if the resource or field does not exist yet.'),
     to: z.unknown().describe('Value after; null if the resource or field is deleted.'),
+    from_id: id.optional().describe('The id behind `from`, if `from` is a name.'),
+    to_id: id.optional().describe('The id behind `to`, if `to` is a name.'),
   })
   .describe('One field.');
 
@@ -32,6 +42,7 @@ const operation = z
       .strictObject({ opened: z.array(text), closed: z.array(text), open: z.array(text) })
       .optional()
       .describe('Of a firewall: the traffic that it opens and closes, and all traffic that it then allows.'),
+    position: position.optional(),
     cause: z.literal('drift').optional().describe('The resource was changed outside vdcsync.'),
     loses: text.optional().describe('Data that a change in place destroys.'),
     target: text.optional().describe('Id of the live resource that is adopted or deleted.'),
@@ -69,6 +80,17 @@ export const remedies = z
   )
   .describe('The remedies as data.');
 
+/** One blocked operation, in every result that has some. */
+export const blocked = z.strictObject({
+  key: text,
+  verb,
+  code: text.describe('Stable and machine-readable.'),
+  reason: text,
+  position: position.optional(),
+  resolve: text.describe('The remedies as one text, separated by ` | `.'),
+  remedies,
+});
+
 /** The public JSON form of a plan; `core/plan.ts` is its type, and the compiler holds the two together. */
 export const planSchema = z
   .strictObject({
@@ -99,18 +121,7 @@ export const planSchema = z
       unseen: count.optional().describe('Servers with declared fields that no read shows.'),
     }),
     operations: z.array(operation),
-    blocked: z
-      .array(
-        z.strictObject({
-          key: text,
-          verb,
-          code: text.describe('Stable and machine-readable.'),
-          reason: text,
-          resolve: text.describe('The remedies as one text, separated by ` | `.'),
-          remedies,
-        }),
-      )
-      .describe('Operations that need a manual decision.'),
+    blocked: z.array(blocked).describe('Operations that need a manual decision.'),
     warnings: z.array(
       z.strictObject({ code: text, key: text.nullable(), message: text, remedies: remedies.optional() }),
     ),

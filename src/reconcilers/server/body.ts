@@ -97,9 +97,27 @@ export function diffFields(
       body === undefined
         ? equal(resolved(field, from, entry, world), resolved(field, to, entry, world))
         : isApplied(field, to, body, entry, world);
-    return same ? [] : [{ path: field, from: from ?? null, to }];
+    if (same) return [];
+    const sent = { server_type: member(body, 'server_type_id'), image: member(body, 'image') };
+    const ids = {
+      from: member(sent, field) ?? resolved(field, from, before, world),
+      to: resolved(field, to, entry, world),
+    };
+    return [withIds({ path: field, from: from ?? null, to }, ids)];
   });
   return { changes, notes: withdrawn(entry, body, world) };
+}
+
+/** Names the ids behind the values of a type or image, where these values are names. */
+export function withIds(change: Change, ids: Readonly<Record<'from' | 'to', unknown>>): Change {
+  if (change.path !== 'server_type' && change.path !== 'image') return change;
+  const behind = (side: 'from' | 'to') => {
+    const id = ids[side] as string | number | undefined;
+    return id === undefined || change[side] === null || String(id) === String(change[side])
+      ? {}
+      : { [`${side}_id`]: id };
+  };
+  return { ...change, ...behind('from'), ...behind('to') };
 }
 
 /** Fields of a server from outside this state that an operator has confirmed, or this state has sent. */

@@ -5,7 +5,7 @@ import type { Change, Verb, Warning } from '../../core/plan.ts';
 import { poolCautions } from '../address-pool.ts';
 import { blocked, fromNothing, incomplete, member, toNothing, unchanged } from '../existence.ts';
 import { addressAlongside, addressOf, addressProblem } from './address.ts';
-import { type Problem, priceApplied, resolveBody, type Sent, unproven } from './body.ts';
+import { type Problem, priceApplied, resolveBody, type Sent, unproven, withIds } from './body.ts';
 import { type Differences, differencesOf, type Existing, holdsNamed } from './differences.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
 import { diffSize, isSize } from './resize.ts';
@@ -19,12 +19,19 @@ export function diffCreate(subject: Subject<ServerEntry>, entry: ServerEntry, wo
   if ('problem' in resolved) return impossible('create', subject.key, resolved.problem);
   const address = addressProblem(subject.key, entry, world);
   if (address !== undefined) return impossible('create', subject.key, address);
-  const changes = fromNothing({
-    ...resolved.body,
+  const { server_type_id: type, image, ...sizing } = resolved.body;
+  const fields = fromNothing({
+    name: entry.name,
+    server_type: entry.server_type,
+    image: entry.image,
+    ...sizing,
     // All packages of the entry: the creation decides which one is bought.
     gpu_package: entry.gpu_package,
     public_ipv4: addressOf(entry),
   });
+  const changes = fields.map((change) =>
+    withIds(change, { from: undefined, to: change.path === 'image' ? image : type }),
+  );
   return {
     verdict: {
       verdict: 'create',

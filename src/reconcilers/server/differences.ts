@@ -62,7 +62,8 @@ function without(changes: readonly Change[], others: readonly Change[]): readonl
 function asShown(change: Change, { shown }: ServerObserved): Change[] {
   const from = member(shown, change.path);
   if (from === undefined) return [change];
-  return equal(from, change.to) ? [] : [{ ...change, from }];
+  const { from_id: _id, ...rest } = change;
+  return equal(from, change.to) ? [] : [{ ...rest, from }];
 }
 
 /** A server from outside this state may have any name: the name of its entry is only for this file. */
