@@ -228,6 +228,7 @@ function addReports({ command, io, end }: Making): void {
   withApi(command('explain', 'explain a code, or show the story of a key'))
     .argument('<code-or-key>', 'such as outcome_unknown or servers.web-1')
     .option('--offline', 'use the state only')
+    .addOption(textOrJson())
     .action(async (topic: string, flags: StatusFlags) => {
       const { explain } = await import('./commands/explain.ts');
       end(await explain(topic, flags, io));

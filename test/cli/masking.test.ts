@@ -38,6 +38,11 @@ describe('src/core/masking.ts: values that came from the environment', () => {
       );
       shown.push(stdout, stderr);
     }
+    for (const format of ['text', 'json']) {
+      const { stdout } = await run('explain', 'isos.rescue', '--format', format);
+      expect(stdout).toContain('${env:MIRROR_KEY}');
+      shown.push(stdout);
+    }
     const again = await run('plan');
     expect(again.stdout).toContain('Nothing to do');
     writeFileSync(join(cwd, 'shown.txt'), shown.join('\n'));

@@ -9,6 +9,7 @@ import { cliPage, codesPage, metricsPage, specPage } from './pages.ts';
 import {
   doctorSchema,
   errorSchema,
+  explainSchema,
   historySchema,
   outputSchema,
   rehearsalSchema,
@@ -19,6 +20,7 @@ import {
 
 const results = {
   status: statusSchema,
+  explain: explainSchema,
   history: historySchema,
   output: outputSchema,
   doctor: doctorSchema,

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Command, Option } from 'commander';
 import { parse } from 'yaml';
+import { codeExamples } from '../../core/code-examples.ts';
 import { codes } from '../../core/codes.ts';
 import { describeMetrics } from '../../daemon/http/metrics.ts';
 import { projectJsonSchema } from '../../spec/json-schema.ts';
@@ -188,6 +189,12 @@ export function codesPage(): string {
   return page('Codes', [
     'The values of `code` in `plan`, `apply` and `status`. Codes of the API (`insufficient_scope`, `server_busy`, …) appear unchanged. vdcsync handles an unknown code by its HTTP status.',
     table(['code', 'meaning', 'next step'], list),
+    '## Examples',
+    '`vdcsync explain CODE` prints the same texts. The lines below a situation are alternatives: a command, or lines of the file.',
+    ...Object.entries(codeExamples).map(
+      ([code, [situation, ...ways]]) =>
+        `### \`${code}\`\n\n${situation}${ways.length === 0 ? '' : `\n\n\`\`\`sh\n${ways.join('\n')}\n\`\`\``}`,
+    ),
   ]);
 }
 

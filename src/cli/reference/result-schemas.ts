@@ -1,13 +1,12 @@
 import * as z from 'zod';
 import { keyStatuses } from '../../core/key-status.ts';
 import { collections, kindsWith } from '../../core/kind-facts.ts';
-import { remedies } from '../plan/schema.ts';
+import { blocked, change, position, remedies } from '../plan/schema.ts';
 
 const text = z.string();
 const moment = z.iso.datetime();
 const count = z.int().min(0);
 const format = z.literal(1).describe('Goes up with the first change that breaks a reader.');
-const blocked = z.strictObject({ key: text, verb: text, code: text, reason: text, resolve: text, remedies });
 const warning = z.strictObject({
   code: text,
   key: text.nullable(),
@@ -49,6 +48,7 @@ export const statusSchema = z.strictObject({
       standing: z.enum(keyStatuses),
       protect: z.boolean(),
       identity: z.record(text, text),
+      addresses: z.array(text),
       bound_at: moment,
       observed_at: moment.nullable(),
     }),
@@ -109,6 +109,54 @@ export const outputSchema = z.strictObject({
   ips: z.record(text, z.strictObject({ ...named, address: z.ipv4().nullable() })),
   networks: z.record(text, z.strictObject({ ...named, name: text, cidr: text.nullable() })),
 });
+
+const write = {
+  verb: text,
+  phase: text,
+  since: moment,
+  detail: text.nullable(),
+  task_id: text.nullable(),
+  request_id: text.nullable(),
+};
+
+/** `vdcsync explain CODE --format json`, and `vdcsync explain KEY --format json` */
+export const explainSchema = z.union([
+  z
+    .strictObject({
+      format_version: format,
+      code: text,
+      meaning: text,
+      cause: text.nullable().describe('The reason why vdcsync asks the operator; null if it does not ask.'),
+      class: text.nullable(),
+      next_step: text,
+      example: z.strictObject({
+        situation: text,
+        ways: z.array(text).describe('Alternatives: commands, or lines of the file.'),
+      }),
+    })
+    .describe('Of a code.'),
+  z
+    .strictObject({
+      format_version: format,
+      key: text,
+      declared: z
+        .strictObject({ position, managed: z.boolean(), protect: z.boolean(), entry: z.unknown() })
+        .nullable()
+        .describe('The entry in the file.'),
+      file_read: z.boolean(),
+      bound: z
+        .strictObject({ id: text, since: moment, standing: z.enum(keyStatuses), addresses: z.array(text) })
+        .nullable(),
+      observed_at: moment.nullable().describe('Time of the refresh; null if the API was not read.'),
+      offline: text.nullable().describe('The reason why the API was not read.'),
+      planned: z.array(z.strictObject({ verb: text, changes: z.array(change), reason: text.optional() })),
+      open_writes: z.array(z.strictObject(write)),
+      blocked: z.array(blocked.extend({ since: moment.nullable() })),
+      warnings: z.array(warning),
+      past_writes: z.array(z.strictObject({ ...write, outcome: text, closed_at: moment })),
+    })
+    .describe('Of a key.'),
+]);
 
 /** `vdcsync history --format json` */
 export const historySchema = z.strictObject({

@@ -1,0 +1,144 @@
+import { codeExamples } from '../core/code-examples.ts';
+import { type Code, explanationOf } from '../core/codes.ts';
+import type { Position } from '../core/desired.ts';
+import { Mask } from '../core/environment-mask.ts';
+import type { KeyStatus } from '../core/key-status.ts';
+import type { ResourceKey } from '../core/keys.ts';
+import { operatorQuestions, questionClass, questionClasses } from '../core/operator-questions.ts';
+import type { Blocked, Operation, Warning } from '../core/plan.ts';
+import type { StatusFacts, StatusView } from './status.ts';
+
+/** The public JSON of `vdcsync explain CODE`. */
+export interface CodeExplanation {
+  readonly format_version: 1;
+  readonly code: string;
+  readonly meaning: string;
+  /** The reason why vdcsync cannot decide, and the class of the question to the operator; null if nothing is blocked. */
+  readonly cause: string | null;
+  readonly class: string | null;
+  readonly next_step: string;
+  readonly example: { readonly situation: string; readonly ways: readonly string[] };
+}
+
+/** `undefined`: no code of vdcsync. */
+export function codeExplanation(code: string): CodeExplanation | undefined {
+  const [meaning, next] = explanationOf(code) ?? [];
+  if (meaning === undefined || next === undefined) return undefined;
+  const asks = questionClass(code);
+  const [situation, ...ways] = codeExamples[code as Code];
+  return {
+    format_version: 1,
+    code,
+    meaning,
+    cause: operatorQuestions[code]?.[1] ?? null,
+    class: asks === undefined ? null : questionClasses[asks].title,
+    next_step: next,
+    example: { situation, ways },
+  };
+}
+
+/** The public JSON of `vdcsync explain KEY`: the story of one key. Null: there is none. */
+export interface KeyStory {
+  readonly format_version: 1;
+  readonly key: ResourceKey;
+  readonly declared: {
+    readonly position: Position;
+    readonly managed: boolean;
+    readonly protect: boolean;
+    readonly entry: unknown;
+  } | null;
+  /** Whether a file was read. Without a file, no key is declared. */
+  readonly file_read: boolean;
+  readonly bound: {
+    readonly id: string;
+    readonly since: string;
+    readonly standing: KeyStatus;
+    readonly addresses: readonly string[];
+  } | null;
+  /** When the API was read, or the reason why it was not. */
+  readonly observed_at: string | null;
+  readonly offline: string | null;
+  /** The operations of the next plan. */
+  readonly planned: readonly Pick<Operation, 'verb' | 'changes' | 'reason'>[];
+  readonly open_writes: readonly Write[];
+  readonly blocked: readonly (Blocked & { readonly since: string | null })[];
+  readonly warnings: readonly Warning[];
+  /** The last writes that have ended, newest first. */
+  readonly past_writes: readonly (Write & { readonly outcome: string; readonly closed_at: string })[];
+}
+
+interface Write {
+  readonly verb: string;
+  readonly phase: string;
+  readonly since: string;
+  readonly detail: string | null;
+  readonly task_id: string | null;
+  readonly request_id: string | null;
+}
+
+const mostPastWrites = 3;
+
+/** All that file, state and API say about one key. Pure. */
+export function storyOf(key: ResourceKey, facts: StatusFacts, view: StatusView): KeyStory {
+  const isOf = (each: { readonly key: ResourceKey | null }) => each.key === key;
+  const entry = facts.desired?.find(isOf);
+  const bound = view.resources.find(isOf);
+  const open = facts.intents.filter(isOf);
+  const stuck = open.find(({ phase }) => phase === 'blocked');
+  const past = (facts.past ?? []).filter((each) => isOf(each) && each.phase === 'closed');
+  return {
+    format_version: 1,
+    key,
+    declared:
+      entry === undefined
+        ? null
+        : {
+            position: entry.position,
+            managed: entry.managed,
+            protect: entry.protect,
+            entry: new Mask({ masked: facts.masked ?? [] }).entry(entry.value) ?? null,
+          },
+    file_read: facts.desired !== undefined,
+    bound:
+      bound === undefined
+        ? null
+        : { id: bound.id, since: bound.bound_at, standing: bound.standing, addresses: bound.addresses },
+    observed_at: view.observed_at,
+    offline: view.offline,
+    planned: (facts.plan?.operations ?? [])
+      .filter(isOf)
+      .map(({ verb, changes, reason }) => ({ verb, changes, ...(reason === undefined ? {} : { reason }) })),
+    open_writes: open.filter(({ phase }) => phase !== 'blocked').map(writeOf),
+    blocked: view.blocked
+      .filter(isOf)
+      .map((each) => ({ ...each, since: stuck === undefined ? null : time(stuck.lastSentAt) })),
+    warnings: view.warnings.filter(isOf),
+    past_writes: past.slice(0, mostPastWrites).map((intent) => ({
+      ...writeOf(intent),
+      outcome: intent.outcome ?? 'unknown',
+      closed_at: time(intent.closedAt ?? intent.createdAt),
+    })),
+  };
+}
+
+function writeOf({
+  verb,
+  phase,
+  createdAt,
+  detail,
+  taskId,
+  requestId,
+}: StatusFacts['intents'][number]): Write {
+  return {
+    verb,
+    phase,
+    since: time(createdAt),
+    detail: detail === undefined || detail === '' ? null : detail,
+    task_id: taskId ?? null,
+    request_id: requestId ?? null,
+  };
+}
+
+function time(ms: number): string {
+  return new Date(ms).toISOString();
+}
