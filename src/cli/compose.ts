@@ -8,6 +8,7 @@ import { type Clock, scaledClock } from '../core/clock.ts';
 import type { Desired, TokenPlace } from '../core/desired.ts';
 import { Mask } from '../core/environment-mask.ts';
 import { ConfigError, StateError } from '../core/errors.ts';
+import { timeOfDay } from '../core/moment.ts';
 import type { ReadPort, WritePort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { ProgressEvent, RequestCounts } from '../core/progress.ts';
@@ -16,12 +17,11 @@ import type { Transport } from '../core/transport.ts';
 import type { EngineDeps } from '../engine/deps.ts';
 import { createEngine, type Engine } from '../engine/engine.ts';
 import type { OpenTelemetryTracing } from '../platform/open-telemetry.ts';
-import { systemClock } from '../platform/system-clock.ts';
-import { systemRandom } from '../platform/system-random.ts';
 import { kinds } from '../reconcilers/registry.ts';
 import { openState } from '../state/open.ts';
 import type { Holder } from '../state/owner-lock.ts';
 import type { Replica } from '../state/postgres-replica.ts';
+import { clockOf, randomOf } from './clock.ts';
 import { span } from './render/values.ts';
 import {
   baseUrlOf,
@@ -119,13 +119,13 @@ export function openStore(
       ? {}
       : {
           waitMs: replica === undefined ? Number.POSITIVE_INFINITY : replicaWaitMs,
-          clock: systemClock,
+          clock: clockOf(io),
           onWait: (holder: Holder | undefined) =>
             onWait(holder === undefined ? 'another process' : `process ${holder.pid} on ${holder.host}`),
         };
   return openState(stateLocation(flags, io), {
     mode,
-    now: systemClock.now(),
+    now: clockOf(io).now(),
     lineage: randomUUID(),
     ...(replica === undefined ? {} : { replica }),
     ...waiting,
@@ -146,7 +146,7 @@ async function assemble(
   const together = withLimits(profile, tokens().length);
   // Counted from the state's birth, so that every process with this state has the same accelerated time.
   const { createdAt } = await store.info();
-  const clock = scaledClock(systemClock, profile.timeScale, createdAt);
+  const clock = scaledClock(clockOf(io), profile.timeScale, createdAt);
   const tracing = await tracingOf(io, options);
   const client = createClient({
     baseUrl,
@@ -154,20 +154,20 @@ async function assemble(
     projectId: options.projectId,
     transport,
     clock,
-    random: systemRandom,
+    random: randomOf(io),
     profile,
     uses: memoryOf(store, options.mode),
     logger: await loggerOf(io, options),
     // A daemon has a log alone.
     ...(options.logger === undefined
-      ? { onWait: (wait: BudgetWait) => tellerOf(io, options)(waitLine(wait, together)) }
+      ? { onWait: (wait: BudgetWait) => tellerOf(io, options)(waitLine(wait, together, clock.now())) }
       : {}),
     version,
     ...(tracing === undefined ? {} : { tracing }),
   });
   const engine = createEngine({
     ...client,
-    ...{ store, clock, random: systemRandom, kinds, profile: together },
+    ...{ store, clock, random: randomOf(io), kinds, profile: together },
     ...(tracing === undefined ? {} : { tracing }),
     ...(options.onEvent === undefined ? {} : { onEvent: options.onEvent }),
   });
@@ -248,7 +248,7 @@ async function embeddedService(
     );
   }
   const emulator = createEmulator({
-    clock: systemClock,
+    clock: clockOf(io),
     seed: 'vdcsync',
     speed,
     projects: [{ id: projectId, name: 'emulated' }],
@@ -316,12 +316,16 @@ function asksForTraces(env: Io['env']): boolean {
 /** A fleet has a variable for each project's token, and opens a session for each reconciliation. */
 const traced = new WeakMap<Io['env'], boolean>();
 
-/** Why nothing happens for a while. */
-function waitLine({ of, realMs, waiting, limited }: BudgetWait, { limits }: ApiProfile): string {
-  const why = limited
-    ? 'the API answered 429, so that the token has used it up'
-    : `${waiting} more to send, and ${limits[of]} are allowed in ${span(limits.windowMs)}`;
-  return `vdcsync: waiting ${span(realMs)} for the budget of ${of}: ${why}\n`;
+/** Why nothing happens for a while. @param nowMs on the clock of all printed times */
+function waitLine(
+  { of, realMs, waiting, limited }: BudgetWait,
+  { limits, timeScale }: ApiProfile,
+  nowMs: number,
+): string {
+  const until = timeOfDay(nowMs + realMs * timeScale);
+  const allowed = `${limits[of]} ${of} in ${span(limits.windowMs)}`;
+  const why = limited ? 'the API answered 429' : `the API allows ${allowed}, and ${waiting} are waiting`;
+  return `vdcsync: rate limited until ${until}, ${span(realMs)} from now: ${why}\n`;
 }
 
 async function loggerOf(io: Io, options: SessionOptions): Promise<ApiLogger> {

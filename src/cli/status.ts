@@ -1,6 +1,6 @@
 import type { Claim } from '../core/claims.ts';
 import { money, part } from '../core/decimal.ts';
-import type { DesiredResource } from '../core/desired.ts';
+import type { Desired, DesiredResource } from '../core/desired.ts';
 import { type KeyStatus, keyStatusOf } from '../core/key-status.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { factsOf, type KindName } from '../core/kind-facts.ts';
@@ -48,6 +48,8 @@ export interface StatusView {
     readonly standing: KeyStatus;
     readonly protect: boolean;
     readonly identity: Readonly<Record<string, string>>;
+    /** The public addresses that the resource has; those of the last run if the API was not read. */
+    readonly addresses: readonly string[];
     readonly bound_at: string;
     /** The time of the read that the status rests on; null if it rests on the state alone. */
     readonly observed_at: string | null;
@@ -109,6 +111,8 @@ export interface StatusFacts {
   readonly plan?: Plan;
   /** The resources that the file declares. */
   readonly desired?: readonly DesiredResource[];
+  /** The values of the file that came from the environment. */
+  readonly masked?: Desired['masked'];
   readonly prices?: PriceList | undefined;
   readonly ips?: readonly Ip[];
   readonly at?: number;
@@ -145,6 +149,7 @@ export function statusOf(facts: StatusFacts): StatusView {
       standing: keyStatusOf(binding.key, { ...facts, blocked }),
       protect: binding.protect,
       identity: binding.identity,
+      addresses: addressesOf(binding, ips),
       bound_at: time(binding.boundAt),
       observed_at: observedAt,
     })),
@@ -176,6 +181,14 @@ export function statusOf(facts: StatusFacts): StatusView {
       since: time(since),
     })),
   };
+}
+
+function addressesOf({ kind, id, identity }: Binding, ips: readonly Ip[] | undefined): readonly string[] {
+  if (kind === 'server') {
+    const held = ips?.filter(({ server_id }) => String(server_id) === id).map(({ address }) => address);
+    return held ?? [identity.ipv4 ?? []].flat();
+  }
+  return kind === 'ip' ? [identity.address ?? []].flat() : [];
 }
 
 /** Without a plan: open writes that wait for the operator, and the findings of the last run. */

@@ -1,12 +1,17 @@
 import { styleText } from 'node:util';
+import type { Clock } from '../core/clock.ts';
+import type { Random } from '../core/random.ts';
 
-/** The parts of its process that a command may use: the streams, the environment, the working folder. */
+/** The parts of its process that a command may use: the streams, the environment, the working folder, time and chance. */
 export interface Io {
   readonly stdin: NodeJS.ReadStream;
   readonly stdout: NodeJS.WriteStream;
   readonly stderr: NodeJS.WriteStream;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
+  /** The clock and the randomness of the machine where left out. */
+  readonly clock?: Clock;
+  readonly random?: Random;
   /** The flags of the call that identify the project. Every command in the output repeats them. */
   readonly flags?: string;
 }

@@ -18,10 +18,10 @@ describe('src/cli/commands/apply.ts', () => {
     expect(first.stdout).toMatch(/Converged: 5 operations done in .*; 5 writes, \d+ reads \(\d+ polls\)/);
     expect(first.stdout).toMatch(/servers\.web-1\.firewall: its server was exposed for/);
     const lines = first.stderr.trimEnd().split('\n');
-    expect(lines.filter((line) => line.startsWith('✓ create '))).toHaveLength(5);
+    expect(lines.filter((line) => line.startsWith('✓ '))).toHaveLength(5);
     expect(lines.filter((line) => line.startsWith('  create '))).toHaveLength(5);
     expect(first.stderr).not.toMatch(/vdcsync-[\w-]{20}|task-/);
-    expect(first.stderr).toMatch(/✓ create servers\.web-1 in/);
+    expect(first.stderr).toMatch(/✓ \d of 5 {2}create servers\.web-1 in/);
     const second = await inProcess(['apply', '--emulator', '--yes'], { cwd });
     expect(second).toEqual({
       code: 0,
@@ -133,7 +133,7 @@ describe('src/cli/commands/apply.ts', () => {
     const args = ['apply', '--emulator', '--yes', '--api-profile', 'slow.yaml'];
     const child = start(args, { cwd });
     child.stderr?.on('data', (data: Buffer) => {
-      if (data.toString().includes('  create servers.web-1\n')) child.kill('SIGINT');
+      if (data.toString().includes('create servers.web-1: sent')) child.kill('SIGINT');
     });
     const { code, stderr } = await ended(child);
     expect(stderr).toContain('stopping when the writes in flight have settled');

@@ -163,10 +163,12 @@ describe('src/cli/commands/export.ts', () => {
     const exported = await inProcess(['export', '--out', 'vdcsync.yaml'], here);
     expect(exported.stderr.split('\n').slice(0, 2)).toEqual([
       'vdcsync: reading 20 servers',
-      expect.stringMatching(/^vdcsync: waiting 6 s for the budget of reads: 4 more to send, and 60 /),
+      expect.stringMatching(
+        /^vdcsync: rate limited until [\d:]+ UTC, 6 s from now: the API allows 60 reads in 1 min, and 4 are waiting$/,
+      ),
     ]);
     const planned = await inProcess(['plan'], here);
-    expect(planned.stderr).toMatch(/^(vdcsync: waiting \d s for the budget of reads: .*\n){0,2}$/);
+    expect(planned.stderr).toMatch(/^(vdcsync: rate limited until [\d:]+ UTC, \d s from now: .*\n){0,2}$/);
     const { requests } = ten.emulator;
     // Project, networks, addresses and ISOs, then cards, firewall and policy of each server; a file without ISOs needs none.
     const answered = requests.filter(({ status }) => status === 200);

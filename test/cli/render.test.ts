@@ -413,7 +413,7 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
     view.end();
     const told = stripVTControlCharacters(written.join(''));
     expect(told.match(/ waits until 1970-01-02 00:00:00 UTC\./g)).toHaveLength(1);
-    expect(told).toMatch(/waits: no cards(, again in 1 min| \(again in 1 min\))/);
+    expect(told).toMatch(/retrying( in 1 min)?: no cards/);
   });
 
   test('a refusal that stays the same is told once', () => {

@@ -241,7 +241,7 @@ describe('src/cli/commands/status.ts', () => {
   test('for an operator ends with what to do', () => {
     const text = statusText(statusOf({ ...facts, offline: 'as --offline asks' }), plainPaint, clock);
     expect(text).toContain(
-      '  servers.a  1     as recorded 1970-01-01 00:00:00 UTC, 1 min 30 s ago, protected\n',
+      '  servers.a  1                  as recorded 1970-01-01 00:00:00 UTC, 1 min 30 s ago, protected\n',
     );
     expect(text).toContain('create servers.c: accepted since 1970-01-01 00:00:00 UTC, task task-1');
     expect(text).toContain('        or vdcsync resolve servers.d --absent');

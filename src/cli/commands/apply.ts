@@ -1,16 +1,16 @@
 import type { Desired } from '../../core/desired.ts';
 import { writtenDuration } from '../../core/duration.ts';
 import { ConfigError } from '../../core/errors.ts';
-import type { Plan } from '../../core/plan.ts';
+import type { OperationId, Plan } from '../../core/plan.ts';
 import type { ApplyReport } from '../../core/progress.ts';
 import type { ApplyOptions } from '../../engine/deps.ts';
-import { systemClock } from '../../platform/system-clock.ts';
 import { isPlanAccepted } from '../check-command.ts';
+import { clockOf } from '../clock.ts';
 import { openSession, type Session } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { readPlan } from '../plan/file.ts';
 import { nothingManaged } from '../render/plan-groups.ts';
-import { planText } from '../render/plan-text.ts';
+import { furtherText, planText } from '../render/plan-text.ts';
 import type { ProgressView } from '../render/progress.ts';
 import { jsonProgress } from '../render/progress-json.ts';
 import { liveProgress } from '../render/progress-live.ts';
@@ -22,7 +22,7 @@ import { refuseSecondState } from '../settings/own-state.ts';
 import { refuseOtherSelection, type SelectionFlags, selectionOf } from '../settings/selection.ts';
 import { capped, readSpec } from '../settings/spec-source.ts';
 import { listenForSignals, type Signals } from '../signals.ts';
-import { askText, askYesNo, type Io, paintFor, printable } from '../terminal.ts';
+import { askText, askYesNo, type Io, type Paint, paintFor, printable } from '../terminal.ts';
 import { plan as planCommand } from './plan.ts';
 
 export interface ApplyFlags extends CommonFlags, SelectionFlags {
@@ -48,6 +48,8 @@ interface Carrying {
   readonly desired: Desired;
   /** Whether the check refused a plan. */
   readonly check: { refused: boolean };
+  /** The operations of the plans that were shown. */
+  readonly shown: Set<OperationId>;
 }
 
 /** Plans, asks, carries out until converged; with `destroy`, deletes all that is managed. */
@@ -61,9 +63,10 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
   await refuseSecondState(desired.projectId, flags, io);
   const saved = savedPlan(flags, desired.projectId, io);
   let session: Session | undefined;
-  const view = viewFor(flags, io, () => session?.clock ?? systemClock);
+  const view = viewFor(flags, io, () => session?.clock ?? clockOf(io));
   const signals = listenForSignals(io, (text) => view.line(text));
-  const call: Carrying = { flags, io, view, signals, destroy, desired, check: { refused: false } };
+  const check = { refused: false };
+  const call: Carrying = { flags, io, view, signals, destroy, desired, check, shown: new Set() };
   const ended = new AbortController();
   try {
     session = await openSession(flags, io, {
@@ -136,13 +139,12 @@ function viewFor({ format }: ApplyFlags, io: Io, clock: () => Session['clock']):
   return io.stderr.isTTY && !dumb ? liveProgress(io, clock) : plainProgress(io);
 }
 
-async function approve(
-  plan: Plan,
-  { flags, io, view, signals, destroy, desired, check }: Carrying,
-): Promise<boolean> {
+async function approve(plan: Plan, call: Carrying): Promise<boolean> {
+  const { flags, io, view, signals, destroy, desired, check } = call;
   const stream = flags.format === 'json' ? io.stderr : io.stdout;
   // With --yes and JSON no operator reads the text, and the stream holds the plan already.
-  if (flags.format !== 'json' || flags.yes !== true) stream.write(planText(plan, paintFor(stream, io)));
+  if (flags.format !== 'json' || flags.yes !== true)
+    stream.write(shownPlan(plan, call, paintFor(stream, io)));
   if (flags.checkCommand !== undefined) {
     view.pause();
     check.refused = !(await isPlanAccepted(flags.checkCommand, plan, desired.token, io, signals.halt));
@@ -156,6 +158,15 @@ async function approve(
     : await askYesNo(io, 'Carry this out?', signals.stop);
   view.resume();
   return yes;
+}
+
+/** The whole plan. Where nothing is asked, a later plan of the run is shown by its new operations alone. */
+function shownPlan(plan: Plan, { flags, shown }: Carrying, paint: Paint): string {
+  const fresh = plan.operations.filter(({ id }) => !shown.has(id));
+  const isFirst = shown.size === 0;
+  for (const { id } of fresh) shown.add(id);
+  if (isFirst || flags.yes !== true) return planText(plan, paint);
+  return furtherText({ ...plan, operations: fresh, blocked: [] }, paint);
 }
 
 /** Everything goes: the hand that types the name has read which project it is. */

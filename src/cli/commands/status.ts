@@ -9,8 +9,8 @@ import type { Ip } from '../../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo, StateStore } from '../../core/state.ts';
 import { TransportError } from '../../core/transport.ts';
 import { type Finding, standingFindings } from '../../engine/claims/recorded-findings.ts';
-import { systemClock } from '../../platform/system-clock.ts';
 import { shownLocation } from '../../state/open.ts';
+import { clockOf } from '../clock.ts';
 import { openSession, openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { type StatusClock, statusText } from '../render/status-text.ts';
@@ -57,8 +57,9 @@ export async function statusFacts(
     ...known,
     ...(typeof live === 'string' ? { offline: live } : live),
   };
-  const clock = typeof live === 'string' ? { now: systemClock.now(), timeScale: 1 } : live;
-  return { facts: { ...facts, ...(desired === undefined ? {} : { desired: desired.resources }) }, clock };
+  const clock = typeof live === 'string' ? { now: clockOf(io).now(), timeScale: 1 } : live;
+  const declared = desired === undefined ? {} : { desired: desired.resources, masked: desired.masked };
+  return { facts: { ...facts, ...declared }, clock };
 }
 
 /** Shows the managed resources and the status of each. */
@@ -137,7 +138,7 @@ async function lookLive(
   });
   try {
     const at = session.clock.now();
-    const project = await soon(session.reads.project());
+    const project = await soon(session.reads.project(), io);
     if (project.id !== projectId) {
       throw new FenceError(
         `The token is for project ${project.id}, not for project ${projectId}. Use a token of project ${projectId}, correct project.id, or use the state only with --offline.`,
@@ -163,14 +164,16 @@ const patienceMs = 10_000;
 
 class TooSlow extends Error {}
 
-async function soon<T>(answer: Promise<T>): Promise<T> {
+async function soon<T>(answer: Promise<T>, io: Io): Promise<T> {
   const stop = new AbortController();
-  const late = systemClock.sleep(patienceMs, stop.signal).then(
-    () => {
-      throw new TooSlow();
-    },
-    () => answer,
-  );
+  const late = clockOf(io)
+    .sleep(patienceMs, stop.signal)
+    .then(
+      () => {
+        throw new TooSlow();
+      },
+      () => answer,
+    );
   try {
     return await Promise.race([answer, late]);
   } finally {

@@ -67,7 +67,7 @@ function traffic({ traffic: change }: Operation): string[] {
   const list = (flows: readonly string[]) => (flows.length === 0 ? 'nothing' : flows.join(', '));
   return [
     ...(opened.length === 0 ? [] : [`opens ${list(opened)}`]),
+    `allows incoming ${list(open)}`,
     ...(closed.length === 0 ? [] : [`closes ${list(closed)}`]),
-    `lets in ${list(open)}`,
   ];
 }

@@ -1,6 +1,13 @@
 import { nounOf, parseKey } from '../../core/keys.ts';
 import { factsOf, type KindName } from '../../core/kind-facts.ts';
-import { isRecorded, type Operation, type Plan, type Summary, tellsDifference } from '../../core/plan.ts';
+import {
+  inFileOrder,
+  isRecorded,
+  type Operation,
+  type Plan,
+  type Summary,
+  tellsDifference,
+} from '../../core/plan.ts';
 import { counted, span } from './values.ts';
 
 /** The sign of a plan line. `±` is a replacement, with both of its halves. */
@@ -21,12 +28,12 @@ export interface PlanGroup {
 
 const signs = { create: '+', update: '~', delete: '-', adopt: '=' } as const;
 
-/** The operations in the order that operators expect: by server, all other resources by their map in the file. */
+/** The operations in the order of the file: by server, all other resources by their map in the file. */
 export function groupsOf(plan: Plan): PlanGroup[] {
   const groups = new Map<string, PlanLine[]>();
   // A blocked operation that may be tried again is listed under the blocks only.
   const held = new Set(plan.blocked.map(({ key }) => key));
-  for (const operation of plan.operations) {
+  for (const operation of inFileOrder(plan.operations)) {
     if (held.has(operation.key)) continue;
     // A replacement has one line, at the creation of the new resource.
     if (operation.replacement !== undefined && operation.verb === 'delete') continue;

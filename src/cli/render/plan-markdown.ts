@@ -5,7 +5,7 @@ import { commandLine, piecesOf, type Remedy, run } from '../../core/remedy.ts';
 import { printable } from '../terminal.ts';
 import { consequences, liveOf } from './consequences.ts';
 import { costLines, groupsOf, type PlanLine, summaryLine } from './plan-groups.ts';
-import { changeLines } from './values.ts';
+import { changeLines, declaredChanges } from './values.ts';
 
 /** The strictest of the usual forges limits a comment to 65,536 characters. The rest is for the caller's own text. */
 export const markdownLimit = 60_000;
@@ -121,14 +121,14 @@ function remedyMarkdown(remedy: Remedy, flags: string): string {
 
 /** A `diff` block colours by the first character of a line. */
 function diffLines({ sign, operation, name }: PlanLine, plan: Plan): string[] {
-  const { verb, changes, replacement, reason } = operation;
+  const { verb, replacement, reason } = operation;
   const isNew = verb === 'create' && replacement === undefined;
   const mark = sign === '+' || sign === '-' ? sign : '!';
   const known = [...liveOf(operation, plan), ...(reason === undefined ? [] : [reason])];
   const about = known.length === 0 ? '' : `  # ${printable(known.join(', '))}`;
   return [
     `${mark} ${sign === mark ? '' : `${sign} `}${printable(name)}${about}`,
-    ...(verb === 'delete' ? [] : changes)
+    ...(verb === 'delete' ? [] : declaredChanges(operation))
       .flatMap((change) => changeLines(change, isNew))
       .map(({ mark: inner, text }) => {
         const first = isNew ? '+' : inner === '~' ? '!' : inner;

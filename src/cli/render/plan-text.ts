@@ -1,10 +1,18 @@
 import equal from 'fast-deep-equal';
-import { type Blocked, comesFirst, type Plan, type Warning } from '../../core/plan.ts';
+import {
+  type Blocked,
+  comesFirst,
+  inFileOrder,
+  isRename,
+  type Operation,
+  type Plan,
+  type Warning,
+} from '../../core/plan.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
 import { consequences, liveOf } from './consequences.ts';
 import { costLines, groupsOf, type PlanLine, type Sign, summaryLine } from './plan-groups.ts';
 import { remedyLines } from './remedies.ts';
-import { changeLines, shown } from './values.ts';
+import { changeLines, declaredChanges, shown } from './values.ts';
 
 const colours: Readonly<Record<Sign | ' ', Style | undefined>> = {
   '+': 'green',
@@ -17,13 +25,10 @@ const colours: Readonly<Record<Sign | ' ', Style | undefined>> = {
 
 /** A plan to be read at a glance; one line where there is nothing to do. */
 export function planText(plan: Plan, paint: Paint): string {
-  const groups = groupsOf(plan).flatMap(({ title, lines }) => [
-    paint('bold', printable(title)),
-    ...lines.flatMap((line) => operationLines(line, plan, paint)),
-    '',
-  ]);
+  const groups = groupLines(plan, paint);
+  const renames = plan.warnings.filter(isRename);
   const header =
-    groups.length === 0 && plan.blocked.length === 0
+    groups.length + plan.blocked.length + renames.length === 0
       ? []
       : [
           `Project ${plan.project.id} (${printable(plan.project.name)}, ${printable(plan.project.status)})`,
@@ -31,12 +36,16 @@ export function planText(plan: Plan, paint: Paint): string {
         ];
   const first = plan.warnings.filter(comesFirst).flatMap((warning) => warningLines(warning, paint));
   const warnings = plan.warnings
-    .filter((each) => !comesFirst(each))
+    .filter((each) => !comesFirst(each) && !isRename(each))
     .flatMap((warning) => warningLines(warning, paint));
   const costs = costLines(plan).map(printable);
   return [
     ...header,
     ...(first.length === 0 ? [] : [...first, '']),
+    ...renames.map(
+      ({ key, message }) => `${paint('cyan', `→ ${printable(key ?? '')}`)}  ${printable(message)}`,
+    ),
+    ...(renames.length === 0 ? [] : ['']),
     ...groups,
     ...blockedLines(plan.blocked, paint),
     ...(warnings.length === 0 ? [] : [...warnings, '']),
@@ -46,23 +55,46 @@ export function planText(plan: Plan, paint: Paint): string {
   ].join('\n');
 }
 
+/** Operations that a run adds to its plan. */
+export function furtherText(plan: Plan, paint: Paint): string {
+  return ['The project needs further operations:', '', ...groupLines(plan, paint)].join('\n');
+}
+
+function groupLines(plan: Plan, paint: Paint): string[] {
+  return groupsOf(plan).flatMap(({ title, lines }) => [
+    paint('bold', printable(title)),
+    ...lines.flatMap((line) => operationLines(line, plan, paint)),
+    '',
+  ]);
+}
+
 function operationLines({ sign, operation, name }: PlanLine, plan: Plan, paint: Paint): string[] {
-  const { verb, changes, reason, replacement } = operation;
+  const { verb, reason, replacement } = operation;
   const about = [
     ...liveOf(operation, plan).map(shown),
     ...(replacement === undefined ? [] : ['replaced']),
     ...(reason === undefined ? [] : [printable(reason)]),
   ];
   const isNew = verb === 'create' && replacement === undefined;
-  const details = verb === 'delete' ? [] : changes.flatMap((change) => changeLines(change, isNew));
+  const details =
+    verb === 'delete' ? [] : declaredChanges(operation).flatMap((change) => changeLines(change, isNew));
   const margin = isNew ? '' : '  ';
+  const [only, another] = details;
+  const head = `  ${tint(sign, `${sign} ${printable(name)}`, paint)}`;
+  // A creation with one field fits into one line.
+  if (isNew && about.length === 0 && only !== undefined && another === undefined)
+    return [`${head}  ${only.text}`, ...after(operation, plan, paint)];
   return [
-    `  ${tint(sign, `${sign} ${printable(name)}`, paint)}${about.length === 0 ? '' : paint('dim', `  ${about.join(', ')}`)}`,
+    `${head}${about.length === 0 ? '' : paint('dim', `  ${about.join(', ')}`)}`,
     ...details.map(
       ({ mark, text }) => `      ${tint(mark, `${mark === ' ' ? margin : `${mark} `}${text}`, paint)}`,
     ),
-    ...consequences(operation, plan).map((text) => `      ${paint('yellow', `→ ${printable(text)}`)}`),
+    ...after(operation, plan, paint),
   ];
+}
+
+function after(operation: Operation, plan: Plan, paint: Paint): string[] {
+  return consequences(operation, plan).map((text) => `      ${paint('yellow', `→ ${printable(text)}`)}`);
 }
 
 function tint(sign: Sign | ' ', text: string, paint: Paint): string {
@@ -73,11 +105,12 @@ function tint(sign: Sign | ' ', text: string, paint: Paint): string {
 /** The blocks that need an operator: code, reason, and the command that resolves the block, each on a line of its own. */
 export function blockedLines(blocked: readonly Blocked[], paint: Paint): string[] {
   if (blocked.length === 0) return [];
+  const ordered = inFileOrder(blocked);
   return [
     paint('bold', 'Blocked: needs an operator'),
-    ...blocked.flatMap((each, at) => {
+    ...ordered.flatMap((each, at) => {
       const { key, verb, code, reason } = each;
-      const next = blocked[at + 1];
+      const next = ordered[at + 1];
       // If one edit or command resolves several blocks, it is printed once, after the last of them.
       const isShared = next?.code === code && equal(next.remedies, each.remedies);
       return [

@@ -1,15 +1,17 @@
 import { planJson } from '../../core/plan.ts';
 import type { ProgressEvent } from '../../core/progress.ts';
 import type { Io } from '../terminal.ts';
-import type { ProgressView } from './progress.ts';
+import { type ProgressView, Tally } from './progress.ts';
 import { reportJson, resultJson } from './report.ts';
 
 /** One JSON object a line on standard output, the summary last. */
 export function jsonProgress(io: Io): ProgressView {
+  const tally = new Tally();
   const put = (value: object) => void io.stdout.write(`${JSON.stringify(value)}\n`);
 
   function event(event: ProgressEvent): void {
     const at = new Date(event.at).toISOString();
+    tally.count(event);
     switch (event.type) {
       case 'planned':
         put({ type: 'planned', at, round: event.round, plan: planJson(event.plan) });
@@ -27,7 +29,7 @@ export function jsonProgress(io: Io): ProgressView {
         return;
       }
       case 'ended':
-        put({ type: 'ended', at, ...resultJson(event.result) });
+        put({ type: 'ended', at, ...resultJson(event.result), done: tally.done, total: tally.total });
         return;
       case 'warning':
         put({ type: 'warning', at, ...event.warning });

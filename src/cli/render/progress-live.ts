@@ -1,25 +1,24 @@
 import { stripVTControlCharacters } from 'node:util';
 import type { Clock } from '../../core/clock.ts';
-import type { ProgressEvent, Step } from '../../core/progress.ts';
+import type { ProgressEvent } from '../../core/progress.ts';
 import { type Io, paintFor } from '../terminal.ts';
 import { warningLines } from './plan-text.ts';
 import {
   endLine,
+  type Progressed,
   type ProgressView,
   patienceOf,
   reportsOf,
   stepText,
-  stepWords,
   subject,
+  Tally,
 } from './progress.ts';
 import { span } from './values.ts';
 
 /** One operation in flight. Times are those of the run's clock, in ms. */
 interface Row {
   readonly since: number;
-  readonly step: Step;
-  readonly text: string;
-  readonly untilMs?: number;
+  readonly last: Pick<Progressed, 'step' | 'detail' | 'untilMs' | 'code' | 'at'>;
 }
 
 const spinner = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
@@ -34,6 +33,7 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
   const paint = paintFor(stderr);
   const isNew = reportsOf();
   const patience = patienceOf();
+  const tally = new Tally();
   const rows = new Map<string, Row>();
   let drawn = 0;
   let frame = 0;
@@ -41,28 +41,26 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
   let timer: NodeJS.Timeout | undefined;
 
   function event(event: ProgressEvent): void {
+    tally.count(event);
     switch (event.type) {
       case 'planned':
         return;
       case 'started': {
         const { verb, key } = event.operation;
-        rows.set(subject(verb, key), { since: event.at, step: 'queued', text: stepWords.queued });
+        rows.set(subject(verb, key), { since: event.at, last: { step: 'queued', detail: '', at: event.at } });
         draw();
         return;
       }
       case 'progress': {
         const name = subject(event.verb, event.key);
-        const { step, untilMs } = event;
-        const since = rows.get(name)?.since ?? event.at;
-        const text = stepText(event);
-        rows.set(name, { since, step, text, ...(untilMs === undefined ? {} : { untilMs }) });
+        rows.set(name, { since: rows.get(name)?.since ?? event.at, last: event });
         const bound = patience(event);
         draw(bound === undefined ? '' : `  ${bound}\n`);
         return;
       }
       case 'ended':
         rows.delete(subject(event.result.verb, event.result.key));
-        if (isNew(event.result)) line(endLine(event.result, paint));
+        if (isNew(event.result)) line(endLine(event.result, paint, tally));
         return;
       case 'warning':
         for (const each of warningLines(event.warning, paint)) line(each);
@@ -81,26 +79,27 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
       return;
     }
     // A terminal that does not know its size reports 0.
-    const room = Math.max(1, (stderr.rows || 24) - 2);
+    const head = tally.text === '' || rows.size === 0 ? [] : [paint('dim', `  ${tally.text} done`)];
+    const room = Math.max(1, (stderr.rows || 24) - 2 - head.length);
     // Operations that the API works on come before those that wait for their turn.
     const sorted = [...rows].sort(
-      ([, a], [, b]) => Number(a.step === 'queued') - Number(b.step === 'queued'),
+      ([, a], [, b]) => Number(a.last.step === 'queued') - Number(b.last.step === 'queued'),
     );
     const visible = sorted.slice(0, sorted.length > room ? room - 1 : room).map(rowText);
     if (sorted.length > visible.length)
       visible.push(paint('dim', `  … ${sorted.length - visible.length} more`));
+    visible.unshift(...head);
     stderr.write(`${erasure()}${above}${visible.map((row) => `${row}\n`).join('')}`);
     drawn = visible.length;
     timer ??= setInterval(tick, redrawMs).unref();
     if (rows.size === 0) halt();
   }
 
-  function rowText([name, { since, step, text: doing, untilMs }]: [string, Row]): string {
+  function rowText([name, { since, last }]: [string, Row]): string {
     const now = clock().now();
-    const mark = step === 'queued' ? paint('dim', '·') : paint('cyan', spinner[frame % spinner.length] ?? '');
-    const wait = untilMs === undefined || untilMs <= now ? '' : span(untilMs - now);
-    const left = step === 'waiting' ? `, again in ${wait}` : `, ${wait} left`;
-    const text = ` ${name}  ${doing}${wait === '' ? '' : left}  ${span(Math.max(0, now - since))}`;
+    const mark =
+      last.step === 'queued' ? paint('dim', '·') : paint('cyan', spinner[frame % spinner.length] ?? '');
+    const text = ` ${name}  ${stepText(last, now)}  ${span(Math.max(0, now - since))}`;
     // A line that wraps would be counted as one and erased as one.
     return `${mark}${[...stripVTControlCharacters(text)].slice(0, Math.max(10, (stderr.columns || 80) - 2)).join('')}`;
   }

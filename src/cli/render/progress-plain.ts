@@ -1,19 +1,20 @@
 import type { ProgressEvent } from '../../core/progress.ts';
 import { type Io, paintFor } from '../terminal.ts';
 import { warningLines } from './plan-text.ts';
-import { endLine, type ProgressView, patienceOf, reportsOf, stepText, subject } from './progress.ts';
-import { span } from './values.ts';
+import { endLine, type ProgressView, patienceOf, reportsOf, stepText, subject, Tally } from './progress.ts';
 
 /** Each start, wait and end of an operation as a line on standard error: for logs, pipes and CI. */
 export function plainProgress(io: Io): ProgressView {
   const paint = paintFor(io.stderr, io);
   const isNew = reportsOf();
   const patience = patienceOf();
+  const tally = new Tally();
   const line = (text: string) => void io.stderr.write(text.endsWith('\n') ? text : `${text}\n`);
   /** The last line of each operation: first that it was sent, then the reason of its wait. */
   const told = new Map<string, string>();
 
   function event(event: ProgressEvent): void {
+    tally.count(event);
     switch (event.type) {
       case 'planned':
       case 'started':
@@ -21,18 +22,16 @@ export function plainProgress(io: Io): ProgressView {
       case 'progress': {
         const name = subject(event.verb, event.key);
         if (event.step !== 'sent' && event.step !== 'waiting') return;
-        const text = event.step === 'sent' ? name : `${name}: ${stepText(event)}`;
-        if (told.get(name) === text) return;
-        told.set(name, text);
-        const next =
-          event.untilMs === undefined ? '' : ` (again in ${span(Math.max(0, event.untilMs - event.at))})`;
-        line(`  ${text}${next}`);
+        const what = event.step === 'sent' ? event.step : event.detail;
+        if (told.get(name) === what) return;
+        told.set(name, what);
+        line(`  ${name}: ${stepText(event, event.at)}`);
         const bound = patience(event);
         if (bound !== undefined) line(`  ${bound}`);
         return;
       }
       case 'ended':
-        if (isNew(event.result)) line(endLine(event.result, paint));
+        if (isNew(event.result)) line(endLine(event.result, paint, tally));
         return;
       case 'warning':
         for (const each of warningLines(event.warning, paint)) line(each);

@@ -1,6 +1,6 @@
 import type { ResourceKey } from '../../core/keys.ts';
-import { moment } from '../../core/moment.ts';
-import type { Verb } from '../../core/plan.ts';
+import { moment, timeOfDay } from '../../core/moment.ts';
+import { operationId, type Verb } from '../../core/plan.ts';
 import type { ApplyReport, OperationResult, ProgressEvent, Step } from '../../core/progress.ts';
 import { type Paint, printable } from '../terminal.ts';
 import { span } from './values.ts';
@@ -19,21 +19,67 @@ export interface ProgressView {
   summary?(report: ApplyReport, exitCode: number): void;
 }
 
-type Progressed = Extract<ProgressEvent, { type: 'progress' }>;
+/** The present step of an operation. */
+export type Progressed = Extract<ProgressEvent, { type: 'progress' }>;
 
-/** Steps in the words of an operator. */
+/** Steps in standard words. */
 export const stepWords: Readonly<Record<Step, string>> = {
   queued: 'queued',
   sent: 'sent',
-  task: 'the API works',
+  task: 'waiting for task',
   checking: 'checking',
-  waiting: 'waits',
+  waiting: 'waiting',
 };
 
-/** The current step of an operation. The key of a write is shown only in the history. */
-export function stepText({ step, detail }: Progressed): string {
-  const note = step === 'sent' ? '' : printable(detail);
-  return `${stepWords[step]}${note === '' ? '' : `: ${note}`}`;
+/** The current step of an operation at a time of the run's clock. The key of a write is shown only in the history. */
+export function stepText(
+  { step, detail, untilMs, code }: Pick<Progressed, 'step' | 'detail' | 'untilMs' | 'code'>,
+  now: number,
+): string {
+  const note = printable(detail);
+  const leftMs = Math.max(0, (untilMs ?? now) - now);
+  switch (step) {
+    case 'queued':
+    case 'sent':
+      return stepWords[step];
+    case 'task':
+      return `${stepWords.task} ${note}`;
+    case 'checking':
+      return `${stepWords.checking} ${note}${leftMs === 0 ? '' : `, ${span(leftMs)} left`}`;
+    case 'waiting':
+      if (code === rateLimited) return `rate limited until ${timeOfDay(untilMs ?? now)}`;
+      return `retrying${leftMs === 0 ? '' : ` in ${span(leftMs)}`}: ${note}`;
+  }
+}
+
+/** @source API §7 */
+const rateLimited = 'rate_limit_exceeded';
+
+/** Counts the operations that are done, and those of the plan. Later plans of the run may add some. */
+export class Tally {
+  readonly #done = new Set<string>();
+  readonly #all = new Set<string>();
+
+  count(event: ProgressEvent): void {
+    if (event.type === 'planned') for (const { id } of event.plan.operations) this.#all.add(id);
+    if (event.type !== 'ended' || event.result.outcome !== 'done') return;
+    const id = operationId(event.result.verb, event.result.key);
+    this.#done.add(id);
+    this.#all.add(id);
+  }
+
+  get done(): number {
+    return this.#done.size;
+  }
+
+  get total(): number {
+    return this.#all.size;
+  }
+
+  /** `3 of 17`. Nothing for a single operation. */
+  get text(): string {
+    return this.total < 2 ? '' : `${this.done} of ${this.total}`;
+  }
 }
 
 /** The line about an operation that may wait for long, once for each operation: its deadline, and the alternatives. */
@@ -66,8 +112,8 @@ export function reportsOf(): (result: OperationResult) => boolean {
   };
 }
 
-/** How an operation ended, in one line. */
-export function endLine(result: OperationResult, paint: Paint): string {
+/** How an operation ended, in one line. @param tally of the operations that are done now */
+export function endLine(result: OperationResult, paint: Paint, tally?: Tally): string {
   const { key, verb, outcome, durationMs, requestId, code, detail, exposedMs } = result;
   const name = subject(verb, key);
   const tail = [
@@ -77,9 +123,10 @@ export function endLine(result: OperationResult, paint: Paint): string {
     ...(requestId === undefined || outcome === 'done' ? [] : [`(request ${printable(requestId)})`]),
   ].join(' ');
   const after = tail === '' ? '' : ` ${tail}`;
+  const count = tally === undefined || tally.text === '' ? '' : `${tally.text}  `;
   switch (outcome) {
     case 'done':
-      return `${paint('green', '✓')} ${name} ${paint('dim', `in ${span(durationMs)}${tail === '' ? '' : `, ${tail}`}`)}`;
+      return `${paint('green', '✓')} ${count}${name} ${paint('dim', `in ${span(durationMs)}${tail === '' ? '' : `, ${tail}`}`)}`;
     case 'blocked':
       return `${paint('yellow', '!')} ${name} blocked${after}`;
     case 'failed':

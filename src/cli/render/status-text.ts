@@ -9,7 +9,8 @@ import { blockedLines, warningLines } from './plan-text.ts';
 import { remedyLines } from './remedies.ts';
 import { counted, span } from './values.ts';
 
-const looks: Readonly<Record<KeyStatus, readonly [Style, string]>> = {
+/** The colour and the word of each status. */
+export const looks: Readonly<Record<KeyStatus, readonly [Style, string]>> = {
   converged: ['green', 'converged'],
   differs: ['yellow', 'differs'],
   in_flight: ['cyan', 'in flight'],
@@ -36,6 +37,8 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
     : `no state yet at ${state.location}`;
   const width = Math.max(0, ...resources.map(({ key }) => key.length));
   const idWidth = Math.max(0, ...resources.map(({ id }) => printable(id).length));
+  const addressOf = ({ addresses }: StatusView['resources'][number]) => addresses.map(printable).join(', ');
+  const addressWidth = Math.max(0, ...resources.map((each) => addressOf(each).length));
   const seen =
     view.observed_at === null
       ? paint('yellow', `From the state only: ${printable(view.offline ?? 'the API was not read')}`)
@@ -45,10 +48,11 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
     paint('dim', printable(recorded)),
     seen,
     '',
-    ...resources.map(({ key, id, standing, protect, bound_at: since }) => {
+    ...resources.map((resource) => {
+      const { key, id, standing, protect, bound_at: since } = resource;
       const [style, look] = looks[standing];
       const word = standing === 'unknown' ? `${look} ${at(since)}${age(since, now)}` : look;
-      return `  ${key.padEnd(width)}  ${printable(id).padEnd(idWidth)}  ${paint(style, word)}${protect ? paint('dim', ', protected') : ''}`;
+      return `  ${key.padEnd(width)}  ${printable(id).padEnd(idWidth)}  ${addressWidth === 0 ? '' : `${addressOf(resource).padEnd(addressWidth)}  `}${paint(style, word)}${protect ? paint('dim', ', protected') : ''}`;
     }),
     ...(resources.length === 0 ? ['  no managed resources'] : []),
     '',

@@ -1,4 +1,5 @@
-import type { Change } from '../../core/plan.ts';
+import { parseKey } from '../../core/keys.ts';
+import type { Change, Operation } from '../../core/plan.ts';
 import { printable } from '../terminal.ts';
 
 /** The longest value shown in one line. */
@@ -35,7 +36,8 @@ export interface ChangeLine {
 }
 
 /** The changed fields, line by line. Lists of objects, such as firewall rules, are compared element by element. */
-export function changeLines({ path, from, to }: Change, isNew: boolean): ChangeLine[] {
+export function changeLines(change: Change, isNew: boolean): ChangeLine[] {
+  const { path, from, to } = change;
   if (isObjectList(from) || isObjectList(to)) {
     const fields = new Set(
       [to, from].flatMap((list) => (isObjectList(list) ? list.flatMap(Object.keys) : [])),
@@ -43,19 +45,38 @@ export function changeLines({ path, from, to }: Change, isNew: boolean): ChangeL
     const told = (list: unknown) =>
       isObjectList(list) ? list.map((each) => shown(inOrder(each, fields))) : [];
     const [before, after] = [told(from), told(to)];
+    if (isNew)
+      return [
+        { mark: ' ', text: `${path}:` },
+        ...after.map((each): ChangeLine => ({ mark: ' ', text: `  - ${each}` })),
+      ];
     const moved = before.length === after.length && before.every((each) => after.includes(each));
-    if (!isNew && moved)
-      return [{ mark: '~', text: `${path}: other order (${after.length})` }, ...after.map(kept)];
-    return [{ mark: isNew ? ' ' : '~', text: `${path}:` }, ...merged(before, after)];
+    if (moved) return [{ mark: '~', text: `${path}: other order (${after.length})` }, ...after.map(kept)];
+    return [{ mark: '~', text: `${path}:` }, ...merged(before, after)];
   }
-  if (isNew) return [{ mark: ' ', text: `${path}: ${shown(to)}` }];
+  const after = `${shown(to)}${behind(change.to_id)}`;
+  if (isNew) return [{ mark: ' ', text: `${path}: ${after}` }];
   if (isMap(from) && isMap(to)) {
     return differences(from, to).map((field) => {
       const text = `${path}.${field}: ${shown(from[field])} → ${shown(to[field])}`;
       return { mark: '~', text };
     });
   }
-  return [{ mark: '~', text: `${path}: ${shown(from)} → ${shown(to)}` }];
+  return [{ mark: '~', text: `${path}: ${shown(from)}${behind(change.from_id)} → ${after}` }];
+}
+
+/** The id that the API uses for a name of the file. */
+function behind(id: string | number | undefined): string {
+  return id === undefined ? '' : ` (id ${shown(id)})`;
+}
+
+/** Without the fields of a creation that only repeat its key. */
+export function declaredChanges({ key, verb, changes, replacement }: Operation): readonly Change[] {
+  if (verb !== 'create' || replacement !== undefined) return changes;
+  const name = parseKey(key)?.name;
+  return changes.filter(
+    ({ path, to }) => !(path === 'name' && to === name) && !(path === 'network' && to === `networks.${name}`),
+  );
 }
 
 /** Both lists in one, in their order: a removed element keeps its old place. */

@@ -1,0 +1,15 @@
+import type { Clock } from '../core/clock.ts';
+import type { Random } from '../core/random.ts';
+import { systemClock } from '../platform/system-clock.ts';
+import { systemRandom } from '../platform/system-random.ts';
+import type { Io } from './terminal.ts';
+
+/** The clock of a call. */
+export function clockOf({ clock = systemClock }: Pick<Io, 'clock'>): Clock {
+  return clock;
+}
+
+/** The randomness of a call. */
+export function randomOf({ random = systemRandom }: Pick<Io, 'random'>): Random {
+  return random;
+}
