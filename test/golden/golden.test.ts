@@ -1,0 +1,332 @@
+import { readFileSync } from 'node:fs';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { visibleCommands } from '../../src/cli/help.ts';
+import { createProgram } from '../../src/cli/program.ts';
+import type { Io } from '../../src/cli/terminal.ts';
+import { Scene } from './scene.ts';
+
+const shop = readFileSync(new URL('../../examples/shop.yaml', import.meta.url), 'utf8');
+const small = `version: 1
+project: { id: 4711 }
+networks:
+  backend: { cidr: 10.20.0.0/24 }
+`;
+
+/** The shop, applied. */
+let applied: Scene;
+
+beforeAll(async () => {
+  applied = Scene.with({ 'vdcsync.yaml': shop });
+  await applied.silently(['apply', '--emulator', '--yes']);
+});
+
+/** Compares with the file, which `npm run golden` writes again. */
+async function matches(scene: Scene, name: string): Promise<void> {
+  await expect(scene.transcript()).toMatchFileSnapshot(`./${name}.txt`);
+}
+
+const unprotected = (spec: string) => spec.replaceAll(/ *protect: true\n/g, '');
+const withSettings = (settings: string) => (spec: string) =>
+  spec.replace('networks:\n', `settings: { ${settings} }\n\nnetworks:\n`);
+const without = (section: RegExp) => (spec: string) => spec.replace(section, '');
+const server = (name: string) => new RegExp(`  ${name}:\\n(?:    .*\\n)+`);
+
+/** As a reader of the file sees a change: the plan, and nothing else. */
+async function planned(scene: Scene, what: string, change: (spec: string) => string): Promise<void> {
+  const next = scene.copy();
+  next.edit(what, change);
+  await next.run(['plan', '--emulator']);
+  scene.add(next);
+}
+
+describe('src/cli: golden texts', () => {
+  test('plan', async () => {
+    const scene = Scene.with({ 'vdcsync.yaml': shop });
+    await scene.run(['plan', '--emulator']);
+    await scene.run(['plan', '--emulator', '--target', 'networks.backend']);
+    await scene.run(['plan', '--emulator', '--format', 'markdown']);
+    await matches(scene, 'plan');
+  });
+
+  test('plan of a change', async () => {
+    const scene = applied.copy();
+    await scene.run(['plan', '--emulator']);
+    await planned(scene, 'another port, and a second server', (spec) =>
+      spec.replace('"22,443"', '"80,443"').replace(
+        '\n  db-1:',
+        `
+  web-2:
+    server_type: sliders-1
+    image: ubuntu-24.04
+    cores: 2
+    memory_mb: 4096
+    disk_gb: 40
+    public_ipv4: { new: true }
+\n  db-1:`,
+      ),
+    );
+    await planned(scene, 'a larger web-1, which may not be replaced', (spec) =>
+      unprotected(spec).replace('cores: 4', 'cores: 8'),
+    );
+    await planned(scene, 'a larger web-1, which may be replaced', (spec) =>
+      unprotected(spec).replace('cores: 4', 'cores: 8\n    replace: allowed'),
+    );
+    await planned(scene, 'web-1 has another key', (spec) =>
+      spec.replace('  web-1:\n', '  www-1:\n    moved: { from: servers.web-1 }\n'),
+    );
+    await planned(scene, 'web-1 has another key, and `moved` is not written', (spec) =>
+      spec.replace('  web-1:\n', '  www-1:\n'),
+    );
+    await planned(scene, 'backend has another key', (spec) =>
+      spec
+        .replace('  backend: {', '  private: { moved: { from: networks.backend },')
+        .replaceAll('[backend]', '[private]'),
+    );
+    await matches(scene, 'plan-change');
+  });
+
+  test('plan of a deletion', async () => {
+    const scene = applied.copy();
+    await planned(scene, 'db-1 has left the file', without(server('db-1')));
+    await scene.silently(['apply', '--emulator', '--yes']);
+    const open = applied.copy();
+    open.write('vdcsync.yaml', unprotected(open.read('vdcsync.yaml')));
+    await open.silently(['apply', '--emulator', '--yes']);
+    await planned(open, 'db-1 has left the file, and is not protected', without(server('db-1')));
+    await planned(open, 'the same, with prune', (spec) =>
+      withSettings('prune: true')(without(server('db-1'))(spec)),
+    );
+    await planned(open, 'all servers have left the file', (spec) =>
+      withSettings('prune: true, max_deletions: 1')(spec.replace(/servers:[\s\S]*/, '')),
+    );
+    scene.add(open);
+    await matches(scene, 'plan-deletion');
+  });
+
+  test('plan of a blocked, paused or unclear project', async () => {
+    const scene = applied.copy();
+    await planned(scene, 'values that the catalogue does not have', (spec) =>
+      spec.replace(
+        '\n  db-1:',
+        `
+  web-2: { server_type: slider-1, image: ubuntu-24.04, cores: 2, memory_mb: 4096, disk_gb: 40 }
+  web-3: { server_type: sliders-1, image: ubuntu-24, cores: 2, memory_mb: 4096, disk_gb: 40, network_interfaces: [backend] }
+\n  db-1:`,
+      ),
+    );
+    await planned(scene, 'changes are suspended', (spec) =>
+      withSettings('suspend: { reason: "audit" }')(spec).replace('"22,443"', '"443"'),
+    );
+    const lost = applied.copy();
+    lost.outside('the state is lost', () => {});
+    lost.remove('.vdcsync/state.db');
+    await lost.run(['plan', '--emulator']);
+    await lost.run(['explain', 'servers.db-1', '--emulator']);
+    scene.add(lost);
+    const unpaid = applied.copy();
+    unpaid.outside('the project is not paid', ({ projects }) => {
+      for (const each of projects) each.standing = 'suspended';
+    });
+    await unpaid.run(['plan', '--emulator']);
+    scene.add(unpaid);
+    await matches(scene, 'plan-blocked');
+  });
+
+  test('apply', async () => {
+    const scene = Scene.with({ 'vdcsync.yaml': shop });
+    await scene.run(['apply', '--emulator']);
+    await scene.run(['apply', '--emulator'], { typed: 'no\n' });
+    await scene.run(['apply', '--emulator', '--target', 'networks.backend'], { typed: 'yes\n' });
+    await matches(scene, 'apply');
+  });
+
+  test('apply --yes', async () => {
+    const scene = Scene.with({ 'vdcsync.yaml': shop });
+    await scene.run(['apply', '--emulator', '--yes']);
+    await scene.run(['apply', '--emulator', '--yes']);
+    scene.edit('web-1 has another key', (spec) =>
+      spec.replace('  web-1:\n', '  www-1:\n    moved: { from: servers.web-1 }\n'),
+    );
+    await scene.run(['apply', '--emulator', '--yes']);
+    await matches(scene, 'apply-yes');
+  });
+
+  test('apply of an operation that fails or is limited', async () => {
+    const scene = applied.copy();
+    scene.outside('the next task fails', ({ projects }) => {
+      for (const each of projects) each.failNextTasks = 1;
+    });
+    scene.edit('a second server', (spec) =>
+      spec.replace(
+        '\n  db-1:',
+        `
+  web-2: { server_type: sliders-1, image: ubuntu-24.04, cores: 2, memory_mb: 4096, disk_gb: 40, public_ipv4: { new: true } }
+\n  db-1:`,
+      ),
+    );
+    await scene.run(['apply', '--emulator', '--yes']);
+    await scene.run(['status', '--emulator']);
+    await scene.run(['explain', 'servers.web-2', '--emulator']);
+    const many = Array.from({ length: 24 }, (_, at) => `  n${at}: { cidr: 10.30.${at}.0/24 }\n`).join('');
+    const limited = Scene.with({ 'vdcsync.yaml': `version: 1\nproject: { id: 4711 }\nnetworks:\n${many}` });
+    await limited.run(['apply', '--emulator', '--yes']);
+    scene.add(limited);
+    await matches(scene, 'apply-trouble');
+  });
+
+  test('destroy', async () => {
+    const scene = applied.copy();
+    await scene.run(['destroy', '--emulator', '--dry-run']);
+    scene.edit('nothing is protected', unprotected);
+    await scene.silently(['apply', '--emulator', '--yes']);
+    await scene.run(['destroy', '--emulator'], { typed: 'shop\n' });
+    await scene.run(['destroy', '--emulator', '--max-deletions', '4'], { typed: 'emulated\n' });
+    await scene.run(['destroy', '--emulator', '--yes']);
+    await matches(scene, 'destroy');
+  });
+
+  test('status', async () => {
+    const scene = applied.copy();
+    await scene.run(['status', '--emulator']);
+    await scene.run(['status', '--offline']);
+    scene.edit('db-1 has left the file, and web-1 has another port', (spec) =>
+      without(server('db-1'))(spec).replace('"22,443"', '"443"'),
+    );
+    await scene.run(['status', '--emulator']);
+    const empty = Scene.with({ 'vdcsync.yaml': shop });
+    await empty.run(['status']);
+    scene.add(empty);
+    await matches(scene, 'status');
+  });
+
+  test('validate', async () => {
+    const scene = Scene.with({
+      'vdcsync.yaml': shop,
+      'wrong.yaml': `version: 1
+project: { id: x }
+servers:
+  web-1: { server_typ: sliders-1, image: ubuntu-24.04, cores: 2, plan_id: 52, network_interfaces: [backend] }
+`,
+    });
+    await scene.run(['validate']);
+    await scene.run(['validate', '-f', 'wrong.yaml']);
+    await scene.run(['validate', '-f', 'missing.yaml']);
+    await matches(scene, 'validate');
+  });
+
+  test('doctor', async () => {
+    const scene = applied.copy();
+    await scene.run(['doctor', '--emulator']);
+    const bare = Scene.with();
+    await bare.run(['doctor']);
+    scene.add(bare);
+    await matches(scene, 'doctor');
+  });
+
+  test('explain', async () => {
+    const scene = applied.copy();
+    for (const topic of ['prune_disabled', 'unlisted_servers', 'drift', 'server_bussy'])
+      await scene.run(['explain', topic]);
+    await scene.run(['explain', 'servers.web-1', '--emulator']);
+    await scene.run(['explain', 'servers.web-9', '--emulator']);
+    scene.edit('a larger web-1, which may not be replaced', (spec) =>
+      unprotected(spec).replace('cores: 4', 'cores: 8'),
+    );
+    await scene.run(['explain', 'servers.web-1', '--emulator']);
+    await scene.run(['explain', 'servers.web-1', '--offline', '--format', 'json']);
+    await matches(scene, 'explain');
+  });
+
+  test('output', async () => {
+    const scene = applied.copy();
+    for (const format of ['json', 'env', 'ansible', 'ssh-config'])
+      await scene.run(['output', '--emulator', '--format', format]);
+    await scene.run(['output', '--emulator', '--key', 'servers.web-1']);
+    await matches(scene, 'output');
+  });
+
+  test('history', async () => {
+    const scene = applied.copy();
+    await scene.run(['history', '--limit', '3']);
+    await scene.run(['history', '--key', 'servers.db-1']);
+    await scene.run(['history', '--key', 'servers.web-9']);
+    await matches(scene, 'history');
+  });
+
+  test('adopt, forget, ignore, resolve, approve', async () => {
+    const scene = applied.copy();
+    await scene.run(['forget', 'servers.web-1', '--emulator']);
+    await scene.run(['plan', '--emulator']);
+    await scene.run(['adopt', 'servers.web-1', '2002', '--emulator']);
+    await scene.run(['adopt', 'servers.web-1', '2999', '--emulator']);
+    await scene.run(['adopt', 'server.web-1', '2002', '--emulator']);
+    await scene.run(['ignore', '2002', '--emulator']);
+    await scene.run(['forget', 'ips.web', '--emulator']);
+    await scene.run(['ignore', '203.0.113.10', '--emulator']);
+    await scene.run(['ignore', '--undo', '203.0.113.10', '--emulator']);
+    await scene.run(['resolve', 'servers.web-1', '--absent', '--emulator']);
+    await scene.run(['resolve', 'servers.web-1', '--emulator']);
+    await scene.run(['approve', 'sha256:0', '--emulator']);
+    await matches(scene, 'binding');
+  });
+
+  test('export', async () => {
+    const scene = applied.copy();
+    await scene.run(['export', '--emulator']);
+    await matches(scene, 'export');
+  });
+
+  test('rehearse', async () => {
+    const scene = Scene.with({ 'vdcsync.yaml': small });
+    await scene.run(['rehearse', '--crashes', '2', '--trials', '6']);
+    await matches(scene, 'rehearse');
+  });
+
+  test('init', async () => {
+    const scene = Scene.with();
+    await scene.run(['init', '--yes']);
+    await scene.run(['init', '--yes', '--emulator']);
+    await scene.run(['init', '--yes', '--emulator']);
+    scene.show('vdcsync.yaml');
+    await matches(scene, 'init');
+  });
+
+  test('render', async () => {
+    const scene = Scene.with({
+      'project.ts': `import { defineProject } from 'vdcsync';
+export default defineProject({
+  version: 1,
+  project: { id: 4711 },
+  networks: Object.fromEntries(['front', 'back'].map((name, at) => [name, { cidr: \`10.\${at}.0.0/24\` }])),
+});
+`,
+      'wrong.ts': 'export default 1;\n',
+    });
+    await scene.run(['render', 'project.ts']);
+    await scene.run(['render', 'wrong.ts']);
+    await matches(scene, 'render');
+  });
+
+  test('mistakes in a call', async () => {
+    const scene = Scene.with({ 'vdcsync.yaml': shop });
+    await scene.run(['aply']);
+    await scene.run(['plan', '--emulatr']);
+    await scene.run(['plan']);
+    await scene.run(['plan'], { env: { VDC_BASE_URL: 'https://api.example.com' } });
+    await scene.run(['plan'], { env: { VDC_BASE_URL: 'http://api.example.com/v1', VDC_TOKEN: 'x' } });
+    await scene.run(['plan'], { env: { VDC_BASE_URL: 'https://api.example.com/v1' } });
+    await scene.run(['plan', '--emulator', '--target', 'servers.web-9']);
+    await scene.run(['plan', '--emulator', '-f', 'missing.yaml']);
+    await scene.run(['apply', '--emulator', '--yes', '--plan', 'missing.json']);
+    await Scene.with().run(['plan', '--emulator']);
+    await matches(scene, 'mistakes');
+  });
+
+  test('--help', async () => {
+    const scene = Scene.with();
+    const names = visibleCommands(createProgram({} as Io, () => {})).map((each) => each.name());
+    await scene.run(['--help']);
+    for (const name of names) await scene.run([name, '--help']);
+    await matches(scene, 'help');
+  });
+});

@@ -1,0 +1,188 @@
+import { cpSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { afterAll } from 'vitest';
+import { main } from '../../src/cli/program.ts';
+import type { Io } from '../../src/cli/terminal.ts';
+import { version } from '../../src/cli/version.ts';
+import { chance } from '../../src/simulation/chance.ts';
+import { type VirtualClock, virtualClock } from '../support/virtual-clock.ts';
+
+const folders: string[] = [];
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+interface Input {
+  readonly env?: Readonly<Record<string, string>>;
+  /** Typed at a terminal. */
+  readonly typed?: string;
+  /** Comes from a pipe. */
+  readonly piped?: string;
+}
+
+/**
+ * A folder with a spec, its state and its emulated project, and the transcript of the commands that run there. Clock
+ * and chance are virtual, so the same commands give the same texts.
+ */
+export class Scene {
+  readonly cwd: string;
+  readonly #clock: VirtualClock;
+  #transcript: string[] = [];
+
+  private constructor(cwd: string, start: number) {
+    this.cwd = cwd;
+    this.#clock = virtualClock(start);
+  }
+
+  /** @param files by name; `vdcsync.yaml` is the spec that commands read */
+  static with(files: Readonly<Record<string, string>> = {}): Scene {
+    const scene = new Scene(newFolder(), Date.UTC(2026, 0, 5, 9));
+    for (const [name, content] of Object.entries(files)) scene.write(name, content);
+    return scene;
+  }
+
+  /** The same folder and time, as a scene of its own with an empty transcript. */
+  copy(): Scene {
+    // A moment later, so that the requests of the first scene do not count in the second.
+    const scene = new Scene(newFolder(), this.#clock.now() + 60_000);
+    cpSync(this.cwd, scene.cwd, { recursive: true });
+    return scene;
+  }
+
+  write(name: string, content: string): void {
+    writeFileSync(join(this.cwd, name), content);
+  }
+
+  read(name: string): string {
+    return readFileSync(join(this.cwd, name), 'utf8');
+  }
+
+  remove(name: string): void {
+    rmSync(join(this.cwd, name));
+  }
+
+  /** Puts a file into the transcript. */
+  show(name: string): void {
+    this.#transcript.push(`# ${name}\n${this.read(name)}`);
+  }
+
+  /** Takes over the transcript of another scene. */
+  add(other: Scene): void {
+    this.#transcript.push(...other.#transcript);
+    other.#transcript = [];
+  }
+
+  /** Changes the spec, and says so in the transcript. */
+  edit(what: string, change: (spec: string) => string): void {
+    const spec = this.read('vdcsync.yaml');
+    const edited = change(spec);
+    if (edited === spec) throw new Error(`the edit changes nothing: ${what}`);
+    this.write('vdcsync.yaml', edited);
+    this.#transcript.push(`# ${what}\n`);
+  }
+
+  /** A change of the emulated project by another user. */
+  outside(what: string, change: (world: EmulatedWorld) => void): void {
+    const path = '.vdcsync/emulator.json';
+    const world = JSON.parse(this.read(path)) as EmulatedWorld;
+    change(world);
+    this.write(path, JSON.stringify(world));
+    this.#transcript.push(`# ${what}\n`);
+  }
+
+  /** Lets real time pass. */
+  async wait(ms: number): Promise<void> {
+    await this.#clock.advance(ms);
+  }
+
+  /** Without a line in the transcript. */
+  async silently(args: readonly string[], input: Input = {}): Promise<string> {
+    return (await this.#call(args, input)).stdout;
+  }
+
+  /**
+   * Runs a command. Its call, its output and its exit code go to the transcript. Standard error is marked by `|`.
+   */
+  async run(args: readonly string[], input: Input = {}): Promise<string> {
+    const { code, stdout, both } = await this.#call(args, input);
+    const typed = input.typed === undefined ? '' : ` < ${JSON.stringify(input.typed.trim())}`;
+    const end = code === 0 ? '' : `[exit code ${code}]\n`;
+    this.#transcript.push(`$ vdcsync ${args.map(word).join(' ')}${typed}\n${both}${end}`);
+    return stdout;
+  }
+
+  /** All since the last call. */
+  transcript(): string {
+    const all = this.#transcript.map((each) => (each.endsWith('\n') ? each : `${each}\n`)).join('\n');
+    this.#transcript = [];
+    const shown = folders.reduce(
+      (text, folder) => text.replaceAll(realpathSync(folder), '/srv/shop').replaceAll(folder, '/srv/shop'),
+      all,
+    );
+    return shown.replaceAll(version, '<version>');
+  }
+
+  async #call(args: readonly string[], { env = {}, typed, piped = '' }: Input) {
+    const stdin = Readable.from([typed ?? piped]);
+    const written: (readonly [mark: string, text: string])[] = [];
+    const stream = (mark: string) =>
+      new Writable({
+        write: (chunk, _encoding, done) => {
+          written.push([mark, String(chunk)]);
+          done();
+        },
+      });
+    const [stdout, stderr] = [stream(''), stream('| ')];
+    Object.assign(stdin, { isTTY: typed !== undefined });
+    const own = { clock: this.#clock, random: chance(1), cwd: this.cwd, env };
+    const io = { stdin, stdout, stderr, ...own } as unknown as Io;
+    const code = await settled(this.#clock, main(args, io));
+    const out = written.filter(([mark]) => mark === '').map(([, text]) => text);
+    return { code, stdout: out.join(''), both: marked(written) };
+  }
+}
+
+/** The parts of the saved emulator that scenes change. */
+interface EmulatedWorld {
+  readonly projects: readonly {
+    standing: string;
+    failNextTasks: number;
+    readonly networks: { id: number; name: string; cidr: string; isDefault: boolean; deleting: boolean }[];
+    readonly servers: { id: number }[];
+    readonly ips: { id: number; server_id?: number | null }[];
+  }[];
+}
+
+/** Advances the clock until the work is done. A module that is still loading sleeps on no clock: it is waited for. */
+async function settled<T>(clock: VirtualClock, work: Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await clock.run(work);
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.startsWith('nothing sleeps')) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  }
+}
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'vdcsync-golden-'));
+  folders.push(folder);
+  return folder;
+}
+
+/** In the order in which it was written, each line with the mark of its stream. */
+function marked(written: readonly (readonly [mark: string, text: string])[]): string {
+  let all = '';
+  for (const [mark, text] of written) {
+    const start = all === '' || all.endsWith('\n') ? mark : '';
+    all += `${start}${text.replace(/\n(?=.)/gs, `\n${mark}`)}`;
+  }
+  return all === '' || all.endsWith('\n') ? all : `${all}\n`;
+}
+
+function word(arg: string): string {
+  return /^[\w./:=@,-]+$/.test(arg) ? arg : JSON.stringify(arg);
+}
