@@ -60,6 +60,10 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
   catalogue_changed: [
     'servers.web-1 was created from ubuntu-22.04, and the catalogue no longer has this image.',
   ],
+  check_refused: [
+    'The command of --check-command refuses plans that delete a server, and the plan deletes servers.web-1.',
+    'restore servers.web-1 in the file',
+  ],
   contract_breach: ['GET /ips answers with an entry that has no address.'],
   default_network: [
     'networks.default declares a cidr, and is the default network of the project.',
