@@ -6,6 +6,7 @@ import { type Operation, type OperationId, operationId, type Plan } from '../cor
 import type { ApplyReport, OperationResult } from '../core/progress.ts';
 import { traced } from '../core/tracing.ts';
 import { isFailedRead } from '../core/transport.ts';
+import { closure } from '../plan/closure.ts';
 import { successorOf } from '../plan/order.ts';
 import type { Judged } from './claims/claims.ts';
 import { leftByDeletion } from './claims/left-backups.ts';
@@ -27,7 +28,7 @@ import { withPauses } from './intents/pauses.ts';
 import { settleOpen } from './intents/settle-open.ts';
 import { isAbort } from './interruption.ts';
 import { openRun, planFor } from './open-run.ts';
-import { pausedOf, shownBy, unshownResults } from './paused.ts';
+import { shownBy, unshownResults } from './paused.ts';
 import { recover } from './recover.ts';
 import type { Run } from './run.ts';
 import { refuseStale } from './saved-plan.ts';
@@ -147,7 +148,7 @@ class Rounds {
     this.#note(planned, round);
     if (run.stop.aborted) return this.#report('stopped', plan);
     if (round === 1 && saved !== undefined) refuseStale(new Mask(run.desired).plan(plan), saved);
-    const withheld = pausedOf(plan, (operation) => this.#isPaused(operation));
+    const withheld = closure(plan.operations, (operation) => this.#isPaused(operation));
     const isExact = saved !== undefined && round > 1;
     if (!isExact && !(await this.#approve(plan, withheld)))
       return this.#report(round === 1 ? 'declined' : 'failed', plan);
@@ -233,7 +234,7 @@ class Rounds {
     const results = this.#results;
     const isLeft = ({ id, key }: Operation) =>
       !this.#approved.has(id) || tries(results, id) >= mostTries || isTainted(results, key);
-    const left = pausedOf(plan, isLeft);
+    const left = closure(plan.operations, isLeft);
     const isDue = ({ id, key, kind }: Operation) =>
       !left.has(id) && !(this.#run.kindOf(kind).repeats && isDone(results, key));
     return new Set(plan.operations.filter(isDue).map(({ id }) => id));

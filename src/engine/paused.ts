@@ -1,22 +1,6 @@
 import type { Operation, OperationId, Plan } from '../core/plan.ts';
 import type { OperationResult } from '../core/progress.ts';
 import { run } from '../core/remedy.ts';
-import { successorOf } from '../plan/order.ts';
-
-/** The operations that are paused for now, and the operations that need them. */
-export function pausedOf(plan: Plan, isPaused: (operation: Operation) => boolean): ReadonlySet<OperationId> {
-  const withheld = new Set<OperationId>();
-  const isKept = (operation: Operation) => {
-    const half = operation.replacement ?? successorOf(operation);
-    const others = half === undefined ? operation.needs : [...operation.needs, half];
-    return isPaused(operation) || others.some((id) => withheld.has(id));
-  };
-  for (let known = -1; known !== withheld.size; ) {
-    known = withheld.size;
-    for (const operation of plan.operations) if (isKept(operation)) withheld.add(operation.id);
-  }
-  return withheld;
-}
 
 /**
  * The operations that a reader of the plan knows of: the operations of the plan, and the deletion of an old copy for

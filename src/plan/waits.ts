@@ -1,12 +1,13 @@
 import type { ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import type { KindName } from '../core/kind-facts.ts';
-import type { Blocked, Operation, OperationId } from '../core/plan.ts';
+import type { Blocked, Operation } from '../core/plan.ts';
 import { operationId } from '../core/plan.ts';
 import { run, settleFirst } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
+import { closure, linksOf } from './closure.ts';
 import { type Draft, draftOne } from './draft.ts';
-import { obstacles, prerequisites, restsOn, successorOf } from './order.ts';
+import { obstacles, prerequisites, restsOn } from './order.ts';
 
 /** The facts that decide whether an operation must wait for a key that is blocked or missing. */
 interface Known {
@@ -20,9 +21,7 @@ interface Known {
 
 /**
  * The operations that are not possible because another one is not: a resource that the operation needs neither exists
- * nor is being created, or a resource that blocks the operation remains. The plan holds both halves of a replacement
- * or none, because the deleted resource must be created again. The same applies to the address that is deleted for a
- * new server.
+ * nor is being created, or a resource that blocks the operation remains. All operations that depend on it wait too.
  *
  * If the live resource of a key is unconfirmed, every operation that depends on the key waits.
  */
@@ -31,45 +30,34 @@ export function hold(
   { kinds, world, inFlight, released, objections }: Known,
 ): { readonly operations: readonly Operation[]; readonly held: readonly Blocked[] } {
   const unsure = identityOpen(objections);
-  const waits = new Map<OperationId, ResourceKey>();
-  for (let known = -1; known !== waits.size; ) {
-    known = waits.size;
-    const going = new Set<OperationId>();
-    for (const operation of candidates) {
-      if (waits.has(operation.id)) continue;
-      const waitsFor = findMissing(operation, going);
-      if (waitsFor === undefined) going.add(operation.id);
-      else waits.set(operation.id, waitsFor);
-    }
-    for (const operation of candidates) {
-      const half = operation.replacement ?? successorOf(operation);
-      const other = half && waits.get(half);
-      if (other !== undefined && !waits.has(operation.id)) waits.set(operation.id, other);
-    }
-  }
-
-  function findMissing(operation: Operation, going: ReadonlySet<OperationId>): ResourceKey | undefined {
-    const comes = (key: ResourceKey) =>
-      world.isThere(key) || going.has(operationId('create', key)) || going.has(operationId('adopt', key));
-    const goes = (key: ResourceKey) => released.has(key) || going.has(operationId('delete', key));
-    const need = operation.needs.find((id) => !going.has(id));
-    return (
-      restsOn(operation, kinds, world).find((key) => unsure.has(key)) ??
-      prerequisites(operation, kinds, world).find((key) => !comes(key)) ??
-      obstacles(operation, kinds, world).find((key) => !goes(key)) ??
-      (need && keyOf(need))
-    );
-  }
-
-  return {
-    operations: candidates.filter(({ id }) => !waits.has(id)),
-    held: candidates.flatMap((operation) => {
-      const waitsFor = waits.get(operation.id);
-      const half = operation.replacement !== undefined && operation.verb === 'delete';
-      return waitsFor === undefined || half
-        ? []
-        : [dependencyBlocked(operation, waitsFor, inFlight.get(waitsFor))];
+  const present = new Map(candidates.map((each) => [each.id, each]));
+  const comes = (key: ResourceKey) =>
+    world.isThere(key) || present.has(operationId('create', key)) || present.has(operationId('adopt', key));
+  const goes = (key: ResourceKey) => released.has(key) || present.has(operationId('delete', key));
+  const missing = new Map(
+    candidates.flatMap((operation) => {
+      const key =
+        restsOn(operation, kinds, world).find((each) => unsure.has(each)) ??
+        prerequisites(operation, kinds, world).find((each) => !comes(each)) ??
+        obstacles(operation, kinds, world).find((each) => !goes(each));
+      return key === undefined ? [] : [[operation.id, key] as const];
     }),
+  );
+  const waiting = closure(candidates, ({ id }) => missing.has(id));
+  const waitsFor = (operation: Operation): ResourceKey => {
+    const links = linksOf(operation).flatMap((id) => (waiting.has(id) ? (present.get(id) ?? []) : []));
+    const other = links.find(({ key }) => key !== operation.key)?.key;
+    return missing.get(operation.id) ?? other ?? (links.map(waitsFor)[0] as ResourceKey);
+  };
+  const isFirstHalf = ({ replacement, verb }: Operation) => replacement !== undefined && verb === 'delete';
+  return {
+    operations: candidates.filter(({ id }) => !waiting.has(id)),
+    held: candidates
+      .filter((each) => waiting.has(each.id) && !isFirstHalf(each))
+      .map((each) => {
+        const key = waitsFor(each);
+        return dependencyBlocked(each, key, inFlight.get(key));
+      }),
   };
 }
 
@@ -128,10 +116,6 @@ function waitsForIts(
   if (objection.code !== 'address_not_the_only_free_one') return undefined;
   const its = kind.references(subject.desired?.value).find(({ key }) => unmade.has(key));
   return its && dependencyBlocked(objection, its.key, undefined);
-}
-
-function keyOf(id: OperationId): ResourceKey {
-  return id.slice(id.indexOf(':') + 1) as ResourceKey;
 }
 
 function dependencyBlocked(

@@ -7,10 +7,10 @@ import type { WriteRequest } from '../../core/ports.ts';
 import { outside, type Remedy, run, type Step, settleFirst } from '../../core/remedy.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
+import { closure, linksOf } from '../../plan/closure.ts';
 import { successorOf } from '../../plan/order.ts';
 import { withBlocked } from '../../plan/totals.ts';
 import type { EngineDeps, Pause } from '../deps.ts';
-import { pausedOf } from '../paused.ts';
 import type { PauseScope } from './outcome.ts';
 
 /** The note of the state that holds the refusals of more than one write. */
@@ -133,7 +133,7 @@ export async function withPauses(
   const ids = new Set(held.map(({ verb, key }) => operationId(verb, key)));
   const partsHeld = plan.operations.filter(({ id }) => ids.has(id));
   const replaced = new Map(partsHeld.map((each) => [replacedWith(deps, plan, each), each.key]));
-  const withheld = pausedOf(plan, ({ id, key }) => ids.has(id) || replaced.has(key));
+  const withheld = closure(plan.operations, ({ id, key }) => ids.has(id) || replaced.has(key));
   const waiting = plan.operations.filter(({ id, key }) => withheld.has(id) && !keys.has(key));
   const blocked = [
     ...plan.blocked,
@@ -157,8 +157,8 @@ function waitsFor(
   withheld: ReadonlySet<OperationId>,
   part: ResourceKey | undefined,
 ): Blocked {
-  const { key, verb, needs } = operation;
-  const first = [...needs, successorOf(operation)].find((id) => id !== undefined && withheld.has(id));
+  const { key, verb } = operation;
+  const first = linksOf(operation).find((id) => withheld.has(id));
   const other = part ?? plan.operations.find(({ id }) => id === first)?.key ?? key;
   const reason = `waits for ${other}, which is paused`;
   return { key, verb, code: 'dependency_blocked', reason, remedies: settleFirst(other) };

@@ -1,0 +1,37 @@
+import type { Operation, OperationId } from '../core/plan.ts';
+import { successorOf } from './order.ts';
+
+/**
+ * The operations that an operation cannot be carried out without: its needs, and its other half. The plan holds both
+ * halves of a replacement or none, because the deleted resource must be created again. The same applies to an address
+ * that is deleted for a new server.
+ */
+export function linksOf(operation: Operation): readonly OperationId[] {
+  const half = operation.replacement ?? successorOf(operation);
+  return half === undefined ? operation.needs : [...operation.needs, half];
+}
+
+/**
+ * The operations that stay or go together with the seeds. `dependents`: the seeds, and all operations that cannot be
+ * carried out without them. `requirements`: the seeds, and all operations that they cannot be carried out without.
+ */
+export function closure(
+  operations: readonly Operation[],
+  isSeed: (operation: Operation) => boolean,
+  along: 'dependents' | 'requirements' = 'dependents',
+): ReadonlySet<OperationId> {
+  const links = operations.flatMap((each) => linksOf(each).map((link) => [each.id, link] as const));
+  const edges = along === 'requirements' ? links : links.map(([from, to]) => [to, from] as const);
+  const next = Map.groupBy(edges, ([from]) => from);
+  const present = new Set(operations.map(({ id }) => id));
+  const open = operations.filter(isSeed).map(({ id }) => id);
+  const found = new Set(open);
+  for (let id = open.pop(); id !== undefined; id = open.pop()) {
+    for (const [, to] of next.get(id) ?? []) {
+      if (found.has(to) || !present.has(to)) continue;
+      found.add(to);
+      open.push(to);
+    }
+  }
+  return found;
+}

@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest';
+import type { KindName, ResourceKey } from '../../src/core/keys.ts';
+import { type Operation, operationId, type Verb } from '../../src/core/plan.ts';
+import { closure } from '../../src/plan/closure.ts';
+
+const network = made('create', 'network', 'networks.n');
+const remove = {
+  ...made('delete', 'server', 'servers.a'),
+  replacement: operationId('create', key('servers.a')),
+};
+const create = {
+  ...made('create', 'server', 'servers.a', [remove.id, network.id]),
+  replacement: remove.id,
+};
+const address = made('delete', 'ip', 'servers.a.public_ipv4', [remove.id]);
+const card = made('create', 'network_interface', 'servers.a.network_interfaces.n', [create.id, network.id]);
+const other = made('create', 'server', 'servers.b');
+const all = [network, remove, address, create, card, other];
+
+const ids = (found: ReadonlySet<string>) => all.flatMap(({ id }) => (found.has(id) ? [id] : []));
+
+describe('src/plan/closure.ts', () => {
+  test.each([
+    [
+      'what depends on a network, with the other half of a replacement',
+      network,
+      [network, remove, address, create, card],
+    ],
+    [
+      'a deletion, if the creation that it makes room for cannot be done',
+      create,
+      [remove, address, create, card],
+    ],
+    ['nothing beside an operation that nothing needs', card, [card]],
+    ['nothing of another server', other, [other]],
+  ])('contains %s', (_what, seed, expected) => {
+    expect(ids(closure(all, ({ id }) => id === seed.id))).toEqual(expected.map(({ id }) => id));
+  });
+
+  test('contains, as requirements, both halves of a replacement and their needs', () => {
+    const found = closure(all, ({ id }) => id === card.id, 'requirements');
+    expect(ids(found)).toEqual([network, remove, create, card].map(({ id }) => id));
+  });
+
+  test('contains no operation that the plan does not have', () => {
+    expect(closure([card], () => true, 'requirements')).toEqual(new Set([card.id]));
+  });
+});
+
+function key(text: string): ResourceKey {
+  return text as ResourceKey;
+}
+
+function made(verb: Verb, kind: KindName, text: string, needs: Operation['needs'] = []): Operation {
+  const rest = { changes: [], spend: 'none', risk: 'safe' } as const;
+  return { id: operationId(verb, key(text)), key: key(text), kind, verb, needs, ...rest };
+}
