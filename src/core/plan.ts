@@ -1,6 +1,6 @@
 import type { Code } from './codes.ts';
 import type { Position } from './desired.ts';
-import type { ResourceKey } from './keys.ts';
+import { countsAsDeletion, type ResourceKey } from './keys.ts';
 import { factsOf, type KindName } from './kind-facts.ts';
 import { type Remedy, resolveText } from './remedy.ts';
 
@@ -202,6 +202,13 @@ export interface Plan {
   readonly warnings: readonly Warning[];
   readonly cost: Cost;
   readonly effort: Effort;
+}
+
+/** The deletions and replacements of a plan, counted as for `settings.max_deletions`. */
+export function deletionsOf({ operations }: Pick<Plan, 'operations'>): number {
+  return operations.filter(
+    ({ verb, key, replacement }) => verb === 'delete' && countsAsDeletion(key, replacement !== undefined),
+  ).length;
 }
 
 /** The public JSON form of a plan. */

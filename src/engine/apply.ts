@@ -2,7 +2,7 @@ import { sumDecimals } from '../core/decimal.ts';
 import type { Desired } from '../core/desired.ts';
 import { Mask } from '../core/environment-mask.ts';
 import { parseKey, type ResourceKey } from '../core/keys.ts';
-import { type Operation, type OperationId, operationId, type Plan } from '../core/plan.ts';
+import { deletionsOf, type Operation, type OperationId, operationId, type Plan } from '../core/plan.ts';
 import type { ApplyReport, OperationResult } from '../core/progress.ts';
 import { traced } from '../core/tracing.ts';
 import { isFailedRead } from '../core/transport.ts';
@@ -100,6 +100,8 @@ class Rounds {
   readonly #unsettled: OperationResult[] = [];
   readonly #approved = new Set<OperationId>();
   readonly #added: Increase[] = [];
+  /** The deletions so far that `settings.max_deletions` counts. */
+  #deleted = 0;
   /**
    * Reported by the plans of this run and by the settled writes. Once a resource is gone, no read shows the addresses
    * and backups that the resource left.
@@ -182,7 +184,7 @@ class Rounds {
     }
     run.planned = run.world;
     const increase = sumDecimals(this.#added.map((each) => amountOf(run, each)));
-    return planFor(run, this.#options.destroy ?? false, deletions(this.#results), increase);
+    return planFor(run, this.#options.destroy ?? false, this.#deleted, increase);
   }
 
   #note(planned: Judged, round: number): void {
@@ -265,6 +267,8 @@ class Rounds {
     const increases = increasesOf(run, plan, due);
     const done = await drain(run, plan, due);
     this.#results.push(...done);
+    const ended = new Set(done.flatMap((each) => (each.outcome === 'done' ? [idOf(each)] : [])));
+    this.#deleted += deletionsOf({ operations: plan.operations.filter(({ id }) => ended.has(id)) });
     this.#added.push(...takenEffect(run, done, increases));
     if (run.stop.aborted || done.some(isProgress)) return undefined;
     return this.#reportFindings(done.some(hasFailed) ? 'failed' : 'blocked', await this.#plan());
@@ -322,8 +326,11 @@ function hasFailed({ outcome }: OperationResult): boolean {
 }
 
 function tries(results: readonly OperationResult[], id: OperationId): number {
-  return results.filter(({ verb, key, outcome }) => outcome !== 'done' && operationId(verb, key) === id)
-    .length;
+  return results.filter((each) => each.outcome !== 'done' && idOf(each) === id).length;
+}
+
+function idOf({ verb, key }: OperationResult): OperationId {
+  return operationId(verb, key);
 }
 
 /**
@@ -340,14 +347,6 @@ function isDone(results: readonly OperationResult[], key: ResourceKey): boolean 
 /** An operator, or the next run, decides about a resource that failed in this run and still exists. */
 function isTainted(results: readonly OperationResult[], key: ResourceKey): boolean {
   return results.some((result) => result.key === key && result.code === 'tainted');
-}
-
-function deletions(results: readonly OperationResult[]): number {
-  const isOwnAddress = (key: ResourceKey) =>
-    parseKey(key)?.kind === 'ip' && parseKey(key)?.parent !== undefined;
-  return results.filter(
-    ({ verb, outcome, key }) => verb === 'delete' && outcome === 'done' && !isOwnAddress(key),
-  ).length;
 }
 
 function ending(plan: Plan, results: readonly OperationResult[], run: Run): ApplyReport['outcome'] {

@@ -1,8 +1,7 @@
 import { sumDecimals } from '../core/decimal.ts';
-import { countsAsDeletion } from '../core/keys.ts';
-import type { Blocked } from '../core/plan.ts';
+import { type Blocked, deletionsOf } from '../core/plan.ts';
 import { run, setting } from '../core/remedy.ts';
-import type { Draft } from './draft.ts';
+import { type Draft, operationsOf } from './draft.ts';
 import { impactOf } from './guards.ts';
 import { mostChange, mostDelta } from './money.ts';
 import type { GuardInput, Objection } from './objections.ts';
@@ -36,9 +35,7 @@ export function withCaps(
 function maxDeletions(going: readonly Draft[], { world, destroy, deletedBefore }: GuardInput): Capped {
   const limit = world.settings.max_deletions;
   const leaving = going.filter(isDeletion);
-  const counted = leaving.filter(({ subject: { key }, diff: { verdict } }) =>
-    countsAsDeletion(key, verdict.verdict === 'replace'),
-  ).length;
+  const counted = deletionsOf({ operations: leaving.flatMap(operationsOf) });
   const deletions = counted + deletedBefore;
   if (deletions <= limit) return [];
   const alongside = leaving.length > counted ? ', not counting an address that goes with its server,' : '';

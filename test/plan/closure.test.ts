@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { KindName, ResourceKey } from '../../src/core/keys.ts';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import type { KindName } from '../../src/core/kind-facts.ts';
 import { type Operation, operationId, type Verb } from '../../src/core/plan.ts';
 import { closure } from '../../src/plan/closure.ts';
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { summaryLine } from '../../src/cli/render/plan-groups.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
+import { deletionsOf } from '../../src/core/plan.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders } from '../reconcilers/support.ts';
 import { resolveOf } from '../support/resolve.ts';
 import { load, rig } from '../support/rig.ts';
@@ -62,6 +63,7 @@ describe('src/plan/guards.ts', () => {
     ]);
     const allowed = await plan(`settings: {prune: true, max_deletions: 3}\n${left}`);
     expect(allowed.blocked).toEqual([]);
+    expect(deletionsOf(allowed)).toBe(3);
     expect(summaryLine(allowed)).toBe('Plan: 1 to replace, 3 to delete (1 address with its server).');
     expect((await apply(`settings: {prune: true, max_deletions: 3}\n${left}`)).outcome).toBe('converged');
   });

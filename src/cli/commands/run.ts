@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import type { Desired, TokenPlace } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
+import { deletionsOf } from '../../core/plan.ts';
 import type { StateStore } from '../../core/state.ts';
 import { Daemon, type DaemonOptions } from '../../daemon/daemon.ts';
 import { fleetSource } from '../../daemon/fleet/fleet-source.ts';
-import { deletionsOf } from '../../daemon/fleet/rollout.ts';
 import { createApp } from '../../daemon/http/app.ts';
 import { Changes } from '../../daemon/http/changes.ts';
 import { isLoopback } from '../../daemon/http/listen.ts';

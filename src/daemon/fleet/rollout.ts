@@ -1,8 +1,6 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { Desired } from '../../core/desired.ts';
-import { countsAsDeletion } from '../../core/keys.ts';
-import type { Plan } from '../../core/plan.ts';
 import type { Taken } from '../sources/intake.ts';
 import type { Snapshot, SpecText } from '../sources/source.ts';
 
@@ -181,13 +179,6 @@ export function projectsOf<Project extends { readonly project: number }>(
 
 function orderOf({ project }: { readonly project: number }): string {
   return hash('sha1', String(project));
-}
-
-/** How much a plan destroys, counted as for `settings.max_deletions`. */
-export function deletionsOf({ operations }: Pick<Plan, 'operations'>): number {
-  return operations.filter(
-    ({ verb, key, replacement }) => verb === 'delete' && countsAsDeletion(key, replacement !== undefined),
-  ).length;
 }
 
 const marks = new WeakMap<SpecText, string>();
