@@ -133,6 +133,8 @@ export type Verdict =
 
 export interface Diff {
   readonly verdict: Verdict;
+  /** The API still works on the creation of the bound resource. */
+  readonly pending?: true;
   readonly warnings?: readonly Warning[];
   /** Warnings about the effects of the operation: shown only in a plan that carries the operation out. */
   readonly consequences?: readonly Warning[];

@@ -1,7 +1,7 @@
 import { sumDecimals } from '../core/decimal.ts';
 import type { Desired } from '../core/desired.ts';
 import { Mask } from '../core/environment-mask.ts';
-import { parseKey, type ResourceKey } from '../core/keys.ts';
+import { parseKey, type ResourceKey, takeApart } from '../core/keys.ts';
 import { deletionsOf, type Operation, type OperationId, operationId, type Plan } from '../core/plan.ts';
 import type { ApplyReport, OperationResult } from '../core/progress.ts';
 import { traced } from '../core/tracing.ts';
@@ -160,9 +160,9 @@ class Rounds {
     const due = this.#due(plan);
     // A write in flight hides the operations that are due under its key.
     if (due.size === 0 && run.intents.size < inFlight && round < mostRounds) return undefined;
-    if (due.size === 0 && round < mostRounds && (await this.#awaitsCreation(plan))) return undefined;
+    if (due.size === 0 && round < mostRounds && (await this.#awaitsCreation(planned))) return undefined;
     if (due.size === 0 || round === mostRounds)
-      return this.#reportFindings(ending(plan, this.#results, run), planned);
+      return this.#reportFindings(ending(planned, this.#results, run), planned);
     return this.#drain(plan, due);
   }
 
@@ -246,15 +246,14 @@ class Rounds {
    * Waits for servers that were adopted before their creation has ended. A daemon does not wait here, because the
    * next reconciliation refreshes these servers.
    */
-  async #awaitsCreation({ warnings, blocked }: Plan): Promise<boolean> {
+  async #awaitsCreation({ plan, pending }: Judged): Promise<boolean> {
     const run = this.#run;
     const { clock } = run.deps;
-    const adopted = warnings.flatMap(({ code, key }) =>
-      code === 'in_flight' && key !== null && !run.intents.has(key) ? [key] : [],
-    );
-    if (adopted.length === 0 || blocked.length > 0 || run.repeating !== undefined) return false;
+    const adopted = pending.filter((key) => !run.intents.has(key));
+    if (adopted.length === 0 || plan.blocked.length > 0 || run.repeating !== undefined) return false;
     this.#creationSince ??= clock.monotonic();
-    if (clock.monotonic() - this.#creationSince > run.kindOf('server').deadlineMs) return false;
+    const deadlines = adopted.map((key) => run.kindOf(takeApart(key).kind).deadlineMs);
+    if (clock.monotonic() - this.#creationSince > Math.max(...deadlines)) return false;
     for (const key of adopted) run.tell({ key, verb: 'adopt' }, 'checking', 'still being created');
     await clock.sleep(creationGapMs, run.stop);
     this.#readSince = clock.monotonic();
@@ -349,9 +348,12 @@ function isTainted(results: readonly OperationResult[], key: ResourceKey): boole
   return results.some((result) => result.key === key && result.code === 'tainted');
 }
 
-function ending(plan: Plan, results: readonly OperationResult[], run: Run): ApplyReport['outcome'] {
-  const isUnderWay = plan.warnings.some(({ code }) => code === 'in_flight');
-  if (plan.blocked.length > 0 || run.intents.size > 0 || isUnderWay) return 'blocked';
+function ending(
+  { plan, pending }: Judged,
+  results: readonly OperationResult[],
+  run: Run,
+): ApplyReport['outcome'] {
+  if (plan.blocked.length + run.intents.size + pending.length > 0) return 'blocked';
   if (plan.operations.length > 0) return results.some(hasFailed) ? 'failed' : 'blocked';
   return 'converged';
 }

@@ -58,6 +58,8 @@ export interface Release {
 export interface Planned {
   readonly plan: Plan;
   readonly releases: readonly Release[];
+  /** The keys of bound resources that the API still creates. */
+  readonly pending: readonly ResourceKey[];
   /** The cost and the effort of some of the plan's operations. */
   readonly reckon: Reckon;
 }
@@ -106,7 +108,8 @@ export function buildPlan(input: PlanInput): Planned {
   );
   const reckon = reckoning(world, { drafts, allowed, releases });
   const plan = assemble(input, { drafts, reckon, operations, blocked, warnings, releases, concerned });
-  return { plan, releases, reckon };
+  const pending = drafts.flatMap(({ subject: { key }, diff }) => (diff.pending && isShown(key) ? [key] : []));
+  return { plan, releases, pending, reckon };
 }
 
 /** The warnings that concern more than one draft. `missing`: the number of changes outside the selection. */

@@ -216,7 +216,11 @@ function reportDrift(draft: Draft, world: World): Draft {
     key: draft.subject.key,
     message: `differs from the file: ${moved}`,
   };
-  return { ...draft, diff: { verdict: { verdict: 'unchanged' }, warnings: [...warnings, warning] } };
+  const pending = draft.diff.pending ? { pending: true as const } : {};
+  return {
+    ...draft,
+    diff: { verdict: { verdict: 'unchanged' }, warnings: [...warnings, warning], ...pending },
+  };
 }
 
 function difference({ path, from, to }: Change): string {

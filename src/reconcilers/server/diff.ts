@@ -9,7 +9,7 @@ import { type Problem, priceApplied, resolveBody, type Sent, unproven, withIds }
 import { type Differences, differencesOf, type Existing, holdsNamed } from './differences.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
 import { diffSize, isSize } from './resize.ts';
-import { corrected, liveWarnings } from './warnings.ts';
+import { corrected, isInCreation, liveWarnings } from './warnings.ts';
 
 export const neededToCreate = ['server_type', 'image'] as const;
 
@@ -75,7 +75,8 @@ function impossible(verb: Verb, key: ResourceKey, { code, reason, remedies }: Pr
 export function diffLive(existing: Existing): Diff {
   const differences = differencesOf(existing);
   const diff = judge(existing, differences);
-  return { ...diff, warnings: [...liveWarnings(existing, differences), ...(diff.warnings ?? [])] };
+  const warnings = [...liveWarnings(existing, differences), ...(diff.warnings ?? [])];
+  return { ...diff, warnings, ...(isInCreation(existing) ? { pending: true } : {}) };
 }
 
 /** Unchanged, resized in place, or replaced. */

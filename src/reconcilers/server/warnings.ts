@@ -24,9 +24,14 @@ export function liveWarnings(existing: Existing, differences: Differences): Warn
 }
 
 /** A server that was adopted before its creation has ended. @source API §3 @assumption A71 */
-function inCreation({ subject: { key }, live: { id, shown } }: Existing): Warning[] {
-  if (shown?.status !== 'creating') return [];
-  return [{ code: 'in_flight', key, message: `server ${id} is still being created` }];
+export function isInCreation({ live: { shown } }: Existing): boolean {
+  return shown?.status === 'creating';
+}
+
+function inCreation(existing: Existing): Warning[] {
+  const { subject, live } = existing;
+  if (!isInCreation(existing)) return [];
+  return [{ code: 'in_flight', key: subject.key, message: `server ${live.id} is still being created` }];
 }
 
 /** A resize that the profile enabled earlier, and does not enable any more. */
