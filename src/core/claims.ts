@@ -35,7 +35,19 @@ export type Holder =
   /** A backup whose server is gone: no read shows the backup, and it stays billed. @source API §1.5 */
   | { readonly is: 'leftover'; readonly formerKey: ResourceKey }
   /** Of the project: it has been seen without unmanaged objects, or they were ignored. Unmanaged objects came later. */
-  | { readonly is: 'baseline' };
+  | { readonly is: 'baseline' }
+  /** Of the project: the plan that waits for the operator's approval. */
+  | { readonly is: 'awaiting_approval'; readonly digest: string }
+  /**
+   * Of the project: the plan that the operator has approved. A reconciliation that makes the plan again adds its
+   * operations, by content, and the digest of its file.
+   */
+  | {
+      readonly is: 'approved';
+      readonly digest: string;
+      readonly operations?: readonly string[];
+      readonly desired?: string;
+    };
 
 /** Whether the holder keeps the object outside this file: no key is bound to the object, and it stays unchanged. */
 export function isForeign<Any extends { readonly is: string }>(

@@ -1,3 +1,4 @@
+import { type Claim, type Holder, objectName } from '../core/claims.ts';
 import { sumDecimals } from '../core/decimal.ts';
 import type { Desired } from '../core/desired.ts';
 import { ConfigError } from '../core/errors.ts';
@@ -6,22 +7,12 @@ import type { Operation, Plan } from '../core/plan.ts';
 import { type CommandResult, result } from '../core/remedy.ts';
 import type { StateStore } from '../core/state.ts';
 
-const waitNote = 'approval:wait';
-const grantNote = 'approval:grant';
+/** The object whose holder is the plan that waits, or the approved plan. */
+const approvalObject = { kind: 'project', id: 'approval' } as const;
 /** The shortest prefix of a digest that identifies a plan, in characters. */
 const shortest = 12;
 
-type Store = Pick<StateStore, 'note' | 'putNote' | 'intents'>;
-
-/** The operator's release of one plan. */
-interface Grant {
-  readonly digest: string;
-  /** Wall ms. */
-  readonly at: number;
-  /** Its operations, by content, and the digest of its file; absent until a reconciliation has made the plan again. */
-  readonly operations?: readonly string[];
-  readonly desired?: string;
-}
+type Store = Pick<StateStore, 'claims' | 'change' | 'intents'>;
 
 /**
  * Blocks a plan until the operator has approved exactly this plan.
@@ -55,14 +46,14 @@ export class Approval {
   async permits(plan: Plan, desired: Pick<Desired, 'settings' | 'digest'>, now: number): Promise<boolean> {
     this.begin();
     if (plan.operations.length === 0 || !asksForApproval(plan, desired.settings)) return true;
-    const granted = await this.#covered(plan, desired.digest);
+    const before = await readClaim(this.#store);
+    const granted = await this.#covered(plan, desired.digest, before, now);
     this.#granted = granted;
     if (plan.operations.every((each) => granted.has(contentOf(each)))) return true;
     this.waiting = plan.digest;
-    const before = (await this.#store.note(waitNote)) as { readonly digest: string } | null | undefined;
-    if (before?.digest !== plan.digest)
-      await this.#store.putNote(waitNote, { digest: plan.digest, since: now });
-    await this.#store.putNote(grantNote, null);
+    const { is, digest } = before?.holder ?? {};
+    if (is !== 'awaiting_approval' || digest !== plan.digest)
+      await claim(this.#store, { is: 'awaiting_approval', digest: plan.digest }, now);
     return false;
   }
 
@@ -77,19 +68,24 @@ export class Approval {
       if (operation.key === key && operation.verb === verb) this.#granted?.delete(content);
   }
 
-  async #covered(plan: Plan, desired: string): Promise<Map<string, Operation>> {
+  async #covered(
+    plan: Plan,
+    desired: string,
+    before: ApprovalClaim | undefined,
+    now: number,
+  ): Promise<Map<string, Operation>> {
     const all = new Map(plan.operations.map((each) => [contentOf(each), each]));
-    const grant = (await this.#store.note(grantNote)) as Grant | null | undefined;
-    if (grant === null || grant === undefined) return new Map();
-    if (grant.operations === undefined) {
-      if (grant.digest !== plan.digest) return new Map();
-      await this.#store.putNote(grantNote, { ...grant, desired, operations: [...all.keys()] });
+    if (before?.holder.is !== 'approved') return new Map();
+    const { at, holder } = before;
+    if (holder.operations === undefined) {
+      if (holder.digest !== plan.digest) return new Map();
+      await claim(this.#store, { ...holder, desired, operations: [...all.keys()] }, at, now);
       return all;
     }
-    if (grant.desired !== desired) return new Map();
-    const approved = new Set(grant.operations);
+    if (holder.desired !== desired) return new Map();
+    const approved = new Set(holder.operations);
     for (const [content, operation] of all)
-      if (!approved.has(content) || (await this.#isDone(operation, grant.at))) all.delete(content);
+      if (!approved.has(content) || (await this.#isDone(operation, at))) all.delete(content);
     return all;
   }
 
@@ -101,19 +97,30 @@ export class Approval {
 
 /** Releases the plan that waits. Returns a sentence about the plan. */
 export async function approvePlan(store: Store, digest: string, now: number): Promise<CommandResult> {
-  const wait = (await store.note(waitNote)) as { readonly digest: string } | null | undefined;
-  if (wait === undefined || wait === null)
-    throw new ConfigError('No plan of this state waits for an approval.');
+  const wait = (await readClaim(store))?.holder;
+  if (wait?.is !== 'awaiting_approval') throw new ConfigError('No plan of this state waits for an approval.');
   const full = digest.startsWith('sha256:') ? digest : `sha256:${digest}`;
   if (full.length < 'sha256:'.length + shortest || !wait.digest.startsWith(full))
     throw new ConfigError(
       `The plan ${digest} does not wait for an approval: the file or the project has changed since. The plan that waits is ${shortDigest(wait.digest)}. Review it, then run vdcsync approve ${shortDigest(wait.digest)}`,
     );
-  await store.putNote(grantNote, { digest: wait.digest, at: now });
-  await store.putNote(waitNote, null);
+  await claim(store, { is: 'approved', digest: wait.digest }, now);
   return result(
     `The plan ${shortDigest(wait.digest)} is approved. The daemon carries it out now, or with its next start.`,
   );
+}
+
+type ApprovalHolder = Extract<Holder, { readonly is: 'awaiting_approval' | 'approved' }>;
+type ApprovalClaim = Claim & { readonly holder: ApprovalHolder };
+
+async function readClaim(store: Pick<Store, 'claims'>): Promise<ApprovalClaim | undefined> {
+  const name = objectName(approvalObject);
+  return (await store.claims()).find((each): each is ApprovalClaim => objectName(each) === name);
+}
+
+/** @param at the time of the claim, if it is older than its change */
+function claim(store: Pick<Store, 'change'>, holder: ApprovalHolder, at: number, now = at): Promise<void> {
+  return store.change([{ type: 'claim', claim: { ...approvalObject, identity: {}, holder, at } }], now);
 }
 
 export function shortDigest(digest: string): string {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Approval, approvePlan, asksForApproval, shortDigest } from '../../src/engine/approval.ts';
+import { replay } from '../../src/state/replay.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
 
 const approving = 'settings: { approval: plan, max_deletions: 9, prune: true }';
@@ -53,6 +54,18 @@ describe('src/engine/approval.ts', () => {
     await expect(approve(made, first.waiting)).rejects.toThrow(/does not wait.*The plan that waits is/);
     expect((await reconcile(made, one)).report.outcome).toBe('declined');
     expect(made.writes()).toEqual([]);
+  });
+
+  test('the plan that waits and the approved plan are in the journal', async () => {
+    const made = rig();
+    const { waiting } = await reconcile(made, one);
+    const journaled = async () => {
+      const entries = await made.store.journal({ limit: 1000 });
+      return [...replay(entries).claims.values()].map(({ holder }) => holder);
+    };
+    expect(await journaled()).toEqual([{ is: 'awaiting_approval', digest: waiting }]);
+    await approve(made, waiting);
+    expect(await journaled()).toEqual([{ is: 'approved', digest: waiting }]);
   });
 
   test('drift after the approval is another plan, which waits', async () => {
