@@ -62,6 +62,9 @@ export function settleFirst(key: ResourceKey): readonly Remedy[] {
   return [outside(`settle ${key} first`)];
 }
 
+/** The way out where the API refuses to add spending. @source API §1.6 */
+export const paying = 'pay the open invoice, or have the project made Active again';
+
 export function stepsOf(remedies: readonly Remedy[]): readonly Step[] {
   return remedies.flatMap((remedy) => [remedy, ...(remedy.next ?? [])]);
 }

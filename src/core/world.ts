@@ -2,6 +2,7 @@ import { addressObject, objectName } from './claims.ts';
 import type { ResourceKey } from './keys.ts';
 import type { SeenServer, Subject, World, WorldParts } from './kind.ts';
 import { factsOf } from './kind-facts.ts';
+import { once } from './once.ts';
 import type { Ip } from './resources.ts';
 
 /**
@@ -92,12 +93,4 @@ export function grouped<Key, Value>(
     else group.push(value);
   }
   return groups;
-}
-
-function once<Value>(make: () => Value): () => Value {
-  let made: { readonly value: Value } | undefined;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
-  };
 }

@@ -1,21 +1,18 @@
 import { objectName } from '../core/claims.ts';
 import type { Json } from '../core/json.ts';
-import type { ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Operation } from '../core/plan.ts';
-import { settleFirst } from '../core/remedy.ts';
 import type { TaskId } from '../core/resources.ts';
 import type { Intent, StateChange } from '../core/state.ts';
 import { isOvertaken } from '../plan/open-writes.ts';
-import { obstacles, restsOn } from '../plan/order.ts';
-import { refusalInside } from '../plan/refused-inside.ts';
+import { restsOn } from '../plan/order.ts';
 import { beginIntent, contextOf, preimageOf } from './intents/begin.ts';
 import { companionsOf } from './intents/bound-by.ts';
 import { closeOutdated, type Progress } from './intents/endings.ts';
 import { makerOf, ownerOf } from './intents/owner.ts';
 import { released, releasing } from './intents/release.ts';
-import { creationAfter, secondHalfHeld, unresolvedCreate } from './intents/replacement.ts';
-import { boughtMeanwhile, type NotWanted, revalidate } from './intents/revalidate.ts';
+import { creationAfter, secondHalfPaused, unresolvedCreate } from './intents/replacement.ts';
+import { type NotWanted, revalidate, whyNotWanted } from './intents/revalidate.ts';
 import { advance, send } from './intents/settle.ts';
 import { inWriteSlot, observationValidMs, sinceObservation } from './intents/write-slot.ts';
 import type { Run } from './run.ts';
@@ -58,43 +55,20 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   run.gate.readyNext();
   const holds = sinceObservation(run);
   const world = await observeFor(run, operation);
-  const not = revalidate(run, world, operation);
+  const not = await revalidate(run, world, operation);
   if (not !== undefined) return not;
-  const obstacle = boundObstacle(run, world, operation);
-  if (obstacle !== undefined) return { now: 'overtaken', reason: `${obstacle} has to be deleted first` };
-  const bought = await boughtMeanwhile(run, world, operation);
-  if (bought !== undefined) return bought;
-  const refusal = refusedMeanwhile(run, world, operation);
-  if (refusal !== undefined) return refusal;
   const unresolved = unresolvedCreate(run, operation);
   if (unresolved !== undefined) return unresolved;
   const token = await run.fence();
   const request = run.kindOf(operation.kind).write(contextOf(run, operation, world));
   const held = run.heldBy(request, operation.spend);
   if (held !== undefined) return { now: 'blocked', ...held };
-  const waits = await secondHalfHeld(run, world, { ...operation, request });
+  const waits = await secondHalfPaused(run, world, { ...operation, request });
   if (waits !== undefined) return waits;
   const preimage = await preimageOf(run, operation, world);
   if (!holds(observationValidMs)) return { now: 'again', afterMs: 0 };
   const intent = await beginIntent(run, operation, request, { world, preimage });
   return send(run, intent, token, holds);
-}
-
-/** If the API refused a part of the new server since the plan, the refusal is known before the server is bought. */
-function refusedMeanwhile(run: Run, world: World, { key, kind, verb }: Operation): Turn | undefined {
-  if (kind !== 'server' || verb !== 'create') return undefined;
-  const { kinds } = run.deps;
-  const refusal = refusalInside(key, { world, kinds, openIntents: [...run.intents.values()] });
-  if (refusal === undefined) return undefined;
-  const reason = `the API refuses ${refusal.key} as the file has it, and the new server would be without it`;
-  return { now: 'blocked', code: 'dependency_blocked', reason, remedies: settleFirst(refusal.key) };
-}
-
-/** A binding that the creation would overwrite, such as the address that a failed attempt left. */
-function boundObstacle({ deps }: Run, world: World, operation: Operation): ResourceKey | undefined {
-  return obstacles(operation, deps.kinds, world).find(
-    (key) => operation.verb === 'create' && world.subjects.get(key)?.binding !== undefined,
-  );
 }
 
 /** Observes the resource and the resources that it depends on: its server may be another server by now. */
@@ -123,7 +97,7 @@ async function confirmLost(run: Run, operation: Operation): Promise<Turn | undef
   const token = await run.fence();
   const world = await run.observe(creation.key, clock.monotonic());
   if (run.deps.writes.token() !== token) return { now: 'again', afterMs: 0 };
-  const not = revalidate(run, world, { ...creation, changes: [] });
+  const not = whyNotWanted(run, world, { ...creation, changes: [] });
   if (not !== undefined) return not.now === 'satisfied' && verb === 'delete' ? overtaken : not;
   // A repeating resource, such as a backup, stays known until its successor exists.
   if (verb === 'create' && !run.kindOf(creation.kind).repeats)
@@ -155,7 +129,7 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   const underWay = await creationUnderWay(run, operation);
   if (underWay !== undefined) return underWay;
   const world = await run.observe(operation.key);
-  const not = revalidate(run, world, operation);
+  const not = await revalidate(run, world, operation);
   if (not !== undefined) return not;
   const subject = world.subjects.get(operation.key);
   const id = operation.target;
@@ -165,10 +139,6 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   if (maker !== undefined)
     return { now: 'blocked', code: 'bound_already', reason: `${id} was made for ${maker.key}` };
   const owner = ownerOf(run, binding);
-  const ownerSubject = owner && world.subjects.get(owner.key);
-  // An address that came with a server may get an entry of its own.
-  if (ownerSubject?.desired !== undefined && ownerSubject.parent === undefined)
-    return { now: 'blocked', code: 'bound_already', reason: `${id} is bound to ${owner?.key}` };
   // The file gives another name to a resource whose previous entry is gone: only the previous name ends.
   const renamed =
     owner === undefined ? [] : releasing(run, owner.key, 'file', `the file calls it ${subject.key} now`);

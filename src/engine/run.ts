@@ -35,6 +35,8 @@ interface RunParts {
   readonly pauses?: Map<string, Pause> | undefined;
   /** The part of the plan that this run applies. */
   readonly selection: Selection | undefined;
+  /** Deletes all managed resources. */
+  readonly destroy: boolean;
 }
 
 /** Classes of writes that the API refuses. This run sends no more writes of these classes. */
@@ -82,13 +84,8 @@ export interface Run extends RunParts, RunState, RunView, RunPauses {
   ): void;
 }
 
-export interface RunOptions extends RunParts {
-  /** Deletes all managed resources. */
-  readonly destroy: boolean;
-}
-
 /** Loads the state, checks the project, and refreshes the view for the first time. */
-export async function startRun(options: RunOptions): Promise<Run> {
+export async function startRun(options: RunParts): Promise<Run> {
   const { deps, cache, repeating } = options;
   const { store, clock, kinds, profile } = deps;
   refuseOtherState(options.desired, await store.info());
@@ -145,7 +142,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
 }
 
 /** Loads the state, and combines the file with the state. */
-async function load({ deps: { store, clock }, desired: file, destroy }: RunOptions) {
+async function load({ deps: { store, clock }, desired: file, destroy }: RunParts) {
   const flagged = (binding: Binding) => (destroy ? flaggedBy(binding, file) : binding);
   const claims = new Map((await store.claims()).map((claim) => [objectName(claim), claim]));
   const stored = new Map((await store.bindings()).map((binding) => [binding.key, flagged(binding)]));

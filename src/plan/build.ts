@@ -10,7 +10,7 @@ import type { Draft } from './draft.ts';
 import { draftAll, isRenewed, operationsOf } from './draft.ts';
 import { flagsChange } from './flags.ts';
 import { boughtUnused, freeBeside } from './free-addresses.ts';
-import { guard } from './guards.ts';
+import { objectionsTo } from './guards.ts';
 import type { GuardInput } from './objections.ts';
 import { blockedIntent, openWrites, unconfirmedCreations } from './open-writes.ts';
 import { order } from './order.ts';
@@ -155,7 +155,7 @@ function judge(
   const all = draftAll(input.kinds, input.world, new Set(held.keys()));
   const adopted = adoptions(all);
   const drafts = all.map((draft) => takenOver(withoutForeign(draft, input), adopted, input.world));
-  const guarded = guard(drafts, input);
+  const guarded = objectionsTo(drafts, input);
   const left = drafts.filter((draft) => !guarded.has(draft));
   const capped = left.flatMap((draft) => {
     const objection = held.get(draft.subject.key);

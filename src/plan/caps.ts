@@ -8,7 +8,7 @@ import type { GuardInput, Objection } from './objections.ts';
 
 type Objections = ReadonlyMap<Draft, Blocked>;
 type Cap = 'max_deletions' | 'max_monthly_increase';
-type Capped = readonly (readonly [Draft, Objection])[];
+type Capped = readonly (readonly [Draft, Objection & { readonly code: Cap }])[];
 
 /**
  * The objections to the drafts, with the caps. A cap counts only the drafts that would be carried out without the cap.

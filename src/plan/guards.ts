@@ -1,13 +1,15 @@
 import { serverObject } from '../core/claims.ts';
 import { nounOf, type ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
+import { once } from '../core/once.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
-import { edit, type Remedy, run, setting } from '../core/remedy.ts';
+import { edit, outside, paying, type Remedy, run, setting } from '../core/remedy.ts';
 import { restoring } from '../core/restoring.ts';
-import type { Draft } from './draft.ts';
-import { movedBack } from './moved-back.ts';
-import { movedFromUnknown } from './moved-from.ts';
+import { type Draft, operationsOf } from './draft.ts';
+import { keysMovedBack, movedBack } from './moved-back.ts';
+import { entriesFromUnknown, movedFromUnknown } from './moved-from.ts';
 import type { Facts, Guard, GuardInput, Objection } from './objections.ts';
+import { obstacles } from './order.ts';
 import {
   besideUnresolved,
   isPurchase,
@@ -19,48 +21,56 @@ import {
 import { refusedInside } from './refused-inside.ts';
 import { matches } from './unmanaged.ts';
 
-/**
- * The reasons to block an operation that is possible, the most fundamental first.
- * The first guard that objects gives the reason.
- */
-const guards: readonly Guard[] = [
-  suspended,
-  attached,
-  protect,
-  boundElsewhere,
-  namedElsewhere,
-  prune,
-  replacement,
-  refusedInside,
-  unmanaged,
-  releasedBefore,
-  unlistedServers,
-  takenBefore,
-  besideUnresolved,
+/** The most fundamental first: the first guard that objects gives the reason. */
+export const guards: readonly Guard[] = [
+  { code: 'moved_from_unknown', check: movedFromUnknown },
+  { code: 'moved_back', check: movedBack },
+  { code: undefined, check: refused },
+  { code: 'suspended', check: suspended },
+  { code: 'ip_in_use', check: attached },
+  { code: 'protected', check: protect },
+  { code: 'bound_already', check: boundElsewhere },
+  { code: 'named_elsewhere', check: namedElsewhere },
+  { code: 'prune_disabled', check: prune },
+  { code: 'replace_not_allowed', check: replacement },
+  { code: 'project_not_active', check: notActive },
+  { code: 'dependency_blocked', check: refusedInside },
+  { code: 'unmanaged_resources', check: unmanaged },
+  { code: 'released_before', check: releasedBefore },
+  { code: 'unlisted_servers', check: unlistedServers },
+  { code: 'image_taken_before', check: takenBefore },
+  { code: 'unresolved_create', check: besideUnresolved },
 ];
 
 /** The objections to the drafts, except for the caps, which count the remaining drafts. */
-export function guard(drafts: readonly Draft[], input: GuardInput): ReadonlyMap<Draft, Blocked> {
-  const objections = new Map<Draft, Blocked>();
-  const buyers = drafts
-    .filter(({ subject, diff }) => isPurchase(subject, diff))
-    .map(({ subject }) => subject);
-  const facts = {
-    matches: matches(buyers, input.register, input.world),
-    named: namedByEntries(input.world),
-  };
-  const add = (draft: Draft, objection: Objection | undefined) => {
-    if (objection !== undefined && !objections.has(draft)) {
-      objections.set(draft, { key: draft.subject.key, ...objection });
-    }
-  };
-  const movedFrom = movedFromUnknown(input.world);
-  const back = movedBack(input.world);
-  for (const draft of drafts) {
-    add(draft, movedFrom(draft) ?? back(draft) ?? refused(draft));
-    for (const each of guards) add(draft, each(draft, input, facts));
+export function objectionsTo(drafts: readonly Draft[], input: GuardInput): ReadonlyMap<Draft, Blocked> {
+  const facts = factsOf(drafts, input);
+  return new Map(
+    drafts.flatMap((draft) => {
+      const objection = objectionTo(draft, input, facts);
+      return objection === undefined ? [] : [[draft, objection] as const];
+    }),
+  );
+}
+
+function objectionTo(draft: Draft, input: GuardInput, facts: Facts): Blocked | undefined {
+  for (const { code, check } of guards) {
+    const objection = check(draft, input, facts);
+    const known = objection?.code ?? code;
+    if (objection !== undefined && known !== undefined)
+      return { key: draft.subject.key, ...objection, code: known };
   }
-  return objections;
+  return undefined;
+}
+
+function factsOf(drafts: readonly Draft[], { register, world }: GuardInput): Facts {
+  const buyers = () => drafts.flatMap(({ subject, diff }) => (isPurchase(subject, diff) ? [subject] : []));
+  return {
+    matches: once(() => matches(buyers(), register, world)),
+    named: once(() => namedByEntries(world)),
+    movedFromUnknown: once(() => entriesFromUnknown(world)),
+    movedBack: once(() => keysMovedBack(world)),
+  };
 }
 
 /** The objection of the kind itself: the operation is not possible. */
@@ -77,7 +87,6 @@ function suspended({ diff }: Draft, { world, now }: GuardInput): Objection | und
   if (suspend.until !== undefined && Date.parse(suspend.until) <= now) return undefined;
   return {
     verb,
-    code: 'suspended',
     reason: `settings.suspend: ${suspend.reason}${suspend.until === undefined ? '' : ` (until ${suspend.until})`}`,
     remedies: [edit('settings', { remove: ['suspend'] })],
   };
@@ -93,14 +102,12 @@ function protect({ subject, diff }: Draft, { world, destroy }: GuardInput): Obje
   if (server !== undefined && subject.desired === undefined) {
     return {
       verb: 'delete',
-      code: 'protected',
       reason: `${subject.parent} is protected, and so is every resource inside it`,
       remedies: [edit(subject.parent ?? subject.key, { set: { protect: false } })],
     };
   }
   return {
     verb: verdict.verdict === 'delete' ? 'delete' : 'update',
-    code: 'protected',
     reason:
       verdict.verdict === 'delete'
         ? `${subject.key} is protected, ${destroy ? 'from destroy as well' : 'also after it has left the file'}`
@@ -143,7 +150,6 @@ function attached({ subject, diff }: Draft, { world }: GuardInput): Objection | 
   if (holder === null || world.keyOf(serverObject(holder)) !== undefined) return undefined;
   return {
     verb: 'delete',
-    code: 'ip_in_use',
     reason: `${live?.address} is attached to server ${holder}, which is not being deleted`,
     remedies: [
       run('apply', [], { when: 'once it is detached' }),
@@ -177,7 +183,6 @@ function boundElsewhere({ subject, diff }: Draft, { world }: GuardInput): Object
   if (owner?.desired === undefined) return undefined;
   return {
     verb: 'adopt',
-    code: 'bound_already',
     reason: `${nounOf(kind)} ${verdict.target} is bound to ${owner.key}, which is in the file as well`,
     remedies: [
       edit(key, { remove: ['id'] }),
@@ -195,11 +200,10 @@ function namedElsewhere(
   const id = subject.binding?.id;
   if (diff.verdict.verdict !== 'delete' || id === undefined || subject.desired !== undefined)
     return undefined;
-  const other = named.get(`${subject.kind} ${id}`);
+  const other = named().get(`${subject.kind} ${id}`);
   if (other === undefined) return undefined;
   return {
     verb: 'delete',
-    code: 'named_elsewhere',
     reason: `${other} names ${subject.kind} ${id} as well`,
     remedies: [run('apply')],
   };
@@ -211,7 +215,6 @@ function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefi
   if (world.settings.prune || destroy || diff.verdict.byFile) return undefined;
   return {
     verb: 'delete',
-    code: 'prune_disabled',
     reason: `${subject.key} is not in the file any more, and settings.prune is false; ${impactOf(draft, world)}`,
     remedies: [
       setting('prune', true, 'to have it deleted'),
@@ -230,9 +233,24 @@ function replacement({ subject, diff }: Draft): Objection | undefined {
   const allow = verdict.allowed ? {} : { set: { replace: 'allowed' } };
   return {
     verb: 'update',
-    code: 'replace_not_allowed',
     reason: `${verdict.reason}: it would be deleted and made again${id === undefined ? '' : `, and a resource that the file binds by id is never created`}`,
     remedies: [edit(subject.key, { ...allow, ...(id === undefined ? {} : { remove: ['id'] }) }), undo],
+  };
+}
+
+/** The API would not create the deleted resource again. @source API §1.6 */
+function notActive(draft: Draft, { world, kinds }: GuardInput): Objection | undefined {
+  const { status } = world.project;
+  if (status === 'Active') return undefined;
+  const creation = operationsOf(draft).find(({ verb }) => verb === 'create');
+  if (creation?.spend !== 'adds') return undefined;
+  const { key, replacement } = creation;
+  const [goes] = replacement === undefined ? obstacles(creation, kinds, world) : [key];
+  if (goes === undefined) return undefined;
+  return {
+    verb: replacement === undefined ? 'create' : 'update',
+    reason: `the project is ${status}: ${goes} would be deleted, and could not be made again`,
+    remedies: [outside(paying, { next: [run('apply')] })],
   };
 }
 

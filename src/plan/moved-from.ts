@@ -4,19 +4,14 @@ import type { Warning } from '../core/plan.ts';
 import { edit } from '../core/remedy.ts';
 import { nearMiss } from '../core/suggest.ts';
 import { type Draft, isToBeMade } from './draft.ts';
-import type { Objection } from './objections.ts';
+import type { Facts, GuardInput, Objection } from './objections.ts';
 
 /**
  * An entry that would be created, although its `moved` names a previous key: the state binds nothing to that
  * key. If the file has left out a bound key, the entry probably means that key. Neither the creation
  * nor the deletion is carried out.
  */
-export function movedFromUnknown(world: World): (draft: Draft) => Objection | undefined {
-  const entries = [...world.subjects.values()].filter((each) => unknownFrom(each, world) !== undefined);
-  return (draft) => (entries.length === 0 ? undefined : judged(draft, entries, world));
-}
-
-function judged(draft: Draft, entries: readonly Subject[], world: World): Objection | undefined {
+export function movedFromUnknown(draft: Draft, { world }: GuardInput, facts: Facts): Objection | undefined {
   const { subject, diff } = draft;
   const { key, parent, kind } = subject;
   // The typing error may also cause other objections to the creation.
@@ -27,7 +22,6 @@ function judged(draft: Draft, entries: readonly Subject[], world: World): Object
     const meant = nearest(from, left);
     return {
       verb: 'create',
-      code: 'moved_from_unknown',
       reason: `its \`moved\` names ${from}, to which the state binds nothing; the file leaves out ${left.join(', ')}${meant === undefined ? '' : `: did you mean ${meant}?`}`,
       remedies: [
         ...(meant === undefined ? left : [meant]).map((each) =>
@@ -39,17 +33,22 @@ function judged(draft: Draft, entries: readonly Subject[], world: World): Object
   }
   const top = parent === undefined ? subject : world.subjects.get(parent);
   if (diff.verdict.verdict !== 'delete' || top === undefined || top.desired !== undefined) return undefined;
-  const entry = entries.find((each) => each.kind === (parent === undefined ? kind : 'server'));
+  const entry = facts
+    .movedFromUnknown()
+    .find((each) => each.kind === (parent === undefined ? kind : 'server'));
   if (entry === undefined) return undefined;
   return {
     verb: 'delete',
-    code: 'moved_from_unknown',
     reason: `${entry.key} may be the new name of ${top.key}: its \`moved\` names ${entry.desired?.moved}, to which the state binds nothing`,
     remedies: [
       edit(entry.key, { set: { moved: { from: top.key } } }),
       edit(entry.key, { remove: ['moved'], when: `to delete ${key}` }),
     ],
   };
+}
+
+export function entriesFromUnknown(world: World): readonly Subject[] {
+  return [...world.subjects.values()].filter((each) => unknownFrom(each, world) !== undefined);
 }
 
 /** No key can be meant, for example in a file that is used for another project. */

@@ -1,5 +1,5 @@
 import type { ResourceKey } from '../core/keys.ts';
-import type { ResourceKind, World } from '../core/kind.ts';
+import type { ResourceKind, Subject, World } from '../core/kind.ts';
 import type { KindName } from '../core/kind-facts.ts';
 import type { BlockCode } from '../core/operator-questions.ts';
 import type { Blocked } from '../core/plan.ts';
@@ -19,22 +19,33 @@ export interface GuardInput {
   readonly deletedBefore: number;
   /** The highest amount that this run has added to the monthly bill already; zero if left out. */
   readonly increasedBefore?: string | undefined;
+  /** The creation that is about to be sent ends a replacement: the replaced resource is gone already. */
+  readonly endsReplacement?: boolean;
   /** Wall time in ms. */
   readonly now: number;
 }
 
-/** The facts by which a purchase is judged. */
-export type Purchase = Pick<GuardInput, 'world' | 'register'>;
+/** `code`: left out where it is that of the guard. */
+export type Objection = Omit<Blocked, 'key' | 'code'> & { readonly code?: BlockCode };
 
-export type Objection = Omit<Blocked, 'key' | 'code'> & { readonly code: BlockCode };
-
-/** The facts that are the same for every draft of a plan. */
+/** The facts that are the same for every draft of a plan, each computed at its first use. */
 export interface Facts {
   /** The unmanaged object that an entry may describe. */
-  readonly matches: ReadonlyMap<ResourceKey, string>;
+  readonly matches: () => ReadonlyMap<ResourceKey, string>;
   /** Keys of the file's entries, by the kind and id that they are bound to or name. */
-  readonly named: ReadonlyMap<string, ResourceKey>;
+  readonly named: () => ReadonlyMap<string, ResourceKey>;
+  /** The entries whose `moved` names a key without a binding. */
+  readonly movedFromUnknown: () => readonly Subject[];
+  /** Keys that the file leaves out, by the previous key that an entry has again. */
+  readonly movedBack: () => ReadonlyMap<ResourceKey, ResourceKey>;
 }
 
-/** Gives the reason to block an operation that is possible. */
-export type Guard = (draft: Draft, input: GuardInput, facts: Facts) => Objection | undefined;
+/**
+ * A reason to block an operation that is possible. A guard is asked when the plan is made, and again before each write
+ * with fresh reads.
+ */
+export interface Guard {
+  /** `undefined`: the kind gives the code. */
+  readonly code: BlockCode | undefined;
+  readonly check: (draft: Draft, input: GuardInput, facts: Facts) => Objection | undefined;
+}

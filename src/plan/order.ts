@@ -88,7 +88,7 @@ export function restsOn(
  * resource that is deleted, and the old address under a key that a new address will take.
  */
 export function obstacles(
-  { key, verb, kind }: Operation,
+  { key, verb, kind }: Pick<Operation, 'key' | 'verb' | 'kind'>,
   kinds: ReadonlyMap<KindName, ResourceKind>,
   world: World,
 ): readonly ResourceKey[] {

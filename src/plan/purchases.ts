@@ -6,33 +6,27 @@ import type { KindName } from '../core/kind-facts.ts';
 import { outside, run, setting } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
-import type { Facts, GuardInput, Objection, Purchase } from './objections.ts';
+import type { Facts, GuardInput, Objection } from './objections.ts';
 import { described, ignoring, isNone, unmanagedFor } from './unmanaged.ts';
-
-/** The objection to a purchase that is about to be sent: an unmanaged resource may be its result already. */
-export function boughtAlready(draft: Draft, input: Purchase): Objection | undefined {
-  return unmanaged(draft, input, { matches: new Map() }) ?? unlistedServers(draft, input);
-}
 
 /** An unmanaged resource may be the one that this file describes: bought before, or by another copy of the state. */
 export function unmanaged(
   { subject, diff }: Draft,
-  { world, register }: Purchase,
-  { matches }: Pick<Facts, 'matches'>,
+  { world, register, endsReplacement = false }: GuardInput,
+  { matches }: Facts,
 ): Objection | undefined {
-  if (!isPurchase(subject, diff)) return undefined;
+  if (!isPurchase(subject, diff) || (endsReplacement && !world.settings.exclusive)) return undefined;
   const found = unmanagedFor(subject.kind, register, world);
   if (isNone(found) || world.settings.unmanaged === 'ignore') return undefined;
   const { key, kind } = subject;
   // A state that knows the project from before has no servers that are visible only by a free address.
   if (!register.isNew && kind === 'server' && found.servers.length === 0) return undefined;
-  const id = matches.get(key);
+  const id = matches().get(key);
   const address = kind === 'ip' ? world.ip(id ?? '')?.address : undefined;
   const what = described(found);
   const one = kind === 'ip' ? 'one of them: its id, or the address itself' : 'one of them';
   return {
     verb: 'create',
-    code: 'unmanaged_resources',
     reason: register.isNew
       ? `the local state is new, and the project already has ${what}, which may be what this file describes${unseen(subject, world)}`
       : `${what} came without this state's doing: if another copy of it bought that, this would be bought twice`,
@@ -47,7 +41,7 @@ export function unmanaged(
 /** The file marked the resource as not managed, and does not any more: the resource still exists, and is billed. */
 export function releasedBefore(
   { subject: { key, binding, kind }, diff }: Draft,
-  { world, register }: Purchase,
+  { world, register }: GuardInput,
 ): Objection | undefined {
   const claim = register.claims.find(
     ({ kind: sort, holder }) =>
@@ -64,7 +58,6 @@ export function releasedBefore(
   if (kind === 'ip' && world.ip(id)?.address !== address) return undefined;
   return {
     verb: 'create',
-    code: 'released_before',
     reason: `${key} was bound to ${nounOf(kind)} ${address ?? id} until the file marked it as not managed. It is still billed, and this creation would add another one`,
     remedies: [run('adopt', [key, id], { when: 'to have it managed again' }), another],
   };
@@ -73,8 +66,9 @@ export function releasedBefore(
 /** A server that only the count of a network shows may also be the one that this file describes. @assumption A8 */
 export function unlistedServers(
   { subject, diff }: Draft,
-  { world, register }: Purchase,
+  { world, register, endsReplacement = false }: GuardInput,
 ): Objection | undefined {
+  if (endsReplacement && !world.settings.exclusive) return undefined;
   if (!isPurchase(subject, diff) || subject.kind !== 'server' || !register.isNew) return undefined;
   const found = register.unlisted;
   if (found === undefined || world.settings.unmanaged === 'ignore') return undefined;
@@ -88,7 +82,6 @@ export function unlistedServers(
     servers === 1 ? 'server that no address shows, which' : 'servers that no address shows, one of which';
   return {
     verb: 'create',
-    code: 'unlisted_servers',
     reason: `the local state is new, and network ${network} counts ${servers} ${which} may be what this file describes${hidden}`,
     remedies: [
       run('adopt', [subject.key, 'ID'], { when: 'if it is one of them: the client area shows its id' }),
@@ -115,7 +108,6 @@ export function takenBefore(
     return undefined;
   return {
     verb: 'create',
-    code: 'image_taken_before',
     reason: `the local state is new, ${server.key} was there before it, and so may be the image: no list shows images`,
     remedies: [
       run('adopt', [key, 'ID'], { when: 'if the client area shows it' }),
@@ -136,7 +128,6 @@ export function besideUnresolved(
   if (other === undefined) return undefined;
   return {
     verb: verdict.verdict === 'create' ? 'create' : 'update',
-    code: 'unresolved_create',
     reason: `it is not known whether ${other.key} was created`,
     remedies: [outside(`settle ${other.key} first`, { next: [run('apply')] })],
   };

@@ -17,7 +17,6 @@ export function refusedInside({ subject, diff }: Draft, input: Input): Objection
   if (refusal === undefined) return undefined;
   return {
     verb: verdict === 'create' ? 'create' : 'update',
-    code: 'dependency_blocked',
     reason: `waits for ${refusal.key}, which the API refuses as the file has it: the new server would be without it`,
     remedies: settleFirst(refusal.key),
   };

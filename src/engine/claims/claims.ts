@@ -51,6 +51,11 @@ export async function registerOf(run: Run): Promise<Register> {
   return { ...attribution, claims, isNew, unlisted: unlistedHere, declaredAbsent: absent };
 }
 
+/** The register without reads: objects that no list shows, and deletions of a moment ago, are left out. */
+export function knownRegister(run: Run): Register {
+  return { ...attributionOf(run), claims: [...run.claims.values()], isNew: false, declaredAbsent: [] };
+}
+
 export function attributionOf(run: Run, removed: readonly Intent[] = []): Attribution {
   const [claims, intents] = [[...run.claims.values()], [...run.intents.values()]];
   return attribute(run.world, { claims, intents, removed, changed: (key) => identityChanged(run, key) });

@@ -9,7 +9,7 @@ import { isSelected } from '../../plan/selection.ts';
 import { closeOutdated } from '../intents/endings.ts';
 import { giveUp } from '../intents/give-up.ts';
 import { released, releasing } from '../intents/release.ts';
-import { revalidate } from '../intents/revalidate.ts';
+import { whyNotWanted } from '../intents/revalidate.ts';
 import { planFor } from '../open-run.ts';
 import { bindingOf } from '../operate.ts';
 import type { Run } from '../run.ts';
@@ -45,7 +45,7 @@ async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
     if (run.selection !== undefined && !isSelected(run.selection, intent.key)) continue;
     const planned = plan.operations.some(({ key, verb }) => key === intent.key && verb === intent.verb);
     // A partial run leaves out some operations. The file still asks for them, so their writes wait for a full run.
-    const asked = planned || (run.selection !== undefined && !revalidate(run, run.world, intent));
+    const asked = planned || (run.selection !== undefined && !whyNotWanted(run, run.world, intent));
     const subject = run.world.subjects.get(intent.key);
     if (asked && intent.basis === digestOf(subject?.desired?.value ?? null)) continue;
     await giveUp(run, intent, notWanted);

@@ -4,7 +4,7 @@ import type { KindName } from '../../core/kind-facts.ts';
 import { moment } from '../../core/moment.ts';
 import { type Blocked, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
 import type { WriteRequest } from '../../core/ports.ts';
-import { outside, type Remedy, run, type Step, settleFirst } from '../../core/remedy.ts';
+import { outside, paying, type Remedy, run, type Step, settleFirst } from '../../core/remedy.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
 import { closure, linksOf } from '../../plan/closure.ts';
@@ -188,8 +188,7 @@ function since({ at, reason }: StandingPause): string {
 }
 
 function liftedBy({ scope, code }: StandingPause, next: readonly Step[]): readonly Remedy[] {
-  if (scope === 'spending')
-    return [outside('pay the open invoice, or have the project made Active again', { next })];
+  if (scope === 'spending') return [outside(paying, { next })];
   if (code === 'insufficient_scope') return [outside(writingToken, { next }), tokenReport];
   const text =
     scope === 'operation' ? 'use a token that may do this, or have it permitted' : 'use another token';

@@ -9,9 +9,6 @@ import type { Run } from '../run.ts';
 import { awaitEnd, type Progress, unresolved } from './endings.ts';
 import { pausedBefore } from './pauses.ts';
 
-/** The highest age of the project status that a deletion is decided on, in ms. */
-const standingHoldsMs = 30_000;
-
 /**
  * The creation that a deletion of the key makes room for, by the current file and project: the creation of the same
  * key, or of the server that the address came with.
@@ -44,24 +41,16 @@ export function madeRoomFor(
   if (creation === undefined) return [];
   const { kinds } = run.deps;
   const inTheWay = new Set(obstacles(creation, kinds, world).filter((each) => each !== key));
+  // A backup is no part of the new resource. The backup is taken when it is due.
+  const isPart = ({ kind, verb: asked }: Operation) => asked === 'create' && !run.kindOf(kind).repeats;
   const drafts = draftAll(kinds, world, new Set());
   const releases = drafts.filter(({ subject }) => inTheWay.has(subject.key)).flatMap(operationsOf);
   const inside = drafts.filter(({ subject }) => subject.parent === key).flatMap(operationsOf);
-  return [creation, ...releases, ...inside.filter((each) => isPartOf(run, each))];
+  return [creation, ...releases, ...inside.filter(isPart)];
 }
 
-/** A backup is no part of the new resource. The backup is taken when it is due. */
-function isPartOf(run: Run, { kind, verb }: Operation): boolean {
-  return verb === 'create' && run.kindOf(kind).repeats !== true;
-}
-
-/**
- * A cause that blocks the second half of a replacement also blocks the first half: the deleted resource must come
- * back.
- *
- * @source API §1.6
- */
-export async function secondHalfHeld(
+/** A pause that blocks a write after a deletion also blocks the deletion: the deleted resource must come back. */
+export async function secondHalfPaused(
   run: Run,
   world: World,
   { key, verb, request }: Pick<Intent, 'key' | 'verb' | 'request'>,
@@ -69,15 +58,8 @@ export async function secondHalfHeld(
   const second = madeRoomFor(run, world, key, verb);
   const [creation] = second;
   if (creation === undefined) return undefined;
-  const { deps, cache } = run;
-  const { status } = await cache.since(deps.clock.monotonic() - standingHoldsMs).project();
-  if (creation.spend === 'adds' && status !== 'Active') {
-    const reason = `the project is ${status}: ${key} would be deleted, and could not be made again`;
-    return { now: 'blocked', code: 'project_not_active', reason };
-  }
-  const held = (await pausedBefore(deps, second, key)) ?? run.heldBy(request, creation.spend);
-  if (held !== undefined) return { now: 'blocked', ...held };
-  return unresolvedCreate(run, creation);
+  const paused = (await pausedBefore(run.deps, second, key)) ?? run.heldBy(request, creation.spend);
+  return paused === undefined ? unresolvedCreate(run, creation) : { now: 'blocked', ...paused };
 }
 
 /** A creation that takes a free resource could take the resource that an unresolved creation has made. */

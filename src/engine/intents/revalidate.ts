@@ -1,14 +1,19 @@
 import equal from 'fast-deep-equal';
 import type { World } from '../../core/kind.ts';
 import { type Operation, operationId } from '../../core/plan.ts';
-import { draftOne, operationsOf } from '../../plan/draft.ts';
-import { boughtAlready } from '../../plan/purchases.ts';
+import { type Draft, draftOne, operationsOf } from '../../plan/draft.ts';
+import { objectionsTo } from '../../plan/guards.ts';
+import { obstacles } from '../../plan/order.ts';
 import { restsOnOpenIdentity } from '../../plan/waits.ts';
-import { registerOf } from '../claims/claims.ts';
+import { knownRegister, registerOf } from '../claims/claims.ts';
 import type { Run } from '../run.ts';
 import { staleMs } from '../staleness.ts';
 import { attachedMeanwhile } from './attached-meanwhile.ts';
 import { type Again, again, type Stopped } from './endings.ts';
+import { creationAfter } from './replacement.ts';
+
+/** The highest age of the project status that a deletion is decided on, in ms. */
+const projectHoldsMs = 30_000;
 
 /** The reason why an operation must not be done now. */
 export type NotWanted =
@@ -22,7 +27,7 @@ export type NotWanted =
  * The plan is a permission: the operation is done only if a fresh observation asks for the same operation. A creation
  * is the same even if its diff differs, because its server may not have existed at the time of the plan.
  */
-export function revalidate(
+export function whyNotWanted(
   run: Run,
   world: World,
   { key, verb, changes }: Pick<Operation, 'key' | 'verb' | 'changes'>,
@@ -46,24 +51,65 @@ export function revalidate(
 }
 
 /**
- * An unmanaged resource that appeared since the plan may be the same purchase by another copy of the state. The
- * creation that ends a replacement waits only in an exclusive project: the replaced resource is already gone, and in
- * a shared project the new resource is probably unmanaged.
+ * Asks again, with fresh reads, everything that the plan asked: the diff, and the guards. A deletion that makes room
+ * is asked about the resource that takes the place as well. If a guard objects, the next plan shows the objection.
  */
-export async function boughtMeanwhile(
+export async function revalidate(
   run: Run,
   world: World,
-  { key, verb, replacement }: Pick<Operation, 'key' | 'verb' | 'replacement'>,
+  operation: Pick<Operation, 'key' | 'kind' | 'verb' | 'changes' | 'replacement'>,
 ): Promise<NotWanted | Again | undefined> {
+  const { key, verb, replacement } = operation;
+  const not = whyNotWanted(run, world, operation);
   const subject = world.subjects.get(key);
-  if (verb !== 'create' || subject === undefined) return undefined;
-  if (replacement !== undefined && !world.settings.exclusive) return undefined;
-  if (subject.kind !== 'server' && subject.kind !== 'ip') return undefined;
-  const draft = draftOne(run.deps.kinds, world, subject);
-  const objection = boughtAlready(draft, { world, register: await registerOf(run) });
+  if (not !== undefined || subject === undefined) return not;
+  const { kinds, clock } = run.deps;
+  const obstacle = obstacles(operation, kinds, world).find(
+    (each) => world.subjects.get(each)?.binding !== undefined,
+  );
+  if (verb === 'create' && obstacle !== undefined)
+    return { now: 'overtaken', reason: `${obstacle} has to be deleted first` };
+  const creation = creationAfter(run, world, key, verb);
+  const next = creation === undefined || creation.key === key ? undefined : world.subjects.get(creation.key);
+  const drafts = [subject, ...(next === undefined ? [] : [next])].map((each) => draftOne(kinds, world, each));
+  const register = drafts.some(isBought) ? await registerOf(run) : undefined;
+  const [objection] = objectionsTo(drafts, {
+    ...{ kinds, destroy: run.destroy, deletedBefore: 0, now: clock.now() },
+    openIntents: [...run.intents.values()],
+    world: creation === undefined ? world : await withProject(run, world),
+    get register() {
+      return register ?? knownRegister(run);
+    },
+    endsReplacement: verb === 'create' && replacement !== undefined,
+  }).values();
   if (objection !== undefined) return { now: 'overtaken', reason: objection.reason };
-  const entry = subject.desired?.value as { readonly public_ipv4?: unknown } | undefined;
-  if (subject.kind !== 'server' || entry?.public_ipv4 !== undefined) return undefined;
+  return countedMeanwhile(run, world, operation);
+}
+
+function isBought({ kind, diff: { verdict } }: Draft): boolean {
+  return verdict.verdict === 'create' && kind.billed === true;
+}
+
+/** A deletion is decided on the current status of the project, because the API may refuse the creation after it. */
+async function withProject({ cache, deps }: Run, world: World): Promise<World> {
+  const project = await cache.since(deps.clock.monotonic() - projectHoldsMs).project();
+  return { ...world, project };
+}
+
+/**
+ * An unmanaged server without an address that appeared since the plan may be the same purchase by another copy of the
+ * state: only the server count of a network shows it. The creation that ends a replacement waits only in an exclusive
+ * project: in a shared project the new server is probably unmanaged.
+ */
+async function countedMeanwhile(
+  run: Run,
+  world: World,
+  { key, kind, verb, replacement }: Pick<Operation, 'key' | 'kind' | 'verb' | 'replacement'>,
+): Promise<NotWanted | Again | undefined> {
+  if (verb !== 'create' || kind !== 'server') return undefined;
+  if (replacement !== undefined && !world.settings.exclusive) return undefined;
+  const entry = world.subjects.get(key)?.desired?.value as { readonly public_ipv4?: unknown } | undefined;
+  if (entry?.public_ipv4 !== undefined) return undefined;
   const network = await attachedMeanwhile(run, world);
   if (network === undefined) return undefined;
   // Resource lists may be older than the server count of a network. @assumption A9

@@ -8,9 +8,9 @@ import { finish, keyIsFresh, readForEffect, seenSince } from './evidence.ts';
 import { giveUp } from './give-up.ts';
 import { asksKey, questionOf } from './question.ts';
 import { record, spendOf } from './record.ts';
-import { secondHalfHeld } from './replacement.ts';
+import { secondHalfPaused } from './replacement.ts';
 import { givenOnTo, leftBy } from './reused-id.ts';
-import { boughtMeanwhile, revalidate } from './revalidate.ts';
+import { revalidate } from './revalidate.ts';
 import { inWriteSlot, observationValidMs, sendValidMs, sinceObservation } from './write-slot.ts';
 
 /** The plan has the intent as one half of this replacement. */
@@ -122,15 +122,15 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
   // The id may belong to another resource by now, so the resource is observed again before each deletion. @assumption A17
   if (!intent.ambiguous || intent.verb === 'delete') {
     const world = await run.observe(intent.key);
-    if (revalidate(run, world, intent) !== undefined)
-      return giveUp(run, intent, 'the project has moved since', { retryAfterMs: 0 });
-    const waits = await secondHalfHeld(run, world, intent);
-    if (waits !== undefined) return waits;
-    const bought = intent.ambiguous ? undefined : await boughtMeanwhile(run, world, { ...half, ...intent });
-    if (bought?.now === 'again') return bought;
+    const not = await revalidate(run, world, { ...half, ...intent });
+    if (not?.now === 'again') return not;
     // A new intent passes the same checks as any other intent.
-    if (bought !== undefined)
-      return giveUp(run, intent, 'reason' in bought ? bought.reason : bought.now, { retryAfterMs: 0 });
+    if (not !== undefined)
+      return giveUp(run, intent, 'reason' in not ? not.reason : 'the project has moved since', {
+        retryAfterMs: 0,
+      });
+    const waits = await secondHalfPaused(run, world, intent);
+    if (waits !== undefined) return waits;
   }
   const token = await run.fence();
   if (!pauses(observationValidMs)) return again(0);

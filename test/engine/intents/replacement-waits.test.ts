@@ -53,7 +53,8 @@ describe('src/engine/intents: nothing is deleted of a replacement that cannot be
 
     const report = await played.apply(file(2));
 
-    expect(report.blocked).toMatchObject([{ ...blocked, code: 'project_not_active' }]);
+    expect(report.blocked).toMatchObject([{ ...blocked, verb: 'update', code: 'project_not_active' }]);
+    expect((await played.plan(file(2))).blocked).toEqual(report.blocked);
     expect(deleted(played)).toEqual([]);
 
     await replacesOnceActive(played, file(2));
@@ -292,9 +293,7 @@ describe('src/engine/intents: nothing is given away before what takes its place 
 
     const report = await played.apply(file(1));
 
-    expect(report.blocked).toContainEqual(
-      expect.objectContaining({ key: address, code: 'project_not_active' }),
-    );
+    expect(report.blocked).toContainEqual(expect.objectContaining({ key, code: 'project_not_active' }));
     expect(deleted(played)).toEqual([]);
     await replacesOnceActive(played, file(1));
   });
