@@ -232,12 +232,11 @@ export interface EntryIssue {
   readonly named?: true;
 }
 
-/** One resource declared by a field of a server's entry. */
+/** One resource declared by a field of a server's entry. `path` is inside the field. */
 export interface ChildEntry {
   /** The part after the server's key: `firewall`, `network_interfaces.backend`. */
   readonly suffix: string;
   readonly value: unknown;
-  /** Inside the field. */
   readonly path: readonly (string | number)[];
 }
 
