@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import type { Forge } from '../daemon/commit-status/forge.ts';
 import { duration, wholeNumber } from './flag-values.ts';
 
 // Flags that several commands have in common. Each function adds its flags to those of a smaller set.
@@ -83,6 +84,18 @@ export function withRun(command: Command): Command {
     .option('--git-interval <duration>', 'time between two fetches of the repository (default: 1m)')
     .option('--git-allow-rewind', 'follow the branch even if its history was rewritten')
     .option('--git-allow-insecure', 'for tests: also allow file:// and http:// on this machine')
+    .addOption(
+      new Option('--commit-status <forge>', 'set the status of each commit in this forge').choices([
+        'github',
+        'gitlab',
+        'gitea',
+      ] satisfies Forge[]),
+    )
+    .option(
+      '--commit-status-url <url>',
+      'the repository in the API of the forge (default: derived from --git-url)',
+    )
+    .option('--commit-status-name <name>', 'name of the status (default: vdcsync)')
     .option(
       '--parallel <count>',
       'with a folder of projects in PostgreSQL: how many at a time (default: 10)',

@@ -105,6 +105,7 @@ export const environment: readonly (readonly [name: string, meaning: string])[] 
   ['VDCSYNC_ALLOW_ENV', 'the same as --allow-env of run, separated by commas'],
   ['VDCSYNC_TOKEN_FOLDER', 'the same as --token-folder of run'],
   ['VDCSYNC_TOKEN_ENV_PREFIX', 'the same as --token-env-prefix of run'],
+  ['VDCSYNC_COMMIT_STATUS_TOKEN', 'for --commit-status (or …_FILE); see docs/how-to/commit-status.md'],
   ['VDCSYNC_NOTIFY_URL', 'where run sends notifications, as JSON (or …_FILE); VDCSYNC_SLACK_URL for Slack'],
   ['VDCSYNC_PUBLIC_URL', 'URL of the status page of run, for links in notifications'],
   ['LOG_LEVEL', 'silent, fatal, error, warn, info (default), debug, trace'],

@@ -4,7 +4,7 @@ import type { Fleet } from './fleet/fleet.ts';
 import type { Notification } from './notifications/notification.ts';
 import { logOf } from './notifications/project-log.ts';
 import type { DaemonDeps, Mode, Trigger } from './ports.ts';
-import type { Offer, ReconciliationRecord } from './project/facts.ts';
+import type { Offer, ProjectResult, ReconciliationRecord } from './project/facts.ts';
 import { Project } from './project/project.ts';
 import type { Intake, Taken } from './sources/intake.ts';
 import type { Holders, SpecSource } from './sources/source.ts';
@@ -55,6 +55,8 @@ export class Daemon {
   readonly #running = new Set<Promise<void>>();
   /** Of specs that are in force nowhere, by project and name. */
   readonly #broken = new Map<string, SpecProblem>();
+  /** The commit in force, and the projects whose specs it has changed. */
+  #change: { readonly commit: string; readonly projects: ReadonlySet<number> } | undefined;
   #fail: (error: unknown) => void = () => {};
   #stop: AbortSignal = new AbortController().signal;
 
@@ -73,6 +75,14 @@ export class Daemon {
 
   projects(): readonly Project[] {
     return [...this.#projects.values()].sort((a, b) => a.id - b.id);
+  }
+
+  /** The commit in force, with the projects whose specs it has changed. After the start, these are all projects. */
+  change(): { readonly commit: string; readonly projects: readonly ProjectResult[] } | undefined {
+    const change = this.#change;
+    if (change === undefined) return undefined;
+    const changed = this.projects().filter(({ id }) => change.projects.has(id));
+    return { commit: change.commit, projects: changed.map((each) => each.result()) };
   }
 
   /** Refreshes the source and every project. */
@@ -158,7 +168,13 @@ export class Daemon {
     }
     this.#dropVanished(new Set(held.values()));
     this.#reportOrphans(orphans);
+    this.#follow(this.specs.state().commit?.id, news);
     this.fleet?.specsRead(news, trigger);
+  }
+
+  #follow(commit: string | undefined, news: readonly number[]): void {
+    const before = this.#change?.commit === commit ? [...(this.#change?.projects ?? [])] : [];
+    this.#change = commit === undefined ? undefined : { commit, projects: new Set([...before, ...news]) };
   }
 
   /** Returns whether the spec differs from the last one. */

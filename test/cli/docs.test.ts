@@ -83,7 +83,7 @@ describe('docs', () => {
   });
 
   test('every code that the program gives is explained, and no other', () => {
-    const source = ['src/reconcilers', 'src/plan', 'src/engine'].flatMap((folder) =>
+    const source = ['src/reconcilers', 'src/plan', 'src/engine', 'src/daemon/project'].flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
         .filter((name) => name.endsWith('.ts'))
         .map((name) => readFileSync(join(root, folder, name), 'utf8')),

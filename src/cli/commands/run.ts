@@ -3,6 +3,8 @@ import type { Desired, TokenPlace } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { deletionsOf } from '../../core/plan.ts';
 import type { StateStore } from '../../core/state.ts';
+import { CommitStatuses } from '../../daemon/commit-status/commit-statuses.ts';
+import { commitStatusesOf } from '../../daemon/commit-status/result.ts';
 import { Daemon, type DaemonOptions } from '../../daemon/daemon.ts';
 import { fleetSource } from '../../daemon/fleet/fleet-source.ts';
 import { createApp } from '../../daemon/http/app.ts';
@@ -63,6 +65,14 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
         ?.summary().name,
     pageUrl: settings.pageUrl,
   });
+  const statuses =
+    settings.statusTarget === undefined
+      ? undefined
+      : new CommitStatuses({
+          ...{ target: settings.statusTarget, transport, clock: systemClock, log },
+          current: () =>
+            commitStatusesOf(daemon).map((each) => ({ ...each, text: masks.apply(each.text, true) })),
+        });
   const deletions = (desired: Desired) => deletionsNow(flags, io, desired, log);
   const shared = isShared(settings, flags, io)
     ? await openFleet(settings, flags, io, log, notifier, deletions)
@@ -79,7 +89,10 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
     ...{ intake, trusted: settings.trust.tokens === 'any' },
     ...(shared === undefined ? { source: own } : shareSource(own, intake, shared, deps)),
     onNotification: (notice) => notifier.tell(notice),
-    onChange: () => changes.tell(),
+    onChange: () => {
+      changes.tell();
+      statuses?.update();
+    },
     onEvent: (project, event) => metrics.countEvent(project, event),
     onReconciliation: (project, pass) => metrics.countReconciliation(project, pass),
   });

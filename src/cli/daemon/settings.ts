@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parseDuration } from '../../core/duration.ts';
 import { ConfigError } from '../../core/errors.ts';
+import type { StatusTarget } from '../../daemon/commit-status/forge.ts';
 import { defaultPolicy, type RolloutPolicy } from '../../daemon/fleet/rollout.ts';
 import { type Listen, parseListen } from '../../daemon/http/listen.ts';
 import type { Receiver } from '../../daemon/notifications/notifier.ts';
@@ -23,12 +24,12 @@ import { refuseEphemeral } from '../settings/ephemeral-state.ts';
 import { loadFleetConfig } from '../settings/fleet-config.ts';
 import { guardOf, secretOf } from '../settings/secret.ts';
 import type { Io } from '../terminal.ts';
+import { type CommitStatusFlags, statusTargetOf } from './commit-status.ts';
 
-export interface RunFlags extends CommonFlags {
+export interface RunFlags extends CommonFlags, CommitStatusFlags {
   readonly interval?: string;
   readonly listen?: string;
   readonly mode?: Mode;
-  readonly gitUrl?: string;
   readonly gitRef?: string;
   readonly gitPath?: string;
   readonly gitInterval?: string;
@@ -56,6 +57,8 @@ export interface DaemonSettings {
   readonly files: readonly { readonly path: string; readonly name: string; readonly overlay?: boolean }[];
   readonly git: GitSettings | undefined;
   readonly receivers: readonly Receiver[];
+  /** The repository whose commits get a status. */
+  readonly statusTarget: StatusTarget | undefined;
   /** The address at which operators reach the status page; ends in a slash. */
   readonly pageUrl: string | undefined;
   /** Of everything that is served but health and webhooks. */
@@ -94,7 +97,7 @@ export function readDaemonSettings(flags: RunFlags, io: Io): DaemonSettings {
   const trust = git === undefined && !many ? operatorsSpec : trustOf(flags, io);
   return {
     ...{ intervalMs, keepMs, mode, listen, projects, files, git, receivers, pageUrl, timeScale, parallel },
-    ...{ token, hasShortToken, webhookSecret, trust },
+    ...{ token, hasShortToken, webhookSecret, trust, statusTarget: statusTargetOf(flags, io, pageUrl) },
     rollout: rolloutOf(flags, io, timeScale),
     metricsPerProject: !many || flags.metricsPerProject === true,
   };

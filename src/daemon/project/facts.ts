@@ -101,6 +101,21 @@ export interface ProjectSummary {
   readonly broken: boolean;
 }
 
+/** The result of the spec in force. */
+export interface ProjectResult {
+  readonly id: number;
+  readonly condition: Condition;
+  /** The reasons why the newest spec cannot be used. Empty if it can be used. */
+  readonly problem: readonly Diagnostic[];
+  /** The commit of the last reconciliation that was not cut short. */
+  readonly reconciled: string | undefined;
+  /** Counts of the first plan for the spec in force. */
+  readonly planned: Plan['summary'] | undefined;
+  readonly blocked: readonly Blocked[];
+  /** The daemon only observes. */
+  readonly observing: boolean;
+}
+
 /** The same operation, blocked for the same cause, keeps its name from one reconciliation to the next. */
 export function blockedName({ code, verb, key }: Pick<Blocked, 'code' | 'verb' | 'key'>): string {
   return `${code} ${verb} ${key}`;

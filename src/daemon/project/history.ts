@@ -56,6 +56,10 @@ export class ProjectHistory {
   blockedSince: ReadonlyMap<string, number> = new Map();
   readonly #options: ProjectHistoryOptions;
   readonly #news: PlanReports;
+  /** Counts of the first plan for a spec. */
+  #counted: { readonly digest: string; readonly summary: Plan['summary'] } | undefined;
+  /** The commit of the last reconciliation that was not cut short. */
+  #reconciled: string | undefined;
   /** The digest of the spec that the project was last equal to, except for waiting operations. */
   #settledDigest: string | undefined;
   /** The keys that were blocked at that time. When their operations are done later, that is no drift. */
@@ -103,6 +107,7 @@ export class ProjectHistory {
    */
   #planned(plan: Plan, digest: string | undefined, at: number): void {
     this.plan = plan;
+    if (digest !== undefined) this.#count(plan, digest);
     this.#news.warn(plan.warnings);
     const before = this.#drifted;
     const isKnown = (operation: Operation) => before.has(contentOf(operation));
@@ -142,6 +147,8 @@ export class ProjectHistory {
   }
 
   close(reconciliation: ReconciliationRecord, digest: string, pauses: readonly ShownPause[]): void {
+    if (this.plan !== undefined) this.#count(this.plan, digest);
+    if (reconciliation.outcome !== 'stopped') this.#reconciled = reconciliation.commit;
     this.reconciliations += 1;
     this.lastReconciliation = reconciliation;
     const { plan } = this;
@@ -180,6 +187,19 @@ export class ProjectHistory {
     const { plan, condition, conditionSince: since } = this;
     const exposed = (plan?.warnings ?? []).some(({ code }) => code === 'exposed');
     return { name: plan?.project.name, condition, since, blocked: plan?.blocked.length ?? 0, exposed };
+  }
+
+  /** @param digest of the spec in force */
+  result(digest: string | undefined) {
+    return {
+      ...{ condition: this.condition, blocked: this.plan?.blocked ?? [] },
+      ...{ reconciled: this.#reconciled, observing: this.#options.observing },
+      planned: this.#counted?.digest === digest ? this.#counted?.summary : undefined,
+    };
+  }
+
+  #count({ summary }: Plan, digest: string): void {
+    if (this.#counted?.digest !== digest) this.#counted = { digest, summary };
   }
 
   remember(): ReconciliationMemory['history'] {

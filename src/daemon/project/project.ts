@@ -15,7 +15,7 @@ import { rest, restMs } from '../scheduling/rest.ts';
 import { aborted, createWake } from '../scheduling/wake.ts';
 import { SpecProblem } from '../sources/spec-problem.ts';
 import { Activity } from './activity.ts';
-import { type Condition, isHopeless } from './condition.ts';
+import type { Condition } from './condition.ts';
 import type { Known, Offer, ProjectFacts, ProjectSummary, ReconciliationRecord } from './facts.ts';
 import { ProjectHistory } from './history.ts';
 import { handOn, type Job, takeUp } from './job.ts';
@@ -350,15 +350,8 @@ export class Project {
   #restMs(now: number): number {
     const { deps, intervalMs } = this.#options;
     const suspendedUntil = Date.parse(this.#offer?.desired.settings.suspend?.until ?? '');
-    const moments = [this.#backOff.next(now) ?? Number.NaN, suspendedUntil].filter((at) => at > now);
-    const { failures } = this.#history;
-    const span = {
-      failures,
-      hopeless: isHopeless(this.condition),
-      intervalMs,
-      untilMs: moments.map((at) => at - now),
-    };
-    return restMs(span, deps.random);
+    const moments = [this.#backOff.next(now) ?? Number.NaN, suspendedUntil];
+    return restMs({ history: this.#history, intervalMs, moments, now }, deps.random);
   }
 
   #follow(event: ProgressEvent): void {
@@ -394,5 +387,10 @@ export class Project {
   summary(): ProjectSummary {
     const { clock } = this.#workspace?.session ?? this.#options.deps;
     return { ...this.#history.summary(), id: this.id, now: clock.now(), broken: this.hasBrokenSpec() };
+  }
+
+  /** The result of the spec in force, for the status of its commit. */
+  result() {
+    return { id: this.id, problem: this.#problem.list(), ...this.#history.result(this.digest) };
   }
 }

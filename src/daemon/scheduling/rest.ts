@@ -10,23 +10,23 @@ const retry = { firstMs: 5_000, longestMs: 15 * 60_000 } as const;
 const tokenWatchMs = 2_000;
 
 export interface Rest {
-  /** The number of failed reconciliations in a row. */
-  readonly failures: number;
-  /** Only another token helps. */
-  readonly hopeless: boolean;
+  readonly history: Pick<ProjectHistory, 'condition' | 'failures'>;
   readonly intervalMs: number;
-  /** Times from now at which other reasons require a reconciliation. */
-  readonly untilMs: readonly number[];
+  /** Times at which other reasons require a reconciliation. Those in the past, and `NaN`, do not count. */
+  readonly moments: readonly number[];
+  readonly now: number;
 }
 
 /**
  * How long to wait for the next reconciliation if no trigger comes first. The time is jittered, so that many projects
  * do not reconcile at the same moment.
  */
-export function restMs({ failures, hopeless, intervalMs, untilMs }: Rest, random: Random): number {
+export function restMs({ history, intervalMs, moments, now }: Rest, random: Random): number {
+  const { failures, condition } = history;
+  const untilMs = moments.filter((at) => at > now).map((at) => at - now);
   if (failures === 0) return Math.min(intervalMs * (0.9 + random.next() / 5), ...untilMs);
   const span = Math.min(retry.firstMs * 2 ** Math.min(failures - 1, 20), retry.longestMs);
-  return Math.max(span, hopeless ? intervalMs : 0) * (1 + random.next() / 10);
+  return Math.max(span, isHopeless(condition) ? intervalMs : 0) * (1 + random.next() / 10);
 }
 
 /** Sleeps for `ms`, or until a trigger comes. After a refusal of the token, a new token is a trigger too. */

@@ -1,0 +1,85 @@
+import { ConfigError } from '../../core/errors.ts';
+import { type Forge, forges, type StatusTarget } from '../../daemon/commit-status/forge.ts';
+import { isLoopbackHost } from '../../platform/undici-transport.ts';
+import { secretOf } from '../settings/secret.ts';
+import type { Io } from '../terminal.ts';
+
+export interface CommitStatusFlags {
+  readonly gitUrl?: string;
+  readonly commitStatus?: Forge;
+  readonly commitStatusUrl?: string;
+  readonly commitStatusName?: string;
+}
+
+/** Where the statuses of commits go. `undefined` without `--commit-status`. The specs have no influence on it. */
+export function statusTargetOf(
+  flags: CommitStatusFlags,
+  io: Io,
+  pageUrl: string | undefined,
+): StatusTarget | undefined {
+  const { commitStatusUrl, commitStatusName: name = 'vdcsync' } = flags;
+  const forge = flags.commitStatus ?? forgeIn(io);
+  const address = commitStatusUrl ?? (io.env.VDCSYNC_COMMIT_STATUS_URL || undefined);
+  if (forge === undefined) {
+    if (address === undefined) return undefined;
+    throw new ConfigError(`--commit-status-url needs --commit-status: ${forges.join(', ')}`, true);
+  }
+  if (flags.gitUrl === undefined) {
+    throw new ConfigError('--commit-status needs --git-url: only specs from Git have commits', true);
+  }
+  const token = secretOf('VDCSYNC_COMMIT_STATUS_TOKEN', io);
+  if (token === undefined) {
+    throw new ConfigError(
+      '--commit-status needs a token that may write statuses: set VDCSYNC_COMMIT_STATUS_TOKEN_FILE',
+    );
+  }
+  return { forge, url: checked(address ?? derived(forge, flags.gitUrl)), name, token, pageUrl };
+}
+
+function forgeIn({ env }: Io): Forge | undefined {
+  const name = env.VDCSYNC_COMMIT_STATUS;
+  if (!name) return undefined;
+  const forge = forges.find((each) => each === name);
+  if (forge !== undefined) return forge;
+  throw new ConfigError(
+    `VDCSYNC_COMMIT_STATUS is ${JSON.stringify(name)}, and must be one of ${forges.join(', ')}`,
+  );
+}
+
+/** The token goes to this address, so it is https, as that of notifications. */
+function checked(text: string): string {
+  const url = URL.parse(text);
+  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackHost(url.hostname));
+  if (url === null || !isSafe || url.username !== '' || url.search !== '' || url.hash !== '') {
+    throw new ConfigError(
+      '--commit-status-url is no https URL of a repository in an API, such as https://api.github.com/repos/OWNER/REPO',
+    );
+  }
+  return url.href.replace(/\/+$/, '');
+}
+
+/** The repository in the API of its forge, from the address that git fetches. */
+function derived(forge: Forge, gitUrl: string): string {
+  const [, sshHost, sshPath] = /^[^@/]+@([^:/]+):(.+)$/.exec(gitUrl) ?? [];
+  const url = sshHost === undefined ? URL.parse(gitUrl) : URL.parse(`ssh://${sshHost}/${sshPath}`);
+  const path = (url?.pathname ?? '').replace(/^\/+|\/+$|\.git\/*$/g, '');
+  const isKnown = url !== null && url.hostname !== '' && /^[\w.-]+(\/[\w.-]+)+$/.test(path);
+  if (!isKnown) {
+    throw new ConfigError(
+      `--commit-status ${forge} needs --commit-status-url: the address of the API does not follow from --git-url`,
+      true,
+    );
+  }
+  // The port of ssh is not the port of the API.
+  const origin = /^https?:$/.test(url.protocol) ? url.origin : `https://${url.hostname}`;
+  switch (forge) {
+    case 'github':
+      return url.hostname === 'github.com'
+        ? `https://api.github.com/repos/${path}`
+        : `${origin}/api/v3/repos/${path}`;
+    case 'gitlab':
+      return `${origin}/api/v4/projects/${encodeURIComponent(path)}`;
+    case 'gitea':
+      return `${origin}/api/v1/repos/${path}`;
+  }
+}

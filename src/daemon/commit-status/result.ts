@@ -1,0 +1,130 @@
+import { formatDiagnostic } from '../../core/errors.ts';
+import type { Plan } from '../../core/plan.ts';
+import type { Daemon } from '../daemon.ts';
+import type { Rollout } from '../fleet/rollout.ts';
+import type { ProjectResult } from '../project/facts.ts';
+import type { CommitStatus } from './forge.ts';
+
+type Result = Omit<CommitStatus, 'commit'>;
+
+/** The statuses of the commits in force: one, and in a fleet one for each rollout. */
+export function commitStatusesOf(daemon: Daemon): readonly CommitStatus[] {
+  const change = daemon.change();
+  if (change === undefined || daemon.fleet?.leads() === false) return [];
+  const { commit, projects } = change;
+  const broken = brokenIn(daemon);
+  if (daemon.fleet === undefined) return [statusOf(commit, broken ?? ofProjects(projects, commit))];
+  const { rollouts } = daemon.fleet.board;
+  const earlier = rollouts.filter((each) => each.change !== commit).map(({ change: id }) => id);
+  return [commit, ...new Set(earlier)].map((id) =>
+    statusOf(
+      id,
+      (id === commit ? broken : undefined) ?? ofRollouts(rollouts.filter((each) => each.change === id)),
+    ),
+  );
+}
+
+function statusOf(commit: string, { state, text }: Result): CommitStatus {
+  // Texts may quote the spec and the API.
+  const line = text.replace(/[\p{Cc}\s]+/gu, ' ').trim();
+  return { commit, state, text: line };
+}
+
+function brokenIn(daemon: Daemon): Result | undefined {
+  const problems = [
+    ...daemon.projects().flatMap((each) => each.result().problem),
+    ...daemon.specs.state().orphans.flatMap(({ problem }) => problem),
+  ];
+  const [first, ...more] = problems;
+  if (first === undefined) return undefined;
+  return { state: 'failure', text: `The spec is broken: ${formatDiagnostic(first)}${andMore(more.length)}` };
+}
+
+/** In the order in which they decide about the commit. */
+const states = ['failure', 'pending', 'success'] as const;
+
+function ofProjects(projects: readonly ProjectResult[], commit: string): Result {
+  const results = projects.map((project) => ({ project, ...ofProject(project, commit) }));
+  const state = states.find((each) => results.some((result) => result.state === each)) ?? 'success';
+  const found = results.filter((result) => result.state === state);
+  const [first] = found;
+  if (first === undefined) return { state, text: 'No spec has changed' };
+  if (projects.length === 1) return { state, text: first.text };
+  if (state === 'success') return { state, text: `${projects.length} projects: converged` };
+  return {
+    state,
+    text: `${found.length} of ${projects.length} projects, such as ${first.project.id}: ${first.text}`,
+  };
+}
+
+function ofProject(project: ProjectResult, commit: string): Result {
+  const { condition, planned, observing, blocked } = project;
+  const [first] = blocked;
+  const plan = planned === undefined ? 'Not planned yet' : `Plan: ${countsOf(planned)}`;
+  if (project.reconciled !== commit) return { state: 'pending', text: plan };
+  switch (condition) {
+    case 'converged':
+      return { state: 'success', text: `Converged. ${plan}` };
+    case 'drifting':
+      return { state: 'success', text: observing ? plan : `Differs, and is not corrected. ${plan}` };
+    case 'starting':
+    case 'converging':
+      return { state: 'pending', text: `In progress. ${plan}` };
+    case 'awaiting_approval':
+      return { state: 'pending', text: `Waits for an approval. ${plan}` };
+    case 'suspended':
+      return { state: 'pending', text: `Suspended by the spec. ${plan}` };
+    case 'blocked':
+      return {
+        state: 'failure',
+        text:
+          first === undefined
+            ? 'Blocked'
+            : `Blocked: ${first.key}: ${first.reason}${andMore(blocked.length - 1)}`,
+      };
+    case 'held':
+      return { state: 'failure', text: 'Paused: the API refuses writes that add spending' };
+    case 'fenced':
+      return { state: 'failure', text: 'The token belongs to another project' };
+    case 'unauthorized':
+      return { state: 'failure', text: 'The API refuses the token' };
+    // The messages of these errors may name hosts of the operator's network.
+    case 'unreachable':
+      return { state: 'failure', text: 'The API does not answer. vdcsync tries again' };
+    case 'failing':
+      return { state: 'failure', text: 'The reconciliation fails. The log of vdcsync has the reason' };
+  }
+}
+
+/** Counts of the plan, such as `2 to create, 1 to delete`. */
+function countsOf(summary: Plan['summary']): string {
+  const counts = (['create', 'update', 'replace', 'delete', 'adopt'] as const).flatMap((verb) =>
+    summary[verb] === 0 ? [] : [`${summary[verb]} to ${verb}`],
+  );
+  return counts.length === 0 ? 'no changes' : counts.join(', ');
+}
+
+function andMore(count: number): string {
+  return count > 0 ? ` (and ${count} more)` : '';
+}
+
+/** In a fleet, a commit has succeeded when all projects have it: other replicas know how each of them is. */
+function ofRollouts(rollouts: readonly Rollout[]): Result {
+  const stopped = rollouts.find(({ phase }) => phase === 'stopped');
+  const [first] = rollouts;
+  if (first === undefined) return { state: 'success', text: 'In force in all projects' };
+  const { phase, wave, left, total, deletions } = stopped ?? first;
+  const progress = `${total - left} of ${total} projects have this commit`;
+  switch (phase) {
+    case 'stopped':
+      return { state: 'failure', text: `Stopped after wave ${wave}. ${progress}` };
+    case 'waiting':
+      return { state: 'pending', text: `Waits for an approval: ${deletions} deletions. ${progress}` };
+    case 'counting':
+      return { state: 'pending', text: `Counting the deletions. ${progress}` };
+    case 'queued':
+      return { state: 'pending', text: `Waits for an earlier commit. ${progress}` };
+    case 'running':
+      return { state: 'pending', text: `Wave ${wave}. ${progress}` };
+  }
+}

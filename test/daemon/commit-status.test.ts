@@ -1,0 +1,196 @@
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { readDaemonSettings } from '../../src/cli/daemon/settings.ts';
+import type { Io } from '../../src/cli/terminal.ts';
+import { type Forge, forges } from '../../src/daemon/commit-status/forge.ts';
+import { commitStatusesOf } from '../../src/daemon/commit-status/result.ts';
+import type { Daemon } from '../../src/daemon/daemon.ts';
+import { conditions } from '../../src/daemon/project/condition.ts';
+import { folderWith, oneNetwork } from '../cli/run.ts';
+import { fakeForge, forgeToken } from '../support/fake-forge.ts';
+import { createRepository } from './git-server.ts';
+import { emulate, live, startDaemon, until } from './support.ts';
+
+/** A daemon that follows a repository, and sets its statuses in a forge. */
+async function followed(forge: Forge, spec: string) {
+  const [api, server, repository] = [await emulate(), await fakeForge(forge), await createRepository()];
+  const first = await repository.push({ 'vdcsync.yaml': spec });
+  const folder = folderWith({ token: `${forgeToken}\n` });
+  const daemon = await startDaemon(api, {
+    folder,
+    args: [
+      ...['--git-url', repository.url, '--git-allow-insecure', '--git-interval', '1s'],
+      ...['--commit-status', forge, '--commit-status-url', `${server.url}/`],
+    ],
+    env: {
+      VDCSYNC_COMMIT_STATUS_TOKEN_FILE: join(folder, 'token'),
+      VDCSYNC_PUBLIC_URL: 'https://vdcsync.example.com',
+    },
+  });
+  const ends = (commit: string, state: string) =>
+    until(
+      async () => server.kept.filter((each) => each.commit === commit),
+      (statuses) => statuses.at(-1)?.state === state,
+      `${commit} ends as ${state}`,
+      () => JSON.stringify(daemon.log().slice(-5)),
+    );
+  return { api, server, daemon, first, push: repository.push, ends };
+}
+
+describe('src/daemon/commit-status', () => {
+  test.each(forges)('%s: each commit gets one status, with the counts of its plan', async (forge) => {
+    const { first, push, ends, server } = await followed(forge, oneNetwork);
+    const failure = forge === 'gitlab' ? 'failed' : 'failure';
+    const done = await ends(first, 'success');
+    expect(done.at(-1)).toEqual({
+      ...{ commit: first, state: 'success', context: 'vdcsync' },
+      ...{ description: 'Converged. Plan: 1 to create', target: 'https://vdcsync.example.com/' },
+    });
+    const broken = await ends(await push({ 'vdcsync.yaml': 'version: 1\n' }), failure);
+    expect(broken.at(-1)?.description).toMatch(/^The spec is broken: vdcsync\.yaml:\d+:\d+: /);
+    const gone = `${oneNetwork.replace('backend', 'other')}`;
+    const blocked = await ends(await push({ 'vdcsync.yaml': gone }), failure);
+    expect(blocked.at(-1)?.description).toMatch(/^Blocked: networks\.backend: /);
+    const same = await ends(await push({ 'vdcsync.yaml': gone, 'README.md': 'text' }), 'success');
+    expect(same.at(-1)?.description).toBe('No spec has changed');
+    for (const { commit, state } of server.kept)
+      expect(
+        server.kept.filter((each) => each.commit === commit && each.state === state).length,
+      ).toBeLessThan(3);
+  });
+
+  test('a forge that fails stops no reconciliation, is logged once, and gets the newest status later', async () => {
+    const { api, server, first, push, daemon, ends } = await followed('github', oneNetwork);
+    await ends(first, 'success');
+    server.answer(503);
+    const before = server.requests();
+    const second = await push({ 'vdcsync.yaml': `${oneNetwork}  extra: { cidr: 10.30.0.0/24 }\n` });
+    await until(
+      async () => live(api).networks.map(({ name }) => name),
+      (names) => names.includes('extra'),
+      'the commit is applied',
+    );
+    await until(
+      async () => server.requests(),
+      (count) => count > before + 1,
+      'it has tried again',
+    );
+    const failures = daemon.log().filter(({ msg }) => msg === 'commit status not sent');
+    expect(failures).toMatchObject([{ level: 'warn', commit: second, reason: 'it answered 503' }]);
+    server.answer(undefined);
+    expect((await ends(second, 'success')).at(-1)?.description).toBe('Converged. Plan: 1 to create');
+    expect(JSON.stringify([daemon.log(), await daemon.status()])).not.toContain(forgeToken);
+    expect(daemon.log().some(({ msg }) => msg === 'commit status sent again')).toBe(true);
+    expect(await daemon.end()).toBe(0);
+  }, 90_000);
+});
+
+describe('src/daemon/commit-status/result.ts', () => {
+  const summary = { create: 2, update: 0, replace: 0, delete: 1, adopt: 0, blocked: 0, unchanged: 4 };
+  const project = (id: number, condition: string, more: object = {}) => ({
+    ...{ id, condition, problem: [], blocked: [], observing: false, reconciled: 'head', planned: summary },
+    ...more,
+  });
+  const daemonWith = (projects: readonly object[], more: object = {}) =>
+    ({
+      ...{ change: () => ({ commit: 'head', projects }), projects: () => [] },
+      ...{ specs: { state: () => ({ orphans: [] }) }, fleet: undefined },
+      ...more,
+    }) as unknown as Daemon;
+  const of = (daemon: Daemon) => commitStatusesOf(daemon).map(({ commit, state }) => `${commit} ${state}`);
+
+  test('each condition decides about the commit', () => {
+    const found = conditions.map((each) => [each, ...of(daemonWith([project(1, each)]))]);
+    expect(Object.fromEntries(found)).toEqual({
+      ...{ starting: 'head pending', converging: 'head pending', awaiting_approval: 'head pending' },
+      ...{ suspended: 'head pending', converged: 'head success', drifting: 'head success' },
+      ...{ fenced: 'head failure', unauthorized: 'head failure', unreachable: 'head failure' },
+      ...{ failing: 'head failure', blocked: 'head failure', held: 'head failure' },
+    });
+  });
+
+  test('a commit is pending until all its projects are reconciled, and fails with one of them', () => {
+    const [good, bad] = [project(1, 'converged'), project(2, 'blocked')];
+    const old = project(3, 'converged', { reconciled: 'before' });
+    expect(of(daemonWith([good, old]))).toEqual(['head pending']);
+    expect(of(daemonWith([good, old, bad]))).toEqual(['head failure']);
+    expect(of(daemonWith([good]))).toEqual(['head success']);
+    expect(of(daemonWith([]))).toEqual(['head success']);
+  });
+
+  test('errors of the operator are not quoted, and a text is one line', () => {
+    const texts = conditions.flatMap((condition) =>
+      commitStatusesOf(
+        daemonWith([
+          project(1, condition, {
+            error: new Error('connect to db.internal'),
+            blocked: [{ key: 'networks.a', reason: 'not\n\u001b[31mtoday' }],
+          }),
+        ]),
+      ).map(({ text }) => text),
+    );
+    expect(texts.join('|')).not.toContain('db.internal');
+    expect(texts).toContain('Blocked: networks.a: not [31mtoday');
+  });
+
+  test('in a fleet, the leader reports each rollout', () => {
+    const rollout = (change: string, phase: string) => ({ change, phase, wave: 1, left: 3, total: 5 });
+    const fleet = (leads: boolean, ...rollouts: object[]) =>
+      daemonWith([], { fleet: { leads: () => leads, board: { rollouts } } });
+    expect(of(fleet(false, rollout('head', 'running')))).toEqual([]);
+    expect(of(fleet(true))).toEqual(['head success']);
+    expect(of(fleet(true, rollout('head', 'queued'), rollout('older', 'stopped')))).toEqual([
+      'head pending',
+      'older failure',
+    ]);
+    expect(of(fleet(true, rollout('head', 'running'), rollout('head', 'stopped')))).toEqual(['head failure']);
+  });
+});
+
+describe('src/cli/daemon/commit-status.ts', () => {
+  const env = { VDC_BASE_URL: 'https://api.example.com/v1', VDCSYNC_COMMIT_STATUS_TOKEN: forgeToken };
+  const target = (flags: object, more: object = {}) => {
+    const io = { env: { ...env, ...more }, cwd: folderWith({ 'vdcsync.yaml': oneNetwork }) } as unknown as Io;
+    return readDaemonSettings({ gitUrl: 'https://git.example.com/group/infra.git', ...flags }, io)
+      .statusTarget;
+  };
+
+  test.each([
+    ['github', 'https://github.com/o/r.git', 'https://api.github.com/repos/o/r'],
+    ['github', 'git@github.com:o/r.git', 'https://api.github.com/repos/o/r'],
+    ['github', 'https://git.example.com/o/r', 'https://git.example.com/api/v3/repos/o/r'],
+    [
+      'gitlab',
+      'ssh://git@git.example.com:2222/g/s/r.git',
+      'https://git.example.com/api/v4/projects/g%2Fs%2Fr',
+    ],
+    ['gitea', 'https://git.example.com:3000/o/r/', 'https://git.example.com:3000/api/v1/repos/o/r'],
+  ] as const)('%s: the address of the API follows from %s', (commitStatus, gitUrl, url) => {
+    expect(target({ commitStatus, gitUrl })).toMatchObject({ url, forge: commitStatus, name: 'vdcsync' });
+  });
+
+  test('the environment names the same, and the specs have no say', () => {
+    const own = {
+      VDCSYNC_COMMIT_STATUS: 'gitea',
+      VDCSYNC_COMMIT_STATUS_URL: 'https://x.example.com/api/v1/repos/a/b',
+    };
+    expect(target({}, own)).toMatchObject({ forge: 'gitea', url: 'https://x.example.com/api/v1/repos/a/b' });
+    expect(target({})).toBeUndefined();
+  });
+
+  test.each([
+    [{ commitStatus: 'github', gitUrl: undefined }, {}, '--git-url'],
+    [{ commitStatus: 'github' }, { VDCSYNC_COMMIT_STATUS_TOKEN: '' }, 'VDCSYNC_COMMIT_STATUS_TOKEN_FILE'],
+    [{ commitStatusUrl: 'https://x.example.com' }, {}, 'needs --commit-status'],
+    [{}, { VDCSYNC_COMMIT_STATUS: 'svn' }, 'github, gitlab, gitea'],
+    [{ commitStatus: 'gitlab', commitStatusUrl: 'http://git.example.com/x' }, {}, 'is no https URL'],
+    [{ commitStatus: 'gitlab', commitStatusUrl: 'https://a:b@git.example.com/x' }, {}, 'is no https URL'],
+    [
+      { commitStatus: 'gitea', gitUrl: 'file:///srv/r.git', gitAllowInsecure: true },
+      {},
+      '--commit-status-url',
+    ],
+  ])('%j with %j is refused', (flags, more, message) => {
+    expect(() => target(flags, more)).toThrow(message);
+  });
+});
