@@ -2,6 +2,7 @@ import { codeExamples } from '../core/code-examples.ts';
 import { type Code, explanationOf } from '../core/codes.ts';
 import type { Position } from '../core/desired.ts';
 import { Mask } from '../core/environment-mask.ts';
+import { partsOf } from '../core/intent.ts';
 import type { KeyStatus } from '../core/key-status.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { operatorQuestions, questionClass, questionClasses } from '../core/operator-questions.ts';
@@ -115,26 +116,20 @@ export function storyOf(key: ResourceKey, facts: StatusFacts, view: StatusView):
     warnings: view.warnings.filter(isOf),
     past_writes: past.slice(0, mostPastWrites).map((intent) => ({
       ...writeOf(intent),
-      outcome: intent.outcome ?? 'unknown',
-      closed_at: time(intent.closedAt ?? intent.createdAt),
+      outcome: partsOf(intent).outcome ?? 'unknown',
+      closed_at: time(partsOf(intent).closedAt ?? intent.createdAt),
     })),
   };
 }
 
-function writeOf({
-  verb,
-  phase,
-  createdAt,
-  detail,
-  taskId,
-  requestId,
-}: StatusFacts['intents'][number]): Write {
+function writeOf(intent: StatusFacts['intents'][number]): Write {
+  const { verb, phase, createdAt, detail, requestId } = intent;
   return {
     verb,
     phase,
     since: time(createdAt),
-    detail: detail === undefined || detail === '' ? null : detail,
-    task_id: taskId ?? null,
+    detail: detail === '' ? null : detail,
+    task_id: partsOf(intent).answer?.taskId ?? null,
     request_id: requestId ?? null,
   };
 }

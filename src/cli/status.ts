@@ -1,6 +1,7 @@
 import type { Claim } from '../core/claims.ts';
 import { money, part } from '../core/decimal.ts';
 import type { Desired, DesiredResource } from '../core/desired.ts';
+import { partsOf } from '../core/intent.ts';
 import { type KeyStatus, keyStatusOf } from '../core/key-status.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { factsOf, type KindName } from '../core/kind-facts.ts';
@@ -158,13 +159,13 @@ export function statusOf(facts: StatusFacts): StatusView {
       .map(({ key, verb }) => ({ key, verb })),
     in_flight: intents
       .filter(({ phase }) => phase !== 'blocked')
-      .map(({ key, verb, phase, createdAt, requestId, taskId }) => ({
-        key,
-        verb,
-        phase,
-        since: time(createdAt),
-        request_id: requestId ?? null,
-        task_id: taskId ?? null,
+      .map((intent) => ({
+        key: intent.key,
+        verb: intent.verb,
+        phase: intent.phase,
+        since: time(intent.createdAt),
+        request_id: intent.requestId ?? null,
+        task_id: partsOf(intent).answer?.taskId ?? null,
       })),
     blocked,
     warnings: plan?.warnings ?? [],
@@ -204,17 +205,19 @@ function blockedByState({ intents, findings = [] }: StatusFacts): readonly Block
 }
 
 function blockedIntent(intent: Intent): Blocked[] {
-  const { key, verb, phase, blocked } = intent;
-  if (phase !== 'blocked' || blocked === undefined) return [];
+  if (intent.phase !== 'blocked') return [];
+  const { key, verb, blocked } = intent;
   return [{ key, verb, code: blocked.code, reason: blocked.reason, remedies: waysOut(intent) }];
 }
 
 /** Includes unsettled creations and resources that wait for adoption, because they may cost money already. */
 function billedOf(facts: StatusFacts): StatusView['billed'] {
   const { bindings, ips, intents, claims } = facts;
-  const arriving = intents.flatMap(({ key, kind, verb, resourceId: id, createdAt }) =>
-    verb === 'create' && id !== undefined ? [{ key, kind, id, boundAt: createdAt }] : [],
-  );
+  const arriving = intents.flatMap((intent) => {
+    const { key, kind, verb, createdAt } = intent;
+    const id = partsOf(intent).answer?.id;
+    return verb === 'create' && id !== undefined ? [{ key, kind, id, boundAt: createdAt }] : [];
+  });
   const adopted = new Set(bindings.map(({ key }) => key));
   const adopting = (facts.plan?.operations ?? []).flatMap(({ key, kind, verb, target: id }) =>
     verb === 'adopt' && id !== undefined && !adopted.has(key) ? [{ key, kind, id, boundAt: null }] : [],
@@ -268,11 +271,15 @@ function addressesMonthly(count: number, prices: PriceList | undefined): StatusV
 
 /** From the deletion of the server that held it; before that, or without one, from when it was bound. */
 function idleSince(ip: Ip, facts: StatusFacts): string | null {
-  const left = facts.past?.find(({ verb, kind, outcome, preimage }) => {
+  const left = facts.past?.find((each) => {
+    const { verb, kind, preimage } = each;
     const held = (preimage as { readonly addresses?: readonly string[] } | null)?.addresses ?? [];
-    return verb === 'delete' && kind === 'server' && outcome === 'done' && held.includes(ip.address);
+    return (
+      verb === 'delete' && kind === 'server' && partsOf(each).outcome === 'done' && held.includes(ip.address)
+    );
   });
-  return left?.closedAt === undefined ? address(ip, facts).since : time(left.closedAt);
+  const closedAt = left && partsOf(left).closedAt;
+  return closedAt === undefined ? address(ip, facts).since : time(closedAt);
 }
 
 function time(ms: number): string {

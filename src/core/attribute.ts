@@ -7,6 +7,7 @@ import {
   objectName,
   serverObject,
 } from './claims.ts';
+import { partsOf } from './intent.ts';
 import type { ResourceKey } from './keys.ts';
 import { factsOf, type KindName } from './kind-facts.ts';
 import type { Ip } from './resources.ts';
@@ -118,11 +119,14 @@ function pendingOf(intents: readonly Intent[], removed: readonly Intent[]) {
   const put = (kind: KindName, id: string, key: ResourceKey, certain: boolean) =>
     found.set(`${kind} ${id}`, { is: 'pending', key, certain });
   for (const { key, kind, request } of removed) put(kind, String(request.path.id), key, true);
-  for (const { key, kind, blocked } of intents)
-    for (const id of blocked?.candidates ?? []) put(kind, id, key, false);
+  for (const intent of intents)
+    for (const id of partsOf(intent).blocked?.candidates ?? []) put(intent.kind, id, intent.key, false);
   // If reads do not show the created resource, a resource with the same id is another one.
-  for (const { key, kind, resourceId, blocked } of intents)
-    if (resourceId !== undefined && blocked?.code !== 'not_there') put(kind, resourceId, key, true);
+  for (const intent of intents) {
+    const { answer, blocked } = partsOf(intent);
+    if (answer?.id !== undefined && blocked?.code !== 'not_there')
+      put(intent.kind, answer.id, intent.key, true);
+  }
   const open = intents.filter(isUnconfirmed);
   return (object: LiveObject): Attributed | undefined => {
     const known = found.get(objectName(object));
@@ -132,8 +136,10 @@ function pendingOf(intents: readonly Intent[], removed: readonly Intent[]) {
 }
 
 /** A purchase that may have been carried out: an object that has come since may be its result. */
-function isUnconfirmed({ verb, kind, ambiguous, phase }: Intent): boolean {
-  return verb === 'create' && factsOf(kind).bought === true && (ambiguous || phase === 'sending');
+function isUnconfirmed(intent: Intent): boolean {
+  const { verb, kind, phase } = intent;
+  const isOpen = partsOf(intent).unconfirmed !== undefined || phase === 'sending';
+  return verb === 'create' && factsOf(kind).bought === true && isOpen;
 }
 
 /** Whether the list from before the creation lacks it. The list is named as in the file. */

@@ -1,9 +1,52 @@
-import type { Intent, IntentPatch } from './state.ts';
+import type {
+  Answer,
+  Because,
+  Effect,
+  Intent,
+  IntentOutcome,
+  IntentPatch,
+  Question,
+  Stage,
+  Unconfirmed,
+} from './state.ts';
 
-/** The intent after a patch; fields named in `clear` are gone. */
-export function patched(intent: Intent, patch: IntentPatch): Intent {
-  const { clear = [], ...fields } = patch;
-  const cleared = new Set<string>(clear);
-  const entries = Object.entries({ ...intent, ...fields }).filter(([name]) => !cleared.has(name));
-  return Object.fromEntries(entries) as unknown as Intent;
+/** The intent after a patch. A new stage replaces all fields of the previous stage. */
+export function patched(intent: Intent, { stage, ...fields }: IntentPatch): Intent {
+  return stage === undefined ? { ...intent, ...fields } : inStage({ ...intent, ...fields }, stage);
+}
+
+/** The intent with the fields of another stage. */
+export function inStage(intent: Intent, stage: Stage): Intent {
+  const rest = Object.entries(intent).filter(([name]) => !stageFields.has(name));
+  return { ...Object.fromEntries(rest), ...stage } as unknown as Intent;
+}
+
+const stageFields: ReadonlySet<string> = new Set<KeysOf<Stage>>([
+  ...(['phase', 'unconfirmed', 'answer', 'notSeenAt', 'blocked', 'by', 'former'] as const),
+  ...(['outcome', 'because', 'closedAt'] as const),
+]);
+
+type KeysOf<Union> = Union extends unknown ? keyof Union : never;
+
+/** The fields of all phases; each phase has some of these fields. */
+interface StageParts {
+  readonly phase: Stage['phase'];
+  readonly unconfirmed?: Unconfirmed;
+  readonly answer?: Answer;
+  readonly notSeenAt?: number;
+  readonly blocked?: Question;
+  readonly outcome?: IntentOutcome;
+  readonly because?: Because | 'key_doubted';
+  readonly closedAt?: number;
+}
+
+/** The fields of an intent whose phase does not matter. */
+export function partsOf(intent: Stage): StageParts {
+  return intent;
+}
+
+/** The known effect of the write. */
+export function effectOf(intent: Stage): Effect {
+  const { unconfirmed, answer } = partsOf(intent);
+  return { ...(unconfirmed && { unconfirmed }), ...(answer && { answer }) };
 }

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { LiveObject } from './claims.ts';
 import type { DesiredResource, Settings } from './desired.ts';
+import type { Evidence, SentWrite } from './evidence.ts';
 import type { Json } from './json.ts';
 import type { ResourceKey } from './keys.ts';
 import type { KindName } from './kind-facts.ts';
@@ -19,7 +20,7 @@ import type {
   ServerType,
   ServerTypePricing,
 } from './resources.ts';
-import type { Binding, Intent } from './state.ts';
+import type { Binding, Facts } from './state.ts';
 
 /** One resource during a reconciliation: the file declares the resource, the state binds it, or both. */
 export interface Subject<Value = unknown> {
@@ -160,50 +161,10 @@ export type Price = { readonly known: string } | { readonly unknown: string };
 /** Live ids of a kind that are bound to a key already: none of them is the result of the write in question. */
 export type Known = (kind: KindName) => ReadonlySet<string>;
 
-/** Free addresses that an answer to a failed creation named. */
-export interface LeftBehind {
-  readonly addresses: readonly { readonly id: number; readonly address: string }[];
-}
-
-/** The answer of the reads about a write whose outcome is unknown. */
-export type Evidence =
-  /**
-   * The write took effect. `certain`: the resource is identified by an id, not by a difference of two lists. `called`:
-   * the name by which an operator knows the resource.
-   */
-  | {
-      readonly verdict: 'done';
-      readonly id: string;
-      readonly certain: boolean;
-      readonly called?: string;
-      readonly facts?: Json;
-    }
-  /** The resource is being created and not usable yet: observe it again later. */
-  | { readonly verdict: 'pending'; readonly id: string; readonly facts?: Json }
-  /** The resource exists and is billed, but is not usable. */
-  | { readonly verdict: 'failed'; readonly id: string; readonly detail: string; readonly facts?: Json }
-  /**
-   * Not seen. Absence needs this verdict twice. `gone`: read by the id that the API gave, so no incomplete list can
-   * hide it.
-   * `strays`: a failed creation may have left an address, so the operator is asked.
-   * `left`: the answer of the creation named the addresses that it left, so they belong to this file: the facts for
-   * `companions`.
-   */
-  | {
-      readonly verdict: 'not_done';
-      readonly gone?: true;
-      readonly strays?: boolean;
-      readonly left?: LeftBehind;
-    }
-  /** No documented read shows resources of this kind, whether the resource exists or not. */
-  | { readonly verdict: 'unseen'; readonly reason: string; readonly candidates: readonly string[] }
-  /** The reads permit no conclusion. `candidates` are live ids that an operator may choose from. */
-  | { readonly verdict: 'unclear'; readonly reason: string; readonly candidates: readonly string[] };
-
 /** The facts that a kind takes from a 2xx: ids only, never statuses, because the answer may be a replay. */
 export interface Accepted {
   readonly id?: string;
-  readonly facts?: Json;
+  readonly facts?: Facts;
 }
 
 /** The entries of a kind in its top-level map of the spec file. */
@@ -369,7 +330,7 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   /** The reads that evidence is compared with later. */
   preimage(context: WriteContext<Value, Observed>, read: ReadPort): Promise<Json>;
   accept(answer: Conclusive, request: WriteRequest, preimage: Json): Accepted;
-  evidence(intent: Intent, read: ReadPort, known: Known): Promise<Evidence>;
+  evidence(sent: SentWrite, read: ReadPort, known: Known): Promise<Evidence>;
 
   /** The binding for a resource that exists now. */
   bind(context: {
@@ -378,7 +339,7 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
     readonly request?: WriteRequest;
     /** The entry that the request was made from; the file may have another entry by now. */
     readonly asked?: Value | undefined;
-    readonly facts?: Json;
+    readonly facts?: Facts;
     readonly world: World;
   }): Pick<Binding, 'identity' | 'applied' | 'keep'>;
   /** Further resources that were created together with the resource, such as a server's address. */
@@ -388,7 +349,7 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
     readonly request: WriteRequest;
     readonly asked?: Value | undefined;
     readonly preimage: Json;
-    readonly facts?: Json;
+    readonly facts?: Facts;
     /**
      * A fresh answer to this very request gave the id. A resource that evidence found may have got some of its parts
      * later.

@@ -32,7 +32,7 @@ export interface Binding {
 }
 
 /**
- * The phase of a write.
+ * The phase of a write; its fields are those of `Stage`.
  *
  * ```
  * sending ──2xx──▶ accepted ──evidence──▶ closed
@@ -40,11 +40,12 @@ export interface Binding {
  *    │ └─ due ── waiting      (409, 429, refused connection: no effect, same key)
  *    ├─ lost answer ▶ unknown ──key (of a creation), evidence──▶ sending | accepted | waiting | closed
  *    └─ refusal ▶ closed
+ * accepted ──its id is given to another key──▶ superseded ──▶ closed
  * any ──▶ blocked ──resolve──▶ closed
  * ```
  * `sending` found at start means the process died in between: it is `unknown`.
  */
-export type IntentPhase = 'sending' | 'waiting' | 'unknown' | 'accepted' | 'blocked' | 'closed';
+export type IntentPhase = Stage['phase'];
 
 /**
  * The outcome of a closed intent. `refused`: the API refused the write, and nothing happened. `void`: the write
@@ -120,11 +121,6 @@ export type WhyUnknown =
   | 'not_found';
 
 /**
- * The reason why evidence must decide: also an accepted write that has `no_task` to report its end, or a failed task.
- */
-export type Why = WhyUnknown | 'no_task' | 'task_failed';
-
-/**
  * The stage of the question to an idempotency key: was the request under the key carried out, and may it still be?
  *
  * ```
@@ -146,8 +142,86 @@ export interface KeyQuestion {
   readonly lasting?: string;
 }
 
-/** The durable record of a write, made before its first byte is sent. */
-export interface Intent {
+/** A send that may have had an effect. Only a 2xx on its key, or evidence, ends this. */
+export interface Unconfirmed {
+  readonly why: WhyUnknown;
+  /** The question to the key of a creation. */
+  readonly question: KeyQuestion;
+}
+
+/** The facts that a kind takes from an answer or from evidence, for the binding. */
+export interface Facts {
+  /** The address of the created resource, or of the created server. */
+  readonly address?: string;
+  /** As a deletion of a server answered. @assumption A18 */
+  readonly billable_ips?: readonly Json[];
+  /** The addresses that a server has. */
+  readonly addresses?: readonly { readonly id: number; readonly address: string }[];
+}
+
+/** The 2xx answer to a write, or the evidence that took its place. */
+export interface Answer {
+  /** Wall time in ms. */
+  readonly at: number;
+  /** The live id. */
+  readonly id?: string;
+  readonly taskId?: string;
+  readonly facts: Facts;
+  /** A replay answers an `earlier` send of the intent, or an `unknown` send, which this state never made. */
+  readonly to: 'this_send' | 'earlier_send' | 'unknown_send';
+  /** How the API reports the end of the operation: as a success, never, or as a failure. */
+  readonly end: 'reported' | 'unreported' | 'failed';
+}
+
+/** The question to the operator, or to the file, that an intent waits for. */
+export interface Question {
+  readonly code: string;
+  readonly reason: string;
+  /** Live ids that the operator may choose from. */
+  readonly candidates: readonly string[];
+  /** The API refused the entry of the file: the block remains until the entry changes. */
+  readonly until?: 'file';
+  /** The parameters that the refusal names, with the API's names. */
+  readonly parameters?: readonly string[];
+}
+
+/** The fields of each phase. A new phase replaces all fields of the previous phase. */
+export type Stage =
+  | {
+      readonly phase: 'sending' | 'waiting';
+      /** An earlier send under the key. */
+      readonly unconfirmed?: Unconfirmed;
+      /**
+       * The reason of a wait. `key_doubted`: another request may have used the key, so the key is asked before the write is
+       * given up. @assumption A4
+       */
+      readonly because?: 'no_capacity' | 'key_doubted';
+    }
+  | {
+      readonly phase: 'unknown';
+      readonly unconfirmed: Unconfirmed;
+      /** The time of the first observation without the resource; absence needs a second observation. */
+      readonly notSeenAt?: number;
+    }
+  | { readonly phase: 'accepted'; readonly answer: Answer; readonly notSeenAt?: number }
+  /** The created resource is gone: the API gave its id to another key. `former`: its id, and its address. */
+  | { readonly phase: 'superseded'; readonly by: ResourceKey; readonly former: Pick<Answer, 'id' | 'facts'> }
+  | ({ readonly phase: 'blocked'; readonly blocked: Question } & Effect)
+  | ({
+      readonly phase: 'closed';
+      readonly outcome: IntentOutcome;
+      readonly because: Because;
+      readonly closedAt: number;
+    } & Effect);
+
+/** The known effect of a write that is blocked or closed. */
+export interface Effect {
+  readonly unconfirmed?: Unconfirmed;
+  readonly answer?: Answer;
+}
+
+/** The constant part of an intent. */
+export interface RecordedWrite {
   readonly id: string;
   readonly key: ResourceKey;
   readonly kind: KindName;
@@ -160,96 +234,45 @@ export interface Intent {
   readonly idempotencyKey: string;
   readonly request: WriteRequest;
   /** Digest of the request that was sent, with method and path: the profile may define them in another way later. */
-  readonly sentAs?: string;
+  readonly sentAs: string;
   /** Digest of the entry that asked for the write: a refusal remains valid until the entry changes. */
   readonly basis: string;
-  /** That entry, for the binding: the file may have another entry, or none, once the write has taken effect. */
-  readonly entry?: Json;
-  /** The value in that entry; it counts only once the entry has left the file. */
-  readonly protect?: boolean;
+  /**
+   * That entry, for the binding: the file may have another entry, or none, once the write has taken effect. `protect`
+   * counts only once the entry has left the file.
+   */
+  readonly entry?: { readonly value: Json; readonly protect: boolean };
   /** The reads that evidence is compared with. */
   readonly preimage: Json;
   readonly parentId?: string;
-  readonly phase: IntentPhase;
-  /** Stays until a 2xx on this key or evidence clears it. */
-  readonly ambiguous: boolean;
-  readonly why?: Why;
-  /** Of a creation whose effect is unknown. */
-  readonly question?: KeyQuestion;
-  readonly sends: number;
-  /** The answer may belong to an earlier use of this key, and no 2xx has come since. @assumption A4 */
-  readonly doubted?: true;
-  /** Sends without an answer of their own; the outcome table limits their number. */
-  readonly lost?: number;
   /** Wall times in ms. */
   readonly createdAt: number;
   readonly firstSentAt: number;
   /** `firstSentAt` by the API's clock: the local clock may be changed later. @assumption A35 */
-  readonly firstSentApiAt?: number;
+  readonly firstSentApiAt: number;
+}
+
+/** The part of an intent that every phase has, and that changes. */
+export interface Sends {
+  readonly sends: number;
+  /** Sends without an answer of their own; the outcome table limits their number. */
+  readonly lost: number;
   readonly lastSentAt: number;
   /** No send before this time: a wait that the API or the outcome table requires. */
   readonly dueAt: number;
-  /** The time of the first observation without the resource; absence needs a second observation. */
-  readonly notSeenAt?: number;
-  readonly acceptedAt?: number;
-  readonly taskId?: string;
-  /** The live id, from the answer or the evidence. */
-  readonly resourceId?: string;
-  /** The facts that the kind took from the answer, for the binding. */
-  readonly facts?: Json;
+  /** The text of the last answer, or of the end; for the operator. */
+  readonly detail: string;
+  /** Of the last answer. */
   readonly requestId?: string;
-  readonly blocked?: {
-    readonly code: string;
-    readonly reason: string;
-    readonly candidates: readonly string[];
-    /** The API refused the entry of the file: the block remains until the entry changes. */
-    readonly until?: 'file';
-    /** The parameters that the refusal names, with the API's names. */
-    readonly parameters?: readonly string[];
-  };
-  readonly outcome?: IntentOutcome;
-  /** The reason of the end; of an open intent, the reason of the wait. */
-  readonly because?: Because;
-  readonly detail?: string;
-  readonly closedAt?: number;
 }
 
-/** The fields of an intent that may change after its beginning. */
-export type IntentPatch = Partial<
-  Pick<
-    Intent,
-    | 'phase'
-    | 'ambiguous'
-    | 'why'
-    | 'question'
-    | 'doubted'
-    | 'sends'
-    | 'lost'
-    | 'lastSentAt'
-    | 'dueAt'
-    | 'notSeenAt'
-    | 'acceptedAt'
-    | 'taskId'
-    | 'resourceId'
-    | 'facts'
-    | 'requestId'
-    | 'blocked'
-    | 'because'
-    | 'detail'
-  >
-> & {
-  /** Fields that no longer apply, such as an observation from before a new send. */
-  readonly clear?: readonly (
-    | 'why'
-    | 'question'
-    | 'doubted'
-    | 'notSeenAt'
-    | 'acceptedAt'
-    | 'taskId'
-    | 'resourceId'
-    | 'blocked'
-  )[];
-};
+/** The durable record of a write, made before its first byte is sent. */
+export type Intent = RecordedWrite & Sends & Stage;
+
+export type InPhase<Phase extends IntentPhase> = Intent & { readonly phase: Phase };
+
+/** A change of an open intent. */
+export type IntentPatch = Partial<Sends> & { readonly stage?: Exclude<Stage, { readonly phase: 'closed' }> };
 
 /** One line of the journal. */
 export interface JournalEntry {

@@ -2,6 +2,7 @@ import { type Claim, type Holder, objectName } from '../core/claims.ts';
 import { sumDecimals } from '../core/decimal.ts';
 import type { Desired } from '../core/desired.ts';
 import { ConfigError } from '../core/errors.ts';
+import { partsOf } from '../core/intent.ts';
 import { digestOf, type Json } from '../core/json.ts';
 import type { Operation, Plan } from '../core/plan.ts';
 import { type CommandResult, result } from '../core/remedy.ts';
@@ -91,7 +92,9 @@ export class Approval {
 
   async #isDone({ key, verb }: Operation, since: number): Promise<boolean> {
     const past = await this.#store.intents({ key, limit: 50 });
-    return past.some((each) => each.verb === verb && each.outcome === 'done' && each.createdAt >= since);
+    return past.some(
+      (each) => each.verb === verb && partsOf(each).outcome === 'done' && each.createdAt >= since,
+    );
   }
 }
 

@@ -1,3 +1,4 @@
+import { partsOf } from '../core/intent.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Operation, OperationId, Plan } from '../core/plan.ts';
 import type { OperationResult } from '../core/progress.ts';
@@ -201,7 +202,7 @@ async function exposure(run: Run, { key, verb }: Operation): Promise<number | un
   const since = run.openSince.get(server);
   if (since !== undefined) return run.deps.clock.monotonic() - since;
   const past = await run.deps.store.intents({ key: server, limit: 50 });
-  const made = past.find((each) => each.verb === 'create' && each.outcome === 'done');
-  const at = made?.acceptedAt ?? made?.firstSentAt;
+  const made = past.find((each) => each.verb === 'create' && partsOf(each).outcome === 'done');
+  const at = made && (partsOf(made).answer?.at ?? made.firstSentAt);
   return at === undefined ? undefined : Math.max(0, run.deps.clock.now() - at);
 }

@@ -1,3 +1,4 @@
+import { partsOf } from '../core/intent.ts';
 import type { Subject } from '../core/kind.ts';
 import type { Blocked, Operation, Plan } from '../core/plan.ts';
 import type { OperationResult } from '../core/progress.ts';
@@ -80,7 +81,7 @@ function otherUnresolved(run: Run, { key, verb }: Pick<Found, 'key' | 'verb'>): 
 function endingIt(open: Intent | undefined): readonly Remedy[] {
   if (open === undefined || open.phase === 'waiting') return [];
   const adopt =
-    open.verb === 'create' ? [runs('resolve', [open.key, '--adopt', open.resourceId ?? 'ID'])] : [];
+    open.verb === 'create' ? [runs('resolve', [open.key, '--adopt', partsOf(open).answer?.id ?? 'ID'])] : [];
   return [...adopt, runs('resolve', [open.key, '--abandon'])];
 }
 
@@ -114,15 +115,18 @@ export function openServers(run: Run, plan: Plan, results: readonly OperationRes
     const code = 'exposed' as const;
     // A server that the API answered as created may be gone if reads did not find the server since.
     const isShown =
-      open?.phase === 'accepted' && open.resourceId !== undefined && open.notSeenAt === undefined;
+      open?.phase === 'accepted' && open.answer.id !== undefined && open.notSeenAt === undefined;
     if (run.bindings.has(key) || isShown)
       return [{ key, code, message: 'it is there, and its firewall is not: nothing is filtered' }];
-    const answered = open?.resourceId !== undefined;
-    const unconfirmed = open?.verb === 'create' && (answered || open.ambiguous || open.phase === 'sending');
-    return unconfirmed
+    return open?.verb === 'create' && mayHaveEffect(open)
       ? [{ key, code, message: 'it may be there, and its firewall is not: nothing is filtered then' }]
       : [];
   });
+}
+
+function mayHaveEffect(open: Intent): boolean {
+  const { answer, unconfirmed, phase } = partsOf(open);
+  return answer?.id !== undefined || unconfirmed !== undefined || phase === 'sending';
 }
 
 /** A firewall that is not enabled filters nothing, as the file asks. */

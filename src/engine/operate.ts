@@ -155,7 +155,8 @@ function cameWith(run: Run, operation: Operation, subject: Subject, id: string, 
   if (subject.desired?.found !== true) return [];
   const request = run.kindOf(subject.kind).write(contextOf(run, { ...operation, verb: 'create' }, world));
   const { key, kind, desired } = subject;
-  const made = { key, kind, request, preimage: null, entry: desired.value as Json, ambiguous: true };
+  const entry = { value: desired.value as Json, protect: desired.protect };
+  const made = { key, kind, request, preimage: null, entry };
   return companionsOf(run, made, id, { addresses: addressesOf(id, world) });
 }
 

@@ -1,18 +1,17 @@
 import { type Claim, type Holder, type LiveObject, objectName } from '../core/claims.ts';
 import type { DesiredResource } from '../core/desired.ts';
-import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import { type Operation, operationId } from '../core/plan.ts';
 import type { Conclusive, WriteRequest } from '../core/ports.ts';
-import type { Because, Intent, IntentOutcome, StateChange } from '../core/state.ts';
+import type { Because, Facts, Intent, IntentOutcome, StateChange } from '../core/state.ts';
 import { isNone } from '../plan/unmanaged.ts';
 import { registerOf } from './claims/claims.ts';
 import { beginIntent, contextOf, preimageOf } from './intents/begin.ts';
 import { close } from './intents/endings.ts';
 import { tryNextIncarnation } from './intents/next-incarnation.ts';
 import { probeAnswer, type ReuseRefusal } from './intents/outcome.ts';
-import { pauseIfRefused, probeKey } from './intents/probe-key.ts';
+import { asked, pauseIfRefused, probeKey } from './intents/probe-key.ts';
 import { asksKey, questionOf, unasked } from './intents/question.ts';
 import { spendOf } from './intents/record.ts';
 import { inWriteSlot, sendFenced } from './intents/write-slot.ts';
@@ -111,7 +110,7 @@ async function lookUpOne(
     text: string,
     changes: readonly StateChange[] = [],
   ) => close(run, intent, { outcome, because, text }, { changes });
-  const held = await inWriteSlot(run, intent, () => pausedUnder(run, intent));
+  const held = await inWriteSlot(run, intent, () => answerUnder(run, intent));
   if (held === 'open') return (await isReplaced(run, key)) ? 'next' : undefined;
   if (held === 'unused') await end('absent', 'key_unused', 'no earlier state used its key');
   else if (held === 'fenced') await end('absent', 'key_unused', 'an earlier state fenced its key');
@@ -123,10 +122,10 @@ async function lookUpOne(
     const id = answeredId ?? (await idByEvidence(run, intent));
     if (id === undefined) {
       // No read shows the resource yet. The run waits for the resource, as after any lost answer.
-      await run.update(intent, { phase: 'unknown', ambiguous: true, dueAt: run.deps.clock.now() });
+      await run.update(intent, { stage: takenKey, dueAt: run.deps.clock.now() });
       return undefined;
     }
-    switch (await lifeOf(run, { ...intent, facts: asReplay(facts) }, id, held.answer)) {
+    switch (await lifeOf(run, intent, { id, facts: facts ?? {} }, held.answer)) {
       case 'live':
         await end(
           'absent',
@@ -155,15 +154,18 @@ async function lookUpOne(
 async function idByEvidence(run: Run, intent: Intent): Promise<string | undefined> {
   await run.fence();
   const read = run.cache.since(run.deps.clock.monotonic());
-  const asked = { ...intent, preimage: null, phase: 'accepted' } as const;
+  const asked = { ...intent, preimage: null, phase: 'accepted' as const };
   const found = await run.kindOf(intent.kind).evidence(asked, read, (kind) => run.known(kind, intent));
   return found.verdict === 'done' && found.certain ? found.id : undefined;
 }
 
-/** Marks the facts as those of a replayed answer, which may be out of date. */
-function asReplay(facts: Json | undefined): Json {
-  return { ...(facts as object | undefined), replay: true };
-}
+/** The resource that an answer named. */
+type Made = { readonly id: string; readonly facts: Facts };
+
+const takenKey = {
+  phase: 'unknown',
+  unconfirmed: { why: 'lost', question: { ...unasked, stage: 'taken' } },
+} as const;
 
 /** A resource that is already bound or claimed keeps its holder. */
 function foundClaim(run: Run, object: Pick<Claim, 'kind' | 'id'>, holder: Holder): readonly StateChange[] {
@@ -182,46 +184,47 @@ function taskIn({ task }: Conclusive): { readonly taskId?: string } {
 async function lifeOf(
   run: Run,
   intent: Intent,
-  id: string,
+  made: Made,
   { task }: Conclusive,
 ): Promise<'live' | 'gone' | 'unknown'> {
-  if (await isLive(run, intent, id)) return 'live';
+  if (await isLive(run, intent, made)) return 'live';
   const { clock, tasks } = run.deps;
   const { deadlineMs, showsWithinMs = 0 } = run.kindOf(intent.kind);
-  run.tell(intent, 'checking', `whether ${id} is still there`);
+  run.tell(intent, 'checking', `whether ${made.id} is still there`);
   if (typeof task === 'object' && task !== null) {
     const watch = { id: task.id, sort: intent.request.name, acceptedAt: clock.now(), deadlineMs };
     const { end } = await tasks.wait(watch, run.halt);
     if (end === 'stuck') return 'unknown';
   }
   await clock.sleep(task === 'missing' ? showsWithinMs : absenceGapMs, run.halt);
-  return (await isLive(run, intent, id)) ? 'live' : 'gone';
+  return (await isLive(run, intent, made)) ? 'live' : 'gone';
 }
 
-async function isLive(run: Run, intent: Intent, id: string): Promise<boolean> {
+async function isLive(run: Run, intent: Intent, made: Made): Promise<boolean> {
   await run.fence();
   const read = run.cache.since(run.deps.clock.monotonic());
-  const asked = { ...intent, resourceId: id, phase: 'accepted', ambiguous: false } as const;
+  const answer = { ...made, at: 0, to: 'unknown_send', end: 'reported' } as const;
+  const asked = { ...intent, phase: 'accepted' as const, answer };
   const found = await run.kindOf(intent.kind).evidence(asked, read, () => new Set());
   return found.verdict === 'done' || found.verdict === 'pending' || found.verdict === 'failed';
 }
 
 /** Probes the key. If the key is taken, sends the original bytes again, and the API replays their answer. */
-export async function pausedUnder(run: Run, intent: Intent): Promise<Held> {
-  const { pauses, asking } = await probeKey(run, intent);
-  switch (pauses.is) {
+export async function answerUnder(run: Run, intent: Intent): Promise<Held> {
+  const { held, asking } = await probeKey(run, intent);
+  switch (held.is) {
     case 'accepted':
-      return { answer: pauses.answer };
+      return { answer: held.answer };
     case 'fenced':
-      return pauses.earlier ? 'fenced' : 'unused';
+      return held.earlier ? 'fenced' : 'unused';
     case 'open':
       return 'unknown';
     case 'untold':
-      await pauseIfRefused(run, intent, pauses.result);
+      await pauseIfRefused(run, intent, held.result);
       return 'unknown';
     case 'taken':
       return run.heldBy(asking.request, spendOf(run, asking)) === undefined
-        ? replayed(run, asking, pauses.reuse)
+        ? replayed(run, asking, held.reuse)
         : 'unknown';
   }
 }
@@ -232,29 +235,36 @@ export async function pausedUnder(run: Run, intent: Intent): Promise<Held> {
  */
 async function replayed(run: Run, intent: Intent, reuse: ReuseRefusal | undefined): Promise<Held> {
   const question = { ...questionOf(intent), stage: 'taken' } as const;
-  await run.update(intent, { question });
-  await run.update(intent, { phase: 'sending', sends: 1, lastSentAt: run.deps.clock.now() });
+  const unconfirmed = { why: 'lost', question } as const;
+  const lastSentAt = run.deps.clock.now();
+  await run.update(intent, { stage: asked(intent, question) });
+  await run.update(intent, { stage: { phase: 'sending', unconfirmed }, sends: 1, lastSentAt });
   const result = await sendFenced(run, intent.request, intent.idempotencyKey);
   if (result.type === 'unsent') {
-    await run.update(intent, { phase: 'unknown', sends: 0 });
+    await run.update(intent, { stage: { phase: 'unknown', unconfirmed }, sends: 0 });
     return 'unknown';
   }
   if (result.type !== 'answer' || (result.status >= 300 && !result.replayed)) {
     const isConflict = result.type === 'answer' && probeAnswer(result, reuse) === 'taken';
-    const why = isConflict
+    const known = isConflict
       ? ({ why: 'conflict', question: { ...question, conflict: true } } as const)
-      : ({ why: 'lost', lost: 1 } as const);
-    await run.update(intent, { phase: 'unknown', ...why, dueAt: run.deps.clock.now() });
+      : unconfirmed;
+    const dueAt = run.deps.clock.now();
+    await run.update(intent, {
+      stage: { phase: 'unknown', unconfirmed: known },
+      lost: isConflict ? 0 : 1,
+      dueAt,
+    });
     return 'open';
   }
-  await run.update(intent, { ambiguous: false });
+  await run.update(intent, { stage: { phase: 'sending' } });
   return result.status < 300 ? { answer: result } : 'refused';
 }
 
 /** Begins the next incarnation if the key refused both the probe and the original as another request. */
 async function isReplaced(run: Run, key: ResourceKey): Promise<boolean> {
   const intent = run.intents.get(key);
-  if (intent?.question?.conflict !== true) return false;
+  if (intent === undefined || questionOf(intent).conflict !== true) return false;
   const next = await inWriteSlot(run, intent, () => tryNextIncarnation(run, intent));
   return 'now' in next && next.now === 'closed';
 }

@@ -1,6 +1,6 @@
 import { type Claim, objectName } from '../core/claims.ts';
 import type { Desired } from '../core/desired.ts';
-import { patched } from '../core/intent.ts';
+import { partsOf, patched } from '../core/intent.ts';
 import { isInside, type ResourceKey } from '../core/keys.ts';
 import type { KindName } from '../core/kind-facts.ts';
 import type { Binding, Ended, Intent, IntentPatch, StateChange } from '../core/state.ts';
@@ -119,7 +119,7 @@ export function createRunState(options: StateOptions): RunState {
       const bound = [...bindings.values()].filter((each) => each.kind === kind).map(({ id }) => id);
       const underWay = [...intents.values()]
         .filter((each) => each.kind === kind && each.id !== but?.id)
-        .flatMap(({ resourceId }) => resourceId ?? []);
+        .flatMap((each) => partsOf(each).answer?.id ?? []);
       return new Set([...bound, ...underWay]);
     },
   };

@@ -3,6 +3,8 @@ import { Seal } from '../core/environment-mask.ts';
 import type { WriteRequest } from '../core/ports.ts';
 import type { Binding, Intent, IntentPatch, StateChange, StateStore } from '../core/state.ts';
 
+type OpenStage = NonNullable<IntentPatch['stage']>;
+
 /**
  * The store without values of the environment: these texts are sealed when they are recorded. They are opened when
  * they are read, as long as the file gives the same values. A sealed text that cannot be opened differs from every
@@ -20,7 +22,7 @@ export async function sealedStore(
     changes: seal.open(intent.changes),
     request: seal.open(intent.request),
     basis: seal.open(intent.basis),
-    ...openedSent(intent, seal, digestOf),
+    sentAs: openedSent(intent, seal, digestOf),
     preimage: seal.open(intent.preimage),
     ...(intent.entry === undefined ? {} : { entry: seal.open(intent.entry) }),
   });
@@ -29,9 +31,13 @@ export async function sealedStore(
     changes.map((change) =>
       change.type === 'bind' ? { ...change, binding: closedBinding(change.binding) } : change,
     );
-  const closedPatch = ({ blocked, detail, ...patch }: IntentPatch): IntentPatch => ({
+  const closedStage = (stage: OpenStage): OpenStage =>
+    stage.phase === 'blocked'
+      ? { ...stage, blocked: { ...stage.blocked, reason: seal.text(stage.blocked.reason) } }
+      : stage;
+  const closedPatch = ({ stage, detail, ...patch }: IntentPatch): IntentPatch => ({
     ...patch,
-    ...(blocked === undefined ? {} : { blocked: { ...blocked, reason: seal.text(blocked.reason) } }),
+    ...(stage === undefined ? {} : { stage: closedStage(stage) }),
     ...(detail === undefined ? {} : { detail: seal.text(detail) }),
   });
   const own: Partial<StateStore> = {
@@ -45,9 +51,8 @@ export async function sealedStore(
         request: { ...intent.request, ...closedBody(intent, seal) },
         preimage: seal.close(intent.preimage),
         basis: seal.closedDigest(intent.basis),
-        ...(intent.sentAs === undefined ? {} : { sentAs: seal.closedDigest(intent.sentAs) }),
+        sentAs: seal.closedDigest(intent.sentAs),
         ...(intent.entry === undefined ? {} : { entry: seal.close(intent.entry) }),
-        ...closedPatch(intent.blocked === undefined ? {} : { blocked: intent.blocked }),
       }),
     updateIntent: (id, patch, at, note) =>
       store.updateIntent(id, closedPatch(patch), at, note === undefined ? note : seal.close(note)),
@@ -77,8 +82,7 @@ function openedSent(
   { request, sentAs }: Intent,
   seal: Seal,
   digestOf: (request: WriteRequest) => string,
-): Pick<Intent, 'sentAs'> {
-  if (sentAs === undefined) return {};
+): string {
   const now = digestOf(seal.open(request));
-  return { sentAs: seal.isDigest(sentAs, now) ? now : sentAs };
+  return seal.isDigest(sentAs, now) ? now : sentAs;
 }

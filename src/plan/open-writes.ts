@@ -1,4 +1,5 @@
 import { type DesiredResource, fieldOf } from '../core/desired.ts';
+import { partsOf } from '../core/intent.ts';
 import { digestOf } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
@@ -16,7 +17,7 @@ export function openWrites(intents: readonly Intent[], world: World): ReadonlyMa
 
 /** The API refused the entry, and the file has another entry now. */
 export function isOvertaken(intent: Intent, world: World): boolean {
-  if (intent.phase !== 'blocked' || intent.blocked?.until !== 'file') return false;
+  if (intent.phase !== 'blocked' || intent.blocked.until !== 'file') return false;
   return digestOf(world.subjects.get(intent.key)?.desired?.value ?? null) !== intent.basis;
 }
 
@@ -31,7 +32,7 @@ interface Beside {
 
 /** A write that an operator must settle. */
 export function blockedIntent(intent: Intent, { world, taken, isKnown }: Beside): Blocked[] {
-  if (intent.phase !== 'blocked' || intent.blocked === undefined) return [];
+  if (intent.phase !== 'blocked') return [];
   const { key, verb, blocked } = intent;
   // With candidates, the reason names them already.
   const by = taken === undefined || blocked.candidates.length > 0 ? [] : [taken.reason];
@@ -69,7 +70,9 @@ export function cameFree(
 
 /** Keys whose creation is unconfirmed. */
 export function unconfirmedCreations(inFlight: ReadonlyMap<ResourceKey, Intent>): ReadonlySet<ResourceKey> {
-  const open = [...inFlight.values()].filter(({ verb, ambiguous }) => verb === 'create' && ambiguous);
+  const open = [...inFlight.values()].filter(
+    (each) => each.verb === 'create' && partsOf(each).unconfirmed !== undefined,
+  );
   return new Set(open.map(({ key }) => key));
 }
 
@@ -80,8 +83,8 @@ interface Known {
 
 /** The remedies of a blocked write, each with its condition. */
 export function waysOut(intent: Intent, { taken = false, world }: Known = {}): readonly Remedy[] {
-  const { key, kind, verb, blocked } = intent;
-  const { candidates = [], until } = blocked ?? {};
+  const { key, kind, verb } = intent;
+  const { candidates = [], until } = partsOf(intent).blocked ?? {};
   const say = (answer: 'adopt' | 'absent' | 'abandon', when: string, id: readonly string[] = []) =>
     run('resolve', [key, `--${answer}`, ...id], { when });
   // A deletion has no entry to correct. If its resource still exists, the deletion is given up and requested again.
@@ -114,12 +117,12 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
  * The fields that a refusal names, each with its position; the position of the entry if the refusal names none of its
  * fields.
  */
-function correction({ key, blocked }: Intent, desired: DesiredResource | undefined): Remedy {
+function correction(intent: Intent, desired: DesiredResource | undefined): Remedy {
   if (desired === undefined) return outside('correct the entry in the file');
-  const named = (blocked?.parameters ?? []).flatMap((each) => fieldOf(desired, each) ?? []);
+  const named = (partsOf(intent).blocked?.parameters ?? []).flatMap((each) => fieldOf(desired, each) ?? []);
   const places = new Map(named.map(({ name, position }) => [name, position]));
   const positions = places.size === 0 ? [desired.position] : [...places.values()];
-  return edit(key, {
+  return edit(intent.key, {
     choose: Object.fromEntries([...places.keys()].map((name) => [name, []])),
     at: positions.map(({ file, line, column }) => `${file}:${line}:${column}`),
   });
@@ -132,8 +135,10 @@ const absentWhen = {
 };
 
 /** One candidate is proof if only vdcsync creates resources in the project. */
-function alone({ verb, blocked }: Intent, { settings }: World): readonly Remedy[] {
-  const one = verb === 'create' && blocked?.code === 'outcome_unknown' && blocked.candidates.length === 1;
+function alone(intent: Intent, { settings }: World): readonly Remedy[] {
+  const { blocked } = partsOf(intent);
+  const one =
+    intent.verb === 'create' && blocked?.code === 'outcome_unknown' && blocked.candidates.length === 1;
   if (!one || settings.exclusive) return [];
   return [setting('exclusive', true, 'if only vdcsync creates resources in this project')];
 }

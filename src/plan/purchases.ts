@@ -1,5 +1,6 @@
 import { type Attributed, type Attribution, cameSince, serversShown } from '../core/attribute.ts';
 import { addressObject, serverObject } from '../core/claims.ts';
+import { partsOf } from '../core/intent.ts';
 import { nounOf, type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { KindName } from '../core/kind-facts.ts';
@@ -141,7 +142,10 @@ export function confusableWith(
   open: readonly Intent[],
   known: Confusable,
 ): Intent | undefined {
-  return open.find((each) => each.ambiguous && each.verb === 'create' && isConfusable(each, key, known));
+  return open.find(
+    (each) =>
+      partsOf(each).unconfirmed !== undefined && each.verb === 'create' && isConfusable(each, key, known),
+  );
 }
 
 /**

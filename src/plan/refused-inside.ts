@@ -1,3 +1,4 @@
+import { partsOf } from '../core/intent.ts';
 import { digestOf } from '../core/json.ts';
 import { type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Subject } from '../core/kind.ts';
@@ -28,7 +29,7 @@ export function refusedInside({ subject, diff }: Draft, input: Input): Objection
  */
 export function refusalInside(server: ResourceKey, { world, kinds, openIntents }: Input): Intent | undefined {
   const refusals = openIntents.filter(
-    ({ blocked, kind }) => blocked?.until === 'file' && kinds.get(kind)?.repeats !== true,
+    (each) => partsOf(each).blocked?.until === 'file' && kinds.get(each.kind)?.repeats !== true,
   );
   if (refusals.length === 0) return undefined;
   const parts = world.childrenOf(server).filter(({ desired, kind }) => {

@@ -1,5 +1,6 @@
 import { type Attributed, type Attribution, cameSince, type Unmanaged } from '../core/attribute.ts';
 import { addressObject, type Claim, isForeign, serverObject } from '../core/claims.ts';
+import { partsOf } from '../core/intent.ts';
 import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { SeenServer, Subject, World } from '../core/kind.ts';
 import { type Remedy, type Run, run } from '../core/remedy.ts';
@@ -121,7 +122,9 @@ function counted(noun: 'server' | 'address', names: readonly string[]): string[]
 
 /** For a message: the creations that were declared absent and may have created one of the resources. */
 export function perhapsAbsent({ servers, addresses }: Unmanaged, declared: readonly Intent[]): string {
-  const texts = declared.flatMap(({ key, kind, closedAt = 0, preimage }) => {
+  const texts = declared.flatMap((intent) => {
+    const { key, kind, preimage } = intent;
+    const { closedAt = 0 } = partsOf(intent);
     const came =
       kind === 'server'
         ? servers.map(String).filter((id) => cameSince(preimage, serverObject(id)))

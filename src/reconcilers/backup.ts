@@ -1,9 +1,10 @@
 import { parseDuration, writtenDuration } from '../core/duration.ts';
+import type { SentWrite } from '../core/evidence.ts';
 import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Price, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Backup, BackupPolicy, ServerId } from '../core/resources.ts';
-import type { Binding, Intent } from '../core/state.ts';
+import type { Binding } from '../core/state.ts';
 import { takenAt } from './backup/age.ts';
 import { copyOf, diffCopy, isCopy, keptWarnings, makesRoom } from './backup/copies.ts';
 import { type BackupEntry, type BackupObserved, backupSchema } from './backup/entry.ts';
@@ -94,8 +95,9 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
       return gone ? { verdict: 'done', id, certain: true } : { verdict: 'not_done' };
     }
     const backups = listed ?? [];
-    if (intent.resourceId !== undefined) {
-      const own = backups.find(({ id }) => id === intent.resourceId);
+    const made = intent.answer?.id;
+    if (made !== undefined) {
+      const own = backups.find(({ id }) => id === made);
       return own === undefined ? { verdict: 'not_done' } : judge(own);
     }
     const before = recordedIds(intent.preimage, 'backups');
@@ -128,8 +130,7 @@ const windowMs = 15 * 60_000;
  * Whether the write can have produced the backup: the backup is not younger than the last possible execution.
  * @assumption A35
  */
-function isInWindow(backup: Backup, { firstSentApiAt, firstSentAt, lastSentAt }: Intent): boolean {
-  if (firstSentApiAt === undefined) return true;
+function isInWindow(backup: Backup, { firstSentApiAt, firstSentAt, lastSentAt }: SentWrite): boolean {
   return takenAt(backup) <= firstSentApiAt + Math.max(0, lastSentAt - firstSentAt) + windowMs;
 }
 

@@ -86,7 +86,7 @@ export const drive: ResourceKind<DriveEntry, DriveObserved> = {
     const id = Number(intent.request.path.server_id) as ServerId;
     const shown = await readContent(read, id);
     const sent = member(intent.request.body, 'iso_id') ?? null;
-    const accepted = intent.phase === 'accepted' && intent.why !== 'task_failed';
+    const accepted = intent.phase === 'accepted' && intent.answer?.end !== 'failed';
     const done = shown === undefined ? accepted : shown === sent;
     return done ? { verdict: 'done', id: String(id), certain: true } : { verdict: 'not_done' };
   },

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { serverObject } from '../core/claims.ts';
+import type { SentWrite } from '../core/evidence.ts';
 import { isIpv4 } from '../core/ipv4.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, SeenServer, Subject, World } from '../core/kind.ts';
 import { edit, run } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
-import type { Intent } from '../core/state.ts';
 import { believedPool, diffPool, type IpEntry, uncheckedPool, unseenPool } from './address-pool.ts';
 import {
   blocked,
@@ -160,8 +160,9 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
       const found = [(await read.findIp(id)) ?? [], await read.ips()].flat();
       return found.some(isIt) ? { verdict: 'not_done' } : { verdict: 'done', id: String(id), certain: true };
     }
-    if (intent.resourceId !== undefined) {
-      const live = await read.findIp(Number(intent.resourceId));
+    const made = intent.answer?.id;
+    if (made !== undefined) {
+      const live = await read.findIp(Number(made));
       if (live === undefined) return { verdict: 'not_done', gone: true };
       return isAnother(intent, live)
         ? { verdict: 'not_done' }
@@ -188,11 +189,10 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
   },
 
   bind({ subject, id, request, facts, world }) {
-    const namedAddress = member(facts, 'address');
     const seen = world.observed.get(subject.key) as IpObserved | undefined;
     // A list may lack an address that its own read shows. @assumption A8
     const live = seen?.id === id ? seen.live : world.ip(id);
-    const address = typeof namedAddress === 'string' ? namedAddress : live?.address;
+    const address = facts?.address ?? live?.address;
     return {
       identity: address === undefined ? {} : { address },
       applied: request === undefined ? believedPool(subject.desired?.value) : (request.body ?? null),
@@ -202,9 +202,9 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
 };
 
 /** The id in the answer may belong to another user's address by now. @assumption A17 */
-function isAnother({ facts }: Intent, live: Ip): boolean {
-  const namedAddress = member(facts, 'address');
-  return typeof namedAddress === 'string' && namedAddress !== live.address;
+function isAnother({ answer }: SentWrite, live: Ip): boolean {
+  const namedAddress = answer?.facts.address;
+  return namedAddress !== undefined && namedAddress !== live.address;
 }
 
 /** An address that was created with a server of this file: it is released after its server is deleted. */

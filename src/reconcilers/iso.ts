@@ -169,11 +169,11 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
       const listed = (await read.isos()).some((each) => each.id === id);
       return listed ? { verdict: 'not_done' } : { verdict: 'done', id, certain: true };
     }
-    if (intent.resourceId !== undefined) {
-      const live = await read.findIso(intent.resourceId);
+    const { answer } = intent;
+    if (answer?.id !== undefined) {
+      const live = await read.findIso(answer.id);
       if (live === undefined) return { verdict: 'not_done', gone: true };
-      const replay = member(intent.facts, 'replay') === true;
-      const another = replay && live.name.trim() !== member(intent.request.body, 'name');
+      const another = answer.to !== 'this_send' && live.name.trim() !== member(intent.request.body, 'name');
       return another ? { verdict: 'not_done' } : judge(live);
     }
     const before = recordedIds(intent.preimage, 'isos');

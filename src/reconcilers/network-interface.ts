@@ -119,7 +119,7 @@ export const networkInterface: ResourceKind<NetworkInterfaceEntry, NetworkInterf
     const before = recordedIds(intent.preimage, 'cards');
     const network = member(intent.request.body, 'network_id');
     const card = cards.find(
-      ({ id, network_id }) => id === intent.resourceId || (network_id === network && !before.has(id)),
+      ({ id, network_id }) => id === intent.answer?.id || (network_id === network && !before.has(id)),
     );
     return card === undefined ? { verdict: 'not_done' } : { verdict: 'done', id: card.id, certain: true };
   },

@@ -175,14 +175,13 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
         : { verdict: 'done', id: String(id), certain: true };
     }
     const wanted = intent.request.body as { readonly name: string; readonly cidr: string };
+    const made = intent.answer?.id;
     const before = recordedIds(intent.preimage, 'networks');
     const ours = known('network');
     const matches = networks.filter(
       (each) =>
         !ours.has(String(each.id)) &&
-        (intent.resourceId === undefined
-          ? !before.has(String(each.id))
-          : String(each.id) === intent.resourceId) &&
+        (made === undefined ? !before.has(String(each.id)) : String(each.id) === made) &&
         each.name.trim() === wanted.name.trim() &&
         normalCidr(each.cidr) === normalCidr(wanted.cidr),
     );
@@ -203,7 +202,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
     }
     // The document refers to the list for the id, by name and subnet. After a failed task the network may be
     // unmanaged, and a network that is bound is deleted with its entry. @source API §3.5
-    const certain = intent.why !== 'task_failed' || intent.resourceId !== undefined;
+    const certain = intent.answer?.end !== 'failed' || made !== undefined;
     return { verdict: 'done', id: String(match.id), certain, called: `"${match.name}", ${match.cidr}` };
   },
 

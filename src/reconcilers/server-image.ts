@@ -100,10 +100,10 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
   },
 
   /** Once the write is blocked, the id comes from the operator. */
-  async evidence({ resourceId, why, phase }) {
+  async evidence({ answer, phase }) {
     const isBlocked = phase === 'blocked';
-    if (resourceId !== undefined && (isBlocked || why !== 'task_failed'))
-      return { verdict: 'done', id: resourceId, certain: !isBlocked };
+    if (answer?.id !== undefined && (isBlocked || answer.end !== 'failed'))
+      return { verdict: 'done', id: answer.id, certain: !isBlocked };
     return { verdict: 'unseen', reason: 'no documented read shows server images', candidates: [] };
   },
 

@@ -143,7 +143,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
       ...(id === undefined ? {} : { id }),
       facts: {
         ...(Array.isArray(billable) ? { billable_ips: billable as Json[] } : {}),
-        ...(isIpv4(address) ? { ipv4: address } : {}),
+        ...(isIpv4(address) ? { address } : {}),
       },
     };
   },
@@ -158,11 +158,11 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
   bind({ subject, id, request, asked, facts, world }) {
     const entry = asked ?? subject.desired?.value;
     if (request?.name === 'resize_server') return rebound(subject, request, entry);
-    const [first] = (member(facts, 'addresses') ?? []) as readonly { readonly address: string }[];
+    const [first] = facts?.addresses ?? [];
     const seen = world.observed.get(subject.key) as ServerObserved | undefined;
     const carded = seen?.id === id ? onPublicCards(seen)[0] : undefined;
     // If no list shows the server with its address yet, or any more, the address in the answer identifies the server.
-    const ipv4 = first?.address ?? carded ?? (member(facts, 'ipv4') as string | undefined);
+    const ipv4 = first?.address ?? carded ?? facts?.address;
     const shown =
       request === undefined ? world.servers?.find((each) => String(each.id) === id)?.name.trim() : undefined;
     return {
@@ -183,11 +183,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
     const named = member((asked ?? wanted)?.public_ipv4, 'ip') !== undefined;
     if (named || (reuses && !(world.settings.exclusive && answered))) return [];
     const before = recordedIds(preimage, 'ips');
-    const taken = (member(facts, 'addresses') ?? []) as readonly {
-      readonly id: number;
-      readonly address: string;
-    }[];
-    return taken
+    return (facts?.addresses ?? [])
       .filter((each) => !before.has(String(each.id)))
       .slice(0, 1)
       .map((each) => ({

@@ -1,4 +1,4 @@
-import type { Evidence } from '../core/kind.ts';
+import type { Evidence } from '../core/evidence.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { Ip } from '../core/resources.ts';
 

@@ -1,3 +1,4 @@
+import { partsOf } from '../core/intent.ts';
 import { type ResourceKey, takeApart } from '../core/keys.ts';
 import { type Operation, type OperationId, operationId, type Plan } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
@@ -65,8 +66,11 @@ export function checkAsShown(stage: Stage, controller: Controller, shown: Plan, 
 
 /** A replayed creation returns an existing server: the resources inside the server and its address exist already. */
 function foundAgain({ endings }: Controller, shown: ReadonlySet<OperationId>): (id: OperationId) => boolean {
-  const isOld = (server: ResourceKey) =>
-    (endings.get(`${server} create`)?.facts as { readonly replay?: boolean } | undefined)?.replay === true;
+  const isOld = (server: ResourceKey) => {
+    const made = endings.get(`${server} create`);
+    const { to = 'this_send' } = (made && partsOf(made).answer) ?? {};
+    return to !== 'this_send';
+  };
   return (id) => {
     const key = id.slice('adopt:'.length) as ResourceKey;
     const parent = id === operationId('adopt', key) ? takeApart(key).parent : undefined;

@@ -16,7 +16,7 @@ export interface Mirror {
 export interface StateWatch {
   began(intent: Intent): void;
   updated(before: Intent, after: Intent): void;
-  closed(intent: Intent): void;
+  closed(before: Intent, intent: Intent): void;
   changed(change: StateChange, intent: Intent | undefined): void;
 }
 
@@ -150,7 +150,7 @@ export function watchedStore(
         () => {
           const intent = find(id);
           mirror.open.delete(intent.key);
-          watch.closed(ended(intent, how, at));
+          watch.closed(intent, ended(intent, how, at));
           apply(changes, intent);
         },
         `closeIntent ${find(id).request.name}`,

@@ -1,4 +1,5 @@
 import { NotAbsentError, TooSoonError } from '../core/errors.ts';
+import { partsOf } from '../core/intent.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Blocked } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
@@ -239,7 +240,7 @@ function truth(stage: Stage, intent: Intent): Resolution {
   const gone = intent.parentId !== undefined && !servers.some(({ id }) => String(id) === intent.parentId);
   if (gone) return { type: 'absent' };
   const refused =
-    intent.blocked?.until === 'file' && history.executionsUnder(intent.idempotencyKey).length === 0;
+    partsOf(intent).blocked?.until === 'file' && history.executionsUnder(intent.idempotencyKey).length === 0;
   // A resource that is written as a whole is the same after each repetition.
   if (refused || intent.verb === 'update') return { type: 'absent' };
   const server = servers.find(({ id }) => String(id) === intent.parentId);
@@ -248,10 +249,11 @@ function truth(stage: Stage, intent: Intent): Resolution {
   const asWell = ({ idempotencyKey }: Execution) =>
     intent.kind !== 'backup' &&
     JSON.stringify(history.writes.get(idempotencyKey ?? '')?.request) === JSON.stringify(intent.request);
+  const named = partsOf(intent).answer?.id;
   const live = history.executionsUnder(intent.idempotencyKey).filter((each) => history.isLive(each));
   const made =
     // After a day a key creates another resource, and the answer named its id.
-    live.find((each) => intent.resourceId !== undefined && each.id?.endsWith(`/${intent.resourceId}`)) ??
+    live.find((each) => named !== undefined && each.id?.endsWith(`/${named}`)) ??
     live[0] ??
     history.executionsOf(intent.key).findLast((each) => asWell(each) && history.isLive(each));
   const id = made?.id?.split('/').at(-1);

@@ -1,4 +1,5 @@
 import { objectName } from '../core/claims.ts';
+import { partsOf } from '../core/intent.ts';
 import type { ProgressEvent } from '../core/progress.ts';
 import type { StateChange } from '../core/state.ts';
 import type { Coverage } from './coverage.ts';
@@ -40,19 +41,21 @@ export function traced(
       watch.began(intent);
     },
     updated(before, after) {
+      const { unconfirmed, notSeenAt, blocked } = partsOf(after);
       const marks = [
-        after.ambiguous ? '?' : '',
-        after.notSeenAt === undefined ? '' : ' not seen',
-        after.blocked === undefined ? '' : ` ${after.blocked.code}: ${after.blocked.reason}`,
+        unconfirmed === undefined ? '' : '?',
+        notSeenAt === undefined ? '' : ' not seen',
+        blocked === undefined ? '' : ` ${blocked.code}: ${blocked.reason}`,
       ];
       trace.add(name, `${before.key}: ${before.phase} → ${after.phase}${marks.join('')}`);
-      tooOld(coverage, after.request.name, after.blocked?.code);
+      tooOld(coverage, after.request.name, blocked?.code);
       watch.updated(before, after);
     },
-    closed(intent) {
-      trace.add(name, `${intent.key}: closed ${intent.outcome} ${intent.detail ?? ''}`.trimEnd());
-      tooOld(coverage, intent.request.name, intent.because);
-      watch.closed(intent);
+    closed(before, intent) {
+      const { outcome, because } = partsOf(intent);
+      trace.add(name, `${intent.key}: closed ${outcome} ${intent.detail}`.trimEnd());
+      tooOld(coverage, intent.request.name, because);
+      watch.closed(before, intent);
     },
     changed(change, intent) {
       trace.add(name, `${change.type} ${subjectOf(change)}`);

@@ -1,5 +1,6 @@
 import { type Claim, objectName } from '../core/claims.ts';
 import { StateError } from '../core/errors.ts';
+import { effectOf, inStage } from '../core/intent.ts';
 import type { Json } from '../core/json.ts';
 import type {
   Because,
@@ -34,7 +35,7 @@ export function begunEntry(intent: Intent): JournalEntry {
 
 /** `sent` where the patch counts a send, `answered` where it moves the intent on, else a `note`. */
 export function updatedEntry(intent: Intent, patch: IntentPatch, at: number, note?: Json): JournalEntry {
-  return entry(at, intent, eventOf(patch), note === undefined ? { patch } : { patch, note });
+  return entry(at, intent, eventOf(intent, patch), note === undefined ? { patch } : { patch, note });
 }
 
 export function closedEntry(intent: Intent, { outcome, because, text }: Ended, at: number): JournalEntry {
@@ -73,7 +74,9 @@ export function begun(intent: Intent): Intent {
 
 /** The intent after its end. */
 export function ended(intent: Intent, { outcome, because, text }: Ended, at: number): Intent {
-  return { ...intent, phase: 'closed', outcome, because, detail: text, closedAt: at };
+  const effect = outcome === 'void' ? {} : effectOf(intent);
+  const stage = { phase: 'closed', outcome, because, closedAt: at, ...effect } as const;
+  return inStage({ ...intent, detail: text }, stage);
 }
 
 /**
@@ -101,10 +104,12 @@ export function validTime(at: number, what: string): number {
   throw new StateError(`${what} has the time ${at}, which is no time. This is a bug, please report it.`);
 }
 
-function eventOf(patch: IntentPatch): JournalEntry['event'] {
-  if (patch.sends !== undefined || patch.lastSentAt !== undefined) return 'sent';
-  const answers = ['phase', 'ambiguous', 'acceptedAt', 'taskId', 'resourceId', 'facts', 'requestId'] as const;
-  return answers.some((name) => patch[name] !== undefined) ? 'answered' : 'note';
+function eventOf(
+  { phase }: Intent,
+  { sends, lastSentAt, requestId, stage }: IntentPatch,
+): JournalEntry['event'] {
+  if (sends !== undefined || lastSentAt !== undefined) return 'sent';
+  return requestId !== undefined || (stage !== undefined && stage.phase !== phase) ? 'answered' : 'note';
 }
 
 function entry(at: number, intent: Intent, event: JournalEntry['event'], data: JournalData): JournalEntry {

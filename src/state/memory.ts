@@ -1,5 +1,5 @@
 import { type Claim, objectName } from '../core/claims.ts';
-import { patched } from '../core/intent.ts';
+import { partsOf, patched } from '../core/intent.ts';
 import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Verb } from '../core/plan.ts';
@@ -154,7 +154,7 @@ class MemoryState implements StateStore {
     let last = -1;
     for (const intent of this.byId.values()) {
       if (intent.key !== key || intent.verb !== verb || intent.incarnation !== incarnation) continue;
-      if (intent.outcome !== 'void') last = Math.max(last, intent.attempt);
+      if (partsOf(intent).outcome !== 'void') last = Math.max(last, intent.attempt);
     }
     return last;
   }
@@ -162,7 +162,8 @@ class MemoryState implements StateStore {
   async intents({ key, outcome, limit }: IntentFilter): Promise<readonly Intent[]> {
     this.checkOpen();
     const asked = [...this.byId.values()].filter(
-      (each) => (key ?? each.key) === each.key && (outcome ?? each.outcome) === each.outcome,
+      (each) =>
+        (key ?? each.key) === each.key && (outcome === undefined || outcome === partsOf(each).outcome),
     );
     return asked.reverse().slice(0, limit);
   }
@@ -179,7 +180,10 @@ class MemoryState implements StateStore {
   async prune(before: number): Promise<number> {
     this.checkWritable();
     validTime(before, 'The moment to prune before');
-    const intents = [...this.byId.values()].map((each) => ({ ...each, outcome: each.outcome ?? null }));
+    const intents = [...this.byId.values()].map((each) => ({
+      ...each,
+      outcome: partsOf(each).outcome ?? null,
+    }));
     const {
       intents: gone,
       lines,

@@ -1,5 +1,5 @@
 import type { Claim } from '../core/claims.ts';
-import { patched } from '../core/intent.ts';
+import { partsOf, patched } from '../core/intent.ts';
 import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Verb } from '../core/plan.ts';
@@ -325,7 +325,7 @@ export class PostgresStore implements StateStore {
   private async put(intent: Intent): Promise<void> {
     await this.run(
       'UPDATE vdcsync.intents SET phase = $3, outcome = $4, body = $5 WHERE state_id = $1 AND id = $2',
-      ...[intent.id, intent.phase, intent.outcome ?? null, JSON.stringify(intent)],
+      ...[intent.id, intent.phase, partsOf(intent).outcome ?? null, JSON.stringify(intent)],
     );
   }
 

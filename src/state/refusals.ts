@@ -1,7 +1,7 @@
 import { StateError } from '../core/errors.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { run } from '../core/remedy.ts';
-import type { Intent, IntentPatch } from '../core/state.ts';
+import type { Intent, IntentPatch, Stage } from '../core/state.ts';
 
 /** The rules that every store keeps, with one wording. All end in `StateError`. */
 export function refuseReadOnly(): never {
@@ -33,8 +33,8 @@ export function checkBegin(intent: Intent): void {
   }
 }
 
-export function checkPatch(intent: Intent, patch: IntentPatch): void {
-  if (patch.phase === 'closed') {
+export function checkPatch(intent: Intent, { stage }: IntentPatch): void {
+  if ((stage as Stage | undefined)?.phase === 'closed') {
     throw new StateError(
       `The intent ${intent.id} of ${intent.key} is closed by closeIntent alone. This is a bug.`,
     );

@@ -31,16 +31,17 @@ const changes = fc.array(change, { maxLength: 3 });
 
 const patch = fc.record(
   {
-    phase: fc.constantFrom('sending', 'waiting', 'unknown', 'accepted', 'blocked'),
-    ambiguous: fc.boolean(),
-    why: fc.constantFrom('lost', 'server_error', 'task_failed'),
+    stage: fc.oneof(
+      fc.record({ phase: fc.constantFrom('sending', 'waiting') }),
+      fc.record({ phase: fc.constant('unknown'), unconfirmed: json, notSeenAt: time }),
+      fc.record({ phase: fc.constant('accepted'), answer: json }),
+      fc.record({ phase: fc.constant('blocked'), blocked: json, unconfirmed: json }),
+    ),
     sends: fc.nat(5),
-    notSeenAt: time,
-    facts: json,
-    clear: fc.subarray(['why', 'notSeenAt', 'blocked']),
+    detail: fc.string(),
   },
   { requiredKeys: [] },
-) as fc.Arbitrary<IntentPatch>;
+) as unknown as fc.Arbitrary<IntentPatch>;
 const outcome = fc.constantFrom<IntentOutcome>('done', 'refused', 'absent', 'failed', 'abandoned', 'void');
 
 const move: fc.Arbitrary<Move> = fc.oneof(

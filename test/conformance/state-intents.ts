@@ -1,18 +1,28 @@
 import { expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
-import type { StateChange, StateStore } from '../../src/core/state.ts';
+import type { IntentPatch, StateChange, StateStore } from '../../src/core/state.ts';
 import { expectRejected, expectReplayed, none, type StateHarness } from './state-checks.ts';
-import { backend, later, sampleBinding, sampleIntent, web, webFirewall } from './state-samples.ts';
+import {
+  backend,
+  later,
+  sampleAnswer,
+  sampleBinding,
+  sampleIntent,
+  web,
+  webFirewall,
+} from './state-samples.ts';
+
+const unknown = {
+  phase: 'unknown',
+  unconfirmed: { why: 'server_error', question: { stage: 'asking', probes: 1 } },
+  notSeenAt: 5,
+} as const;
+const blocked = { code: 'ambiguous', reason: 'two candidates', candidates: ['1', '2'] };
 
 export function intents(harness: StateHarness): void {
   test('an intent comes back as it was given', async () => {
     const store = await harness.create();
-    const intent = sampleIntent('a', web, {
-      parentId: '9',
-      why: 'server_error',
-      facts: { id: 3 },
-      notSeenAt: 5,
-    });
+    const intent = sampleIntent('a', web, { parentId: '9' }, unknown);
     await store.beginIntent(intent);
     expect(await store.openIntents()).toEqual([intent]);
     expect(await store.intents({ limit: 1 })).toEqual([intent]);
@@ -32,7 +42,7 @@ export function intents(harness: StateHarness): void {
   test('a blocked intent still keeps its key', async () => {
     const store = await harness.create();
     await store.beginIntent(sampleIntent('a', web));
-    await store.updateIntent('a', { phase: 'blocked' }, later);
+    await store.updateIntent('a', { stage: { phase: 'blocked', blocked } }, later);
     await expectRejected(store, () => store.beginIntent(sampleIntent('b', web)), /open intent a/);
   });
 
@@ -45,30 +55,34 @@ export function intents(harness: StateHarness): void {
 
   test('an intent does not begin closed, nor is it closed by an update, nor without a time', async () => {
     const store = await harness.create();
-    const closed = sampleIntent('a', web, { phase: 'closed' });
+    const stage = { phase: 'closed', outcome: 'done', because: 'done', closedAt: 1 } as const;
+    const closed = sampleIntent('a', web, {}, stage);
     await expectRejected(store, () => store.beginIntent(closed), /cannot begin closed/);
     const timeless = sampleIntent('a', web, { createdAt: Number.NaN });
     await expectRejected(store, () => store.beginIntent(timeless), /no time/);
     await store.beginIntent(sampleIntent('a', web));
     await expectRejected(
       store,
-      () => store.updateIntent('a', { phase: 'closed' }, later),
+      () => store.updateIntent('a', { stage } as unknown as IntentPatch, later),
       /closeIntent alone/,
     );
     await expectRejected(store, () => store.updateIntent('a', {}, Number.NaN), /no time/);
   });
 
-  test('an update changes the fields it names and clears those it says no longer hold', async () => {
+  test('an update changes the fields it names, and a new stage replaces the fields of the previous one', async () => {
     const store = await harness.create();
-    const begun = sampleIntent('a', web, { why: 'server_error', notSeenAt: 5 });
-    await store.beginIntent(begun);
-    const blocked = { code: 'ambiguous', reason: 'two candidates', candidates: ['1', '2'] };
-    await store.updateIntent('a', { phase: 'blocked', blocked, clear: ['notSeenAt'] }, later);
-    const { notSeenAt: _, ...rest } = begun;
-    expect(await store.openIntents()).toEqual([{ ...rest, phase: 'blocked', blocked }]);
-    await store.updateIntent('a', { phase: 'waiting', clear: ['blocked', 'why'] }, later);
-    const { why: __, ...plain } = rest;
-    expect(await store.openIntents()).toEqual([{ ...plain, phase: 'waiting' }]);
+    await store.beginIntent(sampleIntent('a', web, {}, unknown));
+    const stages = [
+      { phase: 'blocked', blocked, unconfirmed: unknown.unconfirmed },
+      { phase: 'accepted', answer: sampleAnswer, notSeenAt: 5 },
+      { phase: 'waiting' },
+    ] as const;
+    for (const stage of stages) {
+      await store.updateIntent('a', { sends: 2, stage }, later);
+      expect(await store.openIntents()).toEqual([sampleIntent('a', web, { sends: 2 }, stage)]);
+      await store.updateIntent('a', { sends: 3 }, later);
+      expect(await store.openIntents()).toEqual([sampleIntent('a', web, { sends: 3 }, stage)]);
+    }
   });
 
   test('an unknown intent is neither updated nor closed', async () => {
@@ -97,7 +111,9 @@ export function intents(harness: StateHarness): void {
 export function closing(harness: StateHarness): void {
   test('closing keeps the outcome and applies its changes', async () => {
     const store = await harness.create();
-    await store.beginIntent(sampleIntent('a', web));
+    await store.beginIntent(
+      sampleIntent('a', web, {}, { phase: 'accepted', answer: sampleAnswer, notSeenAt: 5 }),
+    );
     await store.closeIntent(
       'a',
       { outcome: 'done', because: 'done', text: 'task 5' },
@@ -105,9 +121,10 @@ export function closing(harness: StateHarness): void {
       later,
     );
     expect(await store.openIntents()).toEqual([]);
-    const how = { phase: 'closed', outcome: 'done', because: 'done' } as const;
-    const closed = { ...how, detail: 'task 5', closedAt: later };
-    expect(await store.intents({ limit: 5 })).toEqual([sampleIntent('a', web, closed)]);
+    const closed = { phase: 'closed', outcome: 'done', because: 'done', closedAt: later } as const;
+    expect(await store.intents({ limit: 5 })).toEqual([
+      sampleIntent('a', web, { detail: 'task 5' }, { ...closed, answer: sampleAnswer }),
+    ]);
     expect(await store.bindings()).toEqual([sampleBinding(web)]);
   });
 
@@ -133,8 +150,9 @@ export function closing(harness: StateHarness): void {
     const store = await harness.create();
     await store.beginIntent(sampleIntent('a', web));
     await store.updateIntent('a', { sends: 2, lastSentAt: later }, later);
-    await store.updateIntent('a', { phase: 'accepted', requestId: 'r' }, later + 1, 'late');
-    await store.updateIntent('a', { notSeenAt: later + 2 }, later + 2);
+    const accepted = { phase: 'accepted', answer: sampleAnswer } as const;
+    await store.updateIntent('a', { stage: accepted, requestId: 'r' }, later + 1, 'late');
+    await store.updateIntent('a', { stage: { ...accepted, notSeenAt: later + 2 } }, later + 2);
     await store.closeIntent(
       'a',
       { outcome: 'done', because: 'done', text: '' },
@@ -154,7 +172,7 @@ export function closing(harness: StateHarness): void {
       [4, 'released', undefined],
       [5, 'note', undefined],
     ]);
-    expect(journal[2]?.data).toEqual({ patch: { phase: 'accepted', requestId: 'r' }, note: 'late' });
+    expect(journal[2]?.data).toEqual({ patch: { stage: accepted, requestId: 'r' }, note: 'late' });
     await expectReplayed(store);
   });
 }

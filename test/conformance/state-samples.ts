@@ -1,6 +1,6 @@
 import type { Claim } from '../../src/core/claims.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
-import type { Binding, Intent } from '../../src/core/state.ts';
+import type { Answer, Binding, Intent, RecordedWrite, Sends, Stage } from '../../src/core/state.ts';
 
 export const web = 'servers.web-1' as ResourceKey;
 export const webFirewall = 'servers.web-1.firewall' as ResourceKey;
@@ -28,7 +28,21 @@ export function sampleClaim(id: string, more: Partial<Claim> = {}): Claim {
   return { kind: 'server', id, identity: {}, holder, at: 1_700_000_000_000, ...more };
 }
 
-export function sampleIntent(id: string, key: ResourceKey, more: Partial<Intent> = {}): Intent {
+export const sampleAnswer: Answer = {
+  at: 1_700_000_000_000,
+  id: '3',
+  taskId: '5',
+  facts: { address: '203.0.113.7' },
+  to: 'this_send',
+  end: 'reported',
+};
+
+export function sampleIntent(
+  id: string,
+  key: ResourceKey,
+  more: Partial<RecordedWrite & Sends> = {},
+  stage: Stage = { phase: 'sending' },
+): Intent {
   return {
     id,
     key,
@@ -39,15 +53,18 @@ export function sampleIntent(id: string, key: ResourceKey, more: Partial<Intent>
     attempt: 0,
     idempotencyKey: `idem-${id}`,
     request: { name: 'create_server', path: {}, body: { name: 'web-1', cores: 4 } },
+    sentAs: 'sha256:2',
     basis: 'sha256:1',
     preimage: { ips: [] },
-    phase: 'sending',
-    ambiguous: false,
     sends: 1,
+    lost: 0,
+    detail: '',
     createdAt: 1_700_000_000_000,
     firstSentAt: 1_700_000_000_000,
+    firstSentApiAt: 1_700_000_000_000,
     lastSentAt: 1_700_000_000_000,
     dueAt: 0,
     ...more,
+    ...stage,
   };
 }

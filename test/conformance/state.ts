@@ -7,7 +7,7 @@ import { expectRejected, expectReplayed, none, type StateHarness, seen } from '.
 import { claims } from './state-claims.ts';
 import { closing, intents, looking } from './state-intents.ts';
 import { pruned } from './state-prune.ts';
-import { backend, later, sampleBinding, sampleIntent, web } from './state-samples.ts';
+import { backend, later, sampleAnswer, sampleBinding, sampleIntent, web } from './state-samples.ts';
 
 /** What every store has to do, whatever it keeps its state in. */
 export function stateConformance(name: string, harness: StateHarness): void {
@@ -67,7 +67,7 @@ function identity(harness: StateHarness): void {
     await note();
     await store.beginIntent(sampleIntent('a', backend));
     await note();
-    await store.updateIntent('a', { phase: 'accepted' }, later);
+    await store.updateIntent('a', { stage: { phase: 'accepted', answer: sampleAnswer } }, later);
     await note();
     await store.closeIntent('a', { outcome: 'done', because: 'done', text: '' }, none, later);
     await note();
@@ -155,7 +155,7 @@ function reopening(harness: StateHarness, reopen: (store: StateStore) => Promise
     let store = await harness.create();
     await store.claimProject(4711);
     await store.beginIntent(sampleIntent('a', web, { attempt: 3 }));
-    await store.updateIntent('a', { phase: 'accepted', taskId: '5' }, later);
+    await store.updateIntent('a', { stage: { phase: 'accepted', answer: sampleAnswer } }, later);
     await store.change(
       [
         { type: 'bind', binding: sampleBinding(backend) },

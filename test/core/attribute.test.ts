@@ -4,6 +4,7 @@ import type { Claim } from '../../src/core/claims.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { Ip } from '../../src/core/resources.ts';
 import type { Intent } from '../../src/core/state.ts';
+import { sampleAnswer } from '../conformance/state-samples.ts';
 
 const address = (id: number, server: number | null = null) =>
   ({ id, address: `203.0.113.${id}`, server_id: server, primary: true }) as unknown as Ip;
@@ -13,7 +14,7 @@ const claim = (kind: 'server' | 'ip', id: number, more: Partial<Claim> = {}): Cl
   identity: kind === 'ip' ? { address: `203.0.113.${id}` } : {},
   ...more,
 });
-const creation = (more: Partial<Intent>) =>
+const creation = (more: object) =>
   ({ key: 'servers.new', kind: 'server', verb: 'create', phase: 'unknown', ...more }) as Intent;
 
 /** Who holds what, where `bound` names the keys by kind and id. */
@@ -58,12 +59,17 @@ describe('src/core/attribute.ts', () => {
 
   test('an answer names its object for certain, and an unconfirmed creation may have made whatever came since', () => {
     const preimage = { servers: [6], ips: [1] };
-    const certain = held([], { intents: [creation({ resourceId: '7', ambiguous: false })] }, {}, [7, 8]);
+    const certain = held(
+      [],
+      { intents: [creation({ phase: 'accepted', answer: { ...sampleAnswer, id: '7' } })] },
+      {},
+      [7, 8],
+    );
     expect(certain.server('7')).toEqual({ is: 'pending', key: 'servers.new', certain: true });
     expect(certain.unmanaged.servers).toEqual([8]);
     const open = held(
       [address(1), address(2)],
-      { intents: [creation({ ambiguous: true, preimage })] },
+      { intents: [creation({ unconfirmed: {}, preimage })] },
       {},
       [6, 7],
     );

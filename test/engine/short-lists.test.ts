@@ -109,7 +109,7 @@ describe('src/engine: a list that ends early proves nothing', () => {
     const update = store.updateIntent.bind(store);
     store.updateIntent = async (id, patch, at, note) => {
       await update(id, patch, at, note);
-      if (patch.phase === 'waiting') halt.abort(new Error('interrupted'));
+      if (patch.stage?.phase === 'waiting') halt.abort(new Error('interrupted'));
     };
     const played = rig({ store });
     await played.apply(base);
@@ -119,7 +119,7 @@ describe('src/engine: a list that ends early proves nothing', () => {
     played.emulator.setReadings({ pageSize: 3, bodyCheck: 'beforeKeyUnstored' });
     await played.apply(file(1), { halt: halt.signal }).catch(() => undefined);
     const [open] = await played.store.openIntents();
-    expect(open).toMatchObject({ phase: 'waiting', ambiguous: true });
+    expect(open).toMatchObject({ phase: 'waiting', unconfirmed: { why: 'lost' } });
     played.restart();
 
     const report = await played.apply(file(3));

@@ -11,7 +11,7 @@ const desired = load(
 );
 const value = desired.resources.find(({ key }) => key === 'networks.a')?.value;
 
-function intent(parts: Partial<Intent>): Intent {
+function intent(parts: object): Intent {
   return {
     key: 'networks.a',
     kind: 'network',

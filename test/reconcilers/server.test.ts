@@ -507,8 +507,8 @@ describe('src/reconcilers/server.ts: deletion', () => {
     expect((await apply(prune)).outcome).toBe('converged');
 
     const past = await store.intents({ key: 'servers.web' as never, limit: 10 });
-    expect(past.find(({ verb }) => verb === 'delete')?.facts).toMatchObject({
-      billable_ips: [expect.anything()],
+    expect(past.find(({ verb }) => verb === 'delete')).toMatchObject({
+      answer: { facts: { billable_ips: [expect.anything()] } },
     });
     expect(emulator.billed()).toEqual([]);
   });

@@ -21,9 +21,9 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'one negative read is absence',
     file: evidence,
-    find: '  if (intent.notSeenAt === undefined) {\n',
+    find: '    if (intent.notSeenAt === undefined) {\n',
     replace:
-      '  if (intent.notSeenAt === undefined) return absent();\n  if (intent.notSeenAt === undefined) {\n',
+      '    if (intent.notSeenAt === undefined) return then(reading, found);\n    if (intent.notSeenAt === undefined) {\n',
   },
   {
     name: 'sent before the intent is durable',
@@ -58,7 +58,7 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'a key sent again after 23 h',
-    file: evidence,
+    file: 'engine/intents/question.ts',
     find: 'return age >= 0 && Math.max(age, apiAge) < keyLifeMs;',
     replace: 'return age >= 0 && age < 100 * keyLifeMs;',
   },
@@ -71,7 +71,7 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'a refusal of the resend answers the first send',
     file: outcome,
-    find: '      if (intent.ambiguous && asks && !result.replayed) return refusalOfResend(result, pace);\n',
+    find: '      if (unconfirmed && asks && !result.replayed) return refusalOfResend(result, pace);\n',
     replace: '',
   },
   {
@@ -186,8 +186,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'what a crash left is sent again unseen',
     file: 'engine/intents/settle.ts',
-    find: "return goOn(run, intent, { phase: 'unknown', ambiguous: true, why, lost",
-    replace: "return goOn(run, intent, { phase: 'waiting', ambiguous: true, why, lost",
+    find: "return goOn(run, intent, { stage: { phase: 'unknown', unconfirmed }, lost",
+    replace: "return goOn(run, intent, { stage: { phase: 'waiting', unconfirmed }, lost",
   },
   {
     name: 'looked for before the time-out is over',
@@ -220,10 +220,10 @@ export const plantedBugs: readonly Planted[] = [
     replace: '  await clock.sleep(0, run.stop);\n',
   },
   {
-    name: 'deleted after one look',
+    name: 'deleted after one read',
     file: evidence,
-    find: "two reads.\n      if (intent.verb === 'delete') return notSeen(run, intent, () => settled(run, intent, evidence));",
-    replace: "two reads.\n      if (intent.verb === 'delete') return settled(run, intent, evidence);",
+    find: 'deletion: { ...common, done: onceAbsent(bind), not_done: repeat },',
+    replace: 'deletion: { ...common, done: bind, not_done: repeat },',
   },
   {
     name: 'the age of a backup by one clock alone',
@@ -234,15 +234,14 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'what a failed task left is bought again',
     file: evidence,
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is source text
-    find: 'tainted(run, intent, evidence, `its task failed: ${failure}`),\n        ) ??',
-    replace: 'closeAndRetry(run, intent, { ...failed, detail: failure }),\n        ) ??',
+    find: 'done: bindTainted, pending: taint,',
+    replace: 'done: retry as never, pending: taint,',
   },
   {
     name: 'a task is not waited for',
     file: evidence,
-    find: 'if (intent.taskId !== undefined && ended && intent.notSeenAt === undefined) {',
-    replace: 'if (intent.taskId === null) {',
+    find: '  if (isAwaited) return awaitTask(run, intent, halt);\n',
+    replace: '',
   },
   {
     name: 'a dry run that keeps notes',
@@ -270,14 +269,14 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'the next attempt without a fence',
-    file: evidence,
-    find: "  if (questionOf(intent).stage !== 'fenced')\n    return goOn(",
-    replace: "  if (why === 'task_failed')\n    return goOn(",
+    file: 'engine/intents/after-absence.ts',
+    find: "if (question.stage !== 'fenced') return resendSame(run, intent);",
+    replace: "if (why === 'not_found') return resendSame(run, intent);",
   },
   {
     name: 'a probe without a record',
     file: 'engine/intents/probe-key.ts',
-    find: "    asking = await run.update(asking, { question, clear: ['notSeenAt'] });\n",
+    find: '    asking = await run.update(asking, { stage: asked(asking, question) });\n',
     replace: '',
   },
   {

@@ -1,5 +1,6 @@
 import { RootCommand, type Command as TabCommand } from '@bomb.sh/tab';
 import type { Argument, Command, Option } from 'commander';
+import { partsOf } from '../../core/intent.ts';
 import type { StateStore } from '../../core/state.ts';
 import type { CommonFlags } from '../settings/config.ts';
 import type { Io } from '../terminal.ts';
@@ -109,8 +110,8 @@ async function recordedIn(store: StateStore): Promise<Words> {
     ];
     const ids = [
       ...bindings.map(({ key, id }) => [id, String(key)] as const),
-      ...intents.flatMap(({ key, blocked }) =>
-        (blocked?.candidates ?? []).map((id) => [id, `may be ${key}`] as const),
+      ...intents.flatMap((each) =>
+        (partsOf(each).blocked?.candidates ?? []).map((id) => [id, `may be ${each.key}`] as const),
       ),
     ];
     return { keys: new Map(keys), ids: new Map(ids) };

@@ -1,3 +1,4 @@
+import { partsOf } from '../../core/intent.ts';
 import { moment } from '../../core/moment.ts';
 import type { Binding, Intent, StateStore } from '../../core/state.ts';
 import { refuseOtherState } from '../../engine/observe.ts';
@@ -28,9 +29,10 @@ export async function history(flags: HistoryFlags, io: Io): Promise<ExitCode> {
     if (desired !== undefined) refuseOtherState(desired, await store.info());
     const limit = flags.limit ?? defaultLimit;
     const intents = await Promise.all(
-      (await store.intents({ limit, ...(key === undefined ? {} : { key }) })).map((each) =>
-        withId(each, store),
-      ),
+      (await store.intents({ limit, ...(key === undefined ? {} : { key }) })).map(async (intent) => ({
+        intent,
+        resourceId: await resourceIdOf(intent, store),
+      })),
     );
     if (flags.format === 'json') {
       io.stdout.write(`${JSON.stringify({ format_version: 1, writes: intents.map(intentJson) }, null, 2)}\n`);
@@ -49,36 +51,44 @@ export async function history(flags: HistoryFlags, io: Io): Promise<ExitCode> {
   }
 }
 
+/** A write, and the id of its resource. */
+interface Past {
+  readonly intent: Intent;
+  readonly resourceId: string | undefined;
+}
+
 /**
  * If no answer named the created resource, the journal shows the id that was bound later. A deletion names the
  * resource in its request. @source API §3.5
  */
-async function withId(intent: Intent, store: StateStore): Promise<Intent> {
-  const { id, key, verb, outcome, resourceId, request } = intent;
-  if (resourceId !== undefined) return intent;
-  if (verb === 'delete') return { ...intent, resourceId: String(request.path.id) };
-  if (verb !== 'create' || outcome !== 'done') return intent;
+async function resourceIdOf(intent: Intent, store: StateStore): Promise<string | undefined> {
+  const { id, key, verb, request } = intent;
+  const { answer, outcome } = partsOf(intent);
+  if (answer?.id !== undefined) return answer.id;
+  if (verb === 'delete') return String(request.path.id);
+  if (verb !== 'create' || outcome !== 'done') return undefined;
   const lines = await store.journal({ key, limit: 1_000 });
   const bound = lines.findLast(({ intentId, event }) => intentId === id && event === 'bound');
   const { binding } = (bound?.data ?? {}) as unknown as { readonly binding?: Binding };
-  return binding === undefined ? intent : { ...intent, resourceId: binding.id };
+  return binding?.id;
 }
 
 /** A write in the names of the public JSON. */
-export function intentJson(intent: Intent): Record<string, unknown> {
+export function intentJson({ intent, resourceId }: Past): Record<string, unknown> {
   const { key, verb, request, incarnation, attempt, idempotencyKey, phase, sends } = intent;
+  const { answer, unconfirmed, outcome, closedAt } = partsOf(intent);
   const optional = {
-    outcome: intent.outcome,
-    detail: intent.detail,
+    outcome,
+    detail: intent.detail === '' ? undefined : intent.detail,
     request_id: intent.requestId,
-    task_id: intent.taskId,
-    resource_id: intent.resourceId,
-    why: intent.why,
+    task_id: answer?.taskId,
+    resource_id: resourceId,
+    why: unconfirmed?.why,
   };
   return {
     begun_at: time(intent.createdAt),
     last_sent_at: intent.sends === 0 ? null : time(intent.lastSentAt),
-    closed_at: intent.closedAt === undefined ? null : time(intent.closedAt),
+    closed_at: closedAt === undefined ? null : time(closedAt),
     key,
     verb,
     operation: request.name,
@@ -95,9 +105,10 @@ function time(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-function intentLines(intent: Intent, dim: (text: string) => string): string[] {
-  const { key, verb, phase, outcome, detail, requestId, taskId, resourceId, sends, idempotencyKey } = intent;
-  const end = phase === 'closed' ? (outcome ?? 'closed') : phase;
+function intentLines({ intent, resourceId }: Past, dim: (text: string) => string): string[] {
+  const { key, verb, detail, requestId, sends, idempotencyKey } = intent;
+  const taskId = partsOf(intent).answer?.taskId;
+  const end = intent.phase === 'closed' ? intent.outcome : intent.phase;
   const facts = [
     ...(resourceId === undefined ? [] : [`id ${resourceId}`]),
     ...(requestId === undefined ? [] : [`request ${requestId}`]),
@@ -105,7 +116,7 @@ function intentLines(intent: Intent, dim: (text: string) => string): string[] {
     `key ${idempotencyKey}`,
     ...(sends === 1 ? [] : [`sent ${sends} times`]),
   ];
-  const told = detail === undefined || detail === '' ? [] : [dim(`    ${printable(detail)}`)];
+  const told = detail === '' ? [] : [dim(`    ${printable(detail)}`)];
   return [
     `${moment(intent.createdAt)}  ${verb} ${printable(key)}: ${end}`,
     dim(`    ${printable(facts.join(', '))}`),

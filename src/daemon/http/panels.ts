@@ -1,4 +1,5 @@
 import { html } from 'hono/html';
+import { partsOf } from '../../core/intent.ts';
 import { type KeyStatus, keyStatuses } from '../../core/key-status.ts';
 import { takeApart } from '../../core/keys.ts';
 import { type Blocked, isLeft } from '../../core/plan.ts';
@@ -93,7 +94,8 @@ ${inFlight.map(
     }</li>`,
 )}
 ${open.map((intent) => {
-  const { key, verb, phase, createdAt, taskId } = intent;
+  const { key, verb, phase, createdAt } = intent;
+  const taskId = partsOf(intent).answer?.taskId;
   const why = whyOpen(intent);
   return html`<li><strong>${verb} ${keyText(key)}</strong> ${phase}, sent ${timeAgo(createdAt, now)}${taskId === undefined ? '' : html` <code>${taskId}</code>`}${why === undefined ? '' : html`<p class="dim">${marked(why)}</p>`}</li>`;
 })}</ul></section>`;
@@ -162,8 +164,10 @@ const mostWrites = 5;
 export function journalPanel({ known }: ProjectFacts): Html {
   if (known === undefined || known.history.length === 0) return '';
   const { history, now } = known;
-  const row = ({ key, verb, createdAt, outcome, phase, requestId, detail, kind }: (typeof history)[number]) =>
-    html`<li><span class="row-key">${verb} ${keyText(key)}<span class="dim">${takeApart(key).kind === kind ? '' : ` ${kind}`}</span></span> <span>${outcome ?? phase}</span> <span class="dim">${timeAgo(createdAt, now)}${requestId === undefined ? '' : html`, request <span class="nowrap">${requestId}</span>`}</span>${detail ? html`<p class="dim">${marked(detail)}</p>` : ''}</li>`;
+  const row = (each: (typeof history)[number]) => {
+    const { key, verb, createdAt, phase, requestId, detail, kind } = each;
+    return html`<li><span class="row-key">${verb} ${keyText(key)}<span class="dim">${takeApart(key).kind === kind ? '' : ` ${kind}`}</span></span> <span>${partsOf(each).outcome ?? phase}</span> <span class="dim">${timeAgo(createdAt, now)}${requestId === undefined ? '' : html`, request <span class="nowrap">${requestId}</span>`}</span>${detail ? html`<p class="dim">${marked(detail)}</p>` : ''}</li>`;
+  };
   return html`<section class="wide" id="journal"><h2>Last writes</h2><ul class="rows">${history.slice(0, mostWrites).map(row)}</ul>
 ${history.length <= mostWrites ? '' : html`<details id="older-writes"><summary>${history.length - mostWrites} more</summary><ul class="rows">${history.slice(mostWrites).map(row)}</ul></details>`}</section>`;
 }

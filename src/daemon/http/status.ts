@@ -1,5 +1,6 @@
 import { addressObject } from '../../core/claims.ts';
 import { publicDigest } from '../../core/environment-mask.ts';
+import { partsOf } from '../../core/intent.ts';
 import { blockedJson } from '../../core/plan.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Intent } from '../../core/state.ts';
@@ -141,7 +142,7 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
     open_writes: (known?.intents ?? []).map((intent) => ({
       ...{ key: intent.key, verb: intent.verb, phase: intent.phase, since: time(intent.createdAt) },
       detail: whyOpen(intent) ?? null,
-      ...{ task_id: intent.taskId ?? null, request_id: intent.requestId ?? null },
+      ...{ task_id: partsOf(intent).answer?.taskId ?? null, request_id: intent.requestId ?? null },
     })),
     pauses: facts.pauses.map(({ scope, code, reason, since, probeAt }) => ({
       ...{ scope, code, reason, since: time(since), probe_at: time(probeAt ?? undefined) },
@@ -172,9 +173,9 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
 }
 
 /** The last answer about a write that has to wait, or the reason why its outcome is unknown. */
-export function whyOpen({ phase, detail, blocked }: Intent): string | undefined {
-  if (phase === 'blocked') return blocked?.reason;
-  return phase === 'waiting' || phase === 'unknown' ? detail : undefined;
+export function whyOpen(intent: Intent): string | undefined {
+  if (intent.phase === 'blocked') return intent.blocked.reason;
+  return intent.phase === 'waiting' || intent.phase === 'unknown' ? intent.detail : undefined;
 }
 
 /** Addresses that are billed and attached to nothing; none before the first refresh. */

@@ -13,6 +13,7 @@ import {
   objectName,
   serverObject,
 } from '../../core/claims.ts';
+import { partsOf } from '../../core/intent.ts';
 import type { Ip, IpId, ServerId } from '../../core/resources.ts';
 import type { Intent, StateChange } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
@@ -42,7 +43,8 @@ export async function registerOf(run: Run): Promise<Register> {
   const absent = (await store.intents({ outcome: 'absent', limit: 50 })).filter(isDeclaredAbsent);
   const counts = isNew || mayBeCounted(run, absent);
   const unlistedHere = counts ? await unlistedBeside(run) : undefined;
-  const isRecent = ({ verb, closedAt = 0 }: Intent) => verb === 'delete' && clock.now() - closedAt < goneMs;
+  const isRecent = (each: Intent) =>
+    each.verb === 'delete' && clock.now() - (partsOf(each).closedAt ?? 0) < goneMs;
   // Bindings and open writes are from one moment, because a write that was bound meanwhile is no longer open.
   const found = attributionOf(run);
   const removed = isNone(found.unmanaged) ? [] : (await store.intents({ limit: 100 })).filter(isRecent);
@@ -61,10 +63,10 @@ export function attributionOf(run: Run, removed: readonly Intent[] = []): Attrib
   return attribute(run.world, { claims, intents, removed, changed: (key) => identityChanged(run, key) });
 }
 
-function isDeclaredAbsent({ kind, verb, ambiguous, because }: Intent): boolean {
-  return (
-    ambiguous && verb === 'create' && (kind === 'server' || kind === 'ip') && because === 'reported_absent'
-  );
+function isDeclaredAbsent(intent: Intent): boolean {
+  const { unconfirmed, because } = partsOf(intent);
+  const isPurchase = intent.verb === 'create' && (intent.kind === 'server' || intent.kind === 'ip');
+  return unconfirmed !== undefined && isPurchase && because === 'reported_absent';
 }
 
 /** A network also counts a server whose creation is in flight. */

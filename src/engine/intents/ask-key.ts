@@ -2,11 +2,10 @@ import type { WriteResult } from '../../core/ports.ts';
 import type { Intent, KeyQuestion } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { again, block, goOn, type Progress } from './endings.ts';
-import { keyIsFresh } from './evidence.ts';
 import { tryNextIncarnation } from './next-incarnation.ts';
 import { told } from './outcome.ts';
-import { pauseIfRefused, probeKey } from './probe-key.ts';
-import { questionOf } from './question.ts';
+import { asked, pauseIfRefused, probeKey } from './probe-key.ts';
+import { keyIsFresh, questionOf } from './question.ts';
 import { record } from './record.ts';
 import { inWriteSlot } from './write-slot.ts';
 
@@ -46,30 +45,31 @@ export function askKey(run: Run, intent: Intent): Promise<Progress> | Progress {
 
 async function askNow(run: Run, intent: Intent): Promise<Progress> {
   // A probe does not spend money.
-  const held = run.heldBy(intent.request, 'none');
-  if (held !== undefined) return { now: 'blocked', ...held };
+  const paused = run.heldBy(intent.request, 'none');
+  if (paused !== undefined) return { now: 'blocked', ...paused };
   run.gate.readyNext();
-  const { pauses, asking } = await probeKey(run, intent);
-  if (pauses.is !== 'untold') run.stopwatch.mark(intent.id, 'silent');
-  switch (pauses.is) {
+  const { held, asking } = await probeKey(run, intent);
+  if (held.is !== 'untold') run.stopwatch.mark(intent.id, 'silent');
+  switch (held.is) {
     case 'untold':
-      return withoutAnswer(run, asking, pauses.result);
+      return withoutAnswer(run, asking, held.result);
     case 'accepted':
       run.cache.forget(run.kindOf(asking.kind).stale(asking.request));
-      return record(run, asking, pauses.answer);
+      return record(run, asking, held.answer);
     case 'open':
       return decided(run, asking, 'open');
     case 'fenced':
     case 'taken':
       // The API may have forgotten the answer by now, so the refusal of the probe proves nothing. @source API §8
       if (!keyIsFresh(run, asking)) return decided(run, asking, 'open');
-      if (pauses.is === 'taken' && questionOf(asking).conflict === true) return keyConflict(run, asking);
-      return decided(run, asking, pauses.is);
+      if (held.is === 'taken' && questionOf(asking).conflict === true) return keyConflict(run, asking);
+      return decided(run, asking, held.is);
   }
 }
 
 function decided(run: Run, intent: Intent, stage: KeyQuestion['stage']): Promise<Progress> {
-  return goOn(run, intent, { question: { ...questionOf(intent), stage }, dueAt: run.deps.clock.now() });
+  const question = { ...questionOf(intent), stage };
+  return goOn(run, intent, { stage: asked(intent, question), dueAt: run.deps.clock.now() });
 }
 
 /** The key is asked again later. After a refusal for the token, the scope or the payment, a later run asks. */

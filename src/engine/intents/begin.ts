@@ -79,12 +79,14 @@ export async function beginIntent(
     basis: digestOf(subject.desired?.value ?? null),
     ...(subject.desired === undefined || operation.verb === 'delete'
       ? {}
-      : { entry: subject.desired.value as Json, protect: subject.desired.protect }),
+      : { entry: { value: subject.desired.value as Json, protect: subject.desired.protect } }),
     preimage,
     ...(parentId === undefined ? {} : { parentId }),
     ...(question === undefined
-      ? { phase: 'sending', ambiguous: false, sends: 1 }
-      : { phase: 'unknown', ambiguous: true, sends: 0, question }),
+      ? { phase: 'sending', sends: 1 }
+      : { phase: 'unknown', unconfirmed: { why: 'lost', question }, sends: 0 }),
+    lost: 0,
+    detail: '',
     createdAt: now,
     firstSentAt: now,
     firstSentApiAt: run.cache.since(0).apiNow(),

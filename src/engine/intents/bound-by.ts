@@ -1,18 +1,18 @@
-import type { Json } from '../../core/json.ts';
-import type { LeftBehind } from '../../core/kind.ts';
+import type { LeftBehind } from '../../core/evidence.ts';
+import { partsOf } from '../../core/intent.ts';
 import type { Ip } from '../../core/resources.ts';
-import type { Binding, Intent, StateChange } from '../../core/state.ts';
+import type { Binding, Effect, Facts, Intent, RecordedWrite, StateChange } from '../../core/state.ts';
 import { claimsOn } from '../claims/claims.ts';
 import type { Run } from '../run.ts';
 import { makerOf, ownerOf, wasNamed } from './owner.ts';
 
 /** The binding of the created resource, and of the resources that came with it. */
-export function boundBy(run: Run, intent: Intent, id: string, facts: unknown): StateChange[] {
+export function boundBy(run: Run, intent: Intent, id: string, facts?: Facts): StateChange[] {
   const kind = run.kindOf(intent.kind);
   const subject = run.world.subjects.get(intent.key) ?? { key: intent.key, kind: intent.kind };
   // The facts of the answer are about the resource that the answer named.
-  const answered = intent.resourceId === undefined || intent.resourceId === id ? intent.facts : undefined;
-  const known = { ...(answered as object | undefined), ...(facts as object | undefined) };
+  const answer = partsOf(intent).answer;
+  const known = { ...(answer?.id === undefined || answer.id === id ? answer?.facts : {}), ...facts };
   const at = run.deps.clock.now();
   const binding: Binding = {
     key: intent.key,
@@ -23,11 +23,11 @@ export function boundBy(run: Run, intent: Intent, id: string, facts: unknown): S
       subject,
       id,
       request: intent.request,
-      asked: intent.entry,
+      asked: intent.entry?.value,
       facts: known,
       world: run.world,
     }),
-    protect: subject.desired?.protect ?? intent.protect ?? false,
+    protect: subject.desired?.protect ?? intent.entry?.protect ?? false,
     boundAt: at,
   };
   return [
@@ -38,21 +38,19 @@ export function boundBy(run: Run, intent: Intent, id: string, facts: unknown): S
 }
 
 /** The fields of a creation that show which resources came with it. */
-type Made = Pick<
-  Intent,
-  'key' | 'kind' | 'request' | 'preimage' | 'entry' | 'resourceId' | 'ambiguous' | 'facts'
->;
+type Made = Pick<RecordedWrite, 'key' | 'kind' | 'request' | 'preimage' | 'entry'> & Pick<Effect, 'answer'>;
 
 /**
  * The resources that came with the created resource. A short list may suggest more resources: a resource that is
  * bound to another key, or that another key has created, did not come with this resource.
  */
-export function companionsOf(run: Run, intent: Made, id: string, facts: Json): StateChange[] {
-  const { key, kind, request, preimage, entry: asked } = intent;
+export function companionsOf(run: Run, made: Made, id: string, facts: Facts): StateChange[] {
+  const { key, kind, request, preimage, entry } = made;
+  const asked = entry?.value;
   const { world } = run;
   const subject = world.subjects.get(key) ?? { key, kind };
   const at = run.deps.clock.now();
-  const named = wasNamed(intent, id);
+  const named = wasNamed(made.answer, id);
   const came =
     run.kindOf(kind).companions?.({ subject, id, request, asked, preimage, facts, named, world, at }) ?? [];
   return came
@@ -65,8 +63,9 @@ export function companionsOf(run: Run, intent: Made, id: string, facts: Json): S
  * may have taken from another client stays free, so that the next attempt takes it.
  */
 export function leftByFailed(run: Run, intent: Intent, left: LeftBehind | undefined): readonly StateChange[] {
-  if (left === undefined || intent.resourceId === undefined) return [];
-  const bound = companionsOf(run, intent, intent.resourceId, { ...left });
+  const id = partsOf(intent).answer?.id;
+  if (left === undefined || id === undefined) return [];
+  const bound = companionsOf(run, intent, id, left);
   const isLeft = ({ id }: Ip) => left.addresses.some((each) => each.id === id);
   if (bound.length > 0) return bound;
   const holder = { is: 'released', by: 'file', formerKey: intent.key } as const;

@@ -1,3 +1,4 @@
+import { partsOf } from '../../core/intent.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { unbrokenRow } from './earlier-attempts.ts';
@@ -25,7 +26,7 @@ export async function nextPreference(run: Run, intent: Intent, reason: string): 
   }
   run.exhausted.delete(intent.key);
   const now = run.deps.clock.now();
-  const row = [intent, ...(await unbrokenRow(run, intent, (past) => past.because === because))];
+  const row = [intent, ...(await unbrokenRow(run, intent, (past) => partsOf(past).because === because))];
   const deadline = Math.min(...row.map(({ createdAt }) => createdAt)) + deadlineMs;
   if (now > deadline) return block(run, intent, noCapacity, reason);
   const refusals = row.reduce((sum, { sends }) => sum + sends, 0);
@@ -36,5 +37,10 @@ export async function nextPreference(run: Run, intent: Intent, reason: string): 
   const wait = { untilMs: now + afterMs, deadlineMs: deadline, code: noCapacity };
   run.tell(intent, 'waiting', `${asked}: ${reason}`, wait);
   if (wanted.length > 1) return close(run, intent, ended, { retryAfterMs: afterMs });
-  return goOn(run, intent, { phase: 'waiting', dueAt: now + afterMs, because, detail: reason }, afterMs);
+  return goOn(
+    run,
+    intent,
+    { stage: { phase: 'waiting', because }, dueAt: now + afterMs, detail: reason },
+    afterMs,
+  );
 }

@@ -1,8 +1,16 @@
 import type { Code } from '../../core/codes.ts';
+import { effectOf, partsOf } from '../../core/intent.ts';
 import type { ResourceKey } from '../../core/keys.ts';
-import type { Evidence } from '../../core/kind.ts';
 import { edit, type Remedy, run as runs } from '../../core/remedy.ts';
-import type { Ended, Intent, IntentOutcome, IntentPatch, StateChange } from '../../core/state.ts';
+import type {
+  Ended,
+  Facts,
+  Intent,
+  IntentOutcome,
+  IntentPatch,
+  Question,
+  StateChange,
+} from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { boundBy } from './bound-by.ts';
 import { notForUs } from './ignored-answer.ts';
@@ -84,8 +92,8 @@ function unconfirmedUpdate(
 const done = { outcome: 'done', because: 'done' } as const;
 
 /** The reason why a write is no longer wanted, with the last answer of the API for the history. */
-export function after(why: string, { blocked, detail }: Intent): string {
-  const said = blocked?.reason ?? detail ?? '';
+export function after(why: string, intent: Intent): string {
+  const said = partsOf(intent).blocked?.reason ?? intent.detail;
   return said === '' ? why : `${why}; before that: ${said}`;
 }
 
@@ -109,17 +117,10 @@ export async function block(
   intent: Intent,
   code: string,
   reason: string,
-  {
-    candidates = [],
-    ...more
-  }: {
-    readonly candidates?: readonly string[];
-    readonly until?: 'file';
-    readonly parameters?: readonly string[];
-  } = {},
+  more: Partial<Question> = {},
 ): Promise<Progress> {
-  const blocked = { code, reason, candidates, ...more };
-  await run.update(intent, { phase: 'blocked', blocked });
+  const blocked = { code, reason, candidates: [], ...more };
+  await run.update(intent, { stage: { phase: 'blocked', blocked, ...effectOf(intent) } });
   return { now: 'blocked', code, reason };
 }
 
@@ -134,7 +135,7 @@ export async function goOn(run: Run, intent: Intent, patch: IntentPatch, afterMs
 export async function settled(
   run: Run,
   intent: Intent,
-  { id, facts }: Extract<Evidence, { verdict: 'done' }>,
+  { id, facts }: { readonly id: string; readonly facts?: Facts | undefined },
 ): Promise<Progress> {
   if (hasPassedOn(run, intent, id)) return again(0);
   if (isBoundToAnother(run, intent, id)) return blockSecond(run, intent, id);
@@ -210,7 +211,8 @@ function blockSecond(run: Run, intent: Intent, id: string): Promise<Progress> {
 
 /** The id was given to another key while this step read its evidence. */
 function hasPassedOn(run: Run, intent: Intent, id: string): boolean {
-  return intent.resourceId === id && run.intents.get(intent.key)?.resourceId !== id;
+  const now = run.intents.get(intent.key);
+  return partsOf(intent).answer?.id === id && (now === undefined || partsOf(now).answer?.id !== id);
 }
 
 /** The package that a server was requested with. The file may name several packages. */
@@ -225,7 +227,7 @@ export function packageOf({ request }: Intent): string {
 export async function tainted(
   run: Run,
   intent: Intent,
-  { id, facts }: Extract<Evidence, { id: string }>,
+  { id, facts }: { readonly id: string; readonly facts?: Facts | undefined },
   detail: string,
 ): Promise<Progress> {
   if (hasPassedOn(run, intent, id)) return again(0);
@@ -265,7 +267,9 @@ export async function closeAndRetry(
   const past = await run.deps.store.intents({ key: intent.key, limit: 50 });
   const before = past.filter(
     (each) =>
-      each.verb === intent.verb && each.incarnation === intent.incarnation && each.outcome === ended.outcome,
+      each.verb === intent.verb &&
+      each.incarnation === intent.incarnation &&
+      partsOf(each).outcome === ended.outcome,
   );
   if (before.length < most) return close(run, intent, ended, { changes, retryAfterMs: 0 });
   await close(run, intent, ended, { changes });

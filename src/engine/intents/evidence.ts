@@ -1,16 +1,17 @@
+import type { Evidence } from '../../core/evidence.ts';
+import { partsOf } from '../../core/intent.ts';
 import { nounOf } from '../../core/keys.ts';
-import type { Evidence } from '../../core/kind.ts';
 import { fitsPath } from '../../core/path-id.ts';
 import type { TaskId } from '../../core/resources.ts';
-import type { Intent } from '../../core/state.ts';
+import type { InPhase, Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { absenceGapMs, staleMs } from '../staleness.ts';
+import { sendAgain } from './after-absence.ts';
 import { leftByFailed } from './bound-by.ts';
 import {
   again,
   awaitEnd,
   block,
-  close,
   closeAndRetry,
   goOn,
   minutes,
@@ -20,31 +21,61 @@ import {
 } from './endings.ts';
 import { isReplay } from './ignored-answer.ts';
 import { notThere } from './not-there.ts';
-import { gatewayMs } from './outcome.ts';
-import { asksKey, isServerError, questionOf } from './question.ts';
+import { asksKey, isServerError, keyIsFresh, questionOf } from './question.ts';
 
 const minute = 60_000;
-/** A key of this age is not sent again: the API forgets it after 24 h. @source API §8 @assumption A3 */
-const keyLifeMs = 23 * 60 * minute;
-/** For updates and deletions: the most sends without an answer (the first included), and the most of one key. */
-const mostLost = 3;
-const mostSends = 10;
-/** For a creation under an open key: the most sends (the first included) after the API refuses one. */
-const mostRefused = 3;
-/** The attempts of an operation that may end without an effect, or in a failed task. */
-const unseen = { outcome: 'absent', most: 3 } as const;
-const failed = { outcome: 'failed', code: 'task_failed', most: 1 } as const;
-type Found = Extract<Evidence, { verdict: 'done' }>;
 
-/** Whether the key is young enough to be sent again. The local clock may have been set back. */
-export function keyIsFresh(run: Run, intent: Intent): boolean {
-  const age = run.deps.clock.now() - intent.firstSentAt;
-  const apiAge = run.cache.since(0).apiNow() - (intent.firstSentApiAt ?? Number.POSITIVE_INFINITY);
-  return age >= 0 && Math.max(age, apiAge) < keyLifeMs;
+/**
+ * The answer of the API about the end of the write: none (`unconfirmed`), a success, an acceptance whose end the API does
+ * not report, or a failure.
+ */
+type Known = 'unconfirmed' | 'ended' | 'unreported' | 'failed';
+/** A write that is `whole` (an update, the PUT of a firewall) is safe to repeat, and so is a deletion. */
+type Sort = 'creation' | 'whole' | 'deletion';
+/** One reading of evidence. */
+interface Reading {
+  readonly run: Run;
+  readonly intent: InPhase<'unknown' | 'accepted'>;
+  readonly known: Known;
 }
+type Found<Verdict extends Evidence['verdict']> = Extract<Evidence, { readonly verdict: Verdict }>;
+type Step<Verdict extends Evidence['verdict']> = (
+  reading: Reading,
+  found: Found<Verdict>,
+) => Promise<Progress> | Progress;
+type Steps = { readonly [Verdict in Evidence['verdict']]: Step<Verdict> };
+
+const common = { pending: awaitUsable, failed: taint, unseen: ask, unclear: ask };
+
+/** The evidence table: the next step after each verdict of the reads. */
+const table: Readonly<Record<Known, Readonly<Record<Sort, Steps>>>> = {
+  unconfirmed: {
+    creation: { ...common, done: bind, pending: accept, unseen: riskNext, not_done: onceAbsent(repeat) },
+    whole: { ...common, done: bind, not_done: onceAbsent(repeat) },
+    // A resource counts as deleted only after two reads. One read shows that it still exists.
+    deletion: { ...common, done: onceAbsent(bind), not_done: repeat },
+  },
+  ended: {
+    creation: { ...common, done: bind, not_done: onceAbsent(missing) },
+    whole: { ...common, done: bind, not_done: onceAbsent(missing) },
+    deletion: { ...common, done: bind, not_done: onceAbsent(missing) },
+  },
+  unreported: {
+    // The API may still be at work on the creation, unless an old answer was replayed.
+    creation: { ...common, done: bind, not_done: pastDeadline(onceAbsent(stuckOrMissing)) },
+    whole: { ...common, done: bind, not_done: pastDeadline(onceAbsent(missing)) },
+    deletion: { ...common, done: onceAbsent(bind), not_done: pastDeadline(onceAbsent(missing)) },
+  },
+  failed: {
+    creation: { ...common, done: bindTainted, pending: taint, not_done: onceAbsent(retryUnlessStrays) },
+    whole: { ...common, done: bind, not_done: retry },
+    // The task failed, so the resource probably still exists.
+    deletion: { ...common, done: onceAbsent(bind), not_done: retry },
+  },
+};
 
 /** Reads evidence of a write whose answer is missing or inconclusive. */
-export async function readForEffect(run: Run, intent: Intent): Promise<Progress> {
+export async function readForEffect(run: Run, intent: InPhase<'unknown'>): Promise<Progress> {
   const { stopwatch } = run;
   const settleMs = run.deps.requestTimeoutMs + minute / 2;
   const wait = Math.max(
@@ -53,68 +84,102 @@ export async function readForEffect(run: Run, intent: Intent): Promise<Progress>
   );
   if (wait > 0) return again(wait);
   run.tell(intent, 'checking', 'whether it took effect');
-  const evidence = await readEvidence(run, intent);
-  if (evidence === undefined) return again(0);
-  switch (evidence.verdict) {
-    case 'done':
-      // A deleted resource counts as absent only after two reads.
-      if (intent.verb === 'delete') return notSeen(run, intent, () => settled(run, intent, evidence));
-      return (
-        unlessAnothers(run, intent, evidence) ??
-        offer(run, intent, 'outcome_unknown', 'the answer was lost', evidence)
-      );
-    case 'pending':
-      run.stopwatch.mark(intent.id, 'accepted');
-      return goOn(run, intent, {
-        phase: 'accepted',
-        ambiguous: false,
-        resourceId: evidence.id,
-        acceptedAt: run.deps.clock.now(),
-        clear: ['why', 'notSeenAt'],
-      });
-    case 'failed':
-      return tainted(run, intent, evidence, evidence.detail);
-    case 'unseen':
-      // A candidate that appeared since may be the created resource, although no read is documented to show it.
-      if (evidence.candidates.length === 0 && isRetried(run, intent)) return afterAbsence(run, intent);
-      return unclear(run, intent, evidence);
-    case 'unclear':
-      return unclear(run, intent, evidence);
-    case 'not_done':
-      // Reads show that the deletion had no effect: the resource still exists.
-      return intent.verb === 'delete'
-        ? afterAbsence(run, intent)
-        : notSeen(run, intent, () => afterAbsence(run, intent), await hiddenMs(run, intent));
+  return conclude({ run, intent, known: 'unconfirmed' });
+}
+
+/** Waits for the task of an accepted write, then reads its effect. */
+export async function finish(run: Run, intent: InPhase<'accepted'>, halt: AbortSignal): Promise<Progress> {
+  const { answer, notSeenAt } = intent;
+  const isAwaited = answer.taskId !== undefined && answer.end === 'reported' && notSeenAt === undefined;
+  if (isAwaited) return awaitTask(run, intent, halt);
+  if (answer.end === 'failed') {
+    // The reads must be no older than the end of the task. @assumption A14
+    const wait = run.stopwatch.until(intent.id, 'due', intent.dueAt);
+    if (wait > 0) return again(wait);
+  }
+  run.tell(
+    intent,
+    'checking',
+    answer.end === 'failed' ? 'the remains of the failed task' : 'the current resource',
+  );
+  const known = ({ reported: 'ended', unreported: 'unreported', failed: 'failed' } as const)[answer.end];
+  return conclude({ run, intent, known });
+}
+
+async function awaitTask(run: Run, intent: InPhase<'accepted'>, halt: AbortSignal): Promise<Progress> {
+  const { clock, tasks } = run.deps;
+  const { answer, request, kind } = intent;
+  const taskId = answer.taskId as TaskId;
+  run.tell(intent, 'task', taskId);
+  const acceptedAt = clock.now() - sinceAccepted(run, intent);
+  const { deadlineMs } = run.kindOf(kind);
+  const task = await tasks.wait({ id: taskId, sort: request.name, acceptedAt, deadlineMs }, halt);
+  switch (task.end) {
+    case 'stuck':
+      return stuck(`its task has not ended after ${minutes(sinceAccepted(run, intent))}`);
+    case 'failed': {
+      const detail = task.detail ?? 'the API gives no reason';
+      const stage = { phase: 'accepted', answer: { ...answer, end: 'failed' } } as const;
+      return goOn(run, intent, { stage, detail, dueAt: clock.now() + staleMs }, staleMs);
+    }
+    case 'lost':
+      return goOn(run, intent, { stage: { phase: 'accepted', answer: { ...answer, end: 'unreported' } } });
+    case 'succeeded':
+      run.tell(intent, 'checking', 'the current resource');
+      return conclude({ run, intent, known: 'ended' });
   }
 }
 
+async function conclude(reading: Reading): Promise<Progress> {
+  const { run, intent, known } = reading;
+  const found = await readEvidence(run, intent);
+  if (found === undefined) return again(0);
+  const steps = table[known][sortOf(run, intent)];
+  return (steps[found.verdict] as Step<typeof found.verdict>)(reading, found as never);
+}
+
+function sortOf(run: Run, intent: Intent): Sort {
+  if (intent.verb === 'delete') return 'deletion';
+  return asksKey(run, intent) ? 'creation' : 'whole';
+}
+
+/**
+ * Reads evidence again, after the project fence: the token of another project shows no resource. Returns `undefined`
+ * if the token was exchanged meanwhile, because the reads then do not count.
+ */
+async function readEvidence(run: Run, intent: Intent): Promise<Evidence | undefined> {
+  const token = await run.fence();
+  const read = run.cache.since(run.deps.clock.monotonic());
+  const found = await run.kindOf(intent.kind).evidence(intent, read, (kind) => run.known(kind, intent));
+  if (run.deps.writes.token() !== token) return undefined;
+  if (!('id' in found) || fitsPath(found.id)) return found;
+  const reason = `the resource that appeared since has the id ${JSON.stringify(found.id)}, which no path can carry`;
+  return { verdict: 'unclear', reason, candidates: [] };
+}
+
 /** A resource that appeared after the question to the operator, and is certainly the created one, needs no answer. */
-export async function seenSince(run: Run, intent: Intent): Promise<Progress | undefined> {
-  const { repeats } = run.kindOf(intent.kind);
-  const { code, candidates } = intent.blocked ?? {};
-  const isAsked = (intent.ambiguous || code === 'not_there') && candidates?.length === 0;
+export async function seenSince(run: Run, intent: InPhase<'blocked'>): Promise<Progress | undefined> {
+  const { code, candidates } = intent.blocked;
+  const isAsked = (intent.unconfirmed !== undefined || code === 'not_there') && candidates.length === 0;
   // A backup that appears later is another backup.
-  if (!asksKey(run, intent) || !isAsked || repeats) return undefined;
+  if (!asksKey(run, intent) || !isAsked || run.kindOf(intent.kind).repeats) return undefined;
   const evidence = await readEvidence(run, intent);
   if (evidence?.verdict !== 'done' || !evidence.certain) return undefined;
   return settled(run, intent, evidence);
 }
 
-/**
- * If the key holds no answer, only a lost server error with an effect can have created the resource. The file says
- * whether to take that risk.
- */
-function isRetried({ desired }: Run, intent: Intent): boolean {
-  const answered = isServerError(intent.why) || intent.why === 'refused';
-  return !answered && desired.settings.unconfirmed_servers === 'retry';
+function bind({ run, intent, known }: Reading, found: Found<'done'>): Promise<Progress> | Progress {
+  const why = known === 'unconfirmed' ? 'the answer was lost' : 'the answer does not name the resource';
+  return (
+    ifOurs(run, intent, found, () => settled(run, intent, found)) ??
+    offer(run, intent, 'outcome_unknown', why, found)
+  );
 }
 
-function unclear(
-  run: Run,
-  intent: Intent,
-  { reason, candidates }: { readonly reason: string; readonly candidates: readonly string[] },
-): Promise<Progress> {
-  return block(run, intent, 'outcome_unknown', `the answer was lost, and ${reason}`, { candidates });
+function bindTainted({ run, intent }: Reading, found: Found<'done'>): Promise<Progress> | Progress {
+  const taintFound = () => tainted(run, intent, found, `its task failed: ${intent.detail}`);
+  const why = `its task failed (${intent.detail})`;
+  return ifOurs(run, intent, found, taintFound) ?? offer(run, intent, 'task_failed', why, found);
 }
 
 /**
@@ -122,19 +187,19 @@ function unclear(
  * ours only if the project is exclusive, no other creation is unconfirmed, and the key is fresh: a restored state
  * does not know the resources that this file created and deleted meanwhile.
  */
-function unlessAnothers(
+function ifOurs(
   run: Run,
   intent: Intent,
-  evidence: Found,
-  ours = () => settled(run, intent, evidence),
+  { certain }: Found<'done'>,
+  ours: () => Promise<Progress>,
 ): Promise<Progress> | Progress | undefined {
-  if (evidence.certain) return ours();
+  if (certain) return ours();
   const others = [...run.intents.values()].filter(
     (each) =>
       each.id !== intent.id &&
       each.kind === intent.kind &&
       each.verb === 'create' &&
-      (each.ambiguous || each.phase === 'sending'),
+      (partsOf(each).unconfirmed !== undefined || each.phase === 'sending'),
   );
   const moving = others.find((each) =>
     each.phase === 'unknown' ? isAsked(run, each) : each.phase !== 'blocked',
@@ -156,213 +221,124 @@ function offer(
   intent: Intent,
   code: string,
   why: string,
-  { id, called = '' }: Found,
+  { id, called = '' }: Found<'done'>,
 ): Promise<Progress> {
-  const what = `${nounOf(intent.kind)} ${id}${called === '' ? '' : ` (${called})`}`;
-  const reason = `${why}, and ${what} appeared since: it may be what was created`;
+  const name = `${nounOf(intent.kind)} ${id}${called === '' ? '' : ` (${called})`}`;
+  const reason = `${why}, and ${name} appeared since: it may be the created resource`;
   return block(run, intent, code, reason, { candidates: [id] });
 }
 
-/** Sends the same key again, takes a new key, or asks the operator, by the outcome table. */
-async function afterAbsence(run: Run, intent: Intent): Promise<Progress> {
-  const { kind, why = 'lost', detail = 'a server error' } = intent;
-  if (!keyIsFresh(run, intent)) {
-    const reason = 'no read finds the resource, and its idempotency key is too old to be sent again';
-    return block(run, intent, 'key_too_old', reason);
-  }
-  if (asksKey(run, intent)) return createAgain(run, intent);
-  switch (why) {
-    case 'lost':
-    case 'unreadable':
-    case 'conflict': {
-      if ((intent.lost ?? 0) >= mostLost || intent.sends >= mostSends) {
-        const reason = `no answer after ${intent.sends} sends, and reads show no effect`;
-        return block(run, intent, 'outcome_unknown', reason);
-      }
-      if (run.kindOf(kind).freshKeys)
-        return closeAndRetry(run, intent, {
-          ...unseen,
-          because: 'unanswered',
-          code: 'outcome_unknown',
-          text: detail,
-        });
-      return goOn(run, intent, { phase: 'waiting', dueAt: run.deps.clock.now() });
-    }
-    case 'refused':
-      return close(run, intent, { outcome: 'absent', because: 'refused', text: detail }, { retryAfterMs: 0 });
-    case 'not_found':
-      await close(run, intent, { outcome: 'refused', because: 'refused', text: detail });
-      return { now: 'blocked', code: 'not_found', reason: `${detail}, and yet its reads show it` };
-    case 'gateway_error':
-    case 'server_error': {
-      const sent = run.stopwatch.since(intent.id, 'sent', intent.lastSentAt);
-      if (why === 'gateway_error' && sent < gatewayMs) {
-        const rest = gatewayMs - sent;
-        return goOn(run, intent, { dueAt: run.deps.clock.now() + rest, clear: ['notSeenAt'] }, rest);
-      }
-      return closeAndRetry(run, intent, {
-        ...unseen,
-        because: 'server_error',
-        code: 'server_error',
-        text: detail,
-      });
-    }
-    case 'no_task':
-    case 'task_failed':
-      throw new Error(`${intent.id} was accepted`);
-  }
-}
-
-/**
- * Continues an absent creation. The next attempt is safe only if the key is fenced: then no other state can use the key
- * either, and all states use the attempts in the same order. Under an open key the original bytes are sent again.
- */
-async function createAgain(run: Run, intent: Intent): Promise<Progress> {
-  const { why = 'lost', detail = '' } = intent;
-  if (why === 'unreadable')
-    return block(run, intent, 'outcome_unknown', `it was accepted, and no read shows it: ${detail}`);
-  if (questionOf(intent).stage !== 'fenced' && why === 'refused' && intent.sends >= mostRefused)
-    return block(run, intent, 'outcome_unknown', `no read shows it, and it was sent again: ${detail}`);
-  if (questionOf(intent).stage !== 'fenced')
-    return goOn(run, intent, { phase: 'waiting', dueAt: run.deps.clock.now(), clear: ['question'] });
-  if (isServerError(why))
-    return closeAndRetry(run, intent, {
-      ...unseen,
-      because: 'server_error',
-      code: 'server_error',
-      text: detail,
-    });
-  const { lasting } = questionOf(intent);
-  const ended = { outcome: 'absent', because: 'confirmed_absent', text: detail } as const;
-  if (lasting === undefined) return close(run, intent, ended, { retryAfterMs: 0 });
-  // A later run begins the next attempt.
-  await close(run, intent, ended);
-  return { now: 'blocked', code: lasting, reason: detail };
-}
-
-/** Waits for the task of an accepted write, then reads its effect. */
-export async function finish(run: Run, intent: Intent, halt: AbortSignal): Promise<Progress> {
-  const { clock, tasks } = run.deps;
-  const { deadlineMs } = run.kindOf(intent.kind);
-  const elapsed = () => run.stopwatch.since(intent.id, 'accepted', intent.acceptedAt ?? intent.lastSentAt);
-  if (intent.why === 'task_failed') return taskFailed(run, intent);
-  /** Whether the API has reported the end of the operation. Without a task, the API never reports it. */
-  let ended = intent.why !== 'no_task';
-  if (intent.taskId !== undefined && ended && intent.notSeenAt === undefined) {
-    run.tell(intent, 'task', intent.taskId);
-    const acceptedAt = clock.now() - elapsed();
-    const sort = intent.request.name;
-    const task = await tasks.wait({ id: intent.taskId as TaskId, sort, acceptedAt, deadlineMs }, halt);
-    if (task.end === 'stuck') return stuck(`its task has not ended after ${minutes(elapsed())}`);
-    if (task.end === 'failed') {
-      const detail = task.detail ?? 'the API gives no reason';
-      return goOn(
-        run,
-        intent,
-        { why: 'task_failed', because: 'task_failed', detail, dueAt: clock.now() + staleMs },
-        staleMs,
-      );
-    }
-    if (task.end === 'lost') await run.update(intent, { why: 'no_task' });
-    ended = task.end === 'succeeded';
-  }
-  run.tell(intent, 'checking', 'the current resource');
-  const evidence = await readEvidence(run, intent);
-  if (evidence === undefined) return again(0);
-  switch (evidence.verdict) {
-    case 'done':
-      // Without a task, one read that does not find the resource does not prove its deletion.
-      if (intent.verb === 'delete' && !ended)
-        return notSeen(run, intent, () => settled(run, intent, evidence));
-      return (
-        unlessAnothers(run, intent, evidence) ??
-        offer(run, intent, 'outcome_unknown', 'the answer does not name the resource', evidence)
-      );
-    case 'pending':
-      return elapsed() > deadlineMs
-        ? stuck(`it is not ready after ${minutes(elapsed())}`)
-        : again(nextReadMs(elapsed()));
-    case 'failed':
-      return tainted(run, intent, evidence, evidence.detail);
-    case 'unseen':
-    case 'unclear':
-      return block(run, intent, 'outcome_unknown', evidence.reason, { candidates: evidence.candidates });
-    case 'not_done':
-      if (!ended && elapsed() <= deadlineMs) return again(nextReadMs(elapsed()));
-      // The API has not reported the end of this creation, so the API may still be at work on it.
-      if (!ended && intent.verb === 'create' && !isReplay(intent)) {
-        const reason = `no read shows it after ${minutes(elapsed())}, and no task shows whether it has ended`;
-        return notSeen(run, intent, async () => stuck(reason));
-      }
-      return notSeen(run, intent, () => notThere(run, intent, evidence));
-  }
-}
-
-/** Reads the remains of a failed task, once the reads are no older than its end. @assumption A14 */
-async function taskFailed(run: Run, intent: Intent): Promise<Progress> {
-  const wait = run.stopwatch.until(intent.id, 'due', intent.dueAt);
-  if (wait > 0) return again(wait);
-  run.tell(intent, 'checking', 'the remains of the failed task');
-  const failure = intent.detail ?? '';
-  const evidence = await readEvidence(run, intent);
-  if (evidence === undefined) return again(0);
-  const harmless = intent.verb !== 'create' || run.kindOf(intent.kind).freshKeys;
-  switch (evidence.verdict) {
-    case 'done':
-      // The task failed, so the resource probably still exists. One read that does not find it proves nothing.
-      if (intent.verb === 'delete') return notSeen(run, intent, () => settled(run, intent, evidence));
-      if (harmless) return settled(run, intent, evidence);
-      return (
-        unlessAnothers(run, intent, evidence, () =>
-          tainted(run, intent, evidence, `its task failed: ${failure}`),
-        ) ?? offer(run, intent, 'task_failed', `its task failed (${failure})`, evidence)
-      );
-    case 'pending':
-      return tainted(run, intent, evidence, `its task failed: ${failure}`);
-    case 'failed':
-      return tainted(run, intent, evidence, evidence.detail);
-    case 'unseen':
-    case 'unclear': {
-      const reason = `its task failed (${failure}), and ${evidence.reason}`;
-      return block(run, intent, 'task_failed', reason, { candidates: evidence.candidates });
-    }
-    case 'not_done': {
-      const retry = async () => {
-        const changes = leftByFailed(run, intent, evidence.left);
-        return closeAndRetry(run, intent, { ...failed, because: 'task_failed', text: failure, changes });
-      };
-      if (harmless) return retry();
-      const ask = () => block(run, intent, 'task_failed', `its task failed (${failure})`);
-      const then = evidence.strays === true ? ask : retry;
-      return notSeen(run, intent, then, await hiddenMs(run, intent));
-    }
-  }
-}
-
-/**
- * A resource is absent only if two reads, a minute apart, do not find it. Both reads come after the time in which a
- * successful creation would show, which may take another `forMs`.
- */
-async function notSeen(
-  run: Run,
-  intent: Intent,
-  absent: () => Promise<Progress>,
-  forMs = 0,
+function ask(
+  { run, intent, known }: Reading,
+  { reason, candidates }: Found<'unseen' | 'unclear'>,
 ): Promise<Progress> {
-  const now = run.deps.clock.now();
-  if (forMs > 0) {
-    const detail = 'not there yet; lists are read until a creation would show';
-    run.tell(intent, 'checking', detail, { untilMs: now + forMs + absenceGapMs });
-    return again(Math.min(forMs, minute));
+  if (known === 'failed') {
+    const failure = `its task failed (${intent.detail}), and ${reason}`;
+    return block(run, intent, 'task_failed', failure, { candidates });
   }
-  if (intent.notSeenAt === undefined) {
-    const detail = 'not found; a second read decides';
-    run.tell(intent, 'checking', detail, { untilMs: now + absenceGapMs });
-    run.stopwatch.mark(intent.id, 'not_seen');
-    return goOn(run, intent, { notSeenAt: now }, absenceGapMs);
-  }
-  const rest = absenceGapMs - run.stopwatch.since(intent.id, 'not_seen', intent.notSeenAt);
-  return rest > 0 ? again(rest) : absent();
+  const why = known === 'unconfirmed' ? 'the answer was lost, and ' : '';
+  return block(run, intent, 'outcome_unknown', `${why}${reason}`, { candidates });
+}
+
+/**
+ * If the key holds no answer, only a lost server error with an effect can have created a resource that no read shows.
+ * The file says whether to take that risk. A candidate that appeared since may be the created resource.
+ */
+function riskNext(reading: Reading, found: Found<'unseen'>): Promise<Progress> {
+  const { run, intent } = reading;
+  const why = partsOf(intent).unconfirmed?.why;
+  const mayRetry = run.desired.settings.unconfirmed_servers === 'retry';
+  return found.candidates.length === 0 && mayRetry && !isServerError(why) && why !== 'refused'
+    ? repeat(reading)
+    : ask(reading, found);
+}
+
+function accept({ run, intent }: Reading, { id, facts = {} }: Found<'pending'>): Promise<Progress> {
+  run.stopwatch.mark(intent.id, 'accepted');
+  const at = run.deps.clock.now();
+  const answer = { at, id, facts, to: 'earlier_send', end: 'reported' } as const;
+  return goOn(run, intent, { stage: { phase: 'accepted', answer } });
+}
+
+function awaitUsable({ run, intent }: Reading): Progress {
+  const elapsedMs = sinceAccepted(run, intent);
+  return elapsedMs > run.kindOf(intent.kind).deadlineMs
+    ? stuck(`it is not ready after ${minutes(elapsedMs)}`)
+    : again(nextReadMs(elapsedMs));
+}
+
+function taint({ run, intent }: Reading, found: Found<'failed' | 'pending'>): Promise<Progress> {
+  const detail = found.verdict === 'failed' ? found.detail : `its task failed: ${intent.detail}`;
+  return tainted(run, intent, found, detail);
+}
+
+function repeat({ run, intent }: Reading): Promise<Progress> {
+  return sendAgain(run, intent);
+}
+
+function missing({ run, intent }: Reading, found: Found<'not_done'>): Promise<Progress> {
+  return notThere(run, intent, found);
+}
+
+function stuckOrMissing(reading: Reading, found: Found<'not_done'>): Promise<Progress> | Progress {
+  const { run, intent } = reading;
+  if (isReplay(intent)) return missing(reading, found);
+  const elapsed = minutes(sinceAccepted(run, intent));
+  return stuck(`no read shows it after ${elapsed}, and no task shows whether it has ended`);
+}
+
+function retry({ run, intent }: Reading, { left }: Found<'not_done'>): Promise<Progress> {
+  const changes = leftByFailed(run, intent, left);
+  const ended = { outcome: 'failed', because: 'task_failed', text: intent.detail } as const;
+  return closeAndRetry(run, intent, { ...ended, code: 'task_failed', most: 1, changes });
+}
+
+function retryUnlessStrays(reading: Reading, found: Found<'not_done'>): Promise<Progress> {
+  const { run, intent } = reading;
+  if (found.strays !== true) return retry(reading, found);
+  return block(run, intent, 'task_failed', `its task failed (${intent.detail})`);
+}
+
+/** The step follows only after the deadline of the kind. */
+function pastDeadline(then: Step<'not_done'>): Step<'not_done'> {
+  return (reading, found) => {
+    const { run, intent } = reading;
+    const elapsedMs = sinceAccepted(run, intent);
+    return elapsedMs > run.kindOf(intent.kind).deadlineMs
+      ? then(reading, found)
+      : again(nextReadMs(elapsedMs));
+  };
+}
+
+/**
+ * The step follows only after two reads, a minute apart, that do not find the resource. If the answer to a creation is
+ * missing, or its task failed, both reads come after the time in which a successful creation would show.
+ */
+function onceAbsent<Verdict extends 'done' | 'not_done'>(then: Step<Verdict>): Step<Verdict> {
+  return async (reading, found) => {
+    const { run, intent, known } = reading;
+    const now = run.deps.clock.now();
+    const forMs = known === 'unconfirmed' || known === 'failed' ? await hiddenMs(run, intent) : 0;
+    if (forMs > 0) {
+      const detail = 'not there yet; lists are read until a creation would show';
+      run.tell(intent, 'checking', detail, { untilMs: now + forMs + absenceGapMs });
+      return again(Math.min(forMs, minute));
+    }
+    if (intent.notSeenAt === undefined) {
+      const detail = 'not found; a second read decides';
+      run.tell(intent, 'checking', detail, { untilMs: now + absenceGapMs });
+      run.stopwatch.mark(intent.id, 'not_seen');
+      return goOn(run, intent, { stage: notSeen(intent, now) }, absenceGapMs);
+    }
+    const rest = absenceGapMs - run.stopwatch.since(intent.id, 'not_seen', intent.notSeenAt);
+    return rest > 0 ? again(rest) : then(reading, found);
+  };
+}
+
+function notSeen(intent: InPhase<'unknown' | 'accepted'>, notSeenAt: number) {
+  return intent.phase === 'unknown'
+    ? ({ phase: 'unknown', unconfirmed: intent.unconfirmed, notSeenAt } as const)
+    : ({ phase: 'accepted', answer: intent.answer, notSeenAt } as const);
 }
 
 /** The time that a creation may stay hidden: longer if tasks of its kind took longer. @source API §3 rule 5 */
@@ -373,18 +349,8 @@ async function hiddenMs(run: Run, { id, verb, kind, request, lastSentAt }: Inten
   return longestMs - run.stopwatch.since(id, 'sent', lastSentAt);
 }
 
-/**
- * Reads evidence again, after the project fence: the token of another project shows no resource. Returns `undefined`
- * if the token was exchanged meanwhile, because the reads then do not count.
- */
-async function readEvidence(run: Run, intent: Intent): Promise<Evidence | undefined> {
-  const token = await run.fence();
-  const read = run.cache.since(run.deps.clock.monotonic());
-  const found = await run.kindOf(intent.kind).evidence(intent, read, (kind) => run.known(kind, intent));
-  if (run.deps.writes.token() !== token) return undefined;
-  if (!('id' in found) || fitsPath(found.id)) return found;
-  const reason = `the resource that appeared since has the id ${JSON.stringify(found.id)}, which no path can carry`;
-  return { verdict: 'unclear', reason, candidates: [] };
+function sinceAccepted(run: Run, intent: Intent): number {
+  return run.stopwatch.since(intent.id, 'accepted', partsOf(intent).answer?.at ?? intent.lastSentAt);
 }
 
 function stuck(reason: string): Progress {

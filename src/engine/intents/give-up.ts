@@ -1,7 +1,8 @@
+import { partsOf } from '../../core/intent.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { after, block, close, goOn, type Progress } from './endings.ts';
-import { asksKey, questionOf } from './question.ts';
+import { asksKey, doubtedKey } from './question.ts';
 
 /**
  * Ends a write that has had no effect so far and is not wanted any more. If another request may have used the key of
@@ -13,32 +14,29 @@ export function giveUp(
   detail: string,
   options: { readonly retryAfterMs?: number } = {},
 ): Promise<Progress> {
-  if (intent.doubted === true && asksKey(run, intent)) {
-    const question = questionOf(intent);
-    const patch = {
-      phase: 'unknown',
-      ambiguous: true,
-      why: 'conflict',
-      question,
-      because: 'not_wanted',
-      detail,
-    } as const;
-    return goOn(run, intent, { ...patch, clear: ['doubted'] });
-  }
+  if (partsOf(intent).because === 'key_doubted' && asksKey(run, intent))
+    return goOn(run, intent, { stage: { phase: 'unknown', unconfirmed: doubtedKey }, detail });
   const unconfirmed = whyUnconfirmed(run, intent);
   if (unconfirmed !== undefined)
     return block(run, intent, 'outcome_unknown', `${detail}, but ${unconfirmed}`);
   return close(
     run,
     intent,
-    { outcome: intent.ambiguous ? 'absent' : 'refused', because: 'not_wanted', text: after(detail, intent) },
+    {
+      outcome: partsOf(intent).unconfirmed === undefined ? 'refused' : 'absent',
+      because: 'not_wanted',
+      text: after(detail, intent),
+    },
     options,
   );
 }
 
 /** Another send under the same key would find a purchase that a short list hides. @assumption A8 */
 function whyUnconfirmed(run: Run, intent: Intent): string | undefined {
-  if (intent.why === 'unreadable' && intent.verb === 'create') return 'it was accepted once';
-  const mayBeThere = intent.ambiguous && intent.verb === 'create' && run.kindOf(intent.kind).billed !== false;
-  return mayBeThere ? 'its answer was lost, and a list that ends early would not show it' : undefined;
+  const unconfirmed = partsOf(intent).unconfirmed;
+  if (unconfirmed === undefined || intent.verb !== 'create') return undefined;
+  if (unconfirmed.why === 'unreadable') return 'it was accepted once';
+  return run.kindOf(intent.kind).billed !== false
+    ? 'its answer was lost, and a list that ends early would not show it'
+    : undefined;
 }

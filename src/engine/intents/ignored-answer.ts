@@ -1,4 +1,5 @@
 import { objectName } from '../../core/claims.ts';
+import { partsOf } from '../../core/intent.ts';
 import { nounOf } from '../../core/keys.ts';
 import type { Intent, StateChange } from '../../core/state.ts';
 import { attributionOf } from '../claims/claims.ts';
@@ -6,9 +7,8 @@ import type { Run } from '../run.ts';
 import { isAnother, ownerOf } from './owner.ts';
 
 /** The answer to a send that this state never made. */
-export function isReplay({ facts }: Pick<Intent, 'facts'>): boolean {
-  const { replay, own } = (facts ?? {}) as { readonly replay?: boolean; readonly own?: boolean };
-  return replay === true && own !== true;
+export function isReplay(intent: Intent): boolean {
+  return partsOf(intent).answer?.to === 'unknown_send';
 }
 
 /**
@@ -18,8 +18,8 @@ export function isReplay({ facts }: Pick<Intent, 'facts'>): boolean {
  */
 export function notForUs(run: Run, intent: Intent, bound: readonly StateChange[]): string | undefined {
   const [own] = bound.flatMap((change) => (change.type === 'bind' ? [change.binding] : []));
-  const { replay } = (intent.facts ?? {}) as { readonly replay?: boolean };
-  if (intent.verb !== 'create' || own === undefined || replay !== true) return undefined;
+  const to = partsOf(intent).answer?.to ?? 'this_send';
+  if (intent.verb !== 'create' || own === undefined || to === 'this_send') return undefined;
   const { kind, id } = own;
   const noun = `${nounOf(kind)} ${own.identity.address ?? id}`;
   const owner = isReplay(intent) ? ownerOf(run, own) : undefined;

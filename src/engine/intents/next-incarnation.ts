@@ -1,3 +1,4 @@
+import { partsOf } from '../../core/intent.ts';
 import { digestOf } from '../../core/json.ts';
 import { type Operation, operationId } from '../../core/plan.ts';
 import type { Intent } from '../../core/state.ts';
@@ -20,21 +21,22 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
   const desired = run.world.subjects.get(key)?.desired;
   // If the entry was edited since, its creation does not begin again. A server error may have had its effect.
   const isEdited = desired === undefined || digestOf(desired.value ?? null) !== intent.basis;
-  if (isEdited || isServerError(intent.why)) return intent;
+  const { why = 'lost' } = partsOf(intent).unconfirmed ?? {};
+  if (isEdited || isServerError(why)) return intent;
   const operation: Operation = {
     id: operationId('create', key),
     ...{ key, kind, verb: 'create', changes, needs: [], spend: 'adds', risk: 'billed' },
   };
   const begun = { world: run.world, preimage };
   // The key was used before the first send of this creation, so that no send of it was carried out.
-  await close(run, await run.update(intent, { ambiguous: false }), {
+  await close(run, intent, {
     outcome: 'void',
     because: 'key_conflict',
     text: 'its key holds the answer to another request',
   });
   const next = await beginIntent(run, operation, request, { ...begun, question: unasked, ahead: 1 });
-  const { pauses, asking } = await probeKey(run, next);
-  if (pauses.is === 'taken' || (pauses.is === 'accepted' && pauses.answer.replayed))
+  const { held, asking } = await probeKey(run, next);
+  if (held.is === 'taken' || (held.is === 'accepted' && held.answer.replayed))
     return close(
       run,
       asking,
@@ -44,18 +46,20 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
         retryAfterMs: 0,
       },
     );
-  if (pauses.is === 'fenced')
+  if (held.is === 'fenced')
     await close(run, asking, {
       outcome: 'absent',
       because: 'key_unused',
       text: 'no earlier state used its key',
     });
   else await close(run, asking, { outcome: 'void', because: 'key_unknown', text: 'its key gives no answer' });
-  const same = await beginIntent(run, operation, request, {
-    ...begun,
-    question: { ...unasked, stage: 'taken', conflict: true },
-  });
+  const question = { ...unasked, stage: 'taken', conflict: true } as const;
+  const same = await beginIntent(run, operation, request, { ...begun, question });
   // The new record replaces the previous record, so it keeps the time and number of its sends.
-  const { sends, lastSentAt, why } = intent;
-  return run.update(same, { sends, lastSentAt, ...(why === undefined ? {} : { why }) });
+  const { sends, lastSentAt } = intent;
+  return run.update(same, {
+    sends,
+    lastSentAt,
+    stage: { phase: 'unknown', unconfirmed: { why, question } },
+  });
 }

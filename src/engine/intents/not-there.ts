@@ -1,4 +1,5 @@
-import type { Evidence } from '../../core/kind.ts';
+import type { Evidence } from '../../core/evidence.ts';
+import { partsOf } from '../../core/intent.ts';
 import type { Intent, StateChange } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { leftByFailed } from './bound-by.ts';
@@ -20,9 +21,14 @@ export async function notThere(
   { gone, strays, left }: Extract<Evidence, { verdict: 'not_done' }>,
 ): Promise<Progress> {
   if (isReplay(intent)) {
-    if (intent.verb === 'create' && intent.taskId === undefined && intent.why === 'no_task')
+    const { taskId, end } = partsOf(intent).answer ?? {};
+    if (intent.verb === 'create' && taskId === undefined && end === 'unreported')
       return block(run, intent, 'not_there', replayedUnreported);
-    const before = await unbrokenRow(run, intent, (each) => each.outcome === 'absent' && isReplay(each));
+    const before = await unbrokenRow(
+      run,
+      intent,
+      (each) => partsOf(each).outcome === 'absent' && isReplay(each),
+    );
     const count = before.length + 1;
     const isSuspect =
       intent.verb === 'create' && count >= mostUnsureReplays && !(await marksReplaysAlone(run, intent));
@@ -41,11 +47,11 @@ export async function notThere(
       ...{ outcome: 'absent', because: 'not_there', text: reason },
       ...{ most: 3, code: 'not_there' },
     });
-  const earlier = await unbrokenRow(run, intent, (each) => each.outcome === 'absent');
+  const earlier = await unbrokenRow(run, intent, (each) => partsOf(each).outcome === 'absent');
   // If two resources in a row do not show in reads, the reads of the API may be wrong.
   if (gone !== true || strays === true || earlier.length > 0) return block(run, intent, 'not_there', reason);
   const bound = leftByFailed(run, intent, left);
-  return createNext(run, intent, `${intent.resourceId} was created, and is gone`, bound);
+  return createNext(run, intent, `${partsOf(intent).answer?.id} was created, and is gone`, bound);
 }
 
 /** The created resource is gone, so the next creation has a key of its own. */
@@ -77,6 +83,6 @@ async function marksReplaysAlone(run: Run, intent: Intent): Promise<boolean> {
 function replayedOnly(intent: Intent, before: readonly Intent[]): string {
   if (intent.verb === 'delete')
     return `its deletion was answered as done ${before.length + 1} times, each by an old answer, and reads show it`;
-  const ids = [intent, ...before].flatMap(({ resourceId }) => resourceId ?? []);
+  const ids = [intent, ...before].flatMap((each) => partsOf(each).answer?.id ?? []);
   return `${ids.join(', ')} were answered as made, one after the other, and no read shows them: they may be there, billed`;
 }

@@ -1,6 +1,6 @@
 import { type Conclusive, probeField, type WriteResult } from '../../core/ports.ts';
 import type { TaskId } from '../../core/resources.ts';
-import type { Intent, KeyQuestion, WhyUnknown } from '../../core/state.ts';
+import type { Intent, KeyQuestion, Unconfirmed, WhyUnknown } from '../../core/state.ts';
 
 /** No host has the graphics cards free. @source API §4 */
 export const noCapacity = 'no_gpu_capacity';
@@ -79,6 +79,15 @@ export interface Pace {
 const second = 1000;
 const minute = 60 * second;
 
+/** The facts about the sent write that give its answer a meaning. */
+export interface Sent {
+  readonly verb: Intent['verb'];
+  /** The write is a creation, whose key can be asked. */
+  readonly asks: boolean;
+  readonly unconfirmed?: Unconfirmed | undefined;
+  readonly doubted?: boolean;
+}
+
 /**
  * The outcome table, row by row: the meaning of one answer for its write.
  *
@@ -87,17 +96,10 @@ const minute = 60 * second;
  *
  * @source API §7, §8
  */
-export function disposition(
-  result: WriteResult,
-  intent: Pick<Intent, 'ambiguous' | 'verb' | 'why' | 'question' | 'doubted'> & {
-    /** The write is a creation, whose key can be asked. */
-    readonly asks: boolean;
-  },
-  pace: Pace,
-): Disposition {
+export function disposition(result: WriteResult, intent: Sent, pace: Pace): Disposition {
   const { requestTimeoutMs, jitter, waits } = pace;
   const settleMs = requestTimeoutMs + 30 * second;
-  const { asks } = intent;
+  const { asks, unconfirmed } = intent;
   switch (result.type) {
     case 'unsent':
       return wait(backoff(second, minute, waits, jitter), 'unreachable', result.reason);
@@ -107,10 +109,10 @@ export function disposition(
       if (result.status < 300) return accepted(result, asks, settleMs);
       if (result.status >= 500) return serverError(result, asks, settleMs);
       // A replayed answer belongs to exactly these bytes, and the key holds no other answer.
-      if (intent.ambiguous && asks && !result.replayed) return refusalOfResend(result, pace);
+      if (unconfirmed && asks && !result.replayed) return refusalOfResend(result, pace);
       if (intent.doubted === true && asks && !result.replayed && !isWaitedOut(result))
         return unconfirmedRefusal(result);
-      if (intent.ambiguous && !asks && (result.status !== 429 || result.replayed)) {
+      if (unconfirmed && !asks && (result.status !== 429 || result.replayed)) {
         const why = result.status === 409 ? 'conflict' : 'refused';
         return { do: 'look', afterMs: settleMs, why, reason: saysNothing(result) };
       }
@@ -207,11 +209,7 @@ function saysNothing(result: Conclusive): string {
   return `${told(result)}, which says nothing of the send before`;
 }
 
-function refusal(
-  result: Conclusive,
-  { asks, why, question }: Pick<Intent, 'why' | 'question'> & { readonly asks: boolean },
-  pace: Pace,
-): Disposition {
+function refusal(result: Conclusive, { asks, unconfirmed }: Sent, pace: Pace): Disposition {
   const code = codeOf(result);
   const reason = told(result);
   // Another token sends the write under a new key, because this key may hold the refusal.
@@ -220,7 +218,7 @@ function refusal(
   const pause = code === 'insufficient_scope' ? 'everything' : pauses[result.status];
   // Under a new key, the API refuses the same entry again if the replayed refusal was fresh a moment ago. An old
   // refusal may not apply any more.
-  const wasFresh = why === 'refused' && question?.stage === 'taken';
+  const wasFresh = unconfirmed?.why === 'refused' && unconfirmed.question.stage === 'taken';
   if (result.replayed && pause === undefined)
     return { do: 'refuse', code, reason, until: wasFresh ? 'file' : 'now', ...parametersOf(result) };
   // If these bytes are sent again, their own refusal is replayed. The refusal of a key that another request used is

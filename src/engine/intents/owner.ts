@@ -1,5 +1,6 @@
+import { partsOf } from '../../core/intent.ts';
 import type { ResourceKey } from '../../core/keys.ts';
-import type { Binding, Intent } from '../../core/state.ts';
+import type { Answer, Binding, Intent } from '../../core/state.ts';
 import { draftOne } from '../../plan/draft.ts';
 import type { Run } from '../run.ts';
 
@@ -22,12 +23,10 @@ export function ownerOf(
 
 /** The open creation of another key whose answer named the same live resource. */
 export function makerOf({ intents }: Run, live: Live): Intent | undefined {
-  return [...intents.values()].find(
-    (each) =>
-      each.verb === 'create' &&
-      each.resourceId !== undefined &&
-      isSame({ ...each, id: each.resourceId }, live),
-  );
+  return [...intents.values()].find((each) => {
+    const id = partsOf(each).answer?.id;
+    return each.verb === 'create' && id !== undefined && isSame({ ...each, id }, live);
+  });
 }
 
 function isSame(each: Live, { key, kind, id, parentId }: Live): boolean {
@@ -54,10 +53,6 @@ export function identityChanged({ deps, world }: Pick<Run, 'deps' | 'world'>, ke
 }
 
 /** A fresh answer to exactly this request named the resource. */
-export function wasNamed(
-  { resourceId, ambiguous, facts }: Pick<Intent, 'resourceId' | 'ambiguous' | 'facts'>,
-  id: string,
-): boolean {
-  const { replay } = (facts ?? {}) as { readonly replay?: boolean };
-  return resourceId === id && !ambiguous && replay !== true;
+export function wasNamed(answer: Answer | undefined, id: string): boolean {
+  return answer?.id === id && answer.to === 'this_send';
 }

@@ -1,5 +1,6 @@
+import { partsOf } from '../../core/intent.ts';
 import type { Conclusive, WriteResult } from '../../core/ports.ts';
-import type { Intent } from '../../core/state.ts';
+import type { Intent, KeyQuestion, Stage } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { calibrated } from './calibrate.ts';
 import { pauses, probeAnswer, type ReuseRefusal, told } from './outcome.ts';
@@ -11,7 +12,7 @@ import { sendFenced } from './write-slot.ts';
 const mostFresh = 3;
 
 /** The information of the probes of one turn about a key. */
-export type KeyPauses =
+export type KeyAnswer =
   /** The refusal of the probe: no other answer is stored. `earlier`: an earlier turn or state has sent that probe. */
   | { readonly is: 'fenced'; readonly earlier: boolean }
   /** The answer to another request. `reuse`: how this API refuses a key that another request has used. */
@@ -32,26 +33,36 @@ export type KeyPauses =
 export async function probeKey(
   run: Run,
   intent: Intent,
-): Promise<{ readonly pauses: KeyPauses; readonly asking: Intent }> {
+): Promise<{ readonly held: KeyAnswer; readonly asking: Intent }> {
   const behaviour = await calibrated(run, intent);
-  if ('type' in behaviour) return { pauses: { is: 'untold', result: behaviour }, asking: intent };
-  if (!behaviour.storesRefusals) return { pauses: { is: 'open' }, asking: intent };
+  if ('type' in behaviour) return { held: { is: 'untold', result: behaviour }, asking: intent };
+  if (!behaviour.storesRefusals) return { held: { is: 'open' }, asking: intent };
   let asking = intent;
   for (let probe = 1; probe <= mostFresh; probe++) {
     const question = { ...questionOf(asking), probes: questionOf(asking).probes + 1 };
-    asking = await run.update(asking, { question, clear: ['notSeenAt'] });
+    asking = await run.update(asking, { stage: asked(asking, question) });
     run.tell(intent, 'checking', `the idempotency key: probe ${question.probes}`);
     const result = await sendFenced(run, { ...intent.request, probe: 1 }, intent.idempotencyKey);
-    if (result.type !== 'answer') return { pauses: { is: 'untold', result }, asking };
-    if (result.status < 300) return { pauses: { is: 'accepted', answer: result }, asking };
+    if (result.type !== 'answer') return { held: { is: 'untold', result }, asking };
+    if (result.status < 300) return { held: { is: 'accepted', answer: result }, asking };
     const shows = probeAnswer(result, behaviour.reuse);
-    if (shows === 'fenced') return { pauses: { is: 'fenced', earlier: question.probes === 1 }, asking };
-    if (shows === 'nothing') return { pauses: { is: 'untold', result }, asking };
+    if (shows === 'fenced') return { held: { is: 'fenced', earlier: question.probes === 1 }, asking };
+    if (shows === 'nothing') return { held: { is: 'untold', result }, asking };
     if (shows === 'taken') break;
   }
   // The API stores refusals of bodies. If it stored none of these refusals, it checks bodies first, and the key holds
   // another answer.
-  return { pauses: { is: 'taken', reuse: behaviour.reuse }, asking };
+  return { held: { is: 'taken', reuse: behaviour.reuse }, asking };
+}
+
+/** The stage of the intent with another question to its key. */
+export function asked(
+  intent: Intent,
+  question: KeyQuestion,
+): Stage & { readonly phase: 'unknown' | 'blocked' } {
+  const unconfirmed = { why: 'lost', ...partsOf(intent).unconfirmed, question } as const;
+  if (intent.phase !== 'blocked') return { phase: 'unknown', unconfirmed };
+  return { phase: 'blocked', blocked: intent.blocked, unconfirmed };
 }
 
 /**

@@ -1,5 +1,16 @@
-import type { Intent, KeyQuestion, Why } from '../../core/state.ts';
+import { partsOf } from '../../core/intent.ts';
+import type { Intent, KeyQuestion, Unconfirmed, WhyUnknown } from '../../core/state.ts';
 import type { Run } from '../run.ts';
+
+/** A key of this age is not sent again: the API forgets it after 24 h. @source API §8 @assumption A3 */
+const keyLifeMs = 23 * 3_600_000;
+
+/** Whether the key is young enough to be sent again. The local clock may have been set back. */
+export function keyIsFresh(run: Run, { firstSentAt, firstSentApiAt }: Intent): boolean {
+  const age = run.deps.clock.now() - firstSentAt;
+  const apiAge = run.cache.since(0).apiNow() - firstSentApiAt;
+  return age >= 0 && Math.max(age, apiAge) < keyLifeMs;
+}
 
 /** Only the key of a creation is asked. Reads settle an update, and a firewall has a new key for each write. */
 export function asksKey(run: Run, { verb, kind }: Pick<Intent, 'verb' | 'kind'>): boolean {
@@ -7,13 +18,16 @@ export function asksKey(run: Run, { verb, kind }: Pick<Intent, 'verb' | 'kind'>)
 }
 
 /** A server error may have had its effect, and the API does not store it under the key. @source API §8.3 */
-export function isServerError(why: Why | undefined): boolean {
+export function isServerError(why: WhyUnknown | undefined): boolean {
   return why === 'server_error' || why === 'gateway_error';
 }
 
 /** The question of a key that no probe has asked yet. */
 export const unasked: KeyQuestion = { stage: 'asking', probes: 0 };
 
-export function questionOf({ question }: Intent): KeyQuestion {
-  return question ?? unasked;
+/** Another request may have used the key. @assumption A4 */
+export const doubtedKey: Unconfirmed = { why: 'conflict', question: unasked };
+
+export function questionOf(intent: Intent): KeyQuestion {
+  return partsOf(intent).unconfirmed?.question ?? unasked;
 }

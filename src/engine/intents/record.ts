@@ -1,7 +1,8 @@
+import { partsOf } from '../../core/intent.ts';
 import type { Spend } from '../../core/plan.ts';
 import type { Conclusive, WriteResult } from '../../core/ports.ts';
 import type { TaskId } from '../../core/resources.ts';
-import type { Intent, IntentPatch, KeyQuestion } from '../../core/state.ts';
+import type { Answer, Intent, IntentPatch, KeyQuestion, WhyUnknown } from '../../core/state.ts';
 import { draftOne, operationsOf } from '../../plan/draft.ts';
 import type { Run } from '../run.ts';
 import { nextPreference } from './capacity.ts';
@@ -9,7 +10,7 @@ import { unbrokenRow } from './earlier-attempts.ts';
 import { block, close, goOn, minutes, type Progress, warn } from './endings.ts';
 import { type Disposition, disposition } from './outcome.ts';
 import { lift, pauseClass } from './pauses.ts';
-import { asksKey, isServerError, questionOf } from './question.ts';
+import { asksKey, doubtedKey, isServerError, questionOf, unasked } from './question.ts';
 import { giveOn } from './reused-id.ts';
 
 /** Replayed refusals in a row, each under another key, before the operator is asked. */
@@ -36,7 +37,13 @@ export async function record(run: Run, intent: Intent, result: WriteResult): Pro
     waits: Math.max(0, intent.sends - 1),
     timeScale: deps.profile.timeScale,
   };
-  const next = disposition(result, { ...intent, asks: asksKey(run, intent) }, pace);
+  const sent = {
+    verb: intent.verb,
+    asks: asksKey(run, intent),
+    unconfirmed: partsOf(intent).unconfirmed,
+    doubted: partsOf(intent).because === 'key_doubted',
+  };
+  const next = disposition(result, sent, pace);
   const requestId = result.type === 'answer' ? { requestId: result.requestId } : {};
   if (result.type === 'answer') run.requestIds.set(intent.key, result.requestId);
   switch (next.do) {
@@ -48,18 +55,15 @@ export async function record(run: Run, intent: Intent, result: WriteResult): Pro
       return nextPreference(run, intent, next.reason);
     case 'refuse':
       // Only the replay of its own refusal shows that an unconfirmed creation was refused.
-      return refused(run, await run.update(intent, { ...requestId, ambiguous: false }), next);
+      return refused(run, await run.update(intent, { ...requestId, stage: { phase: 'sending' } }), next);
     case 'look':
       return waitAndObserve(run, intent, next, result);
     case 'hold':
       await pauseClass(run, intent, next.pause, { code: next.code, reason: next.reason }, next.later);
       await goOn(run, intent, {
-        phase: 'unknown',
+        stage: { phase: 'unknown', unconfirmed: partsOf(intent).unconfirmed ?? doubtedKey },
         dueAt: run.deps.clock.now(),
         ...requestId,
-        ...(intent.doubted === true
-          ? { ambiguous: true, why: 'conflict', question: questionOf(intent), clear: ['doubted'] }
-          : {}),
       });
       return { now: 'blocked', code: next.code, reason: next.reason };
   }
@@ -74,12 +78,15 @@ async function waitAndResend(
 ): Promise<Progress> {
   const { afterMs, reason } = next;
   const now = run.deps.clock.now();
+  const unconfirmed = partsOf(intent).unconfirmed;
+  const doubted = next.doubted === true || partsOf(intent).because === 'key_doubted';
   const patch: IntentPatch = {
-    phase: intent.ambiguous ? 'unknown' : 'waiting',
+    stage:
+      unconfirmed === undefined
+        ? { phase: 'waiting', ...(doubted ? { because: 'key_doubted' } : {}) }
+        : { phase: 'unknown', unconfirmed },
     dueAt: now + afterMs,
-    because: 'refused',
     detail: reason,
-    ...(next.doubted === true ? { doubted: true } : {}),
     ...requestId,
   };
   const progress = await goOn(run, intent, patch, afterMs);
@@ -100,27 +107,30 @@ function waitAndObserve(
   const { afterMs, reason } = next;
   const dueAt = run.deps.clock.now() + afterMs;
   const unanswered = next.why !== 'conflict' && next.why !== 'refused' && next.why !== 'not_found';
-  const lost = (intent.lost ?? 0) + (unanswered ? 1 : 0);
+  const lost = intent.lost + (unanswered ? 1 : 0);
   const answer = result.type === 'answer' ? result : undefined;
   const code = answer?.code == null ? {} : { code: answer.code };
   run.tell(intent, 'waiting', reason, { untilMs: dueAt, ...code });
   const patch: IntentPatch = {
-    phase: 'unknown',
-    ambiguous: true,
-    ...whyOf(intent, next),
+    stage: {
+      phase: 'unknown',
+      unconfirmed: {
+        why: whyOf(intent, next),
+        question: asksKey(run, intent) ? questionAfter(intent, next, lost) : unasked,
+      },
+    },
     lost,
     dueAt,
-    because: 'unanswered',
     detail: reason,
-    ...(asksKey(run, intent) ? { question: questionAfter(intent, next, lost) } : {}),
     ...(answer === undefined ? {} : { requestId: answer.requestId }),
   };
   return goOn(run, intent, patch, afterMs);
 }
 
 /** The answer to a resend changes neither an acceptance nor a server error, which may have had its effect. */
-function whyOf({ why }: Intent, next: Disposition & { readonly do: 'look' }): Pick<IntentPatch, 'why'> {
-  return { why: why === 'unreadable' || (why !== undefined && isServerError(why)) ? why : next.why };
+function whyOf(intent: Intent, next: Disposition & { readonly do: 'look' }): WhyUnknown {
+  const why = partsOf(intent).unconfirmed?.why;
+  return why !== undefined && (why === 'unreadable' || isServerError(why)) ? why : next.why;
 }
 
 function questionAfter(
@@ -149,7 +159,7 @@ async function stillRefused(
     return { now: 'blocked', code, reason };
   }
   const question = { ...questionOf(intent), lasting: code };
-  return goOn(run, intent, { phase: 'unknown', ambiguous: true, why: 'conflict', question });
+  return goOn(run, intent, { stage: { phase: 'unknown', unconfirmed: { ...doubtedKey, question } } });
 }
 
 /** Uses only the ids of the answer, because a replayed answer is as old as its first send. */
@@ -167,21 +177,21 @@ async function accept(
   if (intent.kind === 'server' && intent.verb === 'create')
     run.openSince.set(intent.key, run.deps.clock.monotonic());
   if (breach !== undefined) warn(run, intent.key, 'contract_breach', `${intent.request.name}: ${breach}`);
-  // A replay answers an earlier send of this intent, or a send that this state does not know.
-  const replay = answer.replayed ? { replay: true, ...(intent.ambiguous ? { own: true } : {}) } : {};
   run.stopwatch.mark(intent.id, 'accepted');
-  return goOn(run, intent, {
-    phase: 'accepted',
-    ambiguous: false,
-    acceptedAt: run.deps.clock.now(),
-    requestId: answer.requestId,
+  const known: Answer = {
+    at: run.deps.clock.now(),
     ...(task === null ? {} : { taskId: task }),
-    ...(accepted.id === undefined ? {} : { resourceId: accepted.id }),
-    facts: { ...(accepted.facts as object), ...replay },
-    ...(breach !== undefined && task === null
-      ? { why: 'no_task', clear: ['question', 'doubted', 'notSeenAt'] }
-      : { clear: ['why', 'question', 'doubted', 'notSeenAt'] }),
-  });
+    ...(accepted.id === undefined ? {} : { id: accepted.id }),
+    facts: accepted.facts ?? {},
+    to: sendAnswered(intent, answer),
+    end: breach !== undefined && task === null ? 'unreported' : 'reported',
+  };
+  return goOn(run, intent, { stage: { phase: 'accepted', answer: known }, requestId: answer.requestId });
+}
+
+function sendAnswered(intent: Intent, { replayed }: Conclusive): Answer['to'] {
+  if (!replayed) return 'this_send';
+  return partsOf(intent).unconfirmed === undefined ? 'unknown_send' : 'earlier_send';
 }
 
 async function refused(
@@ -196,7 +206,7 @@ async function refused(
     case 'now': {
       const because = 'replayed';
       const text = `a replayed answer: ${reason}`;
-      const before = await unbrokenRow(run, intent, (past) => past.because === because);
+      const before = await unbrokenRow(run, intent, (past) => partsOf(past).because === because);
       return before.length + 1 < mostReplayed
         ? close(run, intent, { outcome: 'refused', because, text }, { retryAfterMs: 0 })
         : block(run, intent, code, `${reason}; ${mostReplayed} keys in a row were answered so`);

@@ -1,3 +1,4 @@
+import { partsOf } from '../../core/intent.ts';
 import type { World } from '../../core/kind.ts';
 import type { Operation } from '../../core/plan.ts';
 import type { Intent } from '../../core/state.ts';
@@ -77,7 +78,9 @@ export function unresolvedBeside(
   run: Run,
   { key, verb }: Pick<Operation, 'key' | 'verb'>,
 ): Intent | undefined {
-  const open = [...run.intents.values()].filter((each) => each.ambiguous && each.verb === 'create');
+  const open = [...run.intents.values()].filter(
+    (each) => partsOf(each).unconfirmed !== undefined && each.verb === 'create',
+  );
   if (verb !== 'create' || open.length === 0) return undefined;
   return confusableWith(key, open, {
     ...{ world: run.world, kinds: run.deps.kinds, register: attributionOf(run) },

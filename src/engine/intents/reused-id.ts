@@ -1,4 +1,5 @@
-import type { Binding, Intent, StateChange } from '../../core/state.ts';
+import { partsOf } from '../../core/intent.ts';
+import type { Binding, InPhase, Intent, StateChange } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { staleMs } from '../staleness.ts';
 import { companionsOf } from './bound-by.ts';
@@ -43,36 +44,23 @@ export async function takeOver(run: Run, intent: Intent, binding: Binding): Prom
 /** The intent was sent later. If both were sent in the same millisecond, it was answered later. */
 function isLater(one: Intent, other: Intent): boolean {
   if (one.firstSentAt !== other.firstSentAt) return one.firstSentAt > other.firstSentAt;
-  return (one.acceptedAt ?? 0) > (other.acceptedAt ?? 0);
-}
-
-/** The created resource is gone: its id now belongs to another key. */
-interface GivenOn {
-  readonly givenOn?: string;
-  readonly formerId?: string;
-  /** The address in the answer to the creation. */
-  readonly ipv4?: string;
-}
-
-/** The key that now has the id of the resource of this intent. */
-export function givenOnTo({ facts }: Intent): string | undefined {
-  return (facts as GivenOn | undefined)?.givenOn;
+  return (partsOf(one).answer?.at ?? 0) > (partsOf(other).answer?.at ?? 0);
 }
 
 /**
  * The address that came with the resource that is gone. The address is billed, and is released like any address that
  * outlives its server, unless a server holds it now. Returns `undefined` if the token was exchanged meanwhile.
  */
-export async function leftBy(run: Run, intent: Intent): Promise<StateChange[] | undefined> {
-  const { formerId, ipv4 } = (intent.facts ?? {}) as GivenOn;
-  if (formerId === undefined || ipv4 === undefined) return [];
+export async function leftBy(run: Run, intent: InPhase<'superseded'>): Promise<StateChange[] | undefined> {
+  const { id: formerId, facts } = intent.former;
+  if (formerId === undefined || facts.address === undefined) return [];
   const token = await run.fence();
   const ips = await run.cache.since(run.deps.clock.monotonic()).ips();
   if (run.deps.writes.token() !== token) return undefined;
   const addresses = ips.flatMap(({ id, address, server_id }) =>
-    server_id === null && address === ipv4 ? [{ id, address }] : [],
+    server_id === null && address === facts.address ? [{ id, address }] : [],
   );
-  return companionsOf(run, { ...intent, resourceId: formerId }, formerId, { addresses });
+  return companionsOf(run, intent, formerId, { addresses });
 }
 
 function takenFrom(run: Run, { key, id }: Binding, intent: Intent): StateChange[] {
@@ -83,20 +71,18 @@ function takenFrom(run: Run, { key, id }: Binding, intent: Intent): StateChange[
 /** The work on the key of `maker` closes `maker`. That work may be waiting for the task of `maker` now. */
 async function markGivenOn(run: Run, maker: Intent, { key }: Intent): Promise<void> {
   run.superseded.set(maker.key, key);
-  const { resourceId: formerId } = maker;
-  const given = { givenOn: key, ...(formerId === undefined ? {} : { formerId }) };
+  const { id, facts = {} } = partsOf(maker).answer ?? {};
   run.stopwatch.mark(maker.id, 'due', staleMs);
   await run.update(maker, {
-    facts: { ...(maker.facts as object | undefined), ...given },
+    stage: { phase: 'superseded', by: key, former: { ...(id === undefined ? {} : { id }), facts } },
     dueAt: run.deps.clock.now() + staleMs,
-    clear: ['resourceId'],
   });
 }
 
 /** Whether the resource with the id was requested before the intent. The later request has the id by now. */
 async function wasAskedBefore(run: Run, { key, id, boundAt }: Binding, intent: Intent): Promise<boolean> {
   const past = await run.deps.store.intents({ key, limit: 20 });
-  const made = past.find(({ verb, resourceId }) => verb === 'create' && resourceId === id);
+  const made = past.find((each) => each.verb === 'create' && partsOf(each).answer?.id === id);
   return (made?.firstSentAt ?? boundAt) <= intent.firstSentAt;
 }
 

@@ -1,15 +1,16 @@
+import { partsOf } from '../../core/intent.ts';
 import { takeApart } from '../../core/keys.ts';
 import type { Operation } from '../../core/plan.ts';
-import type { Intent } from '../../core/state.ts';
+import type { InPhase, Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { askKey } from './ask-key.ts';
 import { again, block, close, goOn, type Progress, packageOf } from './endings.ts';
-import { finish, keyIsFresh, readForEffect, seenSince } from './evidence.ts';
+import { finish, readForEffect, seenSince } from './evidence.ts';
 import { giveUp } from './give-up.ts';
-import { asksKey, questionOf } from './question.ts';
+import { asksKey, keyIsFresh, questionOf, unasked } from './question.ts';
 import { record, spendOf } from './record.ts';
 import { secondHalfPaused } from './replacement.ts';
-import { givenOnTo, leftBy } from './reused-id.ts';
+import { leftBy } from './reused-id.ts';
 import { revalidate } from './revalidate.ts';
 import { inWriteSlot, observationValidMs, sendValidMs, sinceObservation } from './write-slot.ts';
 
@@ -26,16 +27,13 @@ export async function advance(
   half: Half = {},
   halt: AbortSignal = run.halt,
 ): Promise<Progress> {
-  const newHolder = givenOnTo(intent);
-  if (newHolder !== undefined) return endGivenOn(run, intent, newHolder);
-  if (intent.phase !== 'blocked' && serverIsGone(run, intent)) return endWithServer(run, intent);
+  const isOpen = intent.phase !== 'blocked' && intent.phase !== 'superseded';
+  if (isOpen && serverIsGone(run, intent)) return endWithServer(run, intent);
   switch (intent.phase) {
     case 'sending': {
       // The process ended between the record and the answer, so the write may have been sent.
-      const why = intent.why ?? 'lost';
-      const lost = (intent.lost ?? 0) + 1;
-      const question = asksKey(run, intent) ? { question: questionOf(intent) } : {};
-      return goOn(run, intent, { phase: 'unknown', ambiguous: true, why, lost, ...question });
+      const unconfirmed = intent.unconfirmed ?? { why: 'lost', question: unasked };
+      return goOn(run, intent, { stage: { phase: 'unknown', unconfirmed }, lost: intent.lost + 1 });
     }
     case 'waiting': {
       const wait = run.stopwatch.until(intent.id, 'due', intent.dueAt);
@@ -48,12 +46,10 @@ export async function advance(
     case 'blocked': {
       const seen = await seenSince(run, intent);
       if (seen !== undefined) return seen;
-      return {
-        now: 'blocked',
-        code: intent.blocked?.code ?? 'blocked',
-        reason: intent.blocked?.reason ?? '',
-      };
+      return { now: 'blocked', code: intent.blocked.code, reason: intent.blocked.reason };
     }
+    case 'superseded':
+      return endSuperseded(run, intent);
     case 'closed':
       throw new Error(`${intent.id} is closed`);
   }
@@ -67,30 +63,29 @@ export async function send(
   run: Run,
   intent: Intent,
   token: string,
-  pauses: (ms: number) => boolean,
+  isValid: (ms: number) => boolean,
 ): Promise<Progress> {
   const { deps } = run;
   const chosen = [intent.request.name, intent.idempotencyKey, packageOf(intent)];
   run.tell(intent, 'sent', chosen.filter((each) => each !== '').join(' '));
   run.stopwatch.mark(intent.id, 'sent');
   // The send may wait long for a connection before its first byte.
-  const mayGo = () => pauses(sendValidMs) && deps.store.isOwned?.() !== false;
+  const mayGo = () => isValid(sendValidMs) && deps.store.isOwned?.() !== false;
   const result = await deps.writes.send(intent.request, intent.idempotencyKey, token, mayGo);
   run.cache.forget(run.kindOf(intent.kind).stale(intent.request));
   if (result.type === 'unsent' && !mayGo()) {
-    const phase = intent.ambiguous ? 'unknown' : 'waiting';
-    return goOn(run, intent, {
-      phase,
-      dueAt: deps.clock.now(),
-      because: 'unanswered',
-      detail: result.reason,
-    });
+    const unconfirmed = partsOf(intent).unconfirmed;
+    const stage =
+      unconfirmed === undefined
+        ? ({ phase: 'waiting', ...doubtOf(intent) } as const)
+        : ({ phase: 'unknown', unconfirmed } as const);
+    return goOn(run, intent, { stage, dueAt: deps.clock.now(), detail: result.reason });
   }
   return record(run, intent, result);
 }
 
 /** The key of a creation is asked first: an answer stored under the key is certain, and lists come second. */
-function settleUnknown(run: Run, intent: Intent, half: Half): Promise<Progress> | Progress {
+function settleUnknown(run: Run, intent: InPhase<'unknown'>, half: Half): Promise<Progress> | Progress {
   if (!asksKey(run, intent) || !keyIsFresh(run, intent)) return readForEffect(run, intent);
   switch (questionOf(intent).stage) {
     case 'asking':
@@ -118,9 +113,10 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
   if (held !== undefined) return { now: 'blocked', ...held };
   await writes.room(run.stop);
   run.gate.readyNext();
-  const pauses = sinceObservation(run);
+  const isValid = sinceObservation(run);
   // The id may belong to another resource by now, so the resource is observed again before each deletion. @assumption A17
-  if (!intent.ambiguous || intent.verb === 'delete') {
+  const unconfirmed = partsOf(intent).unconfirmed;
+  if (unconfirmed === undefined || intent.verb === 'delete') {
     const world = await run.observe(intent.key);
     const not = await revalidate(run, world, { ...half, ...intent });
     if (not?.now === 'again') return not;
@@ -133,10 +129,10 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
     if (waits !== undefined) return waits;
   }
   const token = await run.fence();
-  if (!pauses(observationValidMs)) return again(0);
+  if (!isValid(observationValidMs)) return again(0);
   if (!keyIsFresh(run, intent))
     return newKey(run, intent, 'key_too_old', 'its idempotency key is too old to be sent again');
-  if (intent.sentAs !== undefined && intent.sentAs !== writes.digest(intent.request))
+  if (intent.sentAs !== writes.digest(intent.request))
     return newKey(
       run,
       intent,
@@ -144,20 +140,19 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
       'the API profile, or a variable of the environment, would have it sent as another request',
     );
   const sending = await run.update(intent, {
-    phase: 'sending',
+    stage: { phase: 'sending', ...(unconfirmed && { unconfirmed }), ...doubtOf(intent) },
     sends: intent.sends + 1,
     lastSentAt: clock.now(),
-    clear: ['notSeenAt'],
   });
-  return send(run, sending, token, pauses);
+  return send(run, sending, token, isValid);
 }
 
 /** The key cannot be used again. A new key is used only if no send under this one is unconfirmed. */
 function newKey(run: Run, intent: Intent, code: string, reason: string): Promise<Progress> {
-  if (intent.ambiguous) return block(run, intent, code, reason);
+  if (partsOf(intent).unconfirmed !== undefined) return block(run, intent, code, reason);
   // The wait for capacity continues under the new key.
-  const because = intent.because === 'no_capacity' ? 'no_capacity' : 'key_too_old';
-  const ended = { outcome: 'refused', because, text: `${reason}; ${intent.detail ?? ''}` } as const;
+  const because = 'because' in intent && intent.because === 'no_capacity' ? 'no_capacity' : 'key_too_old';
+  const ended = { outcome: 'refused', because, text: `${reason}; ${intent.detail}` } as const;
   return close(run, intent, ended, { retryAfterMs: 0 });
 }
 
@@ -175,13 +170,17 @@ function endWithServer(run: Run, intent: Intent): Promise<Progress> {
   return close(run, intent, { outcome: 'absent', because: 'server_gone', text: reason });
 }
 
+function doubtOf(intent: Intent): { readonly because?: 'key_doubted' } {
+  return partsOf(intent).because === 'key_doubted' ? { because: 'key_doubted' } : {};
+}
+
 /** The created resource is certainly gone, and is created again under a new key. */
-async function endGivenOn(run: Run, intent: Intent, newHolder: string): Promise<Progress> {
+async function endSuperseded(run: Run, intent: InPhase<'superseded'>): Promise<Progress> {
   const wait = run.stopwatch.until(intent.id, 'due', intent.dueAt);
   if (wait > 0) return again(wait);
   const left = await leftBy(run, intent);
   if (left === undefined) return again(0);
   const changes = [{ type: 'next_incarnation', key: intent.key } as const, ...left];
-  const text = `the id of its resource was given to ${newHolder}`;
+  const text = `the id of its resource was given to ${intent.by}`;
   return close(run, intent, { outcome: 'absent', because: 'id_reused', text }, { changes });
 }

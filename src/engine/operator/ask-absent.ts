@@ -1,12 +1,12 @@
 import { ConfigError, NotAbsentError } from '../../core/errors.ts';
+import { partsOf } from '../../core/intent.ts';
 import { nounOf } from '../../core/keys.ts';
 import { run as runs } from '../../core/remedy.ts';
 import type { Intent } from '../../core/state.ts';
-import { keyIsFresh } from '../intents/evidence.ts';
-import { asksKey, questionOf } from '../intents/question.ts';
+import { asksKey, keyIsFresh, questionOf } from '../intents/question.ts';
 import { record } from '../intents/record.ts';
 import { inWriteSlot } from '../intents/write-slot.ts';
-import { pausedUnder } from '../recover.ts';
+import { answerUnder } from '../recover.ts';
 import type { Run } from '../run.ts';
 
 const unasked = ' Its idempotency key could not be asked, so your answer alone decides.';
@@ -17,15 +17,15 @@ const unasked = ' Its idempotency key could not be asked, so your answer alone d
  * @throws ConfigError if the key holds the answer to the creation. The next apply then binds the resource.
  */
 export async function askBeforeAbsent(run: Run, intent: Intent): Promise<string> {
-  const { key, kind, verb, ambiguous } = intent;
+  const { key, kind, verb } = intent;
   // An accepted creation has its answer already. A fenced key holds none.
-  if (verb !== 'create' || !ambiguous || !asksKey(run, intent)) return '';
+  if (verb !== 'create' || partsOf(intent).unconfirmed === undefined || !asksKey(run, intent)) return '';
   const { stage, conflict } = questionOf(intent);
   if (stage === 'fenced') return '';
   // The key holds the answer to another body, which no request of this state can replay.
   if (conflict === true) return unasked;
   if (!keyIsFresh(run, intent)) return unasked;
-  const held = await inWriteSlot(run, intent, () => pausedUnder(run, intent));
+  const held = await inWriteSlot(run, intent, () => answerUnder(run, intent));
   if (held === 'unused' || held === 'fenced' || held === 'refused') return '';
   if (held === 'unknown') return unasked;
   const sent = run.intents.get(key) ?? intent;
@@ -37,7 +37,7 @@ export async function askBeforeAbsent(run: Run, intent: Intent): Promise<string>
     );
   const { answer } = held;
   const { id } = run.kindOf(kind).accept(answer, intent.request, intent.preimage);
-  await record(run, await run.update(sent, { clear: ['blocked'] }), answer);
+  await record(run, sent, answer);
   const what = id === undefined ? 'its creation was accepted' : `it is ${nounOf(kind)} ${id}`;
   throw new NotAbsentError(`${key} is not absent: its idempotency key shows that ${what}.`, [
     runs('apply', [], { when: `to bind it to ${key}` }),

@@ -1,10 +1,11 @@
 import { serverObject } from '../../core/claims.ts';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError, TooSoonError } from '../../core/errors.ts';
+import { partsOf } from '../../core/intent.ts';
 import { nounOf, type ResourceKey, topLevelKey } from '../../core/keys.ts';
 import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
 import type { Ip } from '../../core/resources.ts';
-import type { Binding, Intent, StateChange } from '../../core/state.ts';
+import type { Answer, Binding, Intent, StateChange } from '../../core/state.ts';
 import { cameFree, releasing } from '../../plan/open-writes.ts';
 import type { EngineDeps, Resolution } from '../deps.ts';
 import { boundBy } from '../intents/bound-by.ts';
@@ -86,19 +87,22 @@ async function liftPause(run: Run, key: ResourceKey): Promise<string | undefined
 }
 
 /** Names the known resources of the write, because they are not bound to a key. */
-function leftBehind({ world }: Run, { verb, kind, resourceId, blocked }: Intent): string {
+function leftBehind({ world }: Run, intent: Intent): string {
+  const { verb, kind } = intent;
+  const { answer, blocked } = partsOf(intent);
   if (verb !== 'create') return 'The bound resource is unchanged, and stays bound.';
   const noun = nounOf(kind);
-  if (resourceId === undefined) {
-    const seen = (blocked?.candidates ?? []).map((id) => (kind === 'ip' ? world.ip(id)?.address : id) ?? id);
+  const id = answer?.id;
+  if (id === undefined) {
+    const seen = (blocked?.candidates ?? []).map(
+      (each) => (kind === 'ip' ? world.ip(each)?.address : each) ?? each,
+    );
     const what = seen.length === 0 ? '' : ` (${noun} ${seen.join(', ')} came since)`;
     return `What it may have made${what} is nobody's, and is billed if it is there.`;
   }
-  const name = kind === 'ip' ? world.ip(resourceId)?.address : resourceId;
-  const held = kind === 'server' ? world.ipsOf(resourceId).map(({ address }) => address) : [];
-  const what = [`${noun} ${name ?? resourceId}`, ...held.map((address) => `address ${address}`)].join(
-    ' and ',
-  );
+  const name = kind === 'ip' ? world.ip(id)?.address : id;
+  const held = kind === 'server' ? world.ipsOf(id).map(({ address }) => address) : [];
+  const what = [`${noun} ${name ?? id}`, ...held.map((address) => `address ${address}`)].join(' and ');
   const unseen = kind === 'server' && held.length === 0 ? ', which no plan will show' : '';
   return `It created ${what}${unseen}. No key is bound to this, and it is billed while it exists.`;
 }
@@ -130,8 +134,9 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   if (entry !== undefined) refuseContradiction(entry, id);
   const read = run.cache.since(run.deps.clock.monotonic());
   // The decision of the operator takes precedence over the facts of an answer.
-  const { facts: _told, ...asked } = intent;
-  const found = await run.kindOf(intent.kind).evidence({ ...asked, resourceId: id }, read, () => new Set());
+  const { at = 0, end = 'reported' } = partsOf(intent).answer ?? {};
+  const answer: Answer = { at, id, facts: {}, to: 'this_send', end };
+  const found = await run.kindOf(intent.kind).evidence({ ...intent, answer }, read, () => new Set());
   const fits = 'id' in found && found.id === id;
   // Another request used the key, so its resource may differ from the request of this intent.
   const other = fits ? undefined : await madeByOther(run, intent, id);
@@ -150,7 +155,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
 
 async function madeByOther(run: Run, intent: Intent, id: string): Promise<StateChange[] | undefined> {
   const subject = run.world.subjects.get(intent.key);
-  if (intent.blocked?.code !== 'key_conflict' || subject?.desired === undefined) return undefined;
+  if (partsOf(intent).blocked?.code !== 'key_conflict' || subject?.desired === undefined) return undefined;
   const asked = { ...subject, desired: { ...subject.desired, id } };
   const read = run.cache.since(run.deps.clock.monotonic());
   const seen = await run.kindOf(intent.kind).observe(read, [asked], () => undefined);
@@ -173,7 +178,7 @@ async function absentOutcome(run: Run, intent: Intent): Promise<CommandResult> {
     found.verdict === 'pending' || found.verdict === 'failed' || (found.verdict === 'done' && found.certain);
   const isOurs = isThere && ownerOf(run, { ...intent, id: found.id }) === undefined;
   // A refused entry created no resource, so the live resource is another one.
-  if (verb !== 'delete' && isOurs && intent.blocked?.until !== 'file') {
+  if (verb !== 'delete' && isOurs && partsOf(intent).blocked?.until !== 'file') {
     throw new ConfigError(`${key} is not absent: it is ${found.id}.`, false, [
       runs('resolve', [key, '--adopt', found.id]),
     ]);
@@ -199,7 +204,8 @@ function heldElsewhere(
   ips: readonly Ip[],
 ): CommandResult {
   if (kind !== 'server' || verb !== 'create') return result('');
-  const named = (entry as { readonly public_ipv4?: { readonly ip?: string } } | undefined)?.public_ipv4?.ip;
+  const named = (entry?.value as { readonly public_ipv4?: { readonly ip?: string } } | undefined)?.public_ipv4
+    ?.ip;
   const id = named === undefined ? undefined : world.idOf(topLevelKey('ips', named));
   const live = ips.find((each) => String(each.id) === id);
   const holder = live?.server_id ?? null;
@@ -211,8 +217,9 @@ function heldElsewhere(
 }
 
 /** A write without an answer may take effect until its time-out and a short time after. */
-function refuseTooSoon({ deps }: Run, { key, ambiguous, phase, lastSentAt }: Intent): void {
-  if (!ambiguous && phase !== 'sending') return;
+function refuseTooSoon({ deps }: Run, intent: Intent): void {
+  const { key, phase, lastSentAt } = intent;
+  if (partsOf(intent).unconfirmed === undefined && phase !== 'sending') return;
   const age = deps.clock.now() - lastSentAt;
   const rest = deps.requestTimeoutMs + 30_000 - age;
   if (age < 0 || rest <= 0) return;

@@ -1,30 +1,31 @@
-import type { Known, LeftBehind } from '../../core/kind.ts';
+import type { LeftBehind, SentWrite } from '../../core/evidence.ts';
+import type { Known } from '../../core/kind.ts';
 import type { ReadPort } from '../../core/ports.ts';
 import type { Ip, Server, ServerId } from '../../core/resources.ts';
-import type { Intent } from '../../core/state.ts';
 import { member, recordedIds } from '../existence.ts';
 import { cutShort, cutShortIps } from '../whole-list.ts';
 
 /** The documented reads show a new server only by its public address; the profile may enable a list of servers. */
-export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: Known) {
+export async function evidenceOfCreation(intent: SentWrite, read: ReadPort, known: Known) {
   const ips = await read.ips();
   const addressesOf = (id: string) =>
     ips
       .filter((each) => String(each.server_id) === id)
       .map((each) => ({ id: each.id, address: each.address }));
-  if (intent.resourceId !== undefined) {
-    const cards = await read.findNetworkInterfaces(Number(intent.resourceId) as ServerId);
-    const addresses = addressesOf(intent.resourceId);
+  const made = intent.answer?.id;
+  if (made !== undefined) {
+    const cards = await read.findNetworkInterfaces(Number(made) as ServerId);
+    const addresses = addressesOf(made);
     if (cards === undefined && addresses.length === 0)
       return { verdict: 'not_done', gone: true, ...leftBehind(intent, ips, known) } as const;
     // Its address is billed and must be bound with it, so a list that does not show the address yet does not end the
     // wait. If no task reported the end, a server without its network interface does not end it either. @assumption
     // A28 @assumption A34
     if (isAnother(intent, addresses, await read.servers?.())) return { verdict: 'not_done' } as const;
-    const carded = intent.taskId !== undefined || cards?.some((card) => card.public);
+    const carded = intent.answer?.taskId !== undefined || cards?.some((card) => card.public);
     return asksForAddress(intent) && (addresses.length === 0 || !carded)
-      ? ({ verdict: 'pending', id: intent.resourceId, facts: { addresses } } as const)
-      : ({ verdict: 'done', id: intent.resourceId, certain: true, facts: { addresses } } as const);
+      ? ({ verdict: 'pending', id: made, facts: { addresses } } as const)
+      : ({ verdict: 'done', id: made, certain: true, facts: { addresses } } as const);
   }
   const before = recordedIds(intent.preimage, 'servers');
   const listed = await read.servers?.();
@@ -77,19 +78,19 @@ async function isCutShort(listed: readonly Server[], expected: readonly string[]
 
 /** The id in the answer may belong to another user's server by now. @assumption A17 */
 function isAnother(
-  { facts, request, resourceId }: Intent,
+  { answer, request }: SentWrite,
   held: readonly { readonly address: string }[],
   listed: readonly Server[] | undefined,
 ): boolean {
-  const namedAddress = member(facts, 'ipv4');
-  if (typeof namedAddress === 'string' && held.length > 0)
+  const namedAddress = answer?.facts.address;
+  if (namedAddress !== undefined && held.length > 0)
     return !held.some(({ address }) => address === namedAddress);
-  if (member(facts, 'replay') !== true) return false;
-  const shown = listed?.find(({ id }) => String(id) === resourceId);
+  if (answer === undefined || answer.to === 'this_send') return false;
+  const shown = listed?.find(({ id }) => String(id) === answer.id);
   return shown !== undefined && shown.name.trim() !== member(request.body, 'name');
 }
 
-function asksForAddress({ request }: Intent): boolean {
+function asksForAddress({ request }: SentWrite): boolean {
   return member(request.body, 'public_ipv4') !== undefined;
 }
 
@@ -97,7 +98,7 @@ function asksForAddress({ request }: Intent): boolean {
  * The address of a failed creation: the one that the answer named, or any that came at the same time. @assumption A40
  */
 function leftBehind(
-  { preimage, facts }: Intent,
+  { preimage, answer }: SentWrite,
   ips: readonly Ip[],
   known: Known,
 ): { readonly strays?: boolean; readonly left?: LeftBehind } {
@@ -106,14 +107,14 @@ function leftBehind(
   const free = ips.filter(
     ({ id, server_id }) => server_id === null && !before.has(String(id)) && !ours.has(String(id)),
   );
-  const namedAddress = member(facts, 'ipv4');
-  if (typeof namedAddress !== 'string') return { strays: free.length > 0 };
+  const namedAddress = answer?.facts.address;
+  if (namedAddress === undefined) return { strays: free.length > 0 };
   const addresses = free.flatMap(({ id, address }) => (address === namedAddress ? [{ id, address }] : []));
   return addresses.length === 0 ? {} : { left: { addresses } };
 }
 
 /** A server is gone once its network interfaces answer 404 and no address is attached to it. */
-export async function evidenceOfDeletion(intent: Intent, read: ReadPort) {
+export async function evidenceOfDeletion(intent: SentWrite, read: ReadPort) {
   const id = Number(intent.request.path.id) as ServerId;
   if ((await read.findNetworkInterfaces(id)) !== undefined) return { verdict: 'not_done' } as const;
   const attached = (await read.ips()).some(({ server_id }) => server_id === id);
@@ -127,14 +128,14 @@ export async function evidenceOfDeletion(intent: Intent, read: ReadPort) {
  * If no read shows the sizes, an accepted resize is believed, and an unanswered one is sent again with the same
  * content.
  */
-export async function evidenceOfResize(intent: Intent, read: ReadPort) {
+export async function evidenceOfResize(intent: SentWrite, read: ReadPort) {
   const id = Number(intent.request.path.server_id) as ServerId;
   const shown = (await read.findServer?.(id)) ?? (await read.servers?.())?.find((each) => each.id === id);
   const asked = intent.request.body as Readonly<Record<string, number>>;
   const seen = Object.entries(asked).map(([size, value]) => [member(shown, size), value] as const);
   const visible = seen.filter(([now]) => now !== undefined);
   const same = visible.every(([now, value]) => now === value);
-  const accepted = intent.phase === 'accepted' && intent.why !== 'task_failed';
+  const accepted = intent.phase === 'accepted' && intent.answer?.end !== 'failed';
   const done = same && (visible.length === seen.length || accepted);
   return done
     ? ({ verdict: 'done', id: String(id), certain: true } as const)

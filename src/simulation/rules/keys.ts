@@ -1,3 +1,4 @@
+import { partsOf } from '../../core/intent.ts';
 import type { Intent } from '../../core/state.ts';
 import type { HttpRequest } from '../../core/transport.ts';
 import { type Controller, type Running, stateOf } from '../controller.ts';
@@ -45,7 +46,7 @@ export class Keys {
   #checkProbe(running: Running, key: string, intent: Intent | undefined): void {
     if (key.startsWith('vdcsync-spare-')) return;
     const isOpen = intent?.phase === 'unknown' || intent?.phase === 'blocked';
-    if (!isOpen || (intent.question?.probes ?? 0) === 0)
+    if (!isOpen || (intent.unconfirmed?.question.probes ?? 0) === 0)
       this.#truth.fail('I5', `the key ${key} was probed without a durable record`);
     else this.#checkAge(running, scopeOf(running, key), intent);
   }
@@ -54,14 +55,16 @@ export class Keys {
   began({ endings }: Controller, intent: Intent): void {
     const last = endings.get(`${intent.key} ${intent.verb}`);
     if (last === undefined || intent.attempt === 0 || last.incarnation !== intent.incarnation) return;
-    if (intent.verb === 'create' && last.ambiguous && last.outcome === 'refused')
+    const { unconfirmed, outcome } = partsOf(last);
+    if (intent.verb === 'create' && unconfirmed !== undefined && outcome === 'refused')
       this.#truth.fail('I6', `${intent.key} got a new key, and its last one was never settled`);
   }
 
   /** Where nothing was ever done or stored under it, its next use is its first. */
-  closed(running: Running, { outcome, ambiguous, sends, idempotencyKey }: Intent): void {
-    if (outcome === 'void' && (!ambiguous || sends === 0))
-      this.#firstSent.delete(scopeOf(running, idempotencyKey));
+  closed(running: Running, intent: Intent): void {
+    const { outcome, unconfirmed } = partsOf(intent);
+    if (outcome === 'void' && (unconfirmed === undefined || intent.sends === 0))
+      this.#firstSent.delete(scopeOf(running, intent.idempotencyKey));
   }
 
   #checkForm(scope: string, request: HttpRequest): void {

@@ -1,3 +1,4 @@
+import { partsOf } from '../../core/intent.ts';
 import type { Intent } from '../../core/state.ts';
 import { type Running, stateOf } from '../controller.ts';
 import type { Truth } from './truth.ts';
@@ -35,24 +36,29 @@ export class NegativeReads {
 
   updated(running: Running, before: Intent, after: Intent): void {
     const now = this.#truth.elapsed();
-    if (after.notSeenAt !== undefined && before.notSeenAt === undefined) this.#missed.set(lookOf(after), now);
+    if (partsOf(after).notSeenAt !== undefined && partsOf(before).notSeenAt === undefined)
+      this.#missed.set(lookOf(after), now);
     const concludes = before.phase === 'unknown' && after.phase === 'waiting';
-    const isReplayed = before.question?.stage === 'taken';
+    const isReplayed = partsOf(before).unconfirmed?.question.stage === 'taken';
     const isSent = after.phase === 'sending' && before.phase !== 'sending';
-    if (isUnconfirmed(before) && !isReplayed && (concludes || isSent))
+    // A write that waits was checked when it began to wait.
+    if (isUnconfirmed(before) && !isReplayed && (concludes || (isSent && before.phase !== 'waiting')))
       this.#check(running, before, 'sent again');
     if (isSent) this.#lastSent.set(`${stateOf(running)} ${after.id}`, now);
   }
 
-  closed(running: Running, intent: Intent): void {
-    const { outcome } = intent;
+  closed(running: Running, before: Intent, intent: Intent): void {
+    const { outcome } = partsOf(intent);
+    const { unconfirmed } = partsOf(before);
     // A key that is only asked was never sent under by this state.
     const isGuessed =
-      isUnconfirmed(intent) && intent.sends > 0 && (outcome === 'absent' || outcome === 'void');
+      isUnconfirmed(before) && intent.sends > 0 && (outcome === 'absent' || outcome === 'void');
     if (!isGuessed || running.byPerson) return;
-    if (intent.question?.stage !== 'fenced' && !intent.question?.conflict)
+    if (unconfirmed?.question.stage !== 'fenced' && !unconfirmed?.question.conflict)
       this.#truth.fail('I6', `${intent.key} was closed as ${outcome} with an open key`);
-    this.#check(running, intent, `closed as ${outcome}`);
+    // The key holds the answer to another request, so no send of this write was carried out.
+    if (outcome === 'void' && unconfirmed?.question.conflict) return;
+    this.#check(running, before, `closed as ${outcome}`);
   }
 
   /** No read shows a server without an address, where the profile lists none, nor an image. */
@@ -79,10 +85,11 @@ export class NegativeReads {
 }
 
 /** A PUT that writes the whole resource gets a new key each time, so it is never unconfirmed. */
-function isUnconfirmed({ ambiguous, verb, kind }: Intent): boolean {
-  return ambiguous && verb === 'create' && !writtenAsWhole.has(kind);
+function isUnconfirmed(intent: Intent): boolean {
+  const { verb, kind } = intent;
+  return partsOf(intent).unconfirmed !== undefined && verb === 'create' && !writtenAsWhole.has(kind);
 }
 
-function lookOf({ id, notSeenAt }: Intent): string {
-  return `${id} ${notSeenAt}`;
+function lookOf(intent: Intent): string {
+  return `${intent.id} ${partsOf(intent).notSeenAt}`;
 }

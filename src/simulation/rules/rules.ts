@@ -1,3 +1,4 @@
+import { partsOf } from '../../core/intent.ts';
 import type { HttpRequest } from '../../core/transport.ts';
 import { keysAsked, type Running } from '../controller.ts';
 import type { StateWatch } from '../durable.ts';
@@ -57,7 +58,7 @@ export function createRules(truth: Truth): Rules {
     watch: (running) => ({
       began(intent) {
         keys.began(running.controller, intent);
-        if (intent.question !== undefined) running.controller.done.add(keysAsked);
+        if (partsOf(intent).unconfirmed !== undefined) running.controller.done.add(keysAsked);
         looks.began(running, intent);
         history.recordWrite(intent);
       },
@@ -65,13 +66,13 @@ export function createRules(truth: Truth): Rules {
         purchases.livesOn(running);
         looks.updated(running, before, after);
       },
-      closed(intent) {
+      closed(before, intent) {
+        const { outcome } = partsOf(intent);
         running.controller.endings.set(`${intent.key} ${intent.verb}`, intent);
         keys.closed(running, intent);
-        if (intent.verb === 'delete' && intent.outcome === 'done') checkDeleted(truth, running, intent);
-        looks.closed(running, intent);
-        if (intent.outcome === 'abandoned' && intent.verb === 'create')
-          history.releasedUnder(intent.idempotencyKey);
+        if (intent.verb === 'delete' && outcome === 'done') checkDeleted(truth, running, intent);
+        looks.closed(running, before, intent);
+        if (outcome === 'abandoned' && intent.verb === 'create') history.releasedUnder(intent.idempotencyKey);
       },
       changed: (change) => checkChange(truth, running, change),
     }),

@@ -1,3 +1,4 @@
+import { partsOf } from '../../core/intent.ts';
 import type { Intent } from '../../core/state.ts';
 import type { HttpRequest } from '../../core/transport.ts';
 import type { Running } from '../controller.ts';
@@ -53,7 +54,10 @@ export class WriteOrder {
     const key = keyOf(request);
     const name = this.#nameOf(request);
     if (this.#refusesOneToken(running, request, status)) return;
-    if ([...mirror.open.values()].some((each) => each.idempotencyKey === key && each.ambiguous)) return;
+    const isAsked = [...mirror.open.values()].some(
+      (each) => each.idempotencyKey === key && partsOf(each).unconfirmed !== undefined,
+    );
+    if (isAsked) return;
     if (status === 401 || status === 405 || status === 415) holds.everything = true;
     if (status === 403 && name !== undefined) holds.names.add(name);
     if (status === 402) holds.spendingUntil = elapsed() + spendingHeldMs;

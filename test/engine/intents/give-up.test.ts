@@ -35,7 +35,7 @@ async function doubted(before: string, path: string, text: string): Promise<Rig>
   await played.apply(text, { halt: halt.signal });
   played.emulator.setFaults([]);
   played.restart();
-  expect((await played.store.openIntents()).map(({ ambiguous }) => ambiguous)).toEqual([true]);
+  expect(await played.store.openIntents()).toMatchObject([{ unconfirmed: { why: 'lost' } }]);
   return played;
 }
 

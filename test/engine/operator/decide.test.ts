@@ -189,7 +189,7 @@ describe('src/engine/operator/decide.ts: what came since a lost answer', () => {
     const { blocked } = await played.apply(shared);
     const [ip] = project(played).ips;
     expect(blocked[0]?.reason).toContain(
-      `the answer was lost, and server 2001 (${ip?.address}) appeared since: it may be what was created`,
+      `the answer was lost, and server 2001 (${ip?.address}) appeared since: it may be the created resource`,
     );
     expect(resolveOf(blocked[0])).toContain(
       `--adopt 2001 (if the client area shows that ${ip?.address} is it)`,

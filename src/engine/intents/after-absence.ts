@@ -1,0 +1,81 @@
+import { partsOf } from '../../core/intent.ts';
+import type { Intent } from '../../core/state.ts';
+import type { Run } from '../run.ts';
+import { block, close, closeAndRetry, goOn, type Progress } from './endings.ts';
+import { gatewayMs } from './outcome.ts';
+import { asksKey, doubtedKey, isServerError, keyIsFresh, unasked } from './question.ts';
+
+/** For updates and deletions: the most sends without an answer (the first included), and the most of one key. */
+const mostLost = 3;
+const mostSends = 10;
+/** For a creation under an open key: the most sends (the first included) after the API refuses one. */
+const mostRefused = 3;
+/** The attempts of an operation that may end without an effect. */
+const unseen = { outcome: 'absent', most: 3 } as const;
+const serverError = { ...unseen, because: 'server_error', code: 'server_error' } as const;
+
+/** Reads show no effect of the write: sends the same key again, takes a new key, or asks the operator. */
+export async function sendAgain(run: Run, intent: Intent): Promise<Progress> {
+  const { kind, detail } = intent;
+  const { why } = partsOf(intent).unconfirmed ?? doubtedKey;
+  if (!keyIsFresh(run, intent)) {
+    const reason = 'no read finds the resource, and its idempotency key is too old to be sent again';
+    return block(run, intent, 'key_too_old', reason);
+  }
+  if (asksKey(run, intent)) return createAgain(run, intent);
+  switch (why) {
+    case 'lost':
+    case 'unreadable':
+    case 'conflict': {
+      if (intent.lost >= mostLost || intent.sends >= mostSends) {
+        const reason = `no answer after ${intent.sends} sends, and reads show no effect`;
+        return block(run, intent, 'outcome_unknown', reason);
+      }
+      if (run.kindOf(kind).freshKeys) {
+        const ended = { ...unseen, because: 'unanswered', code: 'outcome_unknown' } as const;
+        return closeAndRetry(run, intent, { ...ended, text: detail });
+      }
+      return resendSame(run, intent);
+    }
+    case 'refused':
+      return close(run, intent, { outcome: 'absent', because: 'refused', text: detail }, { retryAfterMs: 0 });
+    case 'not_found':
+      await close(run, intent, { outcome: 'refused', because: 'refused', text: detail });
+      return { now: 'blocked', code: 'not_found', reason: `${detail}, and yet its reads show it` };
+    case 'gateway_error':
+    case 'server_error': {
+      const rest = gatewayMs - run.stopwatch.since(intent.id, 'sent', intent.lastSentAt);
+      if (why === 'server_error' || rest <= 0)
+        return closeAndRetry(run, intent, { ...serverError, text: detail });
+      const unconfirmed = partsOf(intent).unconfirmed ?? doubtedKey;
+      const dueAt = run.deps.clock.now() + rest;
+      return goOn(run, intent, { stage: { phase: 'unknown', unconfirmed }, dueAt }, rest);
+    }
+  }
+}
+
+/**
+ * Continues an absent creation. The next attempt is safe only if the key is fenced: then no other state can use the key
+ * either, and all states use the attempts in the same order. Under an open key the original bytes are sent again.
+ */
+async function createAgain(run: Run, intent: Intent): Promise<Progress> {
+  const { detail } = intent;
+  const { why, question } = partsOf(intent).unconfirmed ?? doubtedKey;
+  if (why === 'unreadable')
+    return block(run, intent, 'outcome_unknown', `it was accepted, and no read shows it: ${detail}`);
+  if (question.stage !== 'fenced' && why === 'refused' && intent.sends >= mostRefused)
+    return block(run, intent, 'outcome_unknown', `no read shows it, and it was sent again: ${detail}`);
+  if (question.stage !== 'fenced') return resendSame(run, intent);
+  if (isServerError(why)) return closeAndRetry(run, intent, { ...serverError, text: detail });
+  const ended = { outcome: 'absent', because: 'confirmed_absent', text: detail } as const;
+  if (question.lasting === undefined) return close(run, intent, ended, { retryAfterMs: 0 });
+  // A later run begins the next attempt.
+  await close(run, intent, ended);
+  return { now: 'blocked', code: question.lasting, reason: detail };
+}
+
+function resendSame(run: Run, intent: Intent): Promise<Progress> {
+  const { why } = partsOf(intent).unconfirmed ?? doubtedKey;
+  const stage = { phase: 'waiting', unconfirmed: { why, question: unasked } } as const;
+  return goOn(run, intent, { stage, dueAt: run.deps.clock.now() });
+}
