@@ -13,8 +13,8 @@ export function restoring(changes: readonly Change[], key: ResourceKey): Remedy 
   });
 }
 
-/** A plan has an address in a word: `ips.NAME`, `new` or `reuse`. */
-function addressEntry(word: unknown): unknown {
+/** The value in the file: a plan has an address in a word, `ips.NAME`, `new` or `reuse`. */
+export function addressEntry(word: unknown): unknown {
   const text = String(word);
   return text.startsWith('ips.') ? { ip: text.slice('ips.'.length) } : { [text]: true };
 }

@@ -164,7 +164,7 @@ describe('src/cli/commands/export.ts', () => {
     expect(exported.stderr.split('\n').slice(0, 2)).toEqual([
       'vdcsync: reading 20 servers',
       expect.stringMatching(
-        /^vdcsync: rate limited until [\d:]+ UTC, 6 s from now: the API allows 60 reads in 1 min, and 4 are waiting$/,
+        /^vdcsync: rate limited until [\d:]+ UTC, 6 s from now: the API allows 60 reads in 1 min, and 4 more must be sent$/,
       ),
     ]);
     const planned = await inProcess(['plan'], here);

@@ -127,7 +127,11 @@ describe('src/cli: golden texts', () => {
     unpaid.outside('the project is not paid', ({ projects }) => {
       for (const each of projects) each.standing = 'suspended';
     });
+    unpaid.edit('another network and address', (spec) =>
+      spec.replace('ips:\n', '  more: { cidr: 10.21.0.0/24 }\n\nips:\n  more: {}\n'),
+    );
     await unpaid.run(['plan', '--emulator']);
+    await unpaid.run(['apply', '--emulator', '--yes']);
     scene.add(unpaid);
     await matches(scene, 'plan-blocked');
   });
@@ -168,8 +172,11 @@ describe('src/cli: golden texts', () => {
     await scene.run(['status', '--emulator']);
     await scene.run(['explain', 'servers.web-2', '--emulator']);
     const many = Array.from({ length: 24 }, (_, at) => `  n${at}: { cidr: 10.30.${at}.0/24 }\n`).join('');
-    const limited = Scene.with({ 'vdcsync.yaml': `version: 1\nproject: { id: 4711 }\nnetworks:\n${many}` });
-    await limited.run(['apply', '--emulator', '--yes']);
+    const limited = Scene.with({
+      'vdcsync.yaml': `version: 1\nproject: { id: 4711 }\nnetworks:\n${many}`,
+      'profile.yaml': 'time_scale: 10\n',
+    });
+    await limited.run(['apply', '--emulator', '--yes', '--api-profile', 'profile.yaml']);
     scene.add(limited);
     await matches(scene, 'apply-trouble');
   });
@@ -293,12 +300,11 @@ servers:
 
   test('render', async () => {
     const scene = Scene.with({
-      'project.ts': `import { defineProject } from 'vdcsync';
-export default defineProject({
+      'project.ts': `export default {
   version: 1,
   project: { id: 4711 },
   networks: Object.fromEntries(['front', 'back'].map((name, at) => [name, { cidr: \`10.\${at}.0.0/24\` }])),
-});
+};
 `,
       'wrong.ts': 'export default 1;\n',
     });

@@ -5,8 +5,7 @@ import { Readable, Writable } from 'node:stream';
 import { afterAll } from 'vitest';
 import { main } from '../../src/cli/program.ts';
 import type { Io } from '../../src/cli/terminal.ts';
-import { version } from '../../src/cli/version.ts';
-import { chance } from '../../src/simulation/chance.ts';
+import { type Chance, chance } from '../../src/simulation/chance.ts';
 import { type VirtualClock, virtualClock } from '../support/virtual-clock.ts';
 
 const folders: string[] = [];
@@ -29,16 +28,18 @@ interface Input {
 export class Scene {
   readonly cwd: string;
   readonly #clock: VirtualClock;
+  readonly #chance: Chance;
   #transcript: string[] = [];
 
-  private constructor(cwd: string, start: number) {
+  private constructor(cwd: string, start: number, seed: number) {
     this.cwd = cwd;
+    this.#chance = chance(seed);
     this.#clock = virtualClock(start);
   }
 
   /** @param files by name; `vdcsync.yaml` is the spec that commands read */
   static with(files: Readonly<Record<string, string>> = {}): Scene {
-    const scene = new Scene(newFolder(), Date.UTC(2026, 0, 5, 9));
+    const scene = new Scene(newFolder(), Date.UTC(2026, 0, 5, 9), 1);
     for (const [name, content] of Object.entries(files)) scene.write(name, content);
     return scene;
   }
@@ -46,7 +47,7 @@ export class Scene {
   /** The same folder and time, as a scene of its own with an empty transcript. */
   copy(): Scene {
     // A moment later, so that the requests of the first scene do not count in the second.
-    const scene = new Scene(newFolder(), this.#clock.now() + 60_000);
+    const scene = new Scene(newFolder(), this.#clock.now() + 60_000, 2);
     cpSync(this.cwd, scene.cwd, { recursive: true });
     return scene;
   }
@@ -117,11 +118,10 @@ export class Scene {
   transcript(): string {
     const all = this.#transcript.map((each) => (each.endsWith('\n') ? each : `${each}\n`)).join('\n');
     this.#transcript = [];
-    const shown = folders.reduce(
+    return folders.reduce(
       (text, folder) => text.replaceAll(realpathSync(folder), '/srv/shop').replaceAll(folder, '/srv/shop'),
       all,
     );
-    return shown.replaceAll(version, '<version>');
   }
 
   async #call(args: readonly string[], { env = {}, typed, piped = '' }: Input) {
@@ -136,7 +136,7 @@ export class Scene {
       });
     const [stdout, stderr] = [stream(''), stream('| ')];
     Object.assign(stdin, { isTTY: typed !== undefined });
-    const own = { clock: this.#clock, random: chance(1), cwd: this.cwd, env };
+    const own = { clock: this.#clock, random: this.#chance, cwd: this.cwd, env };
     const io = { stdin, stdout, stderr, ...own } as unknown as Io;
     const code = await settled(this.#clock, main(args, io));
     const out = written.filter(([mark]) => mark === '').map(([, text]) => text);

@@ -155,7 +155,7 @@ async function approve(plan: Plan, call: Carrying): Promise<boolean> {
   view.pause();
   const yes = destroy
     ? await isNamed(plan, io, signals.stop)
-    : await askYesNo(io, 'Carry this out?', signals.stop);
+    : await askYesNo(io, 'Apply these operations?', signals.stop);
   view.resume();
   return yes;
 }
@@ -193,7 +193,7 @@ function conclude(
     return code;
   }
   const paint = paintFor(io.stdout, io);
-  const text = idle ? planText(report.plan, paint) : reportText(report, paint, timeScale);
+  const text = idle ? planText(report.plan, paint, true) : reportText(report, paint, timeScale);
   io.stdout.write(text);
   return code;
 }

@@ -3,6 +3,7 @@ import { factsOf, type KindName } from '../../core/kind-facts.ts';
 import {
   inFileOrder,
   isRecorded,
+  isRename,
   type Operation,
   type Plan,
   type Summary,
@@ -55,8 +56,8 @@ function placeOf(key: string): { title: string; name: string } {
   return { title: key.slice(0, dot), name: key.slice(dot + 1) };
 }
 
-/** The plan in one line. */
-export function summaryLine(plan: Plan): string {
+/** The plan in one line. @param isApplied a run has ended with this plan */
+export function summaryLine(plan: Plan, isApplied = false): string {
   const { summary, project } = plan;
   const nothing = plan.operations.length === 0 && plan.blocked.length === 0;
   if (nothing) {
@@ -65,9 +66,16 @@ export function summaryLine(plan: Plan): string {
     if (differing.length > 0) {
       return `Nothing to do, but project ${project.id} differs from the file: see the ${differing.length === 1 ? 'warning' : 'warnings'} of ${firstOf(differing)}.`;
     }
-    const recorded = [...new Set(plan.warnings.filter(isRecorded).map(({ key }) => key ?? 'it'))];
-    if (recorded.length > 0)
-      return `Nothing to send. The next apply only records the warnings of ${firstOf(recorded)}.`;
+    const recorded = plan.warnings.filter(isRecorded);
+    if (recorded.length > 0) {
+      const keys = [...new Set(recorded.map(({ key }) => key ?? 'it'))];
+      const what = recorded.every(isRename)
+        ? counted(recorded.length, 'rename')
+        : `the changes of ${firstOf(keys)}`;
+      return isApplied
+        ? `Nothing to send. The state has recorded ${what}.`
+        : `Nothing to send. The next apply only records ${what}.`;
+    }
     if (plan.warnings.some(({ code }) => code === 'left_out'))
       return `Nothing to do in the selected part of project ${project.id}.`;
     const seen = summary.unseen === undefined ? '' : ', as far as reads show';

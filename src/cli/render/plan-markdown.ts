@@ -63,7 +63,7 @@ export function planMarkdown(plan: Plan, flags = ''): string {
   const money = page.section('Cost and effort', costs);
   const body = [
     ...page.section('Deleted, replaced or lost', dangers),
-    ...page.section('Blocked: needs an operator', blocked),
+    ...page.section('Blocked: manual decision needed', blocked),
     ...page.section('Traffic', traffic),
     ...page.section('Warnings', warnings),
     ...money,

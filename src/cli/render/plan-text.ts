@@ -1,4 +1,5 @@
 import equal from 'fast-deep-equal';
+import { factsOf } from '../../core/kind-facts.ts';
 import {
   type Blocked,
   comesFirst,
@@ -23,8 +24,12 @@ const colours: Readonly<Record<Sign | ' ', Style | undefined>> = {
   ' ': undefined,
 };
 
-/** A plan to be read at a glance; one line where there is nothing to do. */
-export function planText(plan: Plan, paint: Paint): string {
+/**
+ * A plan to be read at a glance; one line where there is nothing to do.
+ *
+ * @param isApplied a run has ended with this plan, so that the state has recorded all that needs no write
+ */
+export function planText(plan: Plan, paint: Paint, isApplied = false): string {
   const groups = groupLines(plan, paint);
   const renames = plan.warnings.filter(isRename);
   const header =
@@ -50,7 +55,7 @@ export function planText(plan: Plan, paint: Paint): string {
     ...blockedLines(plan.blocked, paint),
     ...(warnings.length === 0 ? [] : [...warnings, '']),
     ...(costs.length === 0 ? [] : [...costs, '']),
-    paint('bold', summaryLine(plan)),
+    paint('bold', summaryLine(plan, isApplied)),
     '',
   ].join('\n');
 }
@@ -68,12 +73,18 @@ function groupLines(plan: Plan, paint: Paint): string[] {
   ]);
 }
 
+/** The resource of a firewall, for example, has no id of its own: its id is that of the server. */
+function idOf(operation: Operation, plan: Plan): string[] {
+  if (operation.verb === 'update' && factsOf(operation.kind).field !== undefined) return [];
+  return liveOf(operation, plan).map((text) => (/^\d+$/.test(text) ? `id ${text}` : shown(text)));
+}
+
 function operationLines({ sign, operation, name }: PlanLine, plan: Plan, paint: Paint): string[] {
   const { verb, reason, replacement } = operation;
+  const why = reason === undefined ? [] : [printable(reason)];
   const about = [
-    ...liveOf(operation, plan).map(shown),
-    ...(replacement === undefined ? [] : ['replaced']),
-    ...(reason === undefined ? [] : [printable(reason)]),
+    ...idOf(operation, plan),
+    ...(replacement === undefined ? why : [['replaced', ...why].join(': ')]),
   ];
   const isNew = verb === 'create' && replacement === undefined;
   const details =
@@ -107,14 +118,19 @@ export function blockedLines(blocked: readonly Blocked[], paint: Paint): string[
   if (blocked.length === 0) return [];
   const ordered = inFileOrder(blocked);
   return [
-    paint('bold', 'Blocked: needs an operator'),
+    paint('bold', 'Blocked: manual decision needed'),
     ...ordered.flatMap((each, at) => {
       const { key, verb, code, reason } = each;
       const next = ordered[at + 1];
+      const head = `${verb} ${printable(key)}`;
+      const tag = paint('dim', `[${printable(code)}]`);
+      // The remedies of the other operation are in its own lines.
+      if (code === 'dependency_blocked' && each.remedies.every(({ type }) => type === 'outside'))
+        return [`  ${paint('dim', '…')} ${head}: ${printable(reason)}  ${tag}`];
       // If one edit or command resolves several blocks, it is printed once, after the last of them.
       const isShared = next?.code === code && equal(next.remedies, each.remedies);
       return [
-        `  ${paint('red', `! ${verb} ${printable(key)}`)}  ${paint('dim', `[${printable(code)}]`)}`,
+        `  ${paint('red', `! ${head}`)}  ${tag}`,
         `      ${printable(reason)}`,
         ...(isShared ? [] : remedyLines(each.remedies, paint)),
       ];
@@ -127,11 +143,11 @@ export function blockedLines(blocked: readonly Blocked[], paint: Paint): string[
 export function warningLines(
   { code, key, message, remedies = [] }: Warning,
   paint: Paint,
-  indent = '',
+  { indent = '', title = 'Warning ' } = {},
 ): string[] {
   const subject = key === null ? '' : `${printable(key)}: `;
   return [
-    `${indent}${paint('yellow', 'Warning')} ${subject}${printable(message)} ${paint('dim', `[${printable(code)}]`)}`,
+    `${indent}${paint('yellow', title)}${subject}${printable(message)} ${paint('dim', `[${printable(code)}]`)}`,
     ...remedyLines(remedies, paint, `${indent}  `),
   ];
 }

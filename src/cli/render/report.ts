@@ -1,3 +1,4 @@
+import { takeApart } from '../../core/keys.ts';
 import { blockedJson } from '../../core/plan.ts';
 import type { ApplyReport, OperationResult } from '../../core/progress.ts';
 import { type Paint, printable } from '../terminal.ts';
@@ -49,9 +50,9 @@ function countOutcomes(results: readonly OperationResult[]): Record<OperationRes
 
 const titles = {
   converged: 'Converged',
-  blocked: 'Something needs an operator',
+  blocked: 'Blocked',
   failed: 'Failed',
-  stopped: 'Stopped; run apply again to go on',
+  stopped: 'Stopped. The next apply continues from here',
   declined: 'Nothing was changed',
 } as const;
 
@@ -82,12 +83,12 @@ export function reportText(report: ApplyReport, paint: Paint, timeScale = 1): st
         ]),
     ...open.map(
       ({ key, exposedMs }) =>
-        `${printable(key)}: its server was exposed for ${span(exposedMs ?? 0)} before it was set`,
+        `Exposed: ${printable(takeApart(key).parent ?? key)} was public for ${span(exposedMs ?? 0)} before its firewall was set`,
     ),
     ...bill,
   ];
   const requestText = `${counted(writes, 'write')}, ${counted(reads, 'read')} (${counted(polls, 'poll')})`;
-  const pace = timeScale === 1 ? '' : ` of the API's time (${timeScale} times faster)`;
+  const pace = timeScale === 1 ? '' : ` (emulator clock, ${timeScale}×)`;
   const limited = throttled === 0 ? '' : `, limited ${counted(throttled, 'time')}`;
   const verdict = `${titles[outcome]}: ${counted(done, 'operation')} done in ${span(durationMs)}${pace}; ${requestText}${limited}.`;
   return [...lines, paint('bold', outcome === 'declined' ? `${titles.declined}.` : verdict), ''].join('\n');

@@ -73,7 +73,7 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
     ),
     ...section(
       paint('bold', 'Warnings'),
-      view.warnings.flatMap((warning) => warningLines(warning, paint, '  ')),
+      view.warnings.flatMap((warning) => warningLines(warning, paint, { indent: '  ', title: '' })),
     ),
     ...section(
       paint('bold', 'Pending'),

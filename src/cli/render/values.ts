@@ -1,5 +1,6 @@
 import { parseKey } from '../../core/keys.ts';
 import type { Change, Operation } from '../../core/plan.ts';
+import { addressEntry } from '../../core/restoring.ts';
 import { printable } from '../terminal.ts';
 
 /** The longest value shown in one line. */
@@ -54,7 +55,8 @@ export function changeLines(change: Change, isNew: boolean): ChangeLine[] {
     if (moved) return [{ mark: '~', text: `${path}: other order (${after.length})` }, ...after.map(kept)];
     return [{ mark: '~', text: `${path}:` }, ...merged(before, after)];
   }
-  const after = `${shown(to)}${behind(change.to_id)}`;
+  const [was, is] = [written(path, from), written(path, to)];
+  const after = `${is}${behind(change.to_id)}`;
   if (isNew) return [{ mark: ' ', text: `${path}: ${after}` }];
   if (isMap(from) && isMap(to)) {
     return differences(from, to).map((field) => {
@@ -62,7 +64,12 @@ export function changeLines(change: Change, isNew: boolean): ChangeLine[] {
       return { mark: '~', text };
     });
   }
-  return [{ mark: '~', text: `${path}: ${shown(from)}${behind(change.from_id)} → ${after}` }];
+  return [{ mark: '~', text: `${path}: ${was}${behind(change.from_id)} → ${after}` }];
+}
+
+/** A field as the entry writes it. */
+function written(path: string, value: unknown): string {
+  return shown(path === 'public_ipv4' && typeof value === 'string' ? addressEntry(value) : value);
 }
 
 /** The id that the API uses for a name of the file. */
