@@ -324,7 +324,9 @@ function waitLine(
 ): string {
   const until = timeOfDay(nowMs + realMs * timeScale);
   const allowed = `${limits[of]} ${of} in ${span(limits.windowMs)}`;
-  const why = limited ? 'the API answered 429' : `the API allows ${allowed}, and ${waiting} more must be sent`;
+  const why = limited
+    ? 'the API answered 429'
+    : `the API allows ${allowed}, and ${waiting} more must be sent`;
   return `vdcsync: rate limited until ${until}, ${span(realMs)} from now: ${why}\n`;
 }
 

@@ -16,7 +16,7 @@ describe('src/cli/commands/apply.ts', () => {
     expect(first.code).toBe(0);
     expect(first.stdout).toContain('Plan: 5 to create.');
     expect(first.stdout).toMatch(/Converged: 5 operations done in .*; 5 writes, \d+ reads \(\d+ polls\)/);
-    expect(first.stdout).toMatch(/servers\.web-1\.firewall: its server was exposed for/);
+    expect(first.stdout).toMatch(/Exposed: servers\.web-1 was public for .+ before/);
     const lines = first.stderr.trimEnd().split('\n');
     expect(lines.filter((line) => line.startsWith('✓ '))).toHaveLength(5);
     expect(lines.filter((line) => line.startsWith('  create '))).toHaveLength(5);

@@ -73,11 +73,11 @@ describe('src/cli/render: a plan', () => {
     expect(planText(plan, plainPaint)).toBe(`Project 4711 (a <b>\`c\`, Active)
 
 servers.web-1
-  ± server  replaced, cores cannot be changed in place
+  ± server  replaced: cores cannot be changed in place
       ~ cores: 2 → 4
       → impact: all data on its disks is lost
 
-Blocked: needs an operator
+Blocked: manual decision needed
   ! delete networks.x  [prune_disabled]
       text with  [31m and @somebody
       → vdcsync resolve networks.x --adopt 3
@@ -291,14 +291,14 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
     await world.apply(spec(1));
     const id = (await bound('servers.web'))?.id;
     const plan = await world.plan(spec(2));
-    expect(planText(plan, plainPaint)).toContain(`± server  ${id}, replaced, cores cannot be changed`);
+    expect(planText(plan, plainPaint)).toContain(`± server  id ${id}, replaced: cores cannot be changed`);
     expect(planMarkdown(plan)).toContain(`- **replaces** \`servers.web\` (\`${id}\`): cores`);
     expect(planMarkdown(plan)).toContain(`! ± server  # ${id}, cores`);
 
     await world.apply(spec(1, '  b: {}\n'));
     const ip = await bound('ips.b');
     const less = await world.plan(spec(1));
-    expect(planText(less, plainPaint)).toContain(`- b  ${ip?.id}, ${ip?.identity.address}`);
+    expect(planText(less, plainPaint)).toContain(`- b  id ${ip?.id}, ${ip?.identity.address}`);
     expect(planMarkdown(less)).toContain(
       `- **deletes** \`ips.b\` (\`${ip?.id}\`, \`${ip?.identity.address}\`)`,
     );

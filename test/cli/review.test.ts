@@ -105,7 +105,7 @@ describe('src/cli: reading a plan', () => {
       await inProcess(['plan', '--emulator', '-f', 'changed.yaml', '--format', 'markdown'], { cwd })
     ).stdout;
     expect(markdown).toContain('#### Deleted, replaced or lost');
-    expect(markdown).toMatch(/- \*\*replaces\*\* `servers\.web-1`.*disks is lost/);
+    expect(markdown).toMatch(/- \*\*replaces\*\* `servers\.web-1`.*Lost: all data on its disks/);
     expect(markdown.indexOf('Deleted, replaced or lost')).toBeLessThan(markdown.indexOf('<details>'));
   });
 
@@ -113,8 +113,8 @@ describe('src/cli: reading a plan', () => {
     const none = 'version: 1\nproject: { id: 4711 }\nsettings: { prune: true, max_deletions: 9 }\n';
     writeFileSync(join(cwd, 'none.yaml'), none);
     const text = (await inProcess(['plan', '--emulator', '-f', 'none.yaml'], { cwd })).stdout;
-    expect(text).toMatch(/- server {2}2001, 203\.0\.113\.\d+\n/);
-    expect(text).toMatch(/- backend {2}\d+, 10\.20\.0\.0\/24\n/);
+    expect(text).toMatch(/- server {2}id 2001, 203\.0\.113\.\d+\n/);
+    expect(text).toMatch(/- backend {2}id \d+, 10\.20\.0\.0\/24\n/);
   });
 
   test('the graph of changes, as a picture and for Markdown', async () => {

@@ -64,10 +64,9 @@ function addressChange(
 function traffic({ traffic: change }: Operation): string[] {
   if (change === undefined) return [];
   const { opened, closed, open } = change;
-  const list = (flows: readonly string[]) => (flows.length === 0 ? 'nothing' : flows.join(', '));
   return [
-    ...(opened.length === 0 ? [] : [`opens ${list(opened)}`]),
-    `allows incoming ${list(open)}`,
-    ...(closed.length === 0 ? [] : [`closes ${list(closed)}`]),
+    ...(opened.length === 0 ? [] : [`opens ${opened.join(', ')}`]),
+    open.length === 0 ? 'allows no incoming traffic' : `allows incoming ${open.join(', ')}`,
+    ...(closed.length === 0 ? [] : [`closes ${closed.join(', ')}`]),
   ];
 }
