@@ -28,7 +28,7 @@ function blocksOf(page: string): Block[] {
   );
 }
 
-/** Files of a page are put in place, and its commands run, in the order in which they stand. */
+/** Writes the files of a page and runs its commands, in the order of the page. Each line of output on the page must be printed. */
 async function follow(page: string): Promise<{ readonly commands: number; readonly cwd: string }> {
   const cwd = folderWith();
   let commands = 0;
@@ -39,12 +39,20 @@ async function follow(page: string): Promise<{ readonly commands: number; readon
       writeFileSync(join(cwd, file), lines.slice(1).join('\n'));
     }
     if (language !== 'console') continue;
+    let printed: readonly string[] = [];
     for (const line of lines) {
       const [, command = '', , exit = '0'] = /^\$ (.*?)( +# exits (\d+))?$/.exec(line) ?? [];
-      if (command === '') continue;
+      if (command === '') {
+        if (line !== '' && line !== '…') expect(printed, `${page}: the output of a command`).toContain(line);
+        continue;
+      }
       const [program, ...args] = command.trim().split(/ +/);
       if (program === 'rm') for (const each of args) rmSync(join(cwd, each));
-      else expect(await run(args, cwd), `${page}: ${command}`).toMatchObject({ code: Number(exit) });
+      else {
+        const { stdout, ...ended } = await run(args, cwd);
+        expect(ended, `${page}: ${command}`).toMatchObject({ code: Number(exit) });
+        printed = stdout.split('\n');
+      }
       commands += 1;
     }
   }
@@ -53,7 +61,7 @@ async function follow(page: string): Promise<{ readonly commands: number; readon
 
 async function run(args: readonly string[], cwd: string) {
   const { code, stderr, stdout } = await inProcess(args, { cwd });
-  return { code, said: `${stderr}${stdout}`.slice(-400) };
+  return { code, stdout, said: `${stderr}${stdout}`.slice(-400) };
 }
 
 describe('docs', () => {
