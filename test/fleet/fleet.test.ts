@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
@@ -9,6 +10,7 @@ import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { type Call, type Ended, ended, folderWith, inProcess, mainFile } from '../cli/run.ts';
 import { createRepository } from '../daemon/git-server.ts';
 import { type RunningDaemon, speed, startDaemon, until } from '../daemon/support.ts';
+import { fakeForge, forgeToken } from '../support/fake-forge.ts';
 import { postgresServer } from '../support/postgres.ts';
 import { programEnv } from '../support/program-env.ts';
 import { receiver } from '../support/receiver.ts';
@@ -195,10 +197,12 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     const files = (more = '') =>
       Object.fromEntries(ids.map((id) => [`specs/${id}.yaml`, `${specOf(id)}${more}`]));
     await repository.push(files());
+    const forge = await fakeForge('gitea');
     const git = ['--git-url', repository.url, '--git-path', 'specs/', '--git-allow-insecure'];
+    const statuses = ['--commit-status', 'gitea', '--commit-status-url', forge.url];
     const way = {
-      args: [...git, '--git-interval', '100h', '--interval', '10h'],
-      env: { VDCSYNC_WEBHOOK_SECRET: 'hook'.repeat(5) },
+      args: [...git, ...statuses, '--git-interval', '100h', '--interval', '10h'],
+      env: { VDCSYNC_WEBHOOK_SECRET: 'hook'.repeat(5), VDCSYNC_COMMIT_STATUS_TOKEN: forgeToken },
     };
     const first = await replica(api, state, folderWith(), way);
     await allConverged(api, first);
@@ -221,6 +225,14 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
       (id) => id === commit,
       'the second knows the commit',
     );
+    // The replica that leads reports the commit, and no other one does.
+    await until(
+      async () => forge.kept.filter((each) => each.commit === commit && each.state === 'success'),
+      (reports) => reports.length > 0,
+      'the commit has a status',
+    );
+    await pause(2_000);
+    expect(forge.kept.filter((each) => each.commit === commit && each.state === 'success')).toHaveLength(1);
   }, 60_000);
 
   test('a branch whose history was rewritten is taken by no replica, whoever leads', async () => {
