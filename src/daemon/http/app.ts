@@ -118,7 +118,9 @@ async function pageInput(
   const replica = worker === undefined ? undefined : lastWorker(worker);
   return {
     facts: await chosen?.facts(),
-    projects: projects.map((project) => summaryOf(project.summary(), byProject.get(project.id))),
+    projects: projects.map((project) =>
+      summaryOf(project.summary(), byProject.get(project.id), daemon.fleet?.replica),
+    ),
     wanted: { text: query.q, state: query.state, all: query.all === '1' },
     elsewhere: replica === daemon.fleet?.replica ? undefined : replica,
     source: daemon.specs.state(),
@@ -127,12 +129,18 @@ async function pageInput(
   };
 }
 
-/** Another replica may know more of the project than this one. */
-function summaryOf(own: ProjectSummary, assignment: Assignment | undefined): ProjectSummary {
+/** Another replica may know more of the project than this one. Its last plan is in the project's state. */
+export function summaryOf(
+  own: ProjectSummary,
+  assignment: Assignment | undefined,
+  replica: string | undefined,
+): ProjectSummary {
   const left = assignment?.memory?.history;
   const condition = knownCondition(left?.condition);
   if (left === undefined || condition === undefined) return own;
-  return { ...own, condition, since: left.conditionSince, blocked: left.blocked };
+  const worksHere = assignment?.worker !== undefined && assignment.worker === replica;
+  const exposed = left.exposed || (worksHere && own.exposed);
+  return { ...own, condition, since: left.conditionSince, blocked: left.blocked, exposed };
 }
 
 /** Nothing from elsewhere, no script but the page's own, and no page around it. */

@@ -72,10 +72,15 @@ export function conditionOf({ plan, error, observing, awaiting, pauses }: Condit
   if (plan.blocked.length > 0) return 'blocked';
   if (plan.warnings.some(({ code }) => code === 'drift')) return 'drifting';
   // A write in flight is no longer an operation of the plan, and not done yet.
-  if (plan.warnings.some(({ code }) => code === 'in_flight')) return 'converging';
+  if (isInFlight(plan)) return 'converging';
   if (plan.operations.length === 0) return plan.warnings.some(isLeft) ? 'drifting' : 'converged';
   if (observing) return 'drifting';
   return 'converging';
+}
+
+/** Whether a write, or a task of a write, had not ended when the plan was made. */
+export function isInFlight({ warnings }: Plan): boolean {
+  return warnings.some(({ code }) => code === 'in_flight');
 }
 
 function conditionOfError(error: unknown): Condition {

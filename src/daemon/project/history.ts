@@ -185,7 +185,7 @@ export class ProjectHistory {
 
   summary() {
     const { plan, condition, conditionSince: since } = this;
-    const exposed = (plan?.warnings ?? []).some(({ code }) => code === 'exposed');
+    const exposed = this.#isExposed();
     return { name: plan?.project.name, condition, since, blocked: plan?.blocked.length ?? 0, exposed };
   }
 
@@ -202,6 +202,11 @@ export class ProjectHistory {
     if (this.#counted?.digest !== digest) this.#counted = { digest, summary };
   }
 
+  /** Whether a server is public, and its firewall is not in place. */
+  #isExposed(): boolean {
+    return (this.plan?.warnings ?? []).some(({ code }) => code === 'exposed');
+  }
+
   remember(): ReconciliationMemory['history'] {
     const {
       condition,
@@ -214,6 +219,7 @@ export class ProjectHistory {
     } = this;
     return {
       ...{ condition, conditionSince, reconciliations, failures, blocked: plan?.blocked.length ?? 0 },
+      exposed: this.#isExposed(),
       ...{ outcome: lastReconciliation?.outcome ?? 'stopped', endedAt: lastReconciliation?.endedAt ?? 0 },
       ...{ settledDigest: this.#settledDigest ?? null, differsSince: differsSince ?? null },
       ...{ scarce: [...this.#scarce], waiting: [...this.#waiting], drifted: [...this.#drifted] },

@@ -24,6 +24,7 @@ const history = z.object({
   outcome: z.string(),
   endedAt: z.number(),
   blocked: z.number(),
+  exposed: z.boolean().default(false),
   settledDigest: z.string().nullable(),
   waiting: z.array(z.string()),
   drifted: z.array(z.string()).default([]),

@@ -72,7 +72,7 @@ export class Project {
   #empty = true;
   #halt: AbortController | undefined;
   /** Called at each progress of the current reconciliation. */
-  #onActivity: () => void = () => undefined;
+  #onActivity: (() => void) | undefined;
   #waitingFor: string | undefined;
   #nextReconciliationAt: number | undefined;
   /** Of all sessions so far. */
@@ -253,6 +253,9 @@ export class Project {
       over.abort(new Error('the session ends'));
       await working.catch(() => undefined);
       this.#workspace = undefined;
+      // The counters of a session keep all of it in memory, and a fleet has thousands of projects.
+      const spent = this.#counts();
+      this.#counts = () => spent;
       await session.close();
     }
   }
@@ -333,7 +336,7 @@ export class Project {
       stop.removeEventListener('abort', onStop);
       over.abort();
       this.#halt = undefined;
-      this.#onActivity = () => undefined;
+      this.#onActivity = undefined;
     });
     this.#conclude(offer, ended, workspace.pauses);
   }
@@ -356,7 +359,7 @@ export class Project {
 
   #follow(event: ProgressEvent): void {
     const isNew = this.#activity.take(event);
-    this.#onActivity();
+    this.#onActivity?.();
     if (event.type === 'ended' && event.result.outcome === 'done')
       this.#workspace?.approval.consume(event.result);
     this.#history.follow(event, this.#offer?.desired.digest);

@@ -1,16 +1,18 @@
 import type { Random } from '../../core/random.ts';
 import type { ProjectSession } from '../ports.ts';
-import { isHopeless } from '../project/condition.ts';
+import { isHopeless, isInFlight } from '../project/condition.ts';
 import type { ProjectHistory } from '../project/history.ts';
 import type { Wake } from './wake.ts';
 
 /** After a failed reconciliation: 5, 10, 20, … s, at most 15 min. */
 const retry = { firstMs: 5_000, longestMs: 15 * 60_000 } as const;
+/** Time until the next reconciliation if a write is still in flight after the last one. On the project's clock. */
+const inFlightMs = 30_000;
 /** How often a refused token is compared with the current token in its file, in ms of real time. */
 const tokenWatchMs = 2_000;
 
 export interface Rest {
-  readonly history: Pick<ProjectHistory, 'condition' | 'failures'>;
+  readonly history: Pick<ProjectHistory, 'plan' | 'condition' | 'failures'>;
   readonly intervalMs: number;
   /** Times at which other reasons require a reconciliation. Those in the past, and `NaN`, do not count. */
   readonly moments: readonly number[];
@@ -22,8 +24,10 @@ export interface Rest {
  * do not reconcile at the same moment.
  */
 export function restMs({ history, intervalMs, moments, now }: Rest, random: Random): number {
-  const { failures, condition } = history;
+  const { plan, failures, condition } = history;
   const untilMs = moments.filter((at) => at > now).map((at) => at - now);
+  // The firewall of a server waits for the end of this write.
+  if (plan !== undefined && isInFlight(plan)) untilMs.push(inFlightMs);
   if (failures === 0) return Math.min(intervalMs * (0.9 + random.next() / 5), ...untilMs);
   const span = Math.min(retry.firstMs * 2 ** Math.min(failures - 1, 20), retry.longestMs);
   return Math.max(span, isHopeless(condition) ? intervalMs : 0) * (1 + random.next() / 10);

@@ -1,0 +1,40 @@
+import type { Random } from '../../core/random.ts';
+import type { Condition } from '../project/condition.ts';
+import type { Assignment } from './assignment.ts';
+import type { Wanted } from './schedule.ts';
+
+/** A project in one of these conditions needs nothing until something changes. */
+const restful: ReadonlySet<string> = new Set<Condition>(['converged', 'suspended']);
+
+export interface FirstJobOptions {
+  /** Of the spec in force. */
+  readonly digest: string | undefined;
+  /** A project without a trigger is reconciled after this time, in ms of real time. */
+  readonly intervalMs: number;
+  /** Wall ms of real time. */
+  readonly now: number;
+  readonly random: Random;
+}
+
+/**
+ * When a project is due that was just assigned to this replica. A project that was waiting for its next reconciliation,
+ * with the spec in force, keeps its waiting time. All other projects are due now.
+ *
+ * If the waiting time of a converged project is already over, for example after a restart of all replicas, the project
+ * gets a random moment within the interval, so that not all projects are due at once. A project that has not converged
+ * was waiting for something, such as the end of a back-off. It is due now.
+ */
+export function firstJob(
+  before: Assignment | undefined,
+  { digest = '', intervalMs, now, random }: FirstJobOptions,
+): Wanted {
+  const memory = before?.memory;
+  const isWaiting = before?.isTaken !== true && memory?.history.settledDigest === digest;
+  if (memory === undefined || !isWaiting) return { trigger: 'start', afterMs: 0 };
+  const leftMs = memory.dueAt - now;
+  if (leftMs > 0) return { trigger: 'timer', afterMs: Math.min(leftMs, intervalMs) };
+  const isAtRest = restful.has(memory.history.condition);
+  return isAtRest
+    ? { trigger: 'timer', afterMs: random.next() * intervalMs }
+    : { trigger: 'start', afterMs: 0 };
+}
