@@ -17,24 +17,42 @@ export interface InspectedState {
   readonly note: Json | undefined;
 }
 
-/**
- * All states of projects in a database, or those of these names, each with one of its notes. Changes nothing and takes no lock.
- *
- * @throws StateError where the server cannot be reached or used.
- */
-export async function inspectPostgres(
-  url: string,
-  note: string,
-  names?: readonly string[],
-): Promise<readonly InspectedState[]> {
-  const connection = await PostgresConnection.open(parsePostgresUrl(url), 'read');
-  try {
-    return await connection.failingAs('be read', async () => {
-      if ((await schemaVersion(connection)) === 'missing') return [];
-      return (await connection.query(states, lockClass, note, names ?? null)).map(surveyed);
-    });
-  } finally {
-    await connection.close();
+/** Reads the states of a database from outside, on one connection. Changes nothing and takes no lock. */
+export class PostgresInspection {
+  readonly #url: string;
+  #connection: Promise<PostgresConnection> | undefined;
+
+  constructor(url: string) {
+    this.#url = url;
+  }
+
+  /**
+   * All states of projects in the database, or those of these names, each with one of its notes.
+   *
+   * @throws StateError where the server cannot be reached or used. The next call opens another connection.
+   */
+  async states(note: string, names?: readonly string[]): Promise<readonly InspectedState[]> {
+    const opening = this.#connection ?? PostgresConnection.open(parsePostgresUrl(this.#url), 'read');
+    this.#connection = opening;
+    try {
+      const connection = await opening;
+      return await connection.exclusive(() =>
+        connection.failingAs('be read', async () => {
+          if ((await schemaVersion(connection)) === 'missing') return [];
+          return (await connection.query(states, lockClass, note, names ?? null)).map(surveyed);
+        }),
+      );
+    } catch (error) {
+      if (this.#connection === opening) this.#connection = undefined;
+      await opening.then((connection) => connection.close()).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    const opening = this.#connection;
+    this.#connection = undefined;
+    await opening?.then((connection) => connection.close()).catch(() => undefined);
   }
 }
 

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { StateError } from '../../src/core/errors.ts';
 import { openPostgresState } from '../../src/state/postgres.ts';
-import { inspectPostgres } from '../../src/state/postgres-inspection.ts';
+import { PostgresInspection } from '../../src/state/postgres-inspection.ts';
 import { folderWith, inProcess, oneNetwork } from '../cli/run.ts';
 import { postgresServer } from '../support/postgres.ts';
 
@@ -57,7 +57,7 @@ describe('src/state/postgres-connection.ts: servers on other machines', () => {
     for (const opened of [
       openPostgresState(url, read),
       openPostgresState(url, write),
-      inspectPostgres(url, 'n'),
+      new PostgresInspection(url).states('n'),
     ]) {
       await expect(opened).rejects.toThrow(StateError);
       await expect(opened).rejects.toThrow(/sslmode=verify-full .*allow_insecure=true/);

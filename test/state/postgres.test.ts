@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
 import { StateError, StateHeldError } from '../../src/core/errors.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
@@ -7,7 +7,7 @@ import type { StateStore } from '../../src/core/state.ts';
 import { openState, shownLocation } from '../../src/state/open.ts';
 import type { Holder } from '../../src/state/owner-lock.ts';
 import { type OpenPostgresOptions, openPostgresState } from '../../src/state/postgres.ts';
-import { inspectPostgres } from '../../src/state/postgres-inspection.ts';
+import { PostgresInspection } from '../../src/state/postgres-inspection.ts';
 import { PostgresReplica } from '../../src/state/postgres-replica.ts';
 import { PostgresSessions } from '../../src/state/postgres-sessions.ts';
 import { type PostgresLocation, parsePostgresUrl } from '../../src/state/postgres-url.ts';
@@ -103,8 +103,10 @@ describe('src/state/postgres.ts: names', () => {
     await shop.claimProject(71);
     await shop.putNote('daemon', { of: 'shop' });
     await lab.claimProject(72);
+    const inspection = new PostgresInspection(server.url());
+    onTestFinished(() => inspection.close());
     const observeAll = async () =>
-      (await inspectPostgres(server.url(), 'daemon'))
+      (await inspection.states('daemon'))
         .filter(({ projectId }) => projectId === 71 || projectId === 72)
         .map(({ projectId, owner, isTaken, note }) => [projectId, owner?.pid, isTaken, note]);
     expect(await observeAll()).toEqual([

@@ -12,6 +12,7 @@ import type { DaemonLogger } from '../../daemon/ports.ts';
 import { memoryNote, readMemory } from '../../daemon/project/memory.ts';
 import { systemClock } from '../../platform/system-clock.ts';
 import { systemRandom } from '../../platform/system-random.ts';
+import type { PostgresInspection } from '../../state/postgres-inspection.ts';
 import type { Replica } from '../../state/postgres-replica.ts';
 import { isPostgresUrl, parsePostgresUrl } from '../../state/postgres-url.ts';
 import { stateLocation } from '../settings/config.ts';
@@ -54,19 +55,26 @@ export async function openFleet(
     ...{ id: place.id, clock: systemClock, log },
     beat: async () => (await among.beat()).map(({ id }) => id),
     close: async () => {
+      await inspection.close();
       await sessions.close();
       await among.close(farewell);
     },
   });
   await heart.start();
+  const { PostgresInspection } = await import('../../state/postgres-inspection.ts');
+  const inspection: PostgresInspection = new PostgresInspection(location);
   const { PostgresSessions } = await import('../../state/postgres-sessions.ts');
   const sessions = new PostgresSessions(parsePostgresUrl(location));
   const replica: Replica = { id: heart.id, isAlive: () => heart.isAlive(), sessions };
   const { openPublications } = await import('../../state/postgres-publications.ts');
   const open = (mode: 'read' | 'write') =>
     openPublications(own, { mode, now: systemClock.now(), lineage: randomUUID(), replica });
-  const board = new Board({ open, assignments: () => assignmentsOf(location), clock: systemClock });
-  const left = (projects: readonly number[]) => assignmentsOf(location, projects);
+  const board = new Board({
+    open,
+    assignments: () => assignmentsOf(inspection, location),
+    clock: systemClock,
+  });
+  const left = (projects: readonly number[]) => assignmentsOf(inspection, location, projects);
   const releases = new Releases({
     ...{ policy: rollout, board, calls, left, deletions, atOnce: parallel, clock: systemClock, log },
     approval: (change) => `vdcsync approve-commit ${change} --state ${stateWord(location, io.env)}`,
@@ -90,11 +98,14 @@ export async function openFleet(
   return { fleet, calls, heart, replica, releases };
 }
 
-async function assignmentsOf(location: string, projects?: readonly number[]): Promise<readonly Assignment[]> {
-  const { inspectPostgres } = await import('../../state/postgres-inspection.ts');
+async function assignmentsOf(
+  inspection: PostgresInspection,
+  location: string,
+  projects?: readonly number[],
+): Promise<readonly Assignment[]> {
   const fleet = stateNameOf(location);
   const names = projects?.map((project) => ownName(fleet, project));
-  const states = await inspectPostgres(location, memoryNote, names);
+  const states = await inspection.states(memoryNote, names);
   return states
     .filter(({ name, projectId }) => name === ownName(fleet, projectId))
     .map(({ projectId: project, owner, isTaken, note }) => ({

@@ -65,7 +65,9 @@ interface Head {
 }
 
 /** A published spec, parsed once. The value stays the same object until the spec changes. */
-interface Known extends PublishedSpec {
+interface Known {
+  readonly name: string;
+  readonly project: number | null;
   readonly spec: SpecText;
 }
 
@@ -93,6 +95,7 @@ export class Board {
   #rollouts: readonly Rollout[] = [];
   /** For the leader. `undefined`: not read yet. */
   #waiting: ReadonlyMap<number, Waiting> | undefined;
+  #moved: { readonly at: number; readonly answer: Promise<boolean> } | undefined;
   #assignments: { readonly at: number; readonly assignments: Promise<readonly Assignment[]> } | undefined;
 
   constructor(deps: BoardDeps) {
@@ -148,17 +151,16 @@ export class Board {
   async publish({ specs, commit, holders = {}, rollouts = [], waiting = [] }: Shared): Promise<boolean> {
     const owned = this.#leading();
     const projects = new Map(Object.entries(holders).map(([project, name]) => [name, Number(project)]));
-    const now = new Map(
-      specs.map((spec): [string, PublishedSpec] => {
-        const { name } = spec;
-        return [name, { name, project: projects.get(name) ?? null, body: JSON.stringify(spec) }];
-      }),
-    );
-    const changed = [...now.values()].filter(({ name, project, body }) => {
+    const changed = specs.flatMap((spec): PublishedSpec[] => {
+      const { name } = spec;
+      const project = projects.get(name) ?? null;
       const before = this.#specs.get(name);
-      return before?.project !== project || before.body !== body;
+      // By the marks, which are known for all specs that have not changed.
+      const isSame = before?.project === project && markOf(before.spec) === markOf(spec);
+      return isSame ? [] : [{ name, project, body: JSON.stringify(spec) }];
     });
-    const gone = [...this.#specs.keys()].filter((name) => !now.has(name));
+    const names = new Set(specs.map(({ name }) => name));
+    const gone = [...this.#specs.keys()].filter((name) => !names.has(name));
     const isSame = changed.length + gone.length === 0 && commit?.id === this.#commit?.id;
     const wait = new Map(waiting.map((each) => [each.project, each]));
     const moved = waitingChange(this.#waiting ?? new Map(), wait);
@@ -194,9 +196,16 @@ export class Board {
     return this.#reading((store) => this.#catchUp(store));
   }
 
-  /** Whether the snapshot in force differs from the one that this replica uses. */
-  async hasMoved(): Promise<boolean> {
-    return this.#reading(async (store) => (await store?.version()) !== this.#version);
+  /** Whether the snapshot in force differs from the one that this replica uses. The answer may be so old. */
+  hasMoved(ageMs = 0): Promise<boolean> {
+    const now = this.#deps.clock.monotonic();
+    if (this.#moved === undefined || now - this.#moved.at >= ageMs) {
+      const asked = this.#reading(async (store) => (await store?.version()) !== this.#version);
+      const moved = { at: now, answer: asked };
+      asked.catch(() => this.#moved === moved && this.#forgetMoved());
+      this.#moved = moved;
+    }
+    return this.#moved.answer;
   }
 
   /** Which replica works on which project. The answer may be `assignmentsMs` old. */
@@ -238,15 +247,24 @@ export class Board {
     };
   }
 
+  #forgetMoved(): void {
+    this.#moved = undefined;
+  }
+
   #take(version: number, { commit, rollouts }: Head, news: readonly PublishedSpec[]): void {
     for (const each of news) {
       const { name, body, project } = each;
       const before = this.#specs.get(name);
       if (body === null) this.#specs.delete(name);
-      else this.#specs.set(name, { ...each, spec: before?.body === body ? before.spec : JSON.parse(body) });
+      else {
+        const spec: SpecText = JSON.parse(body);
+        const isSame = before !== undefined && markOf(before.spec) === markOf(spec);
+        this.#specs.set(name, { name, project, spec: isSame ? before.spec : spec });
+      }
       if (project !== null) this.#names.set(project, name);
     }
     this.#version = version;
+    this.#forgetMoved();
     this.#commit = commit ?? undefined;
     this.#rollouts = readRollouts(rollouts);
   }
