@@ -256,6 +256,7 @@ export class Daemon {
     const work = {
       projects: () => this.projects(),
       project: (id: number) => this.#projects.get(id),
+      isReading: () => this.specs.isReading(),
       readSpecs: () => this.specs.readNow('fleet', stop),
     };
     await fleet.run(work, stop).catch((error: unknown) => this.#fail(error));

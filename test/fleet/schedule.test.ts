@@ -17,6 +17,7 @@ function scheduleOf(options: Partial<ScheduleOptions> & { readonly holds?: boole
   const schedule = new Schedule({
     ...{ clock: systemClock, random: systemRandom, log: quiet, atOnce: 2 },
     mayBegin: () => true,
+    isReading: () => false,
     isWaiting: () => false,
     onAsked: (project, trigger) => void begun.push(`${project} ${trigger} beside`),
     job: (project, trigger, over) => {
@@ -151,4 +152,67 @@ describe('src/daemon/fleet/schedule.ts', () => {
     await pause(900);
     expect(begun).toEqual([1, 2, 1]);
   });
+
+  test('while an edit is worked on, or the specs are read, other projects get a quarter of the places', async () => {
+    let isReading = false;
+    const { schedule, begun, end } = scheduleOf({ atOnce: 4, holds: true, isReading: () => isReading });
+    schedule.add(1, later);
+    schedule.wake([1], { trigger: 'fleet', afterMs: 0, isEdit: true });
+    await pause(20);
+    for (const project of [2, 3, 4, 5]) schedule.add(project, soon('timer'));
+    await pause(20);
+    // The edit has the place.
+    expect(begun).toEqual(['1 fleet']);
+    end(1);
+    await pause(20);
+    expect(begun).toHaveLength(5);
+    for (const project of [2, 3, 4, 5]) end(project);
+    await pause(20);
+    isReading = true;
+    schedule.wake([1, 2, 3], soon('signal'));
+    await pause(20);
+    expect(begun).toHaveLength(6);
+    isReading = false;
+    schedule.wake([], soon('signal'));
+    await pause(20);
+    expect(begun).toHaveLength(8);
+  });
+
+  test('an edit whose job is rejected stays an edit', async () => {
+    let failed = false;
+    const begun: number[] = [];
+    const { schedule } = scheduleOf({
+      atOnce: 1,
+      job: async (project) => {
+        begun.push(project);
+        if (project === 1 && !failed) {
+          failed = true;
+          throw new Error('the database is away');
+        }
+        await pause(300);
+        return later;
+      },
+    });
+    schedule.add(1, { trigger: 'fleet', afterMs: 0, isEdit: true });
+    for (let project = 2; project < 30; project += 1) schedule.add(project, soon('timer'));
+    await pause(2_500);
+    expect(begun.filter((project) => project === 1)).toHaveLength(2);
+  });
+
+  test('ten thousand projects that are due at once begin in order, and cost milliseconds each', async () => {
+    const begun: number[] = [];
+    const { schedule } = scheduleOf({
+      atOnce: 10,
+      job: async (project) => {
+        begun.push(project);
+        return later;
+      },
+    });
+    const cpu = process.cpuUsage();
+    for (let project = 1; project <= 10_000; project += 1) schedule.add(project, soon('signal'));
+    while (begun.length < 10_000) await pause(20);
+    expect(process.cpuUsage(cpu).user / 1_000).toBeLessThan(10_000);
+    expect(new Set(begun).size).toBe(10_000);
+    expect(schedule.waiting()).toBe(0);
+  }, 60_000);
 });

@@ -6,6 +6,7 @@ import type { Job } from '../project/job.ts';
 import type { Assignment } from './assignment.ts';
 import type { Board } from './board.ts';
 import { type Calls, triggerOf } from './calls.ts';
+import { firstJob } from './first-job.ts';
 import type { Heart } from './heartbeat.ts';
 import { Schedule, type Wanted } from './schedule.ts';
 import { shareOut } from './share-out.ts';
@@ -14,6 +15,8 @@ import { shareOut } from './share-out.ts';
 const graceMs = 7_000;
 /** Waiting time before a project whose state another process owns is tried again. Real ms. */
 const heldMs = 5_000;
+/** Each job asks whether the specs have moved, and a full round has hundreds of jobs a second. Real ms. */
+const movedMs = 200;
 /** Work that was asked to end, and has not ended after this time, counts as hanging. Real ms. */
 const hangsMs = 60_000;
 
@@ -50,6 +53,8 @@ interface Workable {
 export interface FleetWork {
   readonly projects: () => readonly Workable[];
   readonly project: (id: number) => Workable | undefined;
+  /** Whether the specs are being read. */
+  readonly isReading: () => boolean;
   /** Reads the specs in force; gives whether it could. */
   readonly readSpecs: () => Promise<boolean>;
 }
@@ -65,7 +70,12 @@ export class Fleet {
   readonly #options: FleetOptions;
   /** Projects whose work was asked to end, with the time of the request. */
   readonly #ending = new Map<number, number>();
-  #work: FleetWork = { projects: () => [], project: () => undefined, readSpecs: async () => false };
+  #work: FleetWork = {
+    projects: () => [],
+    project: () => undefined,
+    readSpecs: async () => false,
+    isReading: () => false,
+  };
   readonly #schedule: Schedule;
   #stop: AbortSignal = new AbortController().signal;
   /** The input of the last computation of the shares. */
@@ -80,6 +90,7 @@ export class Fleet {
     this.#schedule = new Schedule({
       ...options,
       mayBegin: () => heart.isAlive(),
+      isReading: () => this.#work.isReading(),
       isWaiting: (id) => this.#work.project(id)?.isWaiting() === true,
       onAsked: (id, trigger) => this.#work.project(id)?.nudge(trigger),
       job: (id, trigger, over) => this.#job(id, trigger, over),
@@ -181,31 +192,19 @@ export class Fleet {
     const gained = projects.filter((id) => shares.get(id) === heart.id && !this.#schedule.has(id));
     if (gained.length > 0) {
       const before = new Map((await left(gained)).map((each) => [each.project, each]));
-      for (const id of gained) this.#schedule.add(id, this.#firstTurn(id, before.get(id)));
+      const { clock, random, intervalMs } = this.#options;
+      for (const id of gained) {
+        const digest = this.#work.project(id)?.digest;
+        const options = { digest, intervalMs, now: clock.now(), random };
+        this.#schedule.add(id, firstJob(before.get(id), options));
+      }
     }
     this.#sharedOf = of;
   }
 
-  /**
-   * When a project is due that was just assigned to this replica. A project that was waiting for its next
-   * reconciliation, with the spec in force, keeps its waiting time. If that time is already over, for example after a
-   * restart of all replicas, the project gets a random moment within the interval, so that not all projects are due at
-   * once. All other projects are due now.
-   */
-  #firstTurn(id: number, before: Assignment | undefined): Wanted {
-    const { clock, random, intervalMs } = this.#options;
-    const memory = before?.memory;
-    const isAtRest =
-      before?.isTaken !== true && memory?.history.settledDigest === (this.#work.project(id)?.digest ?? '');
-    if (memory === undefined || !isAtRest) return { trigger: 'start', afterMs: 0 };
-    const leftMs = memory.dueAt - clock.now();
-    const afterMs = leftMs > 0 ? Math.min(leftMs, intervalMs) : random.next() * intervalMs;
-    return { trigger: 'timer', afterMs };
-  }
-
   async #job(id: number, trigger: Trigger, over: AbortSignal): Promise<Wanted> {
     const { heart, replica, notified, log, calls } = this.#options;
-    if ((await this.board.hasMoved()) && !(await this.#work.readSpecs()))
+    if ((await this.board.hasMoved(movedMs)) && !(await this.#work.readSpecs()))
       throw new Error('the specs in force cannot be read');
     const project = this.#work.project(id);
     if (project === undefined) throw new Error('the project is not known');

@@ -19,6 +19,8 @@ export interface ScheduleOptions {
   readonly atOnce: number;
   /** Whether this replica may begin work now. */
   readonly mayBegin: () => boolean;
+  /** Whether the specs are being read: an edit may follow. */
+  readonly isReading: () => boolean;
   /** Whether nothing but waiting happens in the turn in hand. */
   readonly isWaiting: (project: number) => boolean;
   /** One turn. `over` aborts when the project is worked on elsewhere from now on. A turn that rejects is made again. */
@@ -35,6 +37,8 @@ export interface ScheduleOptions {
 const retry = { firstMs: 1_000, longestMs: 15 * 60_000 } as const;
 /** While projects are due and no place is free, the places are counted again so often. Real ms. */
 const placesMs = 1_000;
+/** An edit or a command has precedence over other work for so long after its job has begun. Real ms. */
+const urgentMs = 10_000;
 /** Nothing is due for so long at least where no project is there. Real ms. */
 const idleMs = 3_600_000;
 
@@ -59,6 +63,19 @@ interface Entry {
   failures: number;
 }
 
+interface Due {
+  readonly entry: Entry;
+  readonly rank: number;
+}
+
+interface Job {
+  readonly done: Promise<void>;
+  /** Of the entry that it was begun for. */
+  readonly rank: number;
+  /** Monotonic real ms. */
+  readonly since: number;
+}
+
 /**
  * When each project of this replica is worked on. The schedule is only in memory: the replica that takes over a
  * project finds the lost data again in the project's state ({@link ReconciliationMemory}).
@@ -70,13 +87,14 @@ interface Entry {
  * ```
  * A project waits for the earliest of all requested moments. Edits and commands come first, then requests for all
  * projects, then projects that are due by time. Among equal triggers, the project that has been due for longer comes
- * first.
+ * first. While the specs are read, or the work on an edit begins, all other projects share a quarter of the places: an edit needs
+ * hundreds of steps, and each step waits for the steps of the other projects.
  */
 export class Schedule {
   readonly #options: ScheduleOptions;
   readonly #entries = new Map<number, Entry>();
   /** A project that came back keeps its place here until its last turn has ended. */
-  readonly #jobs = new Map<number, Promise<void>>();
+  readonly #jobs = new Map<number, Job>();
   #awake = new AbortController();
 
   constructor(options: ScheduleOptions) {
@@ -122,12 +140,18 @@ export class Schedule {
   /** How long the project that is due and waits longest for a place has waited, in ms; 0 where none does. */
   lagMs(): number {
     const now = this.#options.clock.monotonic();
-    return Math.max(0, ...this.#due(now).map(({ dueAt }) => now - dueAt));
+    let lagMs = 0;
+    for (const entry of this.#entries.values())
+      if (this.#isDue(entry, now)) lagMs = Math.max(lagMs, now - entry.dueAt);
+    return lagMs;
   }
 
   /** Projects that are due and wait for a place. */
   waiting(): number {
-    return this.#due(this.#options.clock.monotonic()).length;
+    const now = this.#options.clock.monotonic();
+    let count = 0;
+    for (const entry of this.#entries.values()) if (this.#isDue(entry, now)) count += 1;
+    return count;
   }
 
   /** Begins turns until the signal aborts. Resolves when the last turn has ended. */
@@ -140,48 +164,76 @@ export class Schedule {
       const restMs = this.#begin();
       await clock.sleep(restMs, this.#awake.signal).catch(() => undefined);
     }
-    await Promise.all(this.#jobs.values());
+    await Promise.all([...this.#jobs.values()].map(({ done }) => done));
   }
 
-  /** Begins the due turns while places are free. Returns the time until the next check, in ms. */
+  /** Begins the due jobs while places are free. Returns the time until the next check, in ms. */
   #begin(): number {
     const { clock, atOnce, mayBegin, isWaiting } = this.#options;
-    const now = clock.monotonic();
-    const due = this.#due(now);
-    const busy = [...this.#jobs.keys()].filter((project) => !isWaiting(project)).length;
+    const busy = [...this.#jobs].filter(([project]) => !isWaiting(project));
     const kept = Math.ceil(atOnce * keptShare);
-    let places = mayBegin() ? atOnce - busy : -kept;
-    for (const entry of due) {
-      if (places <= (rankOf(entry) === 0 ? -kept : 0)) return placesMs;
-      this.#start(entry);
-      places -= 1;
+    const places = mayBegin() ? atOnce + kept - busy.length : 0;
+    const now = clock.monotonic();
+    const { first, others, restMs } = this.#next(now, places);
+    const isUrgent =
+      first.some(({ rank }) => rank === 0) ||
+      busy.some(([, { rank, since }]) => rank === 0 && now - since < urgentMs);
+    const most = isUrgent || this.#options.isReading() ? kept : atOnce;
+    let count = busy.length;
+    for (const { entry, rank } of first) {
+      if (rank !== 0 && count >= most) return placesMs;
+      this.#start(entry, rank);
+      count += 1;
     }
-    let restMs = idleMs;
-    for (const { project, dueAt } of this.#entries.values())
-      if (!this.#jobs.has(project)) restMs = Math.min(restMs, Math.max(0, dueAt - now));
-    return restMs;
+    return others > 0 ? placesMs : restMs;
   }
 
-  /** The projects that wait for a place, in the order in which they are worked on. */
-  #due(now: number): readonly Entry[] {
-    return [...this.#entries.values()]
-      .filter(({ project, dueAt }) => dueAt <= now && !this.#jobs.has(project))
-      .sort((a, b) => rankOf(a) - rankOf(b) || a.dueAt - b.dueAt);
+  /**
+   * The first `most` of the projects that wait for a place, in the order in which they are worked on; how many others
+   * wait; and the time until another project is due, in ms. Each project is visited once: a full round of thousands of
+   * projects asks for it thousands of times.
+   */
+  #next(now: number, most: number): { readonly first: readonly Due[]; others: number; restMs: number } {
+    const first: Due[] = [];
+    let [others, restMs] = [0, idleMs];
+    for (const entry of this.#entries.values()) {
+      if (!this.#isDue(entry, now)) {
+        if (!this.#jobs.has(entry.project)) restMs = Math.min(restMs, entry.dueAt - now);
+        continue;
+      }
+      const due = { entry, rank: rankOf(entry) };
+      const last = first.at(-1);
+      if (first.length >= most && (last === undefined || inOrder(last, due) <= 0)) others += 1;
+      else {
+        first.splice(first.findLastIndex((each) => inOrder(each, due) <= 0) + 1, 0, due);
+        if (first.length > most) others += 1;
+        first.length = Math.min(first.length, most);
+      }
+    }
+    return { first, others, restMs };
   }
 
-  #start(entry: Entry): void {
+  #isDue({ project, dueAt }: Entry, now: number): boolean {
+    return dueAt <= now && !this.#jobs.has(project);
+  }
+
+  #start(entry: Entry, rank: number): void {
     const over = new AbortController();
-    const { trigger } = entry;
+    const { trigger, isEdit } = entry;
     Object.assign(entry, { over, trigger: 'timer', isEdit: false, dueAt: Number.POSITIVE_INFINITY });
-    const job = this.#job(entry, trigger, over.signal).finally(() => {
+    const done = this.#job(entry, { trigger, isEdit }, over.signal).finally(() => {
       entry.over = undefined;
       this.#jobs.delete(entry.project);
       this.#awake.abort();
     });
-    this.#jobs.set(entry.project, job);
+    this.#jobs.set(entry.project, { done, rank, since: this.#options.clock.monotonic() });
   }
 
-  async #job(entry: Entry, trigger: Trigger, over: AbortSignal): Promise<void> {
+  async #job(
+    entry: Entry,
+    { trigger, isEdit }: Pick<Entry, 'trigger' | 'isEdit'>,
+    over: AbortSignal,
+  ): Promise<void> {
     const { job, random, log } = this.#options;
     try {
       this.#settle(entry, await job(entry.project, trigger, over));
@@ -189,7 +241,7 @@ export class Schedule {
     } catch (error) {
       const span = Math.min(retry.firstMs * 2 ** Math.min(entry.failures, 20), retry.longestMs);
       entry.failures += 1;
-      this.#settle(entry, { trigger, afterMs: span * (1 + random.next() / 10) });
+      this.#settle(entry, { trigger, isEdit, afterMs: span * (1 + random.next() / 10) });
       log.debug(
         { project: entry.project, error, attempt: entry.failures },
         'reconciliation failed, retrying',
@@ -198,9 +250,10 @@ export class Schedule {
   }
 
   /** A request that arrived during a turn is done with that turn, unless the turn itself reports otherwise. */
-  #settle(entry: Entry, { trigger, afterMs }: Wanted): void {
-    if (afterMs > 0) Object.assign(entry, { trigger, dueAt: this.#at({ trigger, afterMs }) });
-    else this.#want(entry, { trigger, afterMs });
+  #settle(entry: Entry, wanted: Wanted): void {
+    const { trigger, afterMs, isEdit = false } = wanted;
+    if (afterMs > 0) Object.assign(entry, { trigger, isEdit, dueAt: this.#at(wanted) });
+    else this.#want(entry, wanted);
   }
 
   #want(entry: Entry, wanted: Wanted): void {
@@ -216,4 +269,8 @@ export class Schedule {
 
 function rankOf({ trigger, isEdit }: Pick<Wanted, 'trigger' | 'isEdit'>): number {
   return isEdit === true ? 0 : (ranks[trigger] ?? lastRank);
+}
+
+function inOrder(a: Due, b: Due): number {
+  return a.rank - b.rank || a.entry.dueAt - b.entry.dueAt;
 }

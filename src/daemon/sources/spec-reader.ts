@@ -47,6 +47,7 @@ export class SpecReader {
   #holders: Holders = {};
   #mayPass = false;
   #reading: Promise<unknown> = Promise.resolve();
+  #isReading = false;
 
   constructor(options: SpecReaderOptions) {
     this.#options = options;
@@ -111,6 +112,11 @@ export class SpecReader {
     }
   }
 
+  /** Whether a reading has begun, and its specs were not passed on yet. */
+  isReading(): boolean {
+    return this.#isReading;
+  }
+
   /** Reads at once, or as soon as the current reading has ended. Returns whether the source could be read. */
   readNow(trigger: Trigger, stop: AbortSignal): Promise<boolean> {
     const reading = this.#reading.then(() => this.#readOnce(trigger, stop));
@@ -121,6 +127,7 @@ export class SpecReader {
 
   async #readOnce(trigger: Trigger, stop: AbortSignal): Promise<boolean> {
     const { deps, source, intake, deliver, onNotification, onChange } = this.#options;
+    this.#isReading = true;
     try {
       const snapshot = await source.read(stop);
       const { commit } = snapshot;
@@ -136,6 +143,7 @@ export class SpecReader {
       stop.throwIfAborted();
       this.#mayPass = taken.some((each) => 'problem' in each && each.mayPass === true);
       this.#holders = holdersAfter(taken, snapshot.holders ?? this.#holders);
+      this.#isReading = false;
       deliver(refuseOthers(taken, this.#holders), this.#holders, trigger);
       return true;
     } catch (error) {
@@ -147,6 +155,7 @@ export class SpecReader {
       this.#state = { ...this.#state, error: error.message };
       return false;
     } finally {
+      this.#isReading = false;
       onChange();
     }
   }
