@@ -63,6 +63,7 @@ describe('src/daemon/project/plan-check.ts', () => {
       'each refused plan is notified once',
     );
     expect(blocked[0]?.detail).toContain('not today');
+    expect(blocked[1]?.detail?.split('\n')).toHaveLength(1);
 
     // The plan is the same, and the policy is not.
     writeFileSync(join(folder, 'accept'), '');

@@ -118,6 +118,16 @@ describe('src/daemon/commit-status/result.ts', () => {
     expect(of(daemonWith([]))).toEqual(['head success']);
   });
 
+  test('a refused plan names the policy, and not one of its operations', () => {
+    const blocked = ['a', 'b'].map((name) => ({
+      key: `networks.${name}`,
+      code: 'check_refused',
+      reason: 'not today',
+    }));
+    const [status] = commitStatusesOf(daemonWith([project(1, 'blocked', { blocked })]));
+    expect(status?.text).toBe('Refused: not today');
+  });
+
   test('errors of the operator are not quoted, and a text is one line', () => {
     const texts = conditions.flatMap((condition) =>
       commitStatusesOf(

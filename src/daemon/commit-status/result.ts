@@ -59,7 +59,6 @@ function ofProjects(projects: readonly ProjectResult[], commit: string): Result 
 
 function ofProject(project: ProjectResult, commit: string): Result {
   const { condition, planned, observing, blocked } = project;
-  const [first] = blocked;
   const plan = planned === undefined ? 'Not planned yet' : `Plan: ${countsOf(planned)}`;
   if (project.reconciled !== commit) return { state: 'pending', text: plan };
   switch (condition) {
@@ -75,13 +74,7 @@ function ofProject(project: ProjectResult, commit: string): Result {
     case 'suspended':
       return { state: 'pending', text: `Suspended by the spec. ${plan}` };
     case 'blocked':
-      return {
-        state: 'failure',
-        text:
-          first === undefined
-            ? 'Blocked'
-            : `Blocked: ${first.key}: ${first.reason}${andMore(blocked.length - 1)}`,
-      };
+      return { state: 'failure', text: blockedText(blocked) };
     case 'held':
       return { state: 'failure', text: 'Paused: the API refuses writes that add spending' };
     case 'fenced':
@@ -94,6 +87,13 @@ function ofProject(project: ProjectResult, commit: string): Result {
     case 'failing':
       return { state: 'failure', text: 'The reconciliation fails. The log of vdcsync has the reason' };
   }
+}
+
+/** A policy refuses the plan as a whole. */
+function blockedText([first, ...more]: ProjectResult['blocked']): string {
+  if (first === undefined) return 'Blocked';
+  if (first.code === 'check_refused') return `Refused: ${first.reason}`;
+  return `Blocked: ${first.key}: ${first.reason}${andMore(more.length)}`;
 }
 
 /** Counts of the plan, such as `2 to create, 1 to delete`. */

@@ -47,7 +47,7 @@ function contentOf(
     case 'held':
     case 'suspended':
       return {
-        detail: blocked.map(({ key, reason }) => `${key}: ${reason}`).join('\n'),
+        detail: linesOf(blocked).join('\n'),
         remedies: distinct(blocked.flatMap(({ remedies }) => remedies)),
       };
     case 'awaiting_approval':
@@ -66,6 +66,12 @@ function contentOf(
     case 'failing':
       return { detail: textOf(error) };
   }
+}
+
+/** A line for each reason: all operations of a plan may be blocked for the same one. */
+function linesOf(blocked: Plan['blocked']): readonly string[] {
+  const byReason = Map.groupBy(blocked, ({ reason }) => reason);
+  return [...byReason].map(([reason, found]) => `${found.map(({ key }) => key).join(', ')}: ${reason}`);
 }
 
 function distinct(remedies: readonly Remedy[]): readonly Remedy[] {

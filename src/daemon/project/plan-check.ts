@@ -1,6 +1,6 @@
 import type { Desired } from '../../core/desired.ts';
 import type { Blocked, Plan } from '../../core/plan.ts';
-import { outside } from '../../core/remedy.ts';
+import { outside, type Remedy, resolveText } from '../../core/remedy.ts';
 import { shortDigest } from '../../engine/approval.ts';
 import { withFindings } from '../../engine/findings.ts';
 import type { DaemonDeps, Trigger } from '../ports.ts';
@@ -33,8 +33,10 @@ export class PlanCheck {
     const reason = await checkPlan(plan, token, halt);
     if (halt.aborted) return false;
     this.#refused = reason === undefined ? undefined : { digest: plan.digest, reason };
-    if (reason !== undefined)
-      log.warn({ digest: shortDigest(plan.digest), reason }, 'plan refused by the check command');
+    if (reason !== undefined) {
+      const fields = { digest: shortDigest(plan.digest), reason, resolve: resolveText([remedyFor(plan)]) };
+      log.warn(fields, 'plan refused by the check command');
+    }
     return reason === undefined;
   }
 
@@ -42,15 +44,17 @@ export class PlanCheck {
   blocked(plan: Plan): Plan {
     const refused = this.#refused;
     if (refused?.digest !== plan.digest) return plan;
-    const remedies = [
-      outside(
-        `change the spec, or the policy that refuses the plan ${shortDigest(plan.digest)}. vdcsync checks each new plan, and the same plan after SIGHUP`,
-      ),
-    ];
+    const remedies = [remedyFor(plan)];
     const { reason } = refused;
     const entries = plan.operations.map(
       ({ key, verb }): Blocked => ({ key, verb, code: 'check_refused', reason, remedies }),
     );
     return withFindings(plan, entries);
   }
+}
+
+function remedyFor({ digest }: Plan): Remedy {
+  return outside(
+    `change the spec, or the policy that refuses the plan ${shortDigest(digest)}. vdcsync checks each new plan, and the same plan after SIGHUP`,
+  );
 }
