@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import type { StateStore } from '../core/state.ts';
-import { type ReadPriority, WaitingLine } from './waiting-line.ts';
+import { isDeferrable, type ReadPriority, WaitingLine } from './waiting-line.ts';
 
 /** The part of the store that keeps recent requests and small learnt facts for the next process. */
 export type UseMemory = Pick<StateStore, 'recordUse' | 'recentUse' | 'note' | 'putNote'>;
@@ -64,6 +64,8 @@ const maxInFlight = 8;
 const toldWaitMs = 5_000;
 /** A lost request is taken to arrive no later than this after it was given up. */
 export const lateArrivalMs = 30_000;
+/** At most this share of the slots is reserved. The other requests always have the rest. */
+const mostReserved = 1 / 3;
 /** The longest closing that a remembered note can cause, for any value in the note. */
 const maxCloseMs = 3_600_000;
 
@@ -80,6 +82,9 @@ const maxCloseMs = 3_600_000;
  * more than a window apart, and neither a sliding window nor a fixed minute of any phase
  * holds more than the limit at the API.
  *
+ * While writes wait, a part of the slots is reserved for their reads. Otherwise polls and the reads of earlier writes
+ * would take the slots that are free before a turn, and the write budget would wait for reads.
+ *
  * The memory records a slot before its request is sent, and the next process
  * starts with these records. One process assumes that no other program uses its token.
  *
@@ -89,12 +94,16 @@ const maxCloseMs = 3_600_000;
  */
 export class Budget {
   readonly bucket: string;
+  readonly limit: number;
   readonly #options: BudgetOptions;
   readonly #timing: Timing;
   readonly #line = new WaitingLine();
-  /** When each cooling slot is free again, on the monotonic clock. */
-  #cooling: number[] = [];
+  #cooling: CoolingSlot[] = [];
   #inFlight = 0;
+  /** The deferrable requests among them. */
+  #deferrableInFlight = 0;
+  /** Slots that deferrable requests leave free, until this time on the monotonic clock. */
+  #reserved = { slots: 0, until: 0 };
   /** Requests that are about to wait. */
   #arriving = 0;
   #closedUntil = 0;
@@ -106,6 +115,7 @@ export class Budget {
 
   constructor(options: BudgetOptions) {
     this.bucket = options.bucket;
+    this.limit = options.limit;
     this.#options = options;
     this.#timing = budgetTiming(options);
   }
@@ -149,22 +159,35 @@ export class Budget {
     await memory.putNote(closedNote(this.bucket), { at: now, until: now + span }).catch(() => {});
   }
 
+  /** For the next window, deferrable requests leave this number of slots to the others. */
+  reserve(slots: number): void {
+    const { windowMs, clock } = this.#options;
+    const isLess = slots < this.#reserved.slots;
+    this.#reserved = {
+      slots: Math.min(slots, Math.floor(this.limit * mostReserved)),
+      until: clock.monotonic() + windowMs,
+    };
+    if (isLess) this.#pump();
+  }
+
   /** Aborts when the API closes the budget. A waiting request can then use another token. */
   get closing(): AbortSignal {
     return this.#closing.signal;
   }
 
   /** The estimated wait of one more request, in ms. The budget must be loaded. */
-  expectedWaitMs(): number {
+  expectedWaitMs(priority: ReadPriority): number {
     const now = this.#options.clock.monotonic();
-    const cooling = this.#cooling.filter((freeAt) => freeAt > now).sort((a, b) => a - b);
-    const free = this.#options.limit - this.#inFlight - cooling.length;
-    const place = this.#line.length + this.#arriving - free;
-    const freeAt = cooling[Math.min(Math.max(place, 0), cooling.length - 1)] ?? now;
+    const cooling = this.#cooling.filter(({ freeAt }) => freeAt > now);
+    const ahead = this.#line.length + this.#arriving;
+    const free = this.limit - this.#inFlight - cooling.length;
+    const deferrable = cooling.filter((slot) => slot.isDeferrable);
+    const reserved = isDeferrable(priority)
+      ? waitMs(deferrable, ahead - this.#freeForDeferrable(now), now)
+      : 0;
     // Where connections are the limit, another token's are as good.
-    const isBusy = this.#inFlight + this.#line.length + this.#arriving >= maxInFlight;
-    const waitMs = place >= 0 ? freeAt - now : Number(isBusy);
-    return Math.max(waitMs, this.#closedUntil - now, 0);
+    const isBusy = this.#inFlight + ahead >= maxInFlight;
+    return Math.max(waitMs(cooling, ahead - free, now), reserved, Number(isBusy), this.#closedUntil - now);
   }
 
   isClosed(): boolean {
@@ -190,7 +213,7 @@ export class Budget {
     }
     signal?.throwIfAborted();
     await this.#line.wait(priority, this.#options.clock.monotonic(), () => this.#pump(), signal);
-    return this.#newSlot();
+    return this.#newSlot(isDeferrable(priority));
   }
 
   async #load(): Promise<void> {
@@ -201,7 +224,8 @@ export class Budget {
     for (const at of uses) {
       // A lost request is recorded ahead; anything further in the future means that the clock was set back.
       const age = Math.max(-lateArrivalMs, now - at);
-      this.#cooling.push(clock.monotonic() - age + this.#timing.rememberMs);
+      const freeAt = clock.monotonic() - age + this.#timing.rememberMs;
+      this.#cooling.push({ freeAt, isDeferrable: false });
     }
     this.#closedUntil = Math.max(this.#closedUntil, clock.monotonic() + this.#leftOfNote(closed, now));
   }
@@ -218,24 +242,26 @@ export class Budget {
     return maxCloseMs * this.#options.timeScale;
   }
 
-  #newSlot(): Slot {
+  #newSlot(ofDeferrable: boolean): Slot {
     const startedAt = this.#options.clock.monotonic();
     return {
-      answered: () => this.#end(startedAt, 0),
-      lost: () => this.#end(startedAt, lateArrivalMs),
+      answered: () => this.#end(startedAt, 0, ofDeferrable),
+      lost: () => this.#end(startedAt, lateArrivalMs, ofDeferrable),
       unsent: () => {
         this.#inFlight -= 1;
+        if (ofDeferrable) this.#deferrableInFlight -= 1;
         this.#pump();
       },
     };
   }
 
   /** `lateMs`: how much later it may still arrive. */
-  #end(startedAt: number, lateMs: number): void {
+  #end(startedAt: number, lateMs: number, ofDeferrable: boolean): void {
     const { clock, memory } = this.#options;
     const now = clock.monotonic();
     this.#inFlight -= 1;
-    this.#cooling.push(now + lateMs + this.#timing.coolMs);
+    if (ofDeferrable) this.#deferrableInFlight -= 1;
+    this.#cooling.push({ freeAt: now + lateMs + this.#timing.coolMs, isDeferrable: ofDeferrable });
     this.#pump();
     // The record of the start is too early for a slow or late exchange. A second record counts twice, which is safe.
     const slow = now - startedAt > this.#timing.promptMs;
@@ -247,11 +273,12 @@ export class Budget {
     this.#alarm?.abort();
     this.#alarm = undefined;
     const now = this.#options.clock.monotonic();
-    this.#cooling = this.#cooling.filter((freeAt) => freeAt > now);
+    this.#cooling = this.#cooling.filter(({ freeAt }) => freeAt > now);
     if (now >= this.#closedUntil) this.#grant(now);
     if (this.#line.length === 0) return;
     // The end of a request calls back; only where none is under way is there nothing but time to wait for.
-    const wakeAt = now < this.#closedUntil ? this.#closedUntil : Math.min(...this.#cooling);
+    const wakeAt =
+      now < this.#closedUntil ? this.#closedUntil : Math.min(...this.#cooling.map(({ freeAt }) => freeAt));
     if (!Number.isFinite(wakeAt)) return;
     this.#setAlarm(wakeAt - now);
     if (this.#inFlight < maxInFlight) this.#tell(wakeAt, now);
@@ -259,11 +286,19 @@ export class Budget {
 
   #grant(now: number): void {
     while (this.#inFlight < maxInFlight && this.#inFlight + this.#cooling.length < this.#options.limit) {
-      const next = this.#line.next(now);
+      const next = this.#line.next(now, this.#freeForDeferrable(now) <= 0);
       if (next === undefined) return;
       this.#inFlight += 1;
+      if (next.isDeferrable) this.#deferrableInFlight += 1;
       next.grant();
     }
+  }
+
+  /** The number of slots that deferrable requests may still take, if so many are free. */
+  #freeForDeferrable(now: number): number {
+    const { slots, until } = this.#reserved;
+    const cooling = this.#cooling.filter((slot) => slot.isDeferrable && slot.freeAt > now).length;
+    return this.limit - (now < until ? slots : 0) - this.#deferrableInFlight - cooling;
   }
 
   #setAlarm(ms: number): void {
@@ -285,6 +320,20 @@ export class Budget {
     this.#toldUntil = until;
     onWait?.({ realMs, waiting: this.#line.length, limited: now < this.#closedUntil });
   }
+}
+
+interface CoolingSlot {
+  /** On the monotonic clock. */
+  readonly freeAt: number;
+  /** Its request was deferrable. */
+  readonly isDeferrable: boolean;
+}
+
+/** The time until as many slots are free again as the requests ahead need, and one more. */
+function waitMs(cooling: readonly CoolingSlot[], ahead: number, now: number): number {
+  if (ahead < 0) return 0;
+  const times = cooling.map(({ freeAt }) => freeAt).sort((a, b) => a - b);
+  return (times[Math.min(ahead, times.length - 1)] ?? now) - now;
 }
 
 function closedNote(bucket: string): string {

@@ -18,7 +18,7 @@ export interface Durations {
 }
 
 export interface Estimate {
-  /** The time in which about four of five tasks of the sort have ended. */
+  /** The time in which about 19 of 20 tasks of the sort have ended. */
   readonly ms: number;
   /** Tasks learnt from. */
   readonly count: number;
@@ -48,8 +48,8 @@ const otherGuessMs = 4_000;
 
 /**
  * Tracks a quantile by its own hits and misses: a first poll that finds the task ended moves the
- * estimate down a little, one that comes too early moves it up four times as far, so that it
- * rests where four of five are hits. How long a task really took is never known, only between
+ * estimate down a little, one that comes too early moves it up 19 times as far, so that it
+ * rests where 19 of 20 are hits. How long a task really took is never known, only between
  * which polls it ended, so averages of measured times would drift upwards.
  */
 export function createDurations(memory: UseMemory): Durations {

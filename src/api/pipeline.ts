@@ -134,9 +134,15 @@ export class Pipeline {
     }
   }
 
-  /** Resolves once a write budget has room. */
-  async room(signal?: AbortSignal): Promise<void> {
+  /** Resolves once a write budget has room. `isWriteWaiting`: other reads leave slots to the reads of further writes. */
+  async room(signal?: AbortSignal, isWriteWaiting = false): Promise<void> {
     this.#tokens.refresh();
+    this.#tokens.reserveReads(isWriteWaiting);
+    await this.#room(signal);
+    this.#tokens.reserveReads(isWriteWaiting);
+  }
+
+  async #room(signal?: AbortSignal): Promise<void> {
     if (!this.#tokens.isShared) return this.#tokens.only.budgets.writes.room(signal);
     for (;;) {
       let token: PooledToken;

@@ -19,7 +19,7 @@ export interface TasksOptions {
 const lostAfterMs = 60_000;
 /** Bounds of the wait between two polls of one task, in ms. */
 const pollStep = { shortestMs: 500, longestMs: 60_000, growth: 2 } as const;
-/** While no task of a sort has ended, at most this number of them is polled. The others wait until one of them ends. */
+/** While no task of a sort was polled too early, at most this number of them is polled. The others wait for them. */
 const mostScouts = 3;
 /** The others wait at most this many times the guessed duration. */
 const patience = 6;
@@ -35,7 +35,7 @@ const firstStepShare = { known: 0.25, guessed: 0.6 } as const;
  *    poll: 404, 60 s after acceptance ▶ lost    poll fails: it counts for nothing
  *    deadline passed, and polled since ▶ stuck
  * ```
- * The usual time is the one in which about four of five tasks of the sort have ended; it
+ * The usual time is the one in which about 19 of 20 tasks of the sort have ended; it
  * is learnt, and kept across processes. `wait` rejects when its signal aborts it, and when a poll
  * could not be recorded in the state: a budget that forgets requests must not send any.
  *
@@ -85,8 +85,10 @@ export function createTaskWatch(options: TasksOptions): TaskWatch {
       const seen = await poll(task, signal);
       const end = endOf(seen, askedAt);
       if (end !== undefined) {
-        // A late first poll, after a restart or for want of budget, does not show how long the task took.
-        const telling = misses > 0 || askedAt <= usualMs * 1.1 + pollStep.shortestMs;
+        // A first poll after the estimate does not show how long the task took. Causes are a restart, the budget, or
+        // other tasks that have lowered the estimate since.
+        const { ms } = await durations.usual(task.sort);
+        const telling = misses > 0 || askedAt <= ms * 1.1 + pollStep.shortestMs;
         if (end.end === 'succeeded' && telling)
           await durations.learn(task.sort, { misses, endedBy: askedAt });
         return end;
@@ -115,7 +117,7 @@ export function createTaskWatch(options: TasksOptions): TaskWatch {
 
 /** When a poll is better made, in ms from acceptance: the end of other tasks may have shown that it is too early. */
 function laterPoll(
-  { ms, count }: Estimate,
+  { ms, bounded }: Estimate,
   {
     askedAt,
     step,
@@ -130,7 +132,7 @@ function laterPoll(
     readonly isScouted: boolean;
   },
 ): number | undefined {
-  if (count === 0) return isScouted && askedAt < usualMs * patience ? askedAt + step : undefined;
+  if (!bounded) return isScouted && askedAt < usualMs * patience ? askedAt + step : undefined;
   return misses === 0 && ms > askedAt + pollStep.shortestMs ? ms : undefined;
 }
 

@@ -145,6 +145,11 @@ export class TokenPool {
     return token;
   }
 
+  /** Keeps slots of the read budgets free for the reads of further writes, or no longer. */
+  reserveReads(isWriteWaiting: boolean): void {
+    for (const { budgets } of this.#members) budgets.reads.reserve(isWriteWaiting ? budgets.writes.limit : 0);
+  }
+
   #next(call: Call, tried: ReadonlySet<PooledToken>): Member | undefined {
     const able = this.#able(call).filter((member) => !tried.has(member));
     const claimed = call.bucket === 'writes' ? able.find((each) => each === this.#claimed) : undefined;
@@ -256,10 +261,10 @@ export class TokenPool {
   }
 }
 
-function soonest(members: readonly Member[], { bucket }: Call): Member | undefined {
+function soonest(members: readonly Member[], { bucket, priority }: Call): Member | undefined {
   let best: { readonly member: Member; readonly waitMs: number } | undefined;
   for (const member of members) {
-    const waitMs = member.budgets[bucket].expectedWaitMs();
+    const waitMs = member.budgets[bucket].expectedWaitMs(priority);
     if (best === undefined || waitMs < best.waitMs) best = { member, waitMs };
   }
   return best?.member;

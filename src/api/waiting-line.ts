@@ -1,9 +1,15 @@
 /**
- * The priorities of waiting reads, the most urgent first: reads that a write depends on; then polls, which
- * need fewer requests the later they are sent; then reads that only refresh old values.
+ * The priorities of waiting reads, the most urgent first: reads that a write depends on; then reads that show the
+ * effect of a write; then polls, which need fewer requests the later they are sent; then reads that only refresh old
+ * values.
  */
-const readPriorities = ['operation', 'poll', 'refresh'] as const;
+const readPriorities = ['operation', 'evidence', 'poll', 'refresh'] as const;
 export type ReadPriority = (typeof readPriorities)[number];
+
+/** Whether the request leaves the reserved slots of the budget to the reads of waiting writes. */
+export function isDeferrable(priority: ReadPriority): boolean {
+  return priority !== 'operation';
+}
 
 /** At most this many requests wait for a slot; one more is refused, as something loops. */
 const maxWaiting = 10_000;
@@ -13,12 +19,13 @@ const pollPatienceMs = 30_000;
 interface Waiter {
   /** On the monotonic clock. */
   readonly since: number;
+  readonly isDeferrable: boolean;
   grant(): void;
 }
 
 /** Requests that wait for a slot: by priority, then in order of arrival. */
 export class WaitingLine {
-  readonly #lines: Record<ReadPriority, Waiter[]> = { operation: [], poll: [], refresh: [] };
+  readonly #lines: Record<ReadPriority, Waiter[]> = { operation: [], evidence: [], poll: [], refresh: [] };
 
   get length(): number {
     return readPriorities.reduce((sum, priority) => sum + this.#lines[priority].length, 0);
@@ -39,6 +46,7 @@ export class WaitingLine {
       };
       const waiter: Waiter = {
         since,
+        isDeferrable: isDeferrable(priority),
         grant: () => {
           signal?.removeEventListener('abort', abort);
           resolve();
@@ -50,8 +58,9 @@ export class WaitingLine {
     });
   }
 
-  /** Takes whose turn it is out of the line. */
-  next(now: number): Waiter | undefined {
+  /** Takes the request with the next turn out of the line. `onlyUrgent`: deferrable requests have no turn now. */
+  next(now: number, onlyUrgent: boolean): Waiter | undefined {
+    if (onlyUrgent) return this.#lines.operation.shift();
     const [poll] = this.#lines.poll;
     if (poll !== undefined && now - poll.since >= pollPatienceMs) return this.#lines.poll.shift();
     return readPriorities

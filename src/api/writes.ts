@@ -52,7 +52,12 @@ export function createWrites(pipeline: Pipeline, profile: ApiProfile, learn: Lea
     }
   }
 
-  return { room: (signal) => pipeline.room(signal), send, token: () => pipeline.token(), digest };
+  return {
+    room: (signal, isWriteWaiting) => pipeline.room(signal, isWriteWaiting),
+    send,
+    token: () => pipeline.token(),
+    digest,
+  };
 }
 
 /** Called with the result of each write that was sent with a known token. */

@@ -269,8 +269,8 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
    */
   takesFree?(subject: Subject<Value>, world: World): 'shown' | 'any' | undefined;
   /**
-   * Of several writes that are ready, the higher urgency goes first: firewalls, then the writes that others wait for
-   * longest.
+   * Writes that are ready take turns in proportion to their urgency, after the firewalls. Writes that others wait for
+   * have most turns. The interfaces have some, because all of them at the end would exceed the read budget.
    */
   readonly urgency: number;
 

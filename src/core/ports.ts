@@ -138,8 +138,11 @@ export type WriteResult =
   | { readonly type: 'ambiguous'; readonly reason: string; readonly status?: number };
 
 export interface WritePort {
-  /** Resolves once the write budget has room for one more send. */
-  room(signal?: AbortSignal): Promise<void>;
+  /**
+   * Resolves once the write budget has room for one more send. `isWriteWaiting`: further writes wait behind this one,
+   * so other reads leave slots of the read budget to the reads of these writes.
+   */
+  room(signal?: AbortSignal, isWriteWaiting?: boolean): Promise<void>;
   /**
    * Sends exactly these bytes, once. Never retries and never throws. `token`: the token
    * that belongs to the right project; under any other token the write stays unsent.

@@ -18,7 +18,7 @@ import type { ReadCache } from './read-cache.ts';
  */
 export interface EngineDeps {
   /** `halt` aborts every read of the port. */
-  readonly reads: (priority: 'poll' | 'operation' | 'refresh', halt?: AbortSignal) => ReadPort;
+  readonly reads: (priority: 'operation' | 'evidence' | 'poll' | 'refresh', halt?: AbortSignal) => ReadPort;
   readonly writes: WritePort;
   readonly tasks: TaskWatch;
   readonly counts: () => RequestCounts;

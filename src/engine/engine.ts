@@ -41,14 +41,14 @@ export interface Engine {
  * knows the state from its own writes, so a second run at the same time would buy the same resources again.
  */
 export function createEngine(deps: EngineDeps): Engine {
-  const gate = createWriteGate();
-  const runs = createWriteGate();
+  const gate = createWriteGate(deps.clock);
+  const runs = createWriteGate(deps.clock);
   /**
    * Runs an operator command on a store without values of the environment. The answer contains no values of the
    * environment either.
    */
   const settle = (desired: Desired, work: (own: EngineDeps) => Promise<CommandResult>) =>
-    runs.run(0, async () => {
+    runs.run(1, async () => {
       const { text, remedies } = await work(await maskedDeps(deps, desired));
       const mask = new Mask(desired);
       return { text: mask.text(text), remedies: mask.remedies(remedies) };
@@ -59,7 +59,7 @@ export function createEngine(deps: EngineDeps): Engine {
     apply: (desired, options) => {
       const reconcile = () => applyMasked(deps, gate, desired, options);
       const project = { 'vdcsync.project': desired.projectId };
-      return runs.run(0, () => traced(deps.tracing, 'reconcile', project, reconcile), options.halt);
+      return runs.run(1, () => traced(deps.tracing, 'reconcile', project, reconcile), options.halt);
     },
     adopt: (desired, key, id) => settle(desired, (own) => adoptKey(own, gate, desired, key, id)),
     ignore: (desired, names) => settle(desired, (own) => ignore(own, gate, desired, names)),

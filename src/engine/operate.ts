@@ -14,7 +14,7 @@ import { released, releasing } from './intents/release.ts';
 import { creationAfter, secondHalfPaused, unresolvedCreate } from './intents/replacement.ts';
 import { type NotWanted, revalidate, whyNotWanted } from './intents/revalidate.ts';
 import { advance, send } from './intents/settle.ts';
-import { inWriteSlot, observationValidMs, sinceObservation } from './intents/write-slot.ts';
+import { inWriteSlot, observationValidMs, roomToWrite, sinceObservation } from './intents/write-slot.ts';
 import type { Run } from './run.ts';
 import { absenceGapMs } from './staleness.ts';
 
@@ -51,8 +51,7 @@ async function goOnWith(run: Run, operation: Operation, open: Intent): Promise<T
  */
 async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   run.stop.throwIfAborted();
-  await run.deps.writes.room(run.stop);
-  run.gate.readyNext();
+  await roomToWrite(run);
   const holds = sinceObservation(run);
   const world = await observeFor(run, operation);
   const not = await revalidate(run, world, operation);

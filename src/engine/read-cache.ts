@@ -8,8 +8,11 @@ import type { ReadName, ReadPort, StaleReads } from '../core/ports.ts';
  * use that answer any more.
  */
 export interface ReadCache {
-  /** A port whose answers come only from requests that started at `time` or later, on the monotonic clock. */
-  since(time: number): ReadPort;
+  /**
+   * A port whose answers come only from requests that started at `time` or later, on the monotonic clock. `inside`: the
+   * port for new requests about one server; requests that many callers share go through the port of the cache.
+   */
+  since(time: number, inside?: ReadPort): ReadPort;
   /** Drops the answers that a write has made untrue. */
   forget(stale: StaleReads): void;
   /** Keeps only the types on sale, and the answers about the inside of servers. Lists are cheap, and other programs change lists the most. */
@@ -67,11 +70,11 @@ function nameOf(read: string, id?: string | number): string {
 export function createReadCache(read: ReadPort, clock: Clock, tokenNow: () => string = () => ''): ReadCache {
   const entries = new Map<string, Entry>();
 
-  function shared(name: string, time: number, ask: Ask): Promise<unknown> {
+  function shared(name: string, time: number, ask: Ask, port: ReadPort): Promise<unknown> {
     const entry = entries.get(name);
     const token = tokenNow();
     if (entry !== undefined && entry.startedAt >= time && entry.token === token) return entry.answer;
-    const answer = ask(read);
+    const answer = ask(port);
     const fresh = { startedAt: clock.monotonic(), wallAt: clock.now(), token, answer, ask };
     entries.set(name, fresh);
     answer.catch(() => {
@@ -95,9 +98,10 @@ export function createReadCache(read: ReadPort, clock: Clock, tokenNow: () => st
       port[method]?.(id) ?? Promise.resolve(undefined);
 
   return {
-    since: (time) => {
+    since: (time, inside = read) => {
       const shares = cached.map((method) => {
-        const answer = (id: never) => shared(nameOf(method, id), time, asking(method, id));
+        const port = ofServer.has(method) ? inside : read;
+        const answer = (id: never) => shared(nameOf(method, id), time, asking(method, id), port);
         return [method, answer] as const;
       });
       return { ...Object.fromEntries(shares), ...uncached } as unknown as ReadPort;

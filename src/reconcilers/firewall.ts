@@ -26,7 +26,7 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
   deadlineMs: 10 * 60_000,
   freshKeys: true,
   comparedAlone: true,
-  urgency: 6,
+  urgency: Number.POSITIVE_INFINITY,
 
   children: (field) => [{ suffix: 'firewall', value: field, path: [] }],
   check: firewallErrors,

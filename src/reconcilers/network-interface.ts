@@ -34,7 +34,7 @@ export const networkInterface: ResourceKind<NetworkInterfaceEntry, NetworkInterf
   billed: true,
   deadlineMs: 10 * 60_000,
   showsWithinMs: 10 * 60_000,
-  urgency: 2,
+  urgency: 3,
 
   children: (field) =>
     (field as readonly string[]).map((name, at) => ({

@@ -14,6 +14,40 @@ async function use(budget: ReturnType<typeof budgetOf>, priority: ReadPriority =
 }
 
 describe('src/api/budget.ts', () => {
+  test('slots that are reserved for the reads of waiting writes are not taken by evidence, polls or refreshes', async () => {
+    const clock = virtualClock();
+    const budget = budgetOf(9, clock);
+    budget.reserve(20);
+    const deferrable = ['evidence', 'poll', 'refresh', 'poll', 'evidence', 'evidence', 'poll'] as const;
+    const sentAt: number[] = [];
+    const all = deferrable.map(async (priority) => {
+      await use(budget, priority);
+      sentAt.push(clock.monotonic());
+    });
+    await clock.run(clock.sleep(1_000));
+    // A third of the slots is the most that is reserved.
+    expect(sentAt).toHaveLength(6);
+    expect(budget.expectedWaitMs('operation')).toBe(0);
+    expect(budget.expectedWaitMs('poll')).toBeGreaterThan(50_000);
+    await clock.run(Promise.all([use(budget), use(budget), use(budget)]));
+    expect(clock.monotonic()).toBe(1_000);
+    await clock.run(Promise.all(all));
+  });
+
+  test('a reservation ends when no write waits any more, and by itself after a window', async () => {
+    for (const end of ['none waits', 'a window has passed'] as const) {
+      const clock = virtualClock();
+      const budget = budgetOf(6, clock);
+      budget.reserve(2);
+      const all = Promise.all(Array.from({ length: 5 }, () => use(budget, 'poll')));
+      await clock.run(clock.sleep(1_000));
+      if (end === 'none waits') budget.reserve(0);
+      await clock.run(all);
+      if (end === 'none waits') expect(clock.monotonic()).toBe(1_000);
+      else expect(clock.monotonic()).toBeLessThan(61_000);
+    }
+  });
+
   test('never holds more than the limit in any sliding window, whatever requests take and when they arrive', async () => {
     const requests = fc.record({
       gapMs: fc.integer({ min: 0, max: 9_000 }),

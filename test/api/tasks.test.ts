@@ -73,6 +73,33 @@ describe('src/api/tasks.ts', () => {
     }
   });
 
+  test('tasks that run together are one lesson: the next ones are not asked for far too early', async () => {
+    const random = mulberry(1);
+    const { clock, client, endsAt, polls } = world();
+    for (let round = 0; round < 5; round++) {
+      const ids = Array.from({ length: 40 }, (_, index) => `t${round}-${index}`);
+      for (const id of ids) endsAt.set(id, clock.monotonic() + 25_000 + 20_000 * random());
+      await clock.run(Promise.all(ids.map((id) => client.tasks.wait(taskWait(clock, id)))));
+      if (round === 0) continue;
+      const asked = ids.reduce((sum, id) => sum + (polls.get(id) ?? 0), 0);
+      expect(asked / ids.length, `round ${round}`).toBeLessThan(1.5);
+    }
+  });
+
+  test('while tasks are shorter than thought, only a few of those that run together are asked for early', async () => {
+    const { clock, client, endsAt, polls } = world();
+    const wait = (id: string, ms: number) => {
+      endsAt.set(id, clock.monotonic() + ms);
+      return client.tasks.wait(taskWait(clock, id));
+    };
+    // The first task ends before its first poll, so the next estimate is half of the first one.
+    await clock.run(wait('first', 1_000));
+    const ids = Array.from({ length: 60 }, (_, index) => `t${index}`);
+    await clock.run(Promise.all(ids.map((id) => wait(id, 9_000))));
+    const asked = ids.reduce((sum, id) => sum + (polls.get(id) ?? 0), 0);
+    expect(asked / ids.length).toBeLessThan(1.3);
+  });
+
   test('never asks again once a task is terminal, and leaves no timer', async () => {
     const { clock, client, endsAt, polls } = world();
     endsAt.set('t', 0);

@@ -168,8 +168,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'a slot is free at once',
     file: 'api/budget.ts',
-    find: 'this.#cooling.push(now + lateMs + this.#timing.coolMs);',
-    replace: 'this.#cooling.push(now + lateMs + this.#timing.coolMs / 4);',
+    find: 'freeAt: now + lateMs + this.#timing.coolMs,',
+    replace: 'freeAt: now + lateMs + this.#timing.coolMs / 4,',
   },
   {
     name: 'adopted by difference without exclusive',

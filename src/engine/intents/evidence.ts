@@ -149,7 +149,8 @@ function sortOf(run: Run, intent: Intent): Sort {
  */
 async function readEvidence(run: Run, intent: Intent): Promise<Evidence | undefined> {
   const token = await run.fence();
-  const read = run.cache.since(run.deps.clock.monotonic());
+  const inside = run.deps.reads('evidence', run.halt);
+  const read = run.cache.since(run.deps.clock.monotonic(), inside);
   const found = await run.kindOf(intent.kind).evidence(intent, read, (kind) => run.known(kind, intent));
   if (run.deps.writes.token() !== token) return undefined;
   if (!('id' in found) || fitsPath(found.id)) return found;

@@ -12,7 +12,7 @@ import { record, spendOf } from './record.ts';
 import { secondHalfPaused } from './replacement.ts';
 import { leftBy } from './reused-id.ts';
 import { revalidate } from './revalidate.ts';
-import { inWriteSlot, observationValidMs, sendValidMs, sinceObservation } from './write-slot.ts';
+import { inWriteSlot, observationValidMs, roomToWrite, sendValidMs, sinceObservation } from './write-slot.ts';
 
 /** The plan has the intent as one half of this replacement. */
 type Half = Pick<Operation, 'replacement'>;
@@ -111,8 +111,7 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
   const held = run.heldBy(intent.request, spendOf(run, intent));
   // The intent stays open, because a pause ends later.
   if (held !== undefined) return { now: 'blocked', ...held };
-  await writes.room(run.stop);
-  run.gate.readyNext();
+  await roomToWrite(run);
   const isValid = sinceObservation(run);
   // The id may belong to another resource by now, so the resource is observed again before each deletion. @assumption A17
   const unconfirmed = partsOf(intent).unconfirmed;

@@ -21,6 +21,12 @@ export function inWriteSlot<Result>(
   return run.gate.run(run.kindOf(of.kind).urgency, write, run.stop, look);
 }
 
+/** Waits for the write budget. Then the next writes make their observations. */
+export async function roomToWrite({ deps, gate, stop }: Run): Promise<void> {
+  await deps.writes.room(stop, gate.isWaited());
+  gate.readyNext();
+}
+
 /** Uses both clocks, because a suspended machine may stop only one of them. */
 export function sinceObservation({ deps: { clock } }: Run): (validMs: number) => boolean {
   const [monotonic, wall] = [clock.monotonic(), clock.now()];
@@ -31,7 +37,7 @@ export function sinceObservation({ deps: { clock } }: Run): (validMs: number) =>
 export async function sendFenced(run: Run, request: WriteRequest, key: string): Promise<WriteResult> {
   run.stop.throwIfAborted();
   const { writes, store } = run.deps;
-  await writes.room(run.stop);
+  await writes.room(run.stop, run.gate.isWaited());
   const pauses = sinceObservation(run);
   const token = await run.fence();
   if (!pauses(observationValidMs)) return { type: 'unsent', reason: 'the project fence took too long' };

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest';
+import { createWriteGate } from '../../src/engine/write-gate.ts';
+
+describe('src/engine/write-gate.ts', () => {
+  /** The names of works in the order of their turns; all of them wait while the first one has its turn. */
+  async function turnsOf(works: readonly (readonly [name: string, urgency: number, at?: number])[]) {
+    let now = 0;
+    const gate = createWriteGate({ monotonic: () => now });
+    const order: string[] = [];
+    const first = Promise.withResolvers<void>();
+    const all = [gate.run(1, () => first.promise)];
+    for (const [name, urgency, at = 0] of works) {
+      now = at;
+      all.push(gate.run(urgency, async () => void order.push(name)));
+    }
+    expect(gate.isWaited()).toBe(true);
+    first.resolve();
+    await Promise.all(all);
+    expect(gate.isWaited()).toBe(false);
+    return order;
+  }
+
+  test('waiting writes take turns in proportion to their urgency, so that none is left for the end', async () => {
+    const servers = Array.from({ length: 40 }, (_, at) => [`server ${at}`, 4] as const);
+    const cards = Array.from({ length: 30 }, (_, at) => [`card ${at}`, 3] as const);
+    const order = await turnsOf([...servers, ...cards]);
+    for (const length of [14, 28, 56]) {
+      const count = order.slice(0, length).filter((name) => name.startsWith('server')).length;
+      expect(Math.abs(count - (length * 4) / 7), `of ${length} turns`).toBeLessThanOrEqual(1);
+    }
+    expect(order).toHaveLength(70);
+  });
+
+  test('a write of infinite urgency goes before all others', async () => {
+    const firewalls = [
+      ['firewall 1', Number.POSITIVE_INFINITY] as const,
+      ['firewall 2', Number.POSITIVE_INFINITY] as const,
+    ];
+    const order = await turnsOf([['server', 4], ['card', 3], ...firewalls]);
+    expect(order).toEqual(['firewall 1', 'firewall 2', 'server', 'card']);
+  });
+
+  test('of equally urgent writes, one with fresh reads goes first, then the one that has waited longest', async () => {
+    const order = await turnsOf([
+      ['old 1', 3, 0],
+      ['old 2', 3, 1_000],
+      ['fresh 1', 3, 50_000],
+      ['fresh 2', 3, 60_000],
+    ]);
+    expect(order).toEqual(['fresh 1', 'fresh 2', 'old 1', 'old 2']);
+  });
+
+  test('the writes with the next turns prepare their reads, each once', async () => {
+    const gate = createWriteGate({ monotonic: () => 0 });
+    const first = Promise.withResolvers<void>();
+    const ready: string[] = [];
+    const order: string[] = [];
+    const all = [gate.run(1, () => first.promise)];
+    for (const [name, urgency] of [
+      ['card', 1],
+      ['server 1', 4],
+      ['server 2', 4],
+      ['server 3', 4],
+      ['server 4', 4],
+    ] as const)
+      all.push(
+        gate.run(
+          urgency,
+          async () => void order.push(name),
+          undefined,
+          () => ready.push(name),
+        ),
+      );
+    gate.readyNext();
+    gate.readyNext();
+    const early = [...ready];
+    first.resolve();
+    await Promise.all(all);
+    expect(early).toEqual(order.slice(0, 4));
+  });
+});
