@@ -17,6 +17,10 @@ const rooms = {
   daemon: ['core', 'engine', 'spec'],
 };
 
+// Inside the engine, each folder may import the folders before it. The files beside the folders are the ports and the
+// types that all of them share, and engine.ts, which joins them.
+const floors = ['claims', 'intents', 'run', 'operator'];
+
 const kinds =
   '^src/reconcilers/(network|ip|iso|drive|server|server-image|network-interface|firewall|backup|backup-policy)\\.ts$';
 
@@ -48,6 +52,22 @@ module.exports = {
       severity: 'error',
       from: { path: `^src/${room}/` },
       to: { path: '^src/', pathNot: [room, ...allowed].map((each) => `^src/${each}(/|\\.|$)`) },
+    })),
+    {
+      name: 'engine-shared-imports',
+      comment: 'The files that all folders of the engine share import none of these folders.',
+      severity: 'error',
+      from: { path: '^src/engine/[^/]+\\.ts$', pathNot: '^src/engine/engine\\.ts$' },
+      to: { path: '^src/engine/([^/]+/|engine\\.ts$)' },
+    },
+    ...floors.map((floor, at) => ({
+      name: `engine-${floor}-imports`,
+      comment: `engine/${floor} may import ${floors.slice(0, at).join(', ') || 'no other folder of the engine'}`,
+      severity: 'error',
+      from: { path: `^src/engine/${floor}/` },
+      to: {
+        path: `^src/engine/(${[...floors.slice(at + 1).map((each) => `${each}/`), 'engine\\.ts$'].join('|')})`,
+      },
     })),
     {
       name: 'no-sibling-kinds',

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -33,6 +33,11 @@ const violations = [
   ['platform-imports', 'platform/canary.ts', 'plan/canary.ts'],
   ['spec-imports', 'spec/canary.ts', 'state/canary.ts'],
   ['engine-imports', 'engine/canary.ts', 'api/client.ts'],
+  ['engine-shared-imports', 'engine/canary.ts', 'engine/claims/canary.ts'],
+  ['engine-claims-imports', 'engine/claims/canary.ts', 'engine/intents/canary.ts'],
+  ['engine-intents-imports', 'engine/intents/canary.ts', 'engine/run/canary.ts'],
+  ['engine-run-imports', 'engine/run/canary.ts', 'engine/operator/canary.ts'],
+  ['engine-operator-imports', 'engine/operator/canary.ts', 'engine/engine.ts'],
   ['emulator-imports', 'emulator/canary.ts', 'reconcilers/ip.ts'],
   ['simulation-imports', 'simulation/canary.ts', 'daemon/canary.ts'],
   ['daemon-imports', 'daemon/canary.ts', 'api/client.ts'],
@@ -49,9 +54,12 @@ describe('src', () => {
   });
 
   test('are guarded: each planted violation is reported', async () => {
-    const imports = new Map<string, string>([['cli/main.ts', '']]);
+    const imports = new Map<string, string>([
+      ['cli/main.ts', ''],
+      ['engine/engine.ts', ''],
+    ]);
     for (const [, from, to] of violations) {
-      const line = `import { name as from${imports.size} } from '../${to}';\nexport const x${imports.size} = from${imports.size};\n`;
+      const line = `import { name as from${imports.size} } from './${relative(dirname(from), to)}';\nexport const x${imports.size} = from${imports.size};\n`;
       imports.set(from, `${imports.get(from) ?? 'export const name = 1;\n'}${line}`);
     }
     for (const [file, text] of imports) {

@@ -17,13 +17,13 @@ import type { PriceList } from '../core/profile.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo } from '../core/state.ts';
 import { leftBackups } from '../engine/claims/left-backups.ts';
-import type { Finding } from '../engine/claims/recorded-findings.ts';
 import {
   addressHolders,
   type IgnoredObject,
   ignoredObjects,
   unattached,
 } from '../engine/claims/unattached.ts';
+import type { Finding } from '../engine/run/recorded-findings.ts';
 import { waysOut } from '../plan/open-writes.ts';
 
 /** The public JSON of `vdcsync status`. */

@@ -10,8 +10,8 @@ import type { ProgressEvent, RequestCounts } from '../core/progress.ts';
 import type { Random } from '../core/random.ts';
 import type { StateStore } from '../core/state.ts';
 import type { Tracing } from '../core/tracing.ts';
-import type { Stopwatch } from './intents/stopwatch.ts';
 import type { ReadCache } from './read-cache.ts';
+import type { Stopwatch } from './stopwatch.ts';
 
 /**
  * The engine touches the outside only through these ports. Demo, tests, simulation and production differ only here.
@@ -86,6 +86,15 @@ export type Resolution =
   | { readonly type: 'adopt'; readonly id: string }
   | { readonly type: 'absent' }
   | { readonly type: 'abandon' };
+
+/** The writes that a refusal is about, in addition to its own write. */
+export type PauseScope =
+  /** 402: all writes that add spending. */
+  | 'spending'
+  /** 403: writes of the same name. */
+  | 'operation'
+  /** 401, 405, 415, and a token that may only read: every write. */
+  | 'everything';
 
 /** The reason why this run sends no more writes of a class. */
 export interface Pause {

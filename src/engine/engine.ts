@@ -5,14 +5,14 @@ import type { Plan } from '../core/plan.ts';
 import type { ApplyReport, OperationResult, ProgressEvent } from '../core/progress.ts';
 import type { CommandResult } from '../core/remedy.ts';
 import { traced } from '../core/tracing.ts';
-import { apply } from './apply.ts';
-import { approvePlan } from './approval.ts';
 import type { ApplyOptions, EngineDeps, PlanOptions, Repeating, Resolution } from './deps.ts';
-import { planOnce } from './open-run.ts';
 import { adoptKey } from './operator/adopt-key.ts';
 import { resolveIntent } from './operator/decide.ts';
 import { forgetKey, ignore } from './operator/ignore.ts';
 import { unignore } from './operator/unignore.ts';
+import { apply } from './run/apply.ts';
+import { approvePlan } from './run/approval.ts';
+import { planOnce } from './run/plan.ts';
 import { sealedStore } from './sealed-store.ts';
 import { createWriteGate, type WriteGate } from './write-gate.ts';
 

@@ -5,28 +5,11 @@ import type { Binding } from '../core/state.ts';
 import type { EngineDeps } from './deps.ts';
 import { type ObserveInput, observeAll, observeOne, subjectOf, worldOf } from './observe.ts';
 import type { ReadCache } from './read-cache.ts';
+import type { RunView } from './run.ts';
 
 /** The highest age of an observation that decides an operation, in ms. */
 export const freshMs = 60_000;
 const catalogueFreshMs = 10 * 60_000;
-
-/** The project as a run observes it. */
-export interface RunView {
-  /** The last refresh. Each operation observes its own resources again. */
-  readonly world: World;
-  /**
-   * Refreshes all resources. `since` (monotonic ms) is the earliest start of a read that is still usable, now by
-   * default. A write makes older reads unusable.
-   */
-  look(since?: number): Promise<World>;
-  /**
-   * Observes one resource again. `since` (monotonic ms) is the earliest start of a usable read, a minute ago by
-   * default.
-   */
-  observe(key: ResourceKey, since?: number): Promise<World>;
-  /** Observes one resource again unless the resource was observed or bound within the last minute. */
-  observeIfOld(key: ResourceKey): Promise<World>;
-}
 
 interface ViewOptions {
   readonly deps: EngineDeps;
@@ -70,7 +53,7 @@ export function createView({ deps, desired, bindings, cache, onRefresh }: ViewOp
     get world() {
       return world as World;
     },
-    async look(since = clock.monotonic()) {
+    async refresh(since = clock.monotonic()) {
       world = await observeAll(input(since));
       allAt = since;
       onRefresh?.(world);

@@ -1,4 +1,4 @@
-import { objectName } from '../core/claims.ts';
+import type { Claim } from '../core/claims.ts';
 import type { Desired } from '../core/desired.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
@@ -6,23 +6,20 @@ import type { KindName } from '../core/kind-facts.ts';
 import type { Operation, Selection, Spend } from '../core/plan.ts';
 import type { WriteRequest } from '../core/ports.ts';
 import type { Step } from '../core/progress.ts';
-import type { Binding } from '../core/state.ts';
-import { movedBindings, movesOf, ownNames } from './claims/moves.ts';
-import type { EngineDeps, Pause, Repeating } from './deps.ts';
-import { flaggedBy, withoutManaged } from './destroy.ts';
-import { withFound } from './found.ts';
-import type { PauseScope } from './intents/outcome.ts';
-import { dropLifted } from './intents/pauses.ts';
-import { createStopwatch, type Stopwatch } from './intents/stopwatch.ts';
-import { refuseOtherProject, refuseOtherState } from './observe.ts';
+import type { Remedy } from '../core/remedy.ts';
+import type { Binding, Ended, Intent, IntentPatch, StateChange } from '../core/state.ts';
+import type { EngineDeps, Pause, PauseScope, Repeating } from './deps.ts';
 import type { ReadCache } from './read-cache.ts';
-import { createRunState, type RunState } from './run-state.ts';
-import { createView, freshMs, type RunView } from './run-view.ts';
+import type { Stopwatch } from './stopwatch.ts';
 import type { WriteGate } from './write-gate.ts';
 
-/** The input of a run. */
-interface RunParts {
+/** One run over one project: its context, which never changes, and its memory, which only its own methods change. */
+export type Run = RunContext & RunMemory;
+
+/** The objects that a run is started with, and that its parts share. */
+export interface RunContext {
   readonly deps: EngineDeps;
+  /** The file, combined with the state. */
   readonly desired: Desired;
   readonly cache: ReadCache;
   readonly gate: WriteGate;
@@ -31,39 +28,11 @@ interface RunParts {
   /** Aborted: every wait ends at once. */
   readonly halt: AbortSignal;
   readonly repeating: Repeating | undefined;
-  /** Classes of writes that the API refuses, if an earlier part of this run has met the refusal. */
-  readonly pauses?: Map<string, Pause> | undefined;
   /** The part of the plan that this run applies. */
   readonly selection: Selection | undefined;
   /** Deletes all managed resources. */
   readonly destroy: boolean;
-}
-
-/** Classes of writes that the API refuses. This run sends no more writes of these classes. */
-interface RunPauses {
-  pause(scope: PauseScope, request: WriteRequest, pause: Pause): void;
-  heldBy(request: WriteRequest, spend: Spend): Pause | undefined;
-  /** The refusal that pauses every write, if there is one. */
-  allPaused(): Pause | undefined;
-  pauseAll(pause: Pause): void;
-}
-
-/** One run over one project. It holds the objects that its parts share, and only for the time of the run. */
-export interface Run extends RunParts, RunState, RunView, RunPauses {
   readonly stopwatch: Stopwatch;
-  /** The world that the current plan was made from. */
-  planned: World | undefined;
-  /** Servers whose purchase waits for a second read of the server counts of networks. */
-  readonly doubted: Set<ResourceKey>;
-  /** The times when servers of this run were accepted, to measure the time without a firewall. Monotonic ms. */
-  readonly openSince: Map<ResourceKey, number>;
-  /** The request id of the last answer to each key, also after its intent is closed. */
-  readonly requestIds: Map<ResourceKey, string>;
-  /** GPU packages that no host had capacity for, by server. */
-  readonly exhausted: Map<ResourceKey, readonly string[]>;
-  /** Keys whose ids were given to other keys. The values are the other keys. */
-  readonly superseded: Map<ResourceKey, ResourceKey>;
-
   kindOf(name: KindName): ResourceKind;
   /**
    * Throws `FenceError` unless the token belongs to the project of the file, as of the last minute. Returns the name
@@ -84,88 +53,97 @@ export interface Run extends RunParts, RunState, RunView, RunPauses {
   ): void;
 }
 
-/** Loads the state, checks the project, and refreshes the view for the first time. */
-export async function startRun(options: RunParts): Promise<Run> {
-  const { deps, cache, repeating } = options;
-  const { store, clock, kinds, profile } = deps;
-  refuseOtherState(options.desired, await store.info());
-  const { desired, flaggedBy, ...loaded } = await load(options);
-  const pauses = repeating?.pauses ?? options.pauses ?? new Map<string, Pause>();
-  await dropLifted(deps, pauses);
-  const stopwatch = repeating?.stopwatch ?? createStopwatch(clock, profile.timeScale);
-  stopwatch.keep(new Set([...loaded.intents.values()].map(({ id }) => id)));
-  const broken = new AbortController();
-  const view = createView({
-    deps,
-    desired,
-    cache,
-    bindings: loaded.bindings,
-    onRefresh: repeating?.onRefresh,
-  });
+/** The state, the project and the results of this run, as the run knows them. */
+export type RunMemory = RunState & RunView & RunFacts;
 
-  const run: Run = {
-    ...options,
-    ...createRunState({ ...{ deps, desired, cache, flaggedBy, onChange: view.follow }, ...loaded }),
-    ...holding(pauses),
-    get world() {
-      return view.world;
-    },
-    ...{ look: view.look, observe: view.observe, observeIfOld: view.observeIfOld },
-    ...{ desired, stopwatch },
-    stop: AbortSignal.any([options.stop, options.halt, broken.signal]),
-    halt: AbortSignal.any([options.halt, broken.signal]),
-    planned: undefined,
-    doubted: new Set(),
-    openSince: new Map(),
-    requestIds: new Map(),
-    exhausted: new Map(),
-    superseded: new Map(),
-    kindOf(name) {
-      const kind = kinds.get(name);
-      if (kind === undefined) throw new Error(`Unknown kind: ${name}`);
-      return kind;
-    },
-    async fence() {
-      for (;;) {
-        const token = deps.writes.token();
-        const project = await cache.since(clock.monotonic() - freshMs).project();
-        refuseOtherProject(desired, project);
-        if (deps.writes.token() === token) return token;
-      }
-    },
-    giveUp: (cause) => broken.abort(new Error('The run has failed.', { cause })),
-    tell: ({ key, verb }, step, detail, wait) =>
-      deps.onEvent?.({ type: 'progress', at: clock.now(), key, verb, step, detail, ...wait }),
-  };
-  await run.look(repeating === undefined ? undefined : 0);
-  return run;
+/** The state as a run knows it. A change shows here only after the store has made the change durable. */
+export interface RunState {
+  readonly bindings: ReadonlyMap<ResourceKey, Binding>;
+  /** By the name of the claimed object. */
+  readonly claims: ReadonlyMap<string, Claim>;
+  /** The open intents. */
+  readonly intents: ReadonlyMap<ResourceKey, Intent>;
+  /** Keys that the file has renamed, until the state records the new names. */
+  readonly moves: readonly Move[];
+  /** Moves that cannot happen yet. No other operation is planned meanwhile. */
+  readonly waitingMoves: readonly WaitingMove[];
+  begin(intent: Intent): Promise<void>;
+  update(intent: Intent, patch: IntentPatch): Promise<Intent>;
+  close(intent: Intent, ended: Ended, changes: readonly StateChange[]): Promise<void>;
+  change(changes: readonly StateChange[]): Promise<void>;
+  /** Calculates the possible moves again after writes were settled. The next refresh shows them. */
+  renewMoves(): void;
+  /** Makes the moves durable. */
+  keepMoves(): Promise<void>;
+  /** Bindings of the resources inside a server. */
+  boundIn(server: ResourceKey): readonly Binding[];
+  /** Live ids of the kind that already belong to a key, so that no creation takes them as its own new resource. */
+  known(kind: KindName, but?: Intent): ReadonlySet<string>;
 }
 
-/** Loads the state, and combines the file with the state. */
-async function load({ deps: { store, clock }, desired: file, destroy }: RunParts) {
-  const flagged = (binding: Binding) => (destroy ? flaggedBy(binding, file) : binding);
-  const claims = new Map((await store.claims()).map((claim) => [objectName(claim), claim]));
-  const stored = new Map((await store.bindings()).map((binding) => [binding.key, flagged(binding)]));
-  const intents = new Map((await store.openIntents()).map((intent) => [intent.key, intent]));
-  const asked = destroy
-    ? withoutManaged(file, [...stored.values()])
-    : withFound(file, claims.values(), stored, clock.now());
-  const desired = ownNames(asked, stored, intents);
-  const { moves, held: waitingMoves } = movesOf(desired, stored, intents);
-  const bindings = movedBindings(stored, moves);
-  return { desired, flaggedBy: flagged, bindings, claims, intents, moves, waitingMoves };
+/** The project as a run observes it. */
+export interface RunView {
+  /** The last refresh. Each operation observes its own resources again. */
+  readonly world: World;
+  /**
+   * Refreshes all resources. `since` (monotonic ms) is the earliest start of a read that is still usable, now by
+   * default. A write makes older reads unusable.
+   */
+  refresh(since?: number): Promise<World>;
+  /**
+   * Observes one resource again. `since` (monotonic ms) is the earliest start of a usable read, a minute ago by
+   * default.
+   */
+  observe(key: ResourceKey, since?: number): Promise<World>;
+  /** Observes one resource again unless the resource was observed or bound within the last minute. */
+  observeIfOld(key: ResourceKey): Promise<World>;
 }
 
-function holding(pauses: Map<string, Pause>): RunPauses {
-  return {
-    pause(scope, request, pause) {
-      pauses.set(scope === 'operation' ? request.name : scope, pause);
-    },
-    heldBy: (request, spend) =>
-      pauses.get('everything') ??
-      pauses.get(request.name) ??
-      (spend === 'adds' ? pauses.get('spending') : undefined),
-    allPaused: () => pauses.get('everything'),
-    pauseAll: (pause) => void pauses.set('everything', pause),
-  };
+/** A binding that gets another key. */
+export interface Move {
+  readonly from: ResourceKey;
+  readonly to: ResourceKey;
+}
+
+/** A rename that cannot be carried out yet. As long as there is one, nothing else is planned. */
+export interface WaitingMove extends Move {
+  readonly code: 'moved_in_flight' | 'moved_onto_bound';
+  readonly reason: string;
+  readonly remedies: readonly Remedy[];
+  /** The unsettled writes that it waits for. */
+  readonly waitsFor: readonly ResourceKey[];
+}
+
+/** The facts of this run that the state does not keep. */
+export interface RunFacts {
+  /** Sends no more writes of a class that the API refuses. */
+  pause(scope: PauseScope, request: WriteRequest, pause: Pause): void;
+  heldBy(request: WriteRequest, spend: Spend): Pause | undefined;
+  /** The refusal that pauses every write, if there is one. */
+  allPaused(): Pause | undefined;
+  pauseAll(pause: Pause): void;
+  /** The world that the current plan was made from. */
+  plannedWorld(): World | undefined;
+  planFrom(world: World): void;
+  /** Whether the purchase of the server has waited for a second read of the server counts of networks. */
+  isCountedTwice(server: ResourceKey): boolean;
+  countAgain(server: ResourceKey): void;
+  /** When the server was accepted by this run, to measure the time without a firewall. Monotonic ms. */
+  exposedSince(server: ResourceKey): number | undefined;
+  expose(server: ResourceKey, at: number): void;
+  /** The request id of the last answer to a key, also after its intent is closed. */
+  requestIdOf(key: ResourceKey): string | undefined;
+  answered(key: ResourceKey, requestId: string): void;
+  /** GPU packages that no host had capacity for. */
+  exhaustedOf(server: ResourceKey): readonly string[];
+  exhaust(server: ResourceKey, packages: readonly string[]): void;
+  /** The key that has the id of this key now. */
+  supersededBy(key: ResourceKey): ResourceKey | undefined;
+  supersede(key: ResourceKey, by: ResourceKey): void;
+}
+
+/** One object with the fields of both, which nobody changes. `other` replaces the fields of `one`. */
+export function joined<One extends object, Other extends object>(one: One, other: Other): One & Other {
+  const fields = [one, other].map((each) => Object.getOwnPropertyDescriptors(each));
+  return Object.freeze(Object.defineProperties({}, Object.assign({}, ...fields))) as One & Other;
 }

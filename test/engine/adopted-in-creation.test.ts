@@ -22,7 +22,7 @@ async function lostInCreation(options: RigOptions = {}): Promise<Rig> {
 
 const statuses = (played: Rig) => project(played).servers.map(({ status }) => status);
 
-describe('src/engine/operate.ts', () => {
+describe('src/engine/run/operate.ts', () => {
   test('a server found under its key is adopted once the task of its creation has ended', async () => {
     const played = await lostInCreation();
 
@@ -32,7 +32,7 @@ describe('src/engine/operate.ts', () => {
   });
 });
 
-describe('src/engine/apply.ts', () => {
+describe('src/engine/run/apply.ts', () => {
   test('waits for an adopted server that the list of servers shows in creation', async () => {
     const profile = loadProfile(listing, 'profile');
     const played = await lostInCreation({ profile, emulator: { profile: parseEmulatorProfile(listing) } });

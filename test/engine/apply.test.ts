@@ -38,7 +38,7 @@ servers:
     image: ubuntu-24.04
 `;
 
-describe('src/engine/apply.ts', () => {
+describe('src/engine/run/apply.ts', () => {
   test('converges on the whole of a spec, and the next plan is empty', async () => {
     const { plan, apply, events, emulator } = rig();
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Approval, approvePlan, asksForApproval, shortDigest } from '../../src/engine/approval.ts';
+import { Approval, approvePlan, asksForApproval, shortDigest } from '../../src/engine/run/approval.ts';
 import { replay } from '../../src/state/replay.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
 
@@ -26,7 +26,7 @@ async function reconcile({ store, restart, repeating, clock }: Rig, spec: string
 const approve = ({ store, clock }: Rig, digest: string | undefined) =>
   approvePlan(store, digest ?? '', clock.now());
 
-describe('src/engine/approval.ts', () => {
+describe('src/engine/run/approval.ts', () => {
   test('nothing is written before the plan is approved, and then exactly this plan', async () => {
     const made = rig();
     const first = await reconcile(made, one);

@@ -27,7 +27,7 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'sent before the intent is durable',
-    file: 'engine/run-state.ts',
+    file: 'engine/claims/run-state.ts',
     find: '      await store.beginIntent(intent);\n',
     replace: '      void clock.sleep(1).then(() => store.beginIntent(intent));\n',
   },
@@ -76,13 +76,13 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'no fence',
-    file: 'engine/run.ts',
+    file: 'engine/run/start.ts',
     find: '        refuseOtherProject(desired, project);\n        if (deps',
     replace: '        if (deps',
   },
   {
     name: 'sent under whatever token there is',
-    file: 'engine/operate.ts',
+    file: 'engine/run/operate.ts',
     find: '  return send(run, intent, token, holds);',
     replace: '  return send(run, intent, undefined as unknown as string, holds);',
   },
@@ -124,9 +124,9 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'a dry run counts the cap otherwise',
-    file: 'engine/open-run.ts',
-    find: 'planFor(run, destroy, 0)',
-    replace: 'planFor(run, destroy, 1)',
+    file: 'engine/run/plan.ts',
+    find: 'planFor(run, 0)',
+    replace: 'planFor(run, 1)',
   },
   {
     name: 'prune is ignored',
@@ -215,7 +215,7 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'a lost resource is made again after one look',
-    file: 'engine/operate.ts',
+    file: 'engine/run/operate.ts',
     find: '  await clock.sleep(absenceGapMs, run.stop);\n',
     replace: '  await clock.sleep(0, run.stop);\n',
   },

@@ -8,7 +8,7 @@ import type { PriceList } from '../../core/profile.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo, StateStore } from '../../core/state.ts';
 import { TransportError } from '../../core/transport.ts';
-import { type Finding, standingFindings } from '../../engine/claims/recorded-findings.ts';
+import { type Finding, standingFindings } from '../../engine/run/recorded-findings.ts';
 import { shownLocation } from '../../state/open.ts';
 import { clockOf } from '../clock.ts';
 import { openSession, openStore } from '../compose.ts';

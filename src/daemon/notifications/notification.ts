@@ -1,6 +1,6 @@
 import { isLeft, type Plan } from '../../core/plan.ts';
 import { outside, type Remedy, remedyText, run } from '../../core/remedy.ts';
-import { shortDigest } from '../../engine/approval.ts';
+import { shortDigest } from '../../engine/run/approval.ts';
 import type { Condition } from '../project/condition.ts';
 import { driftLines } from './drift.ts';
 

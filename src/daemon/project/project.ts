@@ -2,7 +2,7 @@ import { isOtherPlace, type TokenPlace } from '../../core/desired.ts';
 import { publicDigest } from '../../core/environment-mask.ts';
 import { type Diagnostic, StateHeldError } from '../../core/errors.ts';
 import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
-import { createStopwatch, type Stopwatch } from '../../engine/intents/stopwatch.ts';
+import { createStopwatch, type Stopwatch } from '../../engine/stopwatch.ts';
 import type { Notification } from '../notifications/notification.ts';
 import { detailsWhile } from '../notifications/project-log.ts';
 import { logReconciliation } from '../notifications/reconciliation-line.ts';

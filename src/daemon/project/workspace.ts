@@ -1,11 +1,11 @@
 import { serverObject } from '../../core/claims.ts';
 import type { World } from '../../core/kind.ts';
 import type { RequestCounts } from '../../core/progress.ts';
-import { Approval } from '../../engine/approval.ts';
 import { leftBackups } from '../../engine/claims/left-backups.ts';
 import type { Repeating } from '../../engine/deps.ts';
-import type { Stopwatch } from '../../engine/intents/stopwatch.ts';
 import { createReadCache } from '../../engine/read-cache.ts';
+import { Approval } from '../../engine/run/approval.ts';
+import type { Stopwatch } from '../../engine/stopwatch.ts';
 import type { DaemonLogger, Mode, ProjectSession } from '../ports.ts';
 import type { KeyBackOff } from '../scheduling/back-off.ts';
 import { Pauses } from '../scheduling/pauses.ts';

@@ -18,8 +18,8 @@ import type { Ip, IpId, ServerId } from '../../core/resources.ts';
 import type { Intent, StateChange } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
 import { heldAddresses, isNone, type Register, type Unlisted, unlisted } from '../../plan/unmanaged.ts';
-import { identityChanged } from '../intents/owner.ts';
 import type { Run } from '../run.ts';
+import { identityChanged } from './owner.ts';
 
 /** A plan, and the register that it was made with. */
 export interface Judged extends Planned {

@@ -1,22 +1,8 @@
 import type { Desired } from '../../core/desired.ts';
 import { childKey, type ResourceKey, takeApart, topLevelKey } from '../../core/keys.ts';
-import { edit, type Remedy, run, settleFirst } from '../../core/remedy.ts';
+import { edit, run, settleFirst } from '../../core/remedy.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
-
-/** A binding that gets another key. */
-export interface Move {
-  readonly from: ResourceKey;
-  readonly to: ResourceKey;
-}
-
-/** A rename that cannot be carried out yet. As long as there is one, nothing else is planned. */
-export interface WaitingMove extends Move {
-  readonly code: 'moved_in_flight' | 'moved_onto_bound';
-  readonly reason: string;
-  readonly remedies: readonly Remedy[];
-  /** The unsettled writes that it waits for. */
-  readonly waitsFor: readonly ResourceKey[];
-}
+import type { Move, WaitingMove } from '../run.ts';
 
 export interface Moves {
   /** Empty if one move is blocked, because moves may depend on each other. */

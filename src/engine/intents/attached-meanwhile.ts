@@ -7,8 +7,9 @@ import type { Run } from '../run.ts';
  * shows a server without a public address. Each creation in flight may explain one more server. @source API §2
  */
 export async function attachedMeanwhile(run: Run, world: World): Promise<string | undefined> {
-  if (world.listsServers() || run.planned === undefined) return undefined;
-  const rises = await risesSince(run, run.planned, world);
+  const planned = run.plannedWorld();
+  if (world.listsServers() || planned === undefined) return undefined;
+  const rises = await risesSince(run, planned, world);
   const underWay = [...run.intents.values()].filter(
     ({ verb, kind }) => verb === 'create' && (kind === 'server' || kind === 'network_interface'),
   ).length;

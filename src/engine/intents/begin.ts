@@ -16,7 +16,7 @@ export function contextOf(run: Run, operation: Operation, world: World): WriteCo
     observed: world.observed.get(operation.key),
     world,
     operation,
-    exhausted: run.exhausted.get(operation.key) ?? [],
+    exhausted: run.exhaustedOf(operation.key),
   };
 }
 

@@ -3,8 +3,8 @@ import { partsOf } from '../../core/intent.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, Effect, Facts, Intent, RecordedWrite, StateChange } from '../../core/state.ts';
 import { claimsOn } from '../claims/claims.ts';
+import { makerOf, ownerOf, wasNamed } from '../claims/owner.ts';
 import type { Run } from '../run.ts';
-import { makerOf, ownerOf, wasNamed } from './owner.ts';
 
 /** The binding of the created resource, and of the resources that came with it. */
 export function boundBy(run: Run, intent: Intent, id: string, facts?: Facts): StateChange[] {

@@ -19,12 +19,12 @@ export async function nextPreference(run: Run, intent: Intent, reason: string): 
   const sent = packageOf(intent);
   const because = 'no_capacity';
   const ended = { outcome: 'refused', because, text: reason } as const;
-  const exhausted = [...(run.exhausted.get(intent.key) ?? []), sent];
+  const exhausted = [...run.exhaustedOf(intent.key), sent];
   if (wanted.some((each) => typeof each === 'string' && !exhausted.includes(each))) {
-    run.exhausted.set(intent.key, exhausted);
+    run.exhaust(intent.key, exhausted);
     return close(run, intent, ended, { retryAfterMs: 0 });
   }
-  run.exhausted.delete(intent.key);
+  run.exhaust(intent.key, []);
   const now = run.deps.clock.now();
   const row = [intent, ...(await unbrokenRow(run, intent, (past) => partsOf(past).because === because))];
   const deadline = Math.min(...row.map(({ createdAt }) => createdAt)) + deadlineMs;

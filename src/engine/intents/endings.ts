@@ -11,10 +11,10 @@ import type {
   Question,
   StateChange,
 } from '../../core/state.ts';
+import { released } from '../claims/release.ts';
 import type { Run } from '../run.ts';
 import { boundBy } from './bound-by.ts';
 import { notForUs } from './ignored-answer.ts';
-import { released } from './release.ts';
 import { takeOver } from './reused-id.ts';
 
 /** The progress of an intent after one step. */

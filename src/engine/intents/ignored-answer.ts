@@ -3,8 +3,8 @@ import { partsOf } from '../../core/intent.ts';
 import { nounOf } from '../../core/keys.ts';
 import type { Intent, StateChange } from '../../core/state.ts';
 import { attributionOf } from '../claims/claims.ts';
+import { isAnother, ownerOf } from '../claims/owner.ts';
 import type { Run } from '../run.ts';
-import { isAnother, ownerOf } from './owner.ts';
 
 /** The answer to a send that this state never made. */
 export function isReplay(intent: Intent): boolean {

@@ -1,18 +1,10 @@
 import { type Conclusive, probeField, type WriteResult } from '../../core/ports.ts';
 import type { TaskId } from '../../core/resources.ts';
 import type { Intent, KeyQuestion, Unconfirmed, WhyUnknown } from '../../core/state.ts';
+import type { PauseScope } from '../deps.ts';
 
 /** No host has the graphics cards free. @source API §4 */
 export const noCapacity = 'no_gpu_capacity';
-
-/** The writes that a refusal is about, in addition to its own write. */
-export type PauseScope =
-  /** 402: all writes that add spending. */
-  | 'spending'
-  /** 403: writes of the same name. */
-  | 'operation'
-  /** 401, 405, 415, and a token that may only read: every write. */
-  | 'everything';
 
 /** The step after one send. `code` and `reason` are for the operator. */
 export type Disposition =

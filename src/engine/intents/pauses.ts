@@ -10,8 +10,7 @@ import type { Planned } from '../../plan/build.ts';
 import { closure, linksOf } from '../../plan/closure.ts';
 import { successorOf } from '../../plan/order.ts';
 import { withBlocked } from '../../plan/totals.ts';
-import type { EngineDeps, Pause } from '../deps.ts';
-import type { PauseScope } from './outcome.ts';
+import type { EngineDeps, Pause, PauseScope } from '../deps.ts';
 
 /** The note of the state that holds the refusals of more than one write. */
 const noteName = 'pauses';

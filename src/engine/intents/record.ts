@@ -45,7 +45,7 @@ export async function record(run: Run, intent: Intent, result: WriteResult): Pro
   };
   const next = disposition(result, sent, pace);
   const requestId = result.type === 'answer' ? { requestId: result.requestId } : {};
-  if (result.type === 'answer') run.requestIds.set(intent.key, result.requestId);
+  if (result.type === 'answer') run.answered(intent.key, result.requestId);
   switch (next.do) {
     case 'accept':
       return accept(run, intent, result as Conclusive, next.task, next.breach);
@@ -175,7 +175,7 @@ async function accept(
     await giveOn(run, intent, accepted.id);
   if (!answer.replayed) await lift(run.deps, { ...intent, spend: spendOf(run, intent) });
   if (intent.kind === 'server' && intent.verb === 'create')
-    run.openSince.set(intent.key, run.deps.clock.monotonic());
+    run.expose(intent.key, run.deps.clock.monotonic());
   if (breach !== undefined) warn(run, intent.key, 'contract_breach', `${intent.request.name}: ${breach}`);
   run.stopwatch.mark(intent.id, 'accepted');
   const known: Answer = {

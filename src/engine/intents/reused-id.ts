@@ -1,10 +1,10 @@
 import { partsOf } from '../../core/intent.ts';
 import type { Binding, InPhase, Intent, StateChange } from '../../core/state.ts';
+import { isAnother, makerOf, ownerOf } from '../claims/owner.ts';
+import { released } from '../claims/release.ts';
 import type { Run } from '../run.ts';
 import { staleMs } from '../staleness.ts';
 import { companionsOf } from './bound-by.ts';
-import { isAnother, makerOf, ownerOf } from './owner.ts';
-import { released } from './release.ts';
 
 /**
  * The API answers a creation with an id that belonged to another key: the resource of the other key is gone. An id
@@ -64,13 +64,13 @@ export async function leftBy(run: Run, intent: InPhase<'superseded'>): Promise<S
 }
 
 function takenFrom(run: Run, { key, id }: Binding, intent: Intent): StateChange[] {
-  run.superseded.set(key, intent.key);
+  run.supersede(key, intent.key);
   return released(run, key, `its id ${id} was given to ${intent.key}`);
 }
 
 /** The work on the key of `maker` closes `maker`. That work may be waiting for the task of `maker` now. */
 async function markGivenOn(run: Run, maker: Intent, { key }: Intent): Promise<void> {
-  run.superseded.set(maker.key, key);
+  run.supersede(maker.key, key);
   const { id, facts = {} } = partsOf(maker).answer ?? {};
   run.stopwatch.mark(maker.id, 'due', staleMs);
   await run.update(maker, {

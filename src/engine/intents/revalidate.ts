@@ -113,8 +113,8 @@ async function countedMeanwhile(
   const network = await attachedMeanwhile(run, world);
   if (network === undefined) return undefined;
   // Resource lists may be older than the server count of a network. @assumption A9
-  if (!run.doubted.has(key)) {
-    run.doubted.add(key);
+  if (!run.isCountedTwice(key)) {
+    run.countAgain(key);
     return again(staleMs);
   }
   const reason = `network ${network} counts more servers than when the plan was made, and no address shows them: another copy of the state may have bought just this; check the client area, then adopt it or apply again`;

@@ -6,7 +6,7 @@ import type { Intent } from '../../core/state.ts';
 import { asksKey, keyIsFresh, questionOf } from '../intents/question.ts';
 import { record } from '../intents/record.ts';
 import { inWriteSlot } from '../intents/write-slot.ts';
-import { answerUnder } from '../recover.ts';
+import { answerUnder } from '../run/recover.ts';
 import type { Run } from '../run.ts';
 
 const unasked = ' Its idempotency key could not be asked, so your answer alone decides.';

@@ -7,7 +7,7 @@ import type { Ip } from '../../core/resources.ts';
 import { described } from '../../plan/unmanaged.ts';
 import { attributionOf } from '../claims/claims.ts';
 import type { EngineDeps } from '../deps.ts';
-import { openRun } from '../open-run.ts';
+import { openRun } from '../run/start.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
 import { namedOf } from './named.ts';

@@ -33,7 +33,7 @@ function rigOf(profile: boolean) {
   });
 }
 
-describe.each(Object.entries(scenes))('src/engine/claims/recorded-findings.ts: %s', (_name, scene) => {
+describe.each(Object.entries(scenes))('src/engine/run/recorded-findings.ts: %s', (_name, scene) => {
   test.each(
     Object.entries(faults),
   )('%s: a plan of another process reports as blocked what the run left blocked', async (_fault, action) => {
@@ -71,7 +71,7 @@ async function refusedOften() {
   return played;
 }
 
-describe('src/engine/claims/recorded-findings.ts', () => {
+describe('src/engine/run/recorded-findings.ts', () => {
   test('a finding ends with the run that succeeds', async () => {
     const played = await refusedOften();
     expect(lines((await played.plan(network())).blocked)).toEqual(['create networks.backend task_failed']);

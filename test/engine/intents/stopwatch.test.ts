@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createStopwatch } from '../../../src/engine/intents/stopwatch.ts';
+import { createStopwatch } from '../../../src/engine/stopwatch.ts';
 import { virtualClock } from '../../support/virtual-clock.ts';
 
 test('engine/intents/stopwatch: a clock that was set back makes a wait no longer, however often it is asked for', async () => {

@@ -1,38 +1,13 @@
-import { type Claim, objectName } from '../core/claims.ts';
-import type { Desired } from '../core/desired.ts';
-import { partsOf, patched } from '../core/intent.ts';
-import { isInside, type ResourceKey } from '../core/keys.ts';
-import type { KindName } from '../core/kind-facts.ts';
-import type { Binding, Ended, Intent, IntentPatch, StateChange } from '../core/state.ts';
-import { leftoverChanges } from './claims/left-backups.ts';
-import { type Move, moveChanges, movedBindings, movesOf, type WaitingMove } from './claims/moves.ts';
-import type { EngineDeps } from './deps.ts';
-import type { ReadCache } from './read-cache.ts';
-
-/** The state as a run knows it. A change shows here only after the store has made the change durable. */
-export interface RunState {
-  readonly bindings: ReadonlyMap<ResourceKey, Binding>;
-  /** By the name of the claimed object. */
-  readonly claims: ReadonlyMap<string, Claim>;
-  /** The open intents. */
-  readonly intents: ReadonlyMap<ResourceKey, Intent>;
-  /** Keys that the file has renamed, until the state records the new names. */
-  readonly moves: readonly Move[];
-  /** Moves that cannot happen yet. No other operation is planned meanwhile. */
-  readonly waitingMoves: readonly WaitingMove[];
-  begin(intent: Intent): Promise<void>;
-  update(intent: Intent, patch: IntentPatch): Promise<Intent>;
-  close(intent: Intent, ended: Ended, changes: readonly StateChange[]): Promise<void>;
-  change(changes: readonly StateChange[]): Promise<void>;
-  /** Calculates the possible moves again after writes were settled. The next refresh shows them. */
-  renewMoves(): void;
-  /** Makes the moves durable. */
-  keepMoves(): Promise<void>;
-  /** Bindings of the resources inside a server. */
-  boundIn(server: ResourceKey): readonly Binding[];
-  /** Live ids of the kind that already belong to a key, so that no creation takes them as its own new resource. */
-  known(kind: KindName, but?: Intent): ReadonlySet<string>;
-}
+import { type Claim, objectName } from '../../core/claims.ts';
+import type { Desired } from '../../core/desired.ts';
+import { partsOf, patched } from '../../core/intent.ts';
+import { isInside, type ResourceKey } from '../../core/keys.ts';
+import type { Binding, Intent, StateChange } from '../../core/state.ts';
+import type { EngineDeps } from '../deps.ts';
+import type { ReadCache } from '../read-cache.ts';
+import type { Move, RunState, WaitingMove } from '../run.ts';
+import { leftoverChanges } from './left-backups.ts';
+import { moveChanges, movedBindings, movesOf } from './moves.ts';
 
 interface StateOptions {
   readonly deps: Pick<EngineDeps, 'store' | 'clock' | 'kinds'>;

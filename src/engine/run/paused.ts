@@ -1,6 +1,6 @@
-import type { Operation, OperationId, Plan } from '../core/plan.ts';
-import type { OperationResult } from '../core/progress.ts';
-import { run } from '../core/remedy.ts';
+import type { Operation, OperationId, Plan } from '../../core/plan.ts';
+import type { OperationResult } from '../../core/progress.ts';
+import { run } from '../../core/remedy.ts';
 
 /**
  * The operations that a reader of the plan knows of: the operations of the plan, and the deletion of an old copy for

@@ -1,14 +1,14 @@
-import { partsOf } from '../core/intent.ts';
-import type { ResourceKey } from '../core/keys.ts';
-import type { Operation, OperationId, Plan } from '../core/plan.ts';
-import type { OperationResult } from '../core/progress.ts';
-import { type Next, WorkQueue } from '../queue/work-queue.ts';
+import { partsOf } from '../../core/intent.ts';
+import type { ResourceKey } from '../../core/keys.ts';
+import type { Operation, OperationId, Plan } from '../../core/plan.ts';
+import type { OperationResult } from '../../core/progress.ts';
+import { type Next, WorkQueue } from '../../queue/work-queue.ts';
+import { IntentSpans } from '../intent-spans.ts';
+import { unresolved } from '../intents/endings.ts';
+import { type Interrupted, interruption, isIdle } from '../interruption.ts';
+import type { Run } from '../run.ts';
 import { Grace, hasGrace } from './grace.ts';
-import { IntentSpans } from './intent-spans.ts';
-import { unresolved } from './intents/endings.ts';
-import { type Interrupted, interruption, isIdle } from './interruption.ts';
 import { operate, type Turn } from './operate.ts';
-import type { Run } from './run.ts';
 
 /** The highest number of keys in work at the same time. Most keys wait for their turn or for tasks. */
 const concurrency = 10_000;
@@ -163,7 +163,7 @@ function resultOf(
   turn: Exclude<Turn, { now: 'again' }> | Interrupted,
   durationMs: number,
 ): OperationResult {
-  const requestId = run.requestIds.get(key);
+  const requestId = run.requestIdOf(key);
   const base = { key, verb, durationMs, ...(requestId === undefined ? {} : { requestId }) };
   switch (turn.now) {
     case 'satisfied':
@@ -199,7 +199,7 @@ function resultOf(
 async function exposure(run: Run, { key, verb }: Operation): Promise<number | undefined> {
   const server = run.world.subjects.get(key)?.parent;
   if (verb !== 'create' || server === undefined) return undefined;
-  const since = run.openSince.get(server);
+  const since = run.exposedSince(server);
   if (since !== undefined) return run.deps.clock.monotonic() - since;
   const past = await run.deps.store.intents({ key: server, limit: 50 });
   const made = past.find((each) => each.verb === 'create' && partsOf(each).outcome === 'done');

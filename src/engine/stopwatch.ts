@@ -1,4 +1,4 @@
-import type { Clock } from '../../core/clock.ts';
+import type { Clock } from '../core/clock.ts';
 
 /** The moments of an intent that are timed. */
 export type Moment = 'sent' | 'not_seen' | 'accepted' | 'due' | 'silent';

@@ -1,8 +1,8 @@
 import equal from 'fast-deep-equal';
-import { PlanStaleError } from '../core/errors.ts';
-import type { ResourceKey } from '../core/keys.ts';
-import type { Plan } from '../core/plan.ts';
-import { run } from '../core/remedy.ts';
+import { PlanStaleError } from '../../core/errors.ts';
+import type { ResourceKey } from '../../core/keys.ts';
+import type { Plan } from '../../core/plan.ts';
+import { run } from '../../core/remedy.ts';
 
 /** @throws PlanStaleError unless the plan is the one that was reviewed. */
 export function refuseStale(plan: Plan, saved: Plan): void {

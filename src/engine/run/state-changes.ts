@@ -6,15 +6,15 @@ import type { Release } from '../../plan/build.ts';
 import { newFlags } from '../../plan/flags.ts';
 import { isOvertaken } from '../../plan/open-writes.ts';
 import { isSelected } from '../../plan/selection.ts';
+import { claimChanges, type Judged } from '../claims/claims.ts';
+import { released, releasing } from '../claims/release.ts';
 import { closeOutdated } from '../intents/endings.ts';
 import { giveUp } from '../intents/give-up.ts';
-import { released, releasing } from '../intents/release.ts';
 import { whyNotWanted } from '../intents/revalidate.ts';
-import { planFor } from '../open-run.ts';
-import { bindingOf } from '../operate.ts';
 import type { Run } from '../run.ts';
 import { absenceGapMs } from '../staleness.ts';
-import { claimChanges, type Judged } from './claims.ts';
+import { bindingOf } from './operate.ts';
+import { planFor } from './plan.ts';
 
 const notWanted = 'not wanted any more';
 
@@ -118,6 +118,6 @@ async function confirmGone(run: Run, releases: readonly Release[]): Promise<read
   const since = run.deps.clock.monotonic();
   for (const { key } of releases) await run.observe(key, since);
   if (run.deps.writes.token() !== token) return [];
-  const again = new Set((await planFor(run, false, 0)).releases.map(({ key }) => key));
+  const again = new Set((await planFor(run, 0)).releases.map(({ key }) => key));
   return releases.filter(({ key }) => again.has(key));
 }

@@ -1,6 +1,6 @@
-import type { Desired, DesiredResource } from '../core/desired.ts';
-import { takeApart } from '../core/keys.ts';
-import type { Binding } from '../core/state.ts';
+import type { Desired, DesiredResource } from '../../core/desired.ts';
+import { takeApart } from '../../core/keys.ts';
+import type { Binding } from '../../core/state.ts';
 
 /**
  * The part of the file that remains when all managed resources are deleted (`vdcsync destroy`): the unmanaged entries

@@ -1,9 +1,9 @@
-import type { ResourceKey } from '../core/keys.ts';
-import { type OperationId, operationId, type Plan } from '../core/plan.ts';
-import type { OperationResult } from '../core/progress.ts';
-import { draftOne } from '../plan/draft.ts';
-import { halves, pricedParts } from '../plan/money.ts';
-import type { Run } from './run.ts';
+import type { ResourceKey } from '../../core/keys.ts';
+import { type OperationId, operationId, type Plan } from '../../core/plan.ts';
+import type { OperationResult } from '../../core/progress.ts';
+import { draftOne } from '../../plan/draft.ts';
+import { halves, pricedParts } from '../../plan/money.ts';
+import type { Run } from '../run.ts';
 
 /** The amount that an operation adds to the monthly bill. `max_monthly_increase` counts all rounds of a run. */
 export interface Increase {

@@ -1,12 +1,12 @@
-import { type Claim, type Holder, objectName } from '../core/claims.ts';
-import { sumDecimals } from '../core/decimal.ts';
-import type { Desired } from '../core/desired.ts';
-import { ConfigError } from '../core/errors.ts';
-import { partsOf } from '../core/intent.ts';
-import { digestOf, type Json } from '../core/json.ts';
-import type { Operation, Plan } from '../core/plan.ts';
-import { type CommandResult, result } from '../core/remedy.ts';
-import type { StateStore } from '../core/state.ts';
+import { type Claim, type Holder, objectName } from '../../core/claims.ts';
+import { sumDecimals } from '../../core/decimal.ts';
+import type { Desired } from '../../core/desired.ts';
+import { ConfigError } from '../../core/errors.ts';
+import { partsOf } from '../../core/intent.ts';
+import { digestOf, type Json } from '../../core/json.ts';
+import type { Operation, Plan } from '../../core/plan.ts';
+import { type CommandResult, result } from '../../core/remedy.ts';
+import type { StateStore } from '../../core/state.ts';
 
 /** The object whose holder is the plan that waits, or the approved plan. */
 const approvalObject = { kind: 'project', id: 'approval' } as const;

@@ -1,7 +1,7 @@
-import type { Claim } from '../core/claims.ts';
-import type { Desired, DesiredResource } from '../core/desired.ts';
-import type { ResourceKey } from '../core/keys.ts';
-import type { Binding } from '../core/state.ts';
+import type { Claim } from '../../core/claims.ts';
+import type { Desired, DesiredResource } from '../../core/desired.ts';
+import type { ResourceKey } from '../../core/keys.ts';
+import type { Binding } from '../../core/state.ts';
 
 /** How long a key replays its answer. @source API §8 */
 const keyLifeMs = 24 * 3_600_000;

@@ -1,18 +1,22 @@
-import { sumDecimals } from '../core/decimal.ts';
-import type { Desired } from '../core/desired.ts';
-import { Mask } from '../core/environment-mask.ts';
-import { parseKey, type ResourceKey, takeApart } from '../core/keys.ts';
-import { deletionsOf, type Operation, type OperationId, operationId, type Plan } from '../core/plan.ts';
-import type { ApplyReport, OperationResult } from '../core/progress.ts';
-import { traced } from '../core/tracing.ts';
-import { isFailedRead } from '../core/transport.ts';
-import { closure } from '../plan/closure.ts';
-import { successorOf } from '../plan/order.ts';
-import type { Judged } from './claims/claims.ts';
-import { leftByDeletion } from './claims/left-backups.ts';
-import { applying, recordFindings, standingFindings, withFurther } from './claims/recorded-findings.ts';
-import { applyStateChanges, settleMoves } from './claims/state-changes.ts';
-import type { ApplyOptions, EngineDeps, Pause } from './deps.ts';
+import { sumDecimals } from '../../core/decimal.ts';
+import type { Desired } from '../../core/desired.ts';
+import { Mask } from '../../core/environment-mask.ts';
+import { parseKey, type ResourceKey, takeApart } from '../../core/keys.ts';
+import { deletionsOf, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
+import type { ApplyReport, OperationResult } from '../../core/progress.ts';
+import { traced } from '../../core/tracing.ts';
+import { isFailedRead } from '../../core/transport.ts';
+import { closure } from '../../plan/closure.ts';
+import { successorOf } from '../../plan/order.ts';
+import type { Judged } from '../claims/claims.ts';
+import { leftByDeletion } from '../claims/left-backups.ts';
+import type { ApplyOptions, EngineDeps, Pause } from '../deps.ts';
+import { warn } from '../intents/endings.ts';
+import { withPauses } from '../intents/pauses.ts';
+import { settleOpen } from '../intents/settle-open.ts';
+import { isAbort } from '../interruption.ts';
+import type { Run } from '../run.ts';
+import type { WriteGate } from '../write-gate.ts';
 import { drain } from './drain.ts';
 import {
   furtherBlocked,
@@ -23,16 +27,13 @@ import {
   withFindings,
 } from './findings.ts';
 import { amountOf, type Increase, increasesOf, takenEffect } from './increase.ts';
-import { warn } from './intents/endings.ts';
-import { withPauses } from './intents/pauses.ts';
-import { settleOpen } from './intents/settle-open.ts';
-import { isAbort } from './interruption.ts';
-import { openRun, planFor } from './open-run.ts';
 import { shownBy, unshownResults } from './paused.ts';
+import { planFor } from './plan.ts';
+import { applying, recordFindings, standingFindings, withFurther } from './recorded-findings.ts';
 import { recover } from './recover.ts';
-import type { Run } from './run.ts';
 import { refuseStale } from './saved-plan.ts';
-import type { WriteGate } from './write-gate.ts';
+import { openRun } from './start.ts';
+import { applyStateChanges, settleMoves } from './state-changes.ts';
 
 /** Each round except the last round makes progress, so only a bug in vdcsync reaches this limit. */
 const mostRounds = 100;
@@ -180,11 +181,11 @@ class Rounds {
     const run = this.#run;
     if (!run.halt.aborted && this.#readSince !== undefined) {
       run.cache.forgetLists();
-      await run.look(run.repeating === undefined ? this.#readSince : 0);
+      await run.refresh(run.repeating === undefined ? this.#readSince : 0);
     }
-    run.planned = run.world;
+    run.planFrom(run.world);
     const increase = sumDecimals(this.#added.map((each) => amountOf(run, each)));
-    return planFor(run, this.#options.destroy ?? false, this.#deleted, increase);
+    return planFor(run, this.#deleted, increase);
   }
 
   #note(planned: Judged, round: number): void {

@@ -1,14 +1,14 @@
-import { partsOf } from '../core/intent.ts';
-import type { Subject } from '../core/kind.ts';
-import type { Blocked, Operation, Plan } from '../core/plan.ts';
-import type { OperationResult } from '../core/progress.ts';
-import { outside, type Remedy, run as runs } from '../core/remedy.ts';
-import type { Intent } from '../core/state.ts';
-import { waysOut } from '../plan/open-writes.ts';
-import { withBlocked } from '../plan/totals.ts';
-import { tokenReport, writingToken } from './intents/pauses.ts';
-import { unresolvedBeside } from './intents/replacement.ts';
-import type { Run } from './run.ts';
+import { partsOf } from '../../core/intent.ts';
+import type { Subject } from '../../core/kind.ts';
+import type { Blocked, Operation, Plan } from '../../core/plan.ts';
+import type { OperationResult } from '../../core/progress.ts';
+import { outside, type Remedy, run as runs } from '../../core/remedy.ts';
+import type { Intent } from '../../core/state.ts';
+import { waysOut } from '../../plan/open-writes.ts';
+import { withBlocked } from '../../plan/totals.ts';
+import { tokenReport, writingToken } from '../intents/pauses.ts';
+import { unresolvedBeside } from '../intents/replacement.ts';
+import type { Run } from '../run.ts';
 
 type Found = Pick<OperationResult, 'key' | 'verb'> & { readonly code: string };
 
@@ -91,15 +91,15 @@ export function stillOpen(run: Run, unsettled: readonly OperationResult[]): read
 }
 
 /** If an API gives out the same id again and again, each round would buy the resource again. */
-export function isSuperseded({ superseded }: Run, { key, verb }: Operation): boolean {
-  return verb === 'create' && superseded.has(key);
+export function isSuperseded(run: Run, { key, verb }: Operation): boolean {
+  return verb === 'create' && run.supersededBy(key) !== undefined;
 }
 
 export function supersededOf(run: Run, { operations }: Plan): readonly OperationResult[] {
   return operations
     .filter((each) => isSuperseded(run, each))
     .map(({ key, verb }) => {
-      const detail = `its id was given to ${run.superseded.get(key)}, so it is gone; the next run makes it again`;
+      const detail = `its id was given to ${run.supersededBy(key)}, so it is gone; the next run makes it again`;
       return { key, verb, outcome: 'blocked', code: 'superseded', detail, durationMs: 0 };
     });
 }

@@ -1,6 +1,6 @@
-import { takeApart } from '../core/keys.ts';
-import { endsExposure, type Operation } from '../core/plan.ts';
-import type { Run } from './run.ts';
+import { takeApart } from '../../core/keys.ts';
+import { endsExposure, type Operation } from '../../core/plan.ts';
+import { joined, type Run } from '../run.ts';
 
 /** The highest time for a firewall after the run is asked to stop, in ms. Conflicts and back-off are included. */
 const graceMs = 60_000;
@@ -11,7 +11,7 @@ const graceMs = 60_000;
  */
 export function hasGrace(run: Run, operation: Operation): boolean {
   const { parent } = takeApart(operation.key);
-  return endsExposure(operation) && parent !== undefined && run.openSince.has(parent);
+  return endsExposure(operation) && parent !== undefined && run.exposedSince(parent) !== undefined;
 }
 
 /** The same run for an operation with grace. The run stops only after the grace, or at a halt. */
@@ -33,7 +33,7 @@ export class Grace {
     if (run.stop.aborted) begin();
     else run.stop.addEventListener('abort', begin, { once: true, signal: this.#ended.signal });
     const stop = AbortSignal.any([run.halt, over.signal]);
-    this.run = Object.create(run, { stop: { value: stop, enumerable: true } });
+    this.run = joined(run, { stop });
   }
 
   end(): void {

@@ -1,0 +1,49 @@
+import type { Desired } from '../../core/desired.ts';
+import type { Plan } from '../../core/plan.ts';
+import { traced } from '../../core/tracing.ts';
+import { buildPlan } from '../../plan/build.ts';
+import { type Judged, registerOf } from '../claims/claims.ts';
+import type { EngineDeps, PlanOptions } from '../deps.ts';
+import { withPauses } from '../intents/pauses.ts';
+import type { Run } from '../run.ts';
+import type { WriteGate } from '../write-gate.ts';
+import { applying, standingFindings, withFurther } from './recorded-findings.ts';
+import { openRun } from './start.ts';
+
+/** Makes one plan, and writes nothing. */
+export function planOnce(
+  deps: EngineDeps,
+  gate: WriteGate,
+  desired: Desired,
+  options: PlanOptions,
+): Promise<Plan> {
+  const project = { 'vdcsync.project': desired.projectId };
+  return traced(deps.tracing, 'plan', project, () => plannedOnce(deps, gate, desired, options));
+}
+
+async function plannedOnce(
+  deps: EngineDeps,
+  gate: WriteGate,
+  desired: Desired,
+  { destroy = false, repeating, selection }: PlanOptions,
+): Promise<Plan> {
+  const run = await openRun(deps, gate, desired, { repeating, selection, destroy });
+  const planned = await planFor(run, 0);
+  // A process with many runs shows its own pauses, and the time of the next try of each.
+  const plan = repeating === undefined ? await withPauses(deps, planned) : planned.plan;
+  return withFurther(plan, applying(await standingFindings(deps.store), plan, run.world));
+}
+
+/** The plan from the last refresh of the run. */
+export async function planFor(run: Run, deletedBefore: number, increasedBefore?: string): Promise<Judged> {
+  const register = await registerOf(run);
+  const { deps, world, moves, waitingMoves, selection, destroy } = run;
+  const planned = buildPlan({
+    ...{ world, moves, waitingMoves, selection, register, destroy, deletedBefore, increasedBefore },
+    kinds: deps.kinds,
+    openIntents: [...run.intents.values()],
+    desiredDigest: run.desired.digest,
+    now: deps.clock.now(),
+  });
+  return { ...planned, register };
+}

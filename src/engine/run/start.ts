@@ -1,0 +1,124 @@
+import { objectName } from '../../core/claims.ts';
+import type { Desired } from '../../core/desired.ts';
+import type { ResourceKey } from '../../core/keys.ts';
+import type { World } from '../../core/kind.ts';
+import type { Selection } from '../../core/plan.ts';
+import type { Binding } from '../../core/state.ts';
+import { movedBindings, movesOf, ownNames } from '../claims/moves.ts';
+import { createRunState } from '../claims/run-state.ts';
+import type { EngineDeps, Pause, Repeating } from '../deps.ts';
+import { dropLifted } from '../intents/pauses.ts';
+import { refuseOtherProject, refuseOtherState } from '../observe.ts';
+import { createReadCache } from '../read-cache.ts';
+import { joined, type Run, type RunContext, type RunFacts } from '../run.ts';
+import { createView, freshMs } from '../run-view.ts';
+import { createStopwatch } from '../stopwatch.ts';
+import type { WriteGate } from '../write-gate.ts';
+import { flaggedBy, withoutManaged } from './destroy.ts';
+import { withFound } from './found.ts';
+
+const never = new AbortController().signal;
+
+interface RunOptions {
+  readonly stop?: AbortSignal | undefined;
+  readonly halt?: AbortSignal | undefined;
+  readonly repeating?: Repeating | undefined;
+  /** Classes of writes that the API refuses, if an earlier part of this run has met the refusal. */
+  readonly pauses?: Map<string, Pause>;
+  readonly selection?: Selection | undefined;
+  readonly destroy?: boolean | undefined;
+}
+
+/** Loads the state, checks the project, and refreshes the view for the first time. The run only reads until then. */
+export async function openRun(
+  deps: EngineDeps,
+  gate: WriteGate,
+  file: Desired,
+  options: RunOptions = {},
+): Promise<Run> {
+  const { stop = never, halt = never, repeating, selection, destroy = false } = options;
+  const { store, clock, kinds, profile } = deps;
+  const token = () => deps.writes.token();
+  const cache = repeating?.cache ?? createReadCache(deps.reads('operation', halt), clock, token);
+  if (repeating !== undefined) cache.forgetLists();
+  refuseOtherState(file, await store.info());
+  const { desired, flaggedBy, ...loaded } = await load(deps, file, destroy);
+  const pauses = repeating?.pauses ?? options.pauses ?? new Map<string, Pause>();
+  await dropLifted(deps, pauses);
+  const stopwatch = repeating?.stopwatch ?? createStopwatch(clock, profile.timeScale);
+  stopwatch.keep(new Set([...loaded.intents.values()].map(({ id }) => id)));
+  const broken = new AbortController();
+  const context: RunContext = {
+    ...{ deps, desired, cache, gate, repeating, selection, destroy, stopwatch },
+    stop: AbortSignal.any([stop, halt, broken.signal]),
+    halt: AbortSignal.any([halt, broken.signal]),
+    kindOf(name) {
+      const kind = kinds.get(name);
+      if (kind === undefined) throw new Error(`Unknown kind: ${name}`);
+      return kind;
+    },
+    async fence() {
+      for (;;) {
+        const token = deps.writes.token();
+        const project = await cache.since(clock.monotonic() - freshMs).project();
+        refuseOtherProject(desired, project);
+        if (deps.writes.token() === token) return token;
+      }
+    },
+    giveUp: (cause) => broken.abort(new Error('The run has failed.', { cause })),
+    tell: ({ key, verb }, step, detail, wait) =>
+      deps.onEvent?.({ type: 'progress', at: clock.now(), key, verb, step, detail, ...wait }),
+  };
+  const { bindings } = loaded;
+  const view = createView({ deps, desired, cache, bindings, onRefresh: repeating?.onRefresh });
+  const state = createRunState({ ...{ deps, desired, cache, flaggedBy, onChange: view.follow }, ...loaded });
+  await view.refresh(repeating === undefined ? undefined : 0);
+  return joined(context, joined(joined(state, view), createFacts(pauses)));
+}
+
+/** Loads the state, and combines the file with the state. */
+async function load({ store, clock }: EngineDeps, file: Desired, destroy: boolean) {
+  const flagged = (binding: Binding) => (destroy ? flaggedBy(binding, file) : binding);
+  const claims = new Map((await store.claims()).map((claim) => [objectName(claim), claim]));
+  const stored = new Map((await store.bindings()).map((binding) => [binding.key, flagged(binding)]));
+  const intents = new Map((await store.openIntents()).map((intent) => [intent.key, intent]));
+  const asked = destroy
+    ? withoutManaged(file, [...stored.values()])
+    : withFound(file, claims.values(), stored, clock.now());
+  const desired = ownNames(asked, stored, intents);
+  const { moves, held: waitingMoves } = movesOf(desired, stored, intents);
+  const bindings = movedBindings(stored, moves);
+  return { desired, flaggedBy: flagged, bindings, claims, intents, moves, waitingMoves };
+}
+
+function createFacts(pauses: Map<string, Pause>): RunFacts {
+  let planned: World | undefined;
+  const counted = new Set<ResourceKey>();
+  const exposed = new Map<ResourceKey, number>();
+  const requestIds = new Map<ResourceKey, string>();
+  const exhausted = new Map<ResourceKey, readonly string[]>();
+  const superseded = new Map<ResourceKey, ResourceKey>();
+  return {
+    pause: (scope, request, pause) => void pauses.set(scope === 'operation' ? request.name : scope, pause),
+    heldBy: (request, spend) =>
+      pauses.get('everything') ??
+      pauses.get(request.name) ??
+      (spend === 'adds' ? pauses.get('spending') : undefined),
+    allPaused: () => pauses.get('everything'),
+    pauseAll: (pause) => void pauses.set('everything', pause),
+    plannedWorld: () => planned,
+    planFrom: (world) => {
+      planned = world;
+    },
+    isCountedTwice: (server) => counted.has(server),
+    countAgain: (server) => void counted.add(server),
+    exposedSince: (server) => exposed.get(server),
+    expose: (server, at) => void exposed.set(server, at),
+    requestIdOf: (key) => requestIds.get(key),
+    answered: (key, requestId) => void requestIds.set(key, requestId),
+    exhaustedOf: (server) => exhausted.get(server) ?? [],
+    exhaust: (server, packages) => void exhausted.set(server, packages),
+    supersededBy: (key) => superseded.get(key),
+    supersede: (key, by) => void superseded.set(key, by),
+  };
+}
