@@ -21,6 +21,7 @@ import { ProjectHistory } from './history.ts';
 import { handOn, type Job, takeUp } from './job.ts';
 import { PlanCheck } from './plan-check.ts';
 import { reconcile } from './reconciliation.ts';
+import { ended } from './use-meter.ts';
 import { isEmpty, knownOf, openWorkspace, type ProjectParts, type Workspace } from './workspace.ts';
 
 /** Time for the firewall of a new server after the daemon was asked to stop; less than the process has. Real ms. */
@@ -253,9 +254,7 @@ export class Project {
       over.abort(new Error('the session ends'));
       await working.catch(() => undefined);
       this.#workspace = undefined;
-      // The counters of a session keep all of it in memory, and a fleet has thousands of projects.
-      const spent = this.#counts();
-      this.#counts = () => spent;
+      this.#counts = ended(this.#counts());
       await session.close();
     }
   }

@@ -1,0 +1,63 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, test } from 'vitest';
+import { documentedProfile } from '../../src/core/profile.ts';
+import { Notifier } from '../../src/daemon/notifications/notifier.ts';
+import type { ProjectSession } from '../../src/daemon/ports.ts';
+import { Project } from '../../src/daemon/project/project.ts';
+import { systemClock } from '../../src/platform/system-clock.ts';
+import { systemRandom } from '../../src/platform/system-random.ts';
+import { memoryState } from '../../src/state/memory.ts';
+import { load } from '../support/rig.ts';
+
+const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+/** Made here: an error keeps the frames of its stack in memory. */
+const away = new Error('the API is away');
+const counts = { reads: 3, writes: 0, polls: 0, throttled: 0 };
+
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+}
+
+describe('src/daemon/project/project.ts', () => {
+  test('a project at rest keeps no session in memory', async () => {
+    const sessions: WeakRef<ProjectSession>[] = [];
+    const open = async (): Promise<ProjectSession> => {
+      const session = {
+        engine: { apply: async () => Promise.reject(away) },
+        store: memoryState({ createdAt: 1, lineage: 'born' }),
+        reads: () => ({}),
+        clock: systemClock,
+        counts: () => counts,
+        profile: documentedProfile,
+        tokenMark: () => '',
+        onOrder: async () => {},
+        close: async () => {},
+      } as unknown as ProjectSession;
+      sessions.push(new WeakRef(session));
+      return session;
+    };
+    const project = new Project({
+      id: 4711,
+      deps: { clock: systemClock, random: systemRandom, log, open, commandFlags: () => '' },
+      ...{ mode: 'correct', intervalMs: 60_000, keepMs: 60_000 },
+      ...{ onNotification: () => {}, onChange: () => {}, onEvent: () => {}, onReconciliation: () => {} },
+    });
+    project.offer({ desired: load('networks: {}'), files: ['a.yaml'], commit: undefined }, 'file');
+    const notified = new Notifier({
+      ...{ receivers: [], transport: {} as never, clock: systemClock, log },
+      ...{ onResult: () => {}, nameOf: () => undefined },
+    });
+    const job = { trigger: 'file', replica: 'a', spec: 's', notified } as const;
+    for (let at = 0; at < 2; at += 1) await project.runJob(job, new AbortController().signal);
+    expect(sessions).toHaveLength(2);
+    for (let at = 0; at < 50 && sessions.some((each) => each.deref() !== undefined); at += 1) {
+      await pause(20);
+      collectGarbage();
+    }
+    expect(sessions.map((each) => each.deref())).toEqual([undefined, undefined]);
+    expect(project.condition).toBe('failing');
+  });
+});
