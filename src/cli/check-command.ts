@@ -4,9 +4,6 @@ import type { Plan } from '../core/plan.ts';
 import { isOwnVariable } from '../spec/environment.ts';
 import type { Io } from './terminal.ts';
 
-/** Stops a command that does not end. */
-const killed = 'SIGKILL';
-
 interface Call {
   readonly command: string;
   readonly io: Pick<Io, 'cwd' | 'env'>;
@@ -28,9 +25,9 @@ export async function refusalOf(plan: Plan, call: Call): Promise<string | undefi
   );
   // A process group of its own, because the shell may have started other programs.
   const child = spawn(command, { shell: true, cwd: io.cwd, env, stdio: 'pipe', detached: true });
-  const end = () => {
-    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, killed);
-  };
+  const end = () => killGroup(child.pid);
+  // A program that the command leaves running would keep the output open.
+  child.once('exit', end);
   signal.addEventListener('abort', end, { once: true });
   if (signal.aborted) end();
   for (const stream of [child.stdout, child.stderr]) {
@@ -47,6 +44,14 @@ export async function refusalOf(plan: Plan, call: Call): Promise<string | undefi
   });
   signal.removeEventListener('abort', end);
   return outcome === 'exits with 0' ? undefined : `${command} ${outcome}`;
+}
+
+function killGroup(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch {
+    // All its processes have ended.
+  }
 }
 
 /** Asks the command of `apply`. Its output goes to standard error. */

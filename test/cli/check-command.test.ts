@@ -30,6 +30,7 @@ describe('src/cli/commands/apply.ts: apply --check-command', () => {
     ['an exit code', 'echo no such network; exit 1', 'no such network'],
     ['a command that is not there', 'no-such-program-at-all', 'no-such-program-at-all'],
     ['a signal', 'kill -9 $$', 'SIGKILL'],
+    ['a command that leaves a program running', 'sleep 600 & echo left; exit 1', 'left'],
   ])('%s stops it with the output, before any write, and exits 3', async (_what, command, text) => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     const { code, stderr } = await applied(cwd, '--check-command', command);
