@@ -46,7 +46,7 @@ function maxDeletions(going: readonly Draft[], { world, destroy, deletedBefore }
     {
       verb: draft.diff.verdict.verdict === 'delete' ? 'delete' : 'update',
       code: 'max_deletions',
-      reason: `${counts} in one run${alongside} ${verb} more than settings.max_deletions (${limit}); ${impactOf(draft, world)}`,
+      reason: `${counts} in one run${alongside} ${verb} more than settings.max_deletions (${limit}). Without the limit, ${impactOf(draft, world)}`,
       remedies: [
         destroy
           ? run('destroy', ['--max-deletions', deletions])

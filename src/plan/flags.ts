@@ -24,10 +24,17 @@ export function flagsChange({ subject }: Draft, world: World): Warning[] {
   const flags = newFlags(subject, world);
   if (flags === undefined || subject.binding === undefined) return [];
   const { protect, keep } = subject.binding;
+  const { parent } = subject;
+  const owner = parent === undefined ? undefined : world.subjects.get(parent);
+  // The server's warning says it for all that is inside the server.
+  const isShared = owner !== undefined && newFlags(owner, world)?.protect === flags.protect;
+  if (isShared && flags.keep === keep) return [];
   const said = [
-    ...(flags.protect === protect ? [] : [`is protected ${flags.protect ? 'once' : 'until'}`]),
-    ...(flags.keep === keep ? [] : [`stays when its server goes ${flags.keep ? 'once' : 'until'}`]),
+    ...(flags.protect === protect ? [] : [flags.protect ? 'not protected yet' : 'still protected']),
+    ...(flags.keep === keep
+      ? []
+      : [flags.keep ? 'not kept without its server yet' : 'still kept without its server']),
   ];
-  const message = `${said.join(', and ')} apply has recorded it: nothing is sent for that`;
+  const message = `${said.join(', and ')}. The next apply records the change, and sends nothing`;
   return [{ code: 'flags_change', key: subject.key, message }];
 }

@@ -21,7 +21,7 @@ export function boughtUnused(world: World, operations: readonly Operation[]): Wa
     .map(({ key }) => ({
       code: 'unused_address',
       key,
-      message: `no server of the file asks for it: it will be billed and idle; \`public_ipv4: ${flowYaml({ ip: key.slice('ips.'.length) })}\` in a server gives it to that one`,
+      message: `no server of the file uses this address, so it is billed and idle. To use it, write \`public_ipv4: ${flowYaml({ ip: key.slice('ips.'.length) })}\` in a server`,
     }));
 }
 

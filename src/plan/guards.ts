@@ -110,7 +110,9 @@ function protect({ subject, diff }: Draft, { world, destroy }: GuardInput): Obje
     verb: verdict.verdict === 'delete' ? 'delete' : 'update',
     reason:
       verdict.verdict === 'delete'
-        ? `${subject.key} is protected, ${destroy ? 'from destroy as well' : 'also after it has left the file'}`
+        ? destroy
+          ? `${subject.key} is protected, and destroy does not delete protected resources`
+          : `${subject.key} has left the file, and its last entry had \`protect: true\``
         : `${verdict.reason}, and ${subject.key} is protected`,
     remedies:
       verdict.verdict === 'delete'
@@ -215,7 +217,7 @@ function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefi
   if (world.settings.prune || destroy || diff.verdict.byFile) return undefined;
   return {
     verb: 'delete',
-    reason: `${subject.key} is not in the file any more, and settings.prune is false; ${impactOf(draft, world)}`,
+    reason: `${subject.key} has left the file, and settings.prune is false. With prune, ${impactOf(draft, world)}`,
     remedies: [
       setting('prune', true, 'to have it deleted'),
       keeping(subject.key),
@@ -233,7 +235,7 @@ function replacement({ subject, diff }: Draft): Objection | undefined {
   const allow = verdict.allowed ? {} : { set: { replace: 'allowed' } };
   return {
     verb: 'update',
-    reason: `${verdict.reason}: it would be deleted and made again${id === undefined ? '' : `, and a resource that the file binds by id is never created`}`,
+    reason: `${verdict.reason}: the resource would be deleted and created again${id === undefined ? '' : `, and vdcsync never creates a resource that the file binds by id`}`,
     remedies: [edit(subject.key, { ...allow, ...(id === undefined ? {} : { remove: ['id'] }) }), undo],
   };
 }
@@ -249,7 +251,7 @@ function notActive(draft: Draft, { world, kinds }: GuardInput): Objection | unde
   if (goes === undefined) return undefined;
   return {
     verb: replacement === undefined ? 'create' : 'update',
-    reason: `the project is ${status}: ${goes} would be deleted, and could not be made again`,
+    reason: `the project is ${status}: ${goes} would be deleted, and the API would refuse to create it again`,
     remedies: [outside(paying, { next: [run('apply')] })],
   };
 }
@@ -261,7 +263,7 @@ export function impactOf({ subject, diff }: Draft, world: World): string {
   const held = kind === 'server' ? world.ipsOf(id).map(({ address }) => address) : [];
   const address = kind === 'ip' ? world.ip(id)?.address : undefined;
   const what = `${nounOf(kind)} ${address ?? id}${held.length === 0 ? '' : ` (${held.join(', ')})`}`;
-  const disks = kind === 'server' ? ', with all that is on its disks' : '';
+  const disks = kind === 'server' ? ' with all data on its disks' : '';
   const stays = (diff.leftBilled ?? []).map((text) => `; ${text}`).join('');
   return `${what} would be ${kind === 'ip' ? 'released' : 'deleted'}${disks}${stays}`;
 }

@@ -29,11 +29,13 @@ export function unmanaged(
   return {
     verb: 'create',
     reason: register.isNew
-      ? `the local state is new, and the project already has ${what}, which may be what this file describes${unseen(subject, world)}`
-      : `${what} came without this state's doing: if another copy of it bought that, this would be bought twice`,
+      ? `the state is new, and the project already has ${what}: a creation could be a duplicate${unseen(subject, world)}`
+      : `this state did not create ${what}. Another copy of the state may have created it; creating one more could be a duplicate`,
     remedies: [
-      run('adopt', [key, id ?? 'ID'], { when: `if it is ${address ?? (id === undefined ? one : 'this')}` }),
-      { ...ignoring(found), when: 'if this file manages none of them' },
+      run('adopt', [key, id ?? 'ID'], {
+        when: `if ${key} is ${address ?? (id === undefined ? one : 'this server')}`,
+      }),
+      { ...ignoring(found), when: 'if this file does not manage them' },
       setting('unmanaged', 'ignore'),
     ],
   };
@@ -83,9 +85,9 @@ export function unlistedServers(
     servers === 1 ? 'server that no address shows, which' : 'servers that no address shows, one of which';
   return {
     verb: 'create',
-    reason: `the local state is new, and network ${network} counts ${servers} ${which} may be what this file describes${hidden}`,
+    reason: `the state is new, and network ${network} counts ${servers} ${which} may be this server${hidden}`,
     remedies: [
-      run('adopt', [subject.key, 'ID'], { when: 'if it is one of them: the client area shows its id' }),
+      run('adopt', [subject.key, 'ID'], { when: `if it is ${subject.key}: the client area shows its id` }),
       run('ignore', ['ID'], { when: 'if this file does not manage it' }),
       setting('unmanaged', 'ignore'),
     ],
@@ -188,5 +190,5 @@ export function isPurchase({ kind }: Subject, { verdict }: Diff): boolean {
 function unseen({ kind, desired }: Subject, { servers }: World): string {
   const entry = desired?.value as { readonly public_ipv4?: unknown } | undefined;
   if (kind !== 'server' || servers !== undefined || entry?.public_ipv4 !== undefined) return '';
-  return '; a server without a public address is not to be seen, but with list_servers in the API profile';
+  return '. Only list_servers in the API profile shows servers without a public address';
 }

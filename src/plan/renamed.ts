@@ -28,7 +28,7 @@ export function perhapsRenamed(drafts: readonly Draft[]): Warning[] {
 }
 
 function renamed(key: ResourceKey, from: readonly ResourceKey[]): Warning {
-  const message = `it is new, and equals ${from.join(' or ')}, which the file no longer has, in all but the key`;
+  const message = `the new entry equals ${from.join(' or ')}, which has left the file. Without \`moved\`, a resource is created and the old one stays or is deleted`;
   const remedies = from.map((each) =>
     edit(key, { set: { moved: { from: each } }, when: 'if you renamed it: nothing is deleted or created' }),
   );

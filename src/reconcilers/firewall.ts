@@ -157,13 +157,13 @@ function shadowed(key: ResourceKey, { rules = [] }: FirewallEntry): Warning[] {
   return shadowedRules(rules).map(({ rule, by }) => ({
     code: 'firewall_rule_shadowed',
     key,
-    message: `rule ${rule} never acts: rule ${by} comes first and takes all that it matches`,
+    message: `rule ${rule} has no effect: the earlier rule ${by} matches the same traffic`,
   }));
 }
 
 function lockout(key: ResourceKey, before: Filter, after: Filter): Warning[] {
   if (!locksOut(before, after)) return [];
-  const message = 'ssh (tcp 22) is open, and this closes it: make sure that there is another way in';
+  const message = 'this change closes ssh (tcp 22). Make sure that you have another way to log in';
   return [{ code: 'firewall_lockout', key, message }];
 }
 

@@ -127,10 +127,10 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
       return blocked(
         'create',
         'name_exists',
-        `the project has an ISO named "${taken.name}" (${taken.id}) that is not this file's`,
+        `the project already has an unmanaged ISO "${taken.name}" (${taken.id})`,
         [
-          run('adopt', [subject.key, taken.id], { when: 'if it is this ISO' }),
-          edit(subject.key, { choose: { name: [] }, when: 'to have another one added' }),
+          run('adopt', [subject.key, taken.id], { when: 'if this file manages that ISO' }),
+          edit(subject.key, { choose: { name: [] }, when: 'to add another ISO' }),
         ],
       );
     }

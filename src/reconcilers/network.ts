@@ -134,7 +134,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
       return blocked(
         'create',
         'name_exists',
-        `the project has a network named "${taken.name}" (id ${taken.id}, ${taken.cidr}) that is not this file's`,
+        `the project already has an unmanaged network "${taken.name}" (id ${taken.id}, ${taken.cidr})`,
         waysWithTaken(subject, entry, taken),
       );
     }
@@ -249,12 +249,12 @@ function observeOne(
 function waysWithTaken({ key }: Subject, { cidr }: NetworkEntry, taken: Network): readonly Remedy[] {
   const adopt = (when: string) => run('adopt', [key, taken.id], { when });
   const others = [
-    edit(key, { set: { managed: false }, when: 'to use it as it is' }),
-    edit(key, { choose: { name: [] }, when: 'to have another one created' }),
+    edit(key, { set: { managed: false }, when: 'to use that network unchanged' }),
+    edit(key, { choose: { name: [] }, when: 'to create another network' }),
   ];
   if (cidr === undefined || normalCidr(cidr) === normalCidr(taken.cidr))
-    return [adopt('if it is this network'), ...others];
-  return [...others, adopt(`if it is this network: apply then replaces it by one with ${cidr}`)];
+    return [adopt('if this file manages that network'), ...others];
+  return [...others, adopt(`if this file manages that network: apply then replaces it by one with ${cidr}`)];
 }
 
 function diffLive(subject: Subject<NetworkEntry>, entry: NetworkEntry, live: Network) {

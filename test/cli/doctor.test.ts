@@ -102,7 +102,7 @@ describe('src/cli/commands/doctor.ts', () => {
     const level = (told: Told) => told.findings.find(({ id }) => id === 'token_level');
     expect(level(await diagnose(cwd, { VDC_TOKEN: token }))).toMatchObject({
       level: 'ok',
-      message: expect.stringMatching(/^the token may write: create_network went through under it at 2/),
+      message: expect.stringMatching(/^the token may write: the API accepted create_network with it at 2/),
     });
     expect(level(await diagnose(cwd, { VDC_TOKEN: read }))).toMatchObject({ level: 'unknown' });
 

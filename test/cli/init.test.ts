@@ -19,7 +19,7 @@ describe('src/cli/commands/init.ts', () => {
       properties: { servers: {} },
     });
     const again = await inProcess(['init', '--yes', '--emulator'], { cwd });
-    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('not overwritten') });
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('does not overwrite it') });
   });
 
   test('asks again where an answer cannot be, and goes by the mode of the type', async () => {
@@ -98,7 +98,9 @@ describe('src/cli/commands/init.ts', () => {
     expect(text).toContain('project: { id: 7 }');
     expect(loadSpec([{ file: 'x', text }], {}).settings.exclusive).toBe(false);
     expect((await inProcess(['init'], { cwd: folderWith() })).code).toBe(64);
-    expect((await inProcess(['init', '--yes'], { cwd: folderWith() })).stderr).toContain('which project?');
+    expect((await inProcess(['init', '--yes'], { cwd: folderWith() })).stderr).toContain(
+      'init does not know the project',
+    );
   });
 });
 
@@ -108,7 +110,10 @@ describe('src/cli/commands: destroy at a terminal', () => {
     await inProcess(['apply', '--emulator', '--yes'], { cwd });
     const destroy = (input: string) => inProcess(['destroy', '--emulator'], { cwd, terminal: true, input });
     const yes = await destroy('yes\n');
-    expect(yes).toMatchObject({ code: 1, stderr: expect.stringContaining('That is not its name') });
+    expect(yes).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('This is not the name of the project'),
+    });
     expect((await inProcess(['plan', '--emulator'], { cwd })).stdout).toContain('Nothing to do');
     expect((await destroy('emulated\n')).code).toBe(0);
     expect((await inProcess(['plan', '--emulator'], { cwd })).stdout).toContain('1 to create');

@@ -184,7 +184,7 @@ describe('src/daemon/project: what only an operator can settle', () => {
     await daemon.until(({ converged }) => converged, 'it goes on');
     expect(live(api).ips).toHaveLength(1);
     const nothing = await vdcsync(['resolve', 'servers.web-1', '--absent'], call);
-    expect([nothing.code, nothing.stderr]).toEqual([64, expect.stringContaining('has no unsettled write')]);
+    expect([nothing.code, nothing.stderr]).toEqual([64, expect.stringContaining('has no unconfirmed write')]);
     await daemon.end();
     expect(existsSync(join(daemon.folder, '.vdcsync/control.sock'))).toBe(false);
   });

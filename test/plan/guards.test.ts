@@ -15,7 +15,7 @@ describe('src/plan/guards.ts', () => {
     await apply(networks('a'));
 
     expect(codesOf(await plan(''))).toEqual({ 'networks.a': 'prune_disabled' });
-    expect((await plan('')).blocked[0]?.reason).toMatch(/; network \d+ would be deleted$/);
+    expect((await plan('')).blocked[0]?.reason).toMatch(/\. With prune, network \d+ would be deleted$/);
     expect((await apply('')).outcome).toBe('blocked');
     expect((await apply('settings: {prune: true}\n')).outcome).toBe('converged');
     expect(projectOf(emulator).networks).toHaveLength(1);
@@ -55,11 +55,9 @@ describe('src/plan/guards.ts', () => {
       expect.stringContaining(
         '3 deletions in one run, not counting an address that goes with its server, are more',
       ),
-      expect.stringContaining('(2); network '),
-      expect.stringMatching(
-        /; server 2001 \(203\.0\.113\.\d+\) would be deleted, with all that is on its disks$/,
-      ),
-      expect.stringMatching(/; address 203\.0\.113\.\d+ would be released$/),
+      expect.stringContaining('(2). Without the limit, network '),
+      expect.stringMatching(/ server 2001 \(203\.0\.113\.\d+\) would be deleted with all data on its disks$/),
+      expect.stringMatching(/ address 203\.0\.113\.\d+ would be released$/),
     ]);
     const allowed = await plan(`settings: {prune: true, max_deletions: 3}\n${left}`);
     expect(allowed.blocked).toEqual([]);
@@ -134,7 +132,7 @@ describe('src/plan/guards.ts', () => {
     const { blocked } = await plan('');
     expect(projectOf(emulator).backups).toHaveLength(1);
     expect(blocked.find(({ key }) => key === 'servers.web')?.reason).toContain(
-      'with all that is on its disks; 1 backup of servers.web stays billed',
+      'with all data on its disks; 1 backup of servers.web stays billed',
     );
   });
 

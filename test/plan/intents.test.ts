@@ -67,7 +67,9 @@ describe('src/plan/open-writes.ts: writes that are not settled', () => {
       openIntents: [intent({ blocked: refused })],
     });
 
-    expect(plan.blocked[0]?.reason).toContain('cidr: is taken; the project has a network named "a" (id 41');
+    expect(plan.blocked[0]?.reason).toContain(
+      'cidr: is taken; the project already has an unmanaged network "a" (id 41',
+    );
     expect(resolveOf(plan.blocked[0])).toContain('| vdcsync resolve networks.a --adopt ID (if it is there');
   });
 

@@ -149,13 +149,13 @@ describe('src/reconcilers/network.ts', () => {
     };
 
     const ways = resolveOf((await plan(backend)).blocked[0]).split(' | ');
-    expect(ways?.[0]).toBe('write `managed: false` in networks.backend (to use it as it is)');
+    expect(ways?.[0]).toBe('write `managed: false` in networks.backend (to use that network unchanged)');
     expect(ways?.at(-1)).toBe(
-      `vdcsync adopt networks.backend ${id} (if it is this network: apply then replaces it by one with 10.20.0.0/24)`,
+      `vdcsync adopt networks.backend ${id} (if this file manages that network: apply then replaces it by one with 10.20.0.0/24)`,
     );
     const said = await clock.run(engine.adopt(load(backend), 'networks.backend' as never, String(id)));
     expect(saidBy(said)).toContain(
-      'But it has cidr 10.50.0.0/24, not 10.20.0.0/24, which cannot be changed in place: the next apply would delete it',
+      'The resource has cidr 10.50.0.0/24, not 10.20.0.0/24, which cannot be changed in place: the next apply would delete the resource',
     );
   });
 

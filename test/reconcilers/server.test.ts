@@ -231,17 +231,17 @@ servers:
       'plan_id',
       'server_type: 5, image: debian-13, plan_id: 51',
       ['plan_id: 51', 'plan_id: 52'],
-      'plan_id 52,',
+      'plan_id 52.',
     ],
-    ['ssh_keys', `${sliders}, ssh_keys: [101, 102]`, ['[101, 102]', '[102, 999]'], 'ssh_keys [102,999],'],
-    ['disk_type', `${sliders}, disk_type: ssd`, ['ssd', 'nvme'], 'disk_type "nvme",'],
-    ['cores', sliders, ['cores: 1', 'cores: 2'], 'cores 2,'],
-    ['name', sliders, ['cores: 1', 'name: other, cores: 1'], 'name "other",'],
+    ['ssh_keys', `${sliders}, ssh_keys: [101, 102]`, ['[101, 102]', '[102, 999]'], 'ssh_keys [102,999].'],
+    ['disk_type', `${sliders}, disk_type: ssd`, ['ssd', 'nvme'], 'disk_type "nvme".'],
+    ['cores', sliders, ['cores: 1', 'cores: 2'], 'cores 2.'],
+    ['name', sliders, ['cores: 1', 'name: other, cores: 1'], 'name "other".'],
     [
       'server_type',
       `${gpu}, gpu_package: l40s-1`,
       [`${gpu}, gpu_package: l40s-1`, sliders],
-      'cores 1, memory_mb 1024, disk_gb 20,',
+      'cores 1, memory_mb 1024, disk_gb 20.',
     ],
   ])('a replacement that only the API can refuse, by its %s, is told of', async (_, entry, [
     from,
@@ -413,7 +413,7 @@ servers:
     expect((await plan(of('plan_id: 99, ssh_keys: [999]'))).warnings).toMatchObject([
       {
         code: 'replacement_unchecked',
-        message: expect.stringContaining('whether the API takes plan_id 99, ssh_keys [999], and server 20'),
+        message: expect.stringContaining('before the API accepts plan_id 99, ssh_keys [999]. If'),
       },
     ]);
   });
@@ -490,7 +490,7 @@ describe('src/reconcilers/server.ts: deletion', () => {
 
     expect(planned.cost.left_billed).toEqual([
       expect.stringMatching(/^1 backup of servers\.web stays billed: .* client area$/),
-      `${address} stays billed: servers.web holds it, and nothing in the file stands for it`,
+      `${address} stays billed: servers.web holds it, and no entry of the file does`,
     ]);
     expect(report.outcome).toBe('converged');
     expect(emulator.billed().map(({ kind }) => kind)).toEqual(['ip', 'backup']);

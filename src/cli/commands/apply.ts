@@ -174,7 +174,7 @@ async function isNamed({ project }: Plan, io: Io, stop: AbortSignal): Promise<bo
   const name = printable(project.name).trim() || String(project.id);
   const answer = await askText(io, `To delete all of this, type the name of the project, ${name}: `, stop);
   if (answer?.trim() === name) return true;
-  if (!stop.aborted) io.stderr.write('That is not its name: nothing is deleted.\n');
+  if (!stop.aborted) io.stderr.write('This is not the name of the project. Nothing is deleted.\n');
   return false;
 }
 
@@ -204,7 +204,7 @@ function tellDescribed({ resources }: Desired, io: Io): void {
   if (described === 0) return;
   const them = described === 1 ? 'it' : 'them';
   io.stdout.write(
-    `The file still describes ${counted(described, 'resource')}: apply, or the daemon, makes ${them} again.\n`,
+    `The file still describes ${counted(described, 'resource')}. The next apply, or the daemon, creates ${them} again.\n`,
   );
 }
 

@@ -20,18 +20,21 @@ export interface InitFlags extends Omit<CommonFlags, 'file'> {
 export async function init(flags: InitFlags, io: Io): Promise<ExitCode> {
   const file = flags.out ?? 'vdcsync.yaml';
   if (existsSync(resolve(io.cwd, file))) {
-    throw new ConfigError(`${file} is there already, and is not overwritten: name another one with --out`);
+    throw new ConfigError(`${file} exists, and init does not overwrite it. Name another file with --out`);
   }
   if (flags.yes !== true && !io.stdin.isTTY) {
     throw new ConfigError(
-      'init asks, and there is no terminal to ask at: give --yes to take every default',
+      'init asks questions, and there is no terminal. Add --yes to take every default',
       true,
     );
   }
   const { project, offer } = await lookUp(flags, io);
   const id = flags.project ?? project?.id;
   if (flags.yes === true && id === undefined) {
-    throw new ConfigError('which project? give --project ID, or set VDC_BASE_URL and VDC_TOKEN', true);
+    throw new ConfigError(
+      'init does not know the project. Give --project ID, or set VDC_BASE_URL and VDC_TOKEN',
+      true,
+    );
   }
   const text =
     flags.yes === true
@@ -47,7 +50,7 @@ export async function init(flags: InitFlags, io: Io): Promise<ExitCode> {
   }
   const more = file === 'vdcsync.yaml' ? '' : ` -f ${file}`;
   io.stderr.write(
-    `vdcsync: ${file} is written; next: vdcsync plan${flags.emulator ? ' --emulator' : ''}${more}\n`,
+    `vdcsync: ${file} is written. Show the plan:\n  → vdcsync plan${flags.emulator ? ' --emulator' : ''}${more}\n`,
   );
   return exitCodes.done;
 }

@@ -113,7 +113,7 @@ export async function checkLevel({ tokenLevels }: Session): Promise<Finding> {
   }
   return ok(
     'token_level',
-    `the token may write: ${passed.write} went through under it at ${moment(passed.at)}`,
+    `the token may write: the API accepted ${passed.write} with it at ${moment(passed.at)}`,
   );
 }
 

@@ -85,7 +85,7 @@ async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<s
   const said = subject.desired === undefined ? {} : { protect };
   const taken = applied === undefined ? {} : { applied };
   await run.change([{ type: 'bind', binding: { ...binding, ...said, ...taken, identity } }]);
-  return `${key} is ${id}, as it is now.${believed(run, subject, seen)}`;
+  return `${key} is bound to ${id}, and its present state is accepted.${believed(run, subject, seen)}`;
 }
 
 /** The replacement that the file would then ask for, which would delete the adopted resource. */
@@ -93,7 +93,7 @@ function comesAnew(run: Run, subject: Subject, live: unknown): string {
   const { verdict } = run.kindOf(subject.kind).diff(subject, live, run.world);
   if (verdict.verdict !== 'replace' || !verdict.allowed) return '';
   const changes = verdict.changes.map(({ path, from, to }) => `${path} ${from}, not ${to}`).join(', ');
-  return ` But it has ${changes}, which cannot be changed in place: the next apply would delete it and create it again. If that is not meant, correct the entry first.`;
+  return ` The resource has ${changes}, which cannot be changed in place: the next apply would delete the resource and create it again. To keep it, correct the entry first.`;
 }
 
 function warningsOf(run: Run, subject: Subject, id: string): readonly string[] {

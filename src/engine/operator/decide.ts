@@ -47,8 +47,8 @@ export async function resolveIntent(
   }
   if (intent === undefined) {
     const open = [...run.intents.keys()];
-    const others = open.length === 0 ? 'Nothing is unsettled.' : `Unsettled: ${open.join(', ')}`;
-    throw new ConfigError(`${key} has no unsettled write. ${others}`, true);
+    const others = open.length === 0 ? 'No write is unconfirmed.' : `Unconfirmed: ${open.join(', ')}`;
+    throw new ConfigError(`${key} has no unconfirmed write. ${others}`, true);
   }
   switch (resolution.type) {
     case 'adopt':

@@ -138,7 +138,7 @@ function whyDeclared({ world }: Run, key: ResourceKey, id: string): string {
   const goes = world.settings.prune
     ? '; with `prune: true` under `settings`, the current setting, an apply in between would delete it, so turn that off first'
     : '';
-  return `${key} is in the file, and would be created again: make its entry \`{managed: false, id: ${id}}\`, with which the next apply releases it, or take the entry out first${goes}.`;
+  return `${key} is in the file, so the next apply would create it again. Write \`{managed: false, id: ${id}}\` as its entry, and the next apply releases it; or remove the entry first${goes}.`;
 }
 
 /** The backups of a server that exists, as released. A backup that the list lacks is gone already. */

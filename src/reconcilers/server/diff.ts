@@ -62,8 +62,7 @@ function standsOpen({ key }: Subject, entry: ServerEntry, world: World): Warning
     .childrenOf(key)
     .some(({ kind, desired }) => kind === 'firewall' && desired !== undefined);
   if (entry.public_ipv4 === undefined || filtered) return [];
-  const message =
-    'it gets a public address and has no `firewall` in the file: all its ports are open to the whole internet';
+  const message = 'the server gets a public address and no firewall: all its ports are open to the internet';
   return [{ code: 'no_firewall', key, message }];
 }
 
@@ -152,9 +151,7 @@ function whatStays(
       ...(count === 0 ? [] : [`${backups} of ${key} ${stay} billed: ${backupsLeft(world)}`]),
       ...live.addresses
         .filter(world.isUnbound)
-        .map(
-          ({ address }) => `${address} stays billed: ${key} holds it, and nothing in the file stands for it`,
-        ),
+        .map(({ address }) => `${address} stays billed: ${key} holds it, and no entry of the file does`),
     ],
     consequences: live.addresses.flatMap(({ id, address }) => {
       const ip = world.keyOf(addressObject(id));
@@ -170,7 +167,7 @@ function mayBeRefused({ key, binding }: Subject, body: Sent, world: World): Warn
   const fields = unproven(body, binding?.applied ?? null, world);
   if (fields.length === 0) return [];
   const values = fields.map((field) => `${field} ${JSON.stringify(body[field])}`).join(', ');
-  const message = `no read shows whether the API takes ${values}, and server ${binding?.id} is deleted first. If the API refuses the new server, you have neither. Create a server with these values under a new key before, or check the values in the client area`;
+  const message = `server ${binding?.id} is deleted before the API accepts ${values}. If the API refuses the new server, you have none. First create a server with these values under a new key, or check the values in the client area`;
   return [{ code: 'replacement_unchecked', key, message }];
 }
 

@@ -104,7 +104,7 @@ describe('src/engine/claims: what nothing stands for any more', () => {
 
     await expect(forget(head + web)).rejects.toThrow('an apply in between would delete it');
     await expect(forget(head.replace('prune: true', 'prune: false') + web)).rejects.toThrow(
-      /is in the file.* or take the entry out first\.$/,
+      /is in the file.* or remove the entry first\.$/,
     );
     const said = await forget(head);
 

@@ -82,7 +82,7 @@ describe('src/engine/claims: a state that is behind the project', () => {
     const [spare, server] = report.blocked;
     expect(resolveOf(server)).toContain('vdcsync adopt servers.web 2001');
     expect(resolveOf(spare), 'two would do').toContain(
-      'vdcsync adopt ips.spare ID (if it is one of them: its id, or the address itself)',
+      'vdcsync adopt ips.spare ID (if ips.spare is one of them: its id, or the address itself)',
     );
     const adopt = (key: string, id: string) =>
       played.clock.run(played.engine.adopt(load(spec), key as ResourceKey, id));
@@ -320,8 +320,8 @@ describe('src/engine/claims: a lost state', () => {
       ['servers.a', `vdcsync adopt servers.a ${server?.id}`],
       ['servers.b', 'vdcsync adopt servers.b ID'],
     ]);
-    expect(resolveOf(blocked[0])).toContain(`(if it is ${project(played).ips[0]?.address})`);
-    expect(blocked[2]?.reason).toContain('without a public address is not to be seen');
+    expect(resolveOf(blocked[0])).toContain(`is ${project(played).ips[0]?.address})`);
+    expect(blocked[2]?.reason).toContain('servers without a public address');
   });
 
   test('a lost state does not buy a server again of which only a network tells', async () => {

@@ -151,7 +151,7 @@ describe('src/engine/claims: a server of which only a network tells', () => {
     expect(project(played).servers).toHaveLength(2);
     const more = await played.plan(`${spec}  new: {${size}, public_ipv4: {new: true}}\n`);
     expect(more.blocked.find(({ key }) => key === 'servers.new')?.reason).toContain(
-      '1 server that no address shows, which may be what this file describes: an address may have been taken from it since',
+      '1 server that no address shows, which may be this server: an address may have been taken from it since',
     );
     await adopt(played, spec, 'servers.db', idOf('db'));
     expect((await played.apply(spec)).outcome).toBe('converged');

@@ -84,7 +84,7 @@ describe('src/plan/unmanaged.ts', () => {
     expect(count(played)).toEqual([2, 0]);
 
     expect(await messages(played, spec)).toContainEqual(
-      expect.stringContaining('It may be servers.web, which was declared absent'),
+      expect.stringContaining('Possibly servers.web, declared absent'),
     );
     await played.clock.run(played.engine.ignore(load(spec), ['2001']));
     expect(await messages(played, spec)).toEqual([]);

@@ -27,7 +27,7 @@ test.each([
   const refusal = await played.clock
     .run(played.engine.forget(load(written(entries)), key))
     .then(() => '', String);
-  const [, entry = ''] = /make its entry `(\{.*?\})`/.exec(refusal) ?? [];
+  const [, entry = ''] = /Write `(\{.*?\})` as its entry/.exec(refusal) ?? [];
   const next = { ...entries, [name]: entry };
   expect((await played.apply(written(next))).outcome).toBe('converged');
 
