@@ -166,6 +166,24 @@ export const plantedBugs: readonly Planted[] = [
     replace: 'for (const at of uses.slice(0, 0)) {',
   },
   {
+    name: 'of several tokens, a throttled one is used on',
+    file: 'api/pipeline.ts',
+    find: 'answer.status === 429 ? this.#limited',
+    replace: 'answer.status === 429 && !this.#tokens.isShared ? this.#limited',
+  },
+  {
+    name: 'of several tokens, a revoked one is not taken out',
+    file: 'api/token-pool.ts',
+    find: '    if (status === 401) {\n',
+    replace: '    if (status > 600) {\n',
+  },
+  {
+    name: 'of several tokens, the first one is sent for all',
+    file: 'api/pipeline.ts',
+    find: 'return { slot, token, budget:',
+    replace: 'return { slot, token: tokens.only, budget:',
+  },
+  {
     name: 'a slot is free at once',
     file: 'api/budget.ts',
     find: 'freeAt: now + lateMs + this.#timing.coolMs,',
