@@ -122,12 +122,6 @@ export interface RunFacts {
   /** The refusal that pauses every write, if there is one. */
   allPaused(): Pause | undefined;
   pauseAll(pause: Pause): void;
-  /** The world that the current plan was made from. */
-  plannedWorld(): World | undefined;
-  planFrom(world: World): void;
-  /** Whether the purchase of the server has waited for a second read of the server counts of networks. */
-  isCountedTwice(server: ResourceKey): boolean;
-  countAgain(server: ResourceKey): void;
   /** When the server was accepted by this run, to measure the time without a firewall. Monotonic ms. */
   exposedSince(server: ResourceKey): number | undefined;
   expose(server: ResourceKey, at: number): void;

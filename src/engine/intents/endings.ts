@@ -1,21 +1,9 @@
 import type { Code } from '../../core/codes.ts';
 import { effectOf, partsOf } from '../../core/intent.ts';
 import type { ResourceKey } from '../../core/keys.ts';
-import { edit, type Remedy, run as runs } from '../../core/remedy.ts';
-import type {
-  Ended,
-  Facts,
-  Intent,
-  IntentOutcome,
-  IntentPatch,
-  Question,
-  StateChange,
-} from '../../core/state.ts';
-import { released } from '../claims/release.ts';
+import type { Remedy } from '../../core/remedy.ts';
+import type { Ended, Intent, IntentOutcome, IntentPatch, Question, StateChange } from '../../core/state.ts';
 import type { Run } from '../run.ts';
-import { boundBy } from './bound-by.ts';
-import { notForUs } from './ignored-answer.ts';
-import { takeOver } from './reused-id.ts';
 
 /** The progress of an intent after one step. */
 export type Progress =
@@ -89,8 +77,6 @@ function unconfirmedUpdate(
   return applied === undefined ? [] : [{ type: 'bind', binding: { ...binding, applied } }];
 }
 
-const done = { outcome: 'done', because: 'done' } as const;
-
 /** The reason why a write is no longer wanted, with the last answer of the API for the history. */
 export function after(why: string, intent: Intent): string {
   const said = partsOf(intent).blocked?.reason ?? intent.detail;
@@ -131,122 +117,9 @@ export async function goOn(run: Run, intent: Intent, patch: IntentPatch, afterMs
   return again(afterMs);
 }
 
-/** The write took effect. A created resource is bound, and a deleted resource is released. */
-export async function settled(
-  run: Run,
-  intent: Intent,
-  { id, facts }: { readonly id: string; readonly facts?: Facts | undefined },
-): Promise<Progress> {
-  if (hasPassedOn(run, intent, id)) return again(0);
-  if (isBoundToAnother(run, intent, id)) return blockSecond(run, intent, id);
-  if (intent.verb === 'delete')
-    return close(run, intent, { ...done, text: '' }, { changes: released(run, intent.key, 'deleted') });
-  const bound = boundBy(run, intent, id, facts);
-  const taken = (await refusedAnswer(run, intent, id, bound)) ?? (await takenBy(run, intent, bound));
-  if ('now' in taken) return taken;
-  const chosen = packageOf(intent);
-  return close(
-    run,
-    intent,
-    { ...done, text: chosen === '' ? '' : `gpu_package ${chosen}` },
-    {
-      changes: [...taken, ...bound],
-    },
-  );
-}
-
-/**
- * An answer that names a resource of another key is not used. The intent is void: the next run sends the same key
- * again, unless `project.scope` gives the file its own keys.
- */
-async function refusedAnswer(
-  run: Run,
-  intent: Intent,
-  id: string,
-  bound: readonly StateChange[],
-): Promise<Stopped | undefined> {
-  const why = notForUs(run, intent, bound);
-  if (why === undefined) return undefined;
-  const { key } = intent;
-  const reason = `the idempotency key of ${key} was used before, by another file of this project or an earlier state, and ${why}`;
-  await close(run, intent, { outcome: 'void', because: 'key_conflict', text: reason });
-  const remedies = [
-    edit('project', {
-      choose: { scope: [] },
-      when: 'in one of the files, if another file of the project created it',
-    }),
-    runs('adopt', [key, id], { when: 'if it belongs to this file' }),
-  ];
-  return { now: 'blocked', code: 'key_conflict', reason, remedies };
-}
-
-/** A resource has one key. The other key that had the resource before releases it. Otherwise this key waits. */
-async function takenBy(
-  run: Run,
-  intent: Intent,
-  bound: readonly StateChange[],
-): Promise<StateChange[] | Progress> {
-  const [own] = bound.flatMap((change) => (change.type === 'bind' ? [change.binding] : []));
-  if (intent.verb !== 'create' || own === undefined) return [];
-  const taken = await takeOver(run, intent, own);
-  if (!('isOpen' in taken)) return taken;
-  if (taken.isOpen) return awaitEnd(taken.key);
-  const reason = `the API answered that ${own.id} was created for ${intent.key}, but ${taken.key} is bound to ${own.id}`;
-  return block(run, intent, 'bound_already', reason);
-}
-
-/** The resource that is bound to a key must not leave the state without a warning. */
-function isBoundToAnother(run: Run, { key, kind, verb, parentId }: Intent, id: string): boolean {
-  const { repeats, freshKeys } = run.kindOf(kind);
-  const bound = run.bindings.get(key);
-  if (bound === undefined || verb !== 'create' || repeats || freshKeys) return false;
-  return bound.parentId === parentId && bound.id !== id;
-}
-
-function blockSecond(run: Run, intent: Intent, id: string): Promise<Progress> {
-  const bound = run.bindings.get(intent.key)?.id;
-  const reason = `${id} was created for ${intent.key}, which is already bound to ${bound}: adopting ${id} releases ${bound}`;
-  return block(run, intent, 'bound_already', reason, { candidates: [id] });
-}
-
-/** The id was given to another key while this step read its evidence. */
-function hasPassedOn(run: Run, intent: Intent, id: string): boolean {
-  const now = run.intents.get(intent.key);
-  return partsOf(intent).answer?.id === id && (now === undefined || partsOf(now).answer?.id !== id);
-}
-
 /** The package that a server was requested with. The file may name several packages. */
 export function packageOf({ request }: Intent): string {
   return (request.body as { readonly gpu_package?: string } | undefined)?.gpu_package ?? '';
-}
-
-/**
- * The resource exists, but is not usable. It is bound with all that came with it, so that the state does not lose it.
- * The operator or the next run decides about it.
- */
-export async function tainted(
-  run: Run,
-  intent: Intent,
-  { id, facts }: { readonly id: string; readonly facts?: Facts | undefined },
-  detail: string,
-): Promise<Progress> {
-  if (hasPassedOn(run, intent, id)) return again(0);
-  if (isBoundToAnother(run, intent, id)) return blockSecond(run, intent, id);
-  const bound = boundBy(run, intent, id, facts);
-  const taken = (await refusedAnswer(run, intent, id, bound)) ?? (await takenBy(run, intent, bound));
-  if ('now' in taken) return taken;
-  const changes = bound.map((change) =>
-    change.type === 'bind' && change.binding.key === intent.key
-      ? { ...change, binding: { ...change.binding, tainted: detail } }
-      : change,
-  );
-  await close(
-    run,
-    intent,
-    { outcome: 'failed', because: 'task_failed', text: detail },
-    { changes: [...taken, ...changes] },
-  );
-  return { now: 'blocked', code: 'tainted', reason: detail };
 }
 
 /** The end of an attempt, and the number of equal ends before the operator is asked. */

@@ -8,20 +8,10 @@ import type { Run } from '../run.ts';
 import { absenceGapMs, staleMs } from '../staleness.ts';
 import { sendAgain } from './after-absence.ts';
 import { leftByFailed } from './bound-by.ts';
-import {
-  again,
-  awaitEnd,
-  block,
-  closeAndRetry,
-  goOn,
-  minutes,
-  type Progress,
-  settled,
-  tainted,
-} from './endings.ts';
-import { isReplay } from './ignored-answer.ts';
+import { again, awaitEnd, block, closeAndRetry, goOn, minutes, type Progress } from './endings.ts';
 import { notThere } from './not-there.ts';
-import { asksKey, isServerError, keyIsFresh, questionOf } from './question.ts';
+import { asksKey, isReplay, isServerError, keyIsFresh, questionOf } from './question.ts';
+import { settled } from './transfer.ts';
 
 const minute = 60_000;
 
@@ -178,7 +168,7 @@ function bind({ run, intent, known }: Reading, found: Found<'done'>): Promise<Pr
 }
 
 function bindTainted({ run, intent }: Reading, found: Found<'done'>): Promise<Progress> | Progress {
-  const taintFound = () => tainted(run, intent, found, `its task failed: ${intent.detail}`);
+  const taintFound = () => settled(run, intent, found, `its task failed: ${intent.detail}`);
   const why = `its task failed (${intent.detail})`;
   return ifOurs(run, intent, found, taintFound) ?? offer(run, intent, 'task_failed', why, found);
 }
@@ -270,7 +260,7 @@ function awaitUsable({ run, intent }: Reading): Progress {
 
 function taint({ run, intent }: Reading, found: Found<'failed' | 'pending'>): Promise<Progress> {
   const detail = found.verdict === 'failed' ? found.detail : `its task failed: ${intent.detail}`;
-  return tainted(run, intent, found, detail);
+  return settled(run, intent, found, detail);
 }
 
 function repeat({ run, intent }: Reading): Promise<Progress> {

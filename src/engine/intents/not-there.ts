@@ -6,7 +6,7 @@ import { leftByFailed } from './bound-by.ts';
 import { calibrated } from './calibrate.ts';
 import { unbrokenRow } from './earlier-attempts.ts';
 import { block, close, closeAndRetry, type Progress } from './endings.ts';
-import { isReplay } from './ignored-answer.ts';
+import { isReplay } from './question.ts';
 import { inWriteSlot } from './write-slot.ts';
 
 /** Writes in a row with a replayed answer and no visible effect: replays buy nothing. */

@@ -12,6 +12,11 @@ export function keyIsFresh(run: Run, { firstSentAt, firstSentApiAt }: Intent): b
   return age >= 0 && Math.max(age, apiAge) < keyLifeMs;
 }
 
+/** The answer to a send that this state never made. */
+export function isReplay(intent: Intent): boolean {
+  return partsOf(intent).answer?.to === 'unknown_send';
+}
+
 /** Only the key of a creation is asked. Reads settle an update, and a firewall has a new key for each write. */
 export function asksKey(run: Run, { verb, kind }: Pick<Intent, 'verb' | 'kind'>): boolean {
   return verb === 'create' && run.kindOf(kind).freshKeys !== true;

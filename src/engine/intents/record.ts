@@ -11,7 +11,7 @@ import { block, close, goOn, minutes, type Progress, warn } from './endings.ts';
 import { type Disposition, disposition } from './outcome.ts';
 import { lift, pauseClass } from './pauses.ts';
 import { asksKey, doubtedKey, isServerError, questionOf, unasked } from './question.ts';
-import { giveOn } from './reused-id.ts';
+import { takeOver } from './transfer.ts';
 
 /** Replayed refusals in a row, each under another key, before the operator is asked. */
 const mostReplayed = 5;
@@ -171,8 +171,10 @@ async function accept(
   breach: string | undefined,
 ): Promise<Progress> {
   const accepted = run.kindOf(intent.kind).accept(answer, intent.request, intent.preimage);
-  if (intent.verb === 'create' && accepted.id !== undefined && !answer.replayed)
-    await giveOn(run, intent, accepted.id);
+  if (intent.verb === 'create' && accepted.id !== undefined && !answer.replayed) {
+    const taken = await takeOver(run, intent, { ...intent, id: accepted.id, identity: {} }, true);
+    if (!('isOpen' in taken) && taken.length > 0) await run.change(taken);
+  }
   if (!answer.replayed) await lift(run.deps, { ...intent, spend: spendOf(run, intent) });
   if (intent.kind === 'server' && intent.verb === 'create')
     run.expose(intent.key, run.deps.clock.monotonic());

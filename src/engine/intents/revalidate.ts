@@ -7,9 +7,7 @@ import { obstacles } from '../../plan/order.ts';
 import { restsOnOpenIdentity } from '../../plan/waits.ts';
 import { knownRegister, registerOf } from '../claims/claims.ts';
 import type { Run } from '../run.ts';
-import { staleMs } from '../staleness.ts';
-import { attachedMeanwhile } from './attached-meanwhile.ts';
-import { type Again, again, type Stopped } from './endings.ts';
+import type { Stopped } from './endings.ts';
 import { creationAfter } from './replacement.ts';
 
 /** The highest age of the project status that a deletion is decided on, in ms. */
@@ -58,7 +56,7 @@ export async function revalidate(
   run: Run,
   world: World,
   operation: Pick<Operation, 'key' | 'kind' | 'verb' | 'changes' | 'replacement'>,
-): Promise<NotWanted | Again | undefined> {
+): Promise<NotWanted | undefined> {
   const { key, verb, replacement } = operation;
   const not = whyNotWanted(run, world, operation);
   const subject = world.subjects.get(key);
@@ -82,8 +80,7 @@ export async function revalidate(
     },
     endsReplacement: verb === 'create' && replacement !== undefined,
   }).values();
-  if (objection !== undefined) return { now: 'overtaken', reason: objection.reason };
-  return countedMeanwhile(run, world, operation);
+  return objection && { now: 'overtaken', reason: objection.reason };
 }
 
 function isBought({ kind, diff: { verdict } }: Draft): boolean {
@@ -94,29 +91,4 @@ function isBought({ kind, diff: { verdict } }: Draft): boolean {
 async function withProject({ cache, deps }: Run, world: World): Promise<World> {
   const project = await cache.since(deps.clock.monotonic() - projectHoldsMs).project();
   return { ...world, project };
-}
-
-/**
- * An unmanaged server without an address that appeared since the plan may be the same purchase by another copy of the
- * state: only the server count of a network shows it. The creation that ends a replacement waits only in an exclusive
- * project: in a shared project the new server is probably unmanaged.
- */
-async function countedMeanwhile(
-  run: Run,
-  world: World,
-  { key, kind, verb, replacement }: Pick<Operation, 'key' | 'kind' | 'verb' | 'replacement'>,
-): Promise<NotWanted | Again | undefined> {
-  if (verb !== 'create' || kind !== 'server') return undefined;
-  if (replacement !== undefined && !world.settings.exclusive) return undefined;
-  const entry = world.subjects.get(key)?.desired?.value as { readonly public_ipv4?: unknown } | undefined;
-  if (entry?.public_ipv4 !== undefined) return undefined;
-  const network = await attachedMeanwhile(run, world);
-  if (network === undefined) return undefined;
-  // Resource lists may be older than the server count of a network. @assumption A9
-  if (!run.isCountedTwice(key)) {
-    run.countAgain(key);
-    return again(staleMs);
-  }
-  const reason = `network ${network} counts more servers than when the plan was made, and no address shows them: another copy of the state may have bought just this; check the client area, then adopt it or apply again`;
-  return { now: 'blocked', code: 'unlisted_servers', reason };
 }

@@ -10,8 +10,8 @@ import { giveUp } from './give-up.ts';
 import { asksKey, keyIsFresh, questionOf, unasked } from './question.ts';
 import { record, spendOf } from './record.ts';
 import { secondHalfPaused } from './replacement.ts';
-import { leftBy } from './reused-id.ts';
 import { revalidate } from './revalidate.ts';
+import { endSuperseded } from './transfer.ts';
 import { inWriteSlot, observationValidMs, roomToWrite, sendValidMs, sinceObservation } from './write-slot.ts';
 
 /** The plan has the intent as one half of this replacement. */
@@ -118,7 +118,6 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
   if (unconfirmed === undefined || intent.verb === 'delete') {
     const world = await run.observe(intent.key);
     const not = await revalidate(run, world, { ...half, ...intent });
-    if (not?.now === 'again') return not;
     // A new intent passes the same checks as any other intent.
     if (not !== undefined)
       return giveUp(run, intent, 'reason' in not ? not.reason : 'the project has moved since', {
@@ -171,15 +170,4 @@ function endWithServer(run: Run, intent: Intent): Promise<Progress> {
 
 function doubtOf(intent: Intent): { readonly because?: 'key_doubted' } {
   return partsOf(intent).because === 'key_doubted' ? { because: 'key_doubted' } : {};
-}
-
-/** The created resource is certainly gone, and is created again under a new key. */
-async function endSuperseded(run: Run, intent: InPhase<'superseded'>): Promise<Progress> {
-  const wait = run.stopwatch.until(intent.id, 'due', intent.dueAt);
-  if (wait > 0) return again(wait);
-  const left = await leftBy(run, intent);
-  if (left === undefined) return again(0);
-  const changes = [{ type: 'next_incarnation', key: intent.key } as const, ...left];
-  const text = `the id of its resource was given to ${intent.by}`;
-  return close(run, intent, { outcome: 'absent', because: 'id_reused', text }, { changes });
 }

@@ -183,7 +183,6 @@ class Rounds {
       run.cache.forgetLists();
       await run.refresh(run.repeating === undefined ? this.#readSince : 0);
     }
-    run.planFrom(run.world);
     const increase = sumDecimals(this.#added.map((each) => amountOf(run, each)));
     return planFor(run, this.#deleted, increase);
   }

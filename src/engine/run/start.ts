@@ -1,7 +1,6 @@
 import { objectName } from '../../core/claims.ts';
 import type { Desired } from '../../core/desired.ts';
 import type { ResourceKey } from '../../core/keys.ts';
-import type { World } from '../../core/kind.ts';
 import type { Selection } from '../../core/plan.ts';
 import type { Binding } from '../../core/state.ts';
 import { movedBindings, movesOf, ownNames } from '../claims/moves.ts';
@@ -92,8 +91,6 @@ async function load({ store, clock }: EngineDeps, file: Desired, destroy: boolea
 }
 
 function createFacts(pauses: Map<string, Pause>): RunFacts {
-  let planned: World | undefined;
-  const counted = new Set<ResourceKey>();
   const exposed = new Map<ResourceKey, number>();
   const requestIds = new Map<ResourceKey, string>();
   const exhausted = new Map<ResourceKey, readonly string[]>();
@@ -106,12 +103,6 @@ function createFacts(pauses: Map<string, Pause>): RunFacts {
       (spend === 'adds' ? pauses.get('spending') : undefined),
     allPaused: () => pauses.get('everything'),
     pauseAll: (pause) => void pauses.set('everything', pause),
-    plannedWorld: () => planned,
-    planFrom: (world) => {
-      planned = world;
-    },
-    isCountedTwice: (server) => counted.has(server),
-    countAgain: (server) => void counted.add(server),
     exposedSince: (server) => exposed.get(server),
     expose: (server, at) => void exposed.set(server, at),
     requestIdOf: (key) => requestIds.get(key),

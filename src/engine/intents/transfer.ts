@@ -1,0 +1,205 @@
+import { objectName } from '../../core/claims.ts';
+import { partsOf } from '../../core/intent.ts';
+import { nounOf } from '../../core/keys.ts';
+import { edit, run as runs } from '../../core/remedy.ts';
+import type { Binding, Facts, InPhase, Intent, StateChange } from '../../core/state.ts';
+import { attributionOf } from '../claims/claims.ts';
+import { isAnother, makerOf, ownerOf } from '../claims/owner.ts';
+import { released } from '../claims/release.ts';
+import type { Run } from '../run.ts';
+import { staleMs } from '../staleness.ts';
+import { boundBy, companionsOf } from './bound-by.ts';
+import { again, awaitEnd, block, close, type Progress } from './endings.ts';
+
+/** A created resource, as an answer or evidence shows it. */
+export interface Created {
+  readonly id: string;
+  readonly facts?: Facts | undefined;
+}
+
+const done = { outcome: 'done', because: 'done' } as const;
+
+/**
+ * The write took effect. A deleted resource is released. A created resource is bound with the resources that came with
+ * it, and passes from its previous holder to the key.
+ *
+ * @param damage the reason why the created resource is not usable: the state must not lose it, and the operator or the
+ * next run decides about it
+ */
+export async function settled(
+  run: Run,
+  intent: Intent,
+  { id, facts }: Created,
+  damage?: string,
+): Promise<Progress> {
+  const now = run.intents.get(intent.key);
+  // The id was given to another key while this step read its evidence.
+  if (partsOf(intent).answer?.id === id && (now === undefined || partsOf(now).answer?.id !== id))
+    return again(0);
+  if (intent.verb === 'delete')
+    return close(run, intent, { ...done, text: '' }, { changes: released(run, intent.key, 'deleted') });
+  const bound = boundBy(run, intent, id, facts);
+  const own = bound.find((change) => change.type === 'bind')?.binding;
+  const taken = own === undefined || intent.verb !== 'create' ? [] : await transferred(run, intent, own);
+  if ('now' in taken) return taken;
+  const { gpu_package: chosen } = (intent.request.body ?? {}) as { readonly gpu_package?: string };
+  const text = chosen === undefined ? '' : `gpu_package ${chosen}`;
+  if (damage === undefined) return close(run, intent, { ...done, text }, { changes: [...taken, ...bound] });
+  const changes = bound.map((change) =>
+    change.type === 'bind' && change.binding.key === intent.key
+      ? { ...change, binding: { ...change.binding, tainted: damage } }
+      : change,
+  );
+  const ended = { outcome: 'failed', because: 'task_failed', text: damage } as const;
+  await close(run, intent, ended, { changes: [...taken, ...changes] });
+  return { now: 'blocked', code: 'tainted', reason: damage };
+}
+
+/** The changes that end the previous holder of the resource, or the progress of a creation that must not bind it. */
+async function transferred(run: Run, intent: Intent, own: Binding): Promise<StateChange[] | Progress> {
+  const { key, id } = own;
+  const { repeats, freshKeys } = run.kindOf(own.kind);
+  const before = run.bindings.get(key);
+  // The resource that is bound to a key must not leave the state without a warning.
+  if (
+    before !== undefined &&
+    !repeats &&
+    !freshKeys &&
+    before.parentId === own.parentId &&
+    before.id !== id
+  ) {
+    const reason = `${id} was created for ${key}, which is already bound to ${before.id}: adopting ${id} releases ${before.id}`;
+    return block(run, intent, 'bound_already', reason, { candidates: [id] });
+  }
+  const foreign = foreignHolder(run, intent, own);
+  if (foreign !== undefined) return refuse(run, intent, id, foreign);
+  const taken = await takeOver(run, intent, own);
+  if (!('isOpen' in taken)) return taken;
+  if (taken.isOpen) return awaitEnd(taken.key);
+  const reason = `the API answered that ${id} was created for ${key}, but ${taken.key} is bound to ${id}`;
+  return block(run, intent, 'bound_already', reason);
+}
+
+/**
+ * An answer that names a resource of another holder is not used. The intent is void: the next run sends the same key
+ * again, unless `project.scope` gives the file its own keys.
+ */
+async function refuse(run: Run, intent: Intent, id: string, foreign: string): Promise<Progress> {
+  const { key } = intent;
+  const reason = `the idempotency key of ${key} was used before, by another file of this project or an earlier state, and ${foreign}`;
+  await close(run, intent, { outcome: 'void', because: 'key_conflict', text: reason });
+  const when = 'in one of the files, if another file of the project created it';
+  const remedies = [
+    edit('project', { choose: { scope: [] }, when }),
+    runs('adopt', [key, id], { when: 'if it belongs to this file' }),
+  ];
+  return { now: 'blocked', code: 'key_conflict', reason, remedies };
+}
+
+/**
+ * The holder because of which a creation must not bind the resource that a replayed answer named: the resource is
+ * ignored, or another entry is bound to it. Another file of the project may use the same key.
+ */
+function foreignHolder(run: Run, intent: Intent, own: Binding): string | undefined {
+  const to = partsOf(intent).answer?.to ?? 'this_send';
+  if (to === 'this_send') return undefined;
+  const { kind, id } = own;
+  const noun = `${nounOf(kind)} ${own.identity.address ?? id}`;
+  const owner = to === 'unknown_send' ? ownerOf(run, own) : undefined;
+  if (owner !== undefined && !isAnother(owner, own)) return `${noun} is bound to ${owner.key}`;
+  if (kind !== 'server' && kind !== 'ip') return undefined;
+  const claim = run.claims.get(objectName(own));
+  const isSame =
+    kind === 'server'
+      ? attributionOf(run).server(id).is === claim?.holder.is
+      : claim?.identity.address === own.identity.address;
+  if (claim !== undefined && isSame && claim.holder.is !== 'found') return `${noun} is ignored`;
+  return to === 'unknown_send' && run.desired.settings.unmanaged === 'ignore'
+    ? `\`unmanaged: ignore\` ignores ${noun}`
+    : undefined;
+}
+
+/** Another key that has the resource of an intent. */
+interface Rival {
+  readonly key: Binding['key'];
+  /** The end of its open write will show who has the resource. */
+  readonly isOpen: boolean;
+}
+
+/**
+ * The API gives an id again once its resource is gone, so the resource belongs to the key that was sent last: the
+ * resource of the other key is gone. A fresh answer is always the last. A replayed answer shows the id that the API
+ * gave out at that time: if another key got the id later, or may have, that key is the rival. An id that the request
+ * named is not a new id. @assumption A17 @assumption A51
+ */
+export async function takeOver(
+  run: Run,
+  intent: Intent,
+  own: Pick<Binding, 'key' | 'kind' | 'id' | 'parentId' | 'identity'>,
+  isFresh = false,
+): Promise<StateChange[] | Rival> {
+  const named = (intent.request.body as { readonly name?: unknown } | undefined)?.name;
+  if (named === own.id || run.kindOf(intent.kind).repeats) return [];
+  const maker = makerOf(run, own);
+  if (!isFresh && maker !== undefined && isLater(maker, intent))
+    return { key: maker.key, isOpen: maker.phase !== 'blocked' };
+  const bound = ownerOf(run, own);
+  const isSame = bound !== undefined && !isAnother(bound, own);
+  if (!isFresh && isSame && !(await wasAskedBefore(run, bound, intent)))
+    return { key: bound.key, isOpen: false };
+  if (maker !== undefined) await supersede(run, maker, intent);
+  if (bound === undefined) return [];
+  run.supersede(bound.key, intent.key);
+  return released(run, bound.key, `its id ${bound.id} was given to ${intent.key}`);
+}
+
+/** The intent was sent later. If both were sent in the same millisecond, it was answered later. */
+function isLater(one: Intent, other: Intent): boolean {
+  if (one.firstSentAt !== other.firstSentAt) return one.firstSentAt > other.firstSentAt;
+  return (partsOf(one).answer?.at ?? 0) > (partsOf(other).answer?.at ?? 0);
+}
+
+/** Whether the resource with the id was requested before the intent. */
+async function wasAskedBefore(run: Run, { key, id, boundAt }: Binding, intent: Intent): Promise<boolean> {
+  const past = await run.deps.store.intents({ key, limit: 20 });
+  const made = past.find((each) => each.verb === 'create' && partsOf(each).answer?.id === id);
+  return (made?.firstSentAt ?? boundAt) <= intent.firstSentAt;
+}
+
+/** The work on the key of `maker` closes `maker`. That work may be waiting for the task of `maker` now. */
+async function supersede(run: Run, maker: Intent, { key }: Intent): Promise<void> {
+  run.supersede(maker.key, key);
+  const { id, facts = {} } = partsOf(maker).answer ?? {};
+  run.stopwatch.mark(maker.id, 'due', staleMs);
+  await run.update(maker, {
+    stage: { phase: 'superseded', by: key, former: { ...(id === undefined ? {} : { id }), facts } },
+    dueAt: run.deps.clock.now() + staleMs,
+  });
+}
+
+/** The resource of a superseded creation is gone, and is created again under a new key. */
+export async function endSuperseded(run: Run, intent: InPhase<'superseded'>): Promise<Progress> {
+  const wait = run.stopwatch.until(intent.id, 'due', intent.dueAt);
+  if (wait > 0) return again(wait);
+  const left = await leftBy(run, intent);
+  if (left === undefined) return again(0);
+  const changes = [{ type: 'next_incarnation', key: intent.key } as const, ...left];
+  const text = `the id of its resource was given to ${intent.by}`;
+  return close(run, intent, { outcome: 'absent', because: 'id_reused', text }, { changes });
+}
+
+/**
+ * The address that came with the resource that is gone. The address is billed, and is released like any address that
+ * outlives its server, unless a server holds it now. Returns `undefined` if the token was exchanged meanwhile.
+ */
+async function leftBy(run: Run, intent: InPhase<'superseded'>): Promise<StateChange[] | undefined> {
+  const { id: formerId, facts } = intent.former;
+  if (formerId === undefined || facts.address === undefined) return [];
+  const token = await run.fence();
+  const ips = await run.cache.since(run.deps.clock.monotonic()).ips();
+  if (run.deps.writes.token() !== token) return undefined;
+  const addresses = ips.flatMap(({ id, address, server_id }) =>
+    server_id === null && address === facts.address ? [{ id, address }] : [],
+  );
+  return companionsOf(run, intent, formerId, { addresses });
+}
