@@ -227,11 +227,9 @@ describe('src/engine/intents: nothing is deleted of a replacement that cannot be
     const report = await played.apply(walled(2, ', source: 10.0.0.0/8'));
 
     const held = { key, verb: 'update', code: 'dependency_blocked' };
-    expect(plan.blocked).toContainEqual({
-      ...held,
-      reason: `waits for ${key}.firewall, which the API refuses as the file has it: the new server would be without it`,
-      remedies: resolving(`settle ${key}.firewall first`),
-    });
+    expect(plan.blocked).toContainEqual(
+      expect.objectContaining({ ...held, remedies: resolving(`settle ${key}.firewall first`) }),
+    );
     expect(report.blocked).toContainEqual(expect.objectContaining(held));
     expect(stands(played)).toEqual([true, true]);
     expect((await played.apply(walled(2))).outcome).toBe('converged');
@@ -270,13 +268,9 @@ describe('src/engine/intents: nothing is deleted of a replacement that cannot be
     const report = await played.apply(file(2, isolated).replace('{new: true}', '{reuse: true}'));
 
     const { remedies } = report.blocked.find(({ code }) => code === 'unresolved_create') ?? expect.fail();
-    expect(report.blocked).toContainEqual({
-      ...blocked,
-      verb: 'update',
-      code: 'unresolved_create',
-      reason: expect.any(String),
-      remedies,
-    });
+    expect(report.blocked).toContainEqual(
+      expect.objectContaining({ ...blocked, verb: 'update', code: 'unresolved_create' }),
+    );
     expect(remedies).toEqual([outside('settle servers.db first', { next: [run('apply')] })]);
     expect(stands(played)).toEqual([true, true]);
   });

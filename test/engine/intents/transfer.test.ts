@@ -8,7 +8,7 @@ import { head } from '../shop.ts';
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const web = `settings: {exclusive: true}\nservers:\n  web: {${size}, public_ipv4: {new: true}}\n`;
 
-describe('src/engine/intents/reused-id.ts: an id that is given out again', () => {
+describe('src/engine/intents/transfer.ts: an id that is given out again', () => {
   test('no address ever has two keys, whatever it came with', async () => {
     /** What the state holds each time that it has changed. */
     const doubled: string[] = [];
@@ -79,7 +79,7 @@ describe('src/engine/intents/reused-id.ts: an id that is given out again', () =>
   });
 });
 
-describe('src/engine/intents/reused-id.ts: ids that are used again', () => {
+describe('src/engine/intents/transfer.ts: ids that are used again', () => {
   const nets = (...names: string[]) =>
     `${head}networks:\n${names.map((name, at) => `  ${name}: {cidr: 10.2${at}.0.0/24}\n`).join('')}`;
 
