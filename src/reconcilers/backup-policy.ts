@@ -26,11 +26,14 @@ interface BackupPolicyObserved {
 const fields = ['enabled', 'days', 'hour', 'minute', 'keep'] as const;
 
 export const backupPolicySchema = z.strictObject({
-  enabled: z.boolean().optional(),
-  days: z.array(z.enum(['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'])).optional(),
-  hour: z.int().min(0).max(23).optional(),
-  minute: z.int().min(0).max(59).optional(),
-  keep: z.int().min(1).optional().describe('Number of backups kept.'),
+  enabled: z.boolean().optional().describe('Whether the API takes backups by this schedule.'),
+  days: z
+    .array(z.enum(['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']))
+    .optional()
+    .describe('Days of the backups.'),
+  hour: z.int().min(0).max(23).optional().describe('Hour of the backups.'),
+  minute: z.int().min(0).max(59).optional().describe('Minute of the backups.'),
+  keep: z.int().min(1).optional().describe('Number of backups that the API keeps.'),
 });
 
 export const backupPolicy: ResourceKind<BackupPolicyEntry, BackupPolicyObserved> = {

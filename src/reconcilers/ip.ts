@@ -34,7 +34,7 @@ export const ipSchema = z.strictObject({
     .min(1)
     .optional()
     .describe(
-      "Takes the address from the pool that serves this type; the project's own location where left out.",
+      'The address comes from the pool of this server type. Default: the pool of the location of the project.',
     ),
 });
 

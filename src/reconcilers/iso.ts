@@ -31,7 +31,13 @@ interface IsoObserved {
 }
 
 export const isoSchema = z.strictObject({
-  name: z.string().trim().min(1).max(50).optional().describe('Name in the API; the key where left out.'),
+  name: z
+    .string()
+    .trim()
+    .min(1)
+    .max(50)
+    .optional()
+    .describe('Name in the API. Default: the name of the entry.'),
   url: z
     .string()
     .trim()

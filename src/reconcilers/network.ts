@@ -41,7 +41,7 @@ export const networkSchema = z.strictObject({
     .trim()
     .regex(namePattern, 'a network name is 1 to 30 letters, digits, spaces, underscores, dots or hyphens')
     .optional()
-    .describe('Name in the API; the key where left out.'),
+    .describe('Name in the API. Default: the name of the entry.'),
   cidr: z
     .string()
     .trim()

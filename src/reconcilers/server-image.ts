@@ -19,12 +19,14 @@ interface ServerImageObserved {
 }
 
 export const serverImageSchema = z.strictObject({
-  name: z.string().trim().min(1).optional().describe('Name in the API; the key where left out.'),
+  name: z.string().trim().min(1).optional().describe('Name in the API. Default: the name of the entry.'),
   server: z
     .string()
     .min(1)
     .optional()
-    .describe('Name of an entry under servers. Taken once, where the API profile knows how.'),
+    .describe(
+      'Name of an entry under servers. vdcsync takes one image of this server, if the API profile has take_server_image.',
+    ),
 });
 
 export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = {

@@ -19,15 +19,15 @@ export function cliPage(): string {
     'Without a command, `vdcsync` prints its help. Each command has `--help`; `man vdcsync` has everything.',
     ...commands.map(commandSection),
     `## Environment\n\n${table(
-      ['variable', ''],
+      ['variable', 'meaning'],
       environment.map(([name, meaning]) => [`\`${name}\``, meaning]),
     )}`,
     `## Exit codes\n\n${table(
-      ['code', ''],
+      ['code', 'meaning'],
       endings.map(([code, meaning]) => [String(code), meaning]),
     )}`,
     `## Files\n\n${table(
-      ['file', ''],
+      ['file', 'meaning'],
       files.map(([path, meaning]) => [`\`${path}\``, meaning]),
     )}`,
   ]);
@@ -42,7 +42,7 @@ function commandSection(command: Command): string {
   return [
     `## ${usage}`,
     `${command.description()}.`,
-    ...(options.length === 0 ? [] : [table(['flag', ''], options.map(optionRow))]),
+    ...(options.length === 0 ? [] : [table(['flag', 'meaning'], options.map(optionRow))]),
     ...(examples === '' ? [] : [`\`\`\`sh\n${examples}\n\`\`\``]),
   ].join('\n\n');
 }
@@ -80,7 +80,7 @@ export function specPage(): string {
       [
         `## ${title}`,
         schema.description ?? '',
-        ...(fields.length === 0 ? [] : [table(['field', 'value', ''], fields)]),
+        ...(fields.length === 0 ? [] : [table(['field', 'value', 'meaning'], fields)]),
       ].join('\n\n'),
     ];
   });
@@ -150,7 +150,7 @@ export function metricsPage(): string {
   return page('Metrics', [
     'The metrics of `GET /metrics` of `vdcsync run`. The metrics of the process itself (`vdcsync_process_…`, `vdcsync_nodejs_…`) are not listed. Counters start at zero with the process.',
     '`project` is the id of the project. With a folder of projects no metric has this label, unless `--metrics-per-project` is given: one series then covers all projects of the process. The value is a sum; for ages, budgets and `vdcsync_last_reconciliation_timestamp_seconds` it is the worst value.',
-    table(['metric', 'type', 'labels', ''], list),
+    table(['metric', 'type', 'labels', 'meaning'], list),
     alerts(),
   ]);
 }
@@ -177,7 +177,7 @@ function alerts(): string {
       annotations.description,
     ]);
   return [
-    '## Alerts worth having',
+    '## Alerts',
     'Add [the rules](../../examples/prometheus/vdcsync.rules.yaml) to `rule_files` of Prometheus. They need a job whose name begins with `vdcsync`. Import [the dashboard](../../examples/grafana/vdcsync.json) into Grafana. The [runbook](../runbook.md) has a section for each alert.',
     table(['alert', 'severity', 'expression', 'for', 'meaning and next step'], lines),
   ].join('\n\n');
@@ -185,17 +185,22 @@ function alerts(): string {
 
 /** Every code of a blocked operation, a failure or a warning. */
 export function codesPage(): string {
-  const list = Object.entries(codes).map(([code, [meaning, todo]]) => [`\`${code}\``, meaning, todo]);
+  const list = sorted(codes).map(([code, [meaning, todo]]) => [`\`${code}\``, meaning, todo]);
   return page('Codes', [
     'The values of `code` in `plan`, `apply` and `status`. Codes of the API (`insufficient_scope`, `server_busy`, …) appear unchanged. vdcsync handles an unknown code by its HTTP status.',
     table(['code', 'meaning', 'next step'], list),
     '## Examples',
     '`vdcsync explain CODE` prints the same texts. The lines below a situation are alternatives: a command, or lines of the file.',
-    ...Object.entries(codeExamples).map(
+    ...sorted(codeExamples).map(
       ([code, [situation, ...ways]]) =>
         `### \`${code}\`\n\n${situation}${ways.length === 0 ? '' : `\n\n\`\`\`sh\n${ways.join('\n')}\n\`\`\``}`,
     ),
   ]);
+}
+
+/** The entries by name, because a reader searches for a name. */
+function sorted<Value>(entries: Readonly<Record<string, Value>>): [string, Value][] {
+  return Object.entries(entries).toSorted(([one], [other]) => (one < other ? -1 : 1));
 }
 
 function page(title: string, sections: readonly string[]): string {

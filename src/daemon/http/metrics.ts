@@ -14,7 +14,10 @@ const durationBuckets = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600];
 
 /** The gauges that are computed from the facts: their help text, then their labels. */
 const gauges = {
-  fleet_works: ['1 while this replica works on the project, 0 where it was the last to do so', 'project'],
+  fleet_works: [
+    '1 while this replica reconciles the project, 0 if it was the last replica to do so',
+    'project',
+  ],
   build_info: ['The running version', 'version'],
   ready: ['Whether /readyz answers 200'],
   source_up: ['Whether the source could be read the last time'],

@@ -22,12 +22,12 @@ export const backupSchema = z.strictObject({
   max_age: z
     .string()
     .regex(durationPattern, 'a duration is written like 90m, 24h or 7d')
-    .describe('Take one when the newest available one is older: 90m, 24h, 7d.'),
+    .describe('vdcsync takes a backup if the newest available one is older than this: 90m, 24h, 7d.'),
   keep: z
     .int()
     .min(1)
     .optional()
     .describe(
-      'How many of those that vdcsync took stay; the oldest others are deleted where the API profile knows how. Counted from when it is written.',
+      'How many of the backups that vdcsync took stay. vdcsync deletes the older ones, if the API profile has delete_backup. Backups from before this setting do not count.',
     ),
 });

@@ -22,7 +22,12 @@ export const shownRuleFields = [
 ];
 
 export const firewallSchema = z.strictObject({
-  enabled: z.boolean().optional().describe('Requires a public network interface on the server.'),
+  enabled: z
+    .boolean()
+    .optional()
+    .describe(
+      'Whether the firewall filters traffic. true requires a public network interface on the server.',
+    ),
   policy_in: z
     .string()
     .trim()
@@ -39,23 +44,25 @@ export const firewallSchema = z.strictObject({
         direction: z
           .string()
           .optional()
-          .meta({ examples: ['in'] }),
+          .meta({ description: 'Direction of the traffic, such as in.', examples: ['in'] }),
         action: z
           .string()
           .optional()
-          .meta({ examples: ['accept', 'drop'] }),
-        enabled: z.boolean().optional(),
+          .meta({ description: 'accept or drop.', examples: ['accept', 'drop'] }),
+        enabled: z.boolean().optional().describe('Whether the rule is used.'),
         protocol: z
           .string()
           .optional()
-          .meta({ examples: ['tcp'] }),
+          .meta({ description: 'The protocol, such as tcp.', examples: ['tcp'] }),
         destination_port: z
           .string()
           .optional()
           .meta({ description: 'A port, or several with commas, as text.', examples: ['22,443'] }),
-        description: z.string().optional().describe('The note on the rule.'),
+        description: z.string().optional().describe('A note.'),
       }),
     )
     .optional()
-    .describe('In order: the first that matches wins. Other fields are passed through.'),
+    .describe(
+      'The rules in their order: the first rule that matches decides. vdcsync sends other fields of a rule unchanged.',
+    ),
 });

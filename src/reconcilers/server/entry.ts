@@ -44,21 +44,31 @@ export const sliders = ['cores', 'memory_mb', 'disk_gb'] as const;
 const size = z.int().min(1).optional();
 
 export const serverSchema = z.strictObject({
-  name: z.string().trim().min(1).optional().describe('Name in the API; the key where left out.'),
+  name: z.string().trim().min(1).optional().describe('Name in the API. Default: the name of the entry.'),
   server_type: z
     .union([z.string().trim().min(1), z.int().min(1)])
     .optional()
-    .describe('Id or name.'),
-  image: z.string().trim().min(1).optional().describe("Id or name, from the type's images."),
-  cores: size.describe('Slider types.'),
-  memory_mb: size.describe('Slider types, MB.'),
-  disk_gb: size.describe('Slider types, GB.'),
-  plan_id: size.describe('Plan types.'),
+    .describe('The type of the server: its id or name.'),
+  image: z
+    .string()
+    .trim()
+    .min(1)
+    .optional()
+    .describe('The image: its id or name. It must be an image of the server type.'),
+  cores: size.describe('Number of cores, for server types with free sizes.'),
+  memory_mb: size.describe('Memory in MB, for server types with free sizes.'),
+  disk_gb: size.describe('Disk in GB, for server types with free sizes.'),
+  plan_id: size.describe('Id of the plan, for server types with plans.'),
   gpu_package: z
     .union([z.string().min(1), z.array(z.string().min(1)).min(1)])
     .optional()
-    .describe('Packaged graphics-card types: a key, or a list in order of preference.'),
-  ssh_keys: z.array(z.int().min(1)).optional().describe("Ids of the account's SSH keys."),
+    .describe(
+      'The package, for server types with packages of graphics cards: its key, or a list in order of preference.',
+    ),
+  ssh_keys: z
+    .array(z.int().min(1))
+    .optional()
+    .describe('Ids of SSH keys of the account. The API writes them to the server at its creation only.'),
   public_ipv4: z
     .union([
       z.strictObject({ new: z.literal(true) }),
@@ -66,16 +76,18 @@ export const serverSchema = z.strictObject({
       z.strictObject({ ip: z.string().min(1) }),
     ])
     .optional()
-    .describe('{new: true}, {reuse: true}, or {ip: NAME} of an entry under ips. None where left out.'),
-  gpus: size.describe('Number of graphics cards; refused on packaged types.'),
-  disk_type: z.string().min(1).optional().describe('Refused on packaged graphics-card types.'),
+    .describe(
+      'The public address. {new: true}: a new one. {reuse: true}: any free one of the project. {ip: NAME}: the entry NAME under ips. Without this field, the server has no public address.',
+    ),
+  gpus: size.describe('Number of graphics cards. Not possible with gpu_package.'),
+  disk_type: z.string().min(1).optional().describe('Type of the disk. Not possible with gpu_package.'),
   replace: z.enum(['never', 'allowed']).optional().meta({
     description:
       'Whether vdcsync may delete and recreate a server that it cannot change in place, and whether it may make a disk smaller.',
     default: 'never',
   }),
   keep_ip: z.boolean().optional().meta({
-    description: 'Keep an address taken by {new: true} when the server goes; it stays billed.',
+    description: 'true: the address of {new: true} stays when the server is deleted, and stays billed.',
     default: false,
   }),
 });
