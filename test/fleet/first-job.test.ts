@@ -22,10 +22,13 @@ describe('src/daemon/fleet/first-job.ts', () => {
     }
   });
 
-  test('a project that is new, edited or was left in the middle of its work is due at once', () => {
+  test('a project that is new, edited or was left in the middle of its work is due at once, the last one first', () => {
     const now = { trigger: 'start', afterMs: 0 };
     expect(firstJob(undefined, options)).toEqual(now);
     expect(firstJob(left('converged', 1_060_000, { settledDigest: 'other' }), options)).toEqual(now);
-    expect(firstJob(left('converged', 1_060_000, { isTaken: true }), options)).toEqual(now);
+    expect(firstJob(left('converged', 1_060_000, { isTaken: true }), options)).toEqual({
+      ...now,
+      isUrgent: true,
+    });
   });
 });

@@ -92,8 +92,8 @@ describe('src/daemon/fleet/schedule.ts', () => {
     await pause(20);
     expect(begun.slice(4)).toEqual(['8 git']);
     // As a replica that follows finds it, and a leader that was told to look at everything.
-    schedule.wake([7], { ...soon('fleet'), isEdit: true });
-    schedule.wake([6], { ...soon('signal'), isEdit: true });
+    schedule.wake([7], { ...soon('fleet'), isUrgent: true });
+    schedule.wake([6], { ...soon('signal'), isUrgent: true });
     await pause(20);
     expect(begun.slice(5)).toEqual([]);
     end(1);
@@ -157,7 +157,7 @@ describe('src/daemon/fleet/schedule.ts', () => {
     let isReading = false;
     const { schedule, begun, end } = scheduleOf({ atOnce: 4, holds: true, isReading: () => isReading });
     schedule.add(1, later);
-    schedule.wake([1], { trigger: 'fleet', afterMs: 0, isEdit: true });
+    schedule.wake([1], { trigger: 'fleet', afterMs: 0, isUrgent: true });
     await pause(20);
     for (const project of [2, 3, 4, 5]) schedule.add(project, soon('timer'));
     await pause(20);
@@ -193,7 +193,7 @@ describe('src/daemon/fleet/schedule.ts', () => {
         return later;
       },
     });
-    schedule.add(1, { trigger: 'fleet', afterMs: 0, isEdit: true });
+    schedule.add(1, { trigger: 'fleet', afterMs: 0, isUrgent: true });
     for (let project = 2; project < 30; project += 1) schedule.add(project, soon('timer'));
     await pause(2_500);
     expect(begun.filter((project) => project === 1)).toHaveLength(2);

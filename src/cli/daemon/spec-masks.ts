@@ -8,8 +8,13 @@ const keptPerSpec = 2;
 export class SpecMasks {
   readonly #bySpec = new Map<string, readonly { readonly digest: string; readonly mask: Mask }[]>();
 
+  /** Specs that have not changed stay the same values. */
+  readonly #learned = new WeakSet<Desired>();
+
   /** @param name of the spec, such as its file */
   learn(name: string, desired: Desired): void {
+    if (this.#learned.has(desired)) return;
+    this.#learned.add(desired);
     const mask = new Mask(desired);
     const known = this.#bySpec.get(name) ?? [];
     if ((mask.isEmpty && known.length === 0) || known[0]?.digest === desired.digest) return;

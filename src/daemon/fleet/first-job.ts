@@ -18,7 +18,8 @@ export interface FirstJobOptions {
 
 /**
  * When a project is due that was just assigned to this replica. A project that was waiting for its next reconciliation,
- * with the spec in force, keeps its waiting time. All other projects are due now.
+ * with the spec in force, keeps its waiting time. All other projects are due now, and those that a replica was cut off from
+ * in the middle of its work come first.
  *
  * If the waiting time of a converged project is already over, for example after a restart of all replicas, the project
  * gets a random moment within the interval, so that not all projects are due at once. A project that has not converged
@@ -29,8 +30,9 @@ export function firstJob(
   { digest = '', intervalMs, now, random }: FirstJobOptions,
 ): Wanted {
   const memory = before?.memory;
-  const isWaiting = before?.isTaken !== true && memory?.history.settledDigest === digest;
-  if (memory === undefined || !isWaiting) return { trigger: 'start', afterMs: 0 };
+  // A write may be in flight, and a new server without its firewall.
+  if (before?.isTaken === true) return { trigger: 'start', afterMs: 0, isUrgent: true };
+  if (memory?.history.settledDigest !== digest) return { trigger: 'start', afterMs: 0 };
   const leftMs = memory.dueAt - now;
   if (leftMs > 0) return { trigger: 'timer', afterMs: Math.min(leftMs, intervalMs) };
   const isAtRest = restful.has(memory.history.condition);

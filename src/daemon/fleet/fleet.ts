@@ -104,7 +104,7 @@ export class Fleet {
   /** The specs in force were read. `news` are the projects whose specs changed. */
   specsRead(news: readonly number[], trigger: Trigger): void {
     this.#shareSoon();
-    this.#schedule.wake(news, { trigger, afterMs: 0, isEdit: true });
+    this.#schedule.wake(news, { trigger, afterMs: 0, isUrgent: true });
   }
 
   /** Asks the replicas to reconcile all projects. Never rejects. A lost call delays a project by one interval. */

@@ -7,8 +7,11 @@ export interface Wanted {
   readonly trigger: Trigger;
   /** In ms of real time, at the latest. */
   readonly afterMs: number;
-  /** Whether the project's spec has changed. Any trigger can lead to the reading that finds the change. */
-  readonly isEdit?: boolean;
+  /**
+   * Whether the project's spec has changed, or another replica was cut off while it worked on the project. Any trigger can
+   * lead to the reading that finds the change.
+   */
+  readonly isUrgent?: boolean;
 }
 
 export interface ScheduleOptions {
@@ -54,7 +57,7 @@ const keptShare = 0.25;
 interface Entry {
   readonly project: number;
   trigger: Trigger;
-  isEdit: boolean;
+  isUrgent: boolean;
   /** Monotonic real ms. While the project is worked on: when its next turn is due, if one was requested. */
   dueAt: number;
   /** While it is worked on. */
@@ -112,9 +115,9 @@ export class Schedule {
   /** A project is this replica's from now on. */
   add(project: number, wanted: Wanted): void {
     if (this.has(project)) return;
-    const { trigger, isEdit = false } = wanted;
+    const { trigger, isUrgent = false } = wanted;
     const dueAt = this.#at(wanted);
-    this.#entries.set(project, { project, trigger, isEdit, dueAt, over: undefined, failures: 0 });
+    this.#entries.set(project, { project, trigger, isUrgent, dueAt, over: undefined, failures: 0 });
     this.#awake.abort();
   }
 
@@ -219,9 +222,9 @@ export class Schedule {
 
   #start(entry: Entry, rank: number): void {
     const over = new AbortController();
-    const { trigger, isEdit } = entry;
-    Object.assign(entry, { over, trigger: 'timer', isEdit: false, dueAt: Number.POSITIVE_INFINITY });
-    const done = this.#job(entry, { trigger, isEdit }, over.signal).finally(() => {
+    const { trigger, isUrgent } = entry;
+    Object.assign(entry, { over, trigger: 'timer', isUrgent: false, dueAt: Number.POSITIVE_INFINITY });
+    const done = this.#job(entry, { trigger, isUrgent }, over.signal).finally(() => {
       entry.over = undefined;
       this.#jobs.delete(entry.project);
       this.#awake.abort();
@@ -231,17 +234,19 @@ export class Schedule {
 
   async #job(
     entry: Entry,
-    { trigger, isEdit }: Pick<Entry, 'trigger' | 'isEdit'>,
+    { trigger, isUrgent }: Pick<Entry, 'trigger' | 'isUrgent'>,
     over: AbortSignal,
   ): Promise<void> {
     const { job, random, log } = this.#options;
     try {
-      this.#settle(entry, await job(entry.project, trigger, over));
+      const wanted = await job(entry.project, trigger, over);
+      // A job that could not begin, because another process owns the state, wants the same again.
+      this.#settle(entry, { ...wanted, isUrgent: isUrgent && wanted.trigger === trigger });
       entry.failures = 0;
     } catch (error) {
       const span = Math.min(retry.firstMs * 2 ** Math.min(entry.failures, 20), retry.longestMs);
       entry.failures += 1;
-      this.#settle(entry, { trigger, isEdit, afterMs: span * (1 + random.next() / 10) });
+      this.#settle(entry, { trigger, isUrgent, afterMs: span * (1 + random.next() / 10) });
       log.debug(
         { project: entry.project, error, attempt: entry.failures },
         'reconciliation failed, retrying',
@@ -251,14 +256,14 @@ export class Schedule {
 
   /** A request that arrived during a turn is done with that turn, unless the turn itself reports otherwise. */
   #settle(entry: Entry, wanted: Wanted): void {
-    const { trigger, afterMs, isEdit = false } = wanted;
-    if (afterMs > 0) Object.assign(entry, { trigger, isEdit, dueAt: this.#at(wanted) });
+    const { trigger, afterMs, isUrgent = false } = wanted;
+    if (afterMs > 0) Object.assign(entry, { trigger, isUrgent, dueAt: this.#at(wanted) });
     else this.#want(entry, wanted);
   }
 
   #want(entry: Entry, wanted: Wanted): void {
     if (rankOf(wanted) <= rankOf(entry)) entry.trigger = wanted.trigger;
-    entry.isEdit ||= wanted.isEdit === true;
+    entry.isUrgent ||= wanted.isUrgent === true;
     entry.dueAt = Math.min(entry.dueAt, this.#at(wanted));
   }
 
@@ -267,8 +272,8 @@ export class Schedule {
   }
 }
 
-function rankOf({ trigger, isEdit }: Pick<Wanted, 'trigger' | 'isEdit'>): number {
-  return isEdit === true ? 0 : (ranks[trigger] ?? lastRank);
+function rankOf({ trigger, isUrgent }: Pick<Wanted, 'trigger' | 'isUrgent'>): number {
+  return isUrgent === true ? 0 : (ranks[trigger] ?? lastRank);
 }
 
 function inOrder(a: Due, b: Due): number {

@@ -43,7 +43,7 @@ const ordinary: ReadonlySet<string> = new Set(['starting', 'converging']);
  */
 export class Notifier {
   readonly #options: NotifierOptions;
-  readonly #notified = new Map<string, string>();
+  readonly #notified = new Map<number, Map<string, string>>();
   readonly #waiting: { readonly receiver: Receiver; readonly body: string }[][];
 
   constructor(options: NotifierOptions) {
@@ -55,7 +55,7 @@ export class Notifier {
   tell(notice: Notification): void {
     if (notice.event === 'condition' && ordinary.has(notice.condition)) return;
     const subject = `${notice.project} ${subjects[notice.event] ?? notice.event}`;
-    const before = this.#notified.get(subject);
+    const before = this.#sentOf(notice.project).get(subject);
     const at = new Date(this.#options.clock.now()).toISOString();
     if (notice.event === 'condition') {
       this.#tellCondition(notice, subject, at);
@@ -63,7 +63,7 @@ export class Notifier {
     }
     const { event, detail } = notice;
     if (before === detail && event !== 'drift' && event !== 'capacity_found') return;
-    this.#notified.set(subject, detail);
+    this.#sentOf(notice.project).set(subject, detail);
     this.#sendAll(notice, at);
   }
 
@@ -72,15 +72,16 @@ export class Notifier {
    * for the end of the incident.
    */
   #tellCondition(notice: ConditionNotice, subject: string, at: string): void {
-    const before = readIncident(this.#notified.get(subject));
+    const sent = this.#sentOf(notice.project);
+    const before = readIncident(sent.get(subject));
     if (notice.condition === 'converged') {
-      this.#notified.set(subject, 'converged');
+      sent.set(subject, 'converged');
       // A healthy start is no reason to wake an operator.
       if (before !== undefined) this.#sendAll(notice, at, before.since);
       return;
     }
     const { incident, isNew } = continued(before, notice, at);
-    this.#notified.set(subject, JSON.stringify(incident));
+    sent.set(subject, JSON.stringify(incident));
     if (isNew) this.#sendAll(notice, at, incident.since);
   }
 
@@ -98,14 +99,23 @@ export class Notifier {
 
   /** The last notifications about a project, by subject. */
   notifiedOf(project: number): Readonly<Record<string, string>> {
-    return Object.fromEntries([...this.#notified].filter(([subject]) => subject.startsWith(`${project} `)));
+    return Object.fromEntries(this.#notified.get(project) ?? []);
   }
 
   /**
    * Takes over the notifications that another process has already sent about a project, so that they are not repeated.
    */
   recall(notified: Readonly<Record<string, string>>): void {
-    for (const [subject, content] of Object.entries(notified)) this.#notified.set(subject, content);
+    for (const [subject, content] of Object.entries(notified))
+      this.#sentOf(Number.parseInt(subject, 10)).set(subject, content);
+  }
+
+  #sentOf(project: number): Map<string, string> {
+    const known = this.#notified.get(project);
+    if (known !== undefined) return known;
+    const sent = new Map<string, string>();
+    this.#notified.set(project, sent);
+    return sent;
   }
 
   #send(index: number, receiver: Receiver, body: string): void {
