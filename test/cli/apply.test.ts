@@ -94,7 +94,7 @@ describe('src/cli/commands/apply.ts', () => {
     expect(code).toBe(0);
     expect(stdout).toContain('Plan: 3 to delete.');
     expect(stdout).toMatch(
-      /\nThe file still describes 5 resources: apply, or the daemon, makes them again\.\n$/,
+      /\nThe file still describes 5 resources\. The next apply, or the daemon, creates them again\.\n$/,
     );
     const status = await inProcess(['status', '--emulator', '--format', 'json'], { cwd });
     expect(JSON.parse(status.stdout)).toMatchObject({ resources: [], billed: [], idle: [] });

@@ -8,7 +8,7 @@ import { summaryLine } from '../../src/cli/render/plan-groups.ts';
 import { markdownLimit, planMarkdown } from '../../src/cli/render/plan-markdown.ts';
 import { planSvg } from '../../src/cli/render/plan-svg.ts';
 import { planText } from '../../src/cli/render/plan-text.ts';
-import { endLine } from '../../src/cli/render/progress.ts';
+import { endLine, stepText, Tally } from '../../src/cli/render/progress.ts';
 import { liveProgress } from '../../src/cli/render/progress-live.ts';
 import { plainProgress } from '../../src/cli/render/progress-plain.ts';
 import { changeLines, shown, span } from '../../src/cli/render/values.ts';
@@ -414,6 +414,30 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
     const told = stripVTControlCharacters(written.join(''));
     expect(told.match(/ waits until 1970-01-02 00:00:00 UTC\./g)).toHaveLength(1);
     expect(told).toMatch(/retrying( in 1 min)?: no cards/);
+  });
+
+  test.each([
+    [{ step: 'task', detail: 'task-1' }, 'waiting for task task-1'],
+    [{ step: 'waiting', detail: '500', untilMs: 8_000 }, 'retrying in 8 s: 500'],
+    [
+      { step: 'waiting', detail: '429', untilMs: 8_000, code: 'rate_limit_exceeded' },
+      'rate limited until 00:00:08 UTC',
+    ],
+  ] as const)('steps have standard words: %j', (step, text) => {
+    expect(stepText(step, 0)).toBe(text);
+  });
+
+  test('counts an operation once, and the operations that a later plan adds', () => {
+    const tally = new Tally();
+    const planned = (...ids: string[]) =>
+      tally.count({ type: 'planned', plan: { operations: ids.map((id) => ({ id })) } } as never);
+    const done = (key: string) =>
+      tally.count({ type: 'ended', result: { verb: 'create', key, outcome: 'done' } } as never);
+    planned('create:ips.a', 'create:ips.b');
+    done('ips.a');
+    planned('create:ips.b', 'create:ips.c');
+    done('ips.a');
+    expect(tally.text).toBe('1 of 3');
   });
 
   test('a refusal that stays the same is told once', () => {
