@@ -114,7 +114,9 @@ describe('src/daemon/project/job.ts: turns at a shared project', () => {
     await handOn(a.job, store, a.parts, { project: 4711, dueAt: 9 });
     await takeUp(b.job, store, b.parts, spec('10.0.1.0/24'));
     expect(b.backOff.isPaused({ key } as Operation, 1)).toBe(false);
-    const operations = [{ key, kind: 'network', verb: 'create', changes: [{ path: 'cidr', from: null, to: '10.0.1.0/24' }] }];
+    const operations = [
+      { key, kind: 'network', verb: 'create', changes: [{ path: 'cidr', from: null, to: '10.0.1.0/24' }] },
+    ];
     const plan = { ...blocked, blocked: [], operations } as unknown as Plan;
     b.history.follow({ type: 'planned', plan, at: 3, round: 1 }, 'sha256:2');
     expect(b.sent).toEqual([]);
