@@ -87,7 +87,7 @@ describe('src/engine/intents/pauses.ts: a plan of what is held', () => {
     ]);
     const text = planText(plan, plainPaint);
     expect(text).toContain('- back');
-    expect(text.match(/servers\.web(?!\.)/g)).toHaveLength(3);
+    expect(text.match(/servers\.web(?!\.)/g)).toHaveLength(2);
     expect(text).toContain('Plan: 1 to delete, 2 blocked.');
   });
 });
