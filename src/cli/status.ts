@@ -4,7 +4,7 @@ import type { Desired, DesiredResource } from '../core/desired.ts';
 import { partsOf } from '../core/intent.ts';
 import { type KeyStatus, keyStatusOf } from '../core/key-status.ts';
 import type { ResourceKey } from '../core/keys.ts';
-import { factsOf, type KindName } from '../core/kind-facts.ts';
+import { factsOf, isAddress, type KindName } from '../core/kind-facts.ts';
 import {
   type Blocked,
   type MonthlyCost,
@@ -231,7 +231,7 @@ function billedOf(facts: StatusFacts): StatusView['billed'] {
   const addresses =
     ips === undefined
       ? bindings
-          .filter(({ kind }) => kind === 'ip')
+          .filter(({ kind }) => isAddress(kind))
           .map(({ id, key, identity, boundAt }) => ({
             id,
             what: `address ${identity.address ?? id}`,
@@ -247,7 +247,7 @@ function billedOf(facts: StatusFacts): StatusView['billed'] {
 
 function address(ip: Ip, facts: StatusFacts): StatusView['billed'][number] {
   const id = String(ip.id);
-  const binding = facts.bindings.find((each) => each.kind === 'ip' && each.id === id);
+  const binding = facts.bindings.find((each) => isAddress(each.kind) && each.id === id);
   const holder = addressHolders([{ ...ip, server_id: null }], facts).address(ip);
   const key = binding?.key ?? (holder.is === 'pending' ? holder.key : namedBy(facts, id)) ?? null;
   return {
@@ -260,8 +260,8 @@ function address(ip: Ip, facts: StatusFacts): StatusView['billed'][number] {
 
 /** An entry that names the address's id, or plans to adopt the address, owns it before it is bound. */
 function namedBy({ desired = [], plan }: StatusFacts, id: string): ResourceKey | undefined {
-  const entry = desired.find((each) => each.kind === 'ip' && each.id === id);
-  return entry?.key ?? plan?.operations.find(({ kind, target }) => kind === 'ip' && target === id)?.key;
+  const entry = desired.find((each) => isAddress(each.kind) && each.id === id);
+  return entry?.key ?? plan?.operations.find(({ kind, target }) => isAddress(kind) && target === id)?.key;
 }
 
 function addressesMonthly(count: number, prices: PriceList | undefined): StatusView['idle_monthly'] {
@@ -275,7 +275,7 @@ function idleSince(ip: Ip, facts: StatusFacts): string | null {
     const { verb, kind, preimage } = each;
     const held = (preimage as { readonly addresses?: readonly string[] } | null)?.addresses ?? [];
     return (
-      verb === 'delete' && kind === 'server' && partsOf(each).outcome === 'done' && held.includes(ip.address)
+      verb === 'delete' && factsOf(kind).container && partsOf(each).outcome === 'done' && held.includes(ip.address)
     );
   });
   const closedAt = left && partsOf(left).closedAt;

@@ -18,6 +18,14 @@ export function addressObject(id: string | number) {
   return { kind: 'ip', id: String(id) } as const satisfies LiveObject;
 }
 
+export function networkObject(id: string | number) {
+  return { kind: 'network', id: String(id) } as const satisfies LiveObject;
+}
+
+export function backupObject(id: string, server: string) {
+  return { kind: 'backup', id, parentId: server } as const satisfies LiveObject;
+}
+
 /**
  * Who holds an object that is not bound to a key. An object has one holder at most: a binding, or one of these. An
  * object passes from one holder to the next in one transaction.

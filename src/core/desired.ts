@@ -1,5 +1,5 @@
-import type { ResourceKey } from './keys.ts';
-import { factsOf, type KindName } from './kind-facts.ts';
+import { comesWithServer, type ResourceKey } from './keys.ts';
+import type { KindName } from './kind-facts.ts';
 
 /** A position in the spec. Lines and columns count from 1. */
 export interface Position {
@@ -53,8 +53,8 @@ export function fieldOf(
 }
 
 /** An address that is created with its server is part of the server's entry, not an entry of its own. */
-export function isEntry({ kind, parent }: DesiredResource): boolean {
-  return parent === undefined || !factsOf(kind).independent;
+export function isEntry(resource: DesiredResource): boolean {
+  return !comesWithServer(resource);
 }
 
 /** Which plans of the daemon wait for the operator. */

@@ -18,6 +18,8 @@ const kindOfCollection = new Map(
 );
 const kindOfField = new Map(kindsWith('field').map((kind) => [factsOf(kind).field as string, kind]));
 
+const firewallField = factsOf(kindsWith('endsExposure')[0] as KindName).field as string;
+
 /** The map whose entries have resources inside them: `servers`. */
 export const containers = factsOf(kindsWith('container')[0] as KindName).collection as Collection;
 
@@ -57,11 +59,32 @@ export function parseKey(text: string): ParsedKey | undefined {
   }
   const kind = kindOfField.get(child);
   if (kind === undefined) return undefined;
-  // A network interface is named by its network; a backup that is no longer the newest by its id.
-  const { named } = factsOf(kind);
+  const { namedAfter, hasOlder } = factsOf(kind);
   const hasName = rest.length > 0;
-  if (hasName ? named === undefined : named === 'always') return undefined;
+  if (hasName ? namedAfter === undefined && !hasOlder : namedAfter !== undefined) return undefined;
   return { key, kind, name: hasName ? rest.join('.') : child, parent: topLevelKey(collection, name) };
+}
+
+/** The key of the entry that a resource inside a server is named after: the network of a network interface. */
+export function namesakeOf({ kind, name }: ParsedKey): ResourceKey | undefined {
+  const { namedAfter } = factsOf(kind);
+  return namedAfter === undefined ? undefined : topLevelKey(namedAfter as Collection, name);
+}
+
+/** The key of the resource that ends the exposure of a server: its firewall. */
+export function firewallKey(server: ResourceKey): ResourceKey {
+  return childKey(server, firewallField);
+}
+
+/** Whether the resource is created with the server that it is inside, but not deleted with it: an address. */
+export function comesWithServer({
+  kind,
+  parent,
+}: {
+  readonly kind: KindName;
+  readonly parent?: ResourceKey | undefined;
+}): boolean {
+  return parent !== undefined && factsOf(kind).independent === true;
 }
 
 /**

@@ -9,11 +9,10 @@ export interface KindFacts {
   readonly collection?: string;
   /** The field of a server's entry that declares the resources of the kind inside the server. */
   readonly field?: string;
-  /**
-   * Whether the key of a resource inside a server has a name after the field: `always`, or only if the resource is
-   * `older` than the newest one.
-   */
-  readonly named?: 'always' | 'older';
+  /** The map whose entry gives the last name in the key of a resource inside a server: a network interface. */
+  readonly namedAfter?: string;
+  /** A resource that is not the newest of its server has its id as the last name in its key. */
+  readonly hasOlder?: true;
   /** Resources of other kinds are inside it: a server. */
   readonly container?: true;
   /** The field of the identity by which an operator knows the resource, in place of its id. */
@@ -36,6 +35,8 @@ export interface KindFacts {
   readonly endsExposure?: true;
   /** The form of its ids, and an example of an id. @source API §2: integers are identifiers unless stated otherwise */
   readonly ids?: { readonly form: RegExp; readonly example: string };
+  /** Stays billed after the deletion of its server, and no read shows it then. @source API §1.5 */
+  readonly staysBilled?: true;
   /** A deletion counts for `settings.max_deletions`; in a replacement only if it counts `always`. */
   readonly deletion?: 'always' | 'alone';
   /** A new resource is due after some time, and is no sign of a change outside vdcsync. */
@@ -76,9 +77,16 @@ const table = {
     ids: { form: integer, example: '2001' },
     lost: 'all data on its disks',
   },
-  network_interface: { field: 'network_interfaces', named: 'always', deletion: 'alone' },
+  network_interface: { field: 'network_interfaces', namedAfter: 'networks', deletion: 'alone' },
   firewall: { field: 'firewall', endsExposure: true },
-  backup: { field: 'backup', named: 'older', counted: true, deletion: 'always', periodic: true },
+  backup: {
+    field: 'backup',
+    hasOlder: true,
+    counted: true,
+    staysBilled: true,
+    deletion: 'always',
+    periodic: true,
+  },
   backup_policy: { field: 'backup_policy' },
   drive: { field: 'iso' },
   server_image: { collection: 'server_images', counted: true, idMayBeName: true },
@@ -96,6 +104,11 @@ export const kindNames = Object.keys(table) as unknown as readonly [KindName, ..
 
 export function factsOf(kind: KindName | 'project'): KindFacts {
   return kind === 'project' ? {} : table[kind];
+}
+
+/** Whether an operator knows the resource by its address. */
+export function isAddress(kind: KindName | 'project'): boolean {
+  return factsOf(kind).knownBy === 'address';
 }
 
 /** The kinds that have a fact. */

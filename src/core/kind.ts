@@ -85,6 +85,10 @@ export interface World extends WorldParts {
   listsServers(): boolean;
   /** Addresses attached to a server, by its live id. */
   ipsOf(server: string): readonly Ip[];
+  /** The addresses that an object holds: those of a server, or an address itself. */
+  addressesOf(object: LiveObject): readonly Ip[];
+  /** The object as an operator knows it: an address by its value, others by their id. */
+  nameOf(object: LiveObject): string;
   freeIps(): readonly Ip[];
 }
 

@@ -41,6 +41,11 @@ export function createWorld(parts: WorldParts): World {
 
   const subjectsOf: World['subjectsOf'] = (kind) => subjectsByKind().get(kind) ?? [];
   const serverSubjects = once(() => [...subjects.values()].filter(({ kind }) => factsOf(kind).container));
+  const addressesOf: World['addressesOf'] = ({ kind, id }) => {
+    const { container, knownBy } = factsOf(kind);
+    if (container) return ipsByServer().get(id) ?? [];
+    return knownBy === undefined ? [] : [ipsById().get(id) ?? []].flat();
+  };
   const keyOf: World['keyOf'] = (object) => keysById().get(objectName(object));
 
   function cardsOf({ kind, key }: Subject): (readonly [string, ResourceKey])[] {
@@ -73,6 +78,9 @@ export function createWorld(parts: WorldParts): World {
         })
       );
     }),
+    addressesOf,
+    nameOf: (object) =>
+      factsOf(object.kind).knownBy === undefined ? object.id : (addressesOf(object)[0]?.address ?? object.id),
     ipsOf: (server) => ipsByServer().get(server) ?? ([] as readonly Ip[]),
     freeIps,
   };

@@ -1,8 +1,8 @@
 import type { Desired, DesiredResource } from '../core/desired.ts';
 import { FenceError, StateError } from '../core/errors.ts';
 import { type ResourceKey, takeApart } from '../core/keys.ts';
-import type { Catalogue, ResourceKind, Subject, World } from '../core/kind.ts';
-import type { KindName } from '../core/kind-facts.ts';
+import type { Catalogue, Observations, ResourceKind, Subject, World, WorldParts } from '../core/kind.ts';
+import { factsOf, type KindName } from '../core/kind-facts.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { Project } from '../core/resources.ts';
@@ -46,12 +46,12 @@ export async function observeOne(
   { read, kinds }: ObserveInput,
   before: World,
   key: ResourceKey,
-): Promise<Pick<World, 'ips' | 'networks' | 'servers' | 'observed'>> {
+): Promise<Observations> {
   const subject = before.subjects.get(key);
   const alone = subject?.parent !== undefined;
   const ips = alone ? before.ips : await read.ips();
   const networks = alone ? before.networks : await read.networks();
-  const servers = subject?.kind === 'server' ? await read.servers?.() : before.servers;
+  const servers = subject && factsOf(subject.kind).container ? await read.servers?.() : before.servers;
   const observed = await observe(kinds, read, before.subjects, subject === undefined ? [] : [subject]);
   return { ips, networks, observed, ...(servers === undefined ? {} : { servers }) };
 }
@@ -72,7 +72,7 @@ export function refuseOtherProject({ projectId }: Desired, { id, name }: Project
   );
 }
 
-type Parts = Pick<World, 'project' | 'ips' | 'networks' | 'servers' | 'catalogue' | 'subjects' | 'observed'>;
+type Parts = Omit<WorldParts, 'settings' | 'profile' | 'apiNow' | 'now'>;
 
 export function worldOf({ desired, profile, read }: ObserveInput, parts: Parts): World {
   const { project, ips, networks, servers, catalogue, subjects, observed } = parts;
@@ -160,7 +160,7 @@ async function readCatalogue({
 }: ObserveInput): Promise<Catalogue> {
   const wanted = new Set(
     desired.resources
-      .filter(({ kind, managed }) => kind === 'server' && managed)
+      .filter(({ kind, managed }) => factsOf(kind).container && managed)
       .flatMap(({ value }) => (value as { readonly server_type?: string | number }).server_type ?? [])
       .map(String),
   );
@@ -182,6 +182,6 @@ function typeOf({ kind, applied }: Binding, all: boolean): readonly number[] {
   type Applied = {
     readonly body?: { readonly server_type_id: number; readonly gpu_package?: string } | null;
   };
-  const body = kind === 'server' ? (applied as Applied | null)?.body : undefined;
+  const body = factsOf(kind).container ? (applied as Applied | null)?.body : undefined;
   return body == null || (body.gpu_package === undefined && !all) ? [] : [body.server_type_id];
 }

@@ -1,5 +1,5 @@
 import { digestOf } from '../core/json.ts';
-import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
+import { comesWithServer, nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Blocked, Operation, Plan, Selection, Warning } from '../core/plan.ts';
 import type { Remedy } from '../core/remedy.ts';
@@ -215,7 +215,7 @@ function takenOver(draft: Draft, adopted: ReadonlyMap<string, ResourceKey>, worl
 function withoutForeign(draft: Draft, { world, register }: PlanInput): Draft {
   const { subject, diff } = draft;
   const { verdict } = diff;
-  if (verdict.verdict !== 'adopt' || subject.kind !== 'ip' || subject.parent === undefined) return draft;
+  if (verdict.verdict !== 'adopt' || !comesWithServer(subject)) return draft;
   if (!isClaimedAlone(world, register, verdict.target)) return draft;
   return { ...draft, diff: { ...diff, verdict: { verdict: 'unchanged' } } };
 }

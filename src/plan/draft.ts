@@ -1,7 +1,7 @@
 import type { DesiredResource } from '../core/desired.ts';
-import { nounOf, type ResourceKey } from '../core/keys.ts';
+import { comesWithServer, nounOf, type ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
-import type { KindName } from '../core/kind-facts.ts';
+import { factsOf, type KindName } from '../core/kind-facts.ts';
 import type { Change, Operation, Spend, Traffic, Verb, Warning } from '../core/plan.ts';
 import { type OperationId, operationId } from '../core/plan.ts';
 import { createWorld } from '../core/world.ts';
@@ -64,8 +64,7 @@ function givenUp(drafts: readonly Draft[], world: World): ReadonlyMap<ResourceKe
   const unmanaged = new Map(entries.filter(([, { managed }]) => !managed));
   return new Map(
     drafts.flatMap(({ subject: { key, kind, parent, desired, binding } }) => {
-      const cameAlong = kind === 'ip' && parent !== undefined;
-      const left = cameAlong ? named : desired === undefined ? unmanaged : undefined;
+      const left = comesWithServer({ kind, parent }) ? named : desired === undefined ? unmanaged : undefined;
       const owner = left?.get(`${kind} ${binding?.id}`);
       return owner === undefined ? [] : [[key, owner] as const];
     }),
@@ -77,14 +76,15 @@ function leftTo({ key: owner, managed }: DesiredResource, draft: Draft): Draft {
   const noun = nounOf(kind);
   const says = managed ? '' : ', and says that it is not managed';
   const reason = `${key} is released: ${owner} names it${says}`;
-  const address = kind === 'ip' ? binding?.identity.address : undefined;
+  const { knownBy = '' } = factsOf(kind);
+  const name = binding?.identity[knownBy] ?? binding?.id;
   return {
     ...draft,
     diff: {
       verdict: { verdict: 'release', gone: false, reason },
       leftBilled:
         draft.kind.billed === true && !managed
-          ? [`${noun} ${address ?? binding?.id} stays billed: ${owner} is not managed`]
+          ? [`${noun} ${name} stays billed: ${owner} is not managed`]
           : [],
     },
   };
@@ -103,7 +103,7 @@ export function isToBeMade({ diff: { verdict } }: Pick<Draft, 'diff'>): boolean 
 
 /** A server that will be replaced: the resources inside it are created again. */
 export function isRenewed({ subject, diff: { verdict } }: Draft): boolean {
-  if (subject.kind !== 'server') return false;
+  if (!factsOf(subject.kind).container) return false;
   return verdict.verdict === 'replace' || (verdict.verdict === 'create' && verdict.lost !== undefined);
 }
 
@@ -232,7 +232,7 @@ function difference({ path, from, to }: Change): string {
  * A server that is deleted, that is gone and is not created again, or that is released with all resources inside it.
  */
 function isLeaving({ subject, diff: { verdict } }: Draft, world: World): boolean {
-  if (subject.kind !== 'server') return false;
+  if (!factsOf(subject.kind).container) return false;
   if (subject.desired?.managed === false) return true;
   if (verdict.verdict === 'delete') return true;
   return verdict.verdict === 'unchanged' && subject.binding !== undefined && !world.isThere(subject.key);

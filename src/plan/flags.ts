@@ -1,5 +1,7 @@
+import { comesWithServer } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
+import { serverEntry } from '../core/server-entry.ts';
 import type { Binding } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 
@@ -12,10 +14,10 @@ type Flags = Pick<Binding, 'protect' | 'keep'>;
 export function newFlags({ kind, parent, desired, binding }: Subject, world: World): Flags | undefined {
   if (desired === undefined || binding === undefined) return undefined;
   const owner = parent === undefined ? undefined : world.subjects.get(parent)?.desired;
-  const { keep_ip = false } = (owner?.value ?? {}) as { readonly keep_ip?: boolean };
+  const { keep_ip = false } = serverEntry(owner?.value);
   const flags = {
     protect: desired.protect,
-    keep: kind === 'ip' && owner !== undefined ? keep_ip : binding.keep,
+    keep: comesWithServer({ kind, parent }) && owner !== undefined ? keep_ip : binding.keep,
   };
   return flags.protect === binding.protect && flags.keep === binding.keep ? undefined : flags;
 }

@@ -1,10 +1,11 @@
 import { addressObject } from '../core/claims.ts';
 import { flowYaml } from '../core/flow-yaml.ts';
-import { topLevelKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
+import { isAddress } from '../core/kind-facts.ts';
 import type { Operation, Warning } from '../core/plan.ts';
 import { edit, type Remedy, run } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
+import { namedAddress, wantedAddress } from '../core/server-entry.ts';
 import { isQuiet, type Register } from './unmanaged.ts';
 
 /**
@@ -12,11 +13,11 @@ import { isQuiet, type Register } from './unmanaged.ts';
  * §1.4
  */
 export function boughtUnused(world: World, operations: readonly Operation[]): Warning[] {
-  const wishes = world.serverSubjects().map(({ desired }) => wanted(desired?.value));
+  const wishes = world.serverSubjects().map(({ desired }) => wantedAddress(desired?.value));
   if (wishes.some((wish) => 'reuse' in wish)) return [];
-  const asked = new Set(wishes.map(({ ip = '' }) => topLevelKey('ips', ip)));
+  const asked = new Set(world.serverSubjects().map(({ desired }) => namedAddress(desired?.value)));
   return operations
-    .filter(({ key, kind, verb }) => kind === 'ip' && verb === 'create' && !asked.has(key))
+    .filter(({ key, kind, verb }) => isAddress(kind) && verb === 'create' && !asked.has(key))
     .filter(({ key }) => world.subjects.get(key)?.parent === undefined)
     .map(({ key }) => ({
       code: 'unused_address',
@@ -57,7 +58,7 @@ export function freeBeside(world: World, operations: readonly Operation[], regis
 }
 
 function buysAddress({ kind, parent, desired }: Subject): boolean {
-  return kind === 'server' ? 'new' in wanted(desired?.value) : kind === 'ip' && parent === undefined;
+  return isAddress(kind) ? parent === undefined : 'new' in wantedAddress(desired?.value);
 }
 
 /**
@@ -65,7 +66,7 @@ function buysAddress({ kind, parent, desired }: Subject): boolean {
  */
 function instead(buyer: Subject, ip: Ip, world: World, free: readonly Ip[]): readonly Remedy[] | undefined {
   const entry = idleEntry(ip, world);
-  if (buyer.kind === 'ip')
+  if (isAddress(buyer.kind))
     return entry === undefined
       ? [run('adopt', [buyer.key, ip.id], { when: 'to use it instead' })]
       : undefined;
@@ -82,12 +83,7 @@ function idleEntry({ id }: Ip, world: World): string | undefined {
   const subject = key === undefined ? undefined : world.subjects.get(key);
   if (subject?.desired?.managed !== true || subject.parent !== undefined) return undefined;
   const isAsked = world.serverSubjects().some(({ desired }) => {
-    const { ip } = wanted(desired?.value);
-    return ip !== undefined && topLevelKey('ips', ip) === key;
+    return key !== undefined && namedAddress(desired?.value) === key;
   });
   return isAsked ? undefined : subject.key.slice('ips.'.length);
-}
-
-function wanted(entry: unknown): { readonly ip?: string } {
-  return (entry as { readonly public_ipv4?: object } | undefined)?.public_ipv4 ?? {};
 }

@@ -13,7 +13,7 @@ import type { Facts, GuardInput, Objection } from './objections.ts';
  */
 export function movedFromUnknown(draft: Draft, { world }: GuardInput, facts: Facts): Objection | undefined {
   const { subject, diff } = draft;
-  const { key, parent, kind } = subject;
+  const { key, parent } = subject;
   // The typing error may also cause other objections to the creation.
   if (isToBeMade(draft)) {
     const from = unknownFrom(subject, world);
@@ -35,7 +35,7 @@ export function movedFromUnknown(draft: Draft, { world }: GuardInput, facts: Fac
   if (diff.verdict.verdict !== 'delete' || top === undefined || top.desired !== undefined) return undefined;
   const entry = facts
     .movedFromUnknown()
-    .find((each) => each.kind === (parent === undefined ? kind : 'server'));
+    .find((each) => each.kind === top.kind);
   if (entry === undefined) return undefined;
   return {
     verb: 'delete',

@@ -3,6 +3,7 @@ import { partsOf } from '../core/intent.ts';
 import { digestOf } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
+import { factsOf } from '../core/kind-facts.ts';
 import type { Blocked } from '../core/plan.ts';
 import { edit, outside, type Remedy, run, setting } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
@@ -62,7 +63,7 @@ export function cameFree(
   isKnown: (ip: Ip) => boolean,
 ): readonly string[] {
   const { ips: before } = (preimage ?? {}) as { readonly ips?: readonly number[] };
-  if (kind !== 'server' || verb !== 'create' || before === undefined) return [];
+  if (!factsOf(kind).container || verb !== 'create' || before === undefined) return [];
   return ips
     .filter((ip) => ip.server_id === null && !before.includes(ip.id) && !isKnown(ip))
     .map(({ address }) => address);
@@ -93,9 +94,7 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
   }
   const refused = until === 'file';
   const addresses = (id: string) =>
-    (kind === 'server' ? (world?.ipsOf(id) ?? []) : kind === 'ip' ? [world?.ip(id) ?? []].flat() : [])
-      .map(({ address }) => address)
-      .join(', ');
+    (world?.addressesOf({ kind, id }) ?? []).map(({ address }) => address).join(', ');
   const adoptable = verb === 'create' && (!refused || taken);
   // The candidates may belong to another user, and the resource itself may have become visible since.
   const other = candidates.length === 0 ? 'it is there' : 'it is another';

@@ -3,7 +3,7 @@ import { addressObject, serverObject } from '../core/claims.ts';
 import { partsOf } from '../core/intent.ts';
 import { nounOf, type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
-import type { KindName } from '../core/kind-facts.ts';
+import { factsOf, isAddress, type KindName } from '../core/kind-facts.ts';
 import { outside, run, setting } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
@@ -25,7 +25,7 @@ export function unmanaged(
   const id = matches().get(key);
   const address = kind === 'ip' ? world.ip(id ?? '')?.address : undefined;
   const what = described(found);
-  const one = kind === 'ip' ? 'one of them: its id, or the address itself' : 'one of them';
+  const one = isAddress(kind) ? 'one of them: its id, or the address itself' : 'one of them';
   return {
     verb: 'create',
     reason: register.isNew
@@ -53,12 +53,12 @@ export function releasedBefore(
   const isNew = diff.verdict.verdict === 'create' && binding === undefined;
   if (!isNew || claim === undefined || world.settings.unmanaged === 'ignore') return undefined;
   const { id, identity } = claim;
-  const address = kind === 'ip' ? identity.address : undefined;
-  const another =
-    kind === 'server_image'
-      ? outside('add a new entry under `server_images`', { when: 'to have another image taken' })
-      : run('ignore', [address ?? id], { when: 'to have another one made' });
-  if (kind === 'ip' && world.ip(id)?.address !== address) return undefined;
+  const { knownBy, bought, collection } = factsOf(kind);
+  const address = knownBy === undefined ? undefined : identity[knownBy];
+  const another = bought
+    ? run('ignore', [address ?? id], { when: 'to have another one made' })
+    : outside(`add a new entry under \`${collection}\``, { when: `to have another ${nounOf(kind)} made` });
+  if (knownBy !== undefined && world.ip(id)?.address !== address) return undefined;
   return {
     verb: 'create',
     reason: `${key} was bound to ${nounOf(kind)} ${address ?? id} until the file marked it as not managed. It is still billed, and this creation would add another one`,
@@ -99,13 +99,12 @@ export function unlistedServers(
  * and no list shows images. @assumption A51
  */
 export function takenBefore(
-  { subject, diff }: Draft,
+  { subject: { key, desired }, kind, diff }: Draft,
   { world, register }: GuardInput,
 ): Objection | undefined {
-  const { key, kind, desired } = subject;
-  if (kind !== 'server_image' || diff.verdict.verdict !== 'create' || !register.isNew) return undefined;
-  const { server: name } = desired?.value as { readonly server?: string };
-  const server = name === undefined ? undefined : world.subjects.get(topLevelKey('servers', name));
+  if (!kind.unread || diff.verdict.verdict !== 'create' || !register.isNew) return undefined;
+  const [from] = kind.references(desired?.value);
+  const server = from && world.subjects.get(from.key);
   const made = (server?.binding?.applied as { readonly body?: unknown } | null | undefined)?.body;
   if (server?.binding === undefined || made != null || world.settings.unmanaged === 'ignore')
     return undefined;
@@ -183,12 +182,12 @@ function hasComeSince({ preimage }: Pick<Intent, 'preimage'>, world: World, regi
 }
 
 export function isPurchase({ kind }: Subject, { verdict }: Diff): boolean {
-  return verdict.verdict === 'create' && (kind === 'server' || kind === 'ip');
+  return verdict.verdict === 'create' && factsOf(kind).bought === true;
 }
 
 /** @source API §4: servers cannot be listed */
 function unseen({ kind, desired }: Subject, { servers }: World): string {
   const entry = desired?.value as { readonly public_ipv4?: unknown } | undefined;
-  if (kind !== 'server' || servers !== undefined || entry?.public_ipv4 !== undefined) return '';
+  if (!factsOf(kind).container || servers !== undefined || entry?.public_ipv4 !== undefined) return '';
   return '. Only list_servers in the API profile shows servers without a public address';
 }

@@ -2,6 +2,7 @@ import { partsOf } from '../core/intent.ts';
 import { digestOf } from '../core/json.ts';
 import { type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Subject } from '../core/kind.ts';
+import { factsOf } from '../core/kind-facts.ts';
 import { settleFirst } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
@@ -13,7 +14,7 @@ type Input = Pick<GuardInput, 'world' | 'kinds' | 'openIntents'>;
 /** A server that is created, or replaced, would be without the part that the API refuses, such as its firewall. */
 export function refusedInside({ subject, diff }: Draft, input: Input): Objection | undefined {
   const { verdict } = diff.verdict;
-  if (subject.kind !== 'server' || (verdict !== 'replace' && verdict !== 'create')) return undefined;
+  if (!factsOf(subject.kind).container || (verdict !== 'replace' && verdict !== 'create')) return undefined;
   const refusal = refusalInside(subject.key, input);
   if (refusal === undefined) return undefined;
   return {

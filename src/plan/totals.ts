@@ -87,7 +87,7 @@ export function effortOf(operations: readonly Operation[], world: World): Effort
   const { limits } = world.profile;
   const writes = operations.filter(({ verb }) => verb !== 'adopt');
   if (writes.length === 0) return { writes: 0, reads: 0, seconds_at_least: 0 };
-  const servers = [...world.subjects.values()].filter(({ kind }) => kind === 'server').length;
+  const servers = world.serverSubjects().length;
   const deletions = writes.filter(({ verb }) => verb === 'delete').length;
   const reads =
     2 * readsOf.collections + readsOf.server * servers + writes.length + readsOf.deletion * deletions;

@@ -3,8 +3,10 @@ import { addressObject, type Claim, isForeign, serverObject } from '../core/clai
 import { partsOf } from '../core/intent.ts';
 import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { SeenServer, Subject, World } from '../core/kind.ts';
+import { factsOf, isAddress } from '../core/kind-facts.ts';
 import { type Remedy, type Run, run } from '../core/remedy.ts';
 import type { Ip, NetworkInterface } from '../core/resources.ts';
+import { namedAddress, serverEntry, wantedAddress } from '../core/server-entry.ts';
 import type { Intent } from '../core/state.ts';
 
 /** The holder of each object in the project, and the objects that no list shows. */
@@ -28,7 +30,7 @@ export function unmanagedFor(kind: Subject['kind'], register: Register, world: W
   const { servers, addresses } = register.unmanaged;
   return {
     servers,
-    addresses: kind === 'ip' ? [...addresses, ...heldAddresses(register, world)] : addresses,
+    addresses: isAddress(kind) ? [...addresses, ...heldAddresses(register, world)] : addresses,
   };
 }
 
@@ -40,16 +42,14 @@ export function unmanagedFor(kind: Subject['kind'], register: Register, world: W
 export function heldAddresses(register: Register, world: World): readonly Ip[] {
   return world.serverSubjects().flatMap(({ desired, binding }) => {
     const { entry, body } = (binding?.applied ?? {}) as { readonly entry?: unknown; readonly body?: unknown };
-    const wanted = addressIn(desired?.value);
+    const wanted = wantedAddress(desired?.value);
     const mayBe =
-      'ip' in wanted ? body == null || 'ip' in addressIn(entry) : 'reuse' in wanted && body == null;
+      wanted.ip === undefined
+        ? wanted.reuse !== undefined && body == null
+        : body == null || wantedAddress(entry).ip !== undefined;
     const its = mayBe ? world.ipsOf(binding?.id ?? desired?.id ?? '') : [];
     return its.filter((ip) => world.isUnbound(ip) && register.address(ip).is === 'managed');
   });
-}
-
-function addressIn(entry: unknown): object {
-  return (entry as { readonly public_ipv4?: object } | undefined)?.public_ipv4 ?? {};
 }
 
 /** An address that is claimed separately, and not with the server that it is attached to. */
@@ -104,20 +104,21 @@ export function described({ servers, addresses }: Unmanaged): string {
     return `${id}${its.length === 0 ? '' : ` (${its.join(', ')})`}`;
   });
   const groups = [
-    ...counted('server', named),
+    ...counted('server', 'servers', named),
     ...counted(
       'address',
+      'addresses',
       free.map(({ address }) => address),
     ),
   ];
   return groups.join(named.length > 1 || free.length > 1 ? ', and ' : ' and ');
 }
 
-function counted(noun: 'server' | 'address', names: readonly string[]): string[] {
+function counted(one: string, many: string, names: readonly string[]): string[] {
   if (names.length === 0) return [];
   const [last, ...others] = [...names].reverse();
-  if (others.length === 0) return [`${noun} ${last}`];
-  return [`${noun === 'server' ? 'servers' : 'addresses'} ${others.reverse().join(', ')} and ${last}`];
+  if (others.length === 0) return [`${one} ${last}`];
+  return [`${many} ${others.reverse().join(', ')} and ${last}`];
 }
 
 /** For a message: the creations that were declared absent and may have created one of the resources. */
@@ -168,15 +169,12 @@ export function matches(
 }
 
 function candidates({ kind, desired }: Subject, { servers, addresses }: Unmanaged, world: World): string[] {
-  if (kind === 'ip') return addresses.map(({ id }) => String(id));
-  const entry = (desired?.value ?? {}) as {
-    readonly name?: string;
-    readonly public_ipv4?: { readonly ip?: string };
-  };
+  if (isAddress(kind)) return addresses.map(({ id }) => String(id));
+  const entry = serverEntry(desired?.value);
   const listed = new Map((world.servers ?? []).map((each) => [each.id as number, each.name.trim()]));
   const named = servers.filter((id) => listed.get(id) === entry.name);
-  const wanted = entry.public_ipv4?.ip;
-  const own = wanted === undefined ? undefined : world.ip(world.idOf(topLevelKey('ips', wanted)) ?? '');
+  const wanted = namedAddress(entry);
+  const own = wanted === undefined ? undefined : world.ip(world.idOf(wanted) ?? '');
   const holds = (id: number) => world.ipsOf(String(id)).length > 0;
   const fitting =
     named.length > 0

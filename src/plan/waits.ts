@@ -103,7 +103,7 @@ function hasIdentityOpen({ diff: { verdict } }: Pick<Draft, 'diff'>): boolean {
 /** An address that blocks the operation may be the result of an open purchase, which must not be released. */
 function unconfirmed(objection: Blocked, inFlight: ReadonlyMap<ResourceKey, Intent>): Blocked | undefined {
   if (objection.code !== 'address_not_the_only_free_one') return undefined;
-  const open = [...inFlight.values()].find(({ kind, verb }) => kind === 'ip' && verb === 'create');
+  const open = [...inFlight.values()].find(({ kind, verb }) => isAddress(kind) && verb === 'create');
   return open && dependencyBlocked(objection, open.key, open);
 }
 

@@ -1,5 +1,6 @@
 import { childKey, isInside, nounOf, type ResourceKey, takeApart, topLevelKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
+import { factsOf } from '../core/kind-facts.ts';
 import type { Warning } from '../core/plan.ts';
 import { edit, run } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
@@ -45,10 +46,11 @@ export function noLongerDeclared({ subject, kind, diff }: Draft, world: World): 
   if (desired !== undefined || binding === undefined || parent === undefined) return [];
   if (kind.outlivesParent || diff.verdict.verdict !== 'unchanged') return [];
   if (world.subjects.get(parent)?.desired?.managed !== true) return [];
-  const whole = kind.name === 'backup' ? childKey(parent, 'backup') : key;
+  const { hasOlder, field = '' } = factsOf(kind.name);
+  const whole = hasOlder ? childKey(parent, field) : key;
   if (whole !== key && world.subjects.has(whole)) return [];
   const id = binding.id === binding.parentId ? '' : ` ${binding.id}`;
-  const older = kind.name === 'backup' ? olderThan(subject, world) : '';
+  const older = hasOlder ? olderThan(subject, world) : '';
   const what = `${nounOf(kind.name)}${id}${older}`;
   const billed = kind.billed ? ', billed' : '';
   const message = `the entry of ${parent} no longer declares it: ${what} stays unchanged${billed}, and is neither compared nor changed`;
@@ -86,7 +88,7 @@ export function unmanagedWarnings(world: World, { unmanaged, isNew, declaredAbse
  */
 export function countedAlone({ unlisted, isNew, declaredAbsent }: Register, { settings }: World): Warning[] {
   if (unlisted === undefined || settings.unmanaged === 'ignore') return [];
-  const absent = declaredAbsent.flatMap(({ key, kind }) => (kind === 'server' ? [key] : []));
+  const absent = declaredAbsent.flatMap(({ key, kind }) => (factsOf(kind).container ? [key] : []));
   const count = unlisted.servers === 1 ? '1 billed server' : `${unlisted.servers} billed servers`;
   const may = [
     ...absent.map((key) => `${key}, declared absent`),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { networkObject } from '../core/claims.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { topLevelKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
@@ -145,7 +146,7 @@ function diffLeaving(
     return { verdict: { verdict: 'release', gone: true, reason } };
   }
   if (card.public || String(card.network_id) !== binding.identity.network_id) return unchanged;
-  const name = world.keyOf({ kind: 'network', id: String(card.network_id) }) ?? String(card.network_id);
+  const name = world.keyOf(networkObject(String(card.network_id))) ?? String(card.network_id);
   return {
     verdict: { verdict: 'delete', changes: toNothing({ network: name }) },
     freed: priceOfCard(world),

@@ -3,6 +3,7 @@ import type { Command, Option } from 'commander';
 import { parse } from 'yaml';
 import { codeExamples } from '../../core/code-examples.ts';
 import { codes } from '../../core/codes.ts';
+import { containers } from '../../core/keys.ts';
 import { describeMetrics } from '../../daemon/http/metrics.ts';
 import { projectJsonSchema } from '../../spec/json-schema.ts';
 import { endings, environment, exampleText, files, visibleCommands } from '../help.ts';
@@ -72,7 +73,7 @@ export function specPage(): string {
   const sections = Object.entries(properties).flatMap(([name, schema]) => {
     const entry = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
     const withDefault =
-      name === 'servers' ? (properties.defaults?.properties?.servers?.properties ?? {}) : {};
+      name === containers ? (properties.defaults?.properties?.servers?.properties ?? {}) : {};
     const own = name === 'defaults' ? {} : (entry?.properties ?? schema.properties ?? {});
     const fields = rows({ ...own, ...withDefault }, '');
     const title = entry === undefined ? name : `${name}.NAME`;

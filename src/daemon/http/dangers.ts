@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import { money, part } from '../../core/decimal.ts';
-import { childKey, type ResourceKey, takeApart } from '../../core/keys.ts';
+import { firewallKey, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { type Blocked, endsExposure } from '../../core/plan.ts';
 import type { Remedy } from '../../core/remedy.ts';
 import { waysWithBackups, waysWithIdle } from '../../core/ways-out.ts';
@@ -34,7 +34,7 @@ export function isLeaking(facts: ProjectFacts): boolean {
 
 /** The entries under *blocked* that the panel of dangers already shows. */
 export function isOfExposed(facts: ProjectFacts, { key }: Pick<Blocked, 'key'>): boolean {
-  return exposedServers(facts).some((server) => key === childKey(server, 'firewall'));
+  return exposedServers(facts).some((server) => key === firewallKey(server));
 }
 
 /** Danger comes first: servers without their firewall, then money that is spent for nothing. */
@@ -45,7 +45,7 @@ export function dangersPanel(facts: ProjectFacts): Html {
 }
 
 function exposedItem({ plan, known, world, blockedSince, flags }: ProjectFacts, server: ResourceKey): Html {
-  const firewall = childKey(server, 'firewall');
+  const firewall = firewallKey(server);
   const entry = plan?.blocked.find(({ key }) => key === firewall);
   const binding = known?.bindings.find(({ key }) => key === server);
   const addresses = binding === undefined ? [] : (world?.ipsOf(binding.id) ?? []);

@@ -1,5 +1,6 @@
 import { type KeyStatus, keyStatusOf } from '../../core/key-status.ts';
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
+import { isAddress } from '../../core/kind-facts.ts';
 import type { ProjectFacts } from '../project/facts.ts';
 
 /** The standing of the resource with this key, by the last plan and the operations in flight. */
@@ -8,7 +9,7 @@ export function statusNow(facts: ProjectFacts, key: ResourceKey): KeyStatus {
   if (inFlight.some((each) => each.key === key)) return 'in_flight';
   const standing = keyStatusOf(key, { bindings: [], intents: [], ...known, plan });
   // A server's own address comes with its server and is no operation of its own.
-  const isMissing = takeApart(key).kind === 'ip' && idOf(facts, key) === undefined;
+  const isMissing = isAddress(takeApart(key).kind) && idOf(facts, key) === undefined;
   return standing === 'converged' && isMissing ? 'unknown' : standing;
 }
 

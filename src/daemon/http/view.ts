@@ -1,8 +1,10 @@
-import { addressObject, serverObject } from '../../core/claims.ts';
+import { addressObject, networkObject, serverObject } from '../../core/claims.ts';
 import { Mask } from '../../core/environment-mask.ts';
 import { type KeyStatus, keyStatuses } from '../../core/key-status.ts';
-import { isInside, type ResourceKey, takeApart } from '../../core/keys.ts';
+import { isInside, namesakeOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { SeenServer } from '../../core/kind.ts';
+import { factsOf, isAddress } from '../../core/kind-facts.ts';
+import { namedAddress } from '../../core/server-entry.ts';
 import type { ProjectFacts } from '../project/facts.ts';
 import { idOf, statusNow } from './key-status.ts';
 import { unattachedAddresses } from './status.ts';
@@ -37,8 +39,10 @@ export function keysOf(facts: ProjectFacts): readonly ResourceKey[] {
 
 export function pictureOf(facts: ProjectFacts): Picture {
   const keys = keysOf(facts).map((key) => takeApart(key));
-  const servers = keys.filter(({ kind }) => kind === 'server').map(({ key }) => serverBox(facts, key));
-  const networks = keys.filter(({ kind }) => kind === 'network').map(({ key }) => networkBox(facts, key));
+  const servers = keys.filter(({ kind }) => factsOf(kind).container).map(({ key }) => serverBox(facts, key));
+  const networks = keys
+    .filter(({ kind }) => kind === networkObject('').kind)
+    .map(({ key }) => networkBox(facts, key));
   const { boxes: addresses, links: held } = addressBoxes(facts);
   const known = new Set([...servers, ...networks, ...addresses].map(({ id }) => id));
   const links = [...networkLinks(facts), ...held, ...wantedAddresses(facts)].filter(
@@ -110,7 +114,7 @@ function addressBoxes(facts: ProjectFacts): { boxes: Box[]; links: (readonly [st
   }
   for (const key of keysOf(facts)) {
     const { kind, parent } = takeApart(key);
-    if (kind !== 'ip' || shown.has(key)) continue;
+    if (!isAddress(kind) || shown.has(key)) continue;
     const live = idOf(facts, key);
     const note = live === undefined ? absence(facts, key) : `id ${live}`;
     boxes.push({ id: key, title: nameOf(key), note, standing: statusNow(facts, key), idle: false });
@@ -123,18 +127,14 @@ function addressBoxes(facts: ProjectFacts): { boxes: Box[]; links: (readonly [st
 function networkLinks(facts: ProjectFacts): (readonly [string, string])[] {
   const { world } = facts;
   const wanted = keysOf(facts).flatMap((key) => {
-    const { kind, parent, name } = takeApart(key);
-    return kind === 'network_interface' && parent !== undefined
-      ? [[`networks.${name}`, parent] as const]
-      : [];
+    const parsed = takeApart(key);
+    const network = namesakeOf(parsed);
+    return network === undefined || parsed.parent === undefined ? [] : [[network, parsed.parent] as const];
   });
   const seen = keysOf(facts).flatMap((key) =>
-    takeApart(key).kind === 'server'
+    factsOf(takeApart(key).kind).container
       ? ((world?.observed.get(key) as SeenServer | undefined)?.cards ?? []).flatMap((card) => {
-          const network =
-            card.network_id === null
-              ? undefined
-              : world?.keyOf({ kind: 'network', id: String(card.network_id) });
+          const network = card.network_id === null ? undefined : world?.keyOf(networkObject(card.network_id));
           return network === undefined ? [] : [[network, key] as const];
         })
       : [],
@@ -145,15 +145,15 @@ function networkLinks(facts: ProjectFacts): (readonly [string, string])[] {
 /** Addresses that a server's entry names, before they are attached. */
 function wantedAddresses({ offer }: ProjectFacts): (readonly [string, string])[] {
   return (offer?.desired.resources ?? []).flatMap(({ key, value }) => {
-    const named = (value as { readonly public_ipv4?: { readonly ip?: string } } | null)?.public_ipv4?.ip;
-    return named === undefined ? [] : [[key, `ips.${named}`] as const];
+    const named = namedAddress(value);
+    return named === undefined ? [] : [[key, named] as const];
   });
 }
 
 /** A server's own address has no name but its server's. */
 function nameOf(key: ResourceKey): string {
   const { name, parent, kind } = takeApart(key);
-  return kind === 'ip' && parent !== undefined ? `${takeApart(parent).name}'s own` : name;
+  return parent !== undefined && isAddress(kind) ? `${takeApart(parent).name}'s own` : name;
 }
 
 function distinct(links: readonly (readonly [string, string])[]): (readonly [string, string])[] {

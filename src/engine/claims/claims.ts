@@ -6,6 +6,7 @@ import {
   type Unmanaged,
 } from '../../core/attribute.ts';
 import {
+  addressObject,
   type Claim,
   foreignClaims,
   type Holder,
@@ -71,8 +72,8 @@ function isDeclaredAbsent(intent: Intent): boolean {
 
 /** A network also counts a server whose creation is in flight. */
 function mayBeCounted({ intents }: Run, absent: readonly Intent[]): boolean {
-  const isCreated = [...intents.values()].some(({ kind, verb }) => kind === 'server' && verb === 'create');
-  return absent.some(({ kind }) => kind === 'server') && !isCreated;
+  const isCreated = [...intents.values()].some(({ kind, verb }) => isServer(kind) && verb === 'create');
+  return absent.some(({ kind }) => isServer(kind)) && !isCreated;
 }
 
 /**
@@ -81,7 +82,7 @@ function mayBeCounted({ intents }: Run, absent: readonly Intent[]): boolean {
  */
 async function unlistedBeside({ world, cache, deps, claims }: Run): Promise<Unlisted | undefined> {
   if (unlisted(world) === undefined) return undefined;
-  const claimed = [...claims.values()].flatMap(({ kind, id }) => (kind === 'server' ? Number(id) : []));
+  const claimed = [...claims.values()].flatMap(({ kind, id }) => (isServer(kind) ? Number(id) : []));
   const others = [...new Set<number>([...serversShown(world), ...claimed])].filter(
     (id) => world.keyOf(serverObject(id)) === undefined,
   );
@@ -103,12 +104,12 @@ export async function claimChanges(run: Run, { plan, register }: Judged): Promis
   const ignores = desired.settings.unmanaged === 'ignore';
   const byFile = { is: 'ignored', by: 'file' } as const;
   const declared = desired.resources.filter(({ managed }) => !managed);
-  const idsOf = (kind: string) => declared.flatMap((each) => (each.kind === kind && each.id) || []);
-  const leaving = plan.operations.filter(({ kind, verb }) => kind === 'server' && verb === 'delete');
+  const named = declared.flatMap(({ kind, id }) => (id === undefined ? [] : [{ kind, id }]));
+  const leaving = plan.operations.filter(({ kind, verb }) => isServer(kind) && verb === 'delete');
   const claims = [
     ...claimsOn(run, byFile, {
-      servers: idsOf('server').map(Number),
-      addresses: idsOf('ip').flatMap((id) => world.ip(id) ?? []),
+      servers: named.flatMap(({ kind, id }) => (isServer(kind) ? Number(id) : [])),
+      addresses: named.flatMap((each) => (isServer(each.kind) ? [] : world.addressesOf(each))),
     }),
     ...leaving.flatMap(({ key, target = '' }) =>
       claimsOn(
@@ -172,14 +173,14 @@ export function claimsOn(
   const held = world.ips.filter((ip) => own.has(ip.server_id ?? Number.NaN) && world.isUnbound(ip));
   const further = addresses.filter((ip) => !held.includes(ip));
   return [
-    ...servers.map((id): Claim => ({ kind: 'server', id: String(id), identity: {}, holder, at })),
+    ...servers.map((id): Claim => ({ ...serverObject(id), identity: {}, holder, at })),
     ...held.map((ip) => ({ ...addressClaim(ip, holder, at), parentId: String(ip.server_id) })),
     ...further.map((ip) => addressClaim(ip, holder, at)),
   ];
 }
 
 function addressClaim({ id, address }: Ip, holder: Holder, at: number): Claim {
-  return { kind: 'ip', id: String(id), identity: { address }, holder, at };
+  return { ...addressObject(id), identity: { address }, holder, at };
 }
 
 function alone(addresses: readonly Ip[]): Unmanaged {
@@ -215,7 +216,7 @@ async function goneClaims(run: Run, register: Register): Promise<StateChange[]> 
   const listed = new Set(run.world.ips.map(({ id, address }) => `${id} ${address}`));
   const shown = serversShown(run.world);
   const isShown = ({ kind, id, identity }: Claim) =>
-    kind === 'ip' ? listed.has(`${id} ${identity.address}`) : shown.has(Number(id));
+    isAddress(kind) ? listed.has(`${id} ${identity.address}`) : shown.has(Number(id));
   const foreign = foreignClaims(register.claims);
   const missing = foreign.filter((claim) => !isShown(claim));
   const due = missing.filter(({ missedAt = now }) => now - missedAt >= missedGapMs);
@@ -240,7 +241,7 @@ async function goneOf(run: Run, due: readonly Claim[]): Promise<readonly Claim[]
   const read = run.cache.since(run.deps.clock.monotonic());
   const seen = await Promise.all(
     due.map(async ({ kind, id, identity }) => {
-      if (kind === 'ip') return (await read.findIp(Number(id) as IpId))?.address === identity.address;
+      if (isAddress(kind)) return (await read.findIp(Number(id) as IpId))?.address === identity.address;
       const interfaces = await read.findNetworkInterfaces(Number(id) as ServerId);
       return interfaces !== undefined || (await read.findServer?.(Number(id) as ServerId)) !== undefined;
     }),

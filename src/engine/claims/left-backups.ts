@@ -1,6 +1,7 @@
-import type { Claim } from '../../core/claims.ts';
+import { backupObject, type Claim } from '../../core/claims.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
 
 /**
@@ -47,20 +48,20 @@ export function leftoverChanges(
 ): StateChange[] {
   const servers = changes.flatMap((change) => {
     const binding = change.type === 'release' && change.gone ? bindings.get(change.key) : undefined;
-    return binding?.kind === 'server' ? [binding] : [];
+    return binding && factsOf(binding.kind).container ? [binding] : [];
   });
   return servers.flatMap(({ key, id: server }): StateChange[] => {
-    const bound = boundIn(key).flatMap(({ kind, id }) => (kind === 'backup' ? [id] : []));
-    const of = ({ kind, parentId }: Claim) => kind === 'backup' && parentId === server;
+    const bound = boundIn(key).flatMap(({ kind, id }) => (factsOf(kind).staysBilled ? [id] : []));
+    const of = ({ kind, parentId }: Claim) => factsOf(kind).staysBilled && parentId === server;
     const released = [...claims.values()].filter((claim) => of(claim) && claim.holder.is === 'released');
     // The deletion of the server has read the backups that still exist.
     const seen = deletion?.key === key ? backupsBefore(deletion) : [];
     const left = new Set([...(seen.length > 0 ? seen : released.map(({ id }) => id)), ...bound]);
     const holder = { is: 'leftover', formerKey: key } as const;
-    const object = (id: string) => ({ kind: 'backup', id, parentId: server }) as const;
     return [
       ...[...left].map(
-        (id) => ({ type: 'claim', claim: { ...object(id), identity: {}, holder, at: now } }) as const,
+        (id) =>
+          ({ type: 'claim', claim: { ...backupObject(id, server), identity: {}, holder, at: now } }) as const,
       ),
       ...released
         .filter(({ id }) => !left.has(id))
@@ -87,7 +88,7 @@ interface Now {
  */
 export function leftByDeletion({ intents, bindings, world }: Now, deletion: Intent): readonly string[] {
   const { key, kind, verb, preimage } = deletion;
-  if (kind !== 'server' || verb !== 'delete' || intents.has(key) || bindings.has(key)) return [];
+  if (!factsOf(kind).container || verb !== 'delete' || intents.has(key) || bindings.has(key)) return [];
   const { addresses = [] } = (preimage ?? {}) as { readonly addresses?: readonly string[] };
   const held = world.ips.filter((each) => addresses.includes(each.address) && world.isUnbound(each));
   const backups = backupsBefore(deletion);

@@ -91,12 +91,14 @@ function ontoBound({ from, to }: Move): WaitingMove {
  * A resource inside a server gets the new key of the server. A network interface gets the new key of its network too.
  */
 function renamedKey(key: ResourceKey, becomes: ReadonlyMap<ResourceKey, ResourceKey>): ResourceKey {
-  const { kind, parent, name } = takeApart(key);
+  const parsed = takeApart(key);
+  const { kind, parent } = parsed;
   if (parent === undefined) return becomes.get(key) ?? key;
   const server = becomes.get(parent) ?? parent;
-  const network = kind === 'network_interface' ? becomes.get(topLevelKey('networks', name)) : undefined;
+  const namesake = namesakeOf(parsed);
+  const network = namesake && becomes.get(namesake);
   if (network === undefined) return childKey(server, key.slice(parent.length + 1));
-  return childKey(server, `network_interfaces.${takeApart(network).name}`);
+  return childKey(server, `${factsOf(kind).field}.${takeApart(network).name}`);
 }
 
 /** The bindings after all moves. */

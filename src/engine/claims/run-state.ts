@@ -118,7 +118,7 @@ function transferred(
     const ended = [...claims.values()].filter(
       (claim) =>
         objectName(claim) === objectName(binding) ||
-        (kind === 'server' && claim.kind === 'ip' && claim.parentId === id),
+        (factsOf(kind).container && isAddress(claim.kind) && claim.parentId === id),
     );
     const reason = `bound to ${key}`;
     return [...ended.map((object) => ({ type: 'unclaim', object, reason }) as const), { ...change, binding }];

@@ -1,11 +1,12 @@
 import type { Desired, DesiredResource } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { flowYaml } from '../../core/flow-yaml.ts';
-import { nounOf, parseKey, type ResourceKey, topLevelKey } from '../../core/keys.ts';
+import { nounOf, parseKey, type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { Subject, World } from '../../core/kind.ts';
-import type { KindName } from '../../core/kind-facts.ts';
+import { factsOf, isAddress, type KindName } from '../../core/kind-facts.ts';
 import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
 import type { Ip } from '../../core/resources.ts';
+import { namedAddress, serverEntry } from '../../core/server-entry.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
 import { identityChanged, isAnother, makerOf, ownerOf } from '../claims/owner.ts';
@@ -58,7 +59,9 @@ export async function adoptKey(
   const ended = bindingsOf(run, left);
   await run.change([...takenFrom(run, binding), ...left, { type: 'bind', binding }]);
   const ignoring =
-    before?.kind === 'server' ? [runs('ignore', [before.id], { when: 'if this is intended' })] : [];
+    before && factsOf(before.kind).container
+      ? [runs('ignore', [before.id], { when: 'if this is intended' })]
+      : [];
   const text = [
     `${key} is bound to ${id}.`,
     ...warningsOf(run, subject, id),
@@ -122,8 +125,9 @@ export function refuseContradiction({ key, kind, id: named, position }: DesiredR
 
 /** The operator may name an address by its text, because no list of the operator shows its id. */
 function idOf({ world }: Run, key: ResourceKey, named: string): string {
-  const isAddress = parseKey(key)?.kind === 'ip';
-  const live = isAddress ? world.ips.find(({ address }) => address === named) : undefined;
+  const live = isAddress(takeApart(key).kind)
+    ? world.ips.find(({ address }) => address === named)
+    : undefined;
   return live === undefined ? named : String(live.id);
 }
 
@@ -140,16 +144,13 @@ function instead(key: ResourceKey, { resources }: Desired): string {
 
 /** The differences between the entry and the server that is about to be bound. */
 function misfits({ world }: Run, { kind, desired }: Subject, id: string): readonly string[] {
-  if (kind !== 'server') return [];
-  const { public_ipv4: wanted, name } = (desired?.value ?? {}) as {
-    readonly name?: string;
-    readonly public_ipv4?: { readonly ip?: string };
-  };
+  if (!factsOf(kind).container) return [];
+  const { public_ipv4: wanted, name } = serverEntry(desired?.value);
   const held = world.ipsOf(id);
   const holds = `holds ${held.length === 0 ? 'no address' : held.map(({ address }) => address).join(', ')}`;
-  const named = wanted?.ip === undefined ? undefined : world.idOf(topLevelKey('ips', wanted.ip));
-  const lacks =
-    wanted?.ip === undefined ? held.length === 0 : !held.some((each) => String(each.id) === named);
+  const address = namedAddress(desired?.value);
+  const named = address && world.idOf(address);
+  const lacks = address === undefined ? held.length === 0 : !held.some((each) => String(each.id) === named);
   const shown = world.servers?.find((each) => String(each.id) === id);
   return [
     ...(wanted !== undefined && lacks
@@ -201,7 +202,7 @@ function heldBy({ boundIn, world }: Run, live: Binding, owner: Binding): StateCh
   const isHeld = (ip: Ip | undefined) =>
     ip === undefined ? !isAnother(owner, live) : String(ip.server_id) === live.id;
   return boundIn(owner.key)
-    .filter(({ kind, id }) => kind === 'ip' && isHeld(world.ip(id)))
+    .filter(({ kind, id }) => isAddress(kind) && isHeld(world.ip(id)))
     .map(({ key }) => ({ type: 'release', key, gone: false, reason }));
 }
 
@@ -245,13 +246,7 @@ function isSeen(live: unknown, id: string): boolean {
 
 /** @source API §2: integers are identifiers unless stated otherwise */
 export function refuseMalformed(kind: KindName, id: string): void {
-  const form =
-    kind === 'iso' ? /^uiso-\d{1,10}$/ : ['server', 'ip', 'network'].includes(kind) ? /^\d+$/ : /./;
-  if (form.test(id)) return;
-  const like =
-    { iso: 'uiso-12', ip: '5001, or is an address of the project', network: '32' }[kind as string] ?? '2001';
-  throw new ConfigError(
-    `"${id}" is no id of ${kind === 'ip' || kind === 'iso' ? 'an' : 'a'} ${kind}: it looks like ${like}.`,
-    true,
-  );
+  const { form, example } = factsOf(kind).ids ?? {};
+  if (form === undefined || form.test(id)) return;
+  throw new ConfigError(`"${id}" is not a valid ${nounOf(kind)} id: it looks like ${example}.`, true);
 }

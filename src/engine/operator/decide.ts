@@ -1,4 +1,4 @@
-import { serverObject } from '../../core/claims.ts';
+import { addressObject, serverObject } from '../../core/claims.ts';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError, TooSoonError } from '../../core/errors.ts';
 import { partsOf } from '../../core/intent.ts';
@@ -109,11 +109,12 @@ function leftBehind({ world }: Run, intent: Intent): string {
 
 /** The bound id belongs to an unmanaged resource now, and the bound resource is gone. @assumption A17 */
 async function goneAndUsedAgain(run: Run, { key, kind, id }: Binding): Promise<CommandResult> {
-  const address = kind === 'ip' ? run.world.ip(id) : undefined;
+  const isServer = factsOf(kind).container;
+  const address = isServer ? undefined : run.world.addressesOf({ kind, id })[0];
   const isOurs = (server: number | null) =>
     server !== null && run.world.keyOf(serverObject(server)) !== undefined;
   const ignored = ignoring(run, {
-    servers: kind === 'server' ? [Number(id)] : [],
+    servers: isServer ? [Number(id)] : [],
     // An address that came with a server of this file belongs to that server.
     addresses: address === undefined || isOurs(address.server_id) ? [] : [address],
   });
@@ -186,7 +187,7 @@ async function absentOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   const remark = await askBeforeAbsent(run, intent);
   const changes = verb === 'delete' ? released(run, key, 'an operator said that it is gone') : [];
   const outcome = verb === 'delete' ? 'done' : 'absent';
-  const ours = run.known('ip', intent);
+  const ours = run.known(addressObject(0).kind, intent);
   const left = cameFree(intent, await read.ips(), ({ id }) => ours.has(String(id)));
   const text = 'the operator reported it absent';
   await close(run, intent, { outcome, because: 'reported_absent', text }, { changes });
@@ -210,10 +211,9 @@ function heldElsewhere(
   const live = ips.find((each) => String(each.id) === id);
   const holder = live?.server_id ?? null;
   if (holder === null || world.keyOf(serverObject(holder)) !== undefined) return result('');
-  return result(
-    ` Its address ips.${named} (${live?.address}) is attached to the unmanaged server ${holder}.`,
-    [runs('adopt', [key, holder], { when: `if server ${holder} is ${key}` })],
-  );
+  return result(` Its address ${named} (${live?.address}) is attached to the unmanaged server ${holder}.`, [
+    runs('adopt', [key, holder], { when: `if server ${holder} is ${key}` }),
+  ]);
 }
 
 /** A write without an answer may take effect until its time-out and a short time after. */

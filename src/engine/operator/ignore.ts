@@ -1,8 +1,9 @@
 import type { Unmanaged } from '../../core/attribute.ts';
-import { addressObject, type LiveObject, objectName, serverObject } from '../../core/claims.ts';
+import { addressObject, backupObject, type LiveObject, objectName, serverObject } from '../../core/claims.ts';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { isInside, nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
 import type { ServerId } from '../../core/resources.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
@@ -54,7 +55,7 @@ export async function ignore(
   await run.change([
     ...forgotten.flatMap(({ server, backups }) =>
       backups.map((id) => {
-        const object = { kind: 'backup', id, parentId: server } as const;
+        const object = backupObject(id, server);
         return { type: 'unclaim', object, reason: 'an operator knows of it' } as const;
       }),
     ),
@@ -124,7 +125,7 @@ export async function forgetKey(
   await run.keepMoves();
   const changes = releasing(run, key, 'operator', 'an operator released it');
   const ended = bindingsOf(run, changes);
-  const listed = kind === 'backup' && parent !== undefined ? await listedBackups(run, ended) : [];
+  const listed = factsOf(kind).staysBilled && parent !== undefined ? await listedBackups(run, ended) : [];
   await run.change([...changes, ...listed]);
   return result(`${key} is released.${stays(run, binding, ended)}`);
 }
@@ -149,19 +150,20 @@ async function listedBackups({ deps, cache }: Run, backups: readonly Binding[]):
   const left = backups.filter(({ id }) => listed?.some((each) => each.id === id) ?? true);
   return left.map(({ key, id }) => {
     const holder = { is: 'released', by: 'operator', formerKey: key } as const;
-    const object = { kind: 'backup', id, parentId: server } as const;
+    const object = backupObject(id, server);
     return { type: 'claim', claim: { ...object, identity: {}, holder, at: deps.clock.now() } };
   });
 }
 
 /** Reports that a released resource, with the resources released together with it, is still billed if it exists. */
 export function stays({ world, kindOf }: Run, { kind, id }: Binding, ended: readonly Binding[]): string {
-  const held = kind === 'server' ? world.ipsOf(id).map(({ address }) => address) : [];
-  const backups = ended.filter((each) => each.kind === 'backup').map((each) => each.id);
-  const name = { ip: world.ip(id)?.address, backup: backups.join(', ') }[kind as string] ?? id;
+  const { container, staysBilled } = factsOf(kind);
+  const held = container ? world.ipsOf(id).map(({ address }) => address) : [];
+  const backups = ended.filter((each) => factsOf(each.kind).staysBilled).map((each) => each.id);
+  const name = staysBilled ? backups.join(', ') : world.nameOf({ kind, id });
   const along = [
     ...(held.length === 0 ? [] : [`address ${held.join(', ')}`]),
-    ...(kind !== 'server' || backups.length === 0 ? [] : [`backup ${backups.join(', ')}`]),
+    ...(!container || backups.length === 0 ? [] : [`backup ${backups.join(', ')}`]),
   ];
   const what = [`${nounOf(kind)} ${name}`, ...(along.length === 0 ? [] : [along.join(' and ')])];
   const billed = kindOf(kind).billed === true ? ', and is billed as long as it is there' : '';

@@ -20,11 +20,11 @@ export function flaggedBy(binding: Binding, { resources }: Desired): Binding {
   const server = resources.find(
     ({ key, moved }) => parent !== undefined && (key === parent || moved === parent),
   );
-  const { keep_ip = false } = (server?.value ?? {}) as { readonly keep_ip?: boolean };
+  const { keep_ip = false } = serverEntry(server?.value);
   return {
     ...binding,
     protect: binding.protect || own?.protect === true,
-    keep: binding.keep || (kind === 'ip' && keep_ip),
+    keep: binding.keep || (isAddress(kind) && keep_ip),
   };
 }
 

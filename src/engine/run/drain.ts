@@ -82,7 +82,7 @@ class Drain {
     }
     if (turn.now === 'closed' && turn.retryAfterMs !== undefined)
       return { next: 'again', afterMs: turn.retryAfterMs };
-    const exposedMs = operation.kind === 'firewall' ? await exposure(run, operation) : undefined;
+    const exposedMs = factsOf(operation.kind).endsExposure ? await exposure(run, operation) : undefined;
     this.#end(operation, turn, exposedMs);
     return { next: 'done' };
   }

@@ -24,7 +24,7 @@ export function withFound(
   const ignoresAll = desired.settings.unmanaged === 'ignore';
   const resources = desired.resources.map((each): DesiredResource => {
     const id = found.get(each.key);
-    const isIgnored = ignoresAll && (each.kind === 'server' || each.kind === 'ip');
+    const isIgnored = ignoresAll && factsOf(each.kind).bought;
     if (id === undefined || each.id !== undefined || bindings.has(each.key) || isIgnored) return each;
     return { ...each, id, found: true };
   });

@@ -167,7 +167,7 @@ function addressesOf(server: string, world: World) {
 export function bindingOf(run: Run, subject: Subject, id: string, world: World) {
   const kind = run.kindOf(subject.kind);
   const parentId = subject.parent === undefined ? undefined : world.idOf(subject.parent);
-  const addresses = subject.kind === 'server' ? addressesOf(id, world) : [];
+  const addresses = factsOf(subject.kind).container ? addressesOf(id, world) : [];
   return {
     key: subject.key,
     kind: subject.kind,

@@ -57,11 +57,9 @@ export async function recover(run: Run): Promise<boolean> {
   return found;
 }
 
-function isNameTaken(run: Run, { key, kind, id, managed }: DesiredResource): boolean {
+function isNameTaken(run: Run, { key, id, managed }: DesiredResource): boolean {
   const seen = run.world.observed.get(key) as { readonly sameName?: readonly unknown[] } | undefined;
-  return (
-    (kind === 'network' || kind === 'iso') && managed && id === undefined && (seen?.sameName?.length ?? 0) > 0
-  );
+  return managed && id === undefined && (seen?.sameName?.length ?? 0) > 0;
 }
 
 /** A top-level resource without a binding, an open intent or an id in the file. */
@@ -69,7 +67,7 @@ function isWanted(run: Run, { key, kind, id, managed, parent }: DesiredResource)
   if (!managed || id !== undefined || parent !== undefined) return false;
   if (run.bindings.has(key) || run.intents.has(key)) return false;
   // If an ignored resource has used the key, the creation itself shows that.
-  if (run.desired.settings.unmanaged === 'ignore' && (kind === 'server' || kind === 'ip')) return false;
+  if (run.desired.settings.unmanaged === 'ignore' && factsOf(kind).bought) return false;
   return asksKey(run, { verb: 'create', kind });
 }
 
