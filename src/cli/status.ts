@@ -185,11 +185,11 @@ export function statusOf(facts: StatusFacts): StatusView {
 }
 
 function addressesOf({ kind, id, identity }: Binding, ips: readonly Ip[] | undefined): readonly string[] {
-  if (kind === 'server') {
+  if (factsOf(kind).container) {
     const held = ips?.filter(({ server_id }) => String(server_id) === id).map(({ address }) => address);
     return held ?? [identity.ipv4 ?? []].flat();
   }
-  return kind === 'ip' ? [identity.address ?? []].flat() : [];
+  return isAddress(kind) ? [identity.address ?? []].flat() : [];
 }
 
 /** Without a plan: open writes that wait for the operator, and the findings of the last run. */
@@ -275,7 +275,10 @@ function idleSince(ip: Ip, facts: StatusFacts): string | null {
     const { verb, kind, preimage } = each;
     const held = (preimage as { readonly addresses?: readonly string[] } | null)?.addresses ?? [];
     return (
-      verb === 'delete' && factsOf(kind).container && partsOf(each).outcome === 'done' && held.includes(ip.address)
+      verb === 'delete' &&
+      factsOf(kind).container &&
+      partsOf(each).outcome === 'done' &&
+      held.includes(ip.address)
     );
   });
   const closedAt = left && partsOf(left).closedAt;

@@ -66,7 +66,7 @@ export function parseKey(text: string): ParsedKey | undefined {
 }
 
 /** The key of the entry that a resource inside a server is named after: the network of a network interface. */
-export function namesakeOf({ kind, name }: ParsedKey): ResourceKey | undefined {
+export function namesakeOf({ kind, name }: Pick<ParsedKey, 'kind' | 'name'>): ResourceKey | undefined {
   const { namedAfter } = factsOf(kind);
   return namedAfter === undefined ? undefined : topLevelKey(namedAfter as Collection, name);
 }

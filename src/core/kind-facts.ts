@@ -29,6 +29,8 @@ export interface KindFacts {
    * created with its server, but not deleted with it.
    */
   readonly independent?: true;
+  /** No documented read shows resources of the kind. @assumption A51 */
+  readonly unlisted?: true;
   /** An answer may lack the id. The name is then the id, and several resources may have that name. @assumption A51 */
   readonly idMayBeName?: true;
   /** A public server is exposed until this resource is created and enabled. */
@@ -89,7 +91,7 @@ const table = {
   },
   backup_policy: { field: 'backup_policy' },
   drive: { field: 'iso' },
-  server_image: { collection: 'server_images', counted: true, idMayBeName: true },
+  server_image: { collection: 'server_images', counted: true, idMayBeName: true, unlisted: true },
 } as const satisfies Record<string, KindFacts>;
 
 /** A sort of resource, by the API's own noun. */

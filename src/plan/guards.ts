@@ -1,6 +1,7 @@
 import { serverObject } from '../core/claims.ts';
-import { nounOf, type ResourceKey } from '../core/keys.ts';
+import { comesWithServer, nounOf, type ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
+import { factsOf, isAddress } from '../core/kind-facts.ts';
 import { once } from '../core/once.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
 import { edit, outside, paying, type Remedy, run, setting } from '../core/remedy.ts';
@@ -44,7 +45,7 @@ export const guards: readonly Guard[] = [
 
 /** The objections to the drafts, except for the caps, which count the remaining drafts. */
 export function objectionsTo(drafts: readonly Draft[], input: GuardInput): ReadonlyMap<Draft, Blocked> {
-  const facts = factsOf(drafts, input);
+  const facts = guardFacts(drafts, input);
   return new Map(
     drafts.flatMap((draft) => {
       const objection = objectionTo(draft, input, facts);
@@ -63,7 +64,7 @@ function objectionTo(draft: Draft, input: GuardInput, facts: Facts): Blocked | u
   return undefined;
 }
 
-function factsOf(drafts: readonly Draft[], { register, world }: GuardInput): Facts {
+function guardFacts(drafts: readonly Draft[], { register, world }: GuardInput): Facts {
   const buyers = () => drafts.flatMap(({ subject, diff }) => (isPurchase(subject, diff) ? [subject] : []));
   return {
     matches: once(() => matches(buyers(), register, world)),
@@ -145,8 +146,8 @@ function keeping(key: ResourceKey, when = 'to keep it as an unmanaged resource')
 
 /** No key is bound to the server of the address, or a list is out of date: in both cases the address is in use. */
 function attached({ subject, diff }: Draft, { world }: GuardInput): Objection | undefined {
-  const { key, kind, parent, binding } = subject;
-  if (kind !== 'ip' || parent === undefined || diff.verdict.verdict !== 'delete') return undefined;
+  const { key, binding } = subject;
+  if (!comesWithServer(subject) || diff.verdict.verdict !== 'delete') return undefined;
   const live = world.ip(binding?.id ?? '');
   const holder = live?.server_id ?? null;
   if (holder === null || world.keyOf(serverObject(holder)) !== undefined) return undefined;
@@ -162,7 +163,8 @@ function attached({ subject, diff }: Draft, { world }: GuardInput): Objection | 
 
 function namedByEntries(world: World): ReadonlyMap<string, ResourceKey> {
   const entries = [...world.subjects.values()].filter(
-    ({ desired, parent, kind }) => desired !== undefined && (parent === undefined || kind === 'ip'),
+    ({ desired, parent, kind }) =>
+      desired !== undefined && (parent === undefined || comesWithServer({ parent, kind })),
   );
   return new Map(
     entries.flatMap(({ key, kind, desired, binding }) =>
@@ -260,12 +262,13 @@ function notActive(draft: Draft, { world, kinds }: GuardInput): Objection | unde
 export function impactOf({ subject, diff }: Draft, world: World): string {
   const { kind, binding } = subject;
   const id = binding?.id ?? '';
-  const held = kind === 'server' ? world.ipsOf(id).map(({ address }) => address) : [];
-  const address = kind === 'ip' ? world.ip(id)?.address : undefined;
-  const what = `${nounOf(kind)} ${address ?? id}${held.length === 0 ? '' : ` (${held.join(', ')})`}`;
-  const disks = kind === 'server' ? ' with all data on its disks' : '';
-  const stays = (diff.leftBilled ?? []).map((text) => `; ${text}`).join('');
-  return `${what} would be ${kind === 'ip' ? 'released' : 'deleted'}${disks}${stays}`;
+    const { container, lost } = factsOf(kind);
+  const held = container ? world.ipsOf(id).map(({ address }) => address) : [];
+  const name = world.nameOf({ kind, id });
+  const what = `${nounOf(kind)} ${name}${held.length === 0 ? '' : ` (${held.join(', ')})`}`;
+  const data = lost === undefined ? '' : ` with ${lost}`;
+    const stays = (diff.leftBilled ?? []).map((text) => `; ${text}`).join('');
+  return `${what} would be ${isAddress(kind) ? 'released' : 'deleted'}${data}${stays}`;
 }
 
 function verbOf(verdict: string): Verb | undefined {

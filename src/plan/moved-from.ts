@@ -33,9 +33,7 @@ export function movedFromUnknown(draft: Draft, { world }: GuardInput, facts: Fac
   }
   const top = parent === undefined ? subject : world.subjects.get(parent);
   if (diff.verdict.verdict !== 'delete' || top === undefined || top.desired !== undefined) return undefined;
-  const entry = facts
-    .movedFromUnknown()
-    .find((each) => each.kind === top.kind);
+  const entry = facts.movedFromUnknown().find((each) => each.kind === top.kind);
   if (entry === undefined) return undefined;
   return {
     verb: 'delete',

@@ -1,7 +1,7 @@
 import { type Attributed, type Attribution, cameSince, serversShown } from '../core/attribute.ts';
 import { addressObject, serverObject } from '../core/claims.ts';
 import { partsOf } from '../core/intent.ts';
-import { nounOf, type ResourceKey, topLevelKey } from '../core/keys.ts';
+import { nounOf, type ResourceKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress, type KindName } from '../core/kind-facts.ts';
 import { outside, run, setting } from '../core/remedy.ts';
@@ -21,9 +21,9 @@ export function unmanaged(
   if (isNone(found) || world.settings.unmanaged === 'ignore') return undefined;
   const { key, kind } = subject;
   // A state that knows the project from before has no servers that are visible only by a free address.
-  if (!register.isNew && kind === 'server' && found.servers.length === 0) return undefined;
+  if (!register.isNew && factsOf(kind).container && found.servers.length === 0) return undefined;
   const id = matches().get(key);
-  const address = kind === 'ip' ? world.ip(id ?? '')?.address : undefined;
+  const address = isAddress(kind) ? world.ip(id ?? '')?.address : undefined;
   const what = described(found);
   const one = isAddress(kind) ? 'one of them: its id, or the address itself' : 'one of them';
   return {
@@ -72,7 +72,7 @@ export function unlistedServers(
   { world, register, endsReplacement = false }: GuardInput,
 ): Objection | undefined {
   if (endsReplacement && !world.settings.exclusive) return undefined;
-  if (!isPurchase(subject, diff) || subject.kind !== 'server' || !register.isNew) return undefined;
+  if (!isPurchase(subject, diff) || !factsOf(subject.kind).container || !register.isNew) return undefined;
   const found = register.unlisted;
   if (found === undefined || world.settings.unmanaged === 'ignore') return undefined;
   const { network, servers } = found;

@@ -1,6 +1,5 @@
-import { digestOf, type Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
-import type { KindName } from '../core/kind-facts.ts';
+import type { Content } from '../core/kind-entry.ts';
 import type { Warning } from '../core/plan.ts';
 import { edit } from '../core/remedy.ts';
 import { type Draft, isToBeMade } from './draft.ts';
@@ -21,8 +20,8 @@ export function perhapsRenamed(drafts: readonly Draft[]): Warning[] {
   }));
   return [...fresh].flatMap(([likeness, keys]) => {
     const from = leaving.get(likeness) ?? [];
-    // Addresses have no fields that distinguish them.
-    const isGuess = likeness === 'ip' && (keys.length > 1 || from.length > 1);
+    // Addresses have no fields that distinguish them, so their content is empty.
+    const isGuess = likeness.endsWith(' ') && (keys.length > 1 || from.length > 1);
     return from.length === 0 || isGuess ? [] : keys.map((key) => renamed(key, from));
   });
 }
@@ -45,32 +44,16 @@ function isFresh(draft: Draft): boolean {
   return desired?.moved === undefined && desired?.id === undefined && isToBeMade(draft);
 }
 
-interface Content {
-  readonly cidr: string | undefined;
-  readonly entry: object | undefined;
-}
-
 function byLikeness(
   drafts: readonly Draft[],
   contentOf: (draft: Draft) => Content,
 ): ReadonlyMap<string, readonly ResourceKey[]> {
   const groups = new Map<string, ResourceKey[]>();
   for (const draft of drafts) {
-    const { key, kind } = draft.subject;
-    const likeness = likenessOf(kind, contentOf(draft));
-    if (likeness !== undefined) groups.set(likeness, [...(groups.get(likeness) ?? []), key]);
+    const { key } = draft.subject;
+    const content = draft.kind.likeness?.(contentOf(draft));
+    const likeness = `${draft.kind.name} ${content}`;
+    if (content !== undefined) groups.set(likeness, [...(groups.get(likeness) ?? []), key]);
   }
   return groups;
-}
-
-/** The common content of entries of a kind that differ only in their keys. */
-function likenessOf(kind: KindName, { cidr, entry }: Content): string | undefined {
-  if (kind === 'server') return digestOf(madeAs(entry));
-  if (kind === 'network') return cidr;
-  return kind === 'ip' ? kind : undefined;
-}
-
-/** The name may come from the key, and the address may be named by an entry whose key has changed as well. */
-function madeAs(entry: object | undefined): Json {
-  return { ...entry, name: null, public_ipv4: null } as Json;
 }

@@ -1,7 +1,7 @@
 import { type Attributed, type Attribution, cameSince, type Unmanaged } from '../core/attribute.ts';
 import { addressObject, type Claim, isForeign, serverObject } from '../core/claims.ts';
 import { partsOf } from '../core/intent.ts';
-import { type ResourceKey, topLevelKey } from '../core/keys.ts';
+import type { ResourceKey } from '../core/keys.ts';
 import type { SeenServer, Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
 import { type Remedy, type Run, run } from '../core/remedy.ts';
@@ -126,10 +126,9 @@ export function perhapsAbsent({ servers, addresses }: Unmanaged, declared: reado
   const texts = declared.flatMap((intent) => {
     const { key, kind, preimage } = intent;
     const { closedAt = 0 } = partsOf(intent);
-    const came =
-      kind === 'server'
-        ? servers.map(String).filter((id) => cameSince(preimage, serverObject(id)))
-        : addresses.filter(({ id }) => cameSince(preimage, addressObject(id))).map(({ address }) => address);
+    const came = factsOf(kind).container
+      ? servers.map(String).filter((id) => cameSince(preimage, serverObject(id)))
+      : addresses.filter(({ id }) => cameSince(preimage, addressObject(id))).map(({ address }) => address);
     const date = new Date(closedAt).toISOString().slice(0, 10);
     return came.length === 0
       ? []

@@ -1,6 +1,6 @@
 import type { ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
-import type { KindName } from '../core/kind-facts.ts';
+import { isAddress, type KindName } from '../core/kind-facts.ts';
 import type { Blocked, Operation } from '../core/plan.ts';
 import { operationId } from '../core/plan.ts';
 import { run, settleFirst } from '../core/remedy.ts';

@@ -1,4 +1,4 @@
-import { childKey, isInside, nounOf, type ResourceKey, takeApart, topLevelKey } from '../core/keys.ts';
+import { childKey, isInside, namesakeOf, nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import { factsOf } from '../core/kind-facts.ts';
 import type { Warning } from '../core/plan.ts';
@@ -29,7 +29,7 @@ interface Move {
 /** The rename of its server, or of its network, already says it. */
 function movesAlong({ from }: Move, moves: readonly Move[]): boolean {
   const { kind, parent, name } = takeApart(from);
-  const network = kind === 'network_interface' ? topLevelKey('networks', name) : undefined;
+  const network = namesakeOf({ kind, name });
   return parent !== undefined && moves.some((each) => each.from === parent || each.from === network);
 }
 

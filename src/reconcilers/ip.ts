@@ -110,6 +110,8 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
         };
   },
 
+  likeness: () => '',
+
   unseen: unseenPool,
 
   believe: ({ desired }) => believedPool(desired?.value),

@@ -147,6 +147,8 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
     return world.serversIn(id).flatMap((server) => cardsLeaving(server, id, world) ?? server);
   },
 
+  likeness: ({ cidr }) => cidr,
+
   write: ({ subject, operation }) =>
     operation.verb === 'delete'
       ? { name: 'delete_network', path: { id: Number(operation.target) } }

@@ -1,5 +1,5 @@
 import { isIpv4 } from '../core/ipv4.ts';
-import type { Json } from '../core/json.ts';
+import { digestOf, type Json } from '../core/json.ts';
 import { childKey, topLevelKey } from '../core/keys.ts';
 import type { Accepted, Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { ReadPort } from '../core/ports.ts';
@@ -113,6 +113,9 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
     const body = { ...resolved.body, ...(address === undefined ? {} : { public_ipv4: address }) };
     return { name: 'create_server', path: {}, body: body as Json };
   },
+
+  /** The name may come from the key, and the address may be named by an entry whose key has changed as well. */
+  likeness: ({ entry }) => digestOf({ ...entry, name: null, public_ipv4: null } as Json),
 
   stale: staleAfter,
 

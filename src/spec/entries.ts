@@ -2,7 +2,8 @@ import type { DesiredResource } from '../core/desired.ts';
 import type { Diagnostic } from '../core/errors.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { childKey, parseKey, topLevelKey } from '../core/keys.ts';
-import type { EntryIssue, ResourceKind } from '../core/kind.ts';
+import type { ResourceKind } from '../core/kind.ts';
+import type { EntryIssue } from '../core/kind-entry.ts';
 import { didYouMean } from '../core/suggest.ts';
 import {
   find,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { containers } from '../core/keys.ts';
-import type { ResourceKind, SectionTraits } from '../core/kind.ts';
+import type { ResourceKind } from '../core/kind.ts';
+import type { SectionTraits } from '../core/kind-entry.ts';
 import { type Collection, collections, factsOf } from '../core/kind-facts.ts';
 import { registry } from '../reconcilers/registry.ts';
 import { isRealMoment, momentPattern } from './moment.ts';

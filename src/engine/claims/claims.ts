@@ -15,6 +15,7 @@ import {
   serverObject,
 } from '../../core/claims.ts';
 import { partsOf } from '../../core/intent.ts';
+import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import type { Ip, IpId, ServerId } from '../../core/resources.ts';
 import type { Intent, StateChange } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
@@ -66,8 +67,12 @@ export function attributionOf(run: Run, removed: readonly Intent[] = []): Attrib
 
 function isDeclaredAbsent(intent: Intent): boolean {
   const { unconfirmed, because } = partsOf(intent);
-  const isPurchase = intent.verb === 'create' && (intent.kind === 'server' || intent.kind === 'ip');
+  const isPurchase = intent.verb === 'create' && factsOf(intent.kind).bought === true;
   return unconfirmed !== undefined && isPurchase && because === 'reported_absent';
+}
+
+function isServer(kind: Claim['kind']): boolean {
+  return factsOf(kind).container === true;
 }
 
 /** A network also counts a server whose creation is in flight. */

@@ -1,5 +1,6 @@
 import { partsOf } from '../../core/intent.ts';
 import type { ResourceKey } from '../../core/keys.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import type { Answer, Binding, Intent } from '../../core/state.ts';
 import { draftOne } from '../../plan/draft.ts';
 import type { Run } from '../run.ts';
@@ -31,7 +32,10 @@ export function makerOf({ intents }: Run, live: Live): Intent | undefined {
 
 function isSame(each: Live, { key, kind, id, parentId }: Live): boolean {
   return (
-    each.key !== key && each.kind === kind && each.id === id && (kind === 'ip' || each.parentId === parentId)
+    each.key !== key &&
+    each.kind === kind &&
+    each.id === id &&
+    (factsOf(kind).independent || each.parentId === parentId)
   );
 }
 

@@ -1,5 +1,6 @@
 import type { Claim } from '../../core/claims.ts';
 import type { ResourceKey } from '../../core/keys.ts';
+import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 
@@ -46,8 +47,9 @@ function releasedClaim(
   server?: string,
 ): StateChange[] {
   const { key, kind, id } = binding;
-  if (kind !== 'server' && kind !== 'ip' && kind !== 'server_image') return [];
-  const address = kind === 'ip' ? (world.ip(id)?.address ?? binding.identity.address) : undefined;
+  const { bought, unlisted } = factsOf(kind);
+  if (!bought && !unlisted) return [];
+  const address = isAddress(kind) ? (world.ip(id)?.address ?? binding.identity.address) : undefined;
   const claim: Claim = {
     ...{ kind, id, ...(server === undefined ? {} : { parentId: server }) },
     identity: address === undefined ? {} : { address },

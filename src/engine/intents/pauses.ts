@@ -1,6 +1,6 @@
 import type { Json } from '../../core/json.ts';
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
-import type { KindName } from '../../core/kind-facts.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import { moment } from '../../core/moment.ts';
 import { type Blocked, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
 import type { WriteRequest } from '../../core/ports.ts';
@@ -20,9 +20,6 @@ export const writingToken = 'use a token that may write';
 
 /** Shows the permissions of the token. */
 export const tokenReport = run('doctor', [], { when: 'to see what this token may do' });
-
-/** The same write creates and changes a firewall. */
-const firewall: KindName = 'firewall';
 
 /** The refusal of a class of writes, which no later answer has shown to be over. */
 type StandingPause = {
@@ -178,7 +175,7 @@ function speaksFor(pause: StandingPause, { kind, verb, spend }: Written): boolea
     case 'spending':
       return spend === 'adds';
     case 'operation':
-      return pause.kind === kind && (pause.verb === verb || kind === firewall);
+      return pause.kind === kind && (pause.verb === verb || factsOf(kind).endsExposure === true);
   }
 }
 

@@ -1,4 +1,5 @@
 import { partsOf } from '../../core/intent.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import type { Spend } from '../../core/plan.ts';
 import type { Conclusive, WriteResult } from '../../core/ports.ts';
 import type { TaskId } from '../../core/resources.ts';
@@ -176,7 +177,7 @@ async function accept(
     if (!('isOpen' in taken) && taken.length > 0) await run.change(taken);
   }
   if (!answer.replayed) await lift(run.deps, { ...intent, spend: spendOf(run, intent) });
-  if (intent.kind === 'server' && intent.verb === 'create')
+  if (factsOf(intent.kind).container && intent.verb === 'create')
     run.expose(intent.key, run.deps.clock.monotonic());
   if (breach !== undefined) warn(run, intent.key, 'contract_breach', `${intent.request.name}: ${breach}`);
   run.stopwatch.mark(intent.id, 'accepted');

@@ -2,9 +2,11 @@ import { addressObject, serverObject } from '../../core/claims.ts';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError, TooSoonError } from '../../core/errors.ts';
 import { partsOf } from '../../core/intent.ts';
-import { nounOf, type ResourceKey, topLevelKey } from '../../core/keys.ts';
+import { nounOf, type ResourceKey } from '../../core/keys.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
 import type { Ip } from '../../core/resources.ts';
+import { namedAddress } from '../../core/server-entry.ts';
 import type { Answer, Binding, Intent, StateChange } from '../../core/state.ts';
 import { cameFree, releasing } from '../../plan/open-writes.ts';
 import { identityChanged, ownerOf } from '../claims/owner.ts';
@@ -94,16 +96,16 @@ function leftBehind({ world }: Run, intent: Intent): string {
   const noun = nounOf(kind);
   const id = answer?.id;
   if (id === undefined) {
-    const seen = (blocked?.candidates ?? []).map(
-      (each) => (kind === 'ip' ? world.ip(each)?.address : each) ?? each,
-    );
+    const seen = (blocked?.candidates ?? []).map((each) => world.nameOf({ kind, id: each }));
     const what = seen.length === 0 ? '' : ` (${noun} ${seen.join(', ')} came since)`;
     return `What it may have made${what} is nobody's, and is billed if it is there.`;
   }
-  const name = kind === 'ip' ? world.ip(id)?.address : id;
-  const held = kind === 'server' ? world.ipsOf(id).map(({ address }) => address) : [];
-  const what = [`${noun} ${name ?? id}`, ...held.map((address) => `address ${address}`)].join(' and ');
-  const unseen = kind === 'server' && held.length === 0 ? ', which no plan will show' : '';
+  const isServer = factsOf(kind).container;
+  const held = isServer ? world.ipsOf(id).map(({ address }) => address) : [];
+  const what = [`${noun} ${world.nameOf({ kind, id })}`, ...held.map((address) => `address ${address}`)].join(
+    ' and ',
+  );
+  const unseen = isServer && held.length === 0 ? ', which no plan will show' : '';
   return `It created ${what}${unseen}. No key is bound to this, and it is billed while it exists.`;
 }
 
@@ -204,10 +206,9 @@ function heldElsewhere(
   { key, kind, verb, entry }: Intent,
   ips: readonly Ip[],
 ): CommandResult {
-  if (kind !== 'server' || verb !== 'create') return result('');
-  const named = (entry?.value as { readonly public_ipv4?: { readonly ip?: string } } | undefined)?.public_ipv4
-    ?.ip;
-  const id = named === undefined ? undefined : world.idOf(topLevelKey('ips', named));
+  const named = namedAddress(entry?.value);
+  if (!factsOf(kind).container || verb !== 'create' || named === undefined) return result('');
+  const id = world.idOf(named);
   const live = ips.find((each) => String(each.id) === id);
   const holder = live?.server_id ?? null;
   if (holder === null || world.keyOf(serverObject(holder)) !== undefined) return result('');

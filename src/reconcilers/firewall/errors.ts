@@ -1,4 +1,4 @@
-import type { EntryIssue } from '../../core/kind.ts';
+import type { EntryIssue } from '../../core/kind-entry.ts';
 import type { FirewallRule } from '../../core/resources.ts';
 import { misspelled } from '../../core/suggest.ts';
 import { type FirewallEntry, shownRuleFields } from './entry.ts';

@@ -1,4 +1,4 @@
-import type { EntryIssue } from '../../core/kind.ts';
+import type { EntryIssue } from '../../core/kind-entry.ts';
 import { didYouMean } from '../../core/suggest.ts';
 import type { FirewallEntry } from './entry.ts';
 

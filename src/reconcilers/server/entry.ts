@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { EntryIssue, SeenServer } from '../../core/kind.ts';
+import type { SeenServer } from '../../core/kind.ts';
+import type { EntryIssue } from '../../core/kind-entry.ts';
 import type { Ip, Server } from '../../core/resources.ts';
 
 /** A server, with the parts of its entry that are no resources of their own. */
