@@ -1,5 +1,6 @@
 import type { Desired } from '../../core/desired.ts';
-import { childKey, type ResourceKey, takeApart, topLevelKey } from '../../core/keys.ts';
+import { childKey, namesakeOf, type ResourceKey, takeApart } from '../../core/keys.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import { edit, run, settleFirst } from '../../core/remedy.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import type { Move, WaitingMove } from '../run.ts';

@@ -2,6 +2,7 @@ import { type Claim, objectName } from '../../core/claims.ts';
 import type { Desired } from '../../core/desired.ts';
 import { partsOf, patched } from '../../core/intent.ts';
 import { isInside, type ResourceKey } from '../../core/keys.ts';
+import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import type { EngineDeps } from '../deps.ts';
 import type { ReadCache } from '../read-cache.ts';

@@ -1,5 +1,7 @@
 import type { Desired, DesiredResource } from '../../core/desired.ts';
 import { takeApart } from '../../core/keys.ts';
+import { isAddress } from '../../core/kind-facts.ts';
+import { serverEntry } from '../../core/server-entry.ts';
 import type { Binding } from '../../core/state.ts';
 
 /**

@@ -1,5 +1,6 @@
 import { partsOf } from '../../core/intent.ts';
 import type { ResourceKey } from '../../core/keys.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import type { Operation, OperationId, Plan } from '../../core/plan.ts';
 import type { OperationResult } from '../../core/progress.ts';
 import { type Next, WorkQueue } from '../../queue/work-queue.ts';

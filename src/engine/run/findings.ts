@@ -1,5 +1,6 @@
 import { partsOf } from '../../core/intent.ts';
 import type { Subject } from '../../core/kind.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import type { Blocked, Operation, Plan } from '../../core/plan.ts';
 import type { OperationResult } from '../../core/progress.ts';
 import { outside, type Remedy, run as runs } from '../../core/remedy.ts';

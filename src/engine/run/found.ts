@@ -1,6 +1,7 @@
 import type { Claim } from '../../core/claims.ts';
 import type { Desired, DesiredResource } from '../../core/desired.ts';
 import type { ResourceKey } from '../../core/keys.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import type { Binding } from '../../core/state.ts';
 
 /** How long a key replays its answer. @source API §8 */

@@ -1,6 +1,7 @@
 import { objectName } from '../../core/claims.ts';
 import type { Json } from '../../core/json.ts';
 import type { Subject, World } from '../../core/kind.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import type { Operation } from '../../core/plan.ts';
 import type { TaskId } from '../../core/resources.ts';
 import type { Intent, StateChange } from '../../core/state.ts';
