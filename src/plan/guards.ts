@@ -262,12 +262,12 @@ function notActive(draft: Draft, { world, kinds }: GuardInput): Objection | unde
 export function impactOf({ subject, diff }: Draft, world: World): string {
   const { kind, binding } = subject;
   const id = binding?.id ?? '';
-    const { container, lost } = factsOf(kind);
+  const { container, lost } = factsOf(kind);
   const held = container ? world.ipsOf(id).map(({ address }) => address) : [];
   const name = world.nameOf({ kind, id });
   const what = `${nounOf(kind)} ${name}${held.length === 0 ? '' : ` (${held.join(', ')})`}`;
   const data = lost === undefined ? '' : ` with ${lost}`;
-    const stays = (diff.leftBilled ?? []).map((text) => `; ${text}`).join('');
+  const stays = (diff.leftBilled ?? []).map((text) => `; ${text}`).join('');
   return `${what} would be ${isAddress(kind) ? 'released' : 'deleted'}${data}${stays}`;
 }
 
