@@ -1,6 +1,7 @@
 import { objectName } from '../../core/claims.ts';
 import { partsOf } from '../../core/intent.ts';
 import { nounOf } from '../../core/keys.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import { edit, run as runs } from '../../core/remedy.ts';
 import type { Binding, Facts, InPhase, Intent, StateChange } from '../../core/state.ts';
 import { attributionOf } from '../claims/claims.ts';
@@ -107,12 +108,11 @@ function foreignHolder(run: Run, intent: Intent, own: Binding): string | undefin
   const noun = `${nounOf(kind)} ${own.identity.address ?? id}`;
   const owner = to === 'unknown_send' ? ownerOf(run, own) : undefined;
   if (owner !== undefined && !isAnother(owner, own)) return `${noun} is bound to ${owner.key}`;
-  if (kind !== 'server' && kind !== 'ip') return undefined;
+  if (!factsOf(kind).bought) return undefined;
   const claim = run.claims.get(objectName(own));
-  const isSame =
-    kind === 'server'
-      ? attributionOf(run).server(id).is === claim?.holder.is
-      : claim?.identity.address === own.identity.address;
+  const isSame = factsOf(kind).container
+    ? attributionOf(run).server(id).is === claim?.holder.is
+    : claim?.identity.address === own.identity.address;
   if (claim !== undefined && isSame && claim.holder.is !== 'found') return `${noun} is ignored`;
   return to === 'unknown_send' && run.desired.settings.unmanaged === 'ignore'
     ? `\`unmanaged: ignore\` ignores ${noun}`
