@@ -1,8 +1,6 @@
 import equal from 'fast-deep-equal';
 import type { World } from '../../core/kind.ts';
-import { factsOf } from '../../core/kind-facts.ts';
 import { type Operation, operationId } from '../../core/plan.ts';
-import { serverEntry } from '../../core/server-entry.ts';
 import { type Draft, draftOne, operationsOf } from '../../plan/draft.ts';
 import { objectionsTo } from '../../plan/guards.ts';
 import { obstacles } from '../../plan/order.ts';
