@@ -13,7 +13,7 @@ import { described, ignoring, isNone, unmanagedFor } from './unmanaged.ts';
 /** An unmanaged resource may be the one that this file describes: bought before, or by another copy of the state. */
 export function unmanaged(
   { subject, diff }: Draft,
-  { world, register, endsReplacement = false }: GuardInput,
+  { kinds, world, register, endsReplacement = false }: GuardInput,
   { matches }: Facts,
 ): Objection | undefined {
   if (!isPurchase(subject, diff) || (endsReplacement && !world.settings.exclusive)) return undefined;
@@ -21,7 +21,8 @@ export function unmanaged(
   if (isNone(found) || world.settings.unmanaged === 'ignore') return undefined;
   const { key, kind } = subject;
   // A state that knows the project from before has no servers that are visible only by a free address.
-  if (!register.isNew && factsOf(kind).container && found.servers.length === 0) return undefined;
+  const isUnseen = factsOf(kind).container && found.servers.length === 0;
+  if (!register.isNew && isUnseen && !takesAwaited(subject, world, kinds)) return undefined;
   const id = matches().get(key);
   const address = isAddress(kind) ? world.ip(id ?? '')?.address : undefined;
   const what = described(found);
@@ -39,6 +40,16 @@ export function unmanaged(
       setting('unmanaged', 'ignore'),
     ],
   };
+}
+
+/**
+ * Whether a server takes any free address while an entry for an address waits: it could take the unmanaged address that
+ * the entry waits for.
+ */
+function takesAwaited(subject: Subject, world: World, kinds: GuardInput['kinds']): boolean {
+  const waits = ({ desired, binding }: Subject) => desired !== undefined && binding === undefined;
+  const takes = kinds.get(subject.kind)?.takesFree?.(subject, world) !== undefined;
+  return takes && world.subjectsOf('ip').some((each) => each.key !== subject.key && waits(each));
 }
 
 /** The file marked the resource as not managed, and does not any more: the resource still exists, and is billed. */
