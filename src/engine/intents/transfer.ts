@@ -127,9 +127,10 @@ interface Rival {
 }
 
 /**
- * The API gives an id again once its resource is gone. So a fresh answer, and a resource with another identity, show
- * that the resource of the other key is gone. An old answer does not: the other key, the rival, may have got the id
- * later. An id that the request named is not a new id. @assumption A17 @assumption A51
+ * The API gives an id again once its resource is gone, so the resource belongs to the key that was sent last: the
+ * resource of the other key is gone. A fresh answer is always the last. A replayed answer shows the id that the API
+ * gave out at that time: if another key got the id later, or may have, that key is the rival. An id that the request
+ * named is not a new id. @assumption A17 @assumption A51
  */
 export async function takeOver(
   run: Run,
@@ -140,13 +141,29 @@ export async function takeOver(
   const named = (intent.request.body as { readonly name?: unknown } | undefined)?.name;
   if (named === own.id || run.kindOf(intent.kind).repeats) return [];
   const maker = makerOf(run, own);
-  if (!isFresh && maker !== undefined) return { key: maker.key, isOpen: maker.phase !== 'blocked' };
+  if (!isFresh && maker !== undefined && isLater(maker, intent))
+    return { key: maker.key, isOpen: maker.phase !== 'blocked' };
   const bound = ownerOf(run, own);
-  if (!isFresh && bound !== undefined && !isAnother(bound, own)) return { key: bound.key, isOpen: false };
+  const isSame = bound !== undefined && !isAnother(bound, own);
+  if (!isFresh && isSame && !(await wasAskedBefore(run, bound, intent)))
+    return { key: bound.key, isOpen: false };
   if (maker !== undefined) await supersede(run, maker, intent);
   if (bound === undefined) return [];
   run.supersede(bound.key, intent.key);
   return released(run, bound.key, `its id ${bound.id} was given to ${intent.key}`);
+}
+
+/** The intent was sent later. If both were sent in the same millisecond, it was answered later. */
+function isLater(one: Intent, other: Intent): boolean {
+  if (one.firstSentAt !== other.firstSentAt) return one.firstSentAt > other.firstSentAt;
+  return (partsOf(one).answer?.at ?? 0) > (partsOf(other).answer?.at ?? 0);
+}
+
+/** Whether the resource with the id was requested before the intent. */
+async function wasAskedBefore(run: Run, { key, id, boundAt }: Binding, intent: Intent): Promise<boolean> {
+  const past = await run.deps.store.intents({ key, limit: 20 });
+  const made = past.find((each) => each.verb === 'create' && partsOf(each).answer?.id === id);
+  return (made?.firstSentAt ?? boundAt) <= intent.firstSentAt;
 }
 
 /** The work on the key of `maker` closes `maker`. That work may be waiting for the task of `maker` now. */
