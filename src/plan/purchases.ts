@@ -47,9 +47,10 @@ export function unmanaged(
  * the entry waits for.
  */
 function takesAwaited(subject: Subject, world: World, kinds: GuardInput['kinds']): boolean {
-  const waits = ({ desired, binding }: Subject) => desired !== undefined && binding === undefined;
+  const waits = ({ desired, binding, parent }: Subject) =>
+    desired !== undefined && binding === undefined && parent === undefined;
   const takes = kinds.get(subject.kind)?.takesFree?.(subject, world) !== undefined;
-  return takes && world.subjectsOf('ip').some((each) => each.key !== subject.key && waits(each));
+  return takes && world.subjectsOf('ip').some(waits);
 }
 
 /** The file marked the resource as not managed, and does not any more: the resource still exists, and is billed. */
