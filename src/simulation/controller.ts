@@ -1,6 +1,8 @@
 import type { Desired } from '../core/desired.ts';
 import type { OperationId } from '../core/plan.ts';
 import type { Intent, StateStore } from '../core/state.ts';
+import type { Approval } from '../engine/run/approval.ts';
+import type { ApprovedPlan } from './approvals.ts';
 import type { Crashable } from './crashable.ts';
 import type { Disk, Mirror } from './durable.ts';
 import type { StateBox } from './state-box.ts';
@@ -26,6 +28,8 @@ export interface Controller {
   /** The secrets that it has now. */
   tokens(): readonly string[];
   runs: number;
+  /** The plans that the operator has approved, the last one at the end. */
+  readonly approved: ApprovedPlan[];
   /** The operations that its last process began. */
   readonly done: Set<OperationId>;
   /** Changes of its disk that take effect once its process has ended. */
@@ -40,6 +44,7 @@ export interface Running {
   readonly machine: MachineClock;
   readonly mirror: Mirror;
   readonly store: StateStore;
+  readonly approval: Approval;
   readonly desired: Desired;
   readonly dry: boolean;
   readonly mostDeletions: number;

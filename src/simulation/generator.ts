@@ -1,5 +1,6 @@
 import { type FaultAction, type FaultRule, faultRule } from '../emulator/faults.ts';
 import type { Readings } from '../emulator/readings.ts';
+import { withApproval } from './approvals.ts';
 import { type Chance, chance } from './chance.ts';
 import { drillCount, drillOf } from './drill.ts';
 import { readFaults, writeFaults } from './fault-kinds.ts';
@@ -18,7 +19,10 @@ export function generateStory(seed: number): Story {
     seed % slowSeeds === 1
       ? generateSlowDrill(seed)
       : (tokenStoryOf(seed, () => generateReadings(chance(seed), false)) ?? generateEvents(seed));
-  return { ...generateSpeed(chance(seed ^ 0x51047), events), ...generateEnd(chance(seed ^ 0xe4d)) };
+  return withApproval({
+    ...generateSpeed(chance(seed ^ 0x51047), events),
+    ...generateEnd(chance(seed ^ 0xe4d)),
+  });
 }
 
 /** One seed of so many plays a drill of slow work and late requests. */

@@ -4,7 +4,11 @@ import type { Desired } from '../core/desired.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { ProgressEvent } from '../core/progress.ts';
 import type { Transport } from '../core/transport.ts';
+import type { Repeating } from '../engine/deps.ts';
 import { createEngine, type Engine } from '../engine/engine.ts';
+import { createReadCache } from '../engine/read-cache.ts';
+import { Approval } from '../engine/run/approval.ts';
+import { createStopwatch } from '../engine/stopwatch.ts';
 import { kinds } from '../reconcilers/registry.ts';
 import type { Chance } from './chance.ts';
 import type { Controller, Running } from './controller.ts';
@@ -68,6 +72,9 @@ export async function startProcess(starting: Starting): Promise<Running> {
     get store() {
       return store;
     },
+    get approval() {
+      return approval;
+    },
   };
   const watch = traced(starting.watch(process), trace, name, coverage);
   const store = watchedStore(inner, {
@@ -76,6 +83,7 @@ export async function startProcess(starting: Starting): Promise<Running> {
     watch: noted(watch, controller.done, mirror.bindings),
     disk: controller.disk,
   });
+  const approval = new Approval(store);
   return process;
 }
 
@@ -88,12 +96,18 @@ export interface EngineOptions {
   readonly onEvent: (event: ProgressEvent) => void;
 }
 
+export interface Program {
+  readonly engine: Engine;
+  /** A daemon's, with the approval of the process. */
+  readonly repeating: Repeating;
+}
+
 /** The program of the process: the real client and engine. */
 export function engineOf(
   process: Running,
   { transport, random, coverage, trace, profile, onEvent }: EngineOptions,
-): Engine {
-  const { crashable, store, controller, dry } = process;
+): Program {
+  const { crashable, store, controller, dry, approval } = process;
   const client = createClient({
     baseUrl: 'http://127.0.0.1/v1',
     token: () => controller.tokens(),
@@ -109,7 +123,14 @@ export function engineOf(
     },
     timeoutMs,
   });
-  return createEngine({
+  const repeating: Repeating = {
+    cache: createReadCache(client.reads('operation'), crashable.clock),
+    pauses: new Map(),
+    stopwatch: createStopwatch(crashable.clock, profile.timeScale),
+    settleMs: 90_000,
+    isPaused: (operation) => approval.isPaused(operation),
+  };
+  const engine = createEngine({
     ...client,
     writes: watchedWrites(client.writes, process, coverage),
     tasks: {
@@ -127,8 +148,10 @@ export function engineOf(
     profile,
     onEvent: (event) => {
       onEvent(event);
+      if (event.type === 'ended' && event.result.outcome === 'done') approval.consume(event.result);
       const line = traceLineOf(event);
       if (line !== undefined) trace.add(process.name, line);
     },
   });
+  return { engine, repeating };
 }

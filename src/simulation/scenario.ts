@@ -1,9 +1,9 @@
 import { ApiProblem, ConfigError, FenceError, StateError } from '../core/errors.ts';
-import type { Blocked } from '../core/plan.ts';
+import type { Blocked, Plan } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
 import { TransportError } from '../core/transport.ts';
 import type { ApplyOptions } from '../engine/deps.ts';
-import type { Engine } from '../engine/engine.ts';
+import { approvalOptions, approve, asks } from './approvals.ts';
 import { checkAsShown, show } from './as-shown.ts';
 import type { Controller, Running } from './controller.ts';
 import { type Coverage, createCoverage } from './coverage.ts';
@@ -72,6 +72,12 @@ export async function play(story: Story, coverage: Coverage = createCoverage()):
       const ends = await together(stage, other === undefined ? [main] : [main, other], spec);
       for (const end of ends) judgeEnd(stage, end, true);
       if (ends.some(isBlocked)) blockedRuns += 1;
+      const isEdited =
+        story.editedOnceApproved &&
+        main.approved.length === 1 &&
+        ends[0] !== undefined &&
+        isDeclined(ends[0]);
+      if (isEdited && wishes.spec < story.specs.length - 1) wishes.spec += 1;
       const struck = wishes.left.size;
       idle = ends.slice(0, 1).every(isConverged) && struck === left ? idle + 1 : 0;
       left = struck;
@@ -155,11 +161,17 @@ async function together(
   spec: SpecModel,
 ): Promise<readonly End[]> {
   const desired = stage.load(spec);
-  const started: { running: Running; engine: Engine }[] = [];
+  const started: Awaited<ReturnType<Stage['start']>>[] = [];
+  const shown = new Map<Running, Plan>();
   for (const controller of controllers) started.push(await stage.start(controller, desired));
   const ends = await stage.clock.run(
     Promise.all(
-      started.map(({ running, engine }) => untilEnd(running, engine.apply(desired, optionsOf(running)))),
+      started.map(({ running, engine, repeating }) => {
+        const asking = asks(desired)
+          ? approvalOptions(running, repeating, (plan) => shown.set(running, plan))
+          : {};
+        return untilEnd(running, engine.apply(desired, { ...optionsOf(running), ...asking }));
+      }),
     ),
   );
   // A stopped run judges by its earlier reads.
@@ -169,6 +181,7 @@ async function together(
     stage.trace.add(running.name, `run ends: ${describeEnd(ends[at] as End)}`);
     await stage.end(running);
   }
+  for (const [running, plan] of shown) await approve(stage, running, plan);
   return ends;
 }
 
@@ -200,6 +213,10 @@ function describeEnd(end: End): string {
 
 function isBlocked(end: End): boolean {
   return end.end === 'report' && end.report.blocked.length > 0;
+}
+
+function isDeclined(end: End): boolean {
+  return end.end === 'report' && end.report.outcome === 'declined';
 }
 
 function isConverged(end: End): boolean {
@@ -287,8 +304,10 @@ async function awaitCreations({ emulator, clock }: Stage): Promise<boolean> {
 /** Runs until converged and hands each block to the operator. Returns the number of runs that were blocked. */
 async function settle(stage: Stage, main: Controller, wanted: SpecModel, calm: boolean): Promise<number> {
   let spec = wanted;
+  const { editedOnceApproved = false, specs } = stage.story;
+  const isAsking = asks(stage.load(wanted));
   let blocked = 0;
-  for (let run = 1; run <= mostQuietRuns && stage.violation === undefined; run++) {
+  for (let run = 1; run <= mostQuietRuns * (isAsking ? 3 : 1) && stage.violation === undefined; run++) {
     const shown = stage.story.shown ? await show(stage, main, spec) : undefined;
     const [end] = await together(stage, [main], spec);
     if (end === undefined || stage.violation !== undefined || stage.givenUp) return blocked;
@@ -305,6 +324,11 @@ async function settle(stage: Stage, main: Controller, wanted: SpecModel, calm: b
       await checkAtRest(stage, main, spec, warnings);
       await checkJournal(stage, main);
       return blocked;
+    }
+    if (report.outcome === 'declined') {
+      if (editedOnceApproved && main.approved.length === 1 && wanted !== specs.at(-1)) return blocked;
+      await stage.clock.advance(2 * minute);
+      continue;
     }
     blocked += 1;
     const needless = report.blocked.filter(({ code }) => !meant.has(code));

@@ -4,13 +4,12 @@ import { type ApiProfile, documentedProfile } from '../core/profile.ts';
 import type { ProgressEvent } from '../core/progress.ts';
 import { createEmulator } from '../emulator/emulator.ts';
 import type { Emulator } from '../emulator/options.ts';
-import type { Engine } from '../engine/engine.ts';
 import { loadSpec } from '../spec/load.ts';
 import { type Chance, chance } from './chance.ts';
 import type { Controller, Running } from './controller.ts';
 import type { Coverage } from './coverage.ts';
 import { clientProfile, serviceProfile } from './operations.ts';
-import { engineOf, startProcess } from './process.ts';
+import { engineOf, type Program, startProcess } from './process.ts';
 import { Questions } from './questions.ts';
 import { createResourceHistory, type ResourceHistory } from './resource-history.ts';
 import { createRules, type Rules } from './rules/rules.ts';
@@ -131,6 +130,7 @@ export class Stage {
       skewMs: 0,
       clockWasSet: false,
       runs: 0,
+      approved: [],
       done: new Set<OperationId>(),
       onRelease: [],
       tokenName,
@@ -156,7 +156,7 @@ export class Stage {
     controller: Controller,
     desired: Desired,
     dry = false,
-  ): Promise<{ running: Running; engine: Engine }> {
+  ): Promise<Program & { running: Running }> {
     const { clock, trace, coverage, rules, history, questions } = this;
     const running = await startProcess({
       ...{ controller, desired, dry, clock, trace, coverage },
@@ -168,7 +168,7 @@ export class Stage {
     });
     this.#running.set(running, clock.monotonic());
     const isOver = () => this.#violation !== undefined;
-    const engine = engineOf(running, {
+    const program = engineOf(running, {
       transport: watchedTransport(running, this.emulator.transport(), {
         rules,
         trace,
@@ -180,7 +180,7 @@ export class Stage {
       ...{ coverage, trace, profile: this.#profile },
       onEvent: (event) => this.#noteLeftBilled(event),
     });
-    return { running, engine };
+    return { running, ...program };
   }
 
   async end(process: Running): Promise<void> {

@@ -26,6 +26,8 @@ export interface Story {
   readonly pausesMs: readonly number[];
   /** Before each run that no disturbance meets, a dry run shows the operations that the run will do. */
   readonly shown?: true;
+  /** The file is edited right after the first approval, so that the approved plan is out of date. */
+  readonly editedOnceApproved?: true;
   /** Once converged, and `afterMs` later, the last `back` changes of the state are undone. Then all must converge again. */
   readonly cut?: { readonly back: number; readonly afterMs: number };
 }

@@ -2,6 +2,7 @@ import { partsOf } from '../../core/intent.ts';
 import type { HttpRequest } from '../../core/transport.ts';
 import { keysAsked, type Running } from '../controller.ts';
 import type { StateWatch } from '../durable.ts';
+import { checkApproved, consumeApproved } from './approvals.ts';
 import { checkChange, checkDeleted } from './bindings.ts';
 import { Budgets } from './budgets.ts';
 import { checkDeletion, checkDisk } from './deletions.ts';
@@ -58,6 +59,7 @@ export function createRules(truth: Truth): Rules {
     watch: (running) => ({
       began(intent) {
         keys.began(running.controller, intent);
+        checkApproved(truth, running, intent);
         if (partsOf(intent).unconfirmed !== undefined) running.controller.done.add(keysAsked);
         looks.began(running, intent);
         history.recordWrite(intent);
@@ -70,6 +72,7 @@ export function createRules(truth: Truth): Rules {
         const { outcome } = partsOf(intent);
         running.controller.endings.set(`${intent.key} ${intent.verb}`, intent);
         keys.closed(running, intent);
+        if (outcome === 'done') consumeApproved(running, intent);
         if (intent.verb === 'delete' && outcome === 'done') checkDeleted(truth, running, intent);
         looks.closed(running, before, intent);
         if (outcome === 'abandoned' && intent.verb === 'create') history.releasedUnder(intent.idempotencyKey);

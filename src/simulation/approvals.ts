@@ -1,0 +1,75 @@
+import { ConfigError } from '../core/errors.ts';
+import type { Operation, OperationId, Plan } from '../core/plan.ts';
+import type { ApplyOptions } from '../engine/deps.ts';
+import type { Running } from './controller.ts';
+import type { Program } from './process.ts';
+import type { Stage } from './stage.ts';
+import type { SpecModel, Story } from './story.ts';
+
+/** A plan that the operator has approved, and the file that it is for. */
+export interface ApprovedPlan {
+  readonly desired: string;
+  /** The state that waited. */
+  readonly epoch: number;
+  readonly operations: ReadonlySet<OperationId>;
+  /** The operations that are not done yet. */
+  readonly left: Set<OperationId>;
+}
+
+/** One seed of so many has files whose plans wait for an approval. */
+const seeds = { every: 38, at: 9 };
+
+/** The same story with `approval: plan` in all versions of the file. Every second one is edited after the first approval. */
+export function withApproval(story: Story): Story {
+  const { seed, specs } = story;
+  if (seed % seeds.every !== seeds.at) return story;
+  const asking = (spec: SpecModel) => ({ ...spec, settings: { ...spec.settings, approval: 'plan' } });
+  const isEdited = Math.floor(seed / seeds.every) % 2 === 0;
+  return { ...story, specs: specs.map(asking), ...(isEdited ? { editedOnceApproved: true } : {}) };
+}
+
+export function asks({ settings }: Running['desired']): boolean {
+  return settings.approval !== 'none';
+}
+
+/** As the daemon runs: a plan that may not be carried out now is shown, and waits. */
+export function approvalOptions(
+  { approval, desired, crashable }: Running,
+  repeating: Program['repeating'],
+  show: (plan: Plan) => void,
+): Pick<ApplyOptions, 'approve' | 'repeating'> {
+  return {
+    repeating,
+    async approve(plan) {
+      const permitted = await approval.permits(plan, desired, crashable.clock.now());
+      if (!permitted) show(plan);
+      return permitted;
+    },
+  };
+}
+
+/** The operator approves the plan that the last run has shown. */
+export async function approve(stage: Stage, { controller, desired }: Running, plan: Plan): Promise<void> {
+  const { running, engine } = await stage.start(controller, desired);
+  running.byPerson = true;
+  const operations = plan.operations.map(({ id }: Operation) => id);
+  // Recorded first: the approval counts even if the process dies behind its durable record.
+  controller.approved.push({
+    desired: desired.digest,
+    epoch: controller.epoch,
+    operations: new Set(operations),
+    left: new Set(operations),
+  });
+  const ended = engine.approve(desired, plan.digest).then(
+    ({ text }) => text,
+    (error: unknown) => {
+      // The state does not wait for this plan, so an earlier approval is still the last one.
+      if (error instanceof ConfigError) controller.approved.pop();
+      return `failed: ${String(error)}`;
+    },
+  );
+  const said = await stage.clock.run(Promise.race([ended, running.crashable.died.then(() => 'crash')]));
+  stage.trace.add('op', `$ vdcsync approve ${plan.digest} → ${said}`);
+  stage.coverage.count('plans approved');
+  await stage.end(running);
+}
