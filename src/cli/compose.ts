@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { Answer } from '../api/answer.ts';
 import { type BudgetWait, readOnlyMemory, type UseMemory } from '../api/budget.ts';
 import { createClient, parseBaseUrl } from '../api/client.ts';
@@ -182,7 +182,7 @@ async function assemble(
     timeScale: profile.timeScale,
     readsAs: client.reads,
     profile: together,
-    tokenMark: () => createHash('sha256').update(tokens().join('\n')).digest('hex').slice(0, 16),
+    tokenMark: () => client.writes.token(),
     counts: client.counts,
     close: async () => {
       await tracing?.flush();

@@ -67,7 +67,7 @@ function nameOf(read: string, id?: string | number): string {
 }
 
 /** `tokenNow` names the token that requests go out under. */
-export function createReadCache(read: ReadPort, clock: Clock, tokenNow: () => string = () => ''): ReadCache {
+export function createReadCache(read: ReadPort, clock: Clock, tokenNow: () => string): ReadCache {
   const entries = new Map<string, Entry>();
 
   function shared(name: string, time: number, ask: Ask, port: ReadPort): Promise<unknown> {

@@ -75,6 +75,8 @@ function foundAgain({ endings }: Controller, shown: ReadonlySet<OperationId>): (
     const key = id.slice('adopt:'.length) as ResourceKey;
     const parent = id === operationId('adopt', key) ? takeApart(key).parent : undefined;
     if (parent === undefined) return false;
+    // An adopted server has its address with it.
+    if (key.endsWith('.public_ipv4') && shown.has(operationId('adopt', parent))) return true;
     const own = shown.has(operationId('create', key)) || key.endsWith('.public_ipv4');
     return own && shown.has(operationId('create', parent)) && isOld(parent);
   };

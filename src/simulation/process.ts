@@ -124,10 +124,11 @@ export function engineOf(
     timeoutMs,
   });
   const repeating: Repeating = {
-    cache: createReadCache(client.reads('operation'), crashable.clock),
+    cache: createReadCache(client.reads('operation'), crashable.clock, () => client.writes.token()),
     pauses: new Map(),
     stopwatch: createStopwatch(crashable.clock, profile.timeScale),
-    settleMs: 90_000,
+    // Each run is a new process, so no later run of this process continues a wait.
+    settleMs: 7_200_000,
     isPaused: (operation) => approval.isPaused(operation),
   };
   const engine = createEngine({

@@ -97,7 +97,7 @@ describe('src/daemon: reading servers in turn', () => {
     };
     const changed = new Set<number>();
     const reads = () => read as never;
-    const cache = createReadCache(reads(), clock);
+    const cache = createReadCache(reads(), clock, () => '');
     const servers = Array.from({ length: 100 }, (_, index) => index + 1);
     for (const id of servers) await cache.since(0).findFirewall(id as never);
     const seen: string[] = [];

@@ -123,6 +123,26 @@ describe('src/engine/run/approval.ts', () => {
     expect(await asks(settings)).toBe(deletion);
   });
 
+  test('a replacement alone waits with `replacements: true`, and is done once it is approved', async () => {
+    const made = rig();
+    const spec = (approval: string, image: string) =>
+      `settings: { approval: ${approval}, max_deletions: 9, prune: true }\nservers: { web: { server_type: sliders-1, cores: 1, memory_mb: 1024, disk_gb: 20, image: ${image}, replace: allowed } }\n`;
+    await made.apply(spec('none', 'ubuntu-24.04'));
+    const [before] = made.emulator.world.projects[0]?.servers ?? [];
+    const written = made.writes().length;
+    const edited = spec('{ replacements: true }', 'debian-13');
+    const other = spec('{ deletions: true }', 'debian-13');
+    expect(asksForApproval(await made.plan(other), load(other).settings)).toBe(false);
+
+    const { report, waiting } = await reconcile(made, edited);
+    expect([report.outcome, made.writes().length]).toEqual(['declined', written]);
+    expect(made.emulator.world.projects[0]?.servers).toEqual([before]);
+
+    await approve(made, waiting);
+    expect((await reconcile(made, edited)).report.outcome).toBe('converged');
+    expect(made.emulator.world.projects[0]?.servers.map(({ id }) => id)).not.toEqual([before?.id]);
+  });
+
   test('a plan waits for its cost where the known prices pass the threshold', async () => {
     const made = rig();
     const gpu = 'servers: { gpu: { server_type: gpu-fixed, gpu_package: l40s-1, image: ubuntu-24.04 } }\n';

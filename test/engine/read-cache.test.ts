@@ -11,7 +11,7 @@ test('engine/read-cache: a server of which something is gone is not shown by wha
     findFirewall: async () =>
       there ? { enabled: true, policy_in: 'drop', policy_out: null, rules: [] } : undefined,
   };
-  const cache = createReadCache(read as ReadPort, virtualClock());
+  const cache = createReadCache(read as ReadPort, virtualClock(), () => '');
   const [gone, other] = [2001 as ServerId, 2002 as ServerId];
   for (const id of [gone, other]) {
     await cache.since(0).findNetworkInterfaces(id);

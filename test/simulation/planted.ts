@@ -117,6 +117,18 @@ export const plantedBugs: readonly Planted[] = [
     replace: 'return undefined;',
   },
   {
+    name: 'a plan is carried out before its approval',
+    file: 'engine/run/approval.ts',
+    find: 'if (plan.operations.every((each) => granted.has(contentOf(each)))) return true;',
+    replace: 'if (plan.operations.length > 0) return true;',
+  },
+  {
+    name: 'the approval of an earlier plan counts for a later plan',
+    file: 'engine/run/approval.ts',
+    find: 'if (holder.digest !== plan.digest) return new Map();',
+    replace: '',
+  },
+  {
     name: 'max_deletions is ignored',
     file: 'plan/caps.ts',
     find: 'if (deletions <= limit) return [];',

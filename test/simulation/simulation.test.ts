@@ -25,7 +25,7 @@ const pinned = [
   1600001221, 1600003047, 1700000071, 1800009824, 1800013339, 1900004887, 1900006483, 1900007965, 1900008147,
   1900009275, 1900009299, 1900009949, 1900011077, 1900010461, 2100002661, 2100004004, 2300001072, 2200003195,
   2200006693, 2200010129, 2200010751, 2500005462, 2600006237, 121001929, 131000740, 271828388, 311008933,
-  400000431,
+  400000431, 1719, 6735, 7533,
 ];
 
 describe('src/simulation', () => {
@@ -82,6 +82,20 @@ describe('src/simulation', () => {
     });
 
     expect(missing).toEqual([]);
+  });
+
+  test('stories draw plans that wait for an approval, some with an edit once approved, and all come to rest', {
+    timeout: 120_000,
+  }, async () => {
+    const stories = Array.from({ length: 600 }, (_, at) => generateStory(at + 1)).filter(({ specs }) =>
+      specs.every(({ settings }) => settings.approval === 'plan'),
+    );
+    expect(
+      stories.filter(({ editedOnceApproved, specs }) => editedOnceApproved && specs.length > 1),
+    ).not.toEqual([]);
+    const coverage = createCoverage();
+    for (const story of stories) expect((await play(story, coverage)).violation).toBeUndefined();
+    expect(coverage.hits.get('count plans approved')).toBeGreaterThan(stories.length / 2);
   });
 
   test('stories draw every reading and slow tasks', () => {

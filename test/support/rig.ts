@@ -142,7 +142,7 @@ export function rig(options: RigOptions = {}): Rig {
     },
     client: () => clientOn(store),
     repeating: () => ({
-      cache: createReadCache(clientOn(store).reads('operation'), clock),
+      cache: createReadCache(clientOn(store).reads('operation'), clock, () => clientOn(store).writes.token()),
       pauses: new Map(),
       stopwatch: createStopwatch(clock, profile.timeScale),
       settleMs: 90_000,

@@ -53,7 +53,7 @@ export function openWorkspace(
 ): Workspace {
   const { clock, reads, profile } = opened;
   const session = { ...opened, counts: () => both(spent, opened.counts()) };
-  const cache = createReadCache(reads('operation'), clock);
+  const cache = createReadCache(reads('operation'), clock, opened.tokenMark);
   const pauses = new Pauses(() => clock.now());
   const refresh = new Refresh({
     ...{ session, cache, intervalMs },
