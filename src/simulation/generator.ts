@@ -18,11 +18,9 @@ export function generateStory(seed: number): Story {
   const events =
     seed % slowSeeds === 1
       ? generateSlowDrill(seed)
-      : (tokenStoryOf(seed, () => generateReadings(chance(seed), false)) ?? generateEvents(seed));
-  return withApproval({
-    ...generateSpeed(chance(seed ^ 0x51047), events),
-    ...generateEnd(chance(seed ^ 0xe4d)),
-  });
+      : (tokenStoryOf(seed, () => generateReadings(chance(seed), false)) ??
+        withApproval(generateEvents(seed)));
+  return { ...generateSpeed(chance(seed ^ 0x51047), events), ...generateEnd(chance(seed ^ 0xe4d)) };
 }
 
 /** One seed of so many plays a drill of slow work and late requests. */
