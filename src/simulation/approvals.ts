@@ -1,20 +1,10 @@
 import { ConfigError } from '../core/errors.ts';
-import type { Operation, OperationId, Plan } from '../core/plan.ts';
+import type { Plan } from '../core/plan.ts';
 import type { ApplyOptions } from '../engine/deps.ts';
 import type { Running } from './controller.ts';
 import type { Program } from './process.ts';
 import type { Stage } from './stage.ts';
 import type { SpecModel, Story } from './story.ts';
-
-/** A plan that the operator has approved, and the file that it is for. */
-export interface ApprovedPlan {
-  readonly desired: string;
-  /** The state that waited. */
-  readonly epoch: number;
-  readonly operations: ReadonlySet<OperationId>;
-  /** The operations that are not done yet. */
-  readonly left: Set<OperationId>;
-}
 
 /** One seed of so many has files whose plans wait for an approval. */
 const seeds = { every: 38, at: 9 };
@@ -52,7 +42,7 @@ export function approvalOptions(
 export async function approve(stage: Stage, { controller, desired }: Running, plan: Plan): Promise<void> {
   const { running, engine } = await stage.start(controller, desired);
   running.byPerson = true;
-  const operations = plan.operations.map(({ id }: Operation) => id);
+  const operations = plan.operations.map(({ id }) => id);
   // Recorded first: the approval counts even if the process dies behind its durable record.
   controller.approved.push({
     desired: desired.digest,

@@ -2,7 +2,6 @@ import type { Desired } from '../core/desired.ts';
 import type { OperationId } from '../core/plan.ts';
 import type { Intent, StateStore } from '../core/state.ts';
 import type { Approval } from '../engine/run/approval.ts';
-import type { ApprovedPlan } from './approvals.ts';
 import type { Crashable } from './crashable.ts';
 import type { Disk, Mirror } from './durable.ts';
 import type { StateBox } from './state-box.ts';
@@ -34,6 +33,16 @@ export interface Controller {
   readonly done: Set<OperationId>;
   /** Changes of its disk that take effect once its process has ended. */
   readonly onRelease: (() => Promise<void>)[];
+}
+
+/** A plan that the operator has approved, and the file that it is for. */
+export interface ApprovedPlan {
+  readonly desired: string;
+  /** The state that waited. */
+  readonly epoch: number;
+  readonly operations: ReadonlySet<OperationId>;
+  /** The operations that are not done yet. */
+  readonly left: Set<OperationId>;
 }
 
 /** One process of a machine. */
