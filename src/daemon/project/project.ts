@@ -254,8 +254,8 @@ export class Project {
       over.abort(new Error('the session ends'));
       await working.catch(() => undefined);
       this.#workspace = undefined;
-      this.#counts = ended(this.#counts());
       await session.close();
+      this.#counts = ended(this.#counts());
     }
   }
 
