@@ -40,10 +40,6 @@ const schemas = {
   compose: ['raw.githubusercontent.com/compose-spec/compose-spec/master/schema/compose-spec.json', '2019-09'],
   github: ['github-workflow.json', 'draft-07'],
   kustomize: ['kustomization.json', 'draft-07'],
-  gitlab: [
-    'gitlab.com/gitlab-org/gitlab/-/raw/master/app/assets/javascripts/editor/schema/ci.json',
-    'draft-07',
-  ],
 } as const;
 
 describe('examples: against the schemas that their readers publish', () => {
@@ -61,13 +57,6 @@ describe('examples: against the schemas that their readers publish', () => {
     const { plan, apply } = workflow.jobs;
     const wrong = { ...workflow, jobs: { plan, apply: { ...apply, 'timeout-minute': 60 } } };
     expect(complaints(...schemas.github, wrong)).not.toEqual([]);
-  });
-
-  test('GitLab CI', () => {
-    const pipeline = parse(example('gitlab-ci/.gitlab-ci.yml'));
-    expect(complaints(...schemas.gitlab, pipeline)).toEqual([]);
-    const wrong = { ...pipeline, apply: { ...pipeline.apply, resource_groups: 'vdcsync' } };
-    expect(complaints(...schemas.gitlab, wrong)).not.toEqual([]);
   });
 
   const manifests = readdirSync(join(root, 'examples/kubernetes')).filter(

@@ -90,7 +90,7 @@ const project = z.looseObject({
     .array(address)
     .describe('Billed addresses that an unconfirmed write may have bought. They do not count as idle.'),
   left_billed: z.array(text),
-  left_alone: z
+  ignored: z
     .array(z.looseObject({ kind: z.enum(kindsWith('bought')), id: text, addresses: z.array(text) }))
     .describe('Ignored resources. They are billed as long as they exist.'),
   left_backups: z
