@@ -1,14 +1,11 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Transport } from '../../core/transport.ts';
+import { answerOf, failureText, waitToRetry } from '../outgoing.ts';
 import type { DaemonLogger } from '../ports.ts';
 import { type CommitStatus, isAlreadySet, type StatusTarget, statusRequest } from './forge.ts';
 
-/** One request may take so long, in real ms. */
-const timeoutMs = 10_000;
 /** Changes within this time are sent as one status. Real ms. */
 const gatherMs = 500;
-/** Retries after 5, 10, 20 … s. After the last one, only the next status is sent. */
-const retry = { firstMs: 5_000, times: 6 } as const;
 /** Answers that another try does not change. */
 const final: ReadonlySet<number> = new Set([400, 401, 403, 404, 405, 410, 422]);
 /** So many commits are remembered, newest last. */
@@ -72,8 +69,8 @@ export class CommitStatuses {
     const isCurrent = ({ commit, state, text }: CommitStatus) =>
       commit === status.commit && state === status.state && text === status.text;
     for (let attempt = 1; await this.#mayHelpAgain(status); attempt += 1) {
-      if (attempt > retry.times) break;
-      await clock.sleep(retry.firstMs * 2 ** (attempt - 1));
+      // After the last attempt, only the next status is sent.
+      if (!(await waitToRetry(clock, attempt))) break;
       if (current().some(isCurrent)) continue;
       this.#hasChanged = true;
       return;
@@ -89,10 +86,7 @@ export class CommitStatuses {
     const { target, transport, log } = this.#options;
     const { forge } = target;
     const { commit } = status;
-    const answer = await transport.send(statusRequest(target, status), { timeoutMs }).then(
-      (response) => response.status,
-      (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : 'it failed'),
-    );
+    const answer = await answerOf(transport, statusRequest(target, status));
     if (typeof answer === 'number' && (answer < 300 || isAlreadySet(target, status, answer))) {
       if (this.#isFailing) log.info({ forge, commit }, 'commit status sent again');
       this.#isFailing = false;
@@ -100,7 +94,7 @@ export class CommitStatuses {
     }
     // The daemon has closed its connections: the next start sends the status.
     if (answer === 'CLOSED') return false;
-    const reason = typeof answer === 'number' ? `it answered ${answer}` : answer;
+    const reason = failureText(answer);
     // The first failure is reported. Until a status arrives, further failures are details.
     log[this.#isFailing ? 'debug' : 'warn']({ forge, commit, reason }, 'commit status not sent');
     this.#isFailing = true;

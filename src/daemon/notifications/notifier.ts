@@ -1,14 +1,9 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Transport } from '../../core/transport.ts';
+import { answerOf, failureText, waitToRetry } from '../outgoing.ts';
 import type { DaemonLogger } from '../ports.ts';
 import type { Notification } from './notification.ts';
 
-/** One send may take so long, in real ms. */
-const timeoutMs = 10_000;
-/**
- * Retries after 5, 10, 20 … s. A message that has not arrived by then is dropped; the next change sends the new state.
- */
-const retry = { firstMs: 5_000, times: 6 } as const;
 /** More than so many waiting: the oldest are dropped, and counted. */
 const mostWaiting = 100;
 const mostTextCharacters = 3_000;
@@ -140,19 +135,12 @@ export class Notifier {
   async #tryToSend({ url, form }: Receiver, body: string): Promise<boolean> {
     const { transport, clock, log } = this.#options;
     for (let attempt = 1; ; attempt += 1) {
-      const reason = await transport
-        .send(
-          { method: 'POST', url: url(), headers: { 'content-type': 'application/json' }, body },
-          { timeoutMs },
-        )
-        .then(
-          ({ status }) => (status < 300 ? undefined : `it answered ${status}`),
-          (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : 'it failed'),
-        );
-      if (reason === undefined) return true;
-      log.warn({ reason, attempt, sort: form }, 'notification failed');
-      if (attempt > retry.times) return false;
-      await clock.sleep(retry.firstMs * 2 ** (attempt - 1));
+      const headers = { 'content-type': 'application/json' };
+      const answer = await answerOf(transport, { method: 'POST', url: url(), headers, body });
+      if (typeof answer === 'number' && answer < 300) return true;
+      log.warn({ reason: failureText(answer), attempt, sort: form }, 'notification failed');
+      // A message that has not arrived by the last attempt is dropped. The next change sends the new state.
+      if (!(await waitToRetry(clock, attempt))) return false;
     }
   }
 }
