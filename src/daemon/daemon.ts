@@ -33,7 +33,7 @@ export interface DaemonOptions {
   readonly keepMs: number;
   /** If given, the replicas of a fleet share the projects. If absent, this process works on all of them. */
   readonly fleet?: Fleet;
-  readonly onNotification: (notice: Notification) => void;
+  readonly onNotification: (notification: Notification) => void;
   readonly onChange: () => void;
   readonly onEvent: (project: number, event: ProgressEvent) => void;
   readonly onReconciliation: (project: number, reconciliation: ReconciliationRecord) => void;
@@ -68,7 +68,7 @@ export class Daemon {
       source: options.source,
       intake: options.intake,
       deliver: (taken, holders, trigger) => this.#deliver(taken, holders, trigger),
-      onNotification: (notice) => this.#notify({ ...notice, project: this.#projectOfSource() }),
+      onNotification: (notification) => this.#notify({ ...notification, project: this.#projectOfSource() }),
       onChange: options.onChange,
     });
   }
@@ -222,7 +222,7 @@ export class Daemon {
 
   #problemOf(project: number): SpecProblem {
     const { log } = this.#options.deps;
-    const onNotification = (notice: Notification) => this.#notify(notice);
+    const onNotification = (notification: Notification) => this.#notify(notification);
     return new SpecProblem({ project, onNotification, log: project === 0 ? log : logOf(project, log) });
   }
 
@@ -230,7 +230,7 @@ export class Daemon {
     const { deps, mode, intervalMs, keepMs, onChange, onEvent, onReconciliation } = this.#options;
     const project = new Project({
       ...{ id, mode, intervalMs, keepMs, onChange, deps: { ...deps, log: logOf(id, deps.log) } },
-      onNotification: (notice) => this.#notify(notice),
+      onNotification: (notification) => this.#notify(notification),
       onEvent: (event) => onEvent(id, event),
       onReconciliation: (reconciliation) => onReconciliation(id, reconciliation),
     });
@@ -246,10 +246,10 @@ export class Daemon {
   }
 
   /** Every replica of a fleet finds the same spec problems. Only the leader reports them. */
-  #notify(notice: Notification): void {
-    const isEverybodys = ['spec_broken', 'spec_valid', 'source'].includes(notice.event);
+  #notify(notification: Notification): void {
+    const isEverybodys = ['spec_broken', 'spec_valid', 'source'].includes(notification.event);
     if (isEverybodys && this.fleet?.leads() === false) return;
-    this.#options.onNotification(notice);
+    this.#options.onNotification(notification);
   }
 
   async #share(fleet: Fleet, stop: AbortSignal): Promise<void> {

@@ -54,7 +54,7 @@ export interface ProjectSession {
   /** Changes when the token changes, and does not reveal the token. */
   readonly tokenMark: () => string;
   /** Accepts operator commands from the command line, while this process owns the state, until the session closes. */
-  readonly onOrder: (take: (order: OperatorCommand) => Promise<Answer>) => Promise<void>;
+  readonly onCommand: (take: (order: OperatorCommand) => Promise<Answer>) => Promise<void>;
   close(): Promise<void>;
 }
 

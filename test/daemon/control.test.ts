@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { result } from '../../src/core/remedy.ts';
 import {
-  giveOrder,
+  giveCommand,
   listenForCommands,
   type OperatorCommand,
 } from '../../src/daemon/operator-commands/control.ts';
@@ -60,7 +60,7 @@ describe('src/daemon/operator-commands/control.ts', () => {
     expect(status).toBe(400);
     expect(JSON.parse(text)).toMatchObject({ misuse: false, refused: expect.any(String) });
     expect(taken).toEqual([]);
-    expect(await giveOrder(path, forget)).toEqual({ done: result('done') });
+    expect(await giveCommand(path, forget)).toEqual({ done: result('done') });
     expect(taken).toEqual([forget]);
   });
 
@@ -74,7 +74,7 @@ describe('src/daemon/operator-commands/control.ts', () => {
     { order: 'unignore', names: ['2001'] },
   ])('$order is handed on as it was given', async (order) => {
     const { path, taken } = await listening();
-    expect(await giveOrder(path, order)).toEqual({ done: result('done') });
+    expect(await giveCommand(path, order)).toEqual({ done: result('done') });
     expect(taken).toEqual([order]);
   });
 
@@ -86,6 +86,6 @@ describe('src/daemon/operator-commands/control.ts', () => {
       await new Promise<void>((resolve) => socket.write(text, () => resolve()));
       socket.destroy();
     }
-    expect(await giveOrder(path, forget)).toEqual({ done: result('done') });
+    expect(await giveCommand(path, forget)).toEqual({ done: result('done') });
   });
 });

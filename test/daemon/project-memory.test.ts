@@ -33,7 +33,7 @@ describe('src/daemon/project/project.ts', () => {
         counts: () => counts,
         profile: documentedProfile,
         tokenMark: () => '',
-        onOrder: async () => {},
+        onCommand: async () => {},
         close: async () => {},
       } as unknown as ProjectSession;
       sessions.push(new WeakRef(session));

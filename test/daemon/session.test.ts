@@ -36,7 +36,7 @@ function projectWith(open: (session: ProjectSession) => Promise<ProjectSession>,
     },
     profile: { ...documentedProfile, limits: { ...documentedProfile.limits, windowMs: 60 } },
     tokenMark: () => '',
-    onOrder: async () => {},
+    onCommand: async () => {},
     close: async () => {
       events.push('closed');
       await store.close();

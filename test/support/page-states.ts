@@ -173,7 +173,7 @@ async function play(
         follow(opened.onEvent);
         const profile = { ...documentedProfile, prices };
         const session = { engine, store, reads, clock, counts, profile };
-        return { ...session, tokenMark: () => '', onOrder: async () => {}, close: async () => {} };
+        return { ...session, tokenMark: () => '', onCommand: async () => {}, close: async () => {} };
       },
       commandFlags: () => '',
     },

@@ -250,7 +250,7 @@ async function openProject(
   let commands: { close(): Promise<void> } | undefined;
   return {
     ...{ engine, store, reads, clock, counts, profile, tokenMark },
-    onOrder: async (take) => {
+    onCommand: async (take) => {
       if (control !== undefined) commands = await listenForCommands(control, take);
     },
     close: async () => {

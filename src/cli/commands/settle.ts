@@ -4,7 +4,7 @@ import { carryOut } from '../../daemon/operator-commands/command-queue.ts';
 import {
   type Answer,
   controlPath,
-  giveOrder,
+  giveCommand,
   type OperatorCommand,
 } from '../../daemon/operator-commands/control.ts';
 import type { Resolution } from '../../engine/deps.ts';
@@ -63,7 +63,7 @@ export async function approve(digest: string, flags: AdoptFlags, io: Io): Promis
 /** A daemon that owns the state does it itself, between two passes; else this process does. */
 async function settle(order: OperatorCommand, flags: AdoptFlags, io: Io): Promise<ExitCode> {
   const socket = controlPath(stateLocation(flags, io));
-  const answer = (socket && (await giveOrder(socket, order))) || (await settleHere(order, flags, io));
+  const answer = (socket && (await giveCommand(socket, order))) || (await settleHere(order, flags, io));
   if ('refused' in answer) throw new ConfigError(answer.refused, answer.misuse, answer.remedies);
   const { text, remedies } = answer.done;
   const message = printable(text);

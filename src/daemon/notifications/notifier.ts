@@ -47,48 +47,48 @@ export class Notifier {
   }
 
   /** Sends a notification, unless the last notification about the same subject had the same content. */
-  tell(notice: Notification): void {
-    if (notice.event === 'condition' && ordinary.has(notice.condition)) return;
-    const subject = `${notice.project} ${subjects[notice.event] ?? notice.event}`;
-    const before = this.#sentOf(notice.project).get(subject);
+  tell(notification: Notification): void {
+    if (notification.event === 'condition' && ordinary.has(notification.condition)) return;
+    const subject = `${notification.project} ${subjects[notification.event] ?? notification.event}`;
+    const before = this.#sentOf(notification.project).get(subject);
     const at = new Date(this.#options.clock.now()).toISOString();
-    if (notice.event === 'condition') {
-      this.#tellCondition(notice, subject, at);
+    if (notification.event === 'condition') {
+      this.#tellCondition(notification, subject, at);
       return;
     }
-    const { event, detail } = notice;
+    const { event, detail } = notification;
     if (before === detail && event !== 'drift' && event !== 'capacity_found') return;
-    this.#sentOf(notice.project).set(subject, detail);
-    this.#sendAll(notice, at);
+    this.#sentOf(notification.project).set(subject, detail);
+    this.#sendAll(notification, at);
   }
 
   /**
    * Sends one message for an incident, one for each further condition or command that no earlier message held, and one
    * for the end of the incident.
    */
-  #tellCondition(notice: ConditionNotice, subject: string, at: string): void {
-    const sent = this.#sentOf(notice.project);
+  #tellCondition(notification: ConditionNotification, subject: string, at: string): void {
+    const sent = this.#sentOf(notification.project);
     const before = readIncident(sent.get(subject));
-    if (notice.condition === 'converged') {
+    if (notification.condition === 'converged') {
       sent.set(subject, 'converged');
       // A healthy start is no reason to wake an operator.
-      if (before !== undefined) this.#sendAll(notice, at, before.since);
+      if (before !== undefined) this.#sendAll(notification, at, before.since);
       return;
     }
-    const { incident, isNew } = continued(before, notice, at);
+    const { incident, isNew } = continued(before, notification, at);
     sent.set(subject, JSON.stringify(incident));
-    if (isNew) this.#sendAll(notice, at, incident.since);
+    if (isNew) this.#sendAll(notification, at, incident.since);
   }
 
-  #sendAll(notice: Notification, at: string, since?: string): void {
+  #sendAll(notification: Notification, at: string, since?: string): void {
     const { receivers, nameOf, pageUrl } = this.#options;
-    const { project } = notice;
+    const { project } = notification;
     const context = {
       ...{ at, name: nameOf(project), since },
       url: pageUrl === undefined ? undefined : project === 0 ? pageUrl : `${pageUrl}?project=${project}`,
     };
     receivers.forEach((receiver, index) => {
-      this.#send(index, receiver, bodyOf(notice, receiver.form, context));
+      this.#send(index, receiver, bodyOf(notification, receiver.form, context));
     });
   }
 
@@ -151,7 +151,7 @@ const subjects: Readonly<Partial<Record<Notification['event'], string>>> = {
   spec_valid: 'spec',
 };
 
-type ConditionNotice = Extract<Notification, { readonly event: 'condition' }>;
+type ConditionNotification = Extract<Notification, { readonly event: 'condition' }>;
 
 /** The time from the first message about a project until it is converged again. */
 interface Incident {
@@ -182,7 +182,7 @@ const planned: ReadonlySet<string> = new Set([
 /** Reasons contain times and counts, so a changed reason alone does not cause a message. */
 function continued(
   before: Incident | undefined,
-  { condition, remedies, detail }: ConditionNotice,
+  { condition, remedies, detail }: ConditionNotification,
   at: string,
 ) {
   const { since, conditions, open } = before ?? { since: at, conditions: [], open: [] };
@@ -203,10 +203,14 @@ interface Context {
   readonly url: string | undefined;
 }
 
-function bodyOf(notice: Notification, form: Receiver['form'], { at, name, since, url }: Context): string {
-  if (form === 'slack') return JSON.stringify({ text: slackText(notice, name, url) });
-  const incident = since === undefined ? undefined : `${notice.project}-${since}`;
-  const { project, ...rest } = notice;
+function bodyOf(
+  notification: Notification,
+  form: Receiver['form'],
+  { at, name, since, url }: Context,
+): string {
+  if (form === 'slack') return JSON.stringify({ text: slackText(notification, name, url) });
+  const incident = since === undefined ? undefined : `${notification.project}-${since}`;
+  const { project, ...rest } = notification;
   const who = { project, project_name: name ?? null };
   return JSON.stringify({ format_version: 1, source: 'vdcsync', at, ...who, ...rest, incident, url });
 }
@@ -219,23 +223,23 @@ const titles: Readonly<Record<Exclude<Notification['event'], 'condition' | 'sour
 };
 
 /** Slack reads `&`, `<` and `>` as markup, and so do compatible receivers. */
-function slackText(notice: Notification, name: string | undefined, url: string | undefined): string {
+function slackText(notification: Notification, name: string | undefined, url: string | undefined): string {
   const end = url === undefined ? '' : `\n${url}`;
-  const text = slackLines(notice, name)
+  const text = slackLines(notification, name)
     .filter((line) => line !== '')
     .join('\n')
     .slice(0, mostTextCharacters - end.length);
   return `${text}${end}`.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
-function slackLines(notice: Notification, name: string | undefined): readonly string[] {
-  const { project, event, detail } = notice;
+function slackLines(notification: Notification, name: string | undefined): readonly string[] {
+  const { project, event, detail } = notification;
   if (event === 'source' || event === 'rollout') return [`vdcsync: ${detail}`];
   const own = name === undefined ? `project ${project}` : `${name} (${project})`;
   const who = `vdcsync: ${project === 0 ? 'a project' : own}`;
   if (event === 'condition') {
-    const { condition } = notice;
-    return [`${who} is ${condition}`, detail, ...notice.resolve.map((each) => `→ ${each}`)];
+    const { condition } = notification;
+    return [`${who} is ${condition}`, detail, ...notification.resolve.map((each) => `→ ${each}`)];
   }
   return [`${who} ${titles[event]}`, event === 'spec_valid' ? '' : detail];
 }

@@ -117,7 +117,7 @@ function readOrder(text: string): OperatorCommand | undefined {
 }
 
 /** Hands a command to the daemon that listens at this socket. `undefined` if no daemon listens. */
-export function giveOrder(path: string, order: OperatorCommand): Promise<Answer | undefined> {
+export function giveCommand(path: string, order: OperatorCommand): Promise<Answer | undefined> {
   return new Promise((resolve, reject) => {
     const request = httpRequest({ socketPath: path, method: 'POST', path: '/' }, (incoming) => {
       const chunks: Buffer[] = [];

@@ -27,7 +27,7 @@ export interface ProjectHistoryOptions {
   readonly project: number;
   readonly observing: boolean;
   readonly log: DaemonLogger;
-  readonly onNotification: (notice: Notification) => void;
+  readonly onNotification: (notification: Notification) => void;
   /** The flags that select this project in a command. */
   readonly flags: () => string;
 }

@@ -232,7 +232,7 @@ export class Project {
     if (session === undefined) return;
     const workspace = this.#openWorkspace(session);
     this.#workspace = workspace;
-    await session.onOrder((order) => this.take(order));
+    await session.onCommand((command) => this.take(command));
     const background = new AbortController();
     const beside = Promise.all(
       [workspace.meter.run(background.signal), workspace.refresh.run(background.signal)].map((each) =>

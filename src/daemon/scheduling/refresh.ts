@@ -8,15 +8,15 @@ const share = 1 / 3;
 const haste = 3;
 /** … for so long after the change, in ms. */
 const hasteMs = 3_600_000;
-/** After a read that failed, in paces. */
-const restPaces = 10;
+/** The wait after a read that failed, in intervals between two reads. */
+const restIntervals = 10;
 
 export interface RefreshOptions {
   readonly session: ProjectSession;
   readonly cache: ReadCache;
   /** No answer younger than this is asked for again, in ms. */
   readonly intervalMs: number;
-  /** Whether the API is known to be out of reach: then passes alone find out when it is back. */
+  /** Whether the API is known to be out of reach: then only reconciliations find out when it is back. */
   readonly isPaused: () => boolean;
   /** Whether the project's file or state still knows the server, by its live id. */
   readonly isWanted: (server: string) => boolean;
@@ -56,7 +56,7 @@ export class Refresh {
       await clock.sleep(next === undefined ? this.#idleMs() : this.paceMs, signal);
       if (next === undefined) continue;
       const failed = await this.#refresh(next);
-      if (failed) await clock.sleep(this.paceMs * restPaces, signal);
+      if (failed) await clock.sleep(this.paceMs * restIntervals, signal);
     }
   }
 

@@ -6,7 +6,7 @@ export interface SpecProblemOptions {
   /** 0 if the project of the spec is not known yet. */
   readonly project: number;
   readonly log: DaemonLogger;
-  readonly onNotification: (notice: Notification) => void;
+  readonly onNotification: (notification: Notification) => void;
 }
 
 /** The problems of the newest spec, while the last good spec stays in force. Their start and end are reported once. */

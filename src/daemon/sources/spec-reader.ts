@@ -18,7 +18,9 @@ export interface SpecReaderOptions {
   readonly source: SpecSource;
   readonly intake: Intake;
   readonly deliver: (taken: readonly Taken[], holders: Holders, trigger: Trigger) => void;
-  readonly onNotification: (notice: Omit<Notification & { readonly event: 'source' }, 'project'>) => void;
+  readonly onNotification: (
+    notification: Omit<Notification & { readonly event: 'source' }, 'project'>,
+  ) => void;
   readonly onChange: () => void;
 }
 
