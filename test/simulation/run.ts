@@ -71,7 +71,7 @@ async function many(): Promise<void> {
       coverage.merge(done.hits);
       for (const failure of done.failures) {
         failures.push(failure);
-        console.log(`${failure.name}: ${failure.rule} ${failure.message.split('\n')[0]?.slice(0, 220)}`);
+        console.log(summary(failure));
       }
       if (performance.now() - toldAt > 10_000) {
         toldAt = performance.now();
@@ -87,7 +87,15 @@ async function many(): Promise<void> {
   if (first !== undefined) await tell(first);
   tellQuestions(coverage, played);
   if (values.seeds !== undefined) tellCoverage(coverage, values.from === undefined);
-  if (failures.length > 0) process.exitCode = 1;
+  if (failures.length === 0) return;
+  process.exitCode = 1;
+  for (const failure of failures) console.log(`  ${summary(failure)}`);
+  console.log(`simulation: ${failures.length} failures, ${failures.map(({ name }) => name).join(', ')}`);
+}
+
+/** The story, the broken rule and the first line of its message. */
+function summary({ name, rule, message }: Failure): string {
+  return `${name}: ${rule} ${message.split('\n')[0]?.slice(0, 220)}`;
 }
 
 function jobs(): Iterator<Job> | AsyncIterator<Job> {
@@ -112,7 +120,9 @@ function tellCoverage(coverage: ReturnType<typeof createCoverage>, complete: boo
   console.log(`covered: ${wanted - missing.length} of ${wanted} rows × operations and sides of readings`);
   if (!complete) return;
   for (const name of missing) console.log(`not met: ${name}`);
-  if (missing.length > 0) process.exitCode = 1;
+  if (missing.length === 0) return;
+  console.log(`simulation: ${missing.length} rows without a story`);
+  process.exitCode = 1;
 }
 
 /** Code × how often an operator was asked (I16). */
