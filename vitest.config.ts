@@ -1,7 +1,7 @@
 import { globSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { LongFirst } from './test/support/long-first.ts';
+import { compileCache } from './test/support/program-env.ts';
 
 /**
  * Tests that try hundreds of cases of code that others cover, and those that start built programs or run for long. CI
@@ -44,8 +44,7 @@ export default defineConfig({
     // Most of the time goes by in waiting for processes, sockets and clocks.
     maxWorkers: '200%',
     sequence: { sequencer: LongFirst },
-    // For the programs that tests start: compiled once, they start in half the time.
-    env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/tests', import.meta.url)) },
+    env: { NODE_COMPILE_CACHE: compileCache },
     projects: [
       { extends: true, test: { name: 'unit', include: unit, isolate: false } },
       { extends: true, test: { name: 'thorough', include: thorough } },
