@@ -1,4 +1,5 @@
 import { globSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { LongFirst } from './test/support/long-first.ts';
 import { compileCache } from './test/support/program-env.ts';
@@ -42,7 +43,8 @@ export default defineConfig({
     testTimeout: 90_000,
     hookTimeout: 90_000,
     // Most of the time goes by in waiting for processes, sockets and clocks.
-    maxWorkers: '200%',
+    // A percentage would mean at most the number of processors.
+    maxWorkers: 2 * availableParallelism(),
     sequence: { sequencer: LongFirst },
     env: { NODE_COMPILE_CACHE: compileCache },
     projects: [
