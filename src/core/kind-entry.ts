@@ -35,12 +35,6 @@ export interface ChildEntry {
   readonly path: readonly (string | number)[];
 }
 
-/** The content of a resource that leaves the file, or of a new entry. */
-export interface Content {
-  readonly cidr: string | undefined;
-  readonly entry: object | undefined;
-}
-
 /** Another resource that an entry names. */
 export interface Reference {
   readonly path: readonly (string | number)[];

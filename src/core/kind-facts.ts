@@ -41,8 +41,11 @@ export interface KindFacts {
   readonly staysBilled?: true;
   /** A deletion counts for `settings.max_deletions`; in a replacement only if it counts `always`. */
   readonly deletion?: 'always' | 'alone';
-  /** A new resource is due after some time, and is no sign of a change outside vdcsync. */
-  readonly periodic?: true;
+  /**
+   * Created again after some time. Each one is another resource and another incarnation, and a new one is no sign of a
+   * change outside vdcsync: a backup.
+   */
+  readonly repeats?: true;
   /** The data that is deleted with the resource. */
   readonly lost?: string;
   /** The effect of a replacement, where no data is lost. */
@@ -87,7 +90,7 @@ const table = {
     counted: true,
     staysBilled: true,
     deletion: 'always',
-    periodic: true,
+    repeats: true,
   },
   backup_policy: { field: 'backup_policy' },
   drive: { field: 'iso' },

@@ -4,7 +4,7 @@ import type { DesiredResource, Settings } from './desired.ts';
 import type { Evidence, SentWrite } from './evidence.ts';
 import type { Json } from './json.ts';
 import type { ResourceKey } from './keys.ts';
-import type { ChildEntry, Content, EntryIssue, Reference, SectionTraits } from './kind-entry.ts';
+import type { ChildEntry, EntryIssue, Reference, SectionTraits } from './kind-entry.ts';
 import type { KindName } from './kind-facts.ts';
 import type { BlockCode } from './operator-questions.ts';
 import type { Change, Operation, OperationId, Spend, Traffic, Verb, Warning } from './plan.ts';
@@ -182,68 +182,23 @@ export interface WriteContext<Value, Observed> {
 }
 
 /**
- * One kind of resource, with everything that is particular to the kind.
+ * One kind of resource, with everything that is particular to the kind. Plain facts about a kind that other parts need
+ * are in `kind-facts.ts`.
  *
- * `observe` and `evidence` only read; `diff`, `write` and `accept` are pure. The engine alone decides
+ * `observe` and `evidence` only read; all other functions are pure. The engine alone decides
  * which writes are sent, when, how often, and under which idempotency key.
  */
 export interface ResourceKind<Value = unknown, Observed = unknown> {
   readonly name: KindName;
-  /** One YAML entry. */
-  readonly schema: z.ZodType;
-  /** Fields that an entry may leave out only with `id:` or `managed: false`. */
-  readonly neededToCreate: readonly string[];
-  /** Only of a kind that has a top-level map. */
-  readonly section?: SectionTraits;
+  readonly entry: EntryTraits<Value>;
+  readonly billing: BillingTraits<Value, Observed>;
+  readonly timing: TimingTraits;
   /**
-   * Creating a resource is new spending, and deleting it ends the spending. A kind that the document calls neither
-   * billed nor free counts as spending, but no output calls it billed. @source API §1.6 @assumption A44
+   * Every server has the resource, and its id is the id of the server: a firewall. A write replaces all of it, so each
+   * send has a new idempotency key: a replay would report success without applying. A resource that is only compared is
+   * bound nevertheless, so that a plan can report that the entry left the file.
    */
-  readonly billed: boolean | 'perhaps';
-  /** How long an accepted write may take before it counts as stuck, in ms. */
-  readonly deadlineMs: number;
-  /**
-   * The longest time in ms until a created resource shows in reads; left out where it shows at once. Until
-   * then, a creation that no read shows is not absent. @source API §3 rule 5
-   */
-  readonly showsWithinMs?: number;
-  /**
-   * Not deleted with its server, but by an operation of its own afterwards. All other kinds inside a server are
-   * deleted with it.
-   */
-  readonly outlivesParent?: true;
-  /**
-   * Often only compared and never written. It is bound nevertheless, so that a plan can report that the entry left the
-   * file.
-   */
-  readonly comparedAlone?: true;
-  /** No documented read shows resources of this kind, so the id from the operator or from the file is believed. */
-  readonly unread?: true;
-  /** Every send has a new idempotency key: a replay would report success without applying. */
-  readonly freshKeys?: true;
-  /** Created again and again. Each one is another resource and another incarnation: a backup. */
-  readonly repeats?: true;
-  /** The kind in whose list a creation shows, where that is another kind: a server shows by its address. */
-  readonly seenAmong?: KindName;
-  /**
-   * Whether a creation takes any free resource of this list. It could then take a resource that another creation made
-   * and that no read shows yet. `shown`: reads show the resource to take, so this creation goes before creations that
-   * wait for a resend.
-   */
-  takesFree?(subject: Subject<Value>, world: World): 'shown' | 'any' | undefined;
-  /**
-   * Writes that are ready take turns in proportion to their urgency, after the firewalls. Writes that others wait for
-   * have most turns. The interfaces have some, because all of them at the end would exceed the read budget.
-   */
-  readonly urgency: number;
-
-  /** For a kind inside a server: the resources that a field's value declares. */
-  children?(field: unknown): readonly ChildEntry[];
-  /** Rules across the fields of one entry. */
-  check(entry: Value): readonly EntryIssue[];
-  /** Probable mistakes that may be intended: vdcsync warns about them, and sends them. */
-  cautions?(entry: Value): readonly EntryIssue[];
-  references(entry: Value): readonly Reference[];
+  readonly setting?: true;
 
   /** Reads the live side of the given subjects. Subjects without a live side are left out. */
   observe(
@@ -252,34 +207,112 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
     idOf: (key: ResourceKey) => string | undefined,
   ): Promise<ReadonlyMap<ResourceKey, Observed>>;
 
-  diff(subject: Subject<Value>, observed: Observed | undefined, world: World): Diff;
+  /** @param replaced the resource of the same key in the server that is replaced: the new server does not have it yet */
+  diff(
+    subject: Subject<Value>,
+    observed: Observed | undefined,
+    world: World,
+    replaced?: Observed | undefined,
+  ): Diff;
 
-  /** The diff of a new resource, for the case that it is created with a server that replaces another one. */
-  replacing?(fresh: Diff, subject: Subject<Value>, before: Observed, world: World): Diff;
+  readonly writes: WriteTraits<Value, Observed>;
 
-  /** The content that entries with different keys have in common; empty if nothing distinguishes the resources. */
-  likeness?(content: Content): string | undefined;
+  /** The binding for a resource that exists now. */
+  bind(context: BindContext<Value>): Pick<Binding, 'identity' | 'applied' | 'keep'>;
 
+  /** Of a kind whose creation concerns other resources as well. */
+  readonly creation?: CreationTraits<Value>;
+  /** Of a kind whose operations wait for operations that are neither of its parent nor of its references. */
+  readonly order?: OrderTraits<Value>;
+  /** Of a kind with fields that no read shows. */
+  readonly unseen?: UnseenTraits<Value, Observed>;
+}
+
+/** The entry of the file. */
+export interface EntryTraits<Value = unknown> {
+  /** One YAML entry. */
+  readonly schema: z.ZodType;
+  /** Only of a kind that has a top-level map. */
+  readonly section?: SectionTraits;
+  /** Fields that an entry may leave out only with `id:` or `managed: false`. */
+  readonly neededToCreate?: readonly string[];
+  /**
+   * For a kind inside a server: the resources that a field's value declares. Left out where the value is the entry of
+   * one resource.
+   */
+  children?(field: unknown): readonly ChildEntry[];
+  /** Rules across the fields of one entry. */
+  check?(entry: Value): readonly EntryIssue[];
+  /** Probable mistakes that may be intended: vdcsync warns about them, and sends them. */
+  cautions?(entry: Value): readonly EntryIssue[];
+  references?(entry: Value): readonly Reference[];
+  /**
+   * The content that entries with different keys have in common, of an entry or of a binding without one; empty if nothing
+   * distinguishes the resources.
+   */
+  likeness?(subject: Subject<Value>): string | undefined;
+}
+
+/** The costs of a resource. */
+export interface BillingTraits<Value = unknown, Observed = unknown> {
+  /**
+   * Creating a resource is new spending, and deleting it ends the spending. A kind that the document calls neither
+   * billed nor free counts as spending, but no output calls it billed. @source API §1.6 @assumption A44
+   */
+  readonly billed: boolean | 'perhaps';
   /** The present monthly price; `undefined` where the resource does not exist, or is free. */
   priceNow?(subject: Subject<Value>, observed: Observed | undefined, world: World): Price | undefined;
+}
 
-  /** Declared fields that no read shows, of a resource that this state did not create: vdcsync believes the file. */
-  unseen?(subject: Subject<Value>, observed: Observed | undefined): readonly string[];
-
-  /** The binding's next `applied`, once an operator has confirmed that the values of these fields match the file. */
-  believe?(subject: Subject<Value>, fields: readonly string[]): Json;
-
-  /** The binding's next `applied`, once an operator has given up an update whose outcome is unknown. */
-  doubt?(binding: Binding, request: WriteRequest): Json;
-
-  /** Keys that must be deleted before the subject can be deleted: the servers in a network. */
-  heldBy?(subject: Subject<Value>, world: World): readonly ResourceKey[];
-
-  /** Keys that must be gone before the subject can be created. */
-  inTheWay?(subject: Subject<Value>, world: World): readonly ResourceKey[];
-
+/** The duration and the precedence of writes. */
+export interface TimingTraits {
+  /** How long an accepted write may take before it counts as stuck, in ms. */
+  readonly deadlineMs: number;
   /**
-   * Further dependencies among a plan's operations, in addition to parents and references.
+   * The longest time in ms until a created resource shows in reads; left out where it shows at once. Until
+   * then, a creation that no read shows is not absent. @source API §3 rule 5
+   */
+  readonly showsWithinMs?: number;
+  /**
+   * Writes that are ready take turns in proportion to their urgency, after the firewalls. Writes that others wait for
+   * have most turns. The interfaces have some, because all of them at the end would exceed the read budget.
+   */
+  readonly urgency: number;
+}
+
+/** One write, from the request to the evidence of its effect. */
+export interface WriteTraits<Value = unknown, Observed = unknown> {
+  /** The request that carries the operation out. */
+  request(context: WriteContext<Value, Observed>): WriteRequest;
+  /** The answers that a sent request makes untrue. */
+  stale(request: WriteRequest): StaleReads;
+  /** The reads that evidence is compared with later; left out where evidence needs none. */
+  preimage?(context: WriteContext<Value, Observed>, read: ReadPort): Promise<Json>;
+  accept(answer: Conclusive, request: WriteRequest, preimage: Json): Accepted;
+  evidence(sent: SentWrite, read: ReadPort, known: Known): Promise<Evidence>;
+}
+
+/** The other resources that a creation concerns. */
+export interface CreationTraits<Value = unknown> {
+  /**
+   * Whether the creation takes any free address. It could then take an address that another creation made
+   * and that no read shows yet. `shown`: reads show the address to take, so this creation goes before creations that
+   * wait for a resend.
+   */
+  takesFree?(subject: Subject<Value>, world: World): 'shown' | 'any' | undefined;
+  /** Further resources that were created together with the resource, such as a server's address. */
+  companions?(context: CompanionContext<Value>): readonly Binding[];
+}
+
+/** The order of operations, in addition to parents and references. */
+export interface OrderTraits<Value = unknown> {
+  /**
+   * Keys that must be gone before the subject can be created or deleted: the servers in a network that is deleted, the
+   * address that a new server would take.
+   */
+  goneBefore?(subject: Subject<Value>, verb: 'create' | 'delete', world: World): readonly ResourceKey[];
+  /**
+   * Further dependencies among a plan's operations.
    *
    * @param unconfirmed keys whose creation is unconfirmed: operations that show in the same list wait for them
    */
@@ -288,40 +321,37 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
     world: World,
     unconfirmed: ReadonlySet<ResourceKey>,
   ): ReadonlyMap<OperationId, readonly OperationId[]>;
+}
 
-  /** The request that carries the operation out. */
-  write(context: WriteContext<Value, Observed>): WriteRequest;
-  /** The answers that a sent request makes untrue. */
-  stale(request: WriteRequest): StaleReads;
-  /** The reads that evidence is compared with later. */
-  preimage(context: WriteContext<Value, Observed>, read: ReadPort): Promise<Json>;
-  accept(answer: Conclusive, request: WriteRequest, preimage: Json): Accepted;
-  evidence(sent: SentWrite, read: ReadPort, known: Known): Promise<Evidence>;
+/** The fields that no read shows. */
+export interface UnseenTraits<Value = unknown, Observed = unknown> {
+  /** The declared ones, of a resource that this state did not create: vdcsync believes the file. */
+  fields(subject: Subject<Value>, observed: Observed | undefined): readonly string[];
+  /** The binding's next `applied`, once an operator has confirmed that the values of these fields match the file. */
+  believe(subject: Subject<Value>, fields: readonly string[]): Json;
+  /** The binding's next `applied`, once an operator has given up an update whose outcome is unknown. */
+  doubt?(binding: Binding, request: WriteRequest): Json;
+}
 
-  /** The binding for a resource that exists now. */
-  bind(context: {
-    readonly subject: Subject<Value>;
-    readonly id: string;
-    readonly request?: WriteRequest;
-    /** The entry that the request was made from; the file may have another entry by now. */
-    readonly asked?: Value | undefined;
-    readonly facts?: Facts;
-    readonly world: World;
-  }): Pick<Binding, 'identity' | 'applied' | 'keep'>;
-  /** Further resources that were created together with the resource, such as a server's address. */
-  companions?(context: {
-    readonly subject: Subject<Value>;
-    readonly id: string;
-    readonly request: WriteRequest;
-    readonly asked?: Value | undefined;
-    readonly preimage: Json;
-    readonly facts?: Facts;
-    /**
-     * A fresh answer to this very request gave the id. A resource that evidence found may have got some of its parts
-     * later.
-     */
-    readonly named: boolean;
-    readonly world: World;
-    readonly at: number;
-  }): readonly Binding[];
+/** The facts about a resource that exists now. */
+export interface BindContext<Value> {
+  readonly subject: Subject<Value>;
+  readonly id: string;
+  readonly request?: WriteRequest;
+  /** The entry that the request was made from; the file may have another entry by now. */
+  readonly asked?: Value | undefined;
+  readonly facts?: Facts;
+  readonly world: World;
+}
+
+/** The facts about a resource that a write of this state created. */
+export interface CompanionContext<Value> extends BindContext<Value> {
+  readonly request: WriteRequest;
+  readonly preimage: Json;
+  /**
+   * A fresh answer to this very request gave the id. A resource that evidence found may have got some of its parts
+   * later.
+   */
+  readonly named: boolean;
+  readonly at: number;
 }

@@ -1,6 +1,6 @@
 import type { Desired, DesiredResource } from '../core/desired.ts';
 import { FenceError, StateError } from '../core/errors.ts';
-import { type ResourceKey, takeApart } from '../core/keys.ts';
+import { comesWithServer, type ParsedKey, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Catalogue, Observations, ResourceKind, Subject, World, WorldParts } from '../core/kind.ts';
 import { factsOf, type KindName } from '../core/kind-facts.ts';
 import type { ReadPort } from '../core/ports.ts';
@@ -85,11 +85,11 @@ export function worldOf({ desired, profile, read }: ObserveInput, parts: Parts):
 }
 
 /** The wanted and the bound resources, by key. Parents come before children. */
-function subjectsOf({ desired, bindings, kinds }: ObserveInput): ReadonlyMap<ResourceKey, Subject> {
+function subjectsOf({ desired, bindings }: ObserveInput): ReadonlyMap<ResourceKey, Subject> {
   const wanted = new Map(desired.resources.map((each) => [each.key, each]));
   return new Map(
     [...wanted.keys(), ...bindings.keys()].flatMap((key) => {
-      const subject = subjectOf({ wanted, bindings, kinds }, key);
+      const subject = subjectOf({ wanted, bindings }, key);
       return subject === undefined ? [] : [[key, subject] as const];
     }),
   );
@@ -100,13 +100,12 @@ export function subjectOf(
   {
     wanted,
     bindings,
-    kinds,
-  }: Pick<ObserveInput, 'bindings' | 'kinds'> & { wanted: ReadonlyMap<ResourceKey, DesiredResource> },
+  }: Pick<ObserveInput, 'bindings'> & { readonly wanted: ReadonlyMap<ResourceKey, DesiredResource> },
   key: ResourceKey,
 ): Subject | undefined {
   const desired = wanted.get(key);
   const { kind, parent } = desired ?? takeApart(key);
-  const binding = current(bindings, key, parent, kinds.get(kind));
+  const binding = current(bindings, { key, kind, parent });
   if (desired === undefined && binding === undefined) return undefined;
   return {
     key,
@@ -123,12 +122,10 @@ export function subjectOf(
  */
 function current(
   bindings: ReadonlyMap<ResourceKey, Binding>,
-  key: ResourceKey,
-  parent: ResourceKey | undefined,
-  kind: ResourceKind | undefined,
+  { key, kind, parent }: Pick<ParsedKey, 'key' | 'kind'> & { readonly parent?: ResourceKey | undefined },
 ): Binding | undefined {
   const binding = bindings.get(key);
-  if (binding === undefined || parent === undefined || kind?.outlivesParent) return binding;
+  if (binding === undefined || parent === undefined || comesWithServer({ kind, parent })) return binding;
   return bindings.get(parent)?.id === binding.parentId ? binding : undefined;
 }
 

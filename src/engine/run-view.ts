@@ -71,7 +71,7 @@ export function createView({ deps, desired, bindings, cache, onRefresh }: ViewOp
       const subjects = new Map(world.subjects);
       const inside = [...subjects.values()].filter(({ parent }) => parent === key).map((each) => each.key);
       for (const touched of [key, ...inside]) {
-        const subject = subjectOf({ wanted, bindings, kinds }, touched);
+        const subject = subjectOf({ wanted, bindings }, touched);
         if (subject === undefined) subjects.delete(touched);
         else subjects.set(touched, subject);
       }

@@ -31,22 +31,19 @@ export function draftAll(
   const renewed = keysOf(first.filter((draft) => isRenewed(draft) && !held.has(draft.subject.key)));
   const leaving = keysOf(first.filter((draft) => isLeaving(draft, world)));
   const given = givenUp(first, world);
-  const after = renewed.size === 0 ? world : withoutServers(world, kinds, renewed);
+  const after = renewed.size === 0 ? world : withoutServers(world, renewed);
   return first.flatMap((draft) => {
     const { parent, key } = draft.subject;
     const owner = given.get(key) ?? (parent === undefined ? undefined : given.get(parent));
     if (owner !== undefined) return draft.subject.binding === undefined ? [] : [leftTo(owner, draft)];
     if (parent === undefined) return [draft];
     if (renewed.has(parent)) {
-      const fresh = draftOne(kinds, after, after.subjects.get(key) ?? draft.subject);
-      const before = world.observed.get(key);
-      if (before === undefined || fresh.kind.replacing === undefined) return [fresh];
-      return [{ ...fresh, diff: fresh.kind.replacing(fresh.diff, draft.subject, before, world) }];
+      return [draftOne(kinds, after, after.subjects.get(key) ?? draft.subject, world.observed.get(key))];
     }
     const waits = held.has(parent) && world.subjects.get(parent)?.desired !== undefined;
-    if (waits && draft.kind.outlivesParent)
+    if (waits && comesWithServer(draft.subject))
       return [{ ...draft, diff: { verdict: { verdict: 'unchanged' } } }];
-    return leaving.has(parent) && !draft.kind.outlivesParent ? [] : [draft];
+    return leaving.has(parent) && !comesWithServer(draft.subject) ? [] : [draft];
   });
 }
 
@@ -83,17 +80,23 @@ function leftTo({ key: owner, managed }: DesiredResource, draft: Draft): Draft {
     diff: {
       verdict: { verdict: 'release', gone: false, reason },
       leftBilled:
-        draft.kind.billed === true && !managed
+        draft.kind.billing.billed === true && !managed
           ? [`${noun} ${name} stays billed: ${owner} is not managed`]
           : [],
     },
   };
 }
 
-export function draftOne(kinds: ReadonlyMap<KindName, ResourceKind>, world: World, subject: Subject): Draft {
+/** @param replaced the observation of the resource in the server that is replaced */
+export function draftOne(
+  kinds: ReadonlyMap<KindName, ResourceKind>,
+  world: World,
+  subject: Subject,
+  replaced?: unknown,
+): Draft {
   const kind = kinds.get(subject.kind);
   if (kind === undefined) throw new Error(`Unknown kind: ${subject.kind}`);
-  return { subject, kind, diff: kind.diff(subject, world.observed.get(subject.key), world) };
+  return { subject, kind, diff: kind.diff(subject, world.observed.get(subject.key), world, replaced) };
 }
 
 /** The file asks for its creation, whether the creation is possible or not. */
@@ -196,7 +199,7 @@ function causeOf(drifted: boolean): Pick<Operation, 'cause'> {
   return drifted ? { cause: 'drift' } : {};
 }
 
-function spendOf({ billed }: ResourceKind, verb: Verb): Spend {
+function spendOf({ billing: { billed } }: ResourceKind, verb: Verb): Spend {
   if (!billed || verb === 'update' || verb === 'adopt') return 'none';
   return verb === 'delete' ? 'reduces' : 'adds';
 }
@@ -239,13 +242,9 @@ function isLeaving({ subject, diff: { verdict } }: Draft, world: World): boolean
 }
 
 /** The future world, without the given servers. */
-function withoutServers(
-  world: World,
-  kinds: ReadonlyMap<KindName, ResourceKind>,
-  servers: ReadonlySet<ResourceKey>,
-): World {
+function withoutServers(world: World, servers: ReadonlySet<ResourceKey>): World {
   const goes = ({ key, parent, kind }: Subject) =>
-    servers.has(key) || (parent !== undefined && servers.has(parent) && !kinds.get(kind)?.outlivesParent);
+    servers.has(key) || (parent !== undefined && servers.has(parent) && !comesWithServer({ kind, parent }));
   const gone = new Set([...world.subjects.values()].filter(goes).map(({ key }) => key));
   return createWorld({
     ...world,

@@ -1,4 +1,4 @@
-import { type ResourceKey, takeApart } from '../core/keys.ts';
+import { comesWithServer, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import type { KindName } from '../core/kind-facts.ts';
 import { type Operation, type OperationId, operationId } from '../core/plan.ts';
@@ -20,7 +20,7 @@ export function order(
   const present = new Set(operations.map(({ id }) => id));
   const further = new Map<OperationId, OperationId[]>();
   for (const kind of kinds.values()) {
-    for (const [id, ids] of kind.sequence?.(operations, world, unconfirmed) ?? []) {
+    for (const [id, ids] of kind.order?.sequence?.(operations, world, unconfirmed) ?? []) {
       further.set(id, [...(further.get(id) ?? []), ...ids]);
     }
   }
@@ -69,7 +69,7 @@ export function prerequisites(
 ): readonly ResourceKey[] {
   const subject = world.subjects.get(key);
   if (subject?.desired === undefined || (verb !== 'create' && verb !== 'update')) return [];
-  const references = kinds.get(subject.kind)?.references(subject.desired.value) ?? [];
+  const references = kinds.get(subject.kind)?.entry.references?.(subject.desired.value) ?? [];
   return [...(subject.parent === undefined ? [] : [subject.parent]), ...references.map((each) => each.key)];
 }
 
@@ -94,13 +94,14 @@ export function obstacles(
 ): readonly ResourceKey[] {
   const subject = world.subjects.get(key);
   if (subject === undefined) return [];
-  if (verb === 'delete') return kinds.get(kind)?.heldBy?.(subject, world) ?? [];
-  if (verb !== 'create') return [];
+  if (verb !== 'create' && verb !== 'delete') return [];
+  const others = kinds.get(kind)?.order?.goneBefore?.(subject, verb, world) ?? [];
+  if (verb === 'delete') return others;
   const outliving = world
     .childrenOf(key)
-    .filter((child) => child.binding !== undefined && kinds.get(child.kind)?.outlivesParent)
+    .filter((child) => child.binding !== undefined && comesWithServer(child))
     .map((child) => child.key);
-  return [...outliving, ...(kinds.get(kind)?.inTheWay?.(subject, world) ?? [])];
+  return [...outliving, ...others];
 }
 
 function own(

@@ -3,7 +3,7 @@ import { addressObject, serverObject } from '../core/claims.ts';
 import { partsOf } from '../core/intent.ts';
 import { nounOf, type ResourceKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
-import { factsOf, isAddress, type KindName } from '../core/kind-facts.ts';
+import { factsOf, isAddress } from '../core/kind-facts.ts';
 import { outside, run, setting } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
@@ -49,7 +49,7 @@ export function unmanaged(
 function takesAwaited(subject: Subject, world: World, kinds: GuardInput['kinds']): boolean {
   const waits = ({ desired, binding, parent }: Subject) =>
     desired !== undefined && binding === undefined && parent === undefined;
-  const takes = kinds.get(subject.kind)?.takesFree?.(subject, world) !== undefined;
+  const takes = kinds.get(subject.kind)?.creation?.takesFree?.(subject, world) !== undefined;
   return takes && world.subjectsOf('ip').some(waits);
 }
 
@@ -114,8 +114,8 @@ export function takenBefore(
   { subject: { key, desired }, kind, diff }: Draft,
   { world, register }: GuardInput,
 ): Objection | undefined {
-  if (!kind.unread || diff.verdict.verdict !== 'create' || !register.isNew) return undefined;
-  const [from] = kind.references(desired?.value);
+  if (!factsOf(kind.name).unlisted || diff.verdict.verdict !== 'create' || !register.isNew) return undefined;
+  const [from] = kind.entry.references?.(desired?.value) ?? [];
   const server = from && world.subjects.get(from.key);
   const made = (server?.binding?.applied as { readonly body?: unknown } | null | undefined)?.body;
   if (server?.binding === undefined || made != null || world.settings.unmanaged === 'ignore')
@@ -172,14 +172,17 @@ function isConfusable(
 ): boolean {
   const subject = world.subjects.get(key);
   if (subject === undefined) return false;
-  const listOf = (name: KindName) => kinds.get(name)?.seenAmong ?? name;
-  if (listOf(open.kind) !== listOf(subject.kind)) return false;
+  // A server shows in the list of addresses.
+  const sameList = factsOf(open.kind).bought && factsOf(subject.kind).bought;
+  if (open.kind !== subject.kind && !sameList) return false;
   if (open.phase === 'blocked' && hasComeSince(open, world, register)) return true;
-  const takes = kinds.get(subject.kind)?.takesFree?.(subject, world);
+  const takes = kinds.get(subject.kind)?.creation?.takesFree?.(subject, world);
   // The waiting creation has had no effect, and it is sent again after this creation has taken the visible resource.
-  if (takes === 'shown' && open.kind === listOf(subject.kind) && open.phase === 'waiting') return false;
+  if (takes === 'shown' && isAddress(open.kind) && open.phase === 'waiting') return false;
   const other = world.subjects.get(open.key);
-  return takes !== undefined || (other && kinds.get(open.kind)?.takesFree?.(other, world)) !== undefined;
+  return (
+    takes !== undefined || (other && kinds.get(open.kind)?.creation?.takesFree?.(other, world)) !== undefined
+  );
 }
 
 /** Whether an object that may be the result of the creation has come since the creation was sent. */

@@ -30,12 +30,12 @@ export function refusedInside({ subject, diff }: Draft, input: Input): Objection
  */
 export function refusalInside(server: ResourceKey, { world, kinds, openIntents }: Input): Intent | undefined {
   const refusals = openIntents.filter(
-    (each) => partsOf(each).blocked?.until === 'file' && kinds.get(each.kind)?.repeats !== true,
+    (each) => partsOf(each).blocked?.until === 'file' && factsOf(each.kind).repeats !== true,
   );
   if (refusals.length === 0) return undefined;
   const parts = world.childrenOf(server).filter(({ desired, kind }) => {
     // A refusal depends on the entry alone only if the entry names no other resource.
-    return desired !== undefined && kinds.get(kind)?.references(desired.value).length === 0;
+    return desired !== undefined && (kinds.get(kind)?.entry.references?.(desired.value) ?? []).length === 0;
   });
   const isSame = ({ kind, desired }: Subject, refusal: Intent) =>
     kind === refusal.kind && digestOf(desired?.value ?? null) === refusal.basis;

@@ -1,5 +1,4 @@
 import type { ResourceKey } from '../core/keys.ts';
-import type { Content } from '../core/kind-entry.ts';
 import type { Warning } from '../core/plan.ts';
 import { edit } from '../core/remedy.ts';
 import { type Draft, isToBeMade } from './draft.ts';
@@ -9,15 +8,9 @@ import { type Draft, isToBeMade } from './draft.ts';
  * would create it again and delete the existing resource.
  */
 export function perhapsRenamed(drafts: readonly Draft[]): Warning[] {
-  const leaving = byLikeness(drafts.filter(isLeaving), ({ subject: { binding } }) => ({
-    cidr: binding?.identity.cidr,
-    entry: (binding?.applied as { readonly entry?: object } | null)?.entry,
-  }));
+  const leaving = byLikeness(drafts.filter(isLeaving));
   if (leaving.size === 0) return [];
-  const fresh = byLikeness(drafts.filter(isFresh), ({ subject: { desired } }) => ({
-    cidr: (desired?.value as { readonly cidr?: string }).cidr,
-    entry: desired?.value as object,
-  }));
+  const fresh = byLikeness(drafts.filter(isFresh));
   return [...fresh].flatMap(([likeness, keys]) => {
     const from = leaving.get(likeness) ?? [];
     // Addresses have no fields that distinguish them, so their content is empty.
@@ -44,14 +37,11 @@ function isFresh(draft: Draft): boolean {
   return desired?.moved === undefined && desired?.id === undefined && isToBeMade(draft);
 }
 
-function byLikeness(
-  drafts: readonly Draft[],
-  contentOf: (draft: Draft) => Content,
-): ReadonlyMap<string, readonly ResourceKey[]> {
+function byLikeness(drafts: readonly Draft[]): ReadonlyMap<string, readonly ResourceKey[]> {
   const groups = new Map<string, ResourceKey[]>();
   for (const draft of drafts) {
     const { key } = draft.subject;
-    const content = draft.kind.likeness?.(contentOf(draft));
+    const content = draft.kind.entry.likeness?.(draft.subject);
     const likeness = `${draft.kind.name} ${content}`;
     if (content !== undefined) groups.set(likeness, [...(groups.get(likeness) ?? []), key]);
   }

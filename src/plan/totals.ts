@@ -41,7 +41,7 @@ interface Counted {
 export function summarise({ operations, blocked, drafts, concerned }: Counted, { observed }: World): Summary {
   const unseen = drafts.filter(
     ({ subject, kind }) =>
-      observed.has(subject.key) && (kind.unseen?.(subject, observed.get(subject.key)) ?? []).length > 0,
+      observed.has(subject.key) && (kind.unseen?.fields(subject, observed.get(subject.key)) ?? []).length > 0,
   ).length;
   return {
     ...(unseen === 0 ? {} : { unseen }),
@@ -58,7 +58,7 @@ export function costOf(world: World, all: readonly Draft[], drafts: readonly Dra
   const delta = knownDelta(drafts);
   const most = mostDelta(drafts);
   const now = all.flatMap(({ kind, subject }) => {
-    const price = kind.priceNow?.(subject, world.observed.get(subject.key), world);
+    const price = kind.billing.priceNow?.(subject, world.observed.get(subject.key), world);
     return price === undefined ? [] : [{ key: subject.key, price }];
   });
   const before = sumDecimals(now.flatMap(({ price }) => ('known' in price ? [price.known] : [])));

@@ -114,7 +114,7 @@ function waitsForIts(
   unmade: ReadonlySet<ResourceKey>,
 ): Blocked | undefined {
   if (objection.code !== 'address_not_the_only_free_one') return undefined;
-  const its = kind.references(subject.desired?.value).find(({ key }) => unmade.has(key));
+  const its = kind.entry.references?.(subject.desired?.value).find(({ key }) => unmade.has(key));
   return its && dependencyBlocked(objection, its.key, undefined);
 }
 

@@ -1,4 +1,12 @@
-import { childKey, isInside, namesakeOf, nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
+import {
+  childKey,
+  comesWithServer,
+  isInside,
+  namesakeOf,
+  nounOf,
+  type ResourceKey,
+  takeApart,
+} from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import { factsOf } from '../core/kind-facts.ts';
 import type { Warning } from '../core/plan.ts';
@@ -44,7 +52,7 @@ function movedWarning({ from, to }: Move): Warning {
 export function noLongerDeclared({ subject, kind, diff }: Draft, world: World): Warning[] {
   const { key, parent, desired, binding } = subject;
   if (desired !== undefined || binding === undefined || parent === undefined) return [];
-  if (kind.outlivesParent || diff.verdict.verdict !== 'unchanged') return [];
+  if (comesWithServer(subject) || diff.verdict.verdict !== 'unchanged') return [];
   if (world.subjects.get(parent)?.desired?.managed !== true) return [];
   const { hasOlder, field = '' } = factsOf(kind.name);
   const whole = hasOlder ? childKey(parent, field) : key;
@@ -52,7 +60,7 @@ export function noLongerDeclared({ subject, kind, diff }: Draft, world: World): 
   const id = binding.id === binding.parentId ? '' : ` ${binding.id}`;
   const older = hasOlder ? olderThan(subject, world) : '';
   const what = `${nounOf(kind.name)}${id}${older}`;
-  const billed = kind.billed ? ', billed' : '';
+  const billed = kind.billing.billed ? ', billed' : '';
   const message = `the entry of ${parent} no longer declares it: ${what} stays unchanged${billed}, and is neither compared nor changed`;
   const remedies = [edit(key, { entry: 'restore' }), run('forget', [key], { when: 'to leave it unmanaged' })];
   return [{ code: 'no_longer_declared', key, message, remedies }];

@@ -38,17 +38,20 @@ export const backupPolicySchema = z.strictObject({
 
 export const backupPolicy: ResourceKind<BackupPolicyEntry, BackupPolicyObserved> = {
   name: 'backup_policy',
-  schema: backupPolicySchema,
-  neededToCreate: [],
-  billed: false,
-  deadlineMs: 10 * 60_000,
-  freshKeys: true,
-  comparedAlone: true,
-  urgency: 1,
+  entry: {
+    schema: backupPolicySchema,
+  },
+  billing: {
+    billed: false,
+    priceNow: ({ parent }, observed, world) =>
+      observed?.live.enabled === true && !hasBackupEntry(parent, world) ? priceOf(parent, world) : undefined,
+  },
+  timing: {
+    deadlineMs: 10 * 60_000,
+    urgency: 1,
+  },
 
-  children: (field) => [{ suffix: 'backup_policy', value: field, path: [] }],
-  check: () => [],
-  references: () => [],
+  setting: true,
 
   observe: (read, subjects, idOf) =>
     observeInside(subjects, idOf, async (server, { desired }) => {
@@ -82,29 +85,26 @@ export const backupPolicy: ResourceKind<BackupPolicyEntry, BackupPolicyObserved>
     return { ...unchanged, warnings: [{ code: 'backup_policy_differs', key, message }] };
   },
 
-  priceNow: ({ parent }, observed, world) =>
-    observed?.live.enabled === true && !hasBackupEntry(parent, world) ? priceOf(parent, world) : undefined,
+  writes: {
+    request: ({ subject, observed, world }) => ({
+      name: 'update_backup_policy',
+      path: { server_id: serverOf(subject, world) },
+      body: Object.fromEntries(
+        fields.map((field) => [field, subject.desired?.value[field] ?? observed?.live[field]]),
+      ) as Json,
+    }),
 
-  write: ({ subject, observed, world }) => ({
-    name: 'update_backup_policy',
-    path: { server_id: serverOf(subject, world) },
-    body: Object.fromEntries(
-      fields.map((field) => [field, subject.desired?.value[field] ?? observed?.live[field]]),
-    ) as Json,
-  }),
+    stale: ({ path }) => ({ server: path.server_id, inside: ['findBackupPolicy'] }),
 
-  stale: ({ path }) => ({ server: path.server_id, inside: ['findBackupPolicy'] }),
+    accept: (_answer, request) => ({ id: String(request.path.server_id) }),
 
-  preimage: async ({ observed }) => (observed?.live as unknown as Json) ?? null,
-
-  accept: (_answer, request) => ({ id: String(request.path.server_id) }),
-
-  async evidence(intent, read) {
-    const id = Number(intent.request.path.server_id) as ServerId;
-    const live = await read.findBackupPolicy(id);
-    const sent = intent.request.body as unknown as BackupPolicyEntry;
-    const same = live !== undefined && diffDeclared(sent, live).length === 0;
-    return same ? { verdict: 'done', id: String(id), certain: true } : { verdict: 'not_done' };
+    async evidence(intent, read) {
+      const id = Number(intent.request.path.server_id) as ServerId;
+      const live = await read.findBackupPolicy(id);
+      const sent = intent.request.body as unknown as BackupPolicyEntry;
+      const same = live !== undefined && diffDeclared(sent, live).length === 0;
+      return same ? { verdict: 'done', id: String(id), certain: true } : { verdict: 'not_done' };
+    },
   },
 
   bind: ({ request }) => ({ identity: {}, applied: request?.body ?? null, keep: false }),

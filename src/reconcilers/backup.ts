@@ -14,27 +14,37 @@ import { observeInside, serverOf } from './inside-server.ts';
 
 export const backup: ResourceKind<BackupEntry, BackupObserved> = {
   name: 'backup',
-  schema: backupSchema,
-  neededToCreate: [],
-  billed: true,
-  deadlineMs: 6 * 3_600_000,
-  repeats: true,
-  urgency: 3,
-
-  children(field) {
-    const entry = field as { readonly max_age: string; readonly keep?: number };
-    return [{ suffix: 'backup', value: { ...entry, max_age: parseDuration(entry.max_age) }, path: [] }];
+  entry: {
+    schema: backupSchema,
+    children(field) {
+      const entry = field as { readonly max_age: string; readonly keep?: number };
+      return [{ suffix: 'backup', value: { ...entry, max_age: parseDuration(entry.max_age) }, path: [] }];
+    },
+    check: ({ max_age }) =>
+      max_age > 0
+        ? []
+        : [
+            {
+              path: ['max_age'],
+              message: '`max_age` must be longer than nothing: every pass would buy a backup',
+            },
+          ],
   },
-  check: ({ max_age }) =>
-    max_age > 0
-      ? []
-      : [
-          {
-            path: ['max_age'],
-            message: '`max_age` must be longer than nothing: every pass would buy a backup',
-          },
-        ],
-  references: () => [],
+  billing: {
+    billed: true,
+    /** Reported once per server. */
+    priceNow(subject, observed, world) {
+      const { parent } = subject;
+      if (isCopy(subject) || observed === undefined || observed.backups.length === 0) return undefined;
+      const flat =
+        parent === undefined ? undefined : packageOf(world.subjects.get(parent), world)?.backup_price;
+      return flat == null ? { unknown: 'the price of backups depends on their size' } : { known: flat };
+    },
+  },
+  timing: {
+    deadlineMs: 6 * 3_600_000,
+    urgency: 3,
+  },
 
   observe: (read, subjects, idOf) =>
     observeInside(subjects, idOf, async (server, subject) => {
@@ -53,73 +63,68 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
     return kept.length === 0 ? diff : { ...diff, warnings: [...(diff.warnings ?? []), ...kept] };
   },
 
-  /** Reported once per server. */
-  priceNow(subject, observed, world) {
-    const { parent } = subject;
-    if (isCopy(subject) || observed === undefined || observed.backups.length === 0) return undefined;
-    const flat =
-      parent === undefined ? undefined : packageOf(world.subjects.get(parent), world)?.backup_price;
-    return flat == null ? { unknown: 'the price of backups depends on their size' } : { known: flat };
-  },
+  writes: {
+    request({ subject, operation, world }) {
+      const server_id = serverOf(subject, world);
+      return operation.verb === 'delete'
+        ? { name: 'delete_backup', path: { server_id, id: operation.target ?? '' } }
+        : { name: 'take_backup', path: { server_id } };
+    },
 
-  write({ subject, operation, world }) {
-    const server_id = serverOf(subject, world);
-    return operation.verb === 'delete'
-      ? { name: 'delete_backup', path: { server_id, id: operation.target ?? '' } }
-      : { name: 'take_backup', path: { server_id } };
-  },
+    stale: ({ path }) => ({ server: path.server_id, inside: ['findBackups'] }),
 
-  stale: ({ path }) => ({ server: path.server_id, inside: ['findBackups'] }),
+    async preimage({ subject, operation, observed, world }, read) {
+      if (operation.verb === 'delete') return null;
+      const policy = await read.findBackupPolicy(serverOf(subject, world));
+      return {
+        backups: (observed?.backups ?? []).map(({ id }) => id),
+        policy: (policy as unknown as Json) ?? null,
+      };
+    },
 
-  async preimage({ subject, operation, observed, world }, read) {
-    if (operation.verb === 'delete') return null;
-    const policy = await read.findBackupPolicy(serverOf(subject, world));
-    return {
-      backups: (observed?.backups ?? []).map(({ id }) => id),
-      policy: (policy as unknown as Json) ?? null,
-    };
-  },
+    accept: (answer) => {
+      const id = idIn(answer.data);
+      return id === undefined ? {} : { id };
+    },
 
-  accept: (answer) => {
-    const id = idIn(answer.data);
-    return id === undefined ? {} : { id };
-  },
-
-  async evidence(intent, read) {
-    const server = Number(intent.request.path.server_id) as ServerId;
-    const listed = await read.findBackups(server);
-    if (intent.verb === 'delete') {
-      const id = String(intent.request.path.id);
-      // For a server that is gone the list is empty, even if backups exist. @assumption A42
-      const gone = listed !== undefined && !listed.some((each) => each.id === id);
-      return gone ? { verdict: 'done', id, certain: true } : { verdict: 'not_done' };
-    }
-    const backups = listed ?? [];
-    const made = intent.answer?.id;
-    if (made !== undefined) {
-      const own = backups.find(({ id }) => id === made);
-      return own === undefined ? { verdict: 'not_done' } : judge(own);
-    }
-    const before = recordedIds(intent.preimage, 'backups');
-    const fresh = backups.filter((each) => !before.has(each.id) && isInWindow(each, intent));
-    const [one, another] = fresh;
-    if (one === undefined) return { verdict: 'not_done' };
-    const { policy } = intent.preimage as { readonly policy: BackupPolicy | null };
-    if (another !== undefined || mayBeScheduled(one, policy)) {
-      const reason =
-        another === undefined
-          ? 'a backup has come since, which may be the scheduled one'
-          : `${fresh.length} backups have come since`;
-      return { verdict: 'unclear', reason, candidates: fresh.map(({ id }) => id) };
-    }
-    return judge(one);
+    async evidence(intent, read) {
+      const server = Number(intent.request.path.server_id) as ServerId;
+      const listed = await read.findBackups(server);
+      if (intent.verb === 'delete') {
+        const id = String(intent.request.path.id);
+        // For a server that is gone the list is empty, even if backups exist. @assumption A42
+        const gone = listed !== undefined && !listed.some((each) => each.id === id);
+        return gone ? { verdict: 'done', id, certain: true } : { verdict: 'not_done' };
+      }
+      const backups = listed ?? [];
+      const made = intent.answer?.id;
+      if (made !== undefined) {
+        const own = backups.find(({ id }) => id === made);
+        return own === undefined ? { verdict: 'not_done' } : judge(own);
+      }
+      const before = recordedIds(intent.preimage, 'backups');
+      const fresh = backups.filter((each) => !before.has(each.id) && isInWindow(each, intent));
+      const [one, another] = fresh;
+      if (one === undefined) return { verdict: 'not_done' };
+      const { policy } = intent.preimage as { readonly policy: BackupPolicy | null };
+      if (another !== undefined || mayBeScheduled(one, policy)) {
+        const reason =
+          another === undefined
+            ? 'a backup has come since, which may be the scheduled one'
+            : `${fresh.length} backups have come since`;
+        return { verdict: 'unclear', reason, candidates: fresh.map(({ id }) => id) };
+      }
+      return judge(one);
+    },
   },
 
   bind: () => ({ identity: {}, applied: null, keep: false }),
 
-  companions({ subject, id }) {
-    const copy = copyOf(subject, id);
-    return copy === undefined ? [] : [copy];
+  creation: {
+    companions({ subject, id }) {
+      const copy = copyOf(subject, id);
+      return copy === undefined ? [] : [copy];
+    },
   },
 };
 

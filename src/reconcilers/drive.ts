@@ -25,16 +25,20 @@ export const driveSchema = z
  */
 export const drive: ResourceKind<DriveEntry, DriveObserved> = {
   name: 'drive',
-  schema: driveSchema,
-  neededToCreate: [],
-  billed: false,
-  deadlineMs: 10 * 60_000,
-  freshKeys: true,
-  urgency: 1,
+  entry: {
+    schema: driveSchema,
+    children: (field) => [{ suffix: 'iso', value: { iso: isoNamed(field as string | null) }, path: [] }],
+    references: ({ iso }) => (iso === null || isoId.test(iso) ? [] : [{ path: [], key: iso as ResourceKey }]),
+  },
+  billing: {
+    billed: false,
+  },
+  timing: {
+    deadlineMs: 10 * 60_000,
+    urgency: 1,
+  },
 
-  children: (field) => [{ suffix: 'iso', value: { iso: isoNamed(field as string | null) }, path: [] }],
-  check: () => [],
-  references: ({ iso }) => (iso === null || isoId.test(iso) ? [] : [{ path: [], key: iso as ResourceKey }]),
+  setting: true,
 
   observe: (read, subjects, idOf) =>
     observeInside(subjects, idOf, async (server) => ({
@@ -60,35 +64,32 @@ export const drive: ResourceKind<DriveEntry, DriveObserved> = {
     return { verdict: { verdict: 'update', changes, cause: moved ? 'drift' : 'file' } };
   },
 
-  /** An ISO that is deleted leaves its drives first. @source API §3.3 */
-  sequence: (operations, world) => ejectionsFirst(operations, world),
+  writes: {
+    request({ subject, world }) {
+      const path = { server_id: serverOf(subject, world) };
+      const wanted = subject.desired && isoWanted(subject.desired.value, world);
+      if (wanted === undefined) throw new Error(`${subject.key} is not in the file`);
+      return wanted === null
+        ? { name: 'eject_iso', path }
+        : { name: 'insert_iso', path, body: { iso_id: wanted } };
+    },
 
-  write({ subject, world }) {
-    const path = { server_id: serverOf(subject, world) };
-    const wanted = subject.desired && isoWanted(subject.desired.value, world);
-    if (wanted === undefined) throw new Error(`${subject.key} is not in the file`);
-    return wanted === null
-      ? { name: 'eject_iso', path }
-      : { name: 'insert_iso', path, body: { iso_id: wanted } };
-  },
+    stale: ({ path }) => ({ lists: ['servers'], server: path.server_id, inside: ['findServer'] }),
 
-  stale: ({ path }) => ({ lists: ['servers'], server: path.server_id, inside: ['findServer'] }),
+    accept: (_answer, request) => ({ id: String(request.path.server_id) }),
 
-  preimage: async ({ observed }) => ({ shown: observed?.shown ?? null }),
-
-  accept: (_answer, request) => ({ id: String(request.path.server_id) }),
-
-  /**
-   * If no read shows the drive, an accepted write is believed, and an unanswered one is sent again with the same
-   * content.
-   */
-  async evidence(intent, read) {
-    const id = Number(intent.request.path.server_id) as ServerId;
-    const shown = await readContent(read, id);
-    const sent = member(intent.request.body, 'iso_id') ?? null;
-    const accepted = intent.phase === 'accepted' && intent.answer?.end !== 'failed';
-    const done = shown === undefined ? accepted : shown === sent;
-    return done ? { verdict: 'done', id: String(id), certain: true } : { verdict: 'not_done' };
+    /**
+     * If no read shows the drive, an accepted write is believed, and an unanswered one is sent again with the same
+     * content.
+     */
+    async evidence(intent, read) {
+      const id = Number(intent.request.path.server_id) as ServerId;
+      const shown = await readContent(read, id);
+      const sent = member(intent.request.body, 'iso_id') ?? null;
+      const accepted = intent.phase === 'accepted' && intent.answer?.end !== 'failed';
+      const done = shown === undefined ? accepted : shown === sent;
+      return done ? { verdict: 'done', id: String(id), certain: true } : { verdict: 'not_done' };
+    },
   },
 
   bind: ({ request }) => ({
@@ -96,6 +97,11 @@ export const drive: ResourceKind<DriveEntry, DriveObserved> = {
     applied: request === undefined ? null : { iso: (member(request.body, 'iso_id') as string) ?? null },
     keep: false,
   }),
+
+  order: {
+    /** An ISO that is deleted leaves its drives first. @source API §3.3 */
+    sequence: (operations, world) => ejectionsFirst(operations, world),
+  },
 };
 
 /** An id needs no entry. */

@@ -20,18 +20,20 @@ interface FirewallObserved {
 
 export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
   name: 'firewall',
-  schema: firewallSchema,
-  neededToCreate: [],
-  billed: false,
-  deadlineMs: 10 * 60_000,
-  freshKeys: true,
-  comparedAlone: true,
-  urgency: Number.POSITIVE_INFINITY,
+  entry: {
+    schema: firewallSchema,
+    check: firewallErrors,
+    cautions: firewallCautions,
+  },
+  billing: {
+    billed: false,
+  },
+  timing: {
+    deadlineMs: 10 * 60_000,
+    urgency: Number.POSITIVE_INFINITY,
+  },
 
-  children: (field) => [{ suffix: 'firewall', value: field, path: [] }],
-  check: firewallErrors,
-  cautions: firewallCautions,
-  references: () => [],
+  setting: true,
 
   observe: (read, subjects, idOf) =>
     observeInside(subjects, idOf, async (server, { desired }) => {
@@ -41,18 +43,16 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
       return { id: String(server), live, publicCard: cards.some((card) => card.public) };
     }),
 
-  diff(subject, observed, world) {
+  diff(subject, observed, world, replaced) {
     const { desired, binding } = subject;
     if (desired === undefined || !desired.managed) return unchanged;
     const entry = desired.value;
     if (observed === undefined) {
-      return entry.enabled === true && !willBePublic(subject, world)
-        ? noPublicCard(subject, world)
-        : {
-            verdict: { verdict: 'create', changes: fromNothing({ ...entry }) },
-            traffic: trafficOf(unfiltered, filterOf(entry, unfiltered)),
-            warnings: [...doubtful(subject), ...shadowed(subject.key, entry)],
-          };
+      if (entry.enabled === true && !willBePublic(subject, world)) return noPublicCard(subject, world);
+      return {
+        ...diffNew(subject, entry, replaced?.live, world),
+        warnings: [...doubtful(subject), ...shadowed(subject.key, entry)],
+      };
     }
     const added = addedByServer(entry, observed.live, binding?.applied);
     const live = withoutFields(observed.live, added);
@@ -73,66 +73,67 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
     return { verdict: { verdict: 'update', changes, cause }, ...effects };
   },
 
-  /**
-   * The new server has no firewall at first, but the diff shows the difference from the old server, as its users see
-   * it.
-   */
-  replacing(fresh, subject, { live }, world) {
-    const { verdict } = fresh;
-    const entry = subject.desired?.value;
-    if (verdict.verdict !== 'create' || entry === undefined) return fresh;
-    const old: Firewall = withoutFields(live, addedByServer(entry, live, subject.binding?.applied));
-    const after = filterOf(entry, unfiltered);
-    const changes = verdict.changes.map((change) => ({
-      ...change,
-      from: old[change.path as keyof Firewall] ?? null,
-    }));
-    const lost = lockout(subject.key, old, after).map((warning) => ({
-      ...warning,
-      message: `${warning.message}; ${addressAfter(subject, world)}`,
-    }));
-    return {
-      ...fresh,
-      verdict: { ...verdict, changes },
-      traffic: trafficOf(old, after),
-      consequences: [...(fresh.consequences ?? []), ...lost],
-    };
-  },
+  writes: {
+    /** `policy_out` is never sent; rules are sent unchanged. @assumption A45 @assumption A46 */
+    request({ subject, observed, world }) {
+      const entry = subject.desired?.value ?? {};
+      const added = observed && addedByServer(entry, observed.live, subject.binding?.applied);
+      const live = observed && withoutFields(observed.live, added ?? new Set());
+      return {
+        name: 'put_firewall',
+        path: { server_id: serverOf(subject, world) },
+        body: {
+          enabled: entry.enabled ?? live?.enabled ?? false,
+          policy_in: entry.policy_in ?? live?.policy_in ?? 'drop',
+          rules: (entry.rules ?? live?.rules ?? []) as Json,
+        },
+      };
+    },
 
-  /** `policy_out` is never sent; rules are sent unchanged. @assumption A45 @assumption A46 */
-  write({ subject, observed, world }) {
-    const entry = subject.desired?.value ?? {};
-    const added = observed && addedByServer(entry, observed.live, subject.binding?.applied);
-    const live = observed && withoutFields(observed.live, added ?? new Set());
-    return {
-      name: 'put_firewall',
-      path: { server_id: serverOf(subject, world) },
-      body: {
-        enabled: entry.enabled ?? live?.enabled ?? false,
-        policy_in: entry.policy_in ?? live?.policy_in ?? 'drop',
-        rules: (entry.rules ?? live?.rules ?? []) as Json,
-      },
-    };
-  },
+    stale: ({ path }) => ({ server: path.server_id, inside: ['findFirewall'] }),
 
-  stale: ({ path }) => ({ server: path.server_id, inside: ['findFirewall'] }),
+    accept: (_answer, request) => ({ id: String(request.path.server_id) }),
 
-  preimage: async ({ observed }) => (observed?.live as unknown as Json) ?? null,
-
-  accept: (_answer, request) => ({ id: String(request.path.server_id) }),
-
-  async evidence(intent, read) {
-    const id = Number(intent.request.path.server_id) as ServerId;
-    const live = await read.findFirewall(id);
-    const sent = intent.request.body as unknown as FirewallEntry;
-    return live !== undefined && diffDeclared(sent, live).length === 0
-      ? { verdict: 'done', id: String(id), certain: true }
-      : { verdict: 'not_done' };
+    async evidence(intent, read) {
+      const id = Number(intent.request.path.server_id) as ServerId;
+      const live = await read.findFirewall(id);
+      const sent = intent.request.body as unknown as FirewallEntry;
+      return live !== undefined && diffDeclared(sent, live).length === 0
+        ? { verdict: 'done', id: String(id), certain: true }
+        : { verdict: 'not_done' };
+    },
   },
 
   /** A firewall that was only compared was never sent. It may hold fields that only its author can write. */
   bind: ({ request }) => ({ identity: {}, applied: request?.body ?? null, keep: false }),
 };
+
+/**
+ * A new server has no firewall at first. If the server replaces another one, the diff shows the difference from that
+ * server, as its users see it.
+ */
+function diffNew(
+  subject: Subject<FirewallEntry>,
+  entry: FirewallEntry,
+  replaced: Firewall | undefined,
+  world: World,
+): Diff {
+  const changes = fromNothing({ ...entry });
+  const after = filterOf(entry, unfiltered);
+  if (replaced === undefined)
+    return { verdict: { verdict: 'create', changes }, traffic: trafficOf(unfiltered, after) };
+  const old: Firewall = withoutFields(replaced, addedByServer(entry, replaced, subject.binding?.applied));
+  const fromOld = changes.map((change) => ({ ...change, from: old[change.path as keyof Firewall] ?? null }));
+  const lost = lockout(subject.key, old, after).map((warning) => ({
+    ...warning,
+    message: `${warning.message}; ${addressAfter(subject, world)}`,
+  }));
+  return {
+    verdict: { verdict: 'create', changes: fromOld },
+    traffic: trafficOf(old, after),
+    consequences: lost,
+  };
+}
 
 /** The firewall of a new server. */
 const unfiltered: Filter = { enabled: false, policy_in: 'drop', rules: [] };

@@ -46,28 +46,32 @@ export const ipSchema = z.strictObject({
  */
 export const ip: ResourceKind<IpEntry, IpObserved> = {
   name: 'ip',
-  schema: ipSchema,
-  neededToCreate: [],
-  section: {
-    description: 'Public addresses by a name of your choice; billed while they exist, attached or not.',
-    example: { web: {} },
-    names: {
-      pattern: /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/,
-      text: 'up to 63 letters, digits, underscores, dots or hyphens, the first a letter or digit',
+  entry: {
+    schema: ipSchema,
+    section: {
+      description: 'Public addresses by a name of your choice; billed while they exist, attached or not.',
+      example: { web: {} },
+      names: {
+        pattern: /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/,
+        text: 'up to 63 letters, digits, underscores, dots or hyphens, the first a letter or digit',
+      },
     },
+    /** An address that comes with the server is a resource of its own, because it may outlive the server. */
+    children: (field) =>
+      typeof field === 'object' && field !== null && ('new' in field || 'reuse' in field)
+        ? [{ suffix: 'public_ipv4', value: {}, path: [] }]
+        : [],
+    likeness: () => '',
   },
-  billed: true,
-  deadlineMs: 10 * 60_000,
-  outlivesParent: true,
-  urgency: 5,
-
-  /** An address that comes with the server is a resource of its own, because it may outlive the server. */
-  children: (field) =>
-    typeof field === 'object' && field !== null && ('new' in field || 'reuse' in field)
-      ? [{ suffix: 'public_ipv4', value: {}, path: [] }]
-      : [],
-  check: () => [],
-  references: () => [],
+  billing: {
+    billed: true,
+    priceNow: (_subject, observed, world) =>
+      observed?.live === undefined ? undefined : priceOfAddress(world),
+  },
+  timing: {
+    deadlineMs: 10 * 60_000,
+    urgency: 5,
+  },
 
   /** A list alone never proves absence. @assumption A8 */
   async observe(read, subjects) {
@@ -110,84 +114,68 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
         };
   },
 
-  likeness: () => '',
+  writes: {
+    request: ({ subject, operation }) => {
+      if (operation.verb === 'delete') return { name: 'release_ip', path: { id: Number(operation.target) } };
+      const type = subject.desired?.value.server_type_id;
+      return { name: 'allocate_ip', path: {}, body: type === undefined ? {} : { server_type_id: type } };
+    },
 
-  unseen: unseenPool,
+    stale: () => ({ lists: ['ips', 'findIp'] }),
 
-  believe: ({ desired }) => believedPool(desired?.value),
+    preimage: async ({ operation, subject }, read) =>
+      operation.verb === 'delete'
+        ? { address: subject.binding?.identity.address ?? null }
+        : { ips: (await read.ips()).map(({ id }) => id) },
 
-  priceNow: (_subject, observed, world) => (observed?.live === undefined ? undefined : priceOfAddress(world)),
+    accept: (answer) => {
+      const id = integerIdIn(answer.data);
+      const address = member(answer.data, 'address');
+      return {
+        ...(id === undefined ? {} : { id }),
+        ...(isIpv4(address) ? { facts: { address } } : {}),
+      };
+    },
 
-  /**
-   * The task that deletes the server detaches the address; and while the server
-   * that the address was created with exists, the address must not be deleted alone. @source API §3.2 @assumption A33
-   */
-  heldBy({ key, parent, binding }, world) {
-    const server = world.ip(world.idOf(key) ?? '')?.server_id ?? null;
-    const holder = server === null ? undefined : world.keyOf(serverObject(server));
-    const own = parent === undefined ? undefined : world.subjects.get(parent);
-    const stands =
-      own?.binding !== undefined && own.binding.id === binding?.parentId && isSeen(own.key, world);
-    return [...new Set([...(holder === undefined ? [] : [holder]), ...(stands ? [own.key] : [])])];
-  },
-
-  write: ({ subject, operation }) => {
-    if (operation.verb === 'delete') return { name: 'release_ip', path: { id: Number(operation.target) } };
-    const type = subject.desired?.value.server_type_id;
-    return { name: 'allocate_ip', path: {}, body: type === undefined ? {} : { server_type_id: type } };
-  },
-
-  stale: () => ({ lists: ['ips', 'findIp'] }),
-
-  preimage: async ({ operation, subject }, read) =>
-    operation.verb === 'delete'
-      ? { address: subject.binding?.identity.address ?? null }
-      : { ips: (await read.ips()).map(({ id }) => id) },
-
-  accept: (answer) => {
-    const id = integerIdIn(answer.data);
-    const address = member(answer.data, 'address');
-    return {
-      ...(id === undefined ? {} : { id }),
-      ...(isIpv4(address) ? { facts: { address } } : {}),
-    };
-  },
-
-  async evidence(intent, read, known) {
-    if (intent.verb === 'delete') {
-      const id = Number(intent.request.path.id);
-      const address = member(intent.preimage, 'address');
-      // The id may belong to another address by now. @assumption A17
-      const isIt = (live: Ip) => live.id === id && (address === live.address || typeof address !== 'string');
-      const found = [(await read.findIp(id)) ?? [], await read.ips()].flat();
-      return found.some(isIt) ? { verdict: 'not_done' } : { verdict: 'done', id: String(id), certain: true };
-    }
-    const made = intent.answer?.id;
-    if (made !== undefined) {
-      const live = await read.findIp(Number(made));
-      if (live === undefined) return { verdict: 'not_done', gone: true };
-      return isAnother(intent, live)
-        ? { verdict: 'not_done' }
-        : { verdict: 'done', id: String(live.id), certain: true, facts: { address: live.address } };
-    }
-    const before = recordedIds(intent.preimage, 'ips');
-    // An attached address was created with its server: an allocated address is free.
-    const ips = await read.ips();
-    const ours = known('ip');
-    const fresh = ips.filter(
-      ({ id, server_id }) => server_id === null && !before.has(String(id)) && !ours.has(String(id)),
-    );
-    const [one, another] = fresh;
-    if (one === undefined) return (await cutShortIps(ips, before, ours, read)) ?? { verdict: 'not_done' };
-    if (another === undefined) {
-      const { id, address } = one;
-      return { verdict: 'done', id: String(id), certain: false, called: address, facts: { address } };
-    }
-    return {
-      verdict: 'unclear',
-      reason: `${fresh.length} addresses have come since: ${fresh.map(({ address }) => address).join(', ')}`,
-      candidates: fresh.map(({ id }) => String(id)),
-    };
+    async evidence(intent, read, known) {
+      if (intent.verb === 'delete') {
+        const id = Number(intent.request.path.id);
+        const address = member(intent.preimage, 'address');
+        // The id may belong to another address by now. @assumption A17
+        const isIt = (live: Ip) =>
+          live.id === id && (address === live.address || typeof address !== 'string');
+        const found = [(await read.findIp(id)) ?? [], await read.ips()].flat();
+        return found.some(isIt)
+          ? { verdict: 'not_done' }
+          : { verdict: 'done', id: String(id), certain: true };
+      }
+      const made = intent.answer?.id;
+      if (made !== undefined) {
+        const live = await read.findIp(Number(made));
+        if (live === undefined) return { verdict: 'not_done', gone: true };
+        return isAnother(intent, live)
+          ? { verdict: 'not_done' }
+          : { verdict: 'done', id: String(live.id), certain: true, facts: { address: live.address } };
+      }
+      const before = recordedIds(intent.preimage, 'ips');
+      // An attached address was created with its server: an allocated address is free.
+      const ips = await read.ips();
+      const ours = known('ip');
+      const fresh = ips.filter(
+        ({ id, server_id }) => server_id === null && !before.has(String(id)) && !ours.has(String(id)),
+      );
+      const [one, another] = fresh;
+      if (one === undefined) return (await cutShortIps(ips, before, ours, read)) ?? { verdict: 'not_done' };
+      if (another === undefined) {
+        const { id, address } = one;
+        return { verdict: 'done', id: String(id), certain: false, called: address, facts: { address } };
+      }
+      return {
+        verdict: 'unclear',
+        reason: `${fresh.length} addresses have come since: ${fresh.map(({ address }) => address).join(', ')}`,
+        candidates: fresh.map(({ id }) => String(id)),
+      };
+    },
   },
 
   bind({ subject, id, request, facts, world }) {
@@ -200,6 +188,27 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
       applied: request === undefined ? believedPool(subject.desired?.value) : (request.body ?? null),
       keep: false,
     };
+  },
+
+  unseen: {
+    fields: unseenPool,
+    believe: ({ desired }) => believedPool(desired?.value),
+  },
+
+  order: {
+    /**
+     * The task that deletes the server detaches the address; and while the server
+     * that the address was created with exists, the address must not be deleted alone. @source API §3.2 @assumption A33
+     */
+    goneBefore({ key, parent, binding }, verb, world) {
+      if (verb !== 'delete') return [];
+      const server = world.ip(world.idOf(key) ?? '')?.server_id ?? null;
+      const holder = server === null ? undefined : world.keyOf(serverObject(server));
+      const own = parent === undefined ? undefined : world.subjects.get(parent);
+      const stands =
+        own?.binding !== undefined && own.binding.id === binding?.parentId && isSeen(own.key, world);
+      return [...new Set([...(holder === undefined ? [] : [holder]), ...(stands ? [own.key] : [])])];
+    },
   },
 };
 

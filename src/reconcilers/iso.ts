@@ -30,6 +30,8 @@ interface IsoObserved {
   readonly sameName: readonly Iso[];
 }
 
+const neededToCreate = ['url'];
+
 export const isoSchema = z.strictObject({
   name: z
     .string()
@@ -55,38 +57,42 @@ function isWebAddress(text: string): boolean {
 
 export const iso: ResourceKind<IsoEntry, IsoObserved> = {
   name: 'iso',
-  schema: isoSchema,
-  neededToCreate: ['url'],
-  section: {
-    description: "The project's own images by name.",
-    example: { rescue: { url: 'https://mirror.example.com/rescue.iso' } },
-    names: {
-      pattern: /^[A-Za-z0-9_.-]([A-Za-z0-9 _.-]{0,48}[A-Za-z0-9_.-])?$/,
-      text: '1 to 50 letters, digits, spaces, underscores, dots or hyphens, and no space at either end; `name:` takes any other',
+  entry: {
+    schema: isoSchema,
+    section: {
+      description: "The project's own images by name.",
+      example: { rescue: { url: 'https://mirror.example.com/rescue.iso' } },
+      names: {
+        pattern: /^[A-Za-z0-9_.-]([A-Za-z0-9 _.-]{0,48}[A-Za-z0-9_.-])?$/,
+        text: '1 to 50 letters, digits, spaces, underscores, dots or hyphens, and no space at either end; `name:` takes any other',
+      },
+      id: z.string().regex(/^uiso-\d{1,10}$/, "an ISO's id is written like uiso-12"),
+      sameName: 'which a project has for one iso only',
     },
-    id: z.string().regex(/^uiso-\d{1,10}$/, "an ISO's id is written like uiso-12"),
-    sameName: 'which a project has for one iso only',
+    neededToCreate,
+    check: ({ name, url }) => [
+      ...(name.trim().length >= 1 && name.trim().length <= 50
+        ? []
+        : [{ path: ['name'], message: `"${name}" cannot be an ISO's name: 1 to 50 characters` }]),
+      ...(url === undefined || isWebAddress(url)
+        ? []
+        : [
+            {
+              path: ['url'],
+              message: '`url` must be an http or https address, such as https://example.com/x.iso',
+            },
+          ]),
+    ],
   },
-  /** @assumption A44 */
-  billed: 'perhaps',
-  deadlineMs: 6 * 3_600_000,
-  showsWithinMs: 15 * 60_000,
-  urgency: 5,
-
-  check: ({ name, url }) => [
-    ...(name.trim().length >= 1 && name.trim().length <= 50
-      ? []
-      : [{ path: ['name'], message: `"${name}" cannot be an ISO's name: 1 to 50 characters` }]),
-    ...(url === undefined || isWebAddress(url)
-      ? []
-      : [
-          {
-            path: ['url'],
-            message: '`url` must be an http or https address, such as https://example.com/x.iso',
-          },
-        ]),
-  ],
-  references: () => [],
+  billing: {
+    /** @assumption A44 */
+    billed: 'perhaps',
+  },
+  timing: {
+    deadlineMs: 6 * 3_600_000,
+    showsWithinMs: 15 * 60_000,
+    urgency: 5,
+  },
 
   /** A list alone never proves absence. @assumption A8 */
   async observe(read, subjects) {
@@ -110,7 +116,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
       subject,
       'ISO',
       live && { id: live.id, identity: { name: live.name.trim() } },
-      fieldsLacking(desired?.value, iso.neededToCreate),
+      fieldsLacking(desired?.value, neededToCreate),
     );
     // The remains of a failed download are useless: the ISO is created again, without a question to the operator.
     const useless = live?.download === 'failed' && binding?.tainted !== undefined;
@@ -143,64 +149,60 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
     return { verdict: { verdict: 'create', changes } };
   },
 
-  /** A drive loses its ISO with its server. @source API §3.3 */
-  heldBy({ binding }, world) {
-    const drives = binding === undefined ? [] : drivesWith(binding.id, world);
-    return drives.flatMap(({ parent }) => (parent !== undefined && isLeaving(parent, world) ? [parent] : []));
-  },
+  writes: {
+    request: ({ subject, operation }) =>
+      operation.verb === 'delete'
+        ? { name: 'delete_iso', path: { id: operation.target ?? '' } }
+        : {
+            name: 'add_iso',
+            path: {},
+            body: { url: subject.desired?.value.url ?? '', name: subject.desired?.value.name ?? '' },
+          },
 
-  write: ({ subject, operation }) =>
-    operation.verb === 'delete'
-      ? { name: 'delete_iso', path: { id: operation.target ?? '' } }
-      : {
-          name: 'add_iso',
-          path: {},
-          body: { url: subject.desired?.value.url ?? '', name: subject.desired?.value.name ?? '' },
-        },
+    stale: () => ({ lists: ['isos', 'findIso'] }),
 
-  stale: () => ({ lists: ['isos', 'findIso'] }),
+    preimage: async (_context, read) => ({ isos: (await read.isos()).map(({ id }) => id) }),
 
-  preimage: async (_context, read) => ({ isos: (await read.isos()).map(({ id }) => id) }),
+    /** The id comes at once, in either form of the answer. @assumption A23 */
+    accept: (answer) => {
+      const id = idIn(answer.data);
+      return id === undefined || !/^uiso-\d{1,10}$/.test(id) ? {} : { id };
+    },
 
-  /** The id comes at once, in either form of the answer. @assumption A23 */
-  accept: (answer) => {
-    const id = idIn(answer.data);
-    return id === undefined || !/^uiso-\d{1,10}$/.test(id) ? {} : { id };
-  },
-
-  async evidence(intent, read, known) {
-    if (intent.verb === 'delete') {
-      const id = String(intent.request.path.id);
-      if ((await read.findIso(id)) !== undefined) return { verdict: 'not_done' };
-      const listed = (await read.isos()).some((each) => each.id === id);
-      return listed ? { verdict: 'not_done' } : { verdict: 'done', id, certain: true };
-    }
-    const { answer } = intent;
-    if (answer?.id !== undefined) {
-      const live = await read.findIso(answer.id);
-      if (live === undefined) return { verdict: 'not_done', gone: true };
-      const another = answer.to !== 'this_send' && live.name.trim() !== member(intent.request.body, 'name');
-      return another ? { verdict: 'not_done' } : judge(live);
-    }
-    const before = recordedIds(intent.preimage, 'isos');
-    const name = member(intent.request.body, 'name');
-    const isos = await read.isos();
-    const ours = known('iso');
-    const matches = isos.filter(
-      (each) => !before.has(each.id) && !ours.has(each.id) && each.name.trim() === name,
-    );
-    const [one, another] = matches;
-    if (one === undefined) {
-      const listed = isos.map(({ id }) => id);
-      const isThere = async (id: string) => (await read.findIso(id)) !== undefined;
-      return (await cutShort('ISOs', listed, [...before, ...ours], isThere)) ?? { verdict: 'not_done' };
-    }
-    if (another === undefined) return judge(one);
-    return {
-      verdict: 'unclear',
-      reason: `${matches.length} new ISOs have that name`,
-      candidates: matches.map(({ id }) => id),
-    };
+    async evidence(intent, read, known) {
+      if (intent.verb === 'delete') {
+        const id = String(intent.request.path.id);
+        if ((await read.findIso(id)) !== undefined) return { verdict: 'not_done' };
+        const listed = (await read.isos()).some((each) => each.id === id);
+        return listed ? { verdict: 'not_done' } : { verdict: 'done', id, certain: true };
+      }
+      const { answer } = intent;
+      if (answer?.id !== undefined) {
+        const live = await read.findIso(answer.id);
+        if (live === undefined) return { verdict: 'not_done', gone: true };
+        const another = answer.to !== 'this_send' && live.name.trim() !== member(intent.request.body, 'name');
+        return another ? { verdict: 'not_done' } : judge(live);
+      }
+      const before = recordedIds(intent.preimage, 'isos');
+      const name = member(intent.request.body, 'name');
+      const isos = await read.isos();
+      const ours = known('iso');
+      const matches = isos.filter(
+        (each) => !before.has(each.id) && !ours.has(each.id) && each.name.trim() === name,
+      );
+      const [one, another] = matches;
+      if (one === undefined) {
+        const listed = isos.map(({ id }) => id);
+        const isThere = async (id: string) => (await read.findIso(id)) !== undefined;
+        return (await cutShort('ISOs', listed, [...before, ...ours], isThere)) ?? { verdict: 'not_done' };
+      }
+      if (another === undefined) return judge(one);
+      return {
+        verdict: 'unclear',
+        reason: `${matches.length} new ISOs have that name`,
+        candidates: matches.map(({ id }) => id),
+      };
+    },
   },
 
   bind: ({ subject, id, request, world }) => {
@@ -213,6 +215,16 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
       applied: sent ?? null,
       keep: false,
     };
+  },
+
+  order: {
+    /** A drive loses its ISO with its server. @source API §3.3 */
+    goneBefore({ binding }, verb, world) {
+      const drives = verb === 'delete' && binding !== undefined ? drivesWith(binding.id, world) : [];
+      return drives.flatMap(({ parent }) =>
+        parent !== undefined && isLeaving(parent, world) ? [parent] : [],
+      );
+    },
   },
 };
 

@@ -29,22 +29,32 @@ export const networkInterfacesSchema = z
 
 export const networkInterface: ResourceKind<NetworkInterfaceEntry, NetworkInterfaceObserved> = {
   name: 'network_interface',
-  schema: networkInterfacesSchema,
-  neededToCreate: [],
-  /** @assumption A44 */
-  billed: true,
-  deadlineMs: 10 * 60_000,
-  showsWithinMs: 10 * 60_000,
-  urgency: 3,
-
-  children: (field) =>
-    (field as readonly string[]).map((name, at) => ({
-      suffix: `network_interfaces.${name}`,
-      value: { network: topLevelKey('networks', name) },
-      path: [at],
-    })),
-  check: () => [],
-  references: ({ network }) => [{ path: [], key: network }],
+  entry: {
+    schema: networkInterfacesSchema,
+    children: (field) =>
+      (field as readonly string[]).map((name, at) => ({
+        suffix: `network_interfaces.${name}`,
+        value: { network: topLevelKey('networks', name) },
+        path: [at],
+      })),
+    references: ({ network }) => [{ path: [], key: network }],
+  },
+  billing: {
+    /** @assumption A44 */
+    billed: true,
+    priceNow({ desired, binding }, observed, world) {
+      const network = desired && world.idOf(desired.value.network);
+      const there = observed?.cards.some(
+        ({ id, network_id }) => id === binding?.id || String(network_id) === network,
+      );
+      return there ? priceOfCard(world) : undefined;
+    },
+  },
+  timing: {
+    deadlineMs: 10 * 60_000,
+    showsWithinMs: 10 * 60_000,
+    urgency: 3,
+  },
 
   observe: (read, subjects, idOf) =>
     observeInside(subjects, idOf, async (server, { binding }) => {
@@ -79,50 +89,44 @@ export const networkInterface: ResourceKind<NetworkInterfaceEntry, NetworkInterf
     };
   },
 
-  priceNow({ desired, binding }, observed, world) {
-    const network = desired && world.idOf(desired.value.network);
-    const there = observed?.cards.some(
-      ({ id, network_id }) => id === binding?.id || String(network_id) === network,
-    );
-    return there ? priceOfCard(world) : undefined;
-  },
+  writes: {
+    request({ subject, world, operation }) {
+      const server_id = serverOf(subject, world);
+      if (operation.verb === 'delete') {
+        return { name: 'remove_network_interface', path: { server_id, id: operation.target ?? '' } };
+      }
+      const network_id = Number(subject.desired && world.idOf(subject.desired.value.network));
+      return { name: 'add_network_interface', path: { server_id }, body: { network_id } };
+    },
 
-  write({ subject, world, operation }) {
-    const server_id = serverOf(subject, world);
-    if (operation.verb === 'delete') {
-      return { name: 'remove_network_interface', path: { server_id, id: operation.target ?? '' } };
-    }
-    const network_id = Number(subject.desired && world.idOf(subject.desired.value.network));
-    return { name: 'add_network_interface', path: { server_id }, body: { network_id } };
-  },
+    stale: ({ name, path }) => ({
+      lists: name === 'remove_network_interface' ? ['networks'] : [],
+      server: path.server_id,
+      inside: ['findNetworkInterfaces'],
+    }),
 
-  stale: ({ name, path }) => ({
-    lists: name === 'remove_network_interface' ? ['networks'] : [],
-    server: path.server_id,
-    inside: ['findNetworkInterfaces'],
-  }),
+    preimage: async ({ observed }) => ({ cards: (observed?.cards ?? []).map(({ id }) => id) }),
 
-  preimage: async ({ observed }) => ({ cards: (observed?.cards ?? []).map(({ id }) => id) }),
+    accept: (answer) => {
+      const id = idIn(answer.data);
+      return id === undefined ? {} : { id };
+    },
 
-  accept: (answer) => {
-    const id = idIn(answer.data);
-    return id === undefined ? {} : { id };
-  },
-
-  async evidence(intent, read) {
-    const server = Number(intent.request.path.server_id) as ServerId;
-    const cards = (await read.findNetworkInterfaces(server)) ?? [];
-    if (intent.verb === 'delete') {
-      const id = String(intent.request.path.id);
-      const there = cards.some((card) => card.id === id);
-      return there ? { verdict: 'not_done' } : { verdict: 'done', id, certain: true };
-    }
-    const before = recordedIds(intent.preimage, 'cards');
-    const network = member(intent.request.body, 'network_id');
-    const card = cards.find(
-      ({ id, network_id }) => id === intent.answer?.id || (network_id === network && !before.has(id)),
-    );
-    return card === undefined ? { verdict: 'not_done' } : { verdict: 'done', id: card.id, certain: true };
+    async evidence(intent, read) {
+      const server = Number(intent.request.path.server_id) as ServerId;
+      const cards = (await read.findNetworkInterfaces(server)) ?? [];
+      if (intent.verb === 'delete') {
+        const id = String(intent.request.path.id);
+        const there = cards.some((card) => card.id === id);
+        return there ? { verdict: 'not_done' } : { verdict: 'done', id, certain: true };
+      }
+      const before = recordedIds(intent.preimage, 'cards');
+      const network = member(intent.request.body, 'network_id');
+      const card = cards.find(
+        ({ id, network_id }) => id === intent.answer?.id || (network_id === network && !before.has(id)),
+      );
+      return card === undefined ? { verdict: 'not_done' } : { verdict: 'done', id: card.id, certain: true };
+    },
   },
 
   /** The API reuses ids of network interfaces: the network distinguishes one from a later one with the same id. */

@@ -35,6 +35,8 @@ interface NetworkObserved {
 /** @source API §4: letters, digits, space, underscore, dot, hyphen; 1 to 30 after trimming */
 const namePattern = /^[A-Za-z0-9 _.-]{1,30}$/;
 
+const neededToCreate = ['cidr'];
+
 export const networkSchema = z.strictObject({
   name: z
     .string()
@@ -52,37 +54,42 @@ export const networkSchema = z.strictObject({
 
 export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
   name: 'network',
-  schema: networkSchema,
-  neededToCreate: ['cidr'],
-  section: {
-    description: 'Private networks by name.',
-    example: { default: { managed: false }, backend: { cidr: '10.20.0.0/24' } },
-    names: {
-      pattern: /^[A-Za-z0-9_.-]([A-Za-z0-9 _.-]{0,28}[A-Za-z0-9_.-])?$/,
-      text: '1 to 30 letters, digits, spaces, underscores, dots or hyphens, and no space at either end',
+  entry: {
+    schema: networkSchema,
+    section: {
+      description: 'Private networks by name.',
+      example: { default: { managed: false }, backend: { cidr: '10.20.0.0/24' } },
+      names: {
+        pattern: /^[A-Za-z0-9_.-]([A-Za-z0-9 _.-]{0,28}[A-Za-z0-9_.-])?$/,
+        text: '1 to 30 letters, digits, spaces, underscores, dots or hyphens, and no space at either end',
+      },
+      sameName: 'which a project has for one network only',
+      subnet: 'cidr',
     },
-    sameName: 'which a project has for one network only',
-    subnet: 'cidr',
+    neededToCreate,
+    check: (entry) => {
+      const issues = namePattern.test(entry.name.trim())
+        ? []
+        : [
+            {
+              path: ['name'],
+              message: `"${entry.name}" cannot be a network's name: 1 to 30 letters, digits, spaces, underscores, dots or hyphens`,
+            },
+          ];
+      const problem = entry.cidr === undefined ? undefined : cidrProblem(entry.cidr);
+      return problem === undefined ? issues : [...issues, { path: ['cidr'], message: problem }];
+    },
+    likeness: ({ desired, binding }) => desired?.value.cidr ?? binding?.identity.cidr,
   },
-  /** @assumption A44 */
-  billed: 'perhaps',
-  deadlineMs: 10 * 60_000,
-  showsWithinMs: 10 * 60_000,
-  urgency: 5,
-
-  check: (entry) => {
-    const issues = namePattern.test(entry.name.trim())
-      ? []
-      : [
-          {
-            path: ['name'],
-            message: `"${entry.name}" cannot be a network's name: 1 to 30 letters, digits, spaces, underscores, dots or hyphens`,
-          },
-        ];
-    const problem = entry.cidr === undefined ? undefined : cidrProblem(entry.cidr);
-    return problem === undefined ? issues : [...issues, { path: ['cidr'], message: problem }];
+  billing: {
+    /** @assumption A44 */
+    billed: 'perhaps',
   },
-  references: () => [],
+  timing: {
+    deadlineMs: 10 * 60_000,
+    showsWithinMs: 10 * 60_000,
+    urgency: 5,
+  },
 
   async observe(read, subjects) {
     const networks = await read.networks();
@@ -100,7 +107,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
       subject,
       'network',
       live && { id: String(live.id), identity: identityOf(live) },
-      fieldsLacking(desired?.value, network.neededToCreate),
+      fieldsLacking(desired?.value, neededToCreate),
     );
     const [taken, another] = observed?.sameName ?? [];
     if (desired?.managed === false && desired.id === undefined && another !== undefined) {
@@ -141,71 +148,65 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
     return { verdict: { verdict: 'create', changes: wanted } };
   },
 
-  /** The API refuses the deletion, with any code, while servers are in the network. @source API §3.1 @assumption A11 */
-  heldBy({ key }, world) {
-    const id = world.idOf(key) ?? '';
-    return world.serversIn(id).flatMap((server) => cardsLeaving(server, id, world) ?? server);
-  },
+  writes: {
+    request: ({ subject, operation }) =>
+      operation.verb === 'delete'
+        ? { name: 'delete_network', path: { id: Number(operation.target) } }
+        : {
+            name: 'create_network',
+            path: {},
+            body: { name: subject.desired?.value.name ?? '', cidr: subject.desired?.value.cidr ?? '' },
+          },
 
-  likeness: ({ cidr }) => cidr,
+    stale: () => ({ lists: ['networks'] }),
 
-  write: ({ subject, operation }) =>
-    operation.verb === 'delete'
-      ? { name: 'delete_network', path: { id: Number(operation.target) } }
-      : {
-          name: 'create_network',
-          path: {},
-          body: { name: subject.desired?.value.name ?? '', cidr: subject.desired?.value.cidr ?? '' },
-        },
+    preimage: async (_context, read) => ({ networks: (await read.networks()).map(({ id }) => id) }),
 
-  stale: () => ({ lists: ['networks'] }),
+    /** The answer to a creation may have `data` null, and then the list shows the id. @source API §3.5 @assumption A13 */
+    accept: (answer) => {
+      const id = integerIdIn(answer.data);
+      return id === undefined ? {} : { id };
+    },
 
-  preimage: async (_context, read) => ({ networks: (await read.networks()).map(({ id }) => id) }),
-
-  /** The answer to a creation may have `data` null, and then the list shows the id. @source API §3.5 @assumption A13 */
-  accept: (answer) => {
-    const id = integerIdIn(answer.data);
-    return id === undefined ? {} : { id };
-  },
-
-  async evidence(intent, read, known) {
-    const networks = await read.networks();
-    if (intent.verb === 'delete') {
-      const id = Number(intent.request.path.id) as NetworkId;
-      return networks.some((each) => each.id === id)
-        ? { verdict: 'not_done' }
-        : { verdict: 'done', id: String(id), certain: true };
-    }
-    const wanted = intent.request.body as { readonly name: string; readonly cidr: string };
-    const made = intent.answer?.id;
-    const before = recordedIds(intent.preimage, 'networks');
-    const ours = known('network');
-    const matches = networks.filter(
-      (each) =>
-        !ours.has(String(each.id)) &&
-        (made === undefined ? !before.has(String(each.id)) : String(each.id) === made) &&
-        each.name.trim() === wanted.name.trim() &&
-        normalCidr(each.cidr) === normalCidr(wanted.cidr),
-    );
-    const [match, another] = matches;
-    if (match === undefined) {
-      // There is no read by id for a bound network that was listed before and is not listed now.
-      const listed = networks.map(({ id }) => id);
-      const expected = intent.phase === 'accepted' ? [] : [...before].filter((id) => ours.has(id));
-      const short = await cutShort('networks', listed, expected, async () => true);
-      return short ?? { verdict: 'not_done' };
-    }
-    if (another !== undefined) {
-      return {
-        verdict: 'unclear',
-        reason: `${matches.length} new networks have that name and cidr`,
-        candidates: matches.map(({ id }) => String(id)),
-      };
-    }
-    // The document refers to the list for the id, by name and subnet. After a failed task the network may be
-    // unmanaged, and a network that is bound is deleted with its entry. @source API §3.5
-    const certain = intent.answer?.end !== 'failed' || made !== undefined;
-    return { verdict: 'done', id: String(match.id), certain, called: `"${match.name}", ${match.cidr}` };
+    async evidence(intent, read, known) {
+      const networks = await read.networks();
+      if (intent.verb === 'delete') {
+        const id = Number(intent.request.path.id) as NetworkId;
+        return networks.some((each) => each.id === id)
+          ? { verdict: 'not_done' }
+          : { verdict: 'done', id: String(id), certain: true };
+      }
+      const wanted = intent.request.body as { readonly name: string; readonly cidr: string };
+      const made = intent.answer?.id;
+      const before = recordedIds(intent.preimage, 'networks');
+      const ours = known('network');
+      const matches = networks.filter(
+        (each) =>
+          !ours.has(String(each.id)) &&
+          (made === undefined ? !before.has(String(each.id)) : String(each.id) === made) &&
+          each.name.trim() === wanted.name.trim() &&
+          normalCidr(each.cidr) === normalCidr(wanted.cidr),
+      );
+      const [match, another] = matches;
+      if (match === undefined) {
+        // There is no read by id for a bound network that was listed before and is not listed now.
+        const listed = networks.map(({ id }) => id);
+        const expected = intent.phase === 'accepted' ? [] : [...before].filter((id) => ours.has(id));
+        const short = await cutShort('networks', listed, expected, async () => true);
+        return short ?? { verdict: 'not_done' };
+      }
+      if (another !== undefined) {
+        return {
+          verdict: 'unclear',
+          reason: `${matches.length} new networks have that name and cidr`,
+          candidates: matches.map(({ id }) => String(id)),
+        };
+      }
+      // The document refers to the list for the id, by name and subnet. After a failed task the network may be
+      // unmanaged, and a network that is bound is deleted with its entry. @source API §3.5
+      const certain = intent.answer?.end !== 'failed' || made !== undefined;
+      return { verdict: 'done', id: String(match.id), certain, called: `"${match.name}", ${match.cidr}` };
+    },
   },
 
   bind({ subject, request, world, id }) {
@@ -214,6 +215,15 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
     const name = sent?.name ?? live?.name ?? subject.desired?.value.name ?? '';
     const cidr = sent?.cidr ?? live?.cidr ?? subject.desired?.value.cidr ?? '';
     return { identity: { name: name.trim(), cidr: normalCidr(cidr) }, applied: null, keep: false };
+  },
+
+  order: {
+    /** The API refuses the deletion, with any code, while servers are in the network. @source API §3.1 @assumption A11 */
+    goneBefore({ key }, verb, world) {
+      const id = verb === 'delete' ? world.idOf(key) : undefined;
+      if (id === undefined) return [];
+      return world.serversIn(id).flatMap((server) => cardsLeaving(server, id, world) ?? server);
+    },
   },
 };
 

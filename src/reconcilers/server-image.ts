@@ -31,27 +31,30 @@ export const serverImageSchema = z.strictObject({
 
 export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = {
   name: 'server_image',
-  schema: serverImageSchema,
-  neededToCreate: ['server'],
-  section: {
-    description:
-      'Images taken from servers, by name. vdcsync takes them only if the API profile has take_server_image.',
-    example: { golden: { server: 'web-1' } },
-    names: {
-      pattern: /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/,
-      text: 'up to 63 letters, digits, underscores, dots or hyphens, the first a letter or digit; `name:` takes any other',
+  entry: {
+    schema: serverImageSchema,
+    section: {
+      description:
+        'Images taken from servers, by name. vdcsync takes them only if the API profile has take_server_image.',
+      example: { golden: { server: 'web-1' } },
+      names: {
+        pattern: /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/,
+        text: 'up to 63 letters, digits, underscores, dots or hyphens, the first a letter or digit; `name:` takes any other',
+      },
+      id: z.union([z.string().min(1), z.int().min(1)]),
+      sameName: 'so vdcsync may not be able to distinguish their images',
     },
-    id: z.union([z.string().min(1), z.int().min(1)]),
-    sameName: 'so vdcsync may not be able to distinguish their images',
+    neededToCreate: ['server'],
+    references: ({ server }) =>
+      server === undefined ? [] : [{ path: ['server'], key: topLevelKey('servers', server) }],
   },
-  billed: true,
-  unread: true,
-  deadlineMs: 6 * 3_600_000,
-  urgency: 2,
-
-  check: () => [],
-  references: ({ server }) =>
-    server === undefined ? [] : [{ path: ['server'], key: topLevelKey('servers', server) }],
+  billing: {
+    billed: true,
+  },
+  timing: {
+    deadlineMs: 6 * 3_600_000,
+    urgency: 2,
+  },
 
   observe: async (_read, subjects) =>
     new Map(subjects.map(({ key, binding, desired }) => [key, { id: binding?.id ?? desired?.id }])),
@@ -85,28 +88,28 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
     };
   },
 
-  write({ subject, world }) {
-    const { name, server } = subject.desired?.value ?? {};
-    const id = server === undefined ? undefined : world.idOf(topLevelKey('servers', server));
-    if (name === undefined || id === undefined) throw new Error(`${subject.key} is not in the file`);
-    return { name: 'take_server_image', path: {}, body: { server_id: Number(id), name } };
-  },
+  writes: {
+    request({ subject, world }) {
+      const { name, server } = subject.desired?.value ?? {};
+      const id = server === undefined ? undefined : world.idOf(topLevelKey('servers', server));
+      if (name === undefined || id === undefined) throw new Error(`${subject.key} is not in the file`);
+      return { name: 'take_server_image', path: {}, body: { server_id: Number(id), name } };
+    },
 
-  stale: () => ({}),
+    stale: () => ({}),
 
-  preimage: async () => null,
+    accept(answer, request) {
+      const id = idIn(answer.data) ?? (member(request.body, 'name') as string);
+      return { id };
+    },
 
-  accept(answer, request) {
-    const id = idIn(answer.data) ?? (member(request.body, 'name') as string);
-    return { id };
-  },
-
-  /** Once the write is blocked, the id comes from the operator. */
-  async evidence({ answer, phase }) {
-    const isBlocked = phase === 'blocked';
-    if (answer?.id !== undefined && (isBlocked || answer.end !== 'failed'))
-      return { verdict: 'done', id: answer.id, certain: !isBlocked };
-    return { verdict: 'unseen', reason: 'no documented read shows server images', candidates: [] };
+    /** Once the write is blocked, the id comes from the operator. */
+    async evidence({ answer, phase }) {
+      const isBlocked = phase === 'blocked';
+      if (answer?.id !== undefined && (isBlocked || answer.end !== 'failed'))
+        return { verdict: 'done', id: answer.id, certain: !isBlocked };
+      return { verdict: 'unseen', reason: 'no documented read shows server images', candidates: [] };
+    },
   },
 
   bind({ subject, request, asked }) {

@@ -23,36 +23,45 @@ import { unchecked, unseen } from './server/warnings.ts';
 
 export const server: ResourceKind<ServerEntry, ServerObserved> = {
   name: 'server',
-  schema: serverSchema,
-  neededToCreate,
-  section: {
-    description: 'Servers by name, with the resources inside them.',
-    example: {
-      'web-1': { server_type: 'sliders-1', image: 'ubuntu-24.04', cores: 4, memory_mb: 8192, disk_gb: 80 },
+  entry: {
+    schema: serverSchema,
+    section: {
+      description: 'Servers by name, with the resources inside them.',
+      example: {
+        'web-1': { server_type: 'sliders-1', image: 'ubuntu-24.04', cores: 4, memory_mb: 8192, disk_gb: 80 },
+      },
+      names: {
+        pattern: /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/,
+        text: 'up to 63 letters, digits, underscores or hyphens, the first a letter or digit; `name:` takes any other',
+      },
+      oneOf: [...sliders, 'plan_id', 'gpu_package'],
+      notWith: {
+        plan_id: [...sliders, 'gpu_package'],
+        gpu_package: [...sliders, 'plan_id', 'gpus', 'disk_type'],
+      },
     },
-    names: {
-      pattern: /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/,
-      text: 'up to 63 letters, digits, underscores or hyphens, the first a letter or digit; `name:` takes any other',
-    },
-    oneOf: [...sliders, 'plan_id', 'gpu_package'],
-    notWith: {
-      plan_id: [...sliders, 'gpu_package'],
-      gpu_package: [...sliders, 'plan_id', 'gpus', 'disk_type'],
+    neededToCreate,
+    check: checkSizing,
+    references: (entry) =>
+      entry.public_ipv4 !== undefined && 'ip' in entry.public_ipv4
+        ? [{ path: ['public_ipv4', 'ip'], key: topLevelKey('ips', entry.public_ipv4.ip), exclusive: true }]
+        : [],
+    /** The name may come from the key, and the address may be named by an entry whose key has changed as well. */
+    likeness: ({ desired, binding }) => {
+      const entry = desired?.value ?? (member(binding?.applied, 'entry') as ServerEntry | undefined);
+      return digestOf({ ...entry, name: null, public_ipv4: null } as Json);
     },
   },
-  billed: true,
-  deadlineMs: 30 * 60_000,
-  showsWithinMs: 30 * 60_000,
-  seenAmong: 'ip',
-  takesFree: ({ key }, world) => takesFree(key, world),
-  urgency: 4,
-
-  check: checkSizing,
-
-  references: (entry) =>
-    entry.public_ipv4 !== undefined && 'ip' in entry.public_ipv4
-      ? [{ path: ['public_ipv4', 'ip'], key: topLevelKey('ips', entry.public_ipv4.ip), exclusive: true }]
-      : [],
+  billing: {
+    billed: true,
+    priceNow: (subject, observed, world) =>
+      isAlive(observed) ? priceApplied(subject, observed.shown, world) : undefined,
+  },
+  timing: {
+    deadlineMs: 30 * 60_000,
+    showsWithinMs: 30 * 60_000,
+    urgency: 4,
+  },
 
   async observe(read, subjects) {
     const known = subjects.filter(({ binding, desired }) => (binding?.id ?? desired?.id) !== undefined);
@@ -82,80 +91,61 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
     return sureOfIdentity(subject, live, world, diffLive({ subject, entry: desired.value, live, world }));
   },
 
-  unseen,
+  writes: {
+    request({ subject, operation, world, exhausted }) {
+      if (operation.verb === 'update') return resizeRequest(subject, operation);
+      if (operation.verb === 'delete')
+        return { name: 'delete_server', path: { id: Number(operation.target) } };
+      const entry = subject.desired?.value;
+      const resolved = entry && resolveBody(entry, world, exhausted);
+      if (entry === undefined || resolved === undefined) throw new Error(`${subject.key} is not in the file`);
+      if ('problem' in resolved)
+        throw new Error(`${subject.key} cannot be created: ${resolved.problem.reason}`);
+      const address = sentAddress(entry, world);
+      const body = { ...resolved.body, ...(address === undefined ? {} : { public_ipv4: address }) };
+      return { name: 'create_server', path: {}, body: body as Json };
+    },
 
-  believe({ desired, binding }, fields) {
-    const applied = (binding?.applied ?? {}) as { readonly entry?: Readonly<Record<string, Json>> };
-    const value = desired?.value as unknown as Readonly<Record<string, Json>>;
-    const said = Object.fromEntries(fields.map((field) => [field, value[field] ?? null]));
-    const known = [...new Set([...knownOf(applied as Json), ...fields])];
-    return { ...applied, entry: { ...applied.entry, ...said }, known } as Json;
-  },
+    stale: staleAfter,
 
-  doubt: withUnconfirmed,
+    async preimage({ operation }, read) {
+      const [ips, networks] = [await read.ips(), await read.networks()];
+      const listed = ((await read.servers?.()) ?? []).map(({ id }) => id);
+      const target = Number(operation.target);
+      const leaving = operation.verb === 'delete' ? await read.findBackups(target as ServerId) : undefined;
+      return {
+        ips: ips.map(({ id }) => id),
+        servers: [...new Set([...ips.flatMap(({ server_id }) => server_id ?? []), ...listed])],
+        networks: networks.map(({ id, server_count }) => [id, server_count]),
+        ...(operation.verb === 'delete'
+          ? {
+              addresses: ips.filter(({ server_id }) => server_id === target).map(({ address }) => address),
+              backups: (leaving ?? []).map(({ id }) => id),
+            }
+          : {}),
+      };
+    },
 
-  priceNow: (subject, observed, world) =>
-    isAlive(observed) ? priceApplied(subject, observed.shown, world) : undefined,
+    /** `billable_ips` is recorded without a change. @assumption A18 */
+    accept(answer): Accepted {
+      const id = integerIdIn(answer.data) ?? integerIdIn({ id: member(answer.data, 'server_id') });
+      const billable = member(answer.data, 'billable_ips');
+      const address = member(answer.data, 'ipv4');
+      return {
+        ...(id === undefined ? {} : { id }),
+        facts: {
+          ...(Array.isArray(billable) ? { billable_ips: billable as Json[] } : {}),
+          ...(isIpv4(address) ? { address } : {}),
+        },
+      };
+    },
 
-  inTheWay: releasedFirst,
-
-  sequence: addressSequence,
-
-  write({ subject, operation, world, exhausted }) {
-    if (operation.verb === 'update') return resizeRequest(subject, operation);
-    if (operation.verb === 'delete') return { name: 'delete_server', path: { id: Number(operation.target) } };
-    const entry = subject.desired?.value;
-    const resolved = entry && resolveBody(entry, world, exhausted);
-    if (entry === undefined || resolved === undefined) throw new Error(`${subject.key} is not in the file`);
-    if ('problem' in resolved)
-      throw new Error(`${subject.key} cannot be created: ${resolved.problem.reason}`);
-    const address = sentAddress(entry, world);
-    const body = { ...resolved.body, ...(address === undefined ? {} : { public_ipv4: address }) };
-    return { name: 'create_server', path: {}, body: body as Json };
-  },
-
-  /** The name may come from the key, and the address may be named by an entry whose key has changed as well. */
-  likeness: ({ entry }) => digestOf({ ...entry, name: null, public_ipv4: null } as Json),
-
-  stale: staleAfter,
-
-  async preimage({ operation }, read) {
-    const [ips, networks] = [await read.ips(), await read.networks()];
-    const listed = ((await read.servers?.()) ?? []).map(({ id }) => id);
-    const target = Number(operation.target);
-    const leaving = operation.verb === 'delete' ? await read.findBackups(target as ServerId) : undefined;
-    return {
-      ips: ips.map(({ id }) => id),
-      servers: [...new Set([...ips.flatMap(({ server_id }) => server_id ?? []), ...listed])],
-      networks: networks.map(({ id, server_count }) => [id, server_count]),
-      ...(operation.verb === 'delete'
-        ? {
-            addresses: ips.filter(({ server_id }) => server_id === target).map(({ address }) => address),
-            backups: (leaving ?? []).map(({ id }) => id),
-          }
-        : {}),
-    };
-  },
-
-  /** `billable_ips` is recorded without a change. @assumption A18 */
-  accept(answer): Accepted {
-    const id = integerIdIn(answer.data) ?? integerIdIn({ id: member(answer.data, 'server_id') });
-    const billable = member(answer.data, 'billable_ips');
-    const address = member(answer.data, 'ipv4');
-    return {
-      ...(id === undefined ? {} : { id }),
-      facts: {
-        ...(Array.isArray(billable) ? { billable_ips: billable as Json[] } : {}),
-        ...(isIpv4(address) ? { address } : {}),
-      },
-    };
-  },
-
-  evidence(intent, read, known) {
-    if (intent.verb === 'delete') return evidenceOfDeletion(intent, read);
-    return intent.verb === 'update'
-      ? evidenceOfResize(intent, read)
-      : evidenceOfCreation(intent, read, known);
+    evidence(intent, read, known) {
+      if (intent.verb === 'delete') return evidenceOfDeletion(intent, read);
+      return intent.verb === 'update'
+        ? evidenceOfResize(intent, read)
+        : evidenceOfCreation(intent, read, known);
+    },
   },
 
   bind({ subject, id, request, asked, facts, world }) {
@@ -175,31 +165,51 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
     };
   },
 
-  /**
-   * The address that the server took, unless an entry names it. With `{reuse: true}` it is unknown
-   * whether the address was allocated for this server, or another user freed it just before. If evidence and not the
-   * answer gave the server's id, another state may also have bought the address for an entry since.
-   */
-  companions({ subject, id, request, asked, preimage, facts, named: answered, world, at }) {
-    const wanted = subject.desired?.value ?? asked;
-    const reuses = member(member(request.body, 'public_ipv4'), 'reuse') === true;
-    const named = member((asked ?? wanted)?.public_ipv4, 'ip') !== undefined;
-    if (named || (reuses && !(world.settings.exclusive && answered))) return [];
-    const before = recordedIds(preimage, 'ips');
-    return (facts?.addresses ?? [])
-      .filter((each) => !before.has(String(each.id)))
-      .slice(0, 1)
-      .map((each) => ({
-        key: childKey(subject.key, 'public_ipv4'),
-        kind: 'ip' as const,
-        id: String(each.id),
-        parentId: id,
-        identity: { address: each.address },
-        applied: null,
-        protect: false,
-        keep: wanted?.keep_ip ?? false,
-        boundAt: at,
-      }));
+  creation: {
+    takesFree: ({ key }, world) => takesFree(key, world),
+    /**
+     * The address that the server took, unless an entry names it. With `{reuse: true}` it is unknown
+     * whether the address was allocated for this server, or another user freed it just before. If evidence and not the
+     * answer gave the server's id, another state may also have bought the address for an entry since.
+     */
+    companions({ subject, id, request, asked, preimage, facts, named: answered, world, at }) {
+      const wanted = subject.desired?.value ?? asked;
+      const reuses = member(member(request.body, 'public_ipv4'), 'reuse') === true;
+      const named = member((asked ?? wanted)?.public_ipv4, 'ip') !== undefined;
+      if (named || (reuses && !(world.settings.exclusive && answered))) return [];
+      const before = recordedIds(preimage, 'ips');
+      return (facts?.addresses ?? [])
+        .filter((each) => !before.has(String(each.id)))
+        .slice(0, 1)
+        .map((each) => ({
+          key: childKey(subject.key, 'public_ipv4'),
+          kind: 'ip' as const,
+          id: String(each.id),
+          parentId: id,
+          identity: { address: each.address },
+          applied: null,
+          protect: false,
+          keep: wanted?.keep_ip ?? false,
+          boundAt: at,
+        }));
+    },
+  },
+
+  order: {
+    goneBefore: (subject, verb, world) => (verb === 'create' ? releasedFirst(subject, world) : []),
+    sequence: addressSequence,
+  },
+
+  unseen: {
+    fields: unseen,
+    believe({ desired, binding }, fields) {
+      const applied = (binding?.applied ?? {}) as { readonly entry?: Readonly<Record<string, Json>> };
+      const value = desired?.value as unknown as Readonly<Record<string, Json>>;
+      const said = Object.fromEntries(fields.map((field) => [field, value[field] ?? null]));
+      const known = [...new Set([...knownOf(applied as Json), ...fields])];
+      return { ...applied, entry: { ...applied.entry, ...said }, known } as Json;
+    },
+    doubt: withUnconfirmed,
   },
 };
 

@@ -3,7 +3,7 @@ import type { Diagnostic } from '../core/errors.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { childKey, parseKey, topLevelKey } from '../core/keys.ts';
 import type { ResourceKind } from '../core/kind.ts';
-import type { EntryIssue } from '../core/kind-entry.ts';
+import type { ChildEntry, EntryIssue } from '../core/kind-entry.ts';
 import { didYouMean } from '../core/suggest.ts';
 import {
   find,
@@ -67,7 +67,7 @@ export function readEntry(
     ...placesOf(located),
   };
   const creatable = managed && id === undefined && !dropped.has('id') && !dropped.has('managed');
-  for (const issue of section.kind.check(value)) {
+  for (const issue of section.kind.entry.check?.(value) ?? []) {
     const [first] = issue.path;
     // An error without a path means a missing field: it only counts if the other fields are valid and the entry is created.
     if (first === undefined && (!creatable || dropped.size > 0)) continue;
@@ -129,7 +129,7 @@ function reportMissing(
   located: Located,
   report: Report,
 ) {
-  for (const field of section.kind.neededToCreate) {
+  for (const field of section.kind.entry.neededToCreate ?? []) {
     if (fields[field] !== undefined || dropped.has(field)) continue;
     const typo = [...dropped].find((each) => didYouMean(each, [field]) !== '');
     if (typo !== undefined) continue;
@@ -147,7 +147,7 @@ function readChildren(section: Section, fields: Fields, parent: Entry, report: R
     const inside = nearest(located, path);
     const { key, managed, protect } = server;
     const resource = { key: childKey(key, suffix), kind: kind.name, parent: key, value, managed, protect };
-    const cautions = (kind.cautions?.(value) ?? []).map((issue) => diagnosticOf(issue, inside));
+    const cautions = (kind.entry.cautions?.(value) ?? []).map((issue) => diagnosticOf(issue, inside));
     entries.push({
       kind,
       located: inside,
@@ -158,16 +158,20 @@ function readChildren(section: Section, fields: Fields, parent: Entry, report: R
         ...(cautions.length === 0 ? {} : { cautions }),
       },
     });
-    for (const issue of kind.check(value)) reportCheck(issue, inside, report);
+    for (const issue of kind.entry.check?.(value) ?? []) reportCheck(issue, inside, report);
   };
   for (const [field, kind] of section.children) {
     if (fields[field] === undefined) continue;
     refuseUnmanaged(field, parent, report);
-    for (const { suffix, value, path } of kind.children?.(fields[field]) ?? []) {
+    for (const { suffix, value, path } of childrenOf(kind, field, fields[field])) {
       add(kind, suffix, value, [field, ...path]);
     }
   }
   return entries;
+}
+
+function childrenOf({ entry }: ResourceKind, field: string, value: unknown): readonly ChildEntry[] {
+  return entry.children?.(value) ?? [{ suffix: field, value, path: [] }];
 }
 
 /** The positions of the entry's own fields. */

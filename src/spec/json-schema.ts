@@ -63,7 +63,7 @@ function entrySchema(section: Section): Schema {
     ...convert(schema),
     ...(notWith === undefined ? {} : { dependencies: excluding(notWith) }),
   };
-  if (kind.neededToCreate.length === 0) return nullable(entry);
+  if (kind.entry.neededToCreate === undefined) return nullable(entry);
   // A default may provide a field that the server needs, and `null` leaves it out.
   if (collection === containers) return nullable({ ...entry, properties: withNull(entry.properties) });
   return { ...entry, ...needed(section) };
@@ -78,7 +78,7 @@ function needed({ kind, oneOf }: Section): Schema {
   return {
     anyOf: [
       {
-        required: [...kind.neededToCreate],
+        required: [...(kind.entry.neededToCreate ?? [])],
         ...(oneOf === undefined ? {} : { anyOf: oneOf.map(requiring) }),
       },
       { required: ['id'] },

@@ -24,7 +24,7 @@ export function checkReferences(
   const claimed = new Map<ResourceKey, { readonly by: ResourceKey; readonly position: Position }>();
   let suggestions = 0;
   for (const { resource, located, kind } of entries) {
-    for (const { path, key, exclusive } of kind.references(resource.value)) {
+    for (const { path, key, exclusive } of kind.entry.references?.(resource.value) ?? []) {
       const here = nearest(located, path);
       if (refuseSecretName(here, report)) continue;
       const target = parseKey(key);

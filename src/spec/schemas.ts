@@ -155,7 +155,7 @@ export interface Section extends SectionTraits {
 
 /** Whether the kind is declared by a field of the container's own schema: it has entries in a map of its own as well. */
 export function isOwnField(child: ResourceKind): boolean {
-  return child.section !== undefined;
+  return child.entry.section !== undefined;
 }
 
 /** The kinds inside a server, by field; those with a map of their own last. */
@@ -169,10 +169,10 @@ const childKinds = registry
 /** The maps of the file, in the registry's order. */
 export const sections: readonly Section[] = registry.flatMap((kind) => {
   const { collection, container } = factsOf(kind.name);
-  if (collection === undefined || kind.section === undefined) return [];
+  if (collection === undefined || kind.entry.section === undefined) return [];
   const children = new Map(container ? childKinds : []);
-  const schema = entrySchema(kind, children, kind.section);
-  return [{ ...kind.section, collection: collection as Collection, kind, schema, children }];
+  const schema = entrySchema(kind, children, kind.entry.section);
+  return [{ ...kind.entry.section, collection: collection as Collection, kind, schema, children }];
 });
 
 function entrySchema(
@@ -180,11 +180,12 @@ function entrySchema(
   children: ReadonlyMap<string, ResourceKind>,
   { id = z.int().min(1) }: SectionTraits,
 ): z.ZodObject {
-  if (!(kind.schema instanceof z.ZodObject)) throw new Error(`The schema of ${kind.name} is not an object`);
+  if (!(kind.entry.schema instanceof z.ZodObject))
+    throw new Error(`The schema of ${kind.name} is not an object`);
   const fields = [...children].flatMap(([field, child]) =>
-    isOwnField(child) ? [] : [[field, child.schema.optional()] as const],
+    isOwnField(child) ? [] : [[field, child.entry.schema.optional()] as const],
   );
-  return kind.schema.extend({
+  return kind.entry.schema.extend({
     ...Object.fromEntries(fields),
     id: id.optional().describe('Binds the entry to the resource with this id, which is then never created.'),
     ...commonSchema.shape,

@@ -12,14 +12,14 @@ export function checkUniqueness(entries: readonly Entry[], report: Report): void
       `${resource.key} and ${first.resource.key} (${at}) are bound to the same ${noun(kind)}, id ${resource.id}`,
   });
   reportTwice(
-    top.filter(({ kind }) => kind.section?.sameName !== undefined),
+    top.filter(({ kind }) => kind.entry.section?.sameName !== undefined),
     report,
     {
       identify: ({ resource }) =>
         `${resource.kind} ${(resource.value as { readonly name: string }).name.trim()}`,
       place: (entry) => fieldPosition(entry, 'name'),
       tell: ({ resource, kind }, first, at) =>
-        `${resource.key} and ${first.resource.key} (${at}) have the same name, ${kind.section?.sameName}`,
+        `${resource.key} and ${first.resource.key} (${at}) have the same name, ${kind.entry.section?.sameName}`,
     },
   );
   reportTwice(
@@ -109,7 +109,7 @@ function reportOverlaps(entries: readonly Entry[], report: Report): void {
 }
 
 function range(entry: Entry, order: number): Range | undefined {
-  const field = entry.kind.section?.subnet;
+  const field = entry.kind.entry.section?.subnet;
   if (field === undefined) return undefined;
   const subnet = (entry.resource.value as Readonly<Record<string, string | undefined>>)[field];
   const numbers = /^(\d+)\.(\d+)\.(\d+)\.(\d+)\/(\d+)$/

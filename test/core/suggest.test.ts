@@ -27,7 +27,7 @@ describe('src/core/suggest.ts: a key that was probably meant', () => {
 });
 
 describe('src/core/suggest.ts: a field that was probably meant', () => {
-  const { shape } = server.schema as unknown as { readonly shape: object };
+  const { shape } = server.entry.schema as unknown as { readonly shape: object };
   test.each([
     ['memory', 'memory_mb'],
     ['memory_gb', 'memory_mb'],

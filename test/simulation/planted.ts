@@ -40,7 +40,7 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'chance in every key',
     file: 'engine/intents/begin.ts',
-    find: "...(kind.freshKeys || operation.verb === 'update' ? { nonce: id } : {}),",
+    find: "...(kind.setting || operation.verb === 'update' ? { nonce: id } : {}),",
     replace: 'nonce: id,',
   },
   {

@@ -124,7 +124,7 @@ export class ProjectHistory {
     const hasMoved = ({ key, cause }: Operation) =>
       cause === 'drift' || (isSettled && !this.#waiting.has(key));
     const moved = plan.operations.filter(
-      (each) => !factsOf(each.kind).periodic && hasMoved(each) && !isKnown(each),
+      (each) => !factsOf(each.kind).repeats && hasMoved(each) && !isKnown(each),
     );
     if (moved.length === 0) return;
     this.#drifted = new Set([...this.#drifted, ...moved.map(contentOf)]);

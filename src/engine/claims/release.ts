@@ -9,7 +9,7 @@ import type { Run } from '../run.ts';
  * address.
  */
 export function released(run: Run, key: ResourceKey, reason: string): StateChange[] {
-  const children = run.boundIn(key).filter((each) => !run.kindOf(each.kind).outlivesParent);
+  const children = run.boundIn(key).filter((each) => !factsOf(each.kind).independent);
   return [
     { type: 'release', key, gone: true, reason },
     ...children.map(

@@ -74,7 +74,7 @@ export function createRunState(options: StateOptions): RunState {
       const changes = whole(asked, intent);
       await store.closeIntent(intent.id, ended, changes, clock.now());
       // The resources that used the deleted resource were read during its task, so they are read again.
-      if (intent.verb === 'delete') cache.forget(kinds.get(intent.kind)?.stale(intent.request) ?? {});
+      if (intent.verb === 'delete') cache.forget(kinds.get(intent.kind)?.writes.stale(intent.request) ?? {});
       intents.delete(intent.key);
       follow(changes);
     },

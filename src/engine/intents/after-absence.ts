@@ -31,7 +31,7 @@ export async function sendAgain(run: Run, intent: Intent): Promise<Progress> {
         const reason = `no answer after ${intent.sends} sends, and reads show no effect`;
         return block(run, intent, 'outcome_unknown', reason);
       }
-      if (run.kindOf(kind).freshKeys) {
+      if (run.kindOf(kind).setting) {
         const ended = { ...unseen, because: 'unanswered', code: 'outcome_unknown' } as const;
         return closeAndRetry(run, intent, { ...ended, text: detail });
       }

@@ -54,7 +54,7 @@ async function askNow(run: Run, intent: Intent): Promise<Progress> {
     case 'untold':
       return withoutAnswer(run, asking, held.result);
     case 'accepted':
-      run.cache.forget(run.kindOf(asking.kind).stale(asking.request));
+      run.cache.forget(run.kindOf(asking.kind).writes.stale(asking.request));
       return record(run, asking, held.answer);
     case 'open':
       return decided(run, asking, 'open');

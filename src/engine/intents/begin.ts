@@ -21,9 +21,9 @@ export function contextOf(run: Run, operation: Operation, world: World): WriteCo
 }
 
 /** The reads that evidence for the write will be compared with. */
-export function preimageOf(run: Run, operation: Operation, world: World): Promise<Json> {
+export async function preimageOf(run: Run, operation: Operation, world: World): Promise<Json> {
   const read = run.cache.since(run.deps.clock.monotonic() - preimageFreshMs);
-  return run.kindOf(operation.kind).preimage(contextOf(run, operation, world), read);
+  return (await run.kindOf(operation.kind).writes.preimage?.(contextOf(run, operation, world), read)) ?? null;
 }
 
 /**
@@ -72,7 +72,7 @@ export async function beginIntent(
       verb: operation.verb,
       incarnation,
       attempt,
-      ...(kind.freshKeys || operation.verb === 'update' ? { nonce: id } : {}),
+      ...(kind.setting || operation.verb === 'update' ? { nonce: id } : {}),
     }),
     request,
     sentAs: writes.digest(request),

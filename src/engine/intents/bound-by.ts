@@ -1,5 +1,6 @@
 import type { LeftBehind } from '../../core/evidence.ts';
 import { partsOf } from '../../core/intent.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, Effect, Facts, Intent, RecordedWrite, StateChange } from '../../core/state.ts';
 import { claimsOn } from '../claims/claims.ts';
@@ -33,7 +34,7 @@ export function boundBy(run: Run, intent: Intent, id: string, facts?: Facts): St
   return [
     { type: 'bind', binding },
     ...companionsOf(run, intent, id, known),
-    ...(kind.repeats ? [{ type: 'next_incarnation', key: intent.key } as const] : []),
+    ...(factsOf(kind.name).repeats ? [{ type: 'next_incarnation', key: intent.key } as const] : []),
   ];
 }
 
@@ -52,7 +53,9 @@ export function companionsOf(run: Run, made: Made, id: string, facts: Facts): St
   const at = run.deps.clock.now();
   const named = wasNamed(made.answer, id);
   const came =
-    run.kindOf(kind).companions?.({ subject, id, request, asked, preimage, facts, named, world, at }) ?? [];
+    run
+      .kindOf(kind)
+      .creation?.companions?.({ subject, id, request, asked, preimage, facts, named, world, at }) ?? [];
   return came
     .filter((each) => ownerOf(run, each, new Set([key])) === undefined && makerOf(run, each) === undefined)
     .map((binding) => ({ type: 'bind', binding }));

@@ -73,7 +73,7 @@ function unconfirmedUpdate(
 ): StateChange[] {
   const binding = run.bindings.get(key);
   if (verb !== 'update' || binding === undefined || outcome === 'done' || outcome === 'refused') return [];
-  const applied = run.kindOf(kind).doubt?.(binding, request);
+  const applied = run.kindOf(kind).unseen?.doubt?.(binding, request);
   return applied === undefined ? [] : [{ type: 'bind', binding: { ...binding, applied } }];
 }
 

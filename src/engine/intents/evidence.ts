@@ -1,6 +1,7 @@
 import type { Evidence } from '../../core/evidence.ts';
 import { partsOf } from '../../core/intent.ts';
 import { nounOf } from '../../core/keys.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import { fitsPath } from '../../core/path-id.ts';
 import type { TaskId } from '../../core/resources.ts';
 import type { InPhase, Intent } from '../../core/state.ts';
@@ -102,7 +103,7 @@ async function awaitTask(run: Run, intent: InPhase<'accepted'>, halt: AbortSigna
   const taskId = answer.taskId as TaskId;
   run.tell(intent, 'task', taskId);
   const acceptedAt = clock.now() - sinceAccepted(run, intent);
-  const { deadlineMs } = run.kindOf(kind);
+  const { deadlineMs } = run.kindOf(kind).timing;
   const task = await tasks.wait({ id: taskId, sort: request.name, acceptedAt, deadlineMs }, halt);
   switch (task.end) {
     case 'stuck':
@@ -141,7 +142,9 @@ async function readEvidence(run: Run, intent: Intent): Promise<Evidence | undefi
   const token = await run.fence();
   const inside = run.deps.reads('evidence', run.halt);
   const read = run.cache.since(run.deps.clock.monotonic(), inside);
-  const found = await run.kindOf(intent.kind).evidence(intent, read, (kind) => run.known(kind, intent));
+  const found = await run
+    .kindOf(intent.kind)
+    .writes.evidence(intent, read, (kind) => run.known(kind, intent));
   if (run.deps.writes.token() !== token) return undefined;
   if (!('id' in found) || fitsPath(found.id)) return found;
   const reason = `the resource that appeared since has the id ${JSON.stringify(found.id)}, which no path can carry`;
@@ -153,7 +156,7 @@ export async function seenSince(run: Run, intent: InPhase<'blocked'>): Promise<P
   const { code, candidates } = intent.blocked;
   const isAsked = (intent.unconfirmed !== undefined || code === 'not_there') && candidates.length === 0;
   // A backup that appears later is another backup.
-  if (!asksKey(run, intent) || !isAsked || run.kindOf(intent.kind).repeats) return undefined;
+  if (!asksKey(run, intent) || !isAsked || factsOf(intent.kind).repeats) return undefined;
   const evidence = await readEvidence(run, intent);
   if (evidence?.verdict !== 'done' || !evidence.certain) return undefined;
   return settled(run, intent, evidence);
@@ -253,7 +256,7 @@ function accept({ run, intent }: Reading, { id, facts = {} }: Found<'pending'>):
 
 function awaitUsable({ run, intent }: Reading): Progress {
   const elapsedMs = sinceAccepted(run, intent);
-  return elapsedMs > run.kindOf(intent.kind).deadlineMs
+  return elapsedMs > run.kindOf(intent.kind).timing.deadlineMs
     ? stuck(`it is not ready after ${minutes(elapsedMs)}`)
     : again(nextReadMs(elapsedMs));
 }
@@ -295,7 +298,7 @@ function pastDeadline(then: Step<'not_done'>): Step<'not_done'> {
   return (reading, found) => {
     const { run, intent } = reading;
     const elapsedMs = sinceAccepted(run, intent);
-    return elapsedMs > run.kindOf(intent.kind).deadlineMs
+    return elapsedMs > run.kindOf(intent.kind).timing.deadlineMs
       ? then(reading, found)
       : again(nextReadMs(elapsedMs));
   };
@@ -335,7 +338,7 @@ function notSeen(intent: InPhase<'unknown' | 'accepted'>, notSeenAt: number) {
 /** The time that a creation may stay hidden: longer if tasks of its kind took longer. @source API §3 rule 5 */
 async function hiddenMs(run: Run, { id, verb, kind, request, lastSentAt }: Intent): Promise<number> {
   if (verb !== 'create') return 0;
-  const { showsWithinMs = 0 } = run.kindOf(kind);
+  const { showsWithinMs = 0 } = run.kindOf(kind).timing;
   const longestMs = Math.max(showsWithinMs, 1.5 * (await run.deps.tasks.longest(request.name)));
   return longestMs - run.stopwatch.since(id, 'sent', lastSentAt);
 }

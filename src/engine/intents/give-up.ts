@@ -36,7 +36,7 @@ function whyUnconfirmed(run: Run, intent: Intent): string | undefined {
   const unconfirmed = partsOf(intent).unconfirmed;
   if (unconfirmed === undefined || intent.verb !== 'create') return undefined;
   if (unconfirmed.why === 'unreadable') return 'it was accepted once';
-  return run.kindOf(intent.kind).billed !== false
+  return run.kindOf(intent.kind).billing.billed !== false
     ? 'its answer was lost, and a list that ends early would not show it'
     : undefined;
 }

@@ -42,7 +42,7 @@ export async function notThere(
   }
   const reason = 'the API accepted it and reported no failure, but its reads do not show the effect';
   // A deletion or an update is safe to repeat.
-  if (intent.verb !== 'create' || run.kindOf(intent.kind).freshKeys)
+  if (intent.verb !== 'create' || run.kindOf(intent.kind).setting)
     return closeAndRetry(run, intent, {
       ...{ outcome: 'absent', because: 'not_there', text: reason },
       ...{ most: 3, code: 'not_there' },

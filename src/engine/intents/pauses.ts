@@ -120,7 +120,7 @@ export async function withPauses(
     const waits = replacement !== undefined || plan.operations.some((each) => successorOf(each) === id);
     // The first half of a replacement is not sent if an operation between the two halves is paused.
     const between = plan.operations.find((each) => each.replacement !== undefined && each.needs.includes(id));
-    const makesRoom = waits ? key : (between?.key ?? replacedWith(deps, plan, operation));
+    const makesRoom = waits ? key : (between?.key ?? replacedWith(plan, operation));
     const remedies = liftedBy(pause, makesRoom === undefined ? [run('apply')] : lifting(makesRoom));
     return [{ key, verb, code: pause.code, reason: since(pause), remedies }];
   });
@@ -128,7 +128,7 @@ export async function withPauses(
   const keys = new Set(held.map(({ key }) => key));
   const ids = new Set(held.map(({ verb, key }) => operationId(verb, key)));
   const partsHeld = plan.operations.filter(({ id }) => ids.has(id));
-  const replaced = new Map(partsHeld.map((each) => [replacedWith(deps, plan, each), each.key]));
+  const replaced = new Map(partsHeld.map((each) => [replacedWith(plan, each), each.key]));
   const withheld = closure(plan.operations, ({ id, key }) => ids.has(id) || replaced.has(key));
   const waiting = plan.operations.filter(({ id, key }) => withheld.has(id) && !keys.has(key));
   const blocked = [
@@ -141,9 +141,9 @@ export async function withPauses(
 }
 
 /** The replaced server that would lack this part. A backup is no part of a server: it is taken when it is due. */
-function replacedWith({ kinds }: EngineDeps, plan: Plan, { key, kind, verb }: Operation) {
+function replacedWith(plan: Plan, { key, kind, verb }: Operation) {
   const { parent } = takeApart(key);
-  if (verb !== 'create' || kinds.get(kind)?.repeats === true) return undefined;
+  if (verb !== 'create' || factsOf(kind).repeats === true) return undefined;
   return plan.operations.find((each) => each.replacement !== undefined && each.key === parent)?.key;
 }
 

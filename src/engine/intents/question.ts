@@ -19,7 +19,7 @@ export function isReplay(intent: Intent): boolean {
 
 /** Only the key of a creation is asked. Reads settle an update, and a firewall has a new key for each write. */
 export function asksKey(run: Run, { verb, kind }: Pick<Intent, 'verb' | 'kind'>): boolean {
-  return verb === 'create' && run.kindOf(kind).freshKeys !== true;
+  return verb === 'create' && run.kindOf(kind).setting !== true;
 }
 
 /** A server error may have had its effect, and the API does not store it under the key. @source API §8.3 */

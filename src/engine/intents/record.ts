@@ -25,7 +25,7 @@ export function spendOf(run: Run, { key, kind, verb }: Intent): Spend {
   const drafted = subject && operationsOf(draftOne(run.deps.kinds, run.world, subject));
   const asked = drafted?.find((each) => each.verb === verb);
   if (asked !== undefined) return asked.spend;
-  if (!run.kindOf(kind).billed || verb === 'update') return 'none';
+  if (!run.kindOf(kind).billing.billed || verb === 'update') return 'none';
   return verb === 'delete' ? 'reduces' : 'adds';
 }
 
@@ -92,7 +92,7 @@ async function waitAndResend(
   };
   const progress = await goOn(run, intent, patch, afterMs);
   const waitedMs = Math.max(0, now - intent.createdAt);
-  if (waitedMs > run.kindOf(intent.kind).deadlineMs)
+  if (waitedMs > run.kindOf(intent.kind).timing.deadlineMs)
     return stillRefused(run, intent, next, `still so after ${minutes(waitedMs)}: ${reason}`);
   run.tell(intent, 'waiting', reason, { untilMs: now + afterMs, code: next.code });
   return progress;
@@ -171,7 +171,7 @@ async function accept(
   task: TaskId | null,
   breach: string | undefined,
 ): Promise<Progress> {
-  const accepted = run.kindOf(intent.kind).accept(answer, intent.request, intent.preimage);
+  const accepted = run.kindOf(intent.kind).writes.accept(answer, intent.request, intent.preimage);
   if (intent.verb === 'create' && accepted.id !== undefined && !answer.replayed) {
     const taken = await takeOver(run, intent, { ...intent, id: accepted.id, identity: {} }, true);
     if (!('isOpen' in taken) && taken.length > 0) await run.change(taken);

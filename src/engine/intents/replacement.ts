@@ -1,5 +1,7 @@
 import { partsOf } from '../../core/intent.ts';
+import { comesWithServer } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import type { Operation } from '../../core/plan.ts';
 import type { Intent } from '../../core/state.ts';
 import { draftAll, draftOne, operationsOf } from '../../plan/draft.ts';
@@ -22,8 +24,8 @@ export function creationAfter(
 ): Operation | undefined {
   const own = world.subjects.get(key);
   if (verb !== 'delete' || own === undefined) return undefined;
-  const comesAlong = own.parent !== undefined && run.kindOf(own.kind).outlivesParent;
-  const subject = comesAlong ? world.subjects.get(own.parent) : own;
+  const server = comesWithServer(own) ? own.parent : undefined;
+  const subject = server === undefined ? own : world.subjects.get(server);
   if (subject === undefined) return undefined;
   return operationsOf(draftOne(run.deps.kinds, world, subject)).find((each) => each.verb === 'create');
 }
@@ -43,7 +45,7 @@ export function madeRoomFor(
   const { kinds } = run.deps;
   const inTheWay = new Set(obstacles(creation, kinds, world).filter((each) => each !== key));
   // A backup is no part of the new resource. The backup is taken when it is due.
-  const isPart = ({ kind, verb: asked }: Operation) => asked === 'create' && !run.kindOf(kind).repeats;
+  const isPart = ({ kind, verb: asked }: Operation) => asked === 'create' && !factsOf(kind).repeats;
   const drafts = draftAll(kinds, world, new Set());
   const releases = drafts.filter(({ subject }) => inTheWay.has(subject.key)).flatMap(operationsOf);
   const inside = drafts.filter(({ subject }) => subject.parent === key).flatMap(operationsOf);

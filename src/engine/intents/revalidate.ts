@@ -84,7 +84,7 @@ export async function revalidate(
 }
 
 function isBought({ kind, diff: { verdict } }: Draft): boolean {
-  return verdict.verdict === 'create' && kind.billed === true;
+  return verdict.verdict === 'create' && kind.billing.billed === true;
 }
 
 /** A deletion is decided on the current status of the project, because the API may refuse the creation after it. */

@@ -1,5 +1,5 @@
 import { partsOf } from '../../core/intent.ts';
-import { takeApart } from '../../core/keys.ts';
+import { comesWithServer, takeApart } from '../../core/keys.ts';
 import type { Operation } from '../../core/plan.ts';
 import type { InPhase, Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
@@ -72,7 +72,7 @@ export async function send(
   // The send may wait long for a connection before its first byte.
   const mayGo = () => isValid(sendValidMs) && deps.store.isOwned?.() !== false;
   const result = await deps.writes.send(intent.request, intent.idempotencyKey, token, mayGo);
-  run.cache.forget(run.kindOf(intent.kind).stale(intent.request));
+  run.cache.forget(run.kindOf(intent.kind).writes.stale(intent.request));
   if (result.type === 'unsent' && !mayGo()) {
     const unconfirmed = partsOf(intent).unconfirmed;
     const stage =
@@ -157,13 +157,13 @@ function newKey(run: Run, intent: Intent, code: string, reason: string): Promise
 /** The server of the intent is gone, or its key is bound to another server now. */
 function serverIsGone(run: Run, { key, kind, parentId }: Intent): boolean {
   const { parent } = takeApart(key);
-  if (parent === undefined || parentId === undefined || run.kindOf(kind).outlivesParent) return false;
+  if (parent === undefined || parentId === undefined || comesWithServer({ kind, parent })) return false;
   return run.world.idOf(parent) !== parentId;
 }
 
 function endWithServer(run: Run, intent: Intent): Promise<Progress> {
   const reason = 'its server is gone';
-  if (run.kindOf(intent.kind).billed && intent.phase !== 'waiting')
+  if (run.kindOf(intent.kind).billing.billed && intent.phase !== 'waiting')
     return block(run, intent, 'outcome_unknown', `${reason}, so no read can show the created resource`);
   return close(run, intent, { outcome: 'absent', because: 'server_gone', text: reason });
 }

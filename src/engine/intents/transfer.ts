@@ -59,16 +59,11 @@ export async function settled(
 /** The changes that end the previous holder of the resource, or the progress of a creation that must not bind it. */
 async function transferred(run: Run, intent: Intent, own: Binding): Promise<StateChange[] | Progress> {
   const { key, id } = own;
-  const { repeats, freshKeys } = run.kindOf(own.kind);
+  const { repeats } = factsOf(own.kind);
+  const { setting } = run.kindOf(own.kind);
   const before = run.bindings.get(key);
   // The resource that is bound to a key must not leave the state without a warning.
-  if (
-    before !== undefined &&
-    !repeats &&
-    !freshKeys &&
-    before.parentId === own.parentId &&
-    before.id !== id
-  ) {
+  if (before !== undefined && !repeats && !setting && before.parentId === own.parentId && before.id !== id) {
     const reason = `${id} was created for ${key}, which is already bound to ${before.id}: adopting ${id} releases ${before.id}`;
     return block(run, intent, 'bound_already', reason, { candidates: [id] });
   }
@@ -139,7 +134,7 @@ export async function takeOver(
   isFresh = false,
 ): Promise<StateChange[] | Rival> {
   const named = (intent.request.body as { readonly name?: unknown } | undefined)?.name;
-  if (named === own.id || run.kindOf(intent.kind).repeats) return [];
+  if (named === own.id || factsOf(intent.kind).repeats) return [];
   const maker = makerOf(run, own);
   if (!isFresh && maker !== undefined && isLater(maker, intent))
     return { key: maker.key, isOpen: maker.phase !== 'blocked' };

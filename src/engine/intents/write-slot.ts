@@ -18,7 +18,7 @@ export function inWriteSlot<Result>(
 ): Promise<Result> {
   run.tell(of, 'queued', 'for its turn');
   const look = () => void run.observe(of.key).catch(() => undefined);
-  return run.gate.run(run.kindOf(of.kind).urgency, write, run.stop, look);
+  return run.gate.run(run.kindOf(of.kind).timing.urgency, write, run.stop, look);
 }
 
 /** Waits for the write budget. Then the next writes make their observations. */

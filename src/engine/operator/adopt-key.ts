@@ -68,7 +68,7 @@ export async function adoptKey(
     comesAnew(run, { ...subject, binding }, live),
     ...(before === undefined ? [] : [stays(run, before, ended)]),
     believed(run, { ...subject, binding }, live),
-    unverified(run, subject),
+    unverified(subject),
   ].join('');
   return result(text, ignoring);
 }
@@ -83,8 +83,8 @@ async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<s
   const { tainted: _trusted, ...binding } = before;
   const kind = run.kindOf(subject.kind);
   const seen = run.world.observed.get(key);
-  const fields = kind.unseen?.(subject, seen) ?? [];
-  const applied = fields.length === 0 ? undefined : kind.believe?.(subject, fields);
+  const fields = kind.unseen?.fields(subject, seen) ?? [];
+  const applied = fields.length === 0 ? undefined : kind.unseen?.believe(subject, fields);
   const said = subject.desired === undefined ? {} : { protect };
   const taken = applied === undefined ? {} : { applied };
   await run.change([{ type: 'bind', binding: { ...binding, ...said, ...taken, identity } }]);
@@ -207,14 +207,14 @@ function heldBy({ boundIn, world }: Run, live: Binding, owner: Binding): StateCh
 }
 
 /** A remark if no read can show whether a resource with this id exists. */
-export function unverified(run: Run, { kind }: Pick<Subject, 'kind'>): string {
-  if (!run.kindOf(kind).unread) return '';
+export function unverified({ kind }: Pick<Subject, 'kind'>): string {
+  if (!factsOf(kind).unlisted) return '';
   return ` That is believed: no documented read shows ${nounOf(kind)}s, so nothing verifies the id.`;
 }
 
 /** The fields of the entry that no read shows. */
 function believed(run: Run, subject: Subject, live: unknown): string {
-  const fields = run.kindOf(subject.kind).unseen?.(subject, live) ?? [];
+  const fields = run.kindOf(subject.kind).unseen?.fields(subject, live) ?? [];
   return fields.length === 0
     ? ''
     : ` No read shows whether it has ${fields.join(', ')} as the file says: that is believed.`;

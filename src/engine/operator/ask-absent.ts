@@ -36,7 +36,7 @@ export async function askBeforeAbsent(run: Run, intent: Intent): Promise<string>
       [runs('apply')],
     );
   const { answer } = held;
-  const { id } = run.kindOf(kind).accept(answer, intent.request, intent.preimage);
+  const { id } = run.kindOf(kind).writes.accept(answer, intent.request, intent.preimage);
   await record(run, sent, answer);
   const what = id === undefined ? 'its creation was accepted' : `it is ${nounOf(kind)} ${id}`;
   throw new NotAbsentError(`${key} is not absent: its idempotency key shows that ${what}.`, [

@@ -139,7 +139,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   // The decision of the operator takes precedence over the facts of an answer.
   const { at = 0, end = 'reported' } = partsOf(intent).answer ?? {};
   const answer: Answer = { at, id, facts: {}, to: 'this_send', end };
-  const found = await run.kindOf(intent.kind).evidence({ ...intent, answer }, read, () => new Set());
+  const found = await run.kindOf(intent.kind).writes.evidence({ ...intent, answer }, read, () => new Set());
   const fits = 'id' in found && found.id === id;
   // Another request used the key, so its resource may differ from the request of this intent.
   const other = fits ? undefined : await madeByOther(run, intent, id);
@@ -153,7 +153,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   const taken = bindings.flatMap((binding) => takenFrom(run, binding, rebound));
   const text = `the operator adopted ${id}`;
   await close(run, intent, { outcome: 'done', because: 'adopted', text }, { changes: [...taken, ...bound] });
-  return result(`${intent.key} is bound to ${id}.${unverified(run, intent)}`);
+  return result(`${intent.key} is bound to ${id}.${unverified(intent)}`);
 }
 
 async function madeByOther(run: Run, intent: Intent, id: string): Promise<StateChange[] | undefined> {
@@ -171,7 +171,7 @@ async function absentOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   const { key, verb, kind } = intent;
   refuseTooSoon(run, intent);
   const read = run.cache.since(run.deps.clock.monotonic());
-  const found = await run.kindOf(kind).evidence(intent, read, (each) => run.known(each, intent));
+  const found = await run.kindOf(kind).writes.evidence(intent, read, (each) => run.known(each, intent));
   if (verb === 'delete' && found.verdict !== 'done') {
     throw new ConfigError(`${key} still exists, so its deletion cannot be recorded as done.`, false, [
       runs('resolve', [key, '--abandon'], { when: 'to give the deletion up' }),

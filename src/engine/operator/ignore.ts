@@ -166,6 +166,6 @@ export function stays({ world, kindOf }: Run, { kind, id }: Binding, ended: read
     ...(!container || backups.length === 0 ? [] : [`backup ${backups.join(', ')}`]),
   ];
   const what = [`${nounOf(kind)} ${name}`, ...(along.length === 0 ? [] : [along.join(' and ')])];
-  const billed = kindOf(kind).billed === true ? ', and is billed as long as it is there' : '';
+  const billed = kindOf(kind).billing.billed === true ? ', and is billed as long as it is there' : '';
   return ` The released resource is no longer managed${billed}: ${what.join(' with ')}.`;
 }

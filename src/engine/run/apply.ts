@@ -2,6 +2,7 @@ import { sumDecimals } from '../../core/decimal.ts';
 import type { Desired } from '../../core/desired.ts';
 import { Mask } from '../../core/environment-mask.ts';
 import { parseKey, type ResourceKey, takeApart } from '../../core/keys.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import { deletionsOf, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
 import type { ApplyReport, OperationResult } from '../../core/progress.ts';
 import { traced } from '../../core/tracing.ts';
@@ -212,7 +213,7 @@ class Rounds {
       return false;
     // If the plan showed the creation of the server, but not the address, a failed attempt of this run left the
     // address.
-    const server = this.#run.kindOf(kind).outlivesParent ? successorOf(operation) : undefined;
+    const server = factsOf(kind).independent ? successorOf(operation) : undefined;
     return server === undefined || !this.#shown.has(server);
   }
 
@@ -238,7 +239,7 @@ class Rounds {
       !this.#approved.has(id) || tries(results, id) >= mostTries || isTainted(results, key);
     const left = closure(plan.operations, isLeft);
     const isDue = ({ id, key, kind }: Operation) =>
-      !left.has(id) && !(this.#run.kindOf(kind).repeats && isDone(results, key));
+      !left.has(id) && !(factsOf(kind).repeats && isDone(results, key));
     return new Set(plan.operations.filter(isDue).map(({ id }) => id));
   }
 
@@ -252,7 +253,7 @@ class Rounds {
     const adopted = pending.filter((key) => !run.intents.has(key));
     if (adopted.length === 0 || plan.blocked.length > 0 || run.repeating !== undefined) return false;
     this.#creationSince ??= clock.monotonic();
-    const deadlines = adopted.map((key) => run.kindOf(takeApart(key).kind).deadlineMs);
+    const deadlines = adopted.map((key) => run.kindOf(takeApart(key).kind).timing.deadlineMs);
     if (clock.monotonic() - this.#creationSince > Math.max(...deadlines)) return false;
     for (const key of adopted) run.tell({ key, verb: 'adopt' }, 'checking', 'still being created');
     await clock.sleep(creationGapMs, run.stop);

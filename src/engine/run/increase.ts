@@ -48,7 +48,7 @@ export function takenEffect(
 export function amountOf({ world, deps }: Run, { key, most, chosen }: Increase): string {
   const subject = world.subjects.get(key);
   if (!chosen || subject?.binding === undefined) return most;
-  const price = deps.kinds.get(subject.kind)?.priceNow?.(subject, world.observed.get(key), world);
+  const price = deps.kinds.get(subject.kind)?.billing.priceNow?.(subject, world.observed.get(key), world);
   return price !== undefined && 'known' in price ? price.known : most;
 }
 

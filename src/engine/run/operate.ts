@@ -60,7 +60,7 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   const unresolved = unresolvedCreate(run, operation);
   if (unresolved !== undefined) return unresolved;
   const token = await run.fence();
-  const request = run.kindOf(operation.kind).write(contextOf(run, operation, world));
+  const request = run.kindOf(operation.kind).writes.request(contextOf(run, operation, world));
   const held = run.heldBy(request, operation.spend);
   if (held !== undefined) return { now: 'blocked', ...held };
   const waits = await secondHalfPaused(run, world, { ...operation, request });
@@ -100,7 +100,7 @@ async function confirmLost(run: Run, operation: Operation): Promise<Turn | undef
   const not = whyNotWanted(run, world, { ...creation, changes: [] });
   if (not !== undefined) return not.now === 'satisfied' && verb === 'delete' ? overtaken : not;
   // A repeating resource, such as a backup, stays known until its successor exists.
-  if (verb === 'create' && !run.kindOf(creation.kind).repeats)
+  if (verb === 'create' && !factsOf(creation.kind).repeats)
     await run.change(released(run, key, 'it does not exist any more'));
   return undefined;
 }
@@ -117,7 +117,7 @@ async function creationUnderWay(run: Run, operation: Operation): Promise<Turn | 
   await run.fence();
   const task = await run.cache.since(clock.monotonic()).findTask(holder.taskId as TaskId);
   if (task === undefined || task.is_terminal) return undefined;
-  const untilMs = at + run.kindOf(operation.kind).deadlineMs;
+  const untilMs = at + run.kindOf(operation.kind).timing.deadlineMs;
   const reason = `its creation has not ended: task ${holder.taskId}`;
   if (clock.now() > untilMs) return { now: 'blocked', code: 'stuck', reason };
   run.tell(operation, 'task', holder.taskId, { untilMs });
@@ -153,7 +153,9 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
  */
 function cameWith(run: Run, operation: Operation, subject: Subject, id: string, world: World): StateChange[] {
   if (subject.desired?.found !== true) return [];
-  const request = run.kindOf(subject.kind).write(contextOf(run, { ...operation, verb: 'create' }, world));
+  const request = run
+    .kindOf(subject.kind)
+    .writes.request(contextOf(run, { ...operation, verb: 'create' }, world));
   const { key, kind, desired } = subject;
   const entry = { value: desired.value as Json, protect: desired.protect };
   const made = { key, kind, request, preimage: null, entry };

@@ -95,7 +95,7 @@ async function lookUpOne(
   const operation = creationOf(key, name);
   let request: WriteRequest;
   try {
-    request = kind.write(contextOf(run, operation, world));
+    request = kind.writes.request(contextOf(run, operation, world));
   } catch {
     // Its request needs a resource that does not exist yet.
     return undefined;
@@ -117,7 +117,7 @@ async function lookUpOne(
     await end('refused', 'key_refused', 'an earlier state was refused under its key');
   else if (held === 'unknown') await end('void', 'key_unknown', 'its key gives no answer');
   else {
-    const { id: answeredId, facts } = kind.accept(held.answer, request, preimage);
+    const { id: answeredId, facts } = kind.writes.accept(held.answer, request, preimage);
     const id = answeredId ?? (await idByEvidence(run, intent));
     if (id === undefined) {
       // No read shows the resource yet. The run waits for the resource, as after any lost answer.
@@ -154,7 +154,7 @@ async function idByEvidence(run: Run, intent: Intent): Promise<string | undefine
   await run.fence();
   const read = run.cache.since(run.deps.clock.monotonic());
   const asked = { ...intent, preimage: null, phase: 'accepted' as const };
-  const found = await run.kindOf(intent.kind).evidence(asked, read, (kind) => run.known(kind, intent));
+  const found = await run.kindOf(intent.kind).writes.evidence(asked, read, (kind) => run.known(kind, intent));
   return found.verdict === 'done' && found.certain ? found.id : undefined;
 }
 
@@ -188,7 +188,7 @@ async function lifeOf(
 ): Promise<'live' | 'gone' | 'unknown'> {
   if (await isLive(run, intent, made)) return 'live';
   const { clock, tasks } = run.deps;
-  const { deadlineMs, showsWithinMs = 0 } = run.kindOf(intent.kind);
+  const { deadlineMs, showsWithinMs = 0 } = run.kindOf(intent.kind).timing;
   run.tell(intent, 'checking', `whether ${made.id} is still there`);
   if (typeof task === 'object' && task !== null) {
     const watch = { id: task.id, sort: intent.request.name, acceptedAt: clock.now(), deadlineMs };
@@ -204,7 +204,7 @@ async function isLive(run: Run, intent: Intent, made: Made): Promise<boolean> {
   const read = run.cache.since(run.deps.clock.monotonic());
   const answer = { ...made, at: 0, to: 'unknown_send', end: 'reported' } as const;
   const asked = { ...intent, phase: 'accepted' as const, answer };
-  const found = await run.kindOf(intent.kind).evidence(asked, read, () => new Set());
+  const found = await run.kindOf(intent.kind).writes.evidence(asked, read, () => new Set());
   return found.verdict === 'done' || found.verdict === 'pending' || found.verdict === 'failed';
 }
 

@@ -80,8 +80,7 @@ function comparedChanges(run: Run, { operations, blocked }: Plan): StateChange[]
   const busy = new Set([...operations, ...blocked].map(({ key }) => key));
   return [...world.subjects.values()].flatMap((subject) => {
     const { key, kind, parent, desired, binding } = subject;
-    if (run.kindOf(kind).comparedAlone === undefined || desired?.managed !== true || binding !== undefined)
-      return [];
+    if (!run.kindOf(kind).setting || desired?.managed !== true || binding !== undefined) return [];
     const server = parent === undefined ? undefined : world.subjects.get(parent)?.binding;
     if (server === undefined || !world.isThere(key) || busy.has(key) || intents.has(key)) return [];
     return [{ type: 'bind', binding: bindingOf(run, subject, server.id, world) } as const];
