@@ -6,7 +6,7 @@ import { run } from '../../src/core/remedy.ts';
 import { Notifier } from '../../src/daemon/notifications/notifier.ts';
 import { ProjectHistory } from '../../src/daemon/project/history.ts';
 import { handOn, takeUp } from '../../src/daemon/project/job.ts';
-import { memoryNote } from '../../src/daemon/project/memory.ts';
+import { memoryNote, readMemory } from '../../src/daemon/project/memory.ts';
 import { KeyBackOff } from '../../src/daemon/scheduling/back-off.ts';
 import { Pauses } from '../../src/daemon/scheduling/pauses.ts';
 import { memoryState } from '../../src/state/memory.ts';
@@ -90,7 +90,7 @@ describe('src/daemon/project/job.ts: turns at a shared project', () => {
     a.pauses.set('spending', refused);
     a.pauses.review('Suspended');
     passed(a.history, blocked, 'sha256:1');
-    await handOn(a.job, store, a.parts, { project: 4711, dueAt: 9 });
+    await handOn(a.job, store, a.parts, { project: 4711, now: 5, dueAt: 9, before: undefined });
     await takeUp(b.job, store, b.parts, spec('10.0.0.0/24'));
     expect(b.backOff.isPaused({ key } as Operation, 1)).toBe(true);
     expect([...b.pauses]).toEqual([['spending', refused]]);
@@ -106,12 +106,33 @@ describe('src/daemon/project/job.ts: turns at a shared project', () => {
     expect([a.sent.length, b.sent.length]).toEqual([1, 0]);
   });
 
+  test('a turn that leaves the same condition by the same spec continues its time, and any other turn begins it again', async () => {
+    const store = memoryState({ createdAt: 1, lineage: 'born' });
+    const { job, parts, history } = replica('a');
+    const turn = async (spec: string, now: number) => {
+      const before = await takeUp(job, store, parts, undefined);
+      await handOn({ ...job, spec }, store, parts, { project: 4711, now, dueAt: 0, before });
+      const { since, turnedAt } = readMemory(await store.note(memoryNote)) ?? {};
+      return [since, turnedAt];
+    };
+    history.judge([], 1);
+    expect(await turn('s', 10)).toEqual([10, 10]);
+    expect(await turn('s', 20)).toEqual([10, 20]);
+    expect(await turn('t', 30)).toEqual([30, 30]);
+    history.conditionSince = 2;
+    await handOn({ ...job, spec: 't' }, store, parts, {
+      ...{ project: 4711, now: 40, dueAt: 0 },
+      before: readMemory(await store.note(memoryNote)),
+    });
+    expect(readMemory(await store.note(memoryNote))?.since).toBe(40);
+  });
+
   test('a changed entry is tried at once, and nobody is told of drift that is an edit', async () => {
     const store = memoryState({ createdAt: 1, lineage: 'born' });
     const [a, b] = [replica('a'), replica('b')];
     learnsOfFailure(a);
     passed(a.history, { ...blocked, blocked: [] }, 'sha256:1');
-    await handOn(a.job, store, a.parts, { project: 4711, dueAt: 9 });
+    await handOn(a.job, store, a.parts, { project: 4711, now: 5, dueAt: 9, before: undefined });
     await takeUp(b.job, store, b.parts, spec('10.0.1.0/24'));
     expect(b.backOff.isPaused({ key } as Operation, 1)).toBe(false);
     const operations = [

@@ -41,7 +41,10 @@ class SimulatedFleet {
   readonly done = new Map<number, string[]>(ids.map((id) => [id, []]));
   /** Whether each project is well; a spec with `bad` in it makes it worse. */
   readonly condition = new Map<number, string>();
-  readonly reconciliations = new Map<number, number>();
+  readonly #turns = new Map<
+    number,
+    { readonly is: string; readonly since: number; readonly turnedAt: number }
+  >();
   /** How many deletions a plan of each project would make. */
   deletions = 0;
   /** Blocked, whatever is put into it. */
@@ -84,8 +87,11 @@ class SimulatedFleet {
       for (const id of call.projects) this.reconcile(id);
   }
 
-  reconcile(id: number): void {
-    this.reconciliations.set(id, (this.reconciliations.get(id) ?? 0) + 1);
+  /** A turn at the project, which leaves it in this condition. */
+  reconcile(id: number, condition = this.condition.get(id) ?? 'starting'): void {
+    this.condition.set(id, condition);
+    const [before, is, now] = [this.#turns.get(id), `${this.#marks.get(id)} ${condition}`, this.clock.now()];
+    this.#turns.set(id, { is, since: before?.is === is ? before.since : now, turnedAt: now });
   }
 
   /** A process that leads from now on, until it is killed. */
@@ -178,18 +184,13 @@ class SimulatedFleet {
     const text = 'sources' in spec ? (spec.sources[0]?.text ?? '') : '';
     this.done.get(project)?.push(text);
     this.#marks.set(project, markOf(spec));
-    this.condition.set(project, text.includes('bad') || project === this.broken ? 'blocked' : 'converged');
-    this.reconcile(project);
+    this.reconcile(project, text.includes('bad') || project === this.broken ? 'blocked' : 'converged');
   }
 
   #memory(id: number): Assignment | undefined {
-    const [spec, condition, reconciliations] = [
-      this.#marks.get(id),
-      this.condition.get(id),
-      this.reconciliations.get(id),
-    ];
+    const [spec, condition, turn] = [this.#marks.get(id), this.condition.get(id), this.#turns.get(id)];
     if (spec === undefined) return undefined;
-    const memory = { spec, history: { condition, reconciliations } } as unknown as ReconciliationMemory;
+    const memory = { spec, ...turn, history: { condition } } as unknown as ReconciliationMemory;
     return { project: id, worker: undefined, since: undefined, isTaken: false, memory };
   }
 
@@ -257,11 +258,23 @@ describe('src/daemon/fleet/releases.ts', () => {
     expect(fleet.notices).toEqual([]);
   });
 
+  test('a new leader continues the time for which a wave has to stay converged', async () => {
+    const { fleet, leader } = await fleetAtRest();
+    fleet.push('good');
+    await fleet.advance(400);
+    expect(fleet.with('good')).toEqual(canaries);
+    leader.kill();
+    fleet.lead();
+    // 600 s are the usual time to stay: a new count would end after 1,000 s.
+    await fleet.advance(250);
+    expect(fleet.with('good')).toHaveLength(100);
+  });
+
   test('a wave whose projects do not stay converged stops the commit', async () => {
     const { fleet } = await fleetAtRest();
     fleet.push('good');
     await fleet.advance(300);
-    fleet.condition.set(404, 'failing');
+    fleet.reconcile(404, 'failing');
     await fleet.advance(3_600);
     expect(fleet.with('good')).toEqual(canaries);
     expect(fleet.phases()).toEqual(['commit-2 stopped 1']);
@@ -313,7 +326,7 @@ describe('src/daemon/fleet/releases.ts', () => {
     fleet.push('edit', [800]);
     await fleet.advance(5);
     expect(fleet.with('edit')).toEqual([800]);
-    fleet.condition.set(404, 'blocked');
+    fleet.reconcile(404, 'blocked');
     fleet.push('good');
     fleet.broken = 404;
     await fleet.advance(3_600);
@@ -464,10 +477,10 @@ describe('src/daemon/fleet/releases.ts', () => {
     const { fleet } = await fleetAtRest();
     fleet.push('good');
     await fleet.advance(60);
-    fleet.condition.set(404, 'failing');
+    fleet.reconcile(404, 'failing');
     await fleet.advance(600);
     expect(fleet.phases()).toEqual(['commit-2 stopped 1']);
-    fleet.condition.set(404, 'converged');
+    fleet.reconcile(404, 'converged');
     await fleet.advance(500);
     expect(fleet.with('good')).toEqual(canaries);
     await fleet.advance(3_600);

@@ -1,10 +1,7 @@
 import type { Random } from '../../core/random.ts';
-import type { Condition } from '../project/condition.ts';
+import { endingOf } from '../project/condition.ts';
 import type { Assignment } from './assignment.ts';
 import type { Wanted } from './schedule.ts';
-
-/** A project in one of these conditions needs nothing until something changes. */
-const restful: ReadonlySet<string> = new Set<Condition>(['converged', 'suspended']);
 
 export interface FirstJobOptions {
   /** Of the spec in force. */
@@ -35,7 +32,7 @@ export function firstJob(
   if (memory?.history.settledDigest !== digest) return { trigger: 'start', afterMs: 0 };
   const leftMs = memory.dueAt - now;
   if (leftMs > 0) return { trigger: 'timer', afterMs: Math.min(leftMs, intervalMs) };
-  const isAtRest = restful.has(memory.history.condition);
+  const isAtRest = endingOf(memory.history.condition) === 'rest';
   return isAtRest
     ? { trigger: 'timer', afterMs: random.next() * intervalMs }
     : { trigger: 'start', afterMs: 0 };

@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Notification } from '../notifications/notification.ts';
 import type { DaemonLogger } from '../ports.ts';
+import { endingOf } from '../project/condition.ts';
 import type { Taken } from '../sources/intake.ts';
 import type { Snapshot } from '../sources/source.ts';
 import type { Board } from './board.ts';
@@ -20,7 +21,7 @@ import {
   withSpecs,
 } from './rollout.ts';
 import { type Begun, corrected, isOver, isSuperseded, keptBy, precedes } from './succession.ts';
-import { bad, type Verdict, WaveWatch, waveOf } from './wave-watch.ts';
+import { type Verdict, WaveWatch, waveOf } from './wave-watch.ts';
 
 /** Time between two checks of the projects of a wave. Real ms. */
 const refreshMs = 1_000;
@@ -225,7 +226,7 @@ export class Releases {
     const assignments = await this.#options.left(released.map(({ project }) => project));
     const wasBad = new Set(
       assignments.flatMap(({ project, memory }) =>
-        memory !== undefined && bad.has(memory.history.condition) ? [project] : [],
+        endingOf(memory?.history.condition) === 'stuck' ? [project] : [],
       ),
     );
     const telling = released.filter(({ project }) => !wasBad.has(project));

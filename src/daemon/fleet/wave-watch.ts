@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts';
-import type { Condition } from '../project/condition.ts';
+import { type Ending, endingOf } from '../project/condition.ts';
 import type { Assignment } from './assignment.ts';
 import type { Board } from './board.ts';
 import type { Calls } from './calls.ts';
@@ -11,15 +11,6 @@ const askMs = 15_000;
 const stoppedMs = 10_000;
 /** The largest number of projects that one call names: PostgreSQL carries no more than 8000 bytes. */
 const mostCalled = 400;
-
-const good: ReadonlySet<string> = new Set<Condition>(['converged', 'suspended']);
-export const bad: ReadonlySet<string> = new Set<Condition>([
-  'blocked',
-  'drifting',
-  'failing',
-  'fenced',
-  'unauthorized',
-]);
 
 /**
  * - `passed`: every project of the wave has converged, and stayed so. `byChange`: by the specs of this change
@@ -39,19 +30,25 @@ export interface WaveWatchOptions {
   readonly clock: Clock;
 }
 
-interface Converged {
-  /** Monotonic real ms. */
-  readonly at: number;
-  /** The marks of the specs that the projects have converged by. */
-  readonly marks: string;
-  /** How many reconciles each project had had then. */
-  readonly reconciliations: ReadonlyMap<number, number>;
+/** A project of a wave, as its last turn left it. Times in wall ms. */
+interface Watched {
+  readonly project: number;
+  readonly condition: string;
+  readonly ending: Ending;
+  /** Since when its turns have left it in this condition, by this spec. */
+  readonly since: number;
+  /** When its last turn ended. */
+  readonly turnedAt: number;
+  /** Whether the spec is the one of the rollout, and no correction of it. */
+  readonly isOwn: boolean;
 }
 
-/** Judges the projects of the last wave of a rollout. A new leader begins the time of `stayMs` again. */
+/**
+ * Judges the projects of the last wave of a rollout. How long a project has been converged is in its own state, so a new
+ * leader continues the time of `stayMs`.
+ */
 export class WaveWatch {
   readonly #options: WaveWatchOptions;
-  readonly #converged = new Map<string, Converged>();
   readonly #askedAt = new Map<string, number>();
   readonly #checkedAt = new Map<string, number>();
 
@@ -61,59 +58,60 @@ export class WaveWatch {
 
   /** Drops the records about all other waves. */
   keep(names: ReadonlySet<string>): void {
-    for (const each of [this.#converged, this.#askedAt, this.#checkedAt])
+    for (const each of [this.#askedAt, this.#checkedAt])
       for (const name of each.keys()) if (!names.has(name)) each.delete(name);
   }
 
   /** `undefined` while the wave is neither good nor bad. */
   async verdictOn(rollout: Rollout): Promise<Verdict | undefined> {
-    const { board, left, clock, policy } = this.#options;
-    const name = waveOf(rollout);
-    const now = clock.monotonic();
+    if (!this.#isDue(rollout)) return undefined;
+    const projects = await this.#observed(rollout);
+    if (projects.every(({ ending }) => ending === 'rest')) return this.#stayed(rollout, projects);
+    return this.#failed(rollout, projects);
+  }
+
+  /** A stopped rollout is judged less often: its projects may stay as they are for days. */
+  #isDue(rollout: Rollout): boolean {
+    const [name, now] = [waveOf(rollout), this.#options.clock.monotonic()];
     if (rollout.phase === 'stopped' && now - (this.#checkedAt.get(name) ?? -stoppedMs) < stoppedMs)
-      return undefined;
+      return false;
     this.#checkedAt.set(name, now);
-    const found = await left(rollout.watched.map(({ project }) => project));
+    return true;
+  }
+
+  async #observed({ phase, watched }: Rollout): Promise<readonly Watched[]> {
+    const { board, left } = this.#options;
+    const found = await left(watched.map(({ project }) => project));
     const memories = new Map(found.map(({ project, memory }) => [project, memory]));
-    const judged = rollout.watched.map(({ project, mark }) => {
-      const memory = memories.get(project);
+    return watched.map(({ project, mark }) => {
       // A stopped change may have got a correction for these projects.
-      const spec = rollout.phase === 'stopped' ? (board.markOf(project) ?? mark) : mark;
-      const condition = memory?.spec === spec ? memory.history.condition : 'starting';
-      return {
-        project,
-        condition,
-        reconciliations: memory?.history.reconciliations ?? 0,
-        spec,
-        isOwn: spec === mark,
-      };
+      const spec = phase === 'stopped' ? (board.markOf(project) ?? mark) : mark;
+      const memory = memories.get(project);
+      const isBySpec = memory?.spec === spec;
+      const condition = isBySpec ? memory.history.condition : 'starting';
+      const { since = 0, turnedAt = 0 } = memory ?? {};
+      return { project, condition, ending: endingOf(condition), since, turnedAt, isOwn: spec === mark };
     });
-    const failed = judged.find(({ condition }) => bad.has(condition));
-    const waits = judged.find(({ condition }) => !good.has(condition));
-    if (failed !== undefined || waits !== undefined) this.#converged.delete(name);
-    if (failed !== undefined)
-      return { is: 'failed', reason: `project ${failed.project} is ${failed.condition}` };
-    if (waits !== undefined) {
-      if (clock.now() - rollout.since <= policy.deadlineMs) return undefined;
-      return { is: 'failed', reason: `project ${waits.project} has not converged in time` };
-    }
-    const marks = judged.map(({ spec }) => spec).join(' ');
-    const before = this.#converged.get(name);
-    if (before?.marks !== marks) {
-      const reconciliations = new Map(judged.map((each) => [each.project, each.reconciliations]));
-      this.#converged.set(name, { at: now, marks, reconciliations });
-      return undefined;
-    }
-    if (now - before.at < policy.stayMs) return undefined;
-    // Whether they have stayed so, another reconcile says.
-    const unseen = judged.filter(
-      (each) => each.reconciliations <= (before.reconciliations.get(each.project) ?? 0),
-    );
-    if (unseen.length === 0) return { is: 'passed', byChange: judged.every(({ isOwn }) => isOwn) };
-    this.#ask(
-      name,
-      unseen.map(({ project }) => project),
-    );
+  }
+
+  #failed({ since }: Rollout, projects: readonly Watched[]): Verdict | undefined {
+    const { clock, policy } = this.#options;
+    const stuck = projects.find(({ ending }) => ending === 'stuck');
+    if (stuck !== undefined)
+      return { is: 'failed', reason: `project ${stuck.project} is ${stuck.condition}` };
+    const late = projects.find(({ ending }) => ending !== 'rest');
+    if (late === undefined || clock.now() - since <= policy.deadlineMs) return undefined;
+    return { is: 'failed', reason: `project ${late.project} has not converged in time` };
+  }
+
+  /** Only another turn of each project shows whether the projects have stayed converged. */
+  #stayed(rollout: Rollout, projects: readonly Watched[]): Verdict | undefined {
+    const { clock, policy } = this.#options;
+    const since = Math.max(...projects.map((each) => each.since));
+    if (clock.now() - since < policy.stayMs) return undefined;
+    const unseen = projects.filter(({ turnedAt }) => turnedAt <= since).map(({ project }) => project);
+    if (unseen.length === 0) return { is: 'passed', byChange: projects.every(({ isOwn }) => isOwn) };
+    this.#ask(waveOf(rollout), unseen);
     return undefined;
   }
 

@@ -2,6 +2,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { Transport } from '../../core/transport.ts';
 import { answerOf, failureText, waitToRetry } from '../outgoing.ts';
 import type { DaemonLogger } from '../ports.ts';
+import { endingOf } from '../project/condition.ts';
 import type { Notification } from './notification.ts';
 
 /** More than so many waiting: the oldest are dropped, and counted. */
@@ -29,9 +30,6 @@ export interface NotifierOptions {
   readonly pageUrl?: string | undefined;
 }
 
-/** Conditions of normal operation, which come and end automatically. They are never reported. */
-const ordinary: ReadonlySet<string> = new Set(['starting', 'converging']);
-
 /**
  * Notifies operators of changes, once each. Notifications run separately from all other work: a slow or dead receiver
  * delays nothing.
@@ -48,7 +46,8 @@ export class Notifier {
 
   /** Sends a notification, unless the last notification about the same subject had the same content. */
   tell(notification: Notification): void {
-    if (notification.event === 'condition' && ordinary.has(notification.condition)) return;
+    // Progress is normal operation.
+    if (notification.event === 'condition' && endingOf(notification.condition) === 'progress') return;
     const subject = `${notification.project} ${subjects[notification.event] ?? notification.event}`;
     const before = this.#sentOf(notification.project).get(subject);
     const at = new Date(this.#options.clock.now()).toISOString();

@@ -36,6 +36,36 @@ export const conditions = [
 
 export type Condition = (typeof conditions)[number];
 
+/**
+ * How a condition ends.
+ *
+ * - `rest`: nothing is left to do, so it lasts until something changes
+ * - `progress`: vdcsync ends it in normal operation
+ * - `waits`: the API or an approval ends it, and vdcsync then continues
+ * - `stuck`: it lasts until the file, the token or the project is corrected
+ */
+export type Ending = 'rest' | 'progress' | 'waits' | 'stuck';
+
+const endings: Readonly<Record<Condition, Ending>> = {
+  starting: 'progress',
+  fenced: 'stuck',
+  unauthorized: 'stuck',
+  unreachable: 'waits',
+  failing: 'stuck',
+  blocked: 'stuck',
+  awaiting_approval: 'waits',
+  held: 'waits',
+  drifting: 'stuck',
+  converging: 'progress',
+  suspended: 'rest',
+  converged: 'rest',
+};
+
+/** How a condition ends. A condition that this release does not know is in progress until a reconciliation replaces it. */
+export function endingOf(condition: string | undefined): Ending {
+  return endings[knownCondition(condition) ?? 'starting'];
+}
+
 /** A condition in the text that another process recorded. */
 export function knownCondition(text: string | undefined): Condition | undefined {
   return conditions.find((each) => each === text);

@@ -8,20 +8,9 @@ import { differences, type Notification, notificationOf } from '../notifications
 import { PlanReports } from '../notifications/plan-reports.ts';
 import type { DaemonLogger } from '../ports.ts';
 import type { ShownPause } from '../scheduling/pauses.ts';
-import { type Condition, conditionOf, knownCondition } from './condition.ts';
+import { type Condition, conditionOf, endingOf, knownCondition } from './condition.ts';
 import { blockedName, type ReconciliationRecord } from './facts.ts';
 import type { ReconciliationMemory } from './memory.ts';
-
-/** Conditions that do not pass by themselves, or may not. */
-const needsAttention: ReadonlySet<Condition> = new Set([
-  'fenced',
-  'unauthorized',
-  'unreachable',
-  'failing',
-  'blocked',
-  'awaiting_approval',
-  'held',
-]);
 
 export interface ProjectHistoryOptions {
   readonly project: number;
@@ -253,7 +242,8 @@ export class ProjectHistory {
     const waits = condition === 'awaiting_approval' ? (this.awaiting ?? '') : '';
     const differs = condition === 'drifting' ? what.detail : waits;
     if (changed || differs !== this.#differs) {
-      const level = needsAttention.has(condition) ? 'warn' : 'info';
+      const ending = endingOf(condition);
+      const level = ending === 'waits' || ending === 'stuck' ? 'warn' : 'info';
       const [way] = error === undefined && waits === '' ? [] : what.resolve;
       const fields = {
         ...{ condition, before: this.condition },

@@ -24,20 +24,30 @@ interface Parts {
   readonly pauses: Pauses;
 }
 
-/** Continues from the last turn, which another replica may have had. */
+/** Continues from the last turn, which another replica may have had. Returns what that turn recorded. */
 export async function takeUp(
   { notified }: Job,
   store: StateStore,
   { history, backOff, pauses }: Parts,
   desired: Desired | undefined,
-): Promise<void> {
+): Promise<ReconciliationMemory | undefined> {
   const memory = readMemory(await store.note(memoryNote));
-  if (memory === undefined) return;
+  if (memory === undefined) return undefined;
   history.recall(memory.history);
   pauses.recall(memory.pauses);
   backOff.recall(memory.backOff);
   if (desired !== undefined) backOff.follow(desired);
   notified.recall(memory.notified);
+  return memory;
+}
+
+/** The end of a turn. Times in wall ms of real time. */
+interface TurnEnd {
+  readonly project: number;
+  readonly now: number;
+  readonly dueAt: number;
+  /** What the turn before has recorded. */
+  readonly before: ReconciliationMemory | undefined;
 }
 
 /** Records the results of this turn for the next turn. */
@@ -45,13 +55,15 @@ export async function handOn(
   { replica, spec, notified }: Job,
   store: StateStore,
   { history, backOff, pauses }: Parts,
-  { project, dueAt }: { readonly project: number; readonly dueAt: number },
+  { project, now, dueAt, before }: TurnEnd,
 ): Promise<void> {
+  const remembered = history.remember();
+  const { condition, conditionSince } = before?.history ?? {};
+  const isSame = condition === remembered.condition && conditionSince === remembered.conditionSince;
   const memory: ReconciliationMemory = {
-    replica,
-    spec,
-    dueAt,
-    history: history.remember(),
+    ...{ replica, spec, dueAt, turnedAt: now },
+    since: isSame && before?.spec === spec ? before.since : now,
+    history: remembered,
     backOff: backOff.remember(),
     pauses: pauses.remember(),
     notified: notified.notifiedOf(project),

@@ -40,6 +40,10 @@ const memory = z.object({
   spec: z.string().default(''),
   /** When the next one is due. Wall ms of real time, by the clock of that replica's machine. */
   dueAt: z.number().default(0),
+  /** Since when the turns have left the project in this condition, by this spec. Wall ms of real time. */
+  since: z.number().default(0),
+  /** When the last turn ended. Wall ms of real time. */
+  turnedAt: z.number().default(0),
   history,
   backOff: z.array(backOff),
   pauses: z.object({ status: z.string().nullable(), held: z.array(pause) }),

@@ -201,15 +201,16 @@ export class Project {
       opened = true;
       const { store, clock, profile } = workspace.session;
       const parts = { history: this.#history, backOff: this.#backOff, pauses: workspace.pauses };
-      await takeUp(job, store, parts, this.#offer?.desired);
+      const before = await takeUp(job, store, parts, this.#offer?.desired);
       this.#wake.take();
       this.#wake.nudge(job.trigger);
       while (this.#offer !== undefined && !over.aborted && this.#wake.pending()) {
         await this.#reconcile(this.#offer, this.#wake.take(), workspace, over);
       }
       restMs = this.#restMs(clock.now()) / profile.timeScale;
-      const dueAt = this.#options.deps.clock.now() + (over.aborted ? 0 : restMs);
-      await handOn(job, store, parts, { project: this.id, dueAt });
+      const now = this.#options.deps.clock.now();
+      const dueAt = now + (over.aborted ? 0 : restMs);
+      await handOn(job, store, parts, { project: this.id, now, dueAt, before });
       this.#known = await knownOf(workspace, this.#backOff);
     });
     await working.catch((error: unknown) => {
