@@ -1,15 +1,16 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
-import { startEmulator } from '../src/emulator/http-server.ts';
 import { OwnPostgres } from '../test/support/postgres-server.ts';
+import { cpuSeconds, postgresCpuSeconds, rssMb } from './processes.ts';
 
-// `npm run bench:fleet -- --projects 100 --replicas 1`: real replicas, a real PostgreSQL and the emulator on this machine.
-// Times are real; the API's clock runs 60 times faster.
+// `npm run bench:fleet -- --projects 100 --replicas 1`: real replicas, a real PostgreSQL and the emulator on this machine, each in
+// processes of its own. Times are real; the API's clock runs 60 times faster. A line every ten seconds shows how far it is.
 
 const { values } = parseArgs({
   options: {
@@ -18,7 +19,9 @@ const { values } = parseArgs({
     edits: { type: 'string', default: '20' },
     parallel: { type: 'string', default: '10' },
     verbose: { type: 'boolean', default: false },
-    // For the first replica, such as --cpu-prof.
+    // The heap limit of each replica, in MB. Node derives it from the memory of a container, and without one from the machine.
+    heap: { type: 'string', default: '256' },
+    // For the first replica, such as --cpu-prof. It ends in good order then.
     'node-options': { type: 'string', default: '' },
   },
 });
@@ -28,7 +31,9 @@ const ids = Array.from({ length: projects }, (_, index) => 4_711 + index);
 const specOf = (id: number, more = '') =>
   `version: 1\nproject: { id: ${id}, token_env: TOKEN_${id} }\nnetworks:\n  backend: { cidr: 10.20.0.0/24 }\n${more}`;
 
-const say = (line: string) => void process.stdout.write(`${line}\n`);
+const beganAt = performance.now();
+const seconds = (since: number) => ((performance.now() - since) / 1000).toFixed(1);
+const say = (line: string) => void process.stdout.write(`${seconds(beganAt).padStart(6)} s  ${line}\n`);
 const ended: (() => unknown)[] = [];
 try {
   await bench();
@@ -40,11 +45,11 @@ async function bench(): Promise<void> {
   const server = new OwnPostgres(['shared_preload_libraries=pg_stat_statements']);
   await server.create();
   ended.push(() => server.remove());
-  const api = await startEmulator({
-    speed,
-    projects: ids.map((id) => ({ id, name: `project ${id}` })),
-  });
-  ended.push(() => api.close());
+  const api = fork(join(import.meta.dirname, 'fleet-api.ts'), [JSON.stringify({ projects: ids, speed })]);
+  ended.push(() => api.kill('SIGKILL'));
+  const [{ baseUrl, tokens }] = (await once(api, 'message')) as [
+    { readonly baseUrl: string; readonly tokens: readonly (readonly [number, string])[] },
+  ];
   const folder = mkdtempSync(join(tmpdir(), 'vdcsync-fleet-'));
   ended.push(() => rmSync(folder, { recursive: true, force: true }));
   mkdirSync(join(folder, 'specs'));
@@ -63,7 +68,7 @@ async function bench(): Promise<void> {
     count("SELECT sum(calls) AS count FROM pg_stat_statements WHERE query NOT LIKE '%bench%'");
   const memory = "FROM vdcsync.notes WHERE name = 'daemon'";
   const converged = () =>
-    count(`SELECT count(*) ${memory} AND value::jsonb->'history'->>'condition' = 'converged'`).catch(() => 0);
+    count(`SELECT count(*) ${memory} AND value LIKE '%"condition":"converged"%'`).catch(() => 0);
   const reconciliations = () =>
     count(`SELECT sum((value::jsonb->'history'->>'reconciliations')::int) AS count ${memory}`);
   const connections = () => count("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'vdcsync'");
@@ -72,116 +77,137 @@ async function bench(): Promise<void> {
   const children: ChildProcess[] = [];
   const startedAt = performance.now();
   for (let at = 0; at < replicas; at += 1) {
-    const tokens = ids.map((id) => [`TOKEN_${id}`, api.emulator.tokens(id).readWrite]);
+    const more = at === 0 ? values['node-options'].split(' ').filter(Boolean) : [];
     const child = spawn(
       process.execPath,
       [
-        ...(at === 0 ? values['node-options'].split(' ').filter(Boolean) : []),
+        ...[`--max-old-space-size=${values.heap}`, ...more],
         join(import.meta.dirname, '..', 'src', 'cli', 'main.ts'),
-        ...['run', '-f', 'specs', '--listen', 'off', '--interval', '10h', '--parallel', values.parallel],
+        ...['run', '-f', 'specs', '--listen', 'off', '--interval', '1000h', '--parallel', values.parallel],
         ...['--token-env-prefix', 'TOKEN_', '--state', server.url()],
       ],
       {
         cwd: folder,
         stdio: ['ignore', 'ignore', values.verbose ? 'inherit' : 'ignore'],
         env: {
-          ...{ PATH: process.env.PATH, ...Object.fromEntries(tokens) },
-          ...{ VDC_BASE_URL: api.baseUrl, VDCSYNC_API_PROFILE: 'profile.yaml' },
+          PATH: process.env.PATH,
+          ...Object.fromEntries(tokens.map(([id, token]) => [`TOKEN_${id}`, token])),
+          ...{ VDC_BASE_URL: baseUrl, VDCSYNC_API_PROFILE: 'profile.yaml' },
           VDCSYNC_ALLOW_EPHEMERAL_STATE: '1',
         },
       },
     );
     children.push(child);
-    ended.push(() => child.kill('SIGKILL'));
+    const exit = once(child, 'exit').then(([code]) => say(`replica ${at + 1} has ended with ${code}`));
+    ended.push(() => {
+      child.kill(more.length > 0 ? 'SIGTERM' : 'SIGKILL');
+      return exit;
+    });
   }
-  const seconds = (since: number) => ((performance.now() - since) / 1000).toFixed(1);
+  const used = () => {
+    const [own, emulator] = [
+      children.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0),
+      cpuSeconds(api.pid),
+    ];
+    return { own, emulator, database: postgresCpuSeconds() };
+  };
+  const figures = async (since = { own: 0, emulator: 0, database: 0 }) => {
+    const now = used();
+    return (
+      `CPU s: replicas ${(now.own - since.own).toFixed(1)}, emulator ${(now.emulator - since.emulator).toFixed(1)}, ` +
+      `PostgreSQL ${(now.database - since.database).toFixed(1)}; RSS of the replicas ${children.map(({ pid }) => rssMb(pid)).join(', ')} MB`
+    );
+  };
+  /** Asks seldom: with thousands of projects each question is work for the database. */
+  const reach = async (ask: () => Promise<number>, wanted: number, what: string) => {
+    let saidAt = performance.now();
+    const since = saidAt === startedAt ? undefined : used();
+    for (;;) {
+      const asked = performance.now();
+      const now = await ask();
+      if (now >= wanted) return;
+      if (children.some(({ exitCode, signalCode }) => exitCode !== null || signalCode !== null))
+        throw new Error('a replica has ended');
+      if (performance.now() - saidAt > 10_000) {
+        saidAt = performance.now();
+        say(`  ${now} of ${wanted} ${what}; ${await figures(since)}`);
+      }
+      await pause(Math.max(200, 20 * (performance.now() - asked)));
+    }
+  };
   await reach(converged, projects, 'converged');
-  await pause(2_000);
-  say(`${projects} projects, ${replicas} replicas: converged from nothing after ${seconds(startedAt)} s`);
+  const convergedAfter = seconds(startedAt);
+  const { own } = used();
+  say(`${projects} projects, ${replicas} replicas: converged from nothing after ${convergedAfter} s`);
+  say(`${((own / projects) * 1000).toFixed(1)} ms of CPU for each project; ${await figures()}`);
   say(
-    `CPU ${cpu(children).toFixed(1)} s, RSS at most ${rss(children)} MB, connections ${await connections()}`,
+    `connections: ${await connections()}; statements for each project: ${((await statements()) / projects).toFixed(1)}`,
   );
 
   // What only the first reconciles do is done.
-  const warm = await reconciliations();
-  children[0]?.kill('SIGHUP');
-  await reach(reconciliations, warm + projects, 'looked at a second time');
-  await pause(2_000);
-  const before = {
-    statements: await statements(),
-    reconciliations: await reconciliations(),
-    sessions: await sessions(),
+  const round = async (what: string) => {
+    const before = {
+      statements: await statements(),
+      reconciliations: await reconciliations(),
+      sessions: await sessions(),
+      used: used(),
+    };
+    const roundAt = performance.now();
+    children[0]?.kill('SIGHUP');
+    await reach(reconciliations, before.reconciliations + projects, what);
+    const made = (await reconciliations()) - before.reconciliations;
+    // The server counts a moment later.
+    await pause(1_500);
+    const perReconcile = ((await statements()) - before.statements) / made;
+    const cpu = (used().own - before.used.own) / made;
+    say(
+      `${what}: ${seconds(roundAt)} s, ${(cpu * 1000).toFixed(1)} ms of CPU for each; ${await figures(before.used)}`,
+    );
+    say(
+      `statements for each: ${perReconcile.toFixed(1)}; new connections: ${(await sessions()) - before.sessions}`,
+    );
+    return perReconcile;
   };
-  const roundAt = performance.now();
-  const cpuBefore = cpu(children);
-  children[0]?.kill('SIGHUP');
-  await reach(reconciliations, before.reconciliations + projects, 'looked at again');
-  const made = (await reconciliations()) - before.reconciliations;
-  say(
-    `a full round: ${seconds(roundAt)} s, ${((cpu(children) - cpuBefore) / made).toFixed(3)} CPU s a reconcile`,
-  );
-  say(`statements a reconcile: ${(((await statements()) - before.statements) / made).toFixed(1)}`);
-  say(`new connections a reconcile: ${(((await sessions()) - before.sessions) / made).toFixed(2)}`);
+  await pause(2_000);
+  await round('reconciled a second time');
+  if (values.verbose) await db.query('/* bench */ SELECT pg_stat_statements_reset()');
+  const perReconcile = await round('reconciled a third time');
   if (values.verbose) {
     const { rows } = await db.query(
-      "SELECT calls, left(regexp_replace(query, '\\s+', ' ', 'g'), 110) AS query FROM pg_stat_statements WHERE query NOT LIKE '%bench%' ORDER BY calls DESC LIMIT 45",
+      "SELECT calls, left(regexp_replace(query, '\\s+', ' ', 'g'), 110) AS query FROM pg_stat_statements WHERE query NOT LIKE '%bench%' ORDER BY calls DESC LIMIT 25",
     );
     for (const { calls, query } of rows) say(`${calls} ${query}`);
   }
   await pause(3_000);
-  const idle = await statements();
-  await pause(10_000);
-  say(`idle: ${(((await statements()) - idle) / 10).toFixed(1)} statements/s`);
+  const idle = { statements: await statements(), used: used(), at: performance.now() };
+  await pause(20_000);
+  const idleS = (performance.now() - idle.at) / 1_000;
+  const fixed = ((await statements()) - idle.statements) / idleS;
+  say(
+    `idle: ${fixed.toFixed(1)} statements/s and ${(((used().own - idle.used.own) / idleS) * 100).toFixed(1)} % of a core; ` +
+      `with an interval of 5 min: ${(fixed + (projects / 300) * perReconcile).toFixed(1)} statements/s`,
+  );
 
   const waits: number[] = [];
   for (let at = 0; at < edits; at += 1) {
     const id = ids[Math.floor((at / edits) * ids.length)] ?? 0;
     if (at % 5 === 0) children[0]?.kill('SIGHUP');
     await pause(300);
-    const { requests } = api.emulator;
-    let seen = requests.at(-1);
+    const sent = once(api, 'message');
+    api.send({ project: id, text: `edit-${at}"` });
     const editedAt = performance.now();
-    write(id, `  edit-${at}: { cidr: 10.${30 + at}.0.0/24 }\n`);
-    // The emulator is in this process: a search through all its requests would delay its answers.
-    const isSent = () => {
-      const news = requests.slice(seen === undefined ? 0 : requests.lastIndexOf(seen) + 1);
-      seen = requests.at(-1);
-      return news.some(({ project, method, body }) => {
-        return project === id && method === 'POST' && body?.includes(`edit-${at}"`) === true;
-      });
-    };
-    while (!isSent()) await pause(5);
+    write(id, `  edit-${at}: { cidr: 10.${30 + (at % 200)}.0.0/24 }\n`);
+    await sent;
     waits.push(performance.now() - editedAt);
+    if (at % 5 === 4)
+      say(
+        `  edits: ${waits
+          .slice(-5)
+          .map((ms) => Math.round(ms))
+          .join(', ')} ms`,
+      );
   }
   waits.sort((a, b) => a - b);
   const [p50, p99] = [0.5, 0.99].map((share) => Math.round(waits[Math.ceil(waits.length * share) - 1] ?? 0));
   say(`an edit under full rounds → its first write: p50 ${p50} ms, p99 ${p99} ms`);
-}
-
-async function reach(ask: () => Promise<number>, wanted: number, what: string): Promise<void> {
-  let last = -1;
-  for (let at = 0; ; at += 1) {
-    const now = await ask();
-    if (now >= wanted) return;
-    if (at % 50 === 0 && now !== last) say(`  ${now} of ${wanted} ${what}`);
-    last = now;
-    await pause(200);
-  }
-}
-
-/** User and system time of processes, in s. */
-function cpu(children: readonly ChildProcess[]): number {
-  return children.reduce((sum, { pid }) => {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-    return sum + (Number(fields[11]) + Number(fields[12])) / 100;
-  }, 0);
-}
-
-function rss(children: readonly ChildProcess[]): number {
-  return Math.max(
-    ...children.map(({ pid }) => {
-      const [, kb = '0'] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-      return Math.round(Number(kb) / 1024);
-    }),
-  );
 }
