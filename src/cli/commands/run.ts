@@ -21,6 +21,7 @@ import { systemClock } from '../../platform/system-clock.ts';
 import { systemRandom } from '../../platform/system-random.ts';
 import { keepSystemdNotified } from '../../platform/systemd.ts';
 import { undiciTransport } from '../../platform/undici-transport.ts';
+import type { PostgresInspection } from '../../state/postgres-inspection.ts';
 import type { Replica } from '../../state/postgres-replica.ts';
 import { planCheck } from '../check-command.ts';
 import { openSession } from '../compose.ts';
@@ -48,7 +49,10 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
     clock: systemClock,
     random: systemRandom,
     log,
-    open: (project) => openProject(flags, io, settings, project, { replica: shared?.replica, settled }),
+    open: (project) =>
+      openProject(flags, io, settings, project, {
+        ...{ replica: shared?.replica, inspection: shared?.inspection, settled },
+      }),
     checkPlan: planCheck(flags.checkCommand, io, tokenPrefixOf(settings)),
     commandFlags: (projectId, named) => callFlags(flagsOf(projectId, named, flags, io, settings), io.env),
   };
@@ -229,17 +233,26 @@ function ownFlags(
   return projects === 'many' ? { ...flags, state: ownState(stateLocation(flags, io), projectId) } : flags;
 }
 
+/** How this process owns the states of its projects. */
+interface Owned {
+  readonly replica: Replica | undefined;
+  readonly inspection: PostgresInspection | undefined;
+  /** Projects whose own state is known to be in use. */
+  readonly settled: Set<number>;
+}
+
 async function openProject(
   flags: RunFlags,
   io: Io,
   { mode, projects }: DaemonSettings,
   { projectId, token, log, onEvent, onWait }: OpenProject,
-  { replica, settled }: { readonly replica: Replica | undefined; readonly settled: Set<number> },
+  { replica, inspection, settled }: Owned,
 ): Promise<ProjectSession> {
   const own = ownFlags(projectId, flags, io, projects);
   if (projects === 'one') await refuseSecondState(projectId, flags, io);
-  // A fleet checks this only until it is known, not at each reconciliation: each check opens a connection.
-  else if (!settled.has(projectId) && (await refuseStateBeside(projectId, flags, io))) settled.add(projectId);
+  // Only until it is known, and not at each reconciliation.
+  else if (!settled.has(projectId) && (await refuseStateBeside(projectId, flags, io, inspection)))
+    settled.add(projectId);
   const session = await openSession(own, io, {
     mode: mode === 'observe' ? 'read' : 'write',
     ...{ projectId, token, onEvent, logger: log },

@@ -44,6 +44,7 @@ export async function openFleet(
   readonly heart: Heart;
   readonly replica: Replica;
   readonly releases: Releases;
+  readonly inspection: PostgresInspection;
 }> {
   const location = stateLocation(flags, io);
   const own = ownState(location, 'fleet');
@@ -95,7 +96,7 @@ export async function openFleet(
     replica: replicaName(place.host, place.pid),
     intervalMs: intervalMs / timeScale,
   });
-  return { fleet, calls, heart, replica, releases };
+  return { fleet, calls, heart, replica, releases, inspection };
 }
 
 async function assignmentsOf(

@@ -3,6 +3,7 @@ import { dirname, join, relative } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
 import { shellWord } from '../../core/shell.ts';
 import { shownLocation } from '../../state/open.ts';
+import type { PostgresInspection } from '../../state/postgres-inspection.ts';
 import { defaultStateName } from '../../state/postgres-url.ts';
 import { openStore, serviceNote } from '../compose.ts';
 import type { Io } from '../terminal.ts';
@@ -75,6 +76,12 @@ async function isPublished(projectId: number, location: string): Promise<boolean
   }
 }
 
+/** The projects of two states; `null`: none, or, for the given one, a state of an embedded emulator. */
+interface BesideStates {
+  own(): Promise<number | null>;
+  given(): Promise<number | null>;
+}
+
 /**
  * Resources that were created with a project's file alone are in the given state, and not in the project's own state. A
  * daemon that reads the file as part of a folder would buy them again. Returns whether the project's own state
@@ -82,21 +89,55 @@ async function isPublished(projectId: number, location: string): Promise<boolean
  *
  * @throws ConfigError if the project's own state belongs to no project yet and the given state belongs to the project.
  */
-export async function refuseStateBeside(projectId: number, flags: CommonFlags, io: Io): Promise<boolean> {
+export async function refuseStateBeside(
+  projectId: number,
+  flags: CommonFlags,
+  io: Io,
+  inspection?: Pick<PostgresInspection, 'states'>,
+): Promise<boolean> {
   const location = stateLocation(flags, io);
   const own = ownState(location, projectId);
   // An embedded emulator has its world next to the state: a new state has a new world.
   if (own === location || flags.emulator === true || (!isUrl(location) && !existsSync(location)))
     return false;
-  if ((isUrl(own) || existsSync(own)) && (await projectOf({ ...flags, state: own }, io)) !== null)
-    return true;
-  if ((await projectOf(flags, io, 'emulator')) !== projectId) return false;
+  const found =
+    inspection === undefined ? openedBeside(own, flags, io) : inspectedBeside(own, location, inspection);
+  if ((await found.own()) !== null) return true;
+  if ((await found.given()) !== projectId) return false;
   const [given, there] = [location, own].map(shownLocation);
   throw new ConfigError(
     `project ${projectId} has a state at ${given}, of its file alone, and none at ${there}, where a folder of projects keeps it: ` +
       `a second state would buy the resources of the first one again. Stop the process that uses the first one, and move it: ${moveOf(location, own)}. ` +
       'If it is of no use any more, move it away',
   );
+}
+
+function openedBeside(own: string, flags: CommonFlags, io: Io): BesideStates {
+  return {
+    own: async () => (isUrl(own) || existsSync(own) ? projectOf({ ...flags, state: own }, io) : null),
+    given: () => projectOf(flags, io, 'emulator'),
+  };
+}
+
+/** A fleet has a connection for such questions: thousands of projects would each open two. */
+function inspectedBeside(
+  own: string,
+  location: string,
+  inspection: Pick<PostgresInspection, 'states'>,
+): BesideStates {
+  const names = [own, location].map((each) => stateNameOf(each) ?? defaultStateName);
+  let asked: ReturnType<PostgresInspection['states']> | undefined;
+  const find = async (name: string | undefined) => {
+    asked ??= inspection.states(serviceNote, names);
+    return (await asked).find((each) => each.name === name);
+  };
+  return {
+    own: async () => (await find(names[0]))?.projectId ?? null,
+    given: async () => {
+      const found = await find(names[1]);
+      return found === undefined || found.note === 'emulator' ? null : found.projectId;
+    },
+  };
 }
 
 function moveOf(from: string, to: string): string {
