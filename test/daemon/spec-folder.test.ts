@@ -1,6 +1,7 @@
 import { renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { fleetBounds } from '../../src/daemon/sources/bounds.ts';
 import { SpecFolder } from '../../src/daemon/sources/spec-folder.ts';
 import { systemClock } from '../../src/platform/system-clock.ts';
 import { folderWith } from '../cli/run.ts';
@@ -17,8 +18,9 @@ describe('src/daemon/sources/spec-folder.ts', () => {
   ])('of %s files, a changed one is another value and all others stay the values that they were', async (_, clock) => {
     const folder = folderWith(files);
     const specs = new SpecFolder(folder, 'specs', clock);
-    const [first, digest] = [await specs.read(), await specs.digest()];
-    expect(await specs.digest()).toBe(digest);
+    const first = await specs.read();
+    const revision = await specs.revision('all');
+    expect(await specs.revision('some')).toBe(revision);
     // Of the same length, and as editors save.
     writeFileSync(join(folder, 'new'), 'is b.yaml');
     renameSync(join(folder, 'new'), join(folder, 'b.yaml'));
@@ -28,16 +30,38 @@ describe('src/daemon/sources/spec-folder.ts', () => {
       name: 'specs/b.yaml',
       sources: [{ file: 'specs/b.yaml', text: 'is b.yaml' }],
     });
-    expect(await specs.digest()).not.toBe(digest);
-    writeFileSync(join(folder, 'b.yaml'), 'of b.yaml');
-    expect(await specs.digest()).toBe(digest);
+    const changed = await specs.revision('all');
+    expect(changed).not.toBe(revision);
+    expect(await specs.revision('all')).toBe(changed);
+  });
+
+  test('a check of some files finds a new and a lost file at once, and a changed one within a few checks', async () => {
+    const many = Array.from({ length: 2_500 }, (_, index) => [`${10_000 + index}.yaml`, 'text'] as const);
+    const folder = folderWith(Object.fromEntries(many));
+    const specs = new SpecFolder(folder, 'specs', later, fleetBounds);
+    let revision = await specs.revision('all');
+    const hasMoved = async () => {
+      const before = revision;
+      revision = await specs.revision('some');
+      return revision !== before;
+    };
+    expect([await hasMoved(), await hasMoved(), await hasMoved()]).toEqual([false, false, false]);
+    writeFileSync(join(folder, 'z.yaml'), 'z');
+    expect(await hasMoved()).toBe(true);
+    rmSync(join(folder, '10000.yaml'));
+    expect(await hasMoved()).toBe(true);
+    writeFileSync(join(folder, '12400.yaml'), 'other');
+    const checks = [await hasMoved(), await hasMoved(), await hasMoved()];
+    expect(checks.filter(Boolean)).toHaveLength(1);
+    const last = (await specs.read()).find(({ name }) => name === 'specs/12400.yaml');
+    expect(last).toMatchObject({ sources: [{ text: 'other' }] });
   });
 
   test('a link that leads elsewhere, a file that goes and one that comes are seen', async () => {
     const folder = folderWith({ '..one/x': 'one', '..two/x': 'two', 'a.yaml': 'a' });
     const link = join(folder, 'linked.yaml');
     symlinkSync('..one/x', link);
-    const specs = new SpecFolder(folder, 'specs', later);
+    const specs = new SpecFolder(folder, 'specs', later, fleetBounds);
     const texts = async () =>
       (await specs.read()).map((spec) => ('sources' in spec ? spec.sources[0]?.text : undefined));
     expect(await texts()).toEqual(['a', 'one']);

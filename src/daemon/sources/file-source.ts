@@ -52,13 +52,13 @@ export function fileSource(options: FileSourceOptions): SpecSource {
     return { specs: [{ name, sources: read.flatMap((each) => ('text' in each ? [each] : [])) }] };
   }
 
-  /** A digest of the result of `read`. It is computed every few seconds. */
-  async function contents(): Promise<string> {
+  /** Another text when `read` gives something else. `some`: only a part of a large folder is checked. */
+  async function contents(which: 'all' | 'some'): Promise<string> {
     const hash = createHash('sha256');
     const buffer = specBuffer();
     const add = (part: Uint8Array | string) => hash.update(`${typeof part} ${part.length}:`).update(part);
     try {
-      if (folder) add(await specs.digest());
+      if (folder) add(String(await specs.revision(which)));
       for (const { path, name } of folder ? [] : files) {
         add(name);
         add(await readSpecBytes(path, buffer).catch(reasonOf));
@@ -75,8 +75,8 @@ export function fileSource(options: FileSourceOptions): SpecSource {
     let waiting = false;
     let seen: string | undefined;
 
-    async function compare(): Promise<void> {
-      const now = await contents();
+    async function compare(which: 'all' | 'some'): Promise<void> {
+      const now = await contents(which);
       const before = seen;
       seen = now;
       if (before !== undefined && now !== before) hint('file');
@@ -94,7 +94,7 @@ export function fileSource(options: FileSourceOptions): SpecSource {
       } finally {
         waiting = false;
       }
-      await compare();
+      await compare('all');
     }
 
     const watcher = watchPaths(folders, { ignoreInitial: true, depth: 0, ignorePermissionErrors: true });
@@ -107,12 +107,12 @@ export function fileSource(options: FileSourceOptions): SpecSource {
       log.warn({ source: name, error }, 'file watcher failed: files are only read periodically'),
     );
     try {
-      seen = await contents();
+      seen = await contents('all');
       // A change between the caller's own reading and this point would raise no event.
       hint('file');
       for (;;) {
         await clock.sleep(options.rereadMs ?? rereadMs, signal);
-        await compare();
+        await compare('some');
       }
     } finally {
       await watcher.close();

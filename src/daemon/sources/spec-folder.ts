@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../core/clock.ts';
@@ -13,6 +12,8 @@ const youngMs = 2_000;
 const believedMs = 60_000;
 /** The share of the folder that each reading reads again, among files whose attributes are older than that. */
 const againShare = 1 / 12;
+/** So many files are checked at once without a sign of a change, one after the other of them. */
+const inTurn = 1_000;
 
 interface FolderFile {
   readonly name: string;
@@ -25,6 +26,7 @@ interface FolderFile {
 /** A file as it was read. */
 interface KnownFile {
   readonly stamp: string;
+  readonly sizeBytes: number;
   readonly at: number;
   readonly spec: SpecText;
 }
@@ -39,6 +41,10 @@ export class SpecFolder {
   readonly #clock: Clock;
   readonly #most: FolderBounds | undefined;
   #known: ReadonlyMap<string, KnownFile> = new Map();
+  #left = '';
+  #revision = 0;
+  /** Where the next check of some files begins. */
+  #next = 0;
 
   /** @param name the name for messages */
   constructor(path: string, name: string, clock: Clock, most?: FolderBounds) {
@@ -49,43 +55,60 @@ export class SpecFolder {
   }
 
   /** @throws SourceError if the folder does not exist */
-  async read(): Promise<readonly SpecText[]> {
-    const { read, left } = withinBounds(await this.#files(), this.#most);
+  read(): Promise<readonly SpecText[]> {
+    return this.#read('all');
+  }
+
+  /**
+   * Another number when `read` gives something else. `some` checks the names of all files, and the attributes of at most
+   * `inTurn` of them: on a leader with thousands of projects, a check of all of them would never end.
+   *
+   * @throws SourceError if the folder does not exist
+   */
+  async revision(which: 'all' | 'some'): Promise<number> {
+    await this.#read(which);
+    return this.#revision;
+  }
+
+  async #read(which: 'all' | 'some'): Promise<readonly SpecText[]> {
+    const { read, left } = withinBounds(await this.#files(which), this.#most);
     const buffer = specBuffer();
     const known = new Map<string, KnownFile>();
-    let again = Math.ceil(read.length * againShare);
+    let again = which === 'all' ? Math.ceil(read.length * againShare) : 0;
+    let isSame = true;
     // One after the other: a thousand files at once would need a thousand handles.
     for (const file of read) {
+      const { stamp, sizeBytes } = file;
       const before = this.#known.get(file.path);
       const now = this.#clock.monotonic();
-      const isSame = before?.stamp === file.stamp && file.stamp !== '';
-      const isOld = isSame && now - before.at >= believedMs && again > 0;
+      const isKnown = before?.stamp === stamp && stamp !== '';
+      const isOld = isKnown && now - before.at >= believedMs && again > 0;
       if (isOld) again -= 1;
-      if (isSame && !isOld) known.set(file.path, before);
-      else known.set(file.path, { stamp: file.stamp, at: now, spec: await specOf(file, buffer, before) });
+      const after =
+        isKnown && !isOld ? before : { stamp, sizeBytes, at: now, spec: await specOf(file, buffer, before) };
+      known.set(file.path, after);
+      isSame &&= after.spec === before?.spec;
     }
+    const names = left.map(({ name }) => name).join('\n');
+    if (!isSame || known.size !== this.#known.size || names !== this.#left) this.#revision += 1;
     this.#known = known;
+    this.#left = names;
     return [...[...known.values()].map(({ spec }) => spec), ...left];
   }
 
-  /** Another one when `read` gives something else. */
-  async digest(): Promise<string> {
-    const hash = createHash('sha256');
-    for (const spec of await this.read()) {
-      const parts = 'sources' in spec ? spec.sources.map(({ text }) => text) : [JSON.stringify(spec.problem)];
-      for (const part of [spec.name, ...parts]) hash.update(`${part.length}:`).update(part);
-    }
-    return hash.digest('hex');
-  }
-
-  async #files(): Promise<readonly FolderFile[]> {
-    const names = await readdir(this.#path).catch(failWith(this.#name));
+  async #files(which: 'all' | 'some'): Promise<readonly FolderFile[]> {
+    const names = specNames(await readdir(this.#path).catch(failWith(this.#name)));
     const now = this.#clock.now();
+    const first = this.#next < names.length ? this.#next : 0;
+    if (which === 'some') this.#next = first + inTurn;
     return Promise.all(
-      specNames(names).map(async (each) => {
+      names.map(async (each, index) => {
         const path = join(this.#path, each);
-        const found = await stat(path, { bigint: true }).catch(() => undefined);
         const file = { name: join(this.#name, each), path };
+        const known = this.#known.get(path);
+        const isTurn = which === 'all' || (index >= first && index < first + inTurn);
+        if (!isTurn && known !== undefined && known.stamp !== '') return { ...file, ...known };
+        const found = await stat(path, { bigint: true }).catch(() => undefined);
         if (found === undefined) return { ...file, sizeBytes: 0, stamp: '' };
         const { dev, ino, size, mtimeNs, ctimeNs, ctimeMs } = found;
         const isYoung = Math.abs(now - Number(ctimeMs)) < youngMs;
