@@ -150,6 +150,11 @@ export const postgresMigrations: readonly PostgresMigration[] = [
       );
     `,
   },
+  {
+    // The connection of a replica's last heartbeat: a replica whose connection is gone has ended.
+    version: 7,
+    sql: 'ALTER TABLE vdcsync.replicas ADD COLUMN backend integer;',
+  },
 ];
 
 /** The schema version that this version of the program writes. */

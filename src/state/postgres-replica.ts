@@ -61,7 +61,9 @@ export class PostgresReplica {
   }
 
   /**
-   * Records a heartbeat, and returns all live replicas of the fleet, the oldest first.
+   * Records a heartbeat, and returns all live replicas of the fleet, the oldest first. A replica whose process has ended
+   * is not among them: the server has ended its connection. A replica that hangs is among them until its heartbeat is
+   * overdue.
    *
    * @throws StateError if the heartbeat was not recorded. The next call opens a new connection.
    */
@@ -69,13 +71,15 @@ export class PostgresReplica {
     const { id, host, pid } = this.self;
     const rows = await this.run(
       `WITH own AS (
-         INSERT INTO vdcsync.replicas (id, host, pid, fleet, seen_at) VALUES ($1, $2, $3, $4, clock_timestamp())
-         ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at
+         INSERT INTO vdcsync.replicas (id, host, pid, fleet, seen_at, backend)
+         VALUES ($1, $2, $3, $4, clock_timestamp(), pg_backend_pid())
+         ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, backend = excluded.backend
          RETURNING id, host, pid, since)
        SELECT id, host, pid, since FROM own
        UNION ALL
        SELECT id, host, pid, since FROM vdcsync.replicas
        WHERE fleet = $4 AND id <> $1 AND seen_at >= clock_timestamp() - make_interval(secs => $5::double precision)
+         AND (backend IS NULL OR backend IN (SELECT pid FROM pg_stat_activity))
        ORDER BY since, id`,
       ...[id, host, pid, this.location.state, deadAfterSeconds],
     );

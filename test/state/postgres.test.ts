@@ -253,6 +253,21 @@ describe('src/state/postgres.ts: owners that promise a heartbeat', () => {
     expect(await sql("SELECT 1 FROM vdcsync.replicas WHERE id = 'heart'")).toEqual([]);
   });
 
+  test('a replica whose process has ended is not among the live ones, although its heartbeat is young', async () => {
+    const location = parsePostgresUrl(`${server.url()}?state=ended`);
+    const [kept, ended] = ['kept', 'ended'].map(
+      (id, pid) => new PostgresReplica(location, { id, host: 'here', pid }),
+    ) as [PostgresReplica, PostgresReplica];
+    await ended.beat();
+    expect((await kept.beat()).map(({ id }) => id)).toEqual(['ended', 'kept']);
+    await sql("SELECT pg_terminate_backend(backend), pg_sleep(0.5) FROM vdcsync.replicas WHERE id = 'ended'");
+    expect((await kept.beat()).map(({ id }) => id)).toEqual(['kept']);
+    await ended.beat().catch(() => undefined);
+    await ended.beat();
+    expect((await kept.beat()).map(({ id }) => id)).toEqual(['ended', 'kept']);
+    await Promise.all([kept.close(), ended.close()]);
+  });
+
   test('know which replicas of their fleet are alive, hear their calls, and hear when calls may have been missed', async () => {
     const [one, other] = ['eu', 'us'].map((state) => parsePostgresUrl(`${server.url()}?state=${state}`));
     const heard: (string | undefined)[][] = [[], [], []];
