@@ -119,7 +119,7 @@ function openedBeside(own: string, flags: CommonFlags, io: Io): BesideStates {
   };
 }
 
-/** A fleet has a connection for such questions: thousands of projects would each open two. */
+/** On the connection that a fleet has for inspections: thousands of projects would each open two connections. */
 function inspectedBeside(
   own: string,
   location: string,

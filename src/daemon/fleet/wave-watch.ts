@@ -70,7 +70,7 @@ export class WaveWatch {
     return this.#failed(rollout, projects);
   }
 
-  /** A stopped rollout is judged less often: its projects may stay as they are for days. */
+  /** A stopped rollout is judged less often: its projects may stay unchanged for days. */
   #isDue(rollout: Rollout): boolean {
     const [name, now] = [waveOf(rollout), this.#options.clock.monotonic()];
     if (rollout.phase === 'stopped' && now - (this.#checkedAt.get(name) ?? -stoppedMs) < stoppedMs)

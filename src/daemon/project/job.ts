@@ -24,7 +24,7 @@ interface Parts {
   readonly pauses: Pauses;
 }
 
-/** Continues from the last turn, which another replica may have had. Returns what that turn recorded. */
+/** Continues from the last turn, which another replica may have had. Returns the record of that turn. */
 export async function takeUp(
   { notified }: Job,
   store: StateStore,
@@ -46,7 +46,7 @@ interface TurnEnd {
   readonly project: number;
   readonly now: number;
   readonly dueAt: number;
-  /** What the turn before has recorded. */
+  /** The record of the turn before. */
   readonly before: ReconciliationMemory | undefined;
 }
 
