@@ -4,7 +4,6 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { barsSvg, barsText } from '../../src/cli/rehearse/picture.ts';
 import { planMermaid } from '../../src/cli/render/plan-graph.ts';
-import { summaryLine } from '../../src/cli/render/plan-groups.ts';
 import { markdownLimit, planMarkdown } from '../../src/cli/render/plan-markdown.ts';
 import { planSvg } from '../../src/cli/render/plan-svg.ts';
 import { planText } from '../../src/cli/render/plan-text.ts';
@@ -319,7 +318,7 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
     const svg = planSvg(plan);
     expect(svg).toContain(`>${'± servers.web'}</text>`);
     expect(svg).toContain('stroke-dasharray="4 3"');
-    expect(svg).toContain(summaryLine(plan));
+    expect(svg).toContain('Project 4711: 3 to create, 1 to replace, 1 blocked, 2 unchanged<');
   });
 
   test('a long line goes between the boxes that it passes, and a long label ends within its own', () => {
@@ -381,6 +380,21 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
     ];
     expect(barsText(bars)[0]).toMatch(/▕█{20}░{20}▏/);
     expect(barsSvg(bars, 'x')).toMatch(/class="works"\/><rect [^>]*class="waits"\/><\/g>/);
+  });
+
+  test('the picture of a run has round times, and a legend whose texts do not overlap', () => {
+    const waits = [{ startMs: 0, endMs: 1_000 }];
+    const bars = [
+      { id: 'create:networks.a', startMs: 0, endMs: 110_000, outcome: 'done' as const, waits },
+      { id: 'create:networks.b', startMs: 0, endMs: 9_000, outcome: 'failed' as const, waits: [] },
+    ];
+    const svg = barsSvg(bars, 'x');
+    const ticks = [...svg.matchAll(/text-anchor="middle" class="dim">([^<]*)</g)].map(([, text]) => text);
+    expect(ticks).toEqual(['0', '30 s', '1 min', '1 min 30 s']);
+    const legend = [...svg.matchAll(/<text x="([\d.]+)" y="48" class="dim">([^<]*)</g)];
+    const ends = legend.map(([, x, text = '']) => Number(x) + text.length * 7);
+    expect(legend.slice(1).every(([, x], at) => Number(x) > (ends[at] ?? 0))).toBe(true);
+    expect(Math.max(...ends)).toBeLessThan(1_010);
   });
 
   test('what is adopted is told once, with what it is', async () => {

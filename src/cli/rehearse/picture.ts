@@ -24,15 +24,17 @@ export function barsText(bars: readonly Bar[]): string[] {
 const row = 24;
 const left = 396;
 const chart = 560;
+/** Width of a letter, in pixels. */
+const letter = 7;
 
 /** The same as a picture of 1,000 pixels: no script, no font of its own, readable in light and dark. */
 export function barsSvg(bars: readonly Bar[], title: string): string {
   const end = Math.max(1, ...bars.map(({ endMs }) => endMs));
   const height = 94 + bars.length * row;
   const x = (ms: number) => left + (ms / end) * chart;
-  const ticks = [0, 0.25, 0.5, 0.75, 1].map((part) => {
-    const at = x(part * end).toFixed(1);
-    return `<line x1="${at}" y1="64" x2="${at}" y2="${height - 24}" class="tick"/><text x="${at}" y="${height - 8}" text-anchor="middle" class="dim">${span(part * end)}</text>`;
+  const ticks = ticksTo(end).map((ms) => {
+    const at = x(ms).toFixed(1);
+    return `<line x1="${at}" y1="64" x2="${at}" y2="${height - 24}" class="tick"/><text x="${at}" y="${height - 8}" text-anchor="middle" class="dim">${ms === 0 ? '0' : span(ms)}</text>`;
   });
   const rect = (startMs: number, endMs: number, y: number, sort: string) =>
     `<rect x="${x(startMs).toFixed(1)}" y="${y + 3}" width="${Math.max(2, x(endMs) - x(startMs)).toFixed(1)}" height="15" rx="3" class="${sort}"/>`;
@@ -47,13 +49,15 @@ export function barsSvg(bars: readonly Bar[], title: string): string {
   });
   const sorts = [
     ['works', 'the API works'],
-    ['waits', 'waits for its turn or the request limit'],
+    ['waits', 'vdcsync waits: turn, request limit or retry'],
     ...(bars.some(({ outcome }) => outcome !== 'done') ? [['other', 'not done']] : []),
   ] as const;
-  const legend = sorts.map(
-    ([sort = '', text = ''], at) =>
-      `<rect x="${left + at * 150}" y="36" width="14" height="14" rx="3" class="${sort}"/><text x="${left + 20 + at * 150}" y="48" class="dim">${text}</text>`,
-  );
+  let nextX = left;
+  const legend = sorts.map(([sort = '', text = '']) => {
+    const at = nextX;
+    nextX += 44 + text.length * letter;
+    return `<rect x="${at}" y="36" width="14" height="14" rx="3" class="${sort}"/><text x="${at + 20}" y="48" class="dim">${text}</text>`;
+  });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${left + chart + 50} ${height}" role="img" aria-label="${escaped(title)}">
 <style>
 text { font: 12.5px system-ui, sans-serif; fill: #1f2328 } .title { font-size: 15px; font-weight: 600 } .dim { fill: #59636e }
@@ -66,6 +70,14 @@ ${[...legend, ...ticks, ...rows].join('\n')}
 `;
 }
 
+const tickSteps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600].map((seconds) => seconds * 1000);
+
+/** Round times from 0 to the end, at most 7 of them. */
+function ticksTo(end: number): readonly number[] {
+  const step = tickSteps.find((each) => end / each <= 6) ?? Math.ceil(end / 6 / 3_600_000) * 3_600_000;
+  return Array.from({ length: Math.floor(end / step) + 1 }, (_, at) => at * step);
+}
+
 /** The most letters of a label. The tooltip has the full text. */
 const mostLetters = 62;
 
@@ -74,7 +86,9 @@ function cut(text: string): string {
 }
 
 function inOrder(bars: readonly Bar[]): Bar[] {
-  return [...bars].sort((a, b) => a.startMs - b.startMs || a.endMs - b.endMs || (a.id < b.id ? -1 : 1));
+  return [...bars].sort(
+    (a, b) => a.startMs - b.startMs || a.endMs - b.endMs || a.id.localeCompare(b.id, 'en', { numeric: true }),
+  );
 }
 
 function named(id: string): string {

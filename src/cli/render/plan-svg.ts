@@ -1,4 +1,5 @@
-import type { Plan } from '../../core/plan.ts';
+import type { Position } from '../../core/desired.ts';
+import { inFileOrder, type Plan } from '../../core/plan.ts';
 import { colours, dashes, type Edge, edgesOf, isIdle, type Node, nodesOf, type Sort } from './plan-graph.ts';
 import { summaryLine } from './plan-groups.ts';
 
@@ -8,8 +9,8 @@ const box = {
   gapY: 16,
   padding: 11,
   line: 17,
-  letter: 7,
-  noteLetter: 6.1,
+  letter: 7.6,
+  noteLetter: 6.6,
   mostLetters: 30,
 } as const;
 const margin = { side: 20, top: 78, bottom: 16 } as const;
@@ -30,7 +31,13 @@ export function planSvg(plan: Plan): string {
   const edges = edgesOf(nodes);
   const { placed, width: graphWidth, height, rowHeight } = placeAll(nodes, edges);
   const reasons = [...Map.groupBy(edges, ({ to }) => to)].map(([to, own]) => reason(own, placed.get(to)));
-  const title = `Project ${plan.project.id}: ${nodes.length === 0 ? 'nothing to do' : summaryLine(plan)}`;
+  const title = `Project ${plan.project.id}: ${
+    nodes.length === 0
+      ? 'nothing to do'
+      : summaryLine(plan)
+          .replace(/^Plan: /, '')
+          .replace(/\.$/, '')
+  }`;
   const width = Math.ceil(Math.max(title.length * titleLetter + 2 * margin.side, graphWidth));
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" role="img" aria-label="${escaped(title)}">
 <style>
@@ -62,7 +69,8 @@ function placeAll(nodes: readonly Node[], edges: readonly Edge[]) {
   let x: number = margin.side;
   for (const [, column] of columns) {
     const width = Math.max(...column.map((node) => texts.get(node)?.width ?? 0));
-    const order = column.map((node) => ({ node, row: wanted(node) }));
+    const inFile = inFileOrder(column.map((node) => ({ node, ...positionOf(node) })));
+    const order = inFile.map(({ node }) => ({ node, row: wanted(node) }));
     order.sort((a, b) => (a.row ?? 0) - (b.row ?? 0));
     let next = 0;
     for (const { node, row } of order) {
@@ -77,6 +85,10 @@ function placeAll(nodes: readonly Node[], edges: readonly Edge[]) {
   const count = Math.max(1, ...[...rows.values()].map((row) => row + 1));
   const height = margin.top + count * (rowHeight + box.gapY) - box.gapY + margin.bottom;
   return { placed, rowHeight, height, width: Math.max(0, x - box.gapX) + margin.side };
+}
+
+function positionOf({ operation }: Node): { readonly position?: Position } {
+  return operation?.position === undefined ? {} : { position: operation.position };
 }
 
 function textsOf({ name, note }: Node) {
