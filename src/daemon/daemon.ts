@@ -221,9 +221,10 @@ export class Daemon {
   }
 
   #problemOf(project: number): SpecProblem {
-    const { log } = this.#options.deps;
+    const { log, clock } = this.#options.deps;
     const onNotification = (notification: Notification) => this.#notify(notification);
-    return new SpecProblem({ project, onNotification, log: project === 0 ? log : logOf(project, log) });
+    const own = { log: project === 0 ? log : logOf(project, log), now: () => clock.now() };
+    return new SpecProblem({ project, onNotification, ...own });
   }
 
   #open(id: number): Project {

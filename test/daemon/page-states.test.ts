@@ -49,9 +49,10 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
       '▲ drifting · shop',
       '● blocked · shop',
       '● exposed · shop',
+      '● billed unseen · shop',
       '● spec broken · shop',
       '● unauthorized · project 4711',
-      '● 5 of 1000 need attention · vdcsync',
+      '● 7 of 1000 need attention · vdcsync',
     ]);
     expect(new Set(Object.values(tabs).map(({ icon }) => icon)).size).toBe(4);
     await page.close();
@@ -61,7 +62,8 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
     const page = await phone();
     await page.setContent(await pageOf('exposed'));
     const ids = await page.locator('section').evaluateAll((all) => all.map(({ id }) => id));
-    expect(ids.slice(0, 2)).toEqual(['danger', 'warnings']);
+    // The panel of dangers has the whole of these entries, so that nothing is read twice.
+    expect(ids.slice(0, 2)).toEqual(['danger', 'resources']);
     const danger = page.locator('#danger > ul > li');
     const texts = await danger.evaluateAll((all) => all.map((each) => each.textContent ?? ''));
     expect(texts.map((text) => /exposed|billed and idle/.exec(text)?.[0])).toEqual([
@@ -91,6 +93,62 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
     await page.close();
   });
 
+  test('the header has the age of each of its words, and of the last refresh', async () => {
+    const page = await phone();
+    const headers: Record<string, string> = {};
+    for (const state of ['exposed', 'leaking', 'broken']) {
+      await page.setContent(await pageOf(state));
+      headers[state] = (await page.locator('header').innerText()).replace(/\s+/g, ' ');
+      expect(await page.locator('.fresh').innerText()).toMatch(/^Last refresh: \d+ (s|min) ago/);
+    }
+    expect(headers).toEqual({
+      exposed: expect.stringMatching(/^shop exposed for 1 h 59 min blocked for 60 min$/),
+      leaking: expect.stringMatching(/^shop billed unseen for (3 d|2 d 23 h).* converged for .* d/),
+      broken: expect.stringMatching(/^shop spec broken for 40 min converged for /),
+    });
+    await page.close();
+  });
+
+  test('every danger and alarm says what to do', async () => {
+    const page = await phone();
+    for (const state of ['blocked', 'exposed', 'leaking', 'broken', 'unauthorized']) {
+      await page.setContent(await pageOf(state));
+      const items = page.locator('#danger > ul > li, #broken, #error');
+      const without = await items.evaluateAll((all) =>
+        all.filter((each) => each.querySelector('.way') === null).map((each) => each.textContent),
+      );
+      expect([state, await items.count(), without]).toEqual([
+        state,
+        expect.toSatisfy((count: number) => count > 0),
+        [],
+      ]);
+    }
+    // The id of the address that is found is in the command.
+    await page.setContent(await pageOf('blocked'));
+    expect(await page.locator('#danger .command').allTextContents()).toContainEqual(
+      expect.stringContaining('vdcsync resolve ips.mail --adopt 5003'),
+    );
+    await page.close();
+  });
+
+  test('without a refresh, no number is shown that only a refresh can give', async () => {
+    const page = await phone();
+    await page.setContent(await pageOf('unauthorized'));
+    expect(await page.locator('.fresh').innerText()).toContain('Not refreshed since the start');
+    expect(await page.locator('#bill').innerText()).not.toContain('address');
+    expect(await page.locator('#resources summary').innerText()).toBe('13 not refreshed since the start');
+    await page.close();
+  });
+
+  test('drift shows both values of each changed field', async () => {
+    const page = await phone();
+    await page.setContent(await pageOf('drifting'));
+    expect(await page.locator('#differences code').allTextContents()).toEqual([
+      expect.stringMatching(/^rules\[0\]\.destination_port: "?22,443"? → "?443"?$/),
+    ]);
+    await page.close();
+  });
+
   test('what is not converged stands above, and what is converged is folded', async () => {
     const page = await phone();
     await page.setContent(await pageOf('blocked'));
@@ -112,7 +170,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
     page.on('console', (message) => complaints.push(message.text()));
     await page.goto(url);
     await page.waitForSelector('#live:text-is("live")');
-    await page.locator('.copy').first().click();
+    await page.locator('#blocked .copy').first().click();
     await page.waitForSelector('.copy:text-is("Copied")');
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe('vdcsync forget servers.web-2');
     await page.locator('#converged summary').click();
@@ -131,8 +189,8 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
     await page.goto(url);
     await page.waitForSelector('#live:text-is("live")');
     const names = () => page.locator('.projects li strong').allTextContents();
-    expect((await names()).slice(0, 3)).toEqual(['search-007', 'billing-421', 'analytics-339']);
-    expect(await page.locator('.projects li').count()).toBe(13);
+    expect((await names()).slice(0, 4)).toEqual(['search-007', 'search-512', 'billing-256', 'billing-421']);
+    expect(await page.locator('.projects li').count()).toBe(14);
     await page.locator('#q').pressSequentially('media-3');
     await page.waitForSelector('.projects strong:text-is("media-303")');
     expect((await names()).every((name) => name.startsWith('media-3'))).toBe(true);
@@ -202,6 +260,7 @@ function summaryOf({ id, condition, conditionSince }: ProjectFacts): ProjectSumm
     now: 0,
     blocked: 0,
     exposed: false,
+    leaking: false,
     broken: false,
   };
 }

@@ -49,7 +49,8 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: the status pa
     expect(await blocked.innerText()).toContain('servers.web-1');
     const [first] = (await daemon.until(({ condition }) => condition === 'blocked', 'blocked')).blocked;
     const [way = ''] = first?.resolve.split(' | ') ?? [];
-    expect(await blocked.locator('.way').first().innerText()).toBe(`→ ${way.replaceAll('`', '')}`);
+    const shown = await blocked.locator('.way').first().innerText();
+    expect(shown.toLowerCase()).toBe(`→ ${way.replaceAll('`', '')}.`.toLowerCase());
     expect(await blocked.locator('.command').count()).toBe(0);
 
     daemon.write('version: 1\nproject: {id: 4711}\nnetworks: {"<b>x</b>": {cidr: 1}}\n');

@@ -28,15 +28,15 @@ describe('src/daemon/http/remedies.ts', () => {
     const shown = async (remedy: Remedy, flags = '') =>
       (await Promise.all(remediesHtml([remedy], flags))).map(String).join('');
     const first = await shown(run('resolve', ['ips.web', '--adopt', '5001'], { when: 'if `this` is it' }));
-    expect(first).toContain('<span class="dim">if <code>this</code> is it</span>');
+    expect(first).toContain('<span class="dim">If <code>this</code> is it:</span>');
     expect(first).toContain('data-copy="vdcsync resolve ips.web --adopt 5001"');
     const flags = ` -f 'my file.yaml' --state "$VDCSYNC_STATE&state=7"`;
     expect(await shown(run('adopt', ['ips.web', '5001']), flags)).toContain(
       'data-copy="vdcsync adopt -f &#39;my file.yaml&#39; --state &quot;$VDCSYNC_STATE&amp;state=7&quot; ips.web 5001"',
     );
     const edited = await shown(setting('prune', true, 'to have it deleted'));
-    expect(edited).toContain('→ write <code>prune: true</code> under <code>settings</code>');
-    expect(edited).toContain('<span class="dim">to have it deleted</span>');
+    expect(edited).toContain('→ Write <code>prune: true</code> under <code>settings</code>.');
+    expect(edited).toContain('<span class="dim">To have it deleted:</span>');
     expect(await shown(outside('pay', { next: [run('apply')] }))).toContain('data-copy="vdcsync apply"');
     expect(await shown(outside('<b>`'))).toContain('→ &lt;b&gt;');
   });

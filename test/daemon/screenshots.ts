@@ -1,13 +1,22 @@
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { renderPage } from '../../src/daemon/http/page.ts';
 import { pageStates } from '../support/page-states.ts';
 import { findBrowser, launchBrowser } from './browser.ts';
 
 // `npm run screenshots [-- FOLDER [STATE …]]`: pictures of the status page in each state that an operator meets, on a
 // phone and on a desktop, in light and dark. They are made to be looked at; a folder that is not given is a new one.
-const [folder = mkdtempSync(join(tmpdir(), 'vdcsync-screenshots-')), ...wanted] = process.argv.slice(2);
+const options = { help: { type: 'boolean', short: 'h' } } as const;
+const { values, positionals } = parseArgs({ options, allowPositionals: true });
+if (values.help) {
+  process.stdout.write(
+    `Usage: npm run screenshots [-- FOLDER [STATE …]]\nStates: ${Object.keys(pageStates).join(', ')}\n`,
+  );
+  process.exit();
+}
+const [folder = mkdtempSync(join(tmpdir(), 'vdcsync-screenshots-')), ...wanted] = positionals;
 const states = wanted.length === 0 ? Object.keys(pageStates) : wanted;
 
 const screens = {

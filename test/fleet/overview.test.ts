@@ -6,6 +6,7 @@ import type { ProjectSummary } from '../../src/daemon/project/facts.ts';
 const own: ProjectSummary = {
   ...{ id: 1, name: 'shop', condition: 'starting', since: undefined, now: 0, blocked: 0, broken: false },
   exposed: false,
+  leaking: false,
 };
 
 function assignment(exposed: boolean, worker?: string): Assignment {

@@ -17,8 +17,9 @@ export const pageStates: Readonly<Record<string, () => Promise<PageInput>>> = {
     pageOf(await shop.run({ ...converged, mode: 'observe', before: converged, spec: edited(shopSpec) })),
   blocked: async () => pageOf(await shop.run(blocked)),
   exposed: async () => pageOf(await shop.run(exposed)),
+  leaking: async () => pageOf(await shop.run(leaking)),
   broken: async () => {
-    const facts = await shop.run({ ...converged, problem: brokenSpec });
+    const facts = await shop.run({ ...converged, forMs: 26 * hour, problem: brokenSpec });
     return pageOf(facts, {
       commit: { ...commit, id: 'b81f0c2e55d1', subject: 'Add a replica of the database' },
     });
@@ -134,6 +135,16 @@ const refused: Story = {
 
 const exposed: Story = { ...refused, before: refused, strays: 2 };
 
+/** A server is gone, and its address and backups stay billed. */
+const leaking: Story = {
+  before: { ...converged, spec: shopSpec.replace('protect: true', 'protect: false') },
+  spec: shopSpec
+    .replace('{ max_deletions: 9 }', '{ max_deletions: 9, prune: true }')
+    .replace(/ {2}database-primary:[\s\S]*$/, ''),
+  strays: 1,
+  forMs: 3 * 24 * hour,
+};
+
 const brokenSpec: readonly Diagnostic[] = [
   {
     position: { file: 'vdcsync.yaml', line: 14, column: 5 },
@@ -184,7 +195,10 @@ async function play(
   const stop = new AbortController();
   const running = project.run(stop.signal);
   await clock.advance(forMs);
-  if (problem !== undefined) project.reject(problem);
+  if (problem !== undefined) {
+    project.reject(problem);
+    await clock.advance(40 * 60_000);
+  }
   const facts = await project.facts();
   stop.abort(new Error('the story is over'));
   await clock.run(running);
@@ -214,6 +228,7 @@ export function thousand(): readonly ProjectSummary[] {
       now,
       blocked: sort === 'blocked' ? 1 + (at % 3) : 0,
       exposed: at === 7,
+      leaking: at === 256 || at === 512,
       broken: at === 421,
     };
   });

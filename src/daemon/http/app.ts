@@ -140,7 +140,8 @@ export function summaryOf(
   if (left === undefined || condition === undefined) return own;
   const worksHere = assignment?.worker !== undefined && assignment.worker === replica;
   const exposed = left.exposed || (worksHere && own.exposed);
-  return { ...own, condition, since: left.conditionSince, blocked: left.blocked, exposed };
+  const leaking = left.leaking || (worksHere && own.leaking);
+  return { ...own, condition, since: left.conditionSince, blocked: left.blocked, exposed, leaking };
 }
 
 /** Nothing from elsewhere, no script but the page's own, and no page around it. */

@@ -4,23 +4,26 @@ import { factsOf, kindsWith } from '../../core/kind-facts.ts';
 import { waysWithIgnored } from '../../core/ways-out.ts';
 import { ignoredName } from '../../engine/claims/unattached.ts';
 import type { ProjectFacts } from '../project/facts.ts';
+import { unattachedAddresses } from '../project/troubles.ts';
 import { addressPrice, perMonth } from './dangers.ts';
 import { remediesHtml } from './remedies.ts';
-import { ignoredIn, unattachedAddresses } from './status.ts';
+import { ignoredIn } from './status.ts';
 import { counted, type Html, keyText, marked } from './text.ts';
 
 /** Everything that is billed, with its cost where prices are known. */
 export function billPanel(facts: ProjectFacts): Html {
   const { known, world, plan } = facts;
   const { idle } = unattachedAddresses(facts);
-  const addresses = world?.ips.length ?? 0;
+  // Before the first refresh, a number would be wrong.
+  const addresses =
+    world === undefined ? [] : [`${counted(world.ips.length, 'address', 'addresses')} in the project`];
   const managed = kindsWith('counted').flatMap((kind) => {
     const count = known?.bindings.filter((each) => each.kind === kind).length ?? 0;
     return count === 0 && !factsOf(kind).bought ? [] : [counted(count, `managed ${nounOf(kind)}`)];
   });
   const unknown = plan?.cost.unknown ?? [];
   return html`<section id="bill"><h2>Cost</h2>${monthly(facts)}<ul>
-<li>${managed.join(', ')}, ${counted(addresses, 'address', 'addresses')} in the project</li>
+<li>${[...managed, ...addresses].join(', ')}</li>
 ${idle.filter(({ key }) => key !== null).map(({ ip, key }) => html`<li class="warn"><span class="nowrap">${ip.address}</span> is idle and billed${costOf(world)} <span class="dim">${keyText(key ?? '')}</span></li>`)}
 ${(plan?.cost.left_billed ?? []).map((text) => html`<li class="warn">${marked(text)}</li>`)}
 ${ignoredItem(facts)}</ul>
@@ -37,7 +40,7 @@ function monthly({ plan }: ProjectFacts): Html {
     return html`<p class="dim">No prices are known. <code>--prices FILE</code> gives vdcsync the prices that the API does not show.</p>`;
   }
   const currency = sum.currency === null ? '' : ` ${sum.currency}`;
-  return html`<p class="sum">${isKnown ? html`<b>${sum.known_before}${currency}</b> a month for managed resources` : ''}${sum.unknown.length === 0 ? '' : html`, without ${counted(sum.unknown.length, 'resource')} of unknown price`}</p>
+  return html`<p class="sum">${isKnown ? html`<b>${sum.known_before}${currency}</b> a month for managed resources` : ''}${isKnown && sum.unknown.length > 0 ? html`, and ${counted(sum.unknown.length, 'resource')} without a known price` : ''}</p>
 ${change === 0 ? '' : html`<p class="${change > 0 ? 'warn' : 'good'}">${change > 0 ? '+' : '−'}${perMonth(delta.replace('-', ''), sum.currency)} with the pending operations</p>`}`;
 }
 

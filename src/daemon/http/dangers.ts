@@ -1,40 +1,20 @@
 import { html } from 'hono/html';
 import { money, part } from '../../core/decimal.ts';
-import { firewallKey, type ResourceKey, takeApart } from '../../core/keys.ts';
-import { type Blocked, endsExposure } from '../../core/plan.ts';
-import type { Remedy } from '../../core/remedy.ts';
+import { firewallKey, type ResourceKey } from '../../core/keys.ts';
+import type { Blocked } from '../../core/plan.ts';
 import { waysWithBackups, waysWithIdle } from '../../core/ways-out.ts';
 import { blockedName, type ProjectFacts } from '../project/facts.ts';
+import { exposedServers, unattachedAddresses } from '../project/troubles.ts';
 import { remediesHtml } from './remedies.ts';
-import { unattachedAddresses } from './status.ts';
-import { type Html, keyText, marked, timeSince } from './text.ts';
-
-/** Servers that are public and have no firewall although the file declares one. */
-export function exposedServers({ plan, known }: ProjectFacts): readonly ResourceKey[] {
-  const isBound = (key: ResourceKey) => known?.bindings.some((each) => each.key === key) === true;
-  const reported = (plan?.warnings ?? []).flatMap(({ code, key }) =>
-    code === 'exposed' && key !== null ? [key] : [],
-  );
-  const pending = (plan?.operations ?? [])
-    .filter(endsExposure)
-    .flatMap(({ key }) => takeApart(key).parent ?? [])
-    .filter(isBound);
-  return [...new Set([...reported, ...pending])];
-}
-
-/** Everything that is billed although no entry of the file asks for it. */
-export function isLeaking(facts: ProjectFacts): boolean {
-  const { idle, unconfirmed } = unattachedAddresses(facts);
-  return (
-    idle.some(({ key }) => key === null) ||
-    unconfirmed.length > 0 ||
-    (facts.known?.leftBackups ?? []).length > 0
-  );
-}
+import { counted, type Html, keyText, marked, sentence, timeAhead, timeSince } from './text.ts';
 
 /** The entries under *blocked* that the panel of dangers already shows. */
-export function isOfExposed(facts: ProjectFacts, { key }: Pick<Blocked, 'key'>): boolean {
-  return exposedServers(facts).some((server) => key === firewallKey(server));
+export function isInDangers(facts: ProjectFacts, { key }: Pick<Blocked, 'key'>): boolean {
+  const { unconfirmed } = unattachedAddresses(facts);
+  return (
+    exposedServers(facts).some((server) => key === firewallKey(server)) ||
+    unconfirmed.some((each) => each.key === key)
+  );
 }
 
 /** Danger comes first: servers without their firewall, then money that is spent for nothing. */
@@ -42,6 +22,28 @@ export function dangersPanel(facts: ProjectFacts): Html {
   const items = [...exposedServers(facts).map((key) => exposedItem(facts, key)), ...leaks(facts)];
   if (items.length === 0) return '';
   return html`<section class="wide alarm danger" id="danger"><h2>Danger</h2><ul>${items}</ul></section>`;
+}
+
+/** When the oldest danger of the sort began, where that is known. */
+export function exposedSince({ plan, known }: ProjectFacts): number | undefined {
+  const servers = exposedServers({ plan, known });
+  return earliest(
+    (known?.bindings ?? []).filter(({ key }) => servers.includes(key)).map(({ boundAt }) => boundAt),
+  );
+}
+
+export function leakingSince(facts: ProjectFacts): number | undefined {
+  const { known, idleSince } = facts;
+  const { idle, unconfirmed } = unattachedAddresses(facts);
+  const addresses = [...idle.filter(({ key }) => key === null), ...unconfirmed];
+  return earliest([
+    ...addresses.flatMap(({ ip }) => idleSince.get(ip.id) ?? []),
+    ...(known?.leftBackups ?? []).map(({ at }) => at),
+  ]);
+}
+
+function earliest(moments: readonly number[]): number | undefined {
+  return moments.length === 0 ? undefined : Math.min(...moments);
 }
 
 function exposedItem({ plan, known, world, blockedSince, flags }: ProjectFacts, server: ResourceKey): Html {
@@ -56,7 +58,7 @@ function exposedItem({ plan, known, world, blockedSince, flags }: ProjectFacts, 
   const since =
     binding === undefined || known === undefined ? '' : html` ${timeSince(binding.boundAt, known.now)}`;
   return html`<li><strong>${keyText(server)}</strong> <span class="bad">exposed${since}</span>${public_}
-<p>The server is public, and its firewall is not in place: nothing is filtered.${entry === undefined ? ' The firewall is the next write.' : html` The firewall is blocked${sinceText(entry, blockedSince, known?.now)}: ${marked(entry.reason)}`}</p>${remediesHtml(entry?.remedies ?? [], flags)}</li>`;
+<p>The server is public, and its firewall is not in place: nothing is filtered.${entry === undefined ? ' The firewall is the next write.' : html` The firewall is blocked${sinceText(entry, blockedSince, known?.now)}. ${marked(sentence(entry.reason))}`}</p>${entry === undefined ? '' : retryText(entry, known)}${remediesHtml(entry?.remedies ?? [], flags)}</li>`;
 }
 
 /** How long an entry has been blocked, where that is known. */
@@ -70,30 +72,55 @@ export function sinceText(
 }
 
 function leaks(facts: ProjectFacts): Html[] {
-  const { flags, known, world } = facts;
+  const { flags, known, world, idleSince } = facts;
   const { idle, unconfirmed } = unattachedAddresses(facts);
-  const ways = (each: readonly Remedy[]) => remediesHtml(each, flags);
   const price = addressPrice(world, 1);
   const cost = price === undefined ? '' : `, ${price}`;
+  const since = (at: number | undefined): Html =>
+    at === undefined || known === undefined ? '' : html` ${timeSince(at, known.now)}`;
   return [
     ...idle
       .filter(({ key }) => key === null)
       .map(
         ({ ip }) =>
-          html`<li><strong class="nowrap">${ip.address}</strong> <span class="bad">billed and idle${cost}</span>
-<p>The address is attached to nothing, and the file does not declare it.</p>${ways(waysWithIdle(String(ip.id), ip.address))}</li>`,
+          html`<li><strong class="nowrap">${ip.address}</strong> <span class="bad">billed and idle${since(idleSince.get(ip.id))}${cost}</span>
+<p>No server uses the address, and the file does not declare it.</p>${remediesHtml(waysWithIdle(String(ip.id), ip.address), flags)}</li>`,
       ),
     ...unconfirmed.map(
       ({ ip, key }) =>
-        html`<li><strong class="nowrap">${ip.address}</strong> <span class="bad">billed and unconfirmed${cost}</span>
-<p>The address is attached to nothing. The open write of ${keyText(key ?? '')} may have created it.</p></li>`,
+        html`<li><strong class="nowrap">${ip.address}</strong> <span class="bad">billed and unconfirmed${since(idleSince.get(ip.id))}${cost}</span>
+<p>No server uses the address. An unconfirmed write of ${keyText(key ?? '')} may have created it.</p>${unconfirmedItem(facts, key, String(ip.id))}</li>`,
     ),
     ...(known?.leftBackups ?? []).map(
-      ({ server, key, backups }) =>
-        html`<li><strong>${keyText(key)}</strong> <span class="bad">backup left and billed</span>
-<p>Server ${server} is deleted. Its ${backups.length === 1 ? 'backup' : 'backups'} ${backups.join(', ')} still ${backups.length === 1 ? 'exists and is' : 'exist and are'} billed.</p>${ways(waysWithBackups(server))}</li>`,
+      ({ server, key, backups, at }) =>
+        html`<li><strong>${keyText(key)}</strong> <span class="bad">backup left and billed${since(at)}</span>
+<p>Server ${server} is deleted. Its ${backups.length === 1 ? 'backup' : 'backups'} ${backups.join(', ')} still ${backups.length === 1 ? 'exists and is' : 'exist and are'} billed.</p>${remediesHtml(waysWithBackups(server), flags)}</li>`,
     ),
   ];
+}
+
+/** The way out of the unconfirmed write. The live id of the address stands where the operator would fill it in. */
+function unconfirmedItem(
+  { plan, blockedSince, known, flags }: ProjectFacts,
+  key: ResourceKey | null,
+  id: string,
+): Html {
+  const entry = plan?.blocked.find((each) => each.key === key);
+  if (entry === undefined) return html`<p class="dim">vdcsync is finding out. No action is needed yet.</p>`;
+  const filled = entry.remedies.map((remedy) =>
+    remedy.type === 'run'
+      ? { ...remedy, args: remedy.args.map((each) => (each === 'ID' ? id : each)) }
+      : remedy,
+  );
+  return html`<p>The write is blocked${sinceText(entry, blockedSince, known?.now)}. ${marked(sentence(entry.reason))}</p>${retryText(entry, known)}${remediesHtml(filled, flags)}`;
+}
+
+/** When vdcsync tries the operation again by itself. */
+export function retryText({ key }: Pick<Blocked, 'key'>, known: ProjectFacts['known']): Html {
+  const retry = known?.backOff.find((each) => each.key === key);
+  return retry === undefined || known === undefined
+    ? ''
+    : html`<p class="dim">Failed ${counted(retry.failures, 'time')}. Next attempt: ${timeAhead(retry.until, known.now)}.</p>`;
 }
 
 /** The cost of so many addresses, if the price list has it. */

@@ -33,7 +33,7 @@ export interface Troubles {
   readonly exposed: boolean;
   readonly broken: boolean;
   /** Something is billed that the file does not ask for. */
-  readonly leaking?: boolean;
+  readonly leaking: boolean;
 }
 
 /** The worst of all that is known: an exposed server first, and a broken spec as loud as a blocked write. */

@@ -6,7 +6,7 @@ import type { Daemon } from '../daemon.ts';
 import { lastWorker } from '../fleet/assignment.ts';
 import { conditions } from '../project/condition.ts';
 import type { ProjectFacts, ReconciliationRecord } from '../project/facts.ts';
-import { unattachedAddresses } from './status.ts';
+import { unattachedAddresses } from '../project/troubles.ts';
 import type { Delivery } from './webhooks.ts';
 
 const prefix = 'vdcsync_';

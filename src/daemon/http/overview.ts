@@ -22,7 +22,7 @@ interface Row {
 
 const order: Readonly<Record<Level, number>> = { bad: 0, warn: 1, busy: 2, dim: 3, good: 4 };
 /** Within a level: an exposed server comes first, then the order of the conditions. */
-const words = ['exposed', 'spec broken', ...conditions] as const;
+const words = ['exposed', 'billed unseen', 'spec broken', ...conditions] as const;
 
 /** All projects in a word. */
 export function overviewHeadline(projects: readonly ProjectSummary[]): Headline {
@@ -68,9 +68,10 @@ function filters(rows: readonly Row[], wanted: Wanted): Html {
 }
 
 function rowItem({ project, headline }: Row): Html {
-  const { id, name, since, now, blocked, broken } = project;
+  const { id, name, since, now, blocked, broken, leaking } = project;
   const notes = [
     ...(blocked === 0 ? [] : [`${blocked} blocked`]),
+    ...(leaking && headline.word !== 'billed unseen' ? ['billed unseen'] : []),
     ...(broken && headline.word !== 'spec broken' ? ['spec broken'] : []),
   ];
   return html`<li><a href="/?project=${id}"><span class="dot ${headline.level}"></span><strong>${name ?? `project ${id}`}</strong> <span class="dim">${id}</span></a>

@@ -1,8 +1,9 @@
 import { html, raw } from 'hono/html';
 import type { ProjectFacts, ProjectSummary } from '../project/facts.ts';
+import { exposedServers, isLeaking } from '../project/troubles.ts';
 import type { SourceState } from '../sources/spec-reader.ts';
 import { billPanel } from './bill.ts';
-import { dangersPanel, exposedServers, isLeaking } from './dangers.ts';
+import { dangersPanel, exposedSince, leakingSince } from './dangers.ts';
 import { type Headline, headlineOf, iconOf, levelOf, titleOf } from './headline.ts';
 import { overviewHeadline, overviewPanel, type Wanted } from './overview.ts';
 import {
@@ -12,7 +13,9 @@ import {
   differencesPanel,
   inFlightPanel,
   journalPanel,
+  openOperations,
   resourcesPanel,
+  rowsOf,
   warningsPanel,
 } from './panels.ts';
 import { drawOutline, drawPicture } from './picture.ts';
@@ -58,7 +61,7 @@ export function renderBody(input: PageInput) {
 ${facts !== undefined && projects.length > 1 ? html`<a class="back" href="/">All ${projects.length} projects</a>` : ''}
 <h1>${name}</h1> <span class="badge ${headline.level}">${headline.word}</span>
 ${facts === undefined ? '' : otherWords(facts, headline)}</header>
-<main>${facts === undefined ? '' : chips(facts)}
+<main>${facts === undefined ? '' : freshness(facts)}${facts === undefined ? '' : chips(facts)}
 ${input.elsewhere === undefined ? '' : html`<p class="facts"><span class="warn">Replica ${input.elsewhere} works on this project. This page shows the last refresh of this replica.</span></p>`}
 <div class="panels">${facts === undefined ? '' : dangersPanel(facts)}${alarms(facts, source, now)}${
     facts === undefined ? overview(input) : panels(facts)
@@ -85,15 +88,37 @@ function troublesOf(facts: ProjectFacts) {
   };
 }
 
-/** The condition, where the headline says something worse. */
-function otherWords({ condition, conditionSince, known }: ProjectFacts, { word }: Headline): Html {
-  const other =
-    word === condition ? '' : html` <span class="badge ${levelOf(condition)}">${condition}</span>`;
-  const since =
-    conditionSince === undefined || known === undefined
+/** How long the headline has been so, and the condition, where the headline says something worse. */
+function otherWords(facts: ProjectFacts, { word }: Headline): Html {
+  const { condition, conditionSince, known } = facts;
+  const since = (at: number | undefined): Html =>
+    at === undefined || known === undefined
       ? ''
-      : html` <span class="dim">${timeSince(conditionSince, known.now)}</span>`;
-  return html`${other}${since}`;
+      : html` <span class="dim">${timeSince(at, known.now)}</span>`;
+  if (word === condition) return since(conditionSince);
+  const began =
+    word === 'exposed'
+      ? exposedSince(facts)
+      : word === 'billed unseen'
+        ? leakingSince(facts)
+        : facts.problemSince;
+  return html`${since(began)} <span class="badge ${levelOf(condition)}">${condition}</span>${since(conditionSince)}`;
+}
+
+/** The age of everything that the page shows. */
+function freshness({ known, refreshedAt, passing, nextReconciliationAt }: ProjectFacts): Html {
+  if (known === undefined) return '';
+  const { now } = known;
+  const last =
+    refreshedAt === undefined
+      ? html`<span>Not refreshed since the start</span>`
+      : html`<span>Last refresh: ${timeAgo(refreshedAt, now)}</span>`;
+  const next = passing
+    ? html`<span class="busy">Reconciling now</span>`
+    : nextReconciliationAt === undefined
+      ? ''
+      : html`<span>Next: ${timeAhead(nextReconciliationAt, now)}</span>`;
+  return html`<p class="facts fresh">${last} ${next}</p>`;
 }
 
 function overview({ projects, wanted = {} }: PageInput): Html {
@@ -106,14 +131,17 @@ function overview({ projects, wanted = {} }: PageInput): Html {
 function chips(facts: ProjectFacts): Html {
   const { plan, inFlight, problem } = facts;
   const [exposed, blocked] = [exposedServers(facts).length, plan?.blocked.length ?? 0];
+  const pending = openOperations(plan).length;
+  const converged =
+    plan === undefined ? 0 : rowsOf(facts).filter(({ standing }) => standing === 'converged').length;
   const all: readonly (readonly [number, string, string, string])[] = [
     [exposed, 'danger', 'bad', `${exposed} exposed`],
     [isLeaking(facts) ? 1 : 0, 'danger', 'bad', 'billed unseen'],
     [problem.length, 'broken', 'bad', 'spec broken'],
     [blocked, 'blocked', 'bad', `${blocked} blocked`],
     [inFlight.length, 'in-flight', 'busy', `${inFlight.length} in flight`],
-    [plan?.operations.length ?? 0, 'differences', 'warn', `${plan?.operations.length} pending`],
-    [plan?.summary.unchanged ?? 0, 'resources', 'good', `${plan?.summary.unchanged} converged`],
+    [pending, 'differences', 'warn', `${pending} pending`],
+    [converged, 'resources', 'good', `${converged} converged`],
   ];
   return html`<nav class="chips" aria-label="At a glance">${all
     .filter(([count]) => count > 0)
@@ -141,9 +169,7 @@ function summary(facts: ProjectFacts): Html {
   const commit = offer?.commit;
   return html`<p class="facts"><span>Project ${facts.id}${plan === undefined ? '' : `, ${plan.project.status}`}</span>
 ${commit === undefined ? html`<span>${offer?.files.join(', ') ?? 'No spec yet'}</span>` : html`<span>${commit.ref} at <code>${commit.id.slice(0, 12)}</code> ${commit.subject}</span>`}
-${now === undefined || facts.refreshedAt === undefined ? '' : html`<span>Last refresh: ${timeAgo(facts.refreshedAt, now)}</span>`}
 ${now === undefined || lastReconciliation === undefined ? '' : html`<span>Last reconciliation: ${lastReconciliation.outcome}, ${timeAgo(lastReconciliation.endedAt, now)} (${lastReconciliation.triggers.join(', ')})</span>`}
 <span>${facts.mode === 'observe' ? 'Only observed: nothing is written' : `Reconciled every ${span(facts.intervalMs)}`}</span>
-${facts.passing ? html`<span class="busy">Reconciling now</span>` : now === undefined || facts.nextReconciliationAt === undefined ? '' : html`<span>Next: ${timeAhead(facts.nextReconciliationAt, now)}</span>`}
 <span>${counted(facts.reconciliations, 'reconciliation')} since the start</span></p>`;
 }

@@ -2,17 +2,28 @@ import { html } from 'hono/html';
 import { partsOf } from '../../core/intent.ts';
 import { type KeyStatus, keyStatuses } from '../../core/key-status.ts';
 import { takeApart } from '../../core/keys.ts';
-import { type Blocked, isLeft } from '../../core/plan.ts';
+import {
+  type Blocked,
+  type Change,
+  isLeft,
+  type Operation,
+  operationId,
+  type Plan,
+  type Warning,
+} from '../../core/plan.ts';
+import { run } from '../../core/remedy.ts';
+import { changeTexts } from '../notifications/drift.ts';
 import { notificationOf } from '../notifications/notification.ts';
 import type { Condition } from '../project/condition.ts';
 import type { ProjectFacts } from '../project/facts.ts';
+import { unattachedAddresses } from '../project/troubles.ts';
 import type { SourceState } from '../sources/spec-reader.ts';
-import { isOfExposed, sinceText } from './dangers.ts';
+import { isInDangers, retryText, sinceText } from './dangers.ts';
 import { statusNow, statusText } from './key-status.ts';
 import { remediesHtml } from './remedies.ts';
 import { span } from './spans.ts';
 import { whyOpen } from './status.ts';
-import { counted, type Html, keyText, marked, timeAgo, timeAhead, timeSince } from './text.ts';
+import { counted, type Html, keyText, marked, sentence, timeAgo, timeAhead, timeSince } from './text.ts';
 import { keysOf } from './view.ts';
 
 /** Problems that stop vdcsync as a whole: as loud as a blocked write. */
@@ -26,17 +37,29 @@ export function alarms(facts: ProjectFacts | undefined, source: SourceState, now
       : html`<section class="wide alarm" id="source"><h2>The source cannot be read</h2><p>${source.error}</p><p>The specs ${source.readAt === undefined ? 'were never read.' : html`that were read ${timeAgo(source.readAt, now)} stay in force.`}</p></section>`,
     broken.length === 0
       ? ''
-      : html`<section class="wide alarm" id="broken"><h2>The spec is broken</h2>
+      : html`<section class="wide alarm" id="broken"><h2>The spec is broken${facts?.problemSince === undefined || facts.known === undefined ? '' : html` ${timeSince(facts.problemSince, facts.known.now)}`}</h2>
 <p>The last valid spec stays in force, so the newest edit has no effect.${commit === undefined ? '' : html` Newest commit: <code>${commit.id.slice(0, 12)}</code> ${commit.subject}.`}</p><ul>${broken.map(
           ({ position, message }) =>
-            html`<li><code>${position.file}:${position.line}:${position.column}</code><br>${marked(message)}</li>`,
-        )}</ul></section>`,
+            html`<li><code>${position.file}:${position.line}:${position.column}</code><br>${marked(sentence(message))}</li>`,
+        )}</ul>${remediesHtml(checkingSpec(broken), '')}</section>`,
     facts?.waitingFor === undefined
       ? ''
-      : html`<section class="wide alarm" id="waiting"><h2>Another process owns the state</h2><p>The owner is ${facts.waitingFor}. Nothing is written until it ends.</p></section>`,
+      : html`<section class="wide alarm" id="waiting"><h2>Another process owns the state</h2><p>The owner is ${facts.waitingFor}. Nothing is written until that process ends.</p></section>`,
     error === undefined
       ? ''
-      : html`<section class="wide alarm" id="error"><h2>${failures[facts?.condition ?? 'failing'] ?? failures.failing}</h2><p>${error instanceof Error ? error.message : String(error)}</p>${remediesHtml(notificationOf(facts?.condition ?? 'failing', facts?.plan, error).remedies, facts?.flags ?? '')}</section>`,
+      : html`<section class="wide alarm" id="error"><h2>${failures[facts?.condition ?? 'failing'] ?? failures.failing}</h2><p>${error instanceof Error ? error.message : String(error)}</p>${facts?.known === undefined || facts.nextReconciliationAt === undefined ? '' : html`<p class="dim">Next attempt: ${timeAhead(facts.nextReconciliationAt, facts.known.now)}.</p>`}${remediesHtml(notificationOf(facts?.condition ?? 'failing', facts?.plan, error).remedies, facts?.flags ?? '')}</section>`,
+  ];
+}
+
+/** Checks the files of a broken spec where they are edited. */
+function checkingSpec(broken: ProjectFacts['problem']) {
+  const files = [...new Set(broken.map(({ position }) => position.file))];
+  return [
+    run(
+      'validate',
+      files.flatMap((file) => ['-f', file]),
+      { when: 'to check the correction before you push or copy it' },
+    ),
   ];
 }
 
@@ -50,21 +73,23 @@ const failures: Readonly<Partial<Record<Condition, string>>> = {
 /** Each entry with how long it has been so, its cause, and the commands that settle it. */
 export function blockedPanel(facts: ProjectFacts): Html {
   const { plan, pauses, known } = facts;
-  const all = (plan?.blocked ?? []).filter((each) => !isOfExposed(facts, each));
+  const all = (plan?.blocked ?? []).filter((each) => !isInDangers(facts, each));
   const waiting = all.filter(({ code }) => code === 'dependency_blocked');
   const blocked = all.filter(({ code }) => code !== 'dependency_blocked');
-  const backOff = (known?.backOff ?? []).filter((each) => !all.some(({ key }) => key === each.key));
+  const backOff = (known?.backOff ?? []).filter(
+    (each) => !(plan?.blocked ?? []).some(({ key }) => key === each.key),
+  );
   if (all.length + pauses.length + backOff.length === 0) return '';
   const now = known?.now ?? 0;
   return html`<section class="wide alarm" id="blocked"><h2>Blocked${blocked.length === 0 ? '' : ': manual decision needed'}</h2><ul>
 ${blocked.map((each) => blockedItem(each, facts))}
 ${pauses.map(
   ({ scope, code, reason, probeAt, since }) =>
-    html`<li><strong>Writes of the class ${scope} are paused</strong> <span class="bad">${timeSince(since, now)}</span> <span class="code">${code}</span><p>${marked(reason)}</p><p class="dim">${probeAt === null ? 'They resume when the project is Active.' : html`Next attempt: ${timeAhead(probeAt, now)}.`}</p></li>`,
+    html`<li><strong>Writes of the class ${scope} are paused</strong> <span class="bad">${timeSince(since, now)}</span> <span class="code">${code}</span><p>${marked(sentence(reason))}</p><p class="dim">${probeAt === null ? 'They resume when the project is Active.' : html`Next attempt: ${timeAhead(probeAt, now)}.`}</p></li>`,
 )}
 ${backOff.map(
   ({ key, failures, until, reason, code }) =>
-    html`<li><strong>${keyText(key)}</strong> <span class="warn">failed ${counted(failures, 'time')}</span> <span class="code">${code}</span><p>${marked(reason)}</p><p class="dim">Next attempt: ${timeAhead(until, now)}.</p></li>`,
+    html`<li><strong>${keyText(key)}</strong> <span class="warn">failed ${counted(failures, 'time')}</span> <span class="code">${code}</span><p>${marked(sentence(reason))}</p><p class="dim">Next attempt: ${timeAhead(until, now)}.</p></li>`,
 )}</ul>${
     waiting.length === 0
       ? ''
@@ -74,9 +99,8 @@ ${backOff.map(
 
 function blockedItem(entry: Blocked, { blockedSince, known, flags }: ProjectFacts): Html {
   const { key, verb, code, reason, remedies } = entry;
-  const retry = known?.backOff.find((each) => each.key === key);
   return html`<li><strong>${verb} ${keyText(key)}</strong> <span class="bad">blocked${sinceText(entry, blockedSince, known?.now)}</span> <span class="code">${code}</span>
-<p>${marked(reason)}</p>${retry === undefined || known === undefined ? '' : html`<p class="dim">Failed ${counted(retry.failures, 'time')}. Next attempt: ${timeAhead(retry.until, known.now)}.</p>`}${remediesHtml(remedies, flags)}</li>`;
+<p>${marked(sentence(reason))}</p>${retryText(entry, known)}${remediesHtml(remedies, flags)}</li>`;
 }
 
 export function inFlightPanel({ inFlight, known, plan }: ProjectFacts): Html {
@@ -89,15 +113,15 @@ ${inFlight.map(
   ({ key, verb, step, detail, since, until }) =>
     html`<li><strong>${verb} ${keyText(key)}</strong> ${timeSince(since, now)}<p class="dim">${steps[step]}${detail === '' ? '' : `: ${detail}`}</p>${
       until === undefined || until <= since
-        ? html`<progress></progress>`
-        : html`<progress max="100" value="${Math.min(100, Math.round((100 * (now - since)) / (until - since)))}"></progress> <span class="dim">${timeAhead(until, now)}</span>`
+        ? html`<progress aria-label="${key}"></progress>`
+        : html`<progress aria-label="${key}" max="100" value="${Math.min(100, Math.round((100 * (now - since)) / (until - since)))}"></progress> <span class="dim">${timeAhead(until, now)}</span>`
     }</li>`,
 )}
 ${open.map((intent) => {
   const { key, verb, phase, createdAt } = intent;
   const taskId = partsOf(intent).answer?.taskId;
   const why = whyOpen(intent);
-  return html`<li><strong>${verb} ${keyText(key)}</strong> ${phase}, sent ${timeAgo(createdAt, now)}${taskId === undefined ? '' : html` <code>${taskId}</code>`}${why === undefined ? '' : html`<p class="dim">${marked(why)}</p>`}</li>`;
+  return html`<li><strong>${verb} ${keyText(key)}</strong> ${phase}, sent ${timeAgo(createdAt, now)}${taskId === undefined ? '' : html` <code>${taskId}</code>`}${why === undefined ? '' : html`<p class="dim">${marked(sentence(why))}</p>`}</li>`;
 })}</ul></section>`;
 }
 
@@ -112,50 +136,83 @@ const steps = {
 
 export function differencesPanel({ plan, differsSince, known }: ProjectFacts): Html {
   const left = (plan?.warnings ?? []).filter(isLeft);
-  const operations = plan?.operations ?? [];
+  const operations = openOperations(plan);
   if (left.length + operations.length === 0) return '';
   const age =
     differsSince === undefined || known === undefined ? '' : html` ${timeSince(differsSince, known.now)}`;
   return html`<section id="differences"><h2 class="warn">Differs from the file${age}</h2><ul>
-${left.map(({ key, code, message }) => html`<li><strong>${keyText(key ?? '')}</strong> ${code === 'drift' ? html`<span class="code">drift, only reported</span>` : ''}<p>${marked(message)}</p></li>`)}
-${operations.map(({ verb, key, reason }) => html`<li><strong>${verb} ${keyText(key)}</strong>${reason === undefined ? '' : html`<p>${marked(reason)}</p>`}</li>`)}</ul></section>`;
+${left.map(({ key, code, message }) => html`<li><strong>${keyText(key ?? '')}</strong> ${code === 'drift' ? html`<span class="code">drift, only reported</span>` : ''}<p>${marked(sentence(message))}</p></li>`)}
+${operations.map(({ verb, key, reason, changes }) => html`<li><strong>${verb} ${keyText(key)}</strong>${reason === undefined ? '' : html`<p>${marked(sentence(reason))}</p>`}${verb === 'update' ? changeList(changes) : ''}</li>`)}</ul></section>`;
+}
+
+/** The operations that wait for no manual decision. */
+export function openOperations(plan: Plan | undefined): readonly Operation[] {
+  const blocked = new Set(plan?.blocked.map(({ verb, key }) => operationId(verb, key)));
+  return (plan?.operations ?? []).filter(({ id }) => !blocked.has(id));
+}
+
+function changeList(changes: readonly Change[]): Html {
+  return html`<p class="dim">${changeTexts(changes).map((text) => html`<code>${text}</code><br>`)}</p>`;
 }
 
 /** Warnings that another panel shows. */
 const elsewhere: ReadonlySet<string> = new Set(['exposed', 'in_flight']);
 
-export function warningsPanel({ plan, flags }: ProjectFacts): Html {
-  const warnings = (plan?.warnings ?? []).filter((each) => !isLeft(each) && !elsewhere.has(each.code));
+export function warningsPanel(facts: ProjectFacts): Html {
+  const { plan, flags } = facts;
+  const shown = new Set(unattachedAddresses(facts).idle.map(({ ip }) => ip.address));
+  // Unmanaged resources that are addresses alone are shown among the dangers.
+  const isDanger = ({ code, remedies = [] }: Warning) =>
+    code === 'unmanaged_resources' &&
+    remedies.some(
+      (each) => each.type === 'run' && each.command === 'ignore' && each.args.every((id) => shown.has(id)),
+    );
+  const warnings = (plan?.warnings ?? []).filter(
+    (each) => !isLeft(each) && !elsewhere.has(each.code) && !isDanger(each),
+  );
   if (warnings.length === 0) return '';
   return html`<section id="warnings"><h2>Warnings</h2><ul>
-${warnings.map(({ key, code, message, remedies = [] }) => html`<li>${key === null ? '' : html`<strong>${keyText(key)}</strong> `}<span class="code">${code}</span><p>${marked(message)}</p>${remediesHtml(remedies, flags)}</li>`)}</ul></section>`;
+${warnings.map(({ key, code, message, remedies = [] }) => html`<li>${key === null ? '' : html`<strong>${keyText(key)}</strong> `}<span class="code">${code}</span><p>${marked(sentence(message))}</p>${remediesHtml(remedies, flags)}</li>`)}</ul></section>`;
 }
 
-/** Resources that are not converged come first, the worst above; the others are folded. */
+/** A resource of the file or the state, with its status. */
+export function rowsOf(facts: ProjectFacts) {
+  return keysOf(facts).map((key) => ({ key, standing: statusNow(facts, key) }));
+}
+
+/**
+ * Resources that are not converged come first, the worst above. The others are folded: converged ones, and before the
+ * first refresh all those about which nothing is known.
+ */
 export function resourcesPanel(facts: ProjectFacts): Html {
-  const rows = keysOf(facts).map((key) => ({ key, standing: statusNow(facts, key) }));
+  const rows = rowsOf(facts);
   const rank = ({ standing }: { readonly standing: KeyStatus }) => -keyStatuses.indexOf(standing);
-  const open = rows.filter(({ standing }) => standing !== 'converged').sort((a, b) => rank(a) - rank(b));
-  const converged = rows.filter(({ standing }) => standing === 'converged');
+  const folded = facts.plan === undefined ? 'unknown' : 'converged';
+  const open = rows.filter(({ standing }) => standing !== folded).sort((a, b) => rank(a) - rank(b));
+  const rest = rows.filter(({ standing }) => standing === folded);
   const bindings = new Map(facts.known?.bindings.map((each) => [each.key, each]));
   const row = ({ key, standing }: (typeof rows)[number]): Html => {
     const binding = bindings.get(key);
     const id = binding?.id ?? facts.world?.idOf(key);
     return html`<li><span class="row-key">${keyText(key)}</span> <span class="${standing}">${statusText(standing)}</span> <span class="dim">${id === undefined ? 'no id' : `id ${id}`}${binding?.protect ? ', protected' : ''}</span></li>`;
   };
+  const label =
+    folded === 'unknown'
+      ? html`<span class="dim">${rest.length} not refreshed since the start</span>`
+      : html`<span class="good">${rest.length} converged</span>`;
   return html`<section class="wide" id="resources"><h2>${counted(rows.length, 'resource')}</h2>
 ${open.length === 0 ? '' : html`<ul class="rows">${open.map(row)}</ul>`}
-${converged.length === 0 ? '' : html`<details id="converged"><summary><span class="good">${converged.length} converged</span></summary><ul class="rows">${converged.map(row)}</ul></details>`}</section>`;
+${rest.length === 0 ? '' : html`<details id="converged"><summary>${label}</summary><ul class="rows">${rest.map(row)}</ul></details>`}</section>`;
 }
 
-export function budgetPanel({ known }: ProjectFacts): Html {
+export function budgetPanel({ known, world }: ProjectFacts): Html {
   if (known === undefined) return '';
   const { used, limits, counts, oldestReadMs } = known;
   const row = (name: 'reads' | 'writes') =>
-    html`<li>${name} <meter min="0" max="${limits[name]}" high="${limits[name] * 0.9}" value="${Math.min(used[name], limits[name])}"></meter> ${used[name]} of ${limits[name]} in ${span(limits.windowMs)}</li>`;
+    html`<li>${name} <meter aria-label="${name}" min="0" max="${limits[name]}" high="${limits[name] * 0.9}" value="${Math.min(used[name], limits[name])}"></meter> ${used[name]} of ${limits[name]} in ${span(limits.windowMs)}</li>`;
   return html`<section id="budgets"><h2>Requests</h2><ul>${row('reads')}${row('writes')}
 <li class="dim">Since the start: ${counted(counts.reads, 'read')}, ${counts.polls} of them polls of tasks; ${counted(counts.writes, 'write')}; rate limited ${counted(counts.throttled, 'time')}</li>
-<li class="dim">The oldest answer in use is ${span(oldestReadMs)} old</li></ul></section>`;
+${world === undefined ? '' : html`<li class="dim">The oldest read of a server in use is ${span(oldestReadMs)} old</li>`}</ul></section>`;
 }
 
 /** So many writes are read at a glance; the others are folded. */
@@ -166,7 +223,7 @@ export function journalPanel({ known }: ProjectFacts): Html {
   const { history, now } = known;
   const row = (each: (typeof history)[number]) => {
     const { key, verb, createdAt, phase, requestId, detail, kind } = each;
-    return html`<li><span class="row-key">${verb} ${keyText(key)}<span class="dim">${takeApart(key).kind === kind ? '' : ` ${kind}`}</span></span> <span>${partsOf(each).outcome ?? phase}</span> <span class="dim">${timeAgo(createdAt, now)}${requestId === undefined ? '' : html`, request <span class="nowrap">${requestId}</span>`}</span>${detail ? html`<p class="dim">${marked(detail)}</p>` : ''}</li>`;
+    return html`<li><span class="row-key">${verb} ${keyText(key)}<span class="dim">${takeApart(key).kind === kind ? '' : ` ${kind}`}</span></span> <span>${partsOf(each).outcome ?? phase}</span> <span class="dim">${timeAgo(createdAt, now)}${requestId === undefined ? '' : html`, request <span class="nowrap">${requestId}</span>`}</span>${detail ? html`<p class="dim">${marked(sentence(detail))}</p>` : ''}</li>`;
   };
   return html`<section class="wide" id="journal"><h2>Last writes</h2><ul class="rows">${history.slice(0, mostWrites).map(row)}</ul>
 ${history.length <= mostWrites ? '' : html`<details id="older-writes"><summary>${history.length - mostWrites} more</summary><ul class="rows">${history.slice(mostWrites).map(row)}</ul></details>`}</section>`;

@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import { piecesOf, type Remedy } from '../../core/remedy.ts';
-import { marked } from './text.ts';
+import { marked, sentence } from './text.ts';
 
 /** Each remedy with its case: commands to be copied, edits and the rest as text. */
 export function remediesHtml(remedies: readonly Remedy[], flags: string) {
@@ -8,9 +8,9 @@ export function remediesHtml(remedies: readonly Remedy[], flags: string) {
     const steps = piecesOf(remedy, flags).map((piece, at) =>
       'command' in piece
         ? commandBox(piece.command)
-        : html`<span>${at === 0 ? '→' : 'Then'} ${marked(piece.text)}</span>`,
+        : html`<span>${at === 0 ? '→ ' : ''}${marked(sentence(at === 0 ? piece.text : `then ${piece.text}`))}</span>`,
     );
-    return html`<div class="way">${remedy.when === undefined ? '' : html`<span class="dim">${marked(remedy.when)}</span>`}${steps}</div>`;
+    return html`<div class="way">${remedy.when === undefined ? '' : html`<span class="dim">${marked(sentence(`${remedy.when}:`))}</span>`}${steps}</div>`;
   });
 }
 

@@ -63,6 +63,10 @@ page.addEventListener('input', ({ target }) => {
     update();
   }, 150);
 });
+// Ages grow although nothing changes, and a phone suspends pages in the background.
+const isSeen = () => document.visibilityState === 'visible';
+window.setInterval(() => { if (isSeen()) update(); }, 15000);
+document.addEventListener('visibilitychange', () => { if (isSeen()) update(); });
 const events = new EventSource('/events');
 events.addEventListener('changed', update);
 events.onopen = () => { live.textContent = 'live'; live.className = ''; update(); };

@@ -1,21 +1,14 @@
-import { addressObject } from '../../core/claims.ts';
 import { publicDigest } from '../../core/environment-mask.ts';
 import { partsOf } from '../../core/intent.ts';
 import { blockedJson } from '../../core/plan.ts';
-import type { Ip } from '../../core/resources.ts';
 import type { Intent } from '../../core/state.ts';
-import {
-  type BilledAddress,
-  type IgnoredObject,
-  ignoredObjects,
-  type Unattached,
-  unattached,
-} from '../../engine/claims/unattached.ts';
+import { type BilledAddress, type IgnoredObject, ignoredObjects } from '../../engine/claims/unattached.ts';
 import type { Daemon } from '../daemon.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { Rollout } from '../fleet/rollout.ts';
 import { differences } from '../notifications/notification.ts';
 import type { ProjectFacts } from '../project/facts.ts';
+import { unattachedAddresses } from '../project/troubles.ts';
 import type { Commit } from '../sources/source.ts';
 import { statusNow } from './key-status.ts';
 
@@ -176,15 +169,6 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
 export function whyOpen(intent: Intent): string | undefined {
   if (intent.phase === 'blocked') return intent.blocked.reason;
   return intent.phase === 'waiting' || intent.phase === 'unknown' ? intent.detail : undefined;
-}
-
-/** Addresses that are billed and attached to nothing; none before the first refresh. */
-export function unattachedAddresses({ world, known }: ProjectFacts): Unattached {
-  const { bindings = [], intents = [], claims = [] } = known ?? {};
-  const { idle, unconfirmed } = unattached(world?.ips ?? [], { bindings, intents, claims });
-  // An entry that names an id is about that address before the two are bound.
-  const keyOf = ({ id }: Ip) => world?.keyOf(addressObject(id)) ?? null;
-  return { idle: idle.map((each) => ({ ...each, key: each.key ?? keyOf(each.ip) })), unconfirmed };
 }
 
 /** Resources that the operator has ignored. */

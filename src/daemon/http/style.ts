@@ -18,6 +18,7 @@ p { margin: 3px 0; } a { color: var(--busy); } .back { flex-basis: 100%; }
 .busy, .in_flight { color: var(--busy); } .dim, .unknown { color: var(--dim); }
 main { padding-top: 10px; }
 .facts { color: var(--dim); margin: 12px 0; font-size: 14px; } .facts > span { margin-right: 16px; display: inline-block; }
+.fresh { margin: 0 0 8px; }
 .chips { display: flex; flex-wrap: wrap; gap: 8px; margin: 2px 0 12px; }
 .chip { border: 1px solid var(--line); border-radius: 99px; padding: 5px 13px; text-decoration: none; background: var(--panel); font-size: 14px; }
 .chip:not(.good, .warn, .bad, .busy, .dim) { color: var(--text); } .chip[aria-current] { border-color: currentColor; font-weight: 600; }
@@ -42,6 +43,7 @@ button { font: 600 14px system-ui, sans-serif; color: var(--text); background: v
 button:hover { border-color: var(--busy); } :focus-visible { outline: 2px solid var(--busy); outline-offset: 2px; }
 details { margin-top: 8px; } details ul { margin-top: 8px; } summary { cursor: pointer; padding: 4px 0; } h2 + details { margin-top: 0; }
 .rows li { display: flex; flex-wrap: wrap; gap: 0 14px; align-items: baseline; } .rows .row-key { flex: 1 1 300px; } .rows li > p { flex-basis: 100%; }
+#projects > p { margin-top: 12px; }
 .projects li { display: flex; flex-wrap: wrap; gap: 2px 14px; align-items: baseline; } .projects li > a { flex: 1 1 260px; text-decoration: none; color: inherit; } .projects strong { color: var(--busy); }
 form { display: flex; gap: 8px; margin-bottom: 12px; } input { font: 16px system-ui, sans-serif; flex: 1; min-width: 0; padding: 7px 12px; color: inherit; background: var(--back); border: 1px solid var(--line); border-radius: 8px; }
 .dot { display: inline-block; width: 10px; height: 10px; border-radius: 50%; background: currentColor; margin-right: 9px; }
@@ -55,7 +57,7 @@ progress, meter { width: 140px; height: 12px; vertical-align: middle; } progress
 svg { display: block; width: 100%; min-width: 660px; max-width: 860px; margin: 0 auto; }
 svg text { fill: var(--text); font: 13px system-ui, sans-serif; } svg .note, svg .column { fill: var(--dim); font-size: 11.5px; }
 svg .column { text-anchor: middle; } svg rect { fill: var(--back); stroke: var(--line); }
-svg circle { fill: currentColor; } svg .box:not(.converged) rect { stroke: currentColor; } svg .idle rect { stroke-dasharray: 4 3; stroke: var(--warn); }
+svg circle { fill: currentColor; } svg .box:not(.converged) rect { stroke: currentColor; } svg .box.idle { color: var(--warn); } svg .idle rect { stroke-dasharray: 4 3; }
 svg .link { fill: none; stroke: var(--dim); stroke-width: 1.4; opacity: .65; }
 svg .in_flight circle { animation: pulse 1.2s infinite; } @keyframes pulse { 50% { opacity: .2; } }
 @media (prefers-reduced-motion: reduce) { svg .in_flight circle { animation: none; } }

@@ -15,6 +15,16 @@ export function keyText(key: string) {
   return html`<span class="key">${pieces.map((piece) => html`<span>${piece}</span>`)}</span>`;
 }
 
+/**
+ * A text of the engine as a sentence: it begins with a capital letter, unless a key, a name in backticks or another name
+ * is first, and ends with a full stop.
+ */
+export function sentence(text: string): string {
+  const isWord = /^[a-z]+(?=[ ,]|$)/.test(text);
+  const begun = isWord ? `${text.slice(0, 1).toUpperCase()}${text.slice(1)}` : text;
+  return /[.:?!…]$/.test(begun) ? begun : `${begun}.`;
+}
+
 /** Text whose backticks mark code, and whose keys stay whole. */
 export function marked(text: string) {
   return text.split('`').map((part, index, parts) =>

@@ -6,8 +6,8 @@ import type { SeenServer } from '../../core/kind.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import { namedAddress } from '../../core/server-entry.ts';
 import type { ProjectFacts } from '../project/facts.ts';
+import { unattachedAddresses } from '../project/troubles.ts';
 import { idOf, statusNow } from './key-status.ts';
-import { unattachedAddresses } from './status.ts';
 
 /** One box of the picture. */
 export interface Box {
@@ -73,7 +73,8 @@ function serverBox(facts: ProjectFacts, key: ResourceKey): Box {
 function absence({ known }: ProjectFacts, key: ResourceKey): string {
   const sent = known?.intents.find((each) => each.key === key && each.verb === 'create');
   if (sent === undefined) return 'not created yet';
-  return sent.phase === 'blocked' ? 'unconfirmed, may be billed' : 'being created';
+  const isUnconfirmed = sent.phase === 'blocked' || sent.phase === 'unknown';
+  return isUnconfirmed ? 'unconfirmed, may be billed' : 'being created';
 }
 
 function networkBox(facts: ProjectFacts, key: ResourceKey): Box {
@@ -81,11 +82,11 @@ function networkBox(facts: ProjectFacts, key: ResourceKey): Box {
   const seen = facts.world?.networks.find((each) => String(each.id) === id);
   const wanted = facts.offer?.desired.resources.find((each) => each.key === key);
   const cidr = seen?.cidr ?? String((wanted?.value as { readonly cidr?: unknown } | undefined)?.cidr ?? '');
-  const unmanaged = wanted?.managed === false ? ' · not managed' : '';
+  const unmanaged = wanted?.managed === false ? 'not managed' : '';
   return {
     id: key,
     title: nameOf(key),
-    note: `${cidr}${unmanaged}`,
+    note: [cidr, unmanaged].filter((each) => each !== '').join(' · '),
     standing: statusNow(facts, key),
     idle: false,
   };

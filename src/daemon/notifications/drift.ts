@@ -1,4 +1,5 @@
 import { flowYaml } from '../../core/flow-yaml.ts';
+import { canonicalJson } from '../../core/json.ts';
 import type { Change, Operation } from '../../core/plan.ts';
 
 /** Limits for one message, which is read on a telephone. The full list is in status, page and plan. */
@@ -15,16 +16,39 @@ export function driftLines(moved: readonly Operation[]): readonly string[] {
 }
 
 function lineOf({ verb, key, changes, reason }: Operation): string {
-  const why = verb === 'update' ? changesText(changes) : (reason ?? '');
+  const why = verb === 'update' ? changeTexts(changes).join(', ') : (reason ?? '');
   return why === '' ? `${verb} ${key}` : `${verb} ${key}: ${why}`;
 }
 
-function changesText(changes: readonly Change[]): string {
-  const shown = changes
+/** The first changes, with both values. */
+export function changeTexts(changes: readonly Change[]): readonly string[] {
+  const all = changes.flatMap(finest);
+  const shown = all
     .slice(0, most.changes)
     .map(({ path, from, to }) => `${path}: ${short(from)} → ${short(to)}`);
-  const more = changes.length - shown.length;
-  return [...shown, ...(more === 0 ? [] : [`${more} more`])].join(', ');
+  const more = all.length - shown.length;
+  return [...shown, ...(more === 0 ? [] : [`${more} more`])];
+}
+
+/** The parts of a map, or of a list of the same length, that change: `rules[1].action: accept → drop`. */
+function finest(change: Change): readonly Change[] {
+  const { path, from, to } = change;
+  if (!isRecord(from) || !isRecord(to)) return [change];
+  const isList = Array.isArray(from);
+  if (isList !== Array.isArray(to) || from.length !== to.length) return [change];
+  const names = [...new Set([...Object.keys(from), ...Object.keys(to)])];
+  return names
+    .map((name) => ({
+      path: isList ? `${path}[${name}]` : `${path}.${name}`,
+      from: from[name] ?? null,
+      to: to[name] ?? null,
+    }))
+    .filter((each) => canonicalJson(each.from) !== canonicalJson(each.to))
+    .flatMap(finest);
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
 }
 
 function short(value: unknown): string {
@@ -32,6 +56,6 @@ function short(value: unknown): string {
   const text = flowYaml(value);
   if (text.length <= most.characters) return text;
   return Array.isArray(value)
-    ? `${value.length} entries`
+    ? `${value.length} ${value.length === 1 ? 'entry' : 'entries'}`
     : `${text.slice(0, most.characters).toWellFormed()}…`;
 }

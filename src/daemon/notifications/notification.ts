@@ -60,11 +60,11 @@ function contentOf(
     case 'starting':
       return { detail: '' };
     case 'unauthorized':
-      return { detail: textOf(error), remedies: [outside(newToken)] };
     case 'fenced':
+      return { detail: textOf(error), remedies: [outside(newToken), doctor] };
     case 'unreachable':
     case 'failing':
-      return { detail: textOf(error) };
+      return { detail: textOf(error), remedies: [doctor] };
   }
 }
 
@@ -94,6 +94,8 @@ function plannedIn(plan: Plan | undefined): readonly string[] {
 function approvalOf(plan: Plan | undefined): readonly Remedy[] {
   return plan === undefined ? [] : [run('approve', [shortDigest(plan.digest)])];
 }
+
+const doctor = run('doctor', [], { when: 'to check connection, token, project and state' });
 
 const newToken =
   'put a valid token into the file that `VDC_TOKEN_FILE` or the spec names: vdcsync reads it at once. A new `VDC_TOKEN` needs a restart.';

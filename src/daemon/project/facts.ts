@@ -44,6 +44,8 @@ export interface ProjectFacts {
   readonly offer: Offer | undefined;
   /** The reasons why the newest spec cannot be used. Empty if it can be used. */
   readonly problem: readonly Diagnostic[];
+  /** When the newest spec became unusable. */
+  readonly problemSince: number | undefined;
   readonly plan: Plan | undefined;
   readonly world: World | undefined;
   readonly refreshedAt: number | undefined;
@@ -63,6 +65,8 @@ export interface ProjectFacts {
   readonly pauses: readonly ShownPause[];
   /** When each blocked entry was first seen, by {@link blockedName}. */
   readonly blockedSince: ReadonlyMap<string, number>;
+  /** When an address was first seen without a server, by the id of the address. */
+  readonly idleSince: ReadonlyMap<number, number>;
   /** The flags that select this project in a command. */
   readonly flags: string;
 }
@@ -97,6 +101,8 @@ export interface ProjectSummary {
   readonly blocked: number;
   /** A server is public, and its firewall is not in place. */
   readonly exposed: boolean;
+  /** Something is billed that no entry of the file asks for. */
+  readonly leaking: boolean;
   /** The newest spec cannot be used. */
   readonly broken: boolean;
 }

@@ -43,6 +43,10 @@ export class ProjectHistory {
   conditionSince: number | undefined;
   /** When each blocked entry was first seen, by {@link blockedName}. */
   blockedSince: ReadonlyMap<string, number> = new Map();
+  /** When an address was first seen without a server, by the id of the address. */
+  idleSince: ReadonlyMap<number, number> = new Map();
+  /** Whether something is billed that no entry of the file asks for. */
+  leaking = false;
   readonly #options: ProjectHistoryOptions;
   readonly #news: PlanReports;
   /** Counts of the first plan for a spec. */
@@ -68,6 +72,8 @@ export class ProjectHistory {
   look(world: World, at: number): void {
     this.world = world;
     this.refreshedAt = at;
+    const idle = world.ips.filter(({ server_id }) => server_id === null);
+    this.idleSince = new Map(idle.map(({ id }) => [id, this.idleSince.get(id) ?? at]));
   }
 
   follow(event: ProgressEvent, digest: string | undefined): void {
@@ -165,17 +171,17 @@ export class ProjectHistory {
       reconciliations,
       lastReconciliation,
     } = this;
-    const { differsSince, blockedSince } = this;
+    const { differsSince, blockedSince, idleSince } = this;
     return {
       ...{ plan, world, refreshedAt, error, condition, conditionSince, reconciliations, lastReconciliation },
-      ...{ differsSince, blockedSince },
+      ...{ differsSince, blockedSince, idleSince },
     };
   }
 
   summary() {
-    const { plan, condition, conditionSince: since } = this;
-    const exposed = this.#isExposed();
-    return { name: plan?.project.name, condition, since, blocked: plan?.blocked.length ?? 0, exposed };
+    const { plan, condition, conditionSince: since, leaking } = this;
+    const found = { blocked: plan?.blocked.length ?? 0, exposed: this.#isExposed(), leaking };
+    return { name: plan?.project.name, condition, since, ...found };
   }
 
   /** @param digest of the spec in force */
@@ -208,11 +214,11 @@ export class ProjectHistory {
     } = this;
     return {
       ...{ condition, conditionSince, reconciliations, failures, blocked: plan?.blocked.length ?? 0 },
-      exposed: this.#isExposed(),
+      ...{ exposed: this.#isExposed(), leaking: this.leaking },
       ...{ outcome: lastReconciliation?.outcome ?? 'stopped', endedAt: lastReconciliation?.endedAt ?? 0 },
       ...{ settledDigest: this.#settledDigest ?? null, differsSince: differsSince ?? null },
       ...{ scarce: [...this.#scarce], waiting: [...this.#waiting], drifted: [...this.#drifted] },
-      blockedSince: [...this.blockedSince],
+      ...{ blockedSince: [...this.blockedSince], idleSince: [...this.idleSince] },
     };
   }
 
@@ -227,6 +233,8 @@ export class ProjectHistory {
     this.#waiting = new Set(memory.waiting);
     this.#drifted = new Set(memory.drifted);
     this.blockedSince = new Map(memory.blockedSince);
+    this.idleSince = new Map(memory.idleSince);
+    this.leaking = memory.leaking;
     this.#scarce.clear();
     for (const key of memory.scarce) this.#scarce.add(key as ResourceKey);
   }

@@ -25,10 +25,12 @@ const history = z.object({
   endedAt: z.number(),
   blocked: z.number(),
   exposed: z.boolean().default(false),
+  leaking: z.boolean().default(false),
   settledDigest: z.string().nullable(),
   waiting: z.array(z.string()),
   drifted: z.array(z.string()).default([]),
   blockedSince: z.array(z.tuple([z.string(), z.number()])).default([]),
+  idleSince: z.array(z.tuple([z.number(), z.number()])).default([]),
   differsSince: z.number().nullable(),
   scarce: z.array(z.string()),
 });

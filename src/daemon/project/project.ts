@@ -89,7 +89,7 @@ export class Project {
     this.#backOff = new KeyBackOff(deps.random);
     this.#commands = new CommandQueue(deps.log);
     const shared = { project: id, log: deps.log, onNotification };
-    this.#problem = new SpecProblem(shared);
+    this.#problem = new SpecProblem({ ...shared, now: () => this.#now() });
     const flags = () => this.#commandFlags();
     this.#history = new ProjectHistory({ ...shared, observing: mode === 'observe', flags });
     const check = new PlanCheck(deps);
@@ -378,21 +378,23 @@ export class Project {
     const known = await knownOf(this.#workspace, this.#backOff).catch(() => undefined);
     return {
       ...{ id: this.id, mode, intervalMs, known: known ?? this.#known },
-      ...{ offer: this.#offer, problem: this.#problem.list(), waitingFor: this.#waitingFor },
+      ...{ offer: this.#offer, problem: this.#problem.list(), problemSince: this.#problem.since },
       ...this.#history.facts(),
       ...{ passing: this.#halt !== undefined, nextReconciliationAt: this.#nextReconciliationAt },
-      flags: this.#commandFlags(),
+      ...{ flags: this.#commandFlags(), waitingFor: this.#waitingFor },
       ...{ inFlight: this.#activity.list(), pauses: this.#workspace?.pauses.list() ?? [] },
     };
   }
 
   /** A line of the overview. It asks no state, since there may be a thousand projects. */
   summary(): ProjectSummary {
-    const { clock } = this.#workspace?.session ?? this.#options.deps;
-    return { ...this.#history.summary(), id: this.id, now: clock.now(), broken: this.hasBrokenSpec() };
+    return { ...this.#history.summary(), id: this.id, now: this.#now(), broken: this.hasBrokenSpec() };
   }
 
-  /** The result of the spec in force, for the status of its commit. */
+  #now(): number {
+    return (this.#workspace?.session ?? this.#options.deps).clock.now();
+  }
+
   result() {
     return { id: this.id, problem: this.#problem.list(), ...this.#history.result(this.digest) };
   }

@@ -6,7 +6,8 @@ import { untilRefreshIsDue } from '../scheduling/quiet.ts';
 import type { Offer, ReconciliationRecord } from './facts.ts';
 import type { ProjectHistory } from './history.ts';
 import { pruneHistory } from './prune-history.ts';
-import type { ProjectParts, Workspace } from './workspace.ts';
+import { isLeaking } from './troubles.ts';
+import { knownOf, type ProjectParts, type Workspace } from './workspace.ts';
 
 /**
  * `stop`: begins no new operations, except for the firewalls of servers that this reconciliation created. `halt`:
@@ -44,6 +45,8 @@ export async function reconcile(
     parts.check.begin(triggers);
     const { outcome, results } = await attempt(offer, workspace, parts, { stop, halt: halt.signal });
     const endedAt = clock.now();
+    const known = await knownOf(workspace, parts.backOff).catch(() => undefined);
+    parts.history.leaking = isLeaking({ world: parts.history.world, known });
     if (parts.mode === 'correct' && !halt.signal.aborted) await pruneHistory(workspace.session, parts.keepMs);
     return { triggers, startedAt, endedAt, outcome, commit: offer.commit?.id, ...countsOf(results) };
   } finally {

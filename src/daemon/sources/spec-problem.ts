@@ -7,12 +7,15 @@ export interface SpecProblemOptions {
   readonly project: number;
   readonly log: DaemonLogger;
   readonly onNotification: (notification: Notification) => void;
+  /** Wall ms. */
+  readonly now: () => number;
 }
 
 /** The problems of the newest spec, while the last good spec stays in force. Their start and end are reported once. */
 export class SpecProblem {
   readonly #options: SpecProblemOptions;
   #diagnostics: readonly Diagnostic[] = [];
+  #since: number | undefined;
 
   constructor(options: SpecProblemOptions) {
     this.#options = options;
@@ -23,10 +26,16 @@ export class SpecProblem {
     return this.#diagnostics;
   }
 
+  /** When the spec broke. Further broken specs do not change the time. `undefined` if the newest spec can be used. */
+  get since(): number | undefined {
+    return this.#since;
+  }
+
   begin(diagnostics: readonly Diagnostic[]): void {
     if (JSON.stringify(diagnostics) === JSON.stringify(this.#diagnostics)) return;
-    const { project, log, onNotification } = this.#options;
+    const { project, log, onNotification, now } = this.#options;
     this.#diagnostics = diagnostics;
+    this.#since ??= now();
     for (const { position, message } of diagnostics) {
       log.error({ ...position, reason: message }, 'spec invalid');
     }
@@ -39,6 +48,7 @@ export class SpecProblem {
     if (this.#diagnostics.length === 0) return;
     const { project, log, onNotification } = this.#options;
     this.#diagnostics = [];
+    this.#since = undefined;
     log.info({ commit }, 'spec valid again');
     onNotification({ project, event: 'spec_valid', detail: 'the spec can be used again' });
   }

@@ -82,8 +82,14 @@ function otherUnresolved(run: Run, { key, verb }: Pick<Found, 'key' | 'verb'>): 
 function endingIt(open: Intent | undefined): readonly Remedy[] {
   if (open === undefined || open.phase === 'waiting') return [];
   const adopt =
-    open.verb === 'create' ? [runs('resolve', [open.key, '--adopt', partsOf(open).answer?.id ?? 'ID'])] : [];
-  return [...adopt, runs('resolve', [open.key, '--abandon'])];
+    open.verb === 'create'
+      ? [
+          runs('resolve', [open.key, '--adopt', partsOf(open).answer?.id ?? 'ID'], {
+            when: 'if the client area shows it',
+          }),
+        ]
+      : [];
+  return [...adopt, runs('resolve', [open.key, '--abandon'], { when: 'to give the write up' })];
 }
 
 /** The writes of earlier runs that this run has not closed. */

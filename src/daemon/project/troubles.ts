@@ -1,0 +1,44 @@
+import { addressObject } from '../../core/claims.ts';
+import { type ResourceKey, takeApart } from '../../core/keys.ts';
+import { endsExposure } from '../../core/plan.ts';
+import type { Ip } from '../../core/resources.ts';
+import { type Unattached, unattached } from '../../engine/claims/unattached.ts';
+import type { ProjectFacts } from './facts.ts';
+
+/** Servers that are public and have no firewall although the file declares one. */
+export function exposedServers({
+  plan,
+  known,
+}: Pick<ProjectFacts, 'plan' | 'known'>): readonly ResourceKey[] {
+  const isBound = (key: ResourceKey) => known?.bindings.some((each) => each.key === key) === true;
+  const reported = (plan?.warnings ?? []).flatMap(({ code, key }) =>
+    code === 'exposed' && key !== null ? [key] : [],
+  );
+  const pending = (plan?.operations ?? [])
+    .filter(endsExposure)
+    .flatMap(({ key }) => takeApart(key).parent ?? [])
+    .filter(isBound);
+  return [...new Set([...reported, ...pending])];
+}
+
+/** The observed and recorded side of a project, without its plan. */
+type Owned = Pick<ProjectFacts, 'world' | 'known'>;
+
+/** Addresses that are billed and attached to nothing; none before the first refresh. */
+export function unattachedAddresses({ world, known }: Owned): Unattached {
+  const { bindings = [], intents = [], claims = [] } = known ?? {};
+  const { idle, unconfirmed } = unattached(world?.ips ?? [], { bindings, intents, claims });
+  // An entry that names an id is about that address before the two are bound.
+  const keyOf = ({ id }: Ip) => world?.keyOf(addressObject(id)) ?? null;
+  return { idle: idle.map((each) => ({ ...each, key: each.key ?? keyOf(each.ip) })), unconfirmed };
+}
+
+/** Whether anything is billed although no entry of the file asks for it. */
+export function isLeaking(owned: Owned): boolean {
+  const { idle, unconfirmed } = unattachedAddresses(owned);
+  return (
+    idle.some(({ key }) => key === null) ||
+    unconfirmed.length > 0 ||
+    (owned.known?.leftBackups ?? []).length > 0
+  );
+}
