@@ -36,6 +36,9 @@ const unit = globSync('test/{api,core,emulator,engine,plan,queue,reconcilers,spe
   ],
 });
 
+/** Builds the command that tests start as a process. */
+const globalSetup = ['test/support/built.ts'];
+
 export default defineConfig({
   test: {
     setupFiles: ['test/setup.ts'],
@@ -49,11 +52,12 @@ export default defineConfig({
     env: { NODE_COMPILE_CACHE: compileCache },
     projects: [
       { extends: true, test: { name: 'unit', include: unit, isolate: false } },
-      { extends: true, test: { name: 'thorough', include: thorough } },
+      { extends: true, test: { name: 'thorough', include: thorough, globalSetup } },
       {
         extends: true,
         test: {
           name: 'whole',
+          globalSetup,
           include: ['test/**/*.test.ts'],
           exclude: [...configDefaults.exclude, ...unit, ...thorough, 'test/fleet/long/**'],
         },
@@ -61,7 +65,12 @@ export default defineConfig({
       // `npm run test:fleet` alone: it takes a quarter of an hour.
       ...(process.env.FLEET_FAULTS === undefined
         ? []
-        : [{ extends: true as const, test: { name: 'fleet', include: ['test/fleet/long/*.test.ts'] } }]),
+        : [
+            {
+              extends: true as const,
+              test: { name: 'fleet', include: ['test/fleet/long/*.test.ts'], globalSetup },
+            },
+          ]),
     ],
     coverage: {
       provider: 'v8',

@@ -8,9 +8,10 @@ import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
 import { main } from '../../src/cli/program.ts';
 import type { Io } from '../../src/cli/terminal.ts';
+import { builtCommand } from '../support/built.ts';
 import { programEnv } from '../support/program-env.ts';
 
-/** The command's own file. */
+/** The source file of the command. */
 export const mainFile = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 
 export interface Ended {
@@ -30,7 +31,7 @@ export interface Call {
 /** Starts the real command line, with nothing of the tests' own environment that it would read. */
 export function start(args: readonly string[], { cwd, env = {} }: Call): ChildProcess {
   const { HOME = '' } = process.env;
-  return spawn(process.execPath, [mainFile, ...args], {
+  return spawn(process.execPath, [builtCommand(), ...args], {
     ...{ cwd, stdio: 'pipe' },
     env: { ...programEnv(), HOME, ...env },
   });

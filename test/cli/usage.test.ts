@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { builtCommand } from '../support/built.ts';
 import { contentsOf, folderWith, inProcess, mainFile, oneNetwork, shop, vdcsync } from './run.ts';
 
 describe('src/cli/program.ts: wrong usage', () => {
@@ -271,7 +272,7 @@ describe('src/cli/program.ts: commands without API', () => {
   });
 
   test('bash completes keys of the spec', async () => {
-    const shim = `#!/bin/sh\nexec ${process.execPath} ${mainFile} "$@"\n`;
+    const shim = `#!/bin/sh\nexec ${process.execPath} ${builtCommand()} "$@"\n`;
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork, vdcsync: shim });
     chmodSync(join(cwd, 'vdcsync'), 0o755);
     const { stdout } = await vdcsync(['completion', 'bash'], { cwd });

@@ -9,6 +9,7 @@ import { Ajv } from 'ajv';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { folderWith, oneNetwork } from '../cli/run.ts';
+import { builtCommand } from '../support/built.ts';
 import { programEnv } from '../support/program-env.ts';
 import { createRepository } from './git-server.ts';
 import { emulate, live, speed } from './support.ts';
@@ -45,7 +46,7 @@ describe('action.yml', () => {
     await push({ 'vdcsync.yaml': oneNetwork });
     const clone = await git('rev-parse', '--show-toplevel');
     const tools = folderWith({
-      vdcsync: `#!/bin/sh\nexec "${process.execPath}" "${join(root, 'src/cli/main.ts')}" "$@"\n`,
+      vdcsync: `#!/bin/sh\nexec "${process.execPath}" "${builtCommand()}" "$@"\n`,
       npm: '#!/bin/sh\nexit 0\n',
       gh: '#!/bin/sh\ncp plan.md commented.md\n',
       'profile.yaml': `time_scale: ${speed}\n`,

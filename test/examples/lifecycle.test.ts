@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type RunningEmulator, startEmulator } from '../../src/emulator/http-server.ts';
+import { builtCommand } from '../support/built.ts';
 import { programEnv } from '../support/program-env.ts';
 
 const speed = 300;
@@ -84,12 +85,8 @@ describe.each(examples)('examples: the example $name', ({ name, edit, summary })
       VDCSYNC_API_PROFILE: 'profile.yaml',
     };
     return new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
-      execFile(
-        process.execPath,
-        [join(root, 'src/cli/main.ts'), ...args],
-        { cwd: folder, env },
-        (error, stdout, stderr) =>
-          resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr }),
+      execFile(process.execPath, [builtCommand(), ...args], { cwd: folder, env }, (error, stdout, stderr) =>
+        resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr }),
       );
     });
   }

@@ -7,9 +7,10 @@ import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
-import { type Call, type Ended, ended, folderWith, inProcess, mainFile } from '../cli/run.ts';
+import { type Call, type Ended, ended, folderWith, inProcess } from '../cli/run.ts';
 import { createRepository } from '../daemon/git-server.ts';
 import { type RunningDaemon, speed, startDaemon, until } from '../daemon/support.ts';
+import { builtCommand } from '../support/built.ts';
 import { fakeForge, forgeToken } from '../support/fake-forge.ts';
 import { postgresServer } from '../support/postgres.ts';
 import { programEnv } from '../support/program-env.ts';
@@ -480,7 +481,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
 
 /** A line as somebody types it. */
 async function inShell(line: string, { cwd, env }: Call): Promise<Ended> {
-  const script = `vdcsync() { '${process.execPath}' '${mainFile}' "$@"; }\n${line}`;
+  const script = `vdcsync() { '${process.execPath}' '${builtCommand()}' "$@"; }\n${line}`;
   return ended(spawn('sh', ['-c', script], { cwd, env: { ...programEnv(), ...env }, stdio: 'pipe' }));
 }
 

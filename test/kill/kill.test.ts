@@ -1,18 +1,17 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { startEmulator } from '../../src/emulator/http-server.ts';
 import type { Mutation } from '../../src/emulator/mutations.ts';
 import type { World } from '../../src/emulator/world.ts';
+import { builtCommand } from '../support/built.ts';
 import { programEnv } from '../support/program-env.ts';
 import { seededRandom } from '../support/rig.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
 const speed = 600;
 /** Stories run side by side; each is a project of its own. */
 const stories = Number(process.env.KILL_STORIES ?? 12);
@@ -49,17 +48,6 @@ servers:
 /** What has to be there in the end, and no more: everything else would be bought twice. */
 const wanted = { backup: 1, ip: 3, iso: 1, network: 2, network_interface: 2, server: 2 };
 
-/** Built apart from `dist`, which packing removes and builds anew. */
-const built = join(root, 'node_modules/.cache/built');
-
-beforeAll(async () => {
-  const args = ['--config', '--dir', join(built, 'dist/cli')];
-  execFileSync(process.execPath, [join(root, 'node_modules/rolldown/bin/cli.mjs'), ...args], {
-    ...{ cwd: root, stdio: ['ignore', 'ignore', 'inherit'] },
-  });
-  await copyFile(join(root, 'package.json'), join(built, 'package.json'));
-}, 120_000);
-
 describe.concurrent('src/engine: the built command, killed again and again', () => {
   test.each(
     Array.from({ length: stories }, (_, at) => at + 1),
@@ -87,7 +75,7 @@ describe.concurrent('src/engine: the built command, killed again and again', () 
         LOG_LEVEL: 'error',
       };
       for (let kills = 0; ; ) {
-        const child = spawn(process.execPath, [join(built, 'dist/cli/main.cjs'), 'apply', '--yes'], {
+        const child = spawn(process.execPath, [builtCommand(), 'apply', '--yes'], {
           cwd: folder,
           env,
         });
