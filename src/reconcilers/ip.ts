@@ -237,7 +237,8 @@ function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: Wo
   // A server that is gone is created again, with a new address, unless `id:` binds it or drift is only reported.
   const isMade = server?.desired?.id === undefined && world.settings.drift === 'correct';
   const remade = stays && isMade && !isSeen(server.key, world);
-  if (stays && !remade) return diffBesideServer(subject, live);
+  if (stays && !remade)
+    return (server && diffExchanged(server, live, world)) ?? diffBesideServer(subject, live);
   if (!isKept(subject, server)) return diffLeaving(subject, live, world);
   const asks = member(server?.desired?.value, 'public_ipv4') !== undefined;
   const another = asks ? ', and the new server gets another one' : '';
@@ -268,6 +269,17 @@ function diffUnbound({ parent, desired }: Subject<IpEntry>, world: World): Diff 
   if (own === undefined) return unchanged;
   const reason = `server ${own.server_id} came with ${own.address}`;
   return { verdict: { verdict: 'adopt', target: String(own.id), reason } };
+}
+
+/** Its server has got another address since, which belongs to the key from now on. */
+function diffExchanged(server: Subject, live: Ip, world: World): Diff | undefined {
+  const own = live.server_id === null ? ownAddress(server, world) : undefined;
+  if (own === undefined) return undefined;
+  const reason = `server ${own.server_id} has ${own.address} now, and ${live.address} is attached to nothing`;
+  return {
+    verdict: { verdict: 'adopt', target: String(own.id), reason },
+    leftBilled: [`${live.address} stays billed: ${server.key} has ${own.address} now`],
+  };
 }
 
 function diffBesideServer(subject: Subject<IpEntry>, live: Ip): Diff {

@@ -250,7 +250,11 @@ function truth(stage: Stage, intent: Intent): Resolution {
     intent.kind !== 'backup' &&
     JSON.stringify(history.writes.get(idempotencyKey ?? '')?.request) === JSON.stringify(intent.request);
   const named = partsOf(intent).answer?.id;
-  const live = history.executionsUnder(intent.idempotencyKey).filter((each) => history.isLive(each));
+  const inside = intent.parentId === undefined ? '' : `${intent.parentId}/`;
+  // An earlier state may have used the key inside another server.
+  const live = history
+    .executionsUnder(intent.idempotencyKey)
+    .filter((each) => history.isLive(each) && each.id?.startsWith(inside));
   const made =
     // After a day a key creates another resource, and the answer named its id.
     live.find((each) => named !== undefined && each.id?.endsWith(`/${named}`)) ??

@@ -316,4 +316,23 @@ servers:
 
     expect([planned.operations, planned.blocked, planned.warnings]).toEqual([[], [], []]);
   });
+
+  test('a server that has exchanged its address gets the new one bound, and the old one is reported', async () => {
+    const world = rig();
+    const spec = `servers: {one: {${sliders}, public_ipv4: {new: true}, keep_ip: true}}\n`;
+    await world.apply(spec);
+    const [old] = projectOf(world.emulator).ips;
+    Object.assign(old ?? {}, { serverId: null });
+    const added = world.emulator.mutate({ do: 'add_ip' }) as { id: number };
+    const taken = projectOf(world.emulator).ips.find(({ id }) => id === added.id);
+    Object.assign(taken ?? {}, { serverId: 2001 });
+    await world.clock.run(world.engine.adopt(load(spec), 'servers.one' as never, '2001'));
+
+    const report = await world.apply(spec);
+
+    expect(report.outcome).toBe('converged');
+    expect(await boundTo(world, 'servers.one.public_ipv4')).toBe(added.id);
+    expect(report.plan.cost.left_billed.join()).toContain(old?.address);
+    expect((await world.plan(spec)).operations).toEqual([]);
+  });
 });

@@ -114,10 +114,13 @@ function refuseUnmanaged({ key, managed, position: { file, line, column } }: Des
   );
 }
 
-/** An entry that names another live resource would contradict the new binding at once. */
-export function refuseContradiction({ key, kind, id: named, position }: DesiredResource, id: string): void {
+/** An entry whose `id` is another one would contradict the new binding at once. */
+export function refuseContradiction(
+  { key, kind, id: named, found, position }: DesiredResource,
+  id: string,
+): void {
   const { file, line, column } = position;
-  if (named === undefined || named === id) return;
+  if (named === undefined || named === id || found) return;
   throw new ConfigError(
     `${file}:${line}:${column}: the entry of ${key} binds it to ${nounOf(kind)} ${named}, so it cannot adopt ${id}. Write \`id: ${id}\` in the entry, or remove \`id: ${named}\`, then adopt again.`,
   );

@@ -142,8 +142,18 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   // The file gives another name to a resource whose previous entry is gone: only the previous name ends.
   const renamed =
     owner === undefined ? [] : releasing(run, owner.key, 'file', `the file calls it ${subject.key} now`);
+  const before = subject.binding?.id;
+  const left =
+    before === undefined || before === id
+      ? []
+      : releasing(run, subject.key, 'file', `bound to ${id} instead`);
   await run.deps.store.claimProject(run.desired.projectId);
-  await run.change([...renamed, { type: 'bind', binding }, ...cameWith(run, operation, subject, id, world)]);
+  await run.change([
+    ...renamed,
+    ...left,
+    { type: 'bind', binding },
+    ...cameWith(run, operation, subject, id, world),
+  ]);
   return { now: 'closed', outcome: 'done', detail: '' };
 }
 
