@@ -96,7 +96,7 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
       throw new TransportError(text, 'none', code, error);
     }
     if (elsewhere === true && !pipeline.identified()) {
-      const text = `what answers at ${options.baseUrl} is not the API: ${message}`;
+      const text = `another service than the API answers at ${options.baseUrl}: ${message}`;
       throw new TransportError(text, 'unknown', code, error);
     }
   }

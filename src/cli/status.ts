@@ -77,7 +77,7 @@ export interface StatusView {
   readonly idle_monthly: { readonly currency: string | null; readonly known: string } | null;
   /** Billed, unattached, and possibly bought by the open write of its key; null if the API was not read. */
   readonly unconfirmed: readonly Billed[] | null;
-  /** The ignored resources: billed as long as they exist, and in the way of no operation. */
+  /** The ignored resources: billed as long as they exist, and no reason to block an operation. */
   readonly ignored: readonly IgnoredObject[];
   /** Backups of deleted servers: billed, and shown by no documented read. From the state. */
   readonly left_backups: readonly {

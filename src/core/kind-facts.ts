@@ -70,7 +70,7 @@ const table = {
     knownBy: 'address',
     bought: true,
     independent: true,
-    ids: { form: integer, example: '5001, or is an address of the project' },
+    ids: { form: integer, example: '5001, or an address such as 203.0.113.10' },
     awaits: 'detached',
   },
   iso: { collection: 'isos', ids: { form: /^uiso-\d{1,10}$/, example: 'uiso-12' } },

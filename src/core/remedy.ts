@@ -20,8 +20,8 @@ export interface Edit {
   readonly choose?: Readonly<Record<string, readonly string[]>>;
   /** Fields that go. */
   readonly remove?: readonly string[];
-  /** The whole entry: it goes, or comes back as it was. */
-  readonly entry?: 'remove' | 'restore';
+  /** The whole entry: it goes, comes back as it was, or is replaced by the fields of `set`. */
+  readonly entry?: 'remove' | 'restore' | 'replace';
   /** Places in the file, as `file:line:column`. */
   readonly at?: readonly string[];
 }
@@ -92,6 +92,7 @@ function editText({ path, set, choose = {}, remove = [], entry, at }: Edit): str
   const quoted = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(' and ');
   const written = quoted(Object.entries(set ?? {}).map(([name, value]) => `${name}: ${flowYaml(value)}`));
   if (entry === 'remove') return `remove ${path} from the file`;
+  if (entry === 'replace') return `replace the entry of ${path} with \`${flowYaml(set)}\``;
   if (entry === 'restore') return `put ${path} back into the file${written === '' ? '' : ` with ${written}`}`;
   const chosen = Object.entries(choose).map(([name, values]) =>
     values.length === 0 ? quoted([name]) : `${quoted([name])} to one of ${values.join(', ')}`,

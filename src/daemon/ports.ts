@@ -27,7 +27,7 @@ export type Trigger =
   | 'refresh'
   | 'back-off'
   | 'token'
-  | 'order'
+  | 'command'
   | 'fleet'
   | 'signal';
 

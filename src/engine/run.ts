@@ -136,7 +136,7 @@ export interface RunFacts {
   supersede(key: ResourceKey, by: ResourceKey): void;
 }
 
-/** One object with the fields of both, which nobody changes. `other` replaces the fields of `one`. */
+/** One object with the fields of both, which is never changed. `other` replaces the fields of `one`. */
 export function joined<One extends object, Other extends object>(one: One, other: Other): One & Other {
   const fields = [one, other].map((each) => Object.getOwnPropertyDescriptors(each));
   return Object.freeze(Object.defineProperties({}, Object.assign({}, ...fields))) as One & Other;

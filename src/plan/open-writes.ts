@@ -105,7 +105,7 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
           ...candidates.map((id) =>
             say('adopt', `if the client area shows that ${addresses(id) || 'this'} is it`, [id]),
           ),
-          say('adopt', `if ${other}: the client area tells its id`, ['ID']),
+          say('adopt', `if ${other}: the client area shows its id`, ['ID']),
         ]
       : []),
     say('absent', refused ? 'to retry it unchanged' : absentWhen[verb]),

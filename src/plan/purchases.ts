@@ -162,7 +162,7 @@ export function confusableWith(
 }
 
 /**
- * Whether one of the two creations takes any free resource in the list in which both show. A resource that came since
+ * Whether one of the two creations takes any free resource in the list in which both show. A resource that appeared since
  * the open creation, and that no read attributes, may then be the result of the other creation as well.
  */
 function isConfusable(

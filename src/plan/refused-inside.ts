@@ -19,7 +19,7 @@ export function refusedInside({ subject, diff }: Draft, input: Input): Objection
   if (refusal === undefined) return undefined;
   return {
     verb: verdict === 'create' ? 'create' : 'update',
-    reason: `waits for ${refusal.key}, which the API refuses as the file has it: the new server would be without it`,
+    reason: `waits for ${refusal.key}, which the API refuses with the values in the file: the new server would be without it`,
     remedies: settleFirst(refusal.key),
   };
 }

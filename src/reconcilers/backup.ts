@@ -26,7 +26,7 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
         : [
             {
               path: ['max_age'],
-              message: '`max_age` must be longer than nothing: every pass would buy a backup',
+              message: '`max_age` must be more than 0: otherwise every reconciliation buys a backup',
             },
           ],
   },

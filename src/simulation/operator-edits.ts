@@ -46,7 +46,7 @@ function carriedOut(stage: Stage, file: SpecModel, step: Edit, code: string): Sp
     const old = stage.story.specs.map((spec) => entryOf(spec, path)).findLast((each) => each !== undefined);
     return old === undefined ? undefined : withFields(stage, file, path, { ...old, protect: false });
   }
-  if (entryOf(file, path) === undefined) return undefined;
+  if (entry === 'replace' || entryOf(file, path) === undefined) return undefined;
   if (code === 'address_in_use' && Object.hasOwn(choose, 'public_ipv4'))
     return withFields(stage, file, path, { public_ipv4: { new: true } });
   const fields = Object.entries(set).filter(([name]) => !identity.has(name));

@@ -105,7 +105,7 @@ describe('src/daemon/commit-status/result.ts', () => {
       ...{ starting: 'head pending', converging: 'head pending', awaiting_approval: 'head pending' },
       ...{ suspended: 'head pending', converged: 'head success', drifting: 'head success' },
       ...{ fenced: 'head failure', unauthorized: 'head failure', unreachable: 'head failure' },
-      ...{ failing: 'head failure', blocked: 'head failure', held: 'head failure' },
+      ...{ failing: 'head failure', blocked: 'head failure', paused: 'head failure' },
     });
   });
 

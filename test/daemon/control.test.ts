@@ -11,7 +11,7 @@ import {
 } from '../../src/daemon/operator-commands/control.ts';
 import { folderWith } from '../cli/run.ts';
 
-const forget: OperatorCommand = { order: 'forget', key: 'servers.web-1' as ResourceKey };
+const forget: OperatorCommand = { command: 'forget', key: 'servers.web-1' as ResourceKey };
 
 async function listening() {
   const path = join(folderWith(), 'control.sock');
@@ -47,13 +47,13 @@ describe('src/daemon/operator-commands/control.ts', () => {
     '[]',
     '{}',
     '"forget"',
-    '{"order": "destroy"}',
-    '{"order": "forget"}',
-    '{"order": "forget", "key": "nonsense"}',
-    '{"order": "adopt", "key": "servers.web-1", "id": {"a": 1}}',
-    '{"order": "resolve", "key": "servers.web-1", "resolution": null}',
-    '{"order": "ignore", "names": "all"}',
-    '{"order": "ignore", "names": [null]}',
+    '{"command": "destroy"}',
+    '{"command": "forget"}',
+    '{"command": "forget", "key": "nonsense"}',
+    '{"command": "adopt", "key": "servers.web-1", "id": {"a": 1}}',
+    '{"command": "resolve", "key": "servers.web-1", "resolution": null}',
+    '{"command": "ignore", "names": "all"}',
+    '{"command": "ignore", "names": [null]}',
   ])('%s is refused, and the next order is taken', async (body) => {
     const { path, taken } = await listening();
     const { status, text } = await send(path, body);
@@ -66,12 +66,12 @@ describe('src/daemon/operator-commands/control.ts', () => {
 
   test.each<OperatorCommand>([
     forget,
-    { order: 'adopt', key: 'servers.web-1.network_interfaces.backend' as ResourceKey, id: 'net1' },
-    { order: 'resolve', key: 'ips.web' as ResourceKey, resolution: { type: 'adopt', id: '3001' } },
-    { order: 'resolve', key: 'ips.web' as ResourceKey, resolution: { type: 'absent' } },
-    { order: 'resolve', key: 'ips.web' as ResourceKey, resolution: { type: 'abandon' } },
-    { order: 'ignore', names: [] },
-    { order: 'unignore', names: ['2001'] },
+    { command: 'adopt', key: 'servers.web-1.network_interfaces.backend' as ResourceKey, id: 'net1' },
+    { command: 'resolve', key: 'ips.web' as ResourceKey, resolution: { type: 'adopt', id: '3001' } },
+    { command: 'resolve', key: 'ips.web' as ResourceKey, resolution: { type: 'absent' } },
+    { command: 'resolve', key: 'ips.web' as ResourceKey, resolution: { type: 'abandon' } },
+    { command: 'ignore', names: [] },
+    { command: 'unignore', names: ['2001'] },
   ])('$order is handed on as it was given', async (order) => {
     const { path, taken } = await listening();
     expect(await giveCommand(path, order)).toEqual({ done: result('done') });
@@ -80,7 +80,10 @@ describe('src/daemon/operator-commands/control.ts', () => {
 
   test('who goes in the middle of an order, or speaks no HTTP, disturbs nobody', async () => {
     const { path } = await listening();
-    for (const text of ['POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 90\r\n\r\n{"order"', '\0\0\r\n\r\n']) {
+    for (const text of [
+      'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 90\r\n\r\n{"command"',
+      '\0\0\r\n\r\n',
+    ]) {
       const socket = connect(path);
       socket.on('error', () => undefined);
       await new Promise<void>((resolve) => socket.write(text, () => resolve()));

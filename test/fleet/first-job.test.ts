@@ -16,7 +16,7 @@ describe('src/daemon/fleet/first-job.ts', () => {
   });
 
   test('a project that waits for the end of a write or of a back-off is due as soon as that time is over', () => {
-    for (const condition of ['converging', 'blocked', 'held', 'failing']) {
+    for (const condition of ['converging', 'blocked', 'paused', 'failing']) {
       expect(firstJob(left(condition, 1_060_000), options).afterMs).toBe(60_000);
       expect(firstJob(left(condition, 900_000), options)).toEqual({ trigger: 'start', afterMs: 0 });
     }

@@ -69,7 +69,9 @@ describe('src/reconcilers/server: an adopted server whose entry is corrected', (
     expect((await plan(file(keys))).warnings).toMatchObject([
       {
         code: 'server_unchecked',
-        message: expect.stringMatching(/ has ssh_keys as .* no edit of ssh_keys makes it anew/),
+        message: expect.stringMatching(
+          / does not show its ssh_keys: .* an edit of ssh_keys replaces nothing/,
+        ),
       },
     ]);
     const renewed = await plan(file(keys.replace('cores: 1', 'cores: 4')));

@@ -217,7 +217,7 @@ function pageOf(facts: ProjectFacts | undefined, source: Partial<SourceState> = 
 
 /** Enough projects for a fleet: a few of them in each state that needs attention. */
 export function thousand(): readonly ProjectSummary[] {
-  const sorts = ['blocked', 'held', 'drifting', 'converging', 'unreachable', 'suspended'] as const;
+  const sorts = ['blocked', 'paused', 'drifting', 'converging', 'unreachable', 'suspended'] as const;
   return Array.from({ length: 1_000 }, (_, at) => {
     const sort = at % 83 === 7 ? sorts[Math.floor(at / 83) % sorts.length] : undefined;
     return {

@@ -60,6 +60,9 @@ const phrases: readonly Banned[] = [
   [/\bit is said\b|\bsay of\b|\bsaid of\b|\bsays of\b/i, 'mark as, or declare'],
   [/\bas (it|they) (is|are|stands?)\b/i, 'unchanged'],
   [/\bnothing of (it|this|that)\b/i, 'none, with its noun'],
+  [/\bthat is believed\b/i, 'vdcsync assumes'],
+  [/\bas --[a-z-]+ (asks|says)\b/i, 'the flag in brackets'],
+  [/\bcame since\b/i, 'appeared since'],
 ];
 
 const banned: readonly Banned[] = [...words, ...phrases];

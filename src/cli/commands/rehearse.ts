@@ -179,7 +179,7 @@ function questionLines(counts: ReturnType<typeof countsOf>): string[] {
     ...(stopped === 0
       ? []
       : [
-          `${counted(stopped, 'trial')} stopped at a refusal or a late task. Only the file, the token, the payment or the provider can lift those.`,
+          `${counted(stopped, 'trial')} stopped at a refusal or a late task: a cause that vdcsync cannot remove.`,
         ]),
   ];
 }
@@ -205,8 +205,8 @@ function costLine({ cost }: Plan): string[] {
 }
 
 function numberOf(played: number, all: number): string {
-  if (played < all) return `${played} of ${counted(all, 'trial')}, as --trials says`;
-  return `${counted(all, 'trial')}; --trials COUNT plays fewer`;
+  if (played < all) return `${played} of ${counted(all, 'trial')} (--trials ${played})`;
+  return `${counted(all, 'trial')}. For fewer: --trials COUNT`;
 }
 
 /** In place on a terminal; elsewhere a line now and then. */

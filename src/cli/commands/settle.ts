@@ -33,41 +33,41 @@ export interface IgnoreFlags extends AdoptFlags {
 
 /** Binds a key to a live resource. */
 export async function adopt(key: string, id: string, flags: AdoptFlags, io: Io): Promise<ExitCode> {
-  return settle({ order: 'adopt', key: checkedKey(key), id: checkedId(id) }, flags, io);
+  return settle({ command: 'adopt', key: checkedKey(key), id: checkedId(id) }, flags, io);
 }
 
 /** Settles a blocked intent with the decision of the operator. */
 export async function resolve(key: string, flags: ResolveFlags, io: Io): Promise<ExitCode> {
-  const order = { order: 'resolve', key: checkedKey(key), resolution: resolutionOf(flags) } as const;
-  return settle(order, flags, io);
+  const command = { command: 'resolve', key: checkedKey(key), resolution: resolutionOf(flags) } as const;
+  return settle(command, flags, io);
 }
 
 /** Releases the resource of a key. */
 export async function forget(key: string, flags: AdoptFlags, io: Io): Promise<ExitCode> {
-  return settle({ order: 'forget', key: checkedKey(key) }, flags, io);
+  return settle({ command: 'forget', key: checkedKey(key) }, flags, io);
 }
 
 /** Marks servers and addresses as ignored, or removes the mark. */
 export async function ignore(names: readonly string[], flags: IgnoreFlags, io: Io): Promise<ExitCode> {
-  const order = flags.undo === true ? 'unignore' : 'ignore';
-  return settle({ order, names: names.map(checkedName) }, flags, io);
+  const command = flags.undo === true ? 'unignore' : 'ignore';
+  return settle({ command, names: names.map(checkedName) }, flags, io);
 }
 
-/** Releases the plan that waits for the operator. */
+/** Approves the plan that waits for the operator. */
 export async function approve(digest: string, flags: AdoptFlags, io: Io): Promise<ExitCode> {
   if (!/^(sha256:)?[0-9a-f]{12,64}$/.test(digest))
     throw new ConfigError(`${JSON.stringify(printable(digest))} is not the digest of a plan`, true);
-  return settle({ order: 'approve', digest }, flags, io);
+  return settle({ command: 'approve', digest }, flags, io);
 }
 
-/** A daemon that owns the state does it itself, between two passes; else this process does. */
-async function settle(order: OperatorCommand, flags: AdoptFlags, io: Io): Promise<ExitCode> {
+/** A daemon that owns the state does it itself, between two reconciliations; else this process does. */
+async function settle(command: OperatorCommand, flags: AdoptFlags, io: Io): Promise<ExitCode> {
   const socket = controlPath(stateLocation(flags, io));
-  const answer = (socket && (await giveCommand(socket, order))) || (await settleHere(order, flags, io));
+  const answer = (socket && (await giveCommand(socket, command))) || (await settleHere(command, flags, io));
   if ('refused' in answer) throw new ConfigError(answer.refused, answer.misuse, answer.remedies);
   const { text, remedies } = answer.done;
   const message = printable(text);
-  const key = 'key' in order ? order.key : null;
+  const key = 'key' in command ? command.key : null;
   const json = () => JSON.stringify({ format_version: 1, key, message, remedies });
   const shown = () => [message, ...remedyLines(remedies, paintFor(io.stdout, io), '  ')].join('\n');
   io.stdout.write(`${flags.format === 'json' ? json() : shown()}\n`);
@@ -75,14 +75,14 @@ async function settle(order: OperatorCommand, flags: AdoptFlags, io: Io): Promis
 }
 
 async function settleHere(
-  order: OperatorCommand,
+  command: OperatorCommand,
   flags: CommonFlags,
   io: Io,
 ): Promise<Extract<Answer, { done: unknown }>> {
   const desired = await readSpec(flags, io);
   const { projectId, token } = desired;
   await refuseSecondState(projectId, flags, io);
-  const begins = order.order === 'adopt' || order.order === 'ignore';
+  const begins = command.command === 'adopt' || command.command === 'ignore';
   // A state name without a path is more often a mistake than a new file.
   if (!begins || /^[\w-]+$/.test(flags.state ?? '')) await refuseNoState(flags, io);
   const { engine, close } = await openSession(flags, io, {
@@ -92,7 +92,7 @@ async function settleHere(
     masked: desired,
   });
   try {
-    return { done: await carryOut(order, engine, desired) };
+    return { done: await carryOut(command, engine, desired) };
   } finally {
     await close();
   }

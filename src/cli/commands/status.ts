@@ -126,10 +126,10 @@ async function lookLive(
   desired: Desired | undefined,
   recorded: number | null,
 ): Promise<Live | string> {
-  if (flags.offline === true) return 'as --offline asks';
+  if (flags.offline === true) return '--offline';
   if (flags.emulator !== true && !io.env.VDC_BASE_URL) return 'VDC_BASE_URL is not set';
   const projectId = desired?.projectId ?? recorded;
-  if (projectId === null) return 'no project is known: there is neither a spec nor a state';
+  if (projectId === null) return 'there is neither a spec nor a state';
   const session = await openSession(flags, io, {
     mode: 'read',
     projectId,

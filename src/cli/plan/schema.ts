@@ -63,7 +63,10 @@ const step = {
     .optional()
     .describe('Of an edit: fields to set, with the possible values.'),
   remove: z.array(text).optional().describe('Of an edit: fields to remove.'),
-  entry: z.enum(['remove', 'restore']).optional().describe('Of an edit: the change to the whole entry.'),
+  entry: z
+    .enum(['remove', 'restore', 'replace'])
+    .optional()
+    .describe('Of an edit: the change to the whole entry.'),
   at: z.array(text).optional().describe('Of an edit: places in the file, as file:line:column.'),
   text: text.optional().describe('Of a step elsewhere: the instruction.'),
   about: z.array(text).optional().describe('Of a step elsewhere: ids and addresses.'),

@@ -21,7 +21,9 @@ const project = z.looseObject({
   name: text.nullable(),
   status: text.nullable(),
   mode: z.enum(['correct', 'observe']),
-  condition: text.describe('The condition of the project: converged, converging, drifting, blocked, held, …'),
+  condition: text.describe(
+    'The condition of the project: converged, converging, drifting, blocked, paused, …',
+  ),
   condition_since: maybe,
   converged: z.boolean(),
   error: text.nullable().describe('The error of the last reconciliation.'),
@@ -34,7 +36,7 @@ const project = z.looseObject({
     suspend: z.looseObject({ reason: text }).nullable(),
     drift: text.nullable(),
   }),
-  passing: z.boolean(),
+  reconciling: z.boolean(),
   reconciliations: count,
   last_reconciliation: z
     .looseObject({

@@ -16,7 +16,7 @@ export const looks: Readonly<Record<KeyStatus, readonly [Style, string]>> = {
   in_flight: ['cyan', 'in flight'],
   blocked: ['red', 'blocked'],
   tainted: ['red', 'tainted'],
-  undeclared: ['yellow', 'not in its entry any more'],
+  undeclared: ['yellow', 'no longer in its entry'],
   unknown: ['dim', 'as recorded'],
 };
 
@@ -41,7 +41,7 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
   const addressWidth = Math.max(0, ...resources.map((each) => addressOf(each).length));
   const seen =
     view.observed_at === null
-      ? paint('yellow', `From the state only: ${printable(view.offline ?? 'the API was not read')}`)
+      ? paint('yellow', `From the state only (${printable(view.offline ?? 'the API was not read')})`)
       : `Last refresh: ${at(view.observed_at)}${age(view.observed_at, now)}${timeScale === 1 ? '' : ` (emulator clock, ${timeScale}×)`}`;
   return [
     paint('bold', project),
@@ -95,7 +95,7 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
       ]),
     ),
     ...section(paint('bold', 'Ignored (still billed)'), ignoredLines(view.ignored, paint)),
-    `Billed: ${billedText(billed)}${idle === null ? '; idle addresses are known only with the API' : ''}`,
+    `Billed: ${billedText(billed)}${idle === null ? ' (idle addresses: unknown without the API)' : ''}`,
     ...monthlyLines(view),
     paint('bold', verdict(view, paint.flags)),
     '',
@@ -122,7 +122,7 @@ function ignoredLines(left: StatusView['ignored'], paint: Paint): string[] {
 }
 
 function billedText(billed: StatusView['billed']): string {
-  if (billed.length === 0) return 'nothing known';
+  if (billed.length === 0) return 'nothing';
   const others = billed.filter(({ key }) => key === null).length;
   const sorts = new Map<string, number>();
   for (const { what } of billed) {
@@ -170,13 +170,13 @@ function verdict({ converged, blocked, in_flight: inFlight }: StatusView, flags?
     return `Not converged: \`${commandLine(run('plan'), flags)}\` shows the difference.`;
   if (blocked.length > 0) return `${counted(blocked.length, 'operation')} blocked.`;
   if (inFlight.length > 0) return inFlightText;
-  return 'Converged or not: unknown without the file and the API.';
+  return 'Convergence: unknown without the file and the API.';
 }
 
 /** The age of a recorded time. A time in the future, written by a clock that ran faster, has no age. */
 function age(text: string, now: number): string {
   const ms = now - Date.parse(text);
-  return ms < 0 ? '' : `, ${span(ms)} ago`;
+  return ms < 0 ? '' : ms < 1_000 ? ', just now' : `, ${span(ms)} ago`;
 }
 
 function at(text: string): string {

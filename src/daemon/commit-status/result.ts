@@ -75,7 +75,7 @@ function ofProject(project: ProjectResult, commit: string): Result {
       return { state: 'pending', text: `Suspended by the spec. ${plan}` };
     case 'blocked':
       return { state: 'failure', text: blockedText(blocked) };
-    case 'held':
+    case 'paused':
       return { state: 'failure', text: 'Paused: the API refuses writes that add spending' };
     case 'fenced':
       return { state: 'failure', text: 'The token belongs to another project' };

@@ -47,7 +47,7 @@ const idleMs = 3_600_000;
 
 /** Triggers with a lower rank come first. Triggers without a rank come last. */
 const ranks: Partial<Record<Trigger, number>> = {
-  ...{ file: 0, git: 0, webhook: 0, order: 0, token: 0 },
+  ...{ file: 0, git: 0, webhook: 0, command: 0, token: 0 },
   signal: 1,
 };
 const lastRank = 2;

@@ -17,7 +17,7 @@ const levels: Readonly<Record<Condition, Level>> = {
   failing: 'bad',
   blocked: 'bad',
   awaiting_approval: 'warn',
-  held: 'warn',
+  paused: 'warn',
   drifting: 'warn',
   converging: 'busy',
   suspended: 'warn',

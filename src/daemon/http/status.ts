@@ -103,7 +103,7 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
       suspend: offer?.desired.settings.suspend ?? null,
       drift: offer?.desired.settings.drift ?? null,
     },
-    passing: facts.passing,
+    reconciling: facts.reconciling,
     reconciliations: facts.reconciliations,
     last_reconciliation:
       lastReconciliation === undefined

@@ -44,7 +44,7 @@ function contentOf(
   const blocked = plan?.blocked ?? [];
   switch (condition) {
     case 'blocked':
-    case 'held':
+    case 'paused':
     case 'suspended':
       return {
         detail: linesOf(blocked).join('\n'),

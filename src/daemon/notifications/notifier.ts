@@ -173,7 +173,7 @@ function readIncident(text: string | undefined): Incident | undefined {
 const planned: ReadonlySet<string> = new Set([
   'blocked',
   'awaiting_approval',
-  'held',
+  'paused',
   'suspended',
   'drifting',
 ]);

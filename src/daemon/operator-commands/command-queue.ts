@@ -8,34 +8,34 @@ import type { Answer, OperatorCommand } from './control.ts';
 /** Operator commands that wait until the project can carry them out. */
 export class CommandQueue {
   readonly #log: DaemonLogger;
-  #waiting: readonly { readonly order: OperatorCommand; readonly answer: (answer: Answer) => void }[] = [];
+  #waiting: readonly { readonly command: OperatorCommand; readonly answer: (answer: Answer) => void }[] = [];
 
   constructor(log: DaemonLogger) {
     this.#log = log;
   }
 
-  take(order: OperatorCommand): Promise<Answer> {
+  take(command: OperatorCommand): Promise<Answer> {
     return new Promise((answer) => {
-      this.#waiting = [...this.#waiting, { order, answer }];
+      this.#waiting = [...this.#waiting, { command, answer }];
     });
   }
 
   async obey(engine: Engine, desired: Desired | undefined): Promise<void> {
     const waiting = this.#waiting;
     this.#waiting = [];
-    for (const { order, answer } of waiting) {
-      const key = 'key' in order ? { key: order.key } : {};
-      this.#log.info({ ...key, sort: order.order }, 'operator command received');
-      answer(await obey(order, engine, desired));
+    for (const { command, answer } of waiting) {
+      const key = 'key' in command ? { key: command.key } : {};
+      this.#log.info({ ...key, command: command.command }, 'operator command received');
+      answer(await obey(command, engine, desired));
     }
   }
 }
 
 /** Carries out an operator command. Every result, also an error, is an answer. */
-async function obey(order: OperatorCommand, engine: Engine, desired: Desired | undefined): Promise<Answer> {
+async function obey(command: OperatorCommand, engine: Engine, desired: Desired | undefined): Promise<Answer> {
   if (desired === undefined) return { refused: 'the daemon has no spec that can be used yet', misuse: false };
   try {
-    return { done: await carryOut(order, engine, desired) };
+    return { done: await carryOut(command, engine, desired) };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     return {
@@ -47,19 +47,19 @@ async function obey(order: OperatorCommand, engine: Engine, desired: Desired | u
 }
 
 /** Throws if the command is refused. */
-export function carryOut(order: OperatorCommand, engine: Engine, desired: Desired): Promise<CommandResult> {
-  switch (order.order) {
+export function carryOut(command: OperatorCommand, engine: Engine, desired: Desired): Promise<CommandResult> {
+  switch (command.command) {
     case 'adopt':
-      return engine.adopt(desired, order.key, order.id);
+      return engine.adopt(desired, command.key, command.id);
     case 'resolve':
-      return engine.resolve(desired, order.key, order.resolution);
+      return engine.resolve(desired, command.key, command.resolution);
     case 'forget':
-      return engine.forget(desired, order.key);
+      return engine.forget(desired, command.key);
     case 'ignore':
-      return engine.ignore(desired, order.names);
+      return engine.ignore(desired, command.names);
     case 'approve':
-      return engine.approve(desired, order.digest);
+      return engine.approve(desired, command.digest);
     case 'unignore':
-      return engine.unignore(desired, order.names);
+      return engine.unignore(desired, command.names);
   }
 }

@@ -10,11 +10,11 @@ import type { Resolution } from '../../engine/deps.ts';
 
 /** A command of the operator to a daemon that owns the state. */
 export type OperatorCommand =
-  | { readonly order: 'adopt'; readonly key: ResourceKey; readonly id: string }
-  | { readonly order: 'resolve'; readonly key: ResourceKey; readonly resolution: Resolution }
-  | { readonly order: 'forget'; readonly key: ResourceKey }
-  | { readonly order: 'ignore' | 'unignore'; readonly names: readonly string[] }
-  | { readonly order: 'approve'; readonly digest: string };
+  | { readonly command: 'adopt'; readonly key: ResourceKey; readonly id: string }
+  | { readonly command: 'resolve'; readonly key: ResourceKey; readonly resolution: Resolution }
+  | { readonly command: 'forget'; readonly key: ResourceKey }
+  | { readonly command: 'ignore' | 'unignore'; readonly names: readonly string[] }
+  | { readonly command: 'approve'; readonly digest: string };
 
 /** The result of a command, in a sentence. */
 export type Answer =
@@ -41,7 +41,7 @@ export function controlPath(state: string): string | undefined {
  */
 export async function listenForCommands(
   path: string,
-  take: (order: OperatorCommand) => Promise<Answer>,
+  take: (command: OperatorCommand) => Promise<Answer>,
 ): Promise<{ close(): Promise<void> }> {
   rmSync(path, { force: true });
   const server = createServer((incoming, outgoing) => {
@@ -53,11 +53,11 @@ export async function listenForCommands(
       else chunks.push(chunk);
     });
     incoming.on('end', () => {
-      const order = readOrder(Buffer.concat(chunks).toString('utf8'));
+      const command = readCommand(Buffer.concat(chunks).toString('utf8'));
       const answered =
-        order === undefined
+        command === undefined
           ? Promise.resolve(notUnderstood)
-          : take(order).catch(
+          : take(command).catch(
               (error: unknown): Answer => ({
                 refused: messageOf(error),
                 misuse: false,
@@ -65,7 +65,7 @@ export async function listenForCommands(
               }),
             );
       void answered.then((answer) => {
-        outgoing.statusCode = order === undefined ? 400 : 200;
+        outgoing.statusCode = command === undefined ? 400 : 200;
         outgoing.setHeader('content-type', 'application/json');
         outgoing.end(JSON.stringify(answer));
       });
@@ -87,19 +87,19 @@ export async function listenForCommands(
 const key = z.custom<ResourceKey>((text) => typeof text === 'string' && parseKey(text) !== undefined);
 const id = z.string().min(1);
 const names = z.array(z.string());
-const operatorCommandSchema = z.discriminatedUnion('order', [
-  z.strictObject({ order: z.literal('adopt'), key, id }),
+const operatorCommandSchema = z.discriminatedUnion('command', [
+  z.strictObject({ command: z.literal('adopt'), key, id }),
   z.strictObject({
-    order: z.literal('resolve'),
+    command: z.literal('resolve'),
     key,
     resolution: z.discriminatedUnion('type', [
       z.strictObject({ type: z.literal('adopt'), id }),
       z.strictObject({ type: z.enum(['absent', 'abandon']) }),
     ]),
   }),
-  z.strictObject({ order: z.literal('forget'), key }),
-  z.strictObject({ order: z.enum(['ignore', 'unignore']), names }),
-  z.strictObject({ order: z.literal('approve'), digest: z.string().min(1).max(100) }),
+  z.strictObject({ command: z.literal('forget'), key }),
+  z.strictObject({ command: z.enum(['ignore', 'unignore']), names }),
+  z.strictObject({ command: z.literal('approve'), digest: z.string().min(1).max(100) }),
 ]);
 
 const notUnderstood: Answer = {
@@ -108,7 +108,7 @@ const notUnderstood: Answer = {
 };
 
 /** The request from the socket, which any program may have sent. `undefined` if the request is no operator command. */
-function readOrder(text: string): OperatorCommand | undefined {
+function readCommand(text: string): OperatorCommand | undefined {
   try {
     return operatorCommandSchema.safeParse(JSON.parse(text)).data;
   } catch {
@@ -117,7 +117,7 @@ function readOrder(text: string): OperatorCommand | undefined {
 }
 
 /** Hands a command to the daemon that listens at this socket. `undefined` if no daemon listens. */
-export function giveCommand(path: string, order: OperatorCommand): Promise<Answer | undefined> {
+export function giveCommand(path: string, command: OperatorCommand): Promise<Answer | undefined> {
   return new Promise((resolve, reject) => {
     const request = httpRequest({ socketPath: path, method: 'POST', path: '/' }, (incoming) => {
       const chunks: Buffer[] = [];
@@ -129,7 +129,7 @@ export function giveCommand(path: string, order: OperatorCommand): Promise<Answe
       if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED') resolve(undefined);
       else reject(error);
     });
-    request.end(JSON.stringify(order));
+    request.end(JSON.stringify(command));
   });
 }
 

@@ -13,7 +13,7 @@ import type { ShownPause } from '../scheduling/pauses.ts';
  * - `failing`: reconciliations end with another error
  * - `blocked`: an operation needs a manual decision
  * - `awaiting_approval`: the plan waits for the operator (`settings.approval`)
- * - `held`: the API refuses writes that add spending
+ * - `paused`: the API refuses writes that add spending
  * - `drifting`: the project differs from the file, and nothing corrects it, because of the file, the mode or the API
  * - `converging`: differences are being removed
  * - `suspended`: nothing is changed while `settings.suspend` lasts
@@ -27,7 +27,7 @@ export const conditions = [
   'failing',
   'blocked',
   'awaiting_approval',
-  'held',
+  'paused',
   'drifting',
   'converging',
   'suspended',
@@ -54,7 +54,7 @@ const endings: Readonly<Record<Condition, Ending>> = {
   failing: 'stuck',
   blocked: 'stuck',
   awaiting_approval: 'waits',
-  held: 'waits',
+  paused: 'waits',
   drifting: 'stuck',
   converging: 'progress',
   suspended: 'rest',
@@ -96,7 +96,7 @@ export function conditionOf({ plan, error, observing, awaiting, pauses }: Condit
   const waits = new Set([...held, 'dependency_blocked', 'moved_in_flight', 'not_shown']);
   if (plan.blocked.some(({ code }) => !waits.has(code))) return 'blocked';
   if (awaiting !== undefined && plan.operations.length > 0) return 'awaiting_approval';
-  if (pauses.length > 0 && plan.operations.length + plan.blocked.length > 0) return 'held';
+  if (pauses.length > 0 && plan.operations.length + plan.blocked.length > 0) return 'paused';
   // The next reconciliation shows and settles the resource.
   if (plan.blocked.some(({ code }) => code === 'not_shown')) return 'converging';
   if (plan.blocked.length > 0) return 'blocked';

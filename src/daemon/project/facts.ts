@@ -55,7 +55,7 @@ export interface ProjectFacts {
   readonly waitingFor: string | undefined;
   readonly condition: Condition;
   readonly conditionSince: number | undefined;
-  readonly passing: boolean;
+  readonly reconciling: boolean;
   readonly reconciliations: number;
   readonly lastReconciliation: ReconciliationRecord | undefined;
   readonly nextReconciliationAt: number | undefined;

@@ -44,7 +44,7 @@ export interface ProjectOptions {
  * Keeps one project equal to its newest good spec, reconciliation after reconciliation.
  *
  * ```
- * no spec ──offer──▶ due ──▶ passing ──▶ resting ──timer, trigger, back-off──▶ due
+ * no spec ──offer──▶ due ──▶ reconciling ──▶ resting ──timer, trigger, back-off──▶ due
  *                             │ ▲
  *                             └─┘ another spec: halted, and reconciled again at once
  * ```
@@ -166,7 +166,7 @@ export class Project {
   /** Carries out an operator command between two reconciliations. The current reconciliation stops for the command. */
   take(command: OperatorCommand): Promise<Answer> {
     const answer = this.#commands.take(command);
-    this.#wake.nudge('order');
+    this.#wake.nudge('command');
     this.#halt?.abort(new Error('an operator has something to say'));
     return answer;
   }
@@ -380,7 +380,7 @@ export class Project {
       ...{ id: this.id, mode, intervalMs, known: known ?? this.#known },
       ...{ offer: this.#offer, problem: this.#problem.list(), problemSince: this.#problem.since },
       ...this.#history.facts(),
-      ...{ passing: this.#halt !== undefined, nextReconciliationAt: this.#nextReconciliationAt },
+      ...{ reconciling: this.#halt !== undefined, nextReconciliationAt: this.#nextReconciliationAt },
       ...{ flags: this.#commandFlags(), waitingFor: this.#waitingFor },
       ...{ inFlight: this.#activity.list(), pauses: this.#workspace?.pauses.list() ?? [] },
     };

@@ -97,7 +97,7 @@ export function leftByDeletion({ intents, bindings, world }: Now, deletion: Inte
       ? []
       : [`backup ${backups.join(', ')} of ${key}, which is deleted, stays billed`]),
     ...held.map(
-      ({ address }) => `${address} stays billed: ${key} held it, and nothing in the file stands for it`,
+      ({ address }) => `${address} stays billed: deleted with ${key}, and no key of the file is bound to it`,
     ),
   ];
 }

@@ -19,7 +19,7 @@ const noteName = 'pauses';
 export const writingToken = 'use a token that may write';
 
 /** Shows the permissions of the token. */
-export const tokenReport = run('doctor', [], { when: 'to see what this token may do' });
+export const tokenReport = run('doctor', [], { when: 'to see the permissions of this token' });
 
 /** The refusal of a class of writes, which no later answer has shown to be over. */
 type StandingPause = {

@@ -88,7 +88,7 @@ async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<s
   const said = subject.desired === undefined ? {} : { protect };
   const taken = applied === undefined ? {} : { applied };
   await run.change([{ type: 'bind', binding: { ...binding, ...said, ...taken, identity } }]);
-  return `${key} is bound to ${id}, and its present state is accepted.${believed(run, subject, seen)}`;
+  return `${key} was already bound to ${id}. Its current state is accepted.${believed(run, subject, seen)}`;
 }
 
 /** The replacement that the file would then ask for, which would delete the adopted resource. */
@@ -103,7 +103,9 @@ function warningsOf(run: Run, subject: Subject, id: string): readonly string[] {
   const differences = misfits(run, subject, id);
   return differences.length === 0
     ? []
-    : [` But ${differences.join('; ')}. If it is the wrong one, adopt the right one instead.`];
+    : [
+        ` But ${differences.join('; ')}. If ${id} is the wrong ${nounOf(subject.kind)}, adopt the right one instead.`,
+      ];
 }
 
 /** An entry that is not managed would end the new binding with the next plan. */
@@ -157,13 +159,13 @@ function misfits({ world }: Run, { kind, desired }: Subject, id: string): readon
   const shown = world.servers?.find((each) => String(each.id) === id);
   return [
     ...(wanted !== undefined && lacks
-      ? [`its entry says \`public_ipv4: ${flowYaml(wanted)}\`, and it ${holds}`]
+      ? [`its entry says \`public_ipv4: ${flowYaml(wanted)}\`, and the server ${holds}`]
       : []),
     ...(wanted === undefined && held.length > 0
-      ? [`its entry asks for no address, and it ${holds}, billed`]
+      ? [`its entry asks for no address, and the server ${holds}, which is billed`]
       : []),
     ...(shown !== undefined && shown.name.trim() !== name
-      ? [`it is named "${shown.name}" in the project`]
+      ? [`the server is named "${shown.name}" in the project`]
       : []),
   ];
 }
@@ -190,7 +192,7 @@ export function takenFrom(
   if (owner === undefined) return [];
   // A resource that a failed write left may be the resource of another write, if its id was free again.
   const isIts = !isAnother(owner, binding) && !identityChanged(run, owner.key);
-  if (owner.tainted === undefined && isIts) throw new ConfigError(`${id} is bound to ${owner.key} already.`);
+  if (owner.tainted === undefined && isIts) throw new ConfigError(`${id} is already bound to ${owner.key}.`);
   return [
     ...released(run, owner.key, `its id ${id} is another resource's now`),
     ...heldBy(run, binding, owner),
@@ -212,7 +214,7 @@ function heldBy({ boundIn, world }: Run, live: Binding, owner: Binding): StateCh
 /** A remark if no read can show whether a resource with this id exists. */
 export function unverified({ kind }: Pick<Subject, 'kind'>): string {
   if (!factsOf(kind).unlisted) return '';
-  return ` That is believed: no documented read shows ${nounOf(kind)}s, so nothing verifies the id.`;
+  return ` vdcsync cannot verify the id: no documented read shows ${nounOf(kind)}s.`;
 }
 
 /** The fields of the entry that no read shows. */
@@ -220,7 +222,7 @@ function believed(run: Run, subject: Subject, live: unknown): string {
   const fields = run.kindOf(subject.kind).unseen?.fields(subject, live) ?? [];
   return fields.length === 0
     ? ''
-    : ` No read shows whether it has ${fields.join(', ')} as the file says: that is believed.`;
+    : ` The API does not show its ${fields.join(', ')}: vdcsync assumes the values in the file.`;
 }
 
 /** An observation as if the key were already bound to the id. */
@@ -251,5 +253,5 @@ function isSeen(live: unknown, id: string): boolean {
 export function refuseMalformed(kind: KindName, id: string): void {
   const { form, example } = factsOf(kind).ids ?? {};
   if (form === undefined || form.test(id)) return;
-  throw new ConfigError(`"${id}" is not a valid ${nounOf(kind)} id: it looks like ${example}.`, true);
+  throw new ConfigError(`"${id}" is not a valid ${nounOf(kind)} id. Example: ${example}`, true);
 }

@@ -49,8 +49,8 @@ export async function resolveIntent(
   }
   if (intent === undefined) {
     const open = [...run.intents.keys()];
-    const others = open.length === 0 ? 'No write is unconfirmed.' : `Unconfirmed: ${open.join(', ')}`;
-    throw new ConfigError(`${key} has no unconfirmed write. ${others}`, true);
+    const others = open.length === 0 ? 'No other key has one.' : `Keys with one: ${open.join(', ')}`;
+    throw new ConfigError(`${key} has no unconfirmed write to resolve. ${others}`, true);
   }
   switch (resolution.type) {
     case 'adopt':
@@ -85,28 +85,28 @@ async function liftPause(run: Run, key: ResourceKey): Promise<string | undefined
   const held = await pausedBefore(run.deps, second, key);
   if (held === undefined) return undefined;
   for (const each of second) await lift(run.deps, each);
-  return `${key}: it is not paused by ${held.code} any more; the next apply creates it again.`;
+  return `${key}: the pause after ${held.code} is over. The next apply creates it again.`;
 }
 
 /** Names the known resources of the write, because they are not bound to a key. */
 function leftBehind({ world }: Run, intent: Intent): string {
   const { verb, kind } = intent;
   const { answer, blocked } = partsOf(intent);
-  if (verb !== 'create') return 'The bound resource is unchanged, and stays bound.';
+  if (verb !== 'create') return 'The resource is unchanged, and stays bound to the key.';
   const noun = nounOf(kind);
   const id = answer?.id;
   if (id === undefined) {
     const seen = (blocked?.candidates ?? []).map((each) => world.nameOf({ kind, id: each }));
-    const what = seen.length === 0 ? '' : ` (${noun} ${seen.join(', ')} came since)`;
-    return `What it may have made${what} is nobody's, and is billed if it is there.`;
+    const what = seen.length === 0 ? '' : ` It may be ${noun} ${seen.join(' or ')}, which appeared since.`;
+    return `If the write created a resource, no key is bound to it, and it is billed.${what}`;
   }
   const isServer = factsOf(kind).container;
   const held = isServer ? world.ipsOf(id).map(({ address }) => address) : [];
   const what = [`${noun} ${world.nameOf({ kind, id })}`, ...held.map((address) => `address ${address}`)].join(
     ' and ',
   );
-  const unseen = isServer && held.length === 0 ? ', which no plan will show' : '';
-  return `It created ${what}${unseen}. No key is bound to this, and it is billed while it exists.`;
+  const unseen = isServer && held.length === 0 ? ', which plans do not show' : '';
+  return `It created ${what}${unseen}. No key is bound to this resource, and it is billed while it exists.`;
 }
 
 /** The bound id belongs to an unmanaged resource now, and the bound resource is gone. @assumption A17 */

@@ -4,7 +4,7 @@ import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { isInside, nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
+import { type CommandResult, edit, type Remedy, result, run as runs, setting } from '../../core/remedy.ts';
 import type { ServerId } from '../../core/resources.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
@@ -50,7 +50,8 @@ export async function ignore(
     named.servers.map(String).includes(server),
   );
   const reports = forgotten.map(
-    ({ server, backups }) => `The backups of server ${server} are told of no more: ${backups.join(', ')}.`,
+    ({ server, backups }) =>
+      `vdcsync no longer reports the backups of server ${server}: ${backups.join(', ')}.`,
   );
   await run.change([
     ...forgotten.flatMap(({ server, backups }) =>
@@ -66,7 +67,11 @@ export async function ignore(
   const held = servers.flatMap((id) => world.ipsOf(String(id))).filter(world.isUnbound);
   const what = described({ servers, addresses: [...addresses, ...held] });
   const are = servers.length + addresses.length === 1 ? 'is' : 'are';
-  return result([`${what} ${are} ignored: not managed, and no longer asked about.`, ...reports].join(' '));
+  return result(
+    [`${what} ${are} ignored: not managed, and no longer a reason to block a creation.`, ...reports].join(
+      ' ',
+    ),
+  );
 }
 
 /**
@@ -90,7 +95,7 @@ function refuseOurs(run: Run, object: LiveObject, there: boolean, called = objec
   if (!there) throw new ConfigError(`The project has no ${noun}.`);
   const key = run.world.keyOf(object);
   if (key !== undefined && !identityChanged(run, key))
-    throw new ConfigError(`${noun} is bound to ${key}.`, false, [runs('forget', [key])]);
+    throw new ConfigError(`${noun} is bound to ${key}.`, false, waysToRelease(run, key, object.id));
 }
 
 async function isServer({ world, cache, deps }: Run, id: ServerId): Promise<boolean> {
@@ -121,7 +126,11 @@ export async function forgetKey(
     throw new ConfigError(`${open.key} has an unsettled ${open.verb}: settle that first.`);
   const { parent, kind, id } = { ...takeApart(key), ...binding };
   if (parent === undefined && run.world.subjects.get(key)?.desired !== undefined)
-    throw new ConfigError(whyDeclared(run, key, id));
+    throw new ConfigError(
+      `${key} is in the file, so the next apply would create it again.`,
+      false,
+      waysToRelease(run, key, id),
+    );
   await run.keepMoves();
   const changes = releasing(run, key, 'operator', 'an operator released it');
   const ended = bindingsOf(run, changes);
@@ -135,11 +144,20 @@ export function bindingsOf({ bindings }: Run, changes: readonly StateChange[]): 
   return changes.flatMap((change) => (change.type === 'release' ? (bindings.get(change.key) ?? []) : []));
 }
 
-function whyDeclared({ world }: Run, key: ResourceKey, id: string): string {
-  const goes = world.settings.prune
-    ? '; with `prune: true` under `settings`, the current setting, an apply in between would delete it, so turn that off first'
-    : '';
-  return `${key} is in the file, so the next apply would create it again. Write \`{managed: false, id: ${id}}\` as its entry, and the next apply releases it; or remove the entry first${goes}.`;
+/** A key of the file is released by its entry: without the binding, the next apply would create the resource again. */
+function waysToRelease({ world }: Run, key: ResourceKey, id: string): readonly Remedy[] {
+  const desired = world.subjects.get(key)?.desired;
+  if (desired === undefined || takeApart(key).parent !== undefined) return [runs('forget', [key])];
+  const set = { managed: false, id: /^\d+$/.test(id) ? Number(id) : id };
+  const removed = edit(key, { entry: 'remove' });
+  // With `prune`, an apply between the two steps would delete the resource.
+  const [first, ...then] = world.settings.prune ? [setting('prune', false), removed] : [removed];
+  return [
+    edit(key, { entry: 'replace', set, when: 'to keep the key in the file', next: [runs('apply')] }),
+    ...(first === undefined
+      ? []
+      : [{ ...first, when: 'to remove the key from the file', next: [...then, runs('forget', [key])] }]),
+  ];
 }
 
 /** The backups of a server that exists, as released. A backup that the list lacks is gone already. */
@@ -165,7 +183,9 @@ export function stays({ world, kindOf }: Run, { kind, id }: Binding, ended: read
     ...(held.length === 0 ? [] : [`address ${held.join(', ')}`]),
     ...(!container || backups.length === 0 ? [] : [`backup ${backups.join(', ')}`]),
   ];
-  const what = [`${nounOf(kind)} ${name}`, ...(along.length === 0 ? [] : [along.join(' and ')])];
-  const billed = kindOf(kind).billing.billed === true ? ', and is billed as long as it is there' : '';
-  return ` The released resource is no longer managed${billed}: ${what.join(' with ')}.`;
+  const isBilled = kindOf(kind).billing.billed === true;
+  const end = isBilled ? ' It still exists and is still billed.' : ' It still exists.';
+  const noun = nounOf(kind);
+  const subject = `${noun.charAt(0).toUpperCase()}${noun.slice(1)}`;
+  return ` ${subject} ${[name, ...(along.length === 0 ? [] : [along.join(' and ')])].join(' with ')} is no longer managed.${end}`;
 }

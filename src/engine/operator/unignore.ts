@@ -43,7 +43,7 @@ export async function unignore(
   const what = described({ servers, addresses: [...held, ...named] });
   const [are, them] = names.length === 1 ? ['is', 'it'] : ['are', 'them'];
   return result(
-    `${what} ${are} no longer ignored: purchases of this file may wait until you adopt or ignore ${them}.`,
+    `${what} ${are} no longer ignored. Creations of this file may be blocked until you adopt or ignore ${them}.`,
   );
 }
 

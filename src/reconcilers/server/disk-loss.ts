@@ -50,7 +50,7 @@ export function diskLoss(
     }
     const largest = Math.max(...before.map(Number));
     if (after < largest)
-      return { change, size, loses: `what its disk of ${largest} GB holds beyond ${after} GB` };
+      return { change, size, loses: `the data on its disk of ${largest} GB beyond ${after} GB` };
   }
   return undefined;
 }

@@ -81,16 +81,19 @@ export function unchecked(subject: Subject<ServerEntry>, live: ServerObserved): 
   const known = knownOf(subject.binding?.applied ?? null);
   const fields = unseen(subject, live).filter((field) => !known.includes(field));
   if (fields.length === 0) return [];
-  const what = fields.join(', ');
+  const names = fields.join(', ');
   const edits =
-    subject.binding === undefined ? '' : `. Until you confirm it, no edit of ${what} makes it anew`;
-  const hint = live.shown === undefined ? '. read_server in the API profile may show sizes' : '';
-  const message = `nothing shows whether server ${live.id}, which this state did not make, has ${what} as the file says${edits}${hint}`;
+    subject.binding === undefined
+      ? ''
+      : `. Until you confirm the values, an edit of ${names} replaces nothing`;
+  const hint =
+    live.shown === undefined ? '. The operation read_server in the API profile may show its size' : '';
+  const message = `this state did not create server ${live.id}, and the API does not show its ${names}: vdcsync assumes the values in the file${edits}${hint}`;
   const remedies = [
     run('adopt', [subject.key, live.id ?? 'ID'], { when: 'if the client area shows these values' }),
     edit(subject.key, {
       choose: chosen(fields),
-      when: 'if it shows others; an entry with `id:` may omit them',
+      when: 'if it shows other values; an entry with `id:` may omit them',
     }),
   ];
   return [{ code: 'server_unchecked', key: subject.key, message, remedies }];

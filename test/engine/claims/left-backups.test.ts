@@ -25,7 +25,7 @@ describe('src/engine/claims/left-backups.ts: what stays billed after its server'
       { server: '2001', key: 'servers.web', backups: listed },
     ]);
     const said = await clock.run(engine.ignore(load(nothing), ['2001']));
-    expect(saidBy(said)).toContain('told of no more');
+    expect(saidBy(said)).toContain('no longer reports');
     expect(leftBackups(await store.claims())).toEqual([]);
     await expect(clock.run(engine.ignore(load(nothing), ['2001']))).rejects.toThrow('no server 2001');
   });

@@ -32,7 +32,7 @@ describe('src/engine/claims: a server that is released takes its address with it
     played.emulator.mutate({ do: 'delete_server', id: 2001 });
     await played.apply(spec);
 
-    expect(saidBy(said)).toContain('server 2001');
+    expect(saidBy(said)).toContain('Server 2001');
     expect(saidBy(said)).toContain(`${old}`);
     expect(plan.operations.filter(({ verb }) => verb === 'delete')).toEqual([]);
     expect(releases(played)).toEqual([]);
@@ -113,7 +113,9 @@ describe('src/engine/claims: the own address of a server that another one of the
         run('forget', [own], { when: expect.any(String) as unknown as string }),
       ],
     });
-    expect(saidBy(said)).toContain('billed as long as it is there: address 203.0.113.10');
+    expect(saidBy(said)).toContain(
+      'Address 203.0.113.10 is no longer managed. It still exists and is still billed.',
+    );
     expect(report.outcome).toBe('converged');
     expect(report.plan.warnings.map(({ key: each, code }) => [each, code])).toEqual([
       ['servers.a', 'address_not_as_declared'],

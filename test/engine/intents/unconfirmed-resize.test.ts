@@ -56,7 +56,7 @@ describe('src/engine/intents: a resize that no read shows', () => {
     const { blocked } = await played.apply(disk(40).replace('allowed', 'never'));
 
     expect(blocked).toMatchObject([
-      { code: 'disk_would_shrink', reason: expect.stringContaining('80 GB holds beyond 40 GB') },
+      { code: 'disk_would_shrink', reason: expect.stringContaining('80 GB beyond 40 GB') },
     ]);
   });
 

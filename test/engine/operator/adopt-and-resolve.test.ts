@@ -15,7 +15,7 @@ describe('src/engine/operator: an operator decides', () => {
       played.engine.adopt(load(ips('one', 'two')), 'ips.two' as never, String(made?.id)),
     );
 
-    await expect(said).rejects.toThrow('bound to ips.one already');
+    await expect(said).rejects.toThrow('already bound to ips.one');
   });
 
   const blind = gpu

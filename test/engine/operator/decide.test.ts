@@ -127,7 +127,7 @@ describe('src/engine/operator/adopt-key.ts', () => {
 
     await adopt('ips.www', '5001');
     expect(saidBy(await adopt('servers.a', idOf('b')))).toContain(
-      'says `public_ipv4: {ip: www}`, and it holds no address',
+      'says `public_ipv4: {ip: www}`, and the server holds no address',
     );
     expect(await adopt('servers.a', idOf('a'))).not.toContain('But');
     await adopt('servers.b', idOf('b'));
@@ -173,7 +173,7 @@ describe('src/engine/operator/decide.ts: resolve --abandon', () => {
     expect(resolveOf(report.blocked[0])).toContain(
       `--adopt 5001 (if the client area shows that ${address} is it)`,
     );
-    expect(saidBy(said)).toContain(`What it may have made (address ${address} came since) is nobody's`);
+    expect(saidBy(said)).toContain(`It may be address ${address}, which appeared since.`);
   });
 });
 
@@ -334,9 +334,7 @@ describe('src/engine/operator/decide.ts: an address', () => {
     const adopt = (named: string) =>
       clock.run(engine.adopt(load('ips: {web: {}}\n'), 'ips.web' as ResourceKey, named));
 
-    await expect(adopt('203.0.113.250')).rejects.toThrow(
-      'it looks like 5001, or is an address of the project',
-    );
+    await expect(adopt('203.0.113.250')).rejects.toThrow('5001, or an address such as 203.0.113.10');
     await adopt(address);
     expect(await store.bindings()).toMatchObject([{ key: 'ips.web', id: String(id), identity: { address } }]);
   });

@@ -1,40 +1,66 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import type { ConfigError } from '../../../src/core/errors.ts';
+import { flowYaml } from '../../../src/core/flow-yaml.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
+import { type Edit, stepsOf } from '../../../src/core/remedy.ts';
 import { load, rig } from '../../support/rig.ts';
 
 const web =
   '{server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, network_interfaces: [net]}';
-const entries: Readonly<Record<string, string>> = {
+const all: Readonly<Record<string, string>> = {
   'networks.net': '{cidr: 10.1.0.0/24}',
   'ips.spare': '{}',
   'isos.rescue': '{url: "https://mirror.example.com/rescue.iso"}',
   'servers.web': web,
 };
-const written = (all: Readonly<Record<string, string>>) =>
-  `settings: {prune: true, max_deletions: 10}\n${Object.entries(all)
-    .map(([key, entry]) => `${key.replace('.', ': {')}: ${entry}}\n`)
-    .join('')}`;
+interface File {
+  readonly settings: Readonly<Record<string, unknown>>;
+  readonly entries: Readonly<Record<string, string>>;
+}
+const before: File = { settings: { prune: true, max_deletions: 10 }, entries: all };
 
-test.each([
-  'ips.spare',
-  'isos.rescue',
-  'servers.web',
-])('%s is released as the refusal of forget says, and nothing goes', async (name) => {
-  const played = rig();
-  const key = name as ResourceKey;
-  await played.apply(written(entries));
+function written({ settings, entries }: File): string {
+  const lines = Object.entries(entries).map(([key, entry]) => `${key.replace('.', ': {')}: ${entry}}\n`);
+  return `settings: ${flowYaml(settings)}\n${lines.join('')}`;
+}
 
-  const refusal = await played.clock
-    .run(played.engine.forget(load(written(entries)), key))
-    .then(() => '', String);
-  const [, entry = ''] = /Write `(\{.*?\})` as its entry/.exec(refusal) ?? [];
-  const next = { ...entries, [name]: entry };
-  expect((await played.apply(written(next))).outcome).toBe('converged');
+/** The file after an edit that a remedy asks for. */
+function edited(file: File, { path, set = {}, entry }: Edit): File {
+  if (path === 'settings') return { ...file, settings: { ...file.settings, ...set } };
+  const { [path]: _old, ...others } = file.entries;
+  return { ...file, entries: entry === 'remove' ? others : { ...others, [path]: flowYaml(set) } };
+}
 
-  expect(refusal).toContain('an apply in between would delete it');
-  const keys = (await played.store.bindings()).map((binding) => binding.key as string);
-  expect(keys.filter((each) => each === name || each.startsWith(`${name}.`))).toEqual([]);
-  const { [name]: _gone, ...rest } = next;
-  expect((await played.apply(written(rest))).outcome).toBe('converged');
-  expect(played.writes().filter(({ method }) => method === 'DELETE')).toEqual([]);
+describe('src/engine/operator/ignore.ts: a key of the file is not forgotten', () => {
+  const cases = ['ips.spare', 'isos.rescue', 'servers.web'].flatMap((key) =>
+    [0, 1].map((way) => [key, way] as const),
+  );
+  test.each(
+    cases,
+  )('%s is released by way %i of the refusal, and no resource is deleted', async (name, way) => {
+    const played = rig();
+    const key = name as ResourceKey;
+    await played.apply(written(before));
+
+    const refusal: ConfigError = await played.clock
+      .run(played.engine.forget(load(written(before)), key))
+      .then(
+        () => undefined,
+        (error) => error,
+      );
+    const remedy = refusal.remedies?.[way];
+    let file = before;
+    for (const step of stepsOf(remedy === undefined ? [] : [remedy])) {
+      if (step.type === 'edit') file = edited(file, step);
+      else if (step.type === 'run' && step.command === 'forget')
+        await played.clock.run(played.engine.forget(load(written(file)), key));
+      else await played.apply(written(file));
+    }
+
+    expect(written(file)).not.toBe(written(before));
+    expect((await played.apply(written(file))).outcome).toBe('converged');
+    const keys = (await played.store.bindings()).map((binding) => binding.key as string);
+    expect(keys.filter((each) => each === name || each.startsWith(`${name}.`))).toEqual([]);
+    expect(played.writes().filter(({ method }) => method === 'DELETE')).toEqual([]);
+  });
 });
