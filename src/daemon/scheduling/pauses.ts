@@ -21,7 +21,7 @@ export interface ShownPause extends Pause {
  * follows after another half an hour.
  *
  * ```
- * free ──402──▶ held ──30 min, project Active──▶ free (the next write is the probe)
+ * free ──402──▶ paused ──30 min, project Active──▶ free (the next write is the probe)
  *                 └──project was not Active, and is now──▶ free
  * ```
  */
