@@ -106,14 +106,14 @@ function otherWords(facts: ProjectFacts, { word }: Headline): Html {
 }
 
 /** The age of everything that the page shows. */
-function freshness({ known, refreshedAt, passing, nextReconciliationAt }: ProjectFacts): Html {
+function freshness({ known, refreshedAt, reconciling, nextReconciliationAt }: ProjectFacts): Html {
   if (known === undefined) return '';
   const { now } = known;
   const last =
     refreshedAt === undefined
       ? html`<span>Not refreshed since the start</span>`
       : html`<span>Last refresh: ${timeAgo(refreshedAt, now)}</span>`;
-  const next = passing
+  const next = reconciling
     ? html`<span class="busy">Reconciling now</span>`
     : nextReconciliationAt === undefined
       ? ''
