@@ -54,6 +54,15 @@ describe('docs', () => {
     expect(docs.filter((page) => page !== 'docs/README.md' && !listed.includes(page))).toEqual([]);
   });
 
+  test.each(pages)('%s: each source file that it names exists', (page) => {
+    const sources = filesIn('src', /\.ts$/);
+    const tests = filesIn('test', /\.ts$/);
+    const named = [...text(page).matchAll(/`([a-z][a-z0-9/-]*\.ts)`/g)].map(([, name = '']) => name);
+    const exists = (name: string) =>
+      existsSync(join(root, name)) || [...sources, ...tests].some((file) => file.endsWith(`/${name}`));
+    expect(named.filter((name) => !exists(name))).toEqual([]);
+  });
+
   test('docs/runbook.md has a section for each alert, and each link of a rule leads there', () => {
     const rules = 'examples/prometheus/vdcsync.rules.yaml';
     const anchors = anchorsOf('docs/runbook.md');
