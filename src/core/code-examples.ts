@@ -186,10 +186,6 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
     'settings: {max_monthly_increase: 120}',
   ],
   moved: ['servers.web-2 says `moved: {from: servers.web-1}`.', 'vdcsync apply'],
-  moved_back: [
-    'servers.web-1 became servers.web-2 earlier, and the file has only servers.web-1 again.',
-    'servers: {web-1: {moved: {from: servers.web-2}}}',
-  ],
   moved_from_unknown: [
     'servers.web-2 says `moved: {from: servers.wbe-1}`, and the state binds servers.web-1.',
     'servers: {web-2: {moved: {from: servers.web-1}}}',
@@ -254,10 +250,6 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
     'servers: {db-1: {protect: false}}',
     'vdcsync apply --target servers.db-1',
     'remove servers.db-1 from the file, and apply',
-  ],
-  named_elsewhere: [
-    'servers.web-1 left the file, and servers.web-2 has `id: 2001`, the same server.',
-    'vdcsync apply',
   ],
   bound_already: ['servers.a and servers.b both say `id: 2001`.', 'servers: {b: {id: 2002}}'],
   plan_not_found: [

@@ -178,10 +178,6 @@ export const codes = {
     'if you want to spend this, raise the limit',
   ],
   moved: ['the entry was renamed', 'nothing: the binding moves to the new key'],
-  moved_back: [
-    'a rename was reverted: the state has the new key, and the file has only the old one',
-    'write `moved: {from: …}` in the other direction; until then nothing is deleted or created',
-  ],
   moved_from_unknown: [
     '`moved` names a key that the state does not bind',
     'correct the key, or remove the line. A resource that the file does not name stays until then',
@@ -252,10 +248,6 @@ export const codes = {
   protected: [
     'the entry has, or last had, `protect: true`',
     'to delete it: write `protect: false`, run `vdcsync apply --target KEY`, then remove the entry or destroy',
-  ],
-  named_elsewhere: [
-    'the entry has left the file, and another entry names the same resource',
-    '`vdcsync apply`: it releases the old key, and the resource stays',
   ],
   bound_already: ['another entry is bound to the same resource', 'correct the `id:` of one of the two'],
   plan_not_found: ['the server type does not have the plan', 'write a plan that it has'],

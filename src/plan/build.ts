@@ -1,5 +1,5 @@
 import { digestOf } from '../core/json.ts';
-import { comesWithServer, nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
+import { comesWithServer, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Blocked, Operation, Plan, Selection, Warning } from '../core/plan.ts';
 import type { Remedy } from '../core/remedy.ts';
@@ -153,8 +153,7 @@ function judge(
   held: ReadonlyMap<ResourceKey, Blocked | undefined>,
 ): Judged {
   const all = draftAll(input.kinds, input.world, new Set(held.keys()));
-  const adopted = adoptions(all);
-  const drafts = all.map((draft) => takenOver(withoutForeign(draft, input), adopted, input.world));
+  const drafts = all.map((draft) => withoutForeign(draft, input));
   const guarded = objectionsTo(drafts, input);
   const left = drafts.filter((draft) => !guarded.has(draft));
   const capped = left.flatMap((draft) => {
@@ -175,40 +174,6 @@ function judge(
   if (stay.length === 0) return { drafts, objections };
   const more = stay.map((draft) => [draft.subject.key, objections.get(draft)] as const);
   return judge(input, inFlight, new Map([...held, ...more]));
-}
-
-/** Entries that adopt existing resources, by the kind and id that they adopt. */
-function adoptions(drafts: readonly Draft[]): ReadonlyMap<string, ResourceKey> {
-  return new Map(
-    drafts.flatMap(({ subject: { key, kind, parent }, diff: { verdict } }) =>
-      verdict.verdict === 'adopt' && parent === undefined
-        ? [[`${kind} ${verdict.target}`, key] as const]
-        : [],
-    ),
-  );
-}
-
-/**
- * A key that has left the file, and whose resource another entry adopts, was renamed: the adoption releases the old
- * key.
- */
-function takenOver(draft: Draft, adopted: ReadonlyMap<string, ResourceKey>, world: World): Draft {
-  const { subject, diff } = draft;
-  const { key, kind, binding, desired, parent } = subject;
-  if (diff.verdict.verdict !== 'delete' || desired !== undefined) return draft;
-  // The address that was created with a server is released together with the server's key.
-  const by = adopted.get(
-    parent === undefined ? `${kind} ${binding?.id}` : `server ${world.subjects.get(parent)?.binding?.id}`,
-  );
-  if (by === undefined) return draft;
-  const message =
-    parent === undefined
-      ? `${by} names ${nounOf(kind)} ${binding?.id} now: it is bound to ${by}, and nothing is deleted`
-      : `${by} names its server now: it stays with the server, and nothing is deleted`;
-  return {
-    ...draft,
-    diff: { verdict: { verdict: 'unchanged' }, warnings: [{ code: 'released', key, message }] },
-  };
 }
 
 /** An address that is ignored or released separately is not adopted with its server. */

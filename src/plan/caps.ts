@@ -2,13 +2,13 @@ import { sumDecimals } from '../core/decimal.ts';
 import { type Blocked, deletionsOf } from '../core/plan.ts';
 import { run, setting } from '../core/remedy.ts';
 import { type Draft, operationsOf } from './draft.ts';
-import { impactOf } from './guards.ts';
+import { asBlocked, impactOf } from './guards.ts';
 import { mostChange, mostDelta } from './money.ts';
-import type { GuardInput, Objection } from './objections.ts';
+import type { Coded, GuardInput } from './objections.ts';
 
 type Objections = ReadonlyMap<Draft, Blocked>;
 type Cap = 'max_deletions' | 'max_monthly_increase';
-type Capped = readonly (readonly [Draft, Objection & { readonly code: Cap }])[];
+type Capped = readonly (readonly [Draft, Coded])[];
 
 /**
  * The objections to the drafts, with the caps. A cap counts only the drafts that would be carried out without the cap.
@@ -23,7 +23,7 @@ export function withCaps(
 ): Objections {
   const held = new Map(objections);
   const hold = (capped: Capped) => {
-    for (const [draft, objection] of capped) held.set(draft, { key: draft.subject.key, ...objection });
+    for (const [draft, objection] of capped) held.set(draft, asBlocked(draft, objection));
   };
   // The order and the dependencies are computed only if a cap may be exceeded.
   if (maxDeletions(left, input).length > 0) hold(maxDeletions(goingWith(held, 'max_deletions'), input));
@@ -44,7 +44,6 @@ function maxDeletions(going: readonly Draft[], { world, destroy, deletedBefore }
   return leaving.map((draft) => [
     draft,
     {
-      verb: draft.diff.verdict.verdict === 'delete' ? 'delete' : 'update',
       code: 'max_deletions',
       reason: `${counts} in one run${alongside} ${verb} more than settings.max_deletions (${limit}). Without the limit, ${impactOf(draft, world)}`,
       remedies: [
@@ -64,7 +63,6 @@ function maxIncrease(going: readonly Draft[], { world, increasedBefore = '0' }: 
   return adding.map((draft) => [
     draft,
     {
-      verb: draft.diff.verdict.verdict === 'create' ? 'create' : 'update',
       code: 'max_monthly_increase',
       reason: `the known prices add ${increase.toFixed(2)} a month, more than settings.max_monthly_increase (${limit})`,
       remedies: [setting('max_monthly_increase', Math.ceil(increase), 'if this increase is intended')],

@@ -34,8 +34,12 @@ export function draftAll(
   const after = renewed.size === 0 ? world : withoutServers(world, renewed);
   return first.flatMap((draft) => {
     const { parent, key } = draft.subject;
-    const owner = given.get(key) ?? (parent === undefined ? undefined : given.get(parent));
-    if (owner !== undefined) return draft.subject.binding === undefined ? [] : [leftTo(owner, draft)];
+    const namedBy = given.get(key);
+    const owner = namedBy ?? (parent === undefined ? undefined : given.get(parent));
+    if (owner !== undefined) {
+      const goesAlong = namedBy === undefined && owner.managed && !comesWithServer(draft.subject);
+      return draft.subject.binding === undefined || goesAlong ? [] : [leftTo(owner, draft, namedBy)];
+    }
     if (parent === undefined) return [draft];
     if (renewed.has(parent)) {
       return [draftOne(kinds, after, after.subjects.get(key) ?? draft.subject, world.observed.get(key))];
@@ -48,31 +52,43 @@ export function draftAll(
 }
 
 /**
- * The resources that another entry names, by key: a resource that has left the file, if that entry does not manage
- * the resource, and an address that was created with a server, if that entry is one of `ips`. Without
- * this rule, the address would be released with its server.
+ * The resources that another entry names, by key: a resource that has left the file, and an address that was created
+ * with a server. Without this rule, the resource would be deleted, or released with its server.
  */
 function givenUp(drafts: readonly Draft[], world: World): ReadonlyMap<ResourceKey, DesiredResource> {
-  const entries = drafts.flatMap(({ subject: { key, kind, parent, desired } }) => {
-    const id = parent === undefined && desired !== undefined ? world.idOf(key) : undefined;
-    return id === undefined || desired === undefined ? [] : [[`${kind} ${id}`, desired] as const];
-  });
-  const named = new Map(entries);
-  const unmanaged = new Map(entries.filter(([, { managed }]) => !managed));
+  const named = new Map(
+    drafts.flatMap(({ subject: { key, kind, parent, desired } }) => {
+      const id = parent === undefined && desired !== undefined ? world.idOf(key) : undefined;
+      return id === undefined || desired === undefined ? [] : [[`${kind} ${id}`, desired] as const];
+    }),
+  );
   return new Map(
-    drafts.flatMap(({ subject: { key, kind, parent, desired, binding } }) => {
-      const left = comesWithServer({ kind, parent }) ? named : desired === undefined ? unmanaged : undefined;
-      const owner = left?.get(`${kind} ${binding?.id}`);
+    drafts.flatMap(({ subject }) => {
+      const { key, kind, desired, binding } = subject;
+      const isLeft = desired === undefined || comesWithServer(subject);
+      const owner = isLeft ? named.get(`${kind} ${binding?.id}`) : undefined;
       return owner === undefined ? [] : [[key, owner] as const];
     }),
   );
 }
 
-function leftTo({ key: owner, managed }: DesiredResource, draft: Draft): Draft {
-  const { key, kind, binding } = draft.subject;
+/** @param namedBy the entry that names the resource itself, and not its server */
+function leftTo(owner: DesiredResource, draft: Draft, namedBy: DesiredResource | undefined): Draft {
+  const { subject } = draft;
+  const { key, kind, binding } = subject;
+  const { managed } = owner;
   const noun = nounOf(kind);
+  // The adoption by the entry releases the previous key, with the address that came with the server.
+  if (managed && (namedBy === undefined || !comesWithServer(subject))) {
+    const named = namedBy === undefined ? 'its server' : `${noun} ${binding?.id}`;
+    const message = `${owner.key} names ${named} now: it stays, and nothing is deleted`;
+    return {
+      ...draft,
+      diff: { verdict: { verdict: 'unchanged' }, warnings: [{ code: 'released', key, message }] },
+    };
+  }
   const says = managed ? '' : ', and says that it is not managed';
-  const reason = `${key} is released: ${owner} names it${says}`;
+  const reason = `${key} is released: ${owner.key} names it${says}`;
   const { knownBy = '' } = factsOf(kind);
   const name = binding?.identity[knownBy] ?? binding?.id;
   return {
@@ -81,7 +97,7 @@ function leftTo({ key: owner, managed }: DesiredResource, draft: Draft): Draft {
       verdict: { verdict: 'release', gone: false, reason },
       leftBilled:
         draft.kind.billing.billed === true && !managed
-          ? [`${noun} ${name} stays billed: ${owner} is not managed`]
+          ? [`${noun} ${name} stays billed: ${owner.key} is not managed`]
           : [],
     },
   };

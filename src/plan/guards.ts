@@ -7,9 +7,8 @@ import type { Blocked, Verb } from '../core/plan.ts';
 import { edit, outside, paying, type Remedy, run, setting } from '../core/remedy.ts';
 import { restoring } from '../core/restoring.ts';
 import { type Draft, operationsOf } from './draft.ts';
-import { keysMovedBack, movedBack } from './moved-back.ts';
 import { entriesFromUnknown, movedFromUnknown } from './moved-from.ts';
-import type { Facts, Guard, GuardInput, Objection } from './objections.ts';
+import type { Coded, Facts, Guard, GuardInput, Objection } from './objections.ts';
 import { obstacles } from './order.ts';
 import {
   besideUnresolved,
@@ -25,13 +24,11 @@ import { matches } from './unmanaged.ts';
 /** The most fundamental first: the first guard that objects gives the reason. */
 export const guards: readonly Guard[] = [
   { code: 'moved_from_unknown', check: movedFromUnknown },
-  { code: 'moved_back', check: movedBack },
   { code: undefined, check: refused },
   { code: 'suspended', check: suspended },
   { code: 'ip_in_use', check: attached },
   { code: 'protected', check: protect },
   { code: 'bound_already', check: boundElsewhere },
-  { code: 'named_elsewhere', check: namedElsewhere },
   { code: 'prune_disabled', check: prune },
   { code: 'replace_not_allowed', check: replacement },
   { code: 'project_not_active', check: notActive },
@@ -59,35 +56,43 @@ function objectionTo(draft: Draft, input: GuardInput, facts: Facts): Blocked | u
     const objection = check(draft, input, facts);
     const known = objection?.code ?? code;
     if (objection !== undefined && known !== undefined)
-      return { key: draft.subject.key, ...objection, code: known };
+      return asBlocked(draft, { ...objection, code: known });
   }
   return undefined;
+}
+
+/** The verb is that of the operation that the draft asks for. A replacement is an update. */
+export function asBlocked({ subject: { key }, diff: { verdict } }: Draft, objection: Coded): Blocked {
+  const asked = verdict.verdict === 'blocked' ? verdict.verb : verdict.verdict;
+  return { key, verb: isVerb(asked) ? asked : 'update', ...objection };
+}
+
+function isVerb(verdict: string): verdict is Verb {
+  return verdict === 'create' || verdict === 'delete' || verdict === 'adopt';
 }
 
 function guardFacts(drafts: readonly Draft[], { register, world }: GuardInput): Facts {
   const buyers = () => drafts.flatMap(({ subject, diff }) => (isPurchase(subject, diff) ? [subject] : []));
   return {
     matches: once(() => matches(buyers(), register, world)),
-    named: once(() => namedByEntries(world)),
     movedFromUnknown: once(() => entriesFromUnknown(world)),
-    movedBack: once(() => keysMovedBack(world)),
   };
 }
 
 /** The objection of the kind itself: the operation is not possible. */
 function refused({ diff: { verdict } }: Draft): Objection | undefined {
   if (verdict.verdict !== 'blocked') return undefined;
-  const { verb, code, reason, remedies } = verdict;
-  return { verb, code, reason, remedies };
+  const { code, reason, remedies } = verdict;
+  return { code, reason, remedies };
 }
 
 function suspended({ diff }: Draft, { world, now }: GuardInput): Objection | undefined {
   const { suspend } = world.settings;
-  const verb = verbOf(diff.verdict.verdict);
-  if (suspend === null || verb === undefined) return undefined;
+  const { verdict } = diff.verdict;
+  if (suspend === null || verdict === 'unchanged' || verdict === 'adopt' || verdict === 'release')
+    return undefined;
   if (suspend.until !== undefined && Date.parse(suspend.until) <= now) return undefined;
   return {
-    verb,
     reason: `settings.suspend: ${suspend.reason}${suspend.until === undefined ? '' : ` (until ${suspend.until})`}`,
     remedies: [edit('settings', { remove: ['suspend'] })],
   };
@@ -102,13 +107,11 @@ function protect({ subject, diff }: Draft, { world, destroy }: GuardInput): Obje
   if (!(server ?? subject.desired ?? subject.binding)?.protect) return undefined;
   if (server !== undefined && subject.desired === undefined) {
     return {
-      verb: 'delete',
       reason: `${subject.parent} is protected, and so is every resource inside it`,
       remedies: [edit(subject.parent ?? subject.key, { set: { protect: false } })],
     };
   }
   return {
-    verb: verdict.verdict === 'delete' ? 'delete' : 'update',
     reason:
       verdict.verdict === 'delete'
         ? destroy
@@ -152,25 +155,12 @@ function attached({ subject, diff }: Draft, { world }: GuardInput): Objection | 
   const holder = live?.server_id ?? null;
   if (holder === null || world.keyOf(serverObject(holder)) !== undefined) return undefined;
   return {
-    verb: 'delete',
     reason: `${live?.address} is attached to server ${holder}, which is not being deleted`,
     remedies: [
       run('apply', [], { when: 'once it is detached' }),
       keeping(key, 'to leave it unmanaged and billed'),
     ],
   };
-}
-
-function namedByEntries(world: World): ReadonlyMap<string, ResourceKey> {
-  const entries = [...world.subjects.values()].filter(
-    ({ desired, parent, kind }) =>
-      desired !== undefined && (parent === undefined || comesWithServer({ parent, kind })),
-  );
-  return new Map(
-    entries.flatMap(({ key, kind, desired, binding }) =>
-      [desired?.id, binding?.id].flatMap((id) => (id === undefined ? [] : [[`${kind} ${id}`, key] as const])),
-    ),
-  );
 }
 
 /**
@@ -186,7 +176,6 @@ function boundElsewhere({ subject, diff }: Draft, { world }: GuardInput): Object
     .find((each) => each.key !== key && each.binding?.id === verdict.target && each.parent === undefined);
   if (owner?.desired === undefined) return undefined;
   return {
-    verb: 'adopt',
     reason: `${nounOf(kind)} ${verdict.target} is bound to ${owner.key}, which is in the file as well`,
     remedies: [
       edit(key, { remove: ['id'] }),
@@ -195,30 +184,11 @@ function boundElsewhere({ subject, diff }: Draft, { world }: GuardInput): Object
   };
 }
 
-/** A resource that another entry names by its id is not deleted because its previous key has left the file. */
-function namedElsewhere(
-  { subject, diff }: Draft,
-  _input: GuardInput,
-  { named }: Facts,
-): Objection | undefined {
-  const id = subject.binding?.id;
-  if (diff.verdict.verdict !== 'delete' || id === undefined || subject.desired !== undefined)
-    return undefined;
-  const other = named().get(`${subject.kind} ${id}`);
-  if (other === undefined) return undefined;
-  return {
-    verb: 'delete',
-    reason: `${other} names ${subject.kind} ${id} as well`,
-    remedies: [run('apply')],
-  };
-}
-
 function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefined {
   const { subject, diff } = draft;
   if (diff.verdict.verdict !== 'delete' || subject.desired !== undefined) return undefined;
   if (world.settings.prune || destroy || diff.verdict.byFile) return undefined;
   return {
-    verb: 'delete',
     reason: `${subject.key} has left the file, and settings.prune is false. With prune, ${impactOf(draft, world)}`,
     remedies: [
       setting('prune', true, 'to have it deleted'),
@@ -236,7 +206,6 @@ function replacement({ subject, diff }: Draft): Objection | undefined {
   if (verdict.allowed && id === undefined) return undefined;
   const allow = verdict.allowed ? {} : { set: { replace: 'allowed' } };
   return {
-    verb: 'update',
     reason: `${verdict.reason}: the resource would be deleted and created again${id === undefined ? '' : `, and vdcsync never creates a resource that the file binds by id`}`,
     remedies: [edit(subject.key, { ...allow, ...(id === undefined ? {} : { remove: ['id'] }) }), undo],
   };
@@ -252,7 +221,6 @@ function notActive(draft: Draft, { world, kinds }: GuardInput): Objection | unde
   const [goes] = replacement === undefined ? obstacles(creation, kinds, world) : [key];
   if (goes === undefined) return undefined;
   return {
-    verb: replacement === undefined ? 'create' : 'update',
     reason: `the project is ${status}: ${goes} would be deleted, and the API would refuse to create it again`,
     remedies: [outside(paying, { next: [run('apply')] })],
   };
@@ -269,9 +237,4 @@ export function impactOf({ subject, diff }: Draft, world: World): string {
   const data = lost === undefined ? '' : ` with ${lost}`;
   const stays = (diff.leftBilled ?? []).map((text) => `; ${text}`).join('');
   return `${what} would be ${isAddress(kind) ? 'released' : 'deleted'}${data}${stays}`;
-}
-
-function verbOf(verdict: string): Verb | undefined {
-  if (verdict === 'replace') return 'update';
-  return verdict === 'create' || verdict === 'update' || verdict === 'delete' ? verdict : undefined;
 }

@@ -21,7 +21,6 @@ export function movedFromUnknown(draft: Draft, { world }: GuardInput, facts: Fac
     if (from === undefined || left.length === 0) return undefined;
     const meant = nearest(from, left);
     return {
-      verb: 'create',
       reason: `its \`moved\` names ${from}, to which the state binds nothing; the file leaves out ${left.join(', ')}${meant === undefined ? '' : `: did you mean ${meant}?`}`,
       remedies: [
         ...(meant === undefined ? left : [meant]).map((each) =>
@@ -36,7 +35,6 @@ export function movedFromUnknown(draft: Draft, { world }: GuardInput, facts: Fac
   const entry = facts.movedFromUnknown().find((each) => each.kind === top.kind);
   if (entry === undefined) return undefined;
   return {
-    verb: 'delete',
     reason: `${entry.key} may be the new name of ${top.key}: its \`moved\` names ${entry.desired?.moved}, to which the state binds nothing`,
     remedies: [
       edit(entry.key, { set: { moved: { from: top.key } } }),

@@ -25,19 +25,18 @@ export interface GuardInput {
   readonly now: number;
 }
 
-/** `code`: left out where it is that of the guard. */
-export type Objection = Omit<Blocked, 'key' | 'code'> & { readonly code?: BlockCode };
+/** The verb is that of the draft. `code`: left out where it is that of the guard. */
+export type Objection = Pick<Blocked, 'reason' | 'remedies'> & { readonly code?: BlockCode };
+
+/** An objection with its code. */
+export type Coded = Objection & Pick<Blocked, 'code'>;
 
 /** The facts that are the same for every draft of a plan, each computed at its first use. */
 export interface Facts {
   /** The unmanaged object that an entry may describe. */
   readonly matches: () => ReadonlyMap<ResourceKey, string>;
-  /** Keys of the file's entries, by the kind and id that they are bound to or name. */
-  readonly named: () => ReadonlyMap<string, ResourceKey>;
   /** The entries whose `moved` names a key without a binding. */
   readonly movedFromUnknown: () => readonly Subject[];
-  /** Keys that the file leaves out, by the previous key that an entry has again. */
-  readonly movedBack: () => ReadonlyMap<ResourceKey, ResourceKey>;
 }
 
 /**

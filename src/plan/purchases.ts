@@ -28,7 +28,6 @@ export function unmanaged(
   const what = described(found);
   const one = isAddress(kind) ? 'one of them: its id, or the address itself' : 'one of them';
   return {
-    verb: 'create',
     reason: register.isNew
       ? `the state is new, and the project already has ${what}: a creation could be a duplicate${unseen(subject, world)}`
       : `this state did not create ${what}. Another copy of the state may have created it; creating one more could be a duplicate`,
@@ -72,7 +71,6 @@ export function releasedBefore(
     : outside(`add a new entry under \`${collection}\``, { when: `to have another ${nounOf(kind)} made` });
   if (knownBy !== undefined && world.ip(id)?.address !== address) return undefined;
   return {
-    verb: 'create',
     reason: `${key} was bound to ${nounOf(kind)} ${address ?? id} until the file marked it as not managed. It is still billed, and this creation would add another one`,
     remedies: [run('adopt', [key, id], { when: 'to have it managed again' }), another],
   };
@@ -96,7 +94,6 @@ export function unlistedServers(
   const which =
     servers === 1 ? 'server that no address shows, which' : 'servers that no address shows, one of which';
   return {
-    verb: 'create',
     reason: `the state is new, and network ${network} counts ${servers} ${which} may be this server${hidden}`,
     remedies: [
       run('adopt', [subject.key, 'ID'], { when: `if it is ${subject.key}: the client area shows its id` }),
@@ -121,7 +118,6 @@ export function takenBefore(
   if (server?.binding === undefined || made != null || world.settings.unmanaged === 'ignore')
     return undefined;
   return {
-    verb: 'create',
     reason: `the local state is new, ${server.key} was there before it, and so may be the image: no list shows images`,
     remedies: [
       run('adopt', [key, 'ID'], { when: 'if the client area shows it' }),
@@ -141,7 +137,6 @@ export function besideUnresolved(
   const other = confusableWith(key, blocked, { world, kinds, register });
   if (other === undefined) return undefined;
   return {
-    verb: verdict.verdict === 'create' ? 'create' : 'update',
     reason: `it is not known whether ${other.key} was created`,
     remedies: [outside(`settle ${other.key} first`, { next: [run('apply')] })],
   };

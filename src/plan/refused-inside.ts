@@ -18,7 +18,6 @@ export function refusedInside({ subject, diff }: Draft, input: Input): Objection
   const refusal = refusalInside(subject.key, input);
   if (refusal === undefined) return undefined;
   return {
-    verb: verdict === 'create' ? 'create' : 'update',
     reason: `waits for ${refusal.key}, which the API refuses with the values in the file: the new server would be without it`,
     remedies: settleFirst(refusal.key),
   };

@@ -1,4 +1,4 @@
-import type { Desired } from '../../core/desired.ts';
+import type { Desired, DesiredResource } from '../../core/desired.ts';
 import { childKey, namesakeOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { edit, run, settleFirst } from '../../core/remedy.ts';
@@ -52,6 +52,28 @@ export function ownNames(
     const { key, moved, named, value } = resource;
     if (moved === undefined || named !== false || standing.has(moved) || bindings.has(key)) return resource;
     return { ...resource, value: { ...(value as object), name: takeApart(key).name } };
+  });
+  return { ...desired, resources };
+}
+
+/**
+ * The file with the reverted renames: an entry that has no binding takes back the binding of the key that it became,
+ * if the file leaves that key out.
+ */
+export function withReverts(desired: Desired, bindings: ReadonlyMap<ResourceKey, Binding>): Desired {
+  const named = new Set(desired.resources.flatMap(({ key, moved }) => [key, moved]));
+  const isNew = ({ key, managed, id, moved }: DesiredResource) =>
+    managed && id === undefined && moved === undefined && !bindings.has(key);
+  const fresh = new Set(desired.resources.filter(isNew).map(({ key }) => key));
+  const became = new Map(
+    [...bindings.values()].flatMap(({ key, formerKeys = [] }) => {
+      const former = named.has(key) ? undefined : formerKeys.findLast((each) => fresh.has(each));
+      return former === undefined ? [] : [[former, key] as const];
+    }),
+  );
+  const resources = desired.resources.map((each): DesiredResource => {
+    const moved = became.get(each.key);
+    return moved === undefined ? each : { ...each, moved };
   });
   return { ...desired, resources };
 }

@@ -3,7 +3,7 @@ import type { Desired } from '../../core/desired.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Selection } from '../../core/plan.ts';
 import type { Binding } from '../../core/state.ts';
-import { movedBindings, movesOf, ownNames } from '../claims/moves.ts';
+import { movedBindings, movesOf, ownNames, withReverts } from '../claims/moves.ts';
 import { createRunState } from '../claims/run-state.ts';
 import type { EngineDeps, Pause, Repeating } from '../deps.ts';
 import { dropLifted } from '../intents/pauses.ts';
@@ -84,7 +84,7 @@ async function load({ store, clock }: EngineDeps, file: Desired, destroy: boolea
   const asked = destroy
     ? withoutManaged(file, [...stored.values()])
     : withFound(file, claims.values(), stored, clock.now());
-  const desired = ownNames(asked, stored, intents);
+  const desired = ownNames(withReverts(asked, stored), stored, intents);
   const { moves, held: waitingMoves } = movesOf(desired, stored, intents);
   const bindings = movedBindings(stored, moves);
   return { desired, flaggedBy: flagged, bindings, claims, intents, moves, waitingMoves };
