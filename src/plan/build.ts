@@ -160,11 +160,15 @@ function judge(
     const objection = held.get(draft.subject.key);
     return objection === undefined ? [] : [[draft, objection] as const];
   });
+  const unconfirmed = unconfirmedCreations(inFlight);
   const objections = withCaps(left, new Map([...guarded, ...capped]), input, (soFar, cap) => {
     const possible = possibleOf(input, { drafts, objections: soFar }, inFlight);
     const going = new Set(choose(possible, input.selection).operations.map(({ key }) => key));
+    // A purchase whose outcome is open may be billed already.
+    const isOpen = ({ subject: { key } }: Draft) => unconfirmed.has(key) && !going.has(key);
     return [
       ...capped.flatMap(([draft, { code }]) => (code === cap ? [draft] : [])),
+      ...(cap === 'max_monthly_increase' ? drafts.filter(isOpen) : []),
       ...possible.allowed.filter(({ subject }) => going.has(subject.key)),
     ];
   });

@@ -3,76 +3,47 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Price } from '../core/kind.ts';
 import type { Draft } from './draft.ts';
 
-/** The change of the monthly bill by the drafts, by known prices. */
-export function knownDelta(drafts: readonly Draft[]): string {
-  return sumDecimals(drafts.flatMap(pricedParts).flatMap(({ diff }) => priceChange(diff) ?? []));
+/** The change of the monthly bill by one resource. */
+export interface PriceChange {
+  readonly key: ResourceKey;
+  readonly change: Price;
+  /** The highest possible change, where the file leaves a choice. */
+  readonly most: Price;
+  /** The resource is bought, or made dearer, at an unknown price. @assumption A39 */
+  readonly isUnknownPurchase: boolean;
 }
 
-/** A draft, and the resource that is created together with it, as a creation of its own. */
-export function pricedParts({ subject, diff }: Pick<Draft, 'subject' | 'diff'>) {
+/** The changes of the monthly bill by a draft: of its resource, and of a resource that is created together with it. */
+export function priceChanges({ subject, diff }: Pick<Draft, 'subject' | 'diff'>): readonly PriceChange[] {
   const { verdict, alongside } = diff;
-  const own = { key: subject.key, diff };
+  const own = changeOf(subject.key, diff);
   const makes = verdict.verdict === 'create' || verdict.verdict === 'replace';
-  if (alongside === undefined || !makes) return [own];
+  if (alongside === undefined || !makes) return own;
   const { key, price } = alongside;
-  return [own, { key, diff: { verdict: { verdict: 'create', changes: [] }, price } satisfies Diff }];
+  return [...own, ...changeOf(key, { verdict: { verdict: 'create', changes: [] }, price })];
 }
 
-/** The highest amount that the drafts may add to the monthly bill, for every choice that the file leaves open. */
-export function mostDelta(drafts: readonly Draft[]): string {
-  return sumDecimals(drafts.flatMap((draft) => mostChange(draft) ?? []));
+/** The sum of the known prices, as decimal text. */
+export function sumOf(prices: readonly Price[]): string {
+  return sumDecimals(prices.flatMap((price) => ('known' in price ? [price.known] : [])));
 }
 
-/** The highest change of the monthly bill by each half of the difference; zero if a price is unknown. */
-export function halves(diff: Diff): Readonly<Record<'create' | 'update' | 'delete', string>> {
-  if (unknownPrice(atMost(diff)) !== undefined) return { create: '0', update: '0', delete: '0' };
-  const { comes, goes } = pricesOf(atMost(diff));
-  const known = (price: Price | undefined) => (price !== undefined && 'known' in price ? price.known : '0');
-  const [create, gone] = [known(comes), negated(known(goes))];
-  return { create, update: sumDecimals([create, gone]), delete: gone };
+function changeOf(key: ResourceKey, diff: Diff): PriceChange[] {
+  const { price, dearest = price, freed } = diff;
+  const { verdict } = diff.verdict;
+  const changes = verdict === 'replace' || verdict === 'update';
+  const comes = changes || verdict === 'create';
+  const goes = changes || verdict === 'delete' ? freed : undefined;
+  const change = difference(comes ? price : undefined, goes);
+  const most = difference(comes ? dearest : undefined, goes);
+  if (change === undefined || most === undefined) return [];
+  return [{ key, change, most, isUnknownPurchase: comes && price !== undefined && 'unknown' in price }];
 }
 
-/** The highest amount that the draft may add to the monthly bill, for every choice that the file leaves open. */
-export function mostChange(draft: Draft): string | undefined {
-  const amounts = pricedParts(draft).flatMap(({ diff }) => priceChange(atMost(diff)) ?? []);
-  return amounts.length === 0 ? undefined : sumDecimals(amounts);
-}
-
-function atMost(diff: Diff): Diff {
-  return diff.dearest === undefined ? diff : { ...diff, price: diff.dearest };
-}
-
-/** Decimal text, or `undefined` if nothing is bought or deleted, or a price is unknown. */
-export function priceChange(diff: Diff): string | undefined {
-  if (unknownPrice(diff) !== undefined) return undefined;
-  const { comes, goes } = pricesOf(diff);
-  const amounts = [
-    ...(comes !== undefined && 'known' in comes ? [comes.known] : []),
-    ...(goes !== undefined && 'known' in goes ? [negated(goes.known)] : []),
-  ];
-  return amounts.length === 0 ? undefined : sumDecimals(amounts);
-}
-
-/** The reason why the change of the bill is unknown. @assumption A39 */
-export function unknownPrice(diff: Diff): string | undefined {
-  const { comes, goes } = pricesOf(diff);
-  return [comes, goes].flatMap((price) =>
-    price !== undefined && 'unknown' in price ? [price.unknown] : [],
-  )[0];
-}
-
-/** Keys of the resources that the drafts would buy, or make dearer, at an unknown price. */
-export function unknownPurchases(drafts: readonly Draft[]): readonly ResourceKey[] {
-  return drafts.flatMap(pricedParts).flatMap(({ key, diff }) => {
-    const { comes } = pricesOf(diff);
-    return comes !== undefined && 'unknown' in comes ? [key] : [];
-  });
-}
-
-function pricesOf({ verdict: { verdict }, price, freed }: Diff) {
-  const both = verdict === 'replace' || verdict === 'update';
-  return {
-    comes: both || verdict === 'create' ? price : undefined,
-    goes: both || verdict === 'delete' ? freed : undefined,
-  };
+/** An unknown part makes the whole change unknown. `undefined` if nothing is bought or deleted. */
+function difference(comes: Price | undefined, goes: Price | undefined): Price | undefined {
+  if (comes === undefined && goes === undefined) return undefined;
+  if (comes !== undefined && 'unknown' in comes) return comes;
+  if (goes !== undefined && 'unknown' in goes) return goes;
+  return { known: sumDecimals([comes?.known ?? '0', negated(goes?.known ?? '0')]) };
 }

@@ -1,10 +1,10 @@
 import { money, sumDecimals } from '../core/decimal.ts';
 import { isEntry } from '../core/desired.ts';
 import type { ResourceKey } from '../core/keys.ts';
-import type { World } from '../core/kind.ts';
+import type { Price, World } from '../core/kind.ts';
 import type { Blocked, Cost, Effort, Operation, Plan, Summary } from '../core/plan.ts';
 import type { Draft } from './draft.ts';
-import { knownDelta, mostDelta, pricedParts, unknownPrice } from './money.ts';
+import { priceChanges, sumOf } from './money.ts';
 
 /**
  * The plan with these blocked operations. Each resource counts once, so a blocked key has no operations in the
@@ -55,28 +55,36 @@ export function summarise({ operations, blocked, drafts, concerned }: Counted, {
 
 /** `all`: the drafts of all resources that are billed now; `drafts`: the drafts that are carried out. */
 export function costOf(world: World, all: readonly Draft[], drafts: readonly Draft[]): Cost {
-  const delta = knownDelta(drafts);
-  const most = mostDelta(drafts);
-  const now = all.flatMap(({ kind, subject }) => {
-    const price = kind.billing.priceNow?.(subject, world.observed.get(subject.key), world);
-    return price === undefined ? [] : [{ key: subject.key, price }];
-  });
-  const before = sumDecimals(now.flatMap(({ price }) => ('known' in price ? [price.known] : [])));
+  const changes = drafts.flatMap(priceChanges);
+  const delta = sumOf(changes.map(({ change }) => change));
+  const most = sumOf(changes.map((each) => each.most));
+  const now = pricesNow(world, all);
+  const before = sumOf([...now.values()]);
   return {
     monthly: {
       currency: world.profile.prices?.currency ?? null,
       known_before: money(before),
       known_after: money(sumDecimals([before, delta])),
-      unknown: now.flatMap(({ key, price }) => ('unknown' in price ? [key] : [])),
+      unknown: [...now].flatMap(([key, price]) => ('unknown' in price ? [key] : [])),
     },
     known_monthly_delta: money(delta),
     ...(Number(most) === Number(delta) ? {} : { known_monthly_most: money(most) }),
-    unknown: drafts.flatMap(pricedParts).flatMap(({ key, diff }) => {
-      const reason = unknownPrice(diff);
-      return reason === undefined ? [] : [`${key}: ${reason}`];
-    }),
+    unknown: changes.flatMap(({ key, change }) => ('unknown' in change ? [`${key}: ${change.unknown}`] : [])),
     left_billed: drafts.flatMap(({ diff }) => diff.leftBilled ?? []),
   };
+}
+
+/** The present monthly prices of the resources that exist and are billed. */
+export function pricesNow(
+  world: World,
+  resources: readonly Pick<Draft, 'kind' | 'subject'>[],
+): ReadonlyMap<ResourceKey, Price> {
+  return new Map(
+    resources.flatMap(({ kind, subject }) => {
+      const price = kind.billing.priceNow?.(subject, world.observed.get(subject.key), world);
+      return price === undefined ? [] : [[subject.key, price] as const];
+    }),
+  );
 }
 
 /**

@@ -13,7 +13,7 @@ import type { Warning } from '../core/plan.ts';
 import { edit, run } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
-import { unknownPurchases } from './money.ts';
+import { priceChanges } from './money.ts';
 import { movedFromNothing } from './moved-from.ts';
 import { described, ignoring, isNone, perhapsAbsent, type Register } from './unmanaged.ts';
 
@@ -131,7 +131,9 @@ export function capUnchecked(
   { settings: { max_monthly_increase: cap } }: World,
   carriedOut: readonly Draft[],
 ): Warning[] {
-  const unknown = unknownPurchases(carriedOut);
+  const unknown = carriedOut
+    .flatMap(priceChanges)
+    .flatMap(({ key, isUnknownPurchase }) => (isUnknownPurchase ? [key] : []));
   if (cap === null || unknown.length === 0) return [];
   const named = unknown.slice(0, 3).join(', ');
   const others = unknown.length > 3 ? ` and ${unknown.length - 3} more` : '';

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { sumDecimals } from '../../src/core/decimal.ts';
-import { priceChange, unknownPrice } from '../../src/plan/money.ts';
+import { topLevelKey } from '../../src/core/keys.ts';
+import type { Diff } from '../../src/core/kind.ts';
+import { priceChanges } from '../../src/plan/money.ts';
 
 describe('src/plan/money.ts', () => {
   test.each([
@@ -15,20 +17,22 @@ describe('src/plan/money.ts', () => {
   });
 
   const changes: never[] = [];
+  const subject = { key: topLevelKey('servers', 'web'), kind: 'server' } as const;
   const replace = { verdict: 'replace', changes, reason: '', allowed: true } as const;
+  const changeOf = (diff: Diff) => priceChanges({ subject, diff }).map(({ change }) => change);
 
   test('a replacement is what comes less what goes', () => {
-    expect(priceChange({ verdict: replace, price: { known: '10' }, freed: { known: '12.50' } })).toBe(
-      '-2.50',
-    );
+    expect(changeOf({ verdict: replace, price: { known: '10' }, freed: { known: '12.50' } })).toEqual([
+      { known: '-2.50' },
+    ]);
   });
 
   test('where either is unknown the change is, and never counted in part', () => {
     const diff = { verdict: replace, price: { known: '10' }, freed: { unknown: 'not shown' } };
-    expect([priceChange(diff), unknownPrice(diff)]).toEqual([undefined, 'not shown']);
+    expect(changeOf(diff)).toEqual([{ unknown: 'not shown' }]);
   });
 
   test('a price says nothing where nothing is bought', () => {
-    expect(priceChange({ verdict: { verdict: 'unchanged' }, price: { known: '10' } })).toBeUndefined();
+    expect(changeOf({ verdict: { verdict: 'unchanged' }, price: { known: '10' } })).toEqual([]);
   });
 });

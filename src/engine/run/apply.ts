@@ -1,4 +1,3 @@
-import { sumDecimals } from '../../core/decimal.ts';
 import type { Desired } from '../../core/desired.ts';
 import { Mask } from '../../core/environment-mask.ts';
 import { parseKey, type ResourceKey, takeApart } from '../../core/keys.ts';
@@ -27,7 +26,7 @@ import {
   supersededOf,
   withFindings,
 } from './findings.ts';
-import { amountOf, type Increase, increasesOf, takenEffect } from './increase.ts';
+import { increaseSince, type Prices, pricesOf } from './increase.ts';
 import { shownBy, unshownResults } from './paused.ts';
 import { planFor } from './plan.ts';
 import { applying, recordFindings, standingFindings, withFurther } from './recorded-findings.ts';
@@ -101,7 +100,8 @@ class Rounds {
   /** Writes that earlier runs left open, and that are still open. */
   readonly #unsettled: OperationResult[] = [];
   readonly #approved = new Set<OperationId>();
-  readonly #added: Increase[] = [];
+  /** The prices before the first write of this run. */
+  #pricesBefore: Prices | undefined;
   /** The deletions so far that `settings.max_deletions` counts. */
   #deleted = 0;
   /**
@@ -184,8 +184,9 @@ class Rounds {
       run.cache.forgetLists();
       await run.refresh(run.repeating === undefined ? this.#readSince : 0);
     }
-    const increase = sumDecimals(this.#added.map((each) => amountOf(run, each)));
-    return planFor(run, this.#deleted, increase);
+    const prices = pricesOf(run);
+    this.#pricesBefore ??= prices;
+    return planFor(run, this.#deleted, increaseSince(this.#pricesBefore, prices, this.#results));
   }
 
   #note(planned: Judged, round: number): void {
@@ -264,12 +265,10 @@ class Rounds {
   async #drain(plan: Plan, due: ReadonlySet<OperationId>): Promise<ApplyReport | undefined> {
     const run = this.#run;
     this.#readSince = run.deps.clock.monotonic();
-    const increases = increasesOf(run, plan, due);
     const done = await drain(run, plan, due);
     this.#results.push(...done);
     const ended = new Set(done.flatMap((each) => (each.outcome === 'done' ? [idOf(each)] : [])));
     this.#deleted += deletionsOf({ operations: plan.operations.filter(({ id }) => ended.has(id)) });
-    this.#added.push(...takenEffect(run, done, increases));
     if (run.stop.aborted || done.some(isProgress)) return undefined;
     return this.#reportFindings(done.some(hasFailed) ? 'failed' : 'blocked', await this.#plan());
   }

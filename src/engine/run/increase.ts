@@ -1,61 +1,34 @@
-import type { ResourceKey } from '../../core/keys.ts';
-import { type OperationId, operationId, type Plan } from '../../core/plan.ts';
+import { negated } from '../../core/decimal.ts';
+import { type ResourceKey, takeApart } from '../../core/keys.ts';
+import type { Price } from '../../core/kind.ts';
 import type { OperationResult } from '../../core/progress.ts';
-import { draftOne } from '../../plan/draft.ts';
-import { halves, pricedParts } from '../../plan/money.ts';
+import { sumOf } from '../../plan/money.ts';
+import { pricesNow } from '../../plan/totals.ts';
 import type { Run } from '../run.ts';
 
-/** The amount that an operation adds to the monthly bill. `max_monthly_increase` counts all rounds of a run. */
-export interface Increase {
-  readonly key: ResourceKey;
-  /** Decimal text. */
-  readonly most: string;
-  /** The file left a choice, and the bought product may be cheaper. */
-  readonly chosen: boolean;
-}
+/** The monthly prices of the project's managed resources, by key. */
+export type Prices = ReadonlyMap<ResourceKey, Price>;
 
-/** The change of the monthly bill by each operation, calculated before the operation. */
-export function increasesOf(
-  run: Run,
-  { operations }: Plan,
-  due: ReadonlySet<OperationId>,
-): ReadonlyMap<OperationId, readonly Increase[]> {
-  return new Map(
-    operations.flatMap(({ id, key, verb }) => {
-      const subject = run.world.subjects.get(key);
-      if (subject === undefined || !due.has(id) || verb === 'adopt') return [];
-      const parts = pricedParts(draftOne(run.deps.kinds, run.world, subject)).map(({ diff }) => {
-        const chosen = verb === 'create' && diff.dearest !== undefined;
-        return { key, most: halves(diff)[verb], chosen };
-      });
-      return [[id, parts] as const];
-    }),
+export function pricesOf({ world, kindOf }: Run): Prices {
+  return pricesNow(
+    world,
+    [...world.subjects.values()].map((subject) => ({ subject, kind: kindOf(subject.kind) })),
   );
 }
 
-/** The increases of operations that are done or may be done. */
-export function takenEffect(
-  run: Run,
-  results: readonly OperationResult[],
-  increases: ReadonlyMap<OperationId, readonly Increase[]>,
-): readonly Increase[] {
-  return results
-    .filter((result) => hasEffect(run, result))
-    .flatMap(({ verb, key }) => increases.get(operationId(verb, key)) ?? []);
+/**
+ * The amount that the writes of this run have added to the monthly bill, as decimal text: `max_monthly_increase`
+ * counts all rounds of a run. An adoption adds nothing, because the resource was billed before.
+ */
+export function increaseSince(before: Prices, now: Prices, results: readonly OperationResult[]): string {
+  const written = new Set(results.flatMap(({ key, verb }) => (verb === 'adopt' ? [] : [key])));
+  const isWritten = (key: ResourceKey) => written.has(key) || written.has(takeApart(key).parent ?? key);
+  return sumOf([
+    ...[...now].flatMap(([key, price]) => (isWritten(key) ? [price] : [])),
+    ...[...before].flatMap(([key, price]) => (isWritten(key) ? [lessened(price)] : [])),
+  ]);
 }
 
-/** A bought resource shows its price once a read shows the resource. Decimal text. */
-export function amountOf({ world, deps }: Run, { key, most, chosen }: Increase): string {
-  const subject = world.subjects.get(key);
-  if (!chosen || subject?.binding === undefined) return most;
-  const price = deps.kinds.get(subject.kind)?.billing.priceNow?.(subject, world.observed.get(key), world);
-  return price !== undefined && 'known' in price ? price.known : most;
-}
-
-/** A resource that failed, or whose creation is unconfirmed, may be billed too. */
-function hasEffect(run: Run, { key, verb, outcome, code }: OperationResult): boolean {
-  if (outcome === 'done') return true;
-  return (
-    verb === 'create' && (code === 'tainted' || (run.intents.get(key)?.phase ?? 'waiting') !== 'waiting')
-  );
+function lessened(price: Price): Price {
+  return 'known' in price ? { known: negated(price.known) } : price;
 }

@@ -190,8 +190,9 @@ describe('src/engine/claims/moves.ts: a rename that is taken back', () => {
     await world.apply(one);
     await world.apply(other);
 
-    if (how === 'deleted') await world.apply('settings: {prune: true}\n');
-    else await world.clock.run(world.engine.forget(load(one), 'servers.other' as ResourceKey));
+    const none = 'settings: {prune: true}\n';
+    if (how === 'deleted') await world.apply(none);
+    else await world.clock.run(world.engine.forget(load(none), 'servers.other' as ResourceKey));
 
     expect((await world.apply(one)).outcome).toBe('converged');
     expect(world.emulator.world.projects[0]?.servers).toHaveLength(servers);
