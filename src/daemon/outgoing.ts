@@ -1,10 +1,11 @@
+import { backOff } from '../core/back-off.ts';
 import type { Clock } from '../core/clock.ts';
 import type { HttpRequest, Transport } from '../core/transport.ts';
 
 /** One request may take so long, in real ms. */
 const timeoutMs = 10_000;
 /** Retries after 5, 10, 20 … s. */
-const retry = { firstMs: 5_000, times: 6 } as const;
+const retry = { firstMs: 5_000, mostMs: 160_000, times: 6 } as const;
 
 /**
  * The answer of a receiver outside the API: its status, or the reason why there is none. A reason names no address,
@@ -25,6 +26,6 @@ export function failureText(answer: number | string): string {
 /** Waits before the next attempt; `false` after the last attempt. `attempt` counts from 1. */
 export async function waitToRetry(clock: Clock, attempt: number): Promise<boolean> {
   if (attempt > retry.times) return false;
-  await clock.sleep(retry.firstMs * 2 ** (attempt - 1));
+  await clock.sleep(backOff(retry, attempt - 1, 0));
   return true;
 }

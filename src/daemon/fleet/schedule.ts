@@ -1,3 +1,4 @@
+import { backOff } from '../../core/back-off.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Random } from '../../core/random.ts';
 import type { DaemonLogger, Trigger } from '../ports.ts';
@@ -37,7 +38,7 @@ export interface ScheduleOptions {
 }
 
 /** A turn that rejects is made again after 1, 2, 4 … s, at most 15 min. Real ms. */
-const retry = { firstMs: 1_000, longestMs: 15 * 60_000 } as const;
+const retry = { firstMs: 1_000, mostMs: 15 * 60_000 } as const;
 /** While projects are due and no place is free, the places are counted again so often. Real ms. */
 const placesMs = 1_000;
 /** An edit or a command has precedence over other work for so long after its job has begun. Real ms. */
@@ -244,9 +245,9 @@ export class Schedule {
       this.#settle(entry, { ...wanted, isUrgent: isUrgent && wanted.trigger === trigger });
       entry.failures = 0;
     } catch (error) {
-      const span = Math.min(retry.firstMs * 2 ** Math.min(entry.failures, 20), retry.longestMs);
+      const afterMs = backOff(retry, entry.failures, random.next());
       entry.failures += 1;
-      this.#settle(entry, { trigger, isUrgent, afterMs: span * (1 + random.next() / 10) });
+      this.#settle(entry, { trigger, isUrgent, afterMs });
       log.debug(
         { project: entry.project, error, attempt: entry.failures },
         'reconciliation failed, retrying',

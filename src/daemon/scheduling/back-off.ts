@@ -1,3 +1,4 @@
+import { backOff } from '../../core/back-off.ts';
 import type { Desired } from '../../core/desired.ts';
 import { digestOf } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
@@ -6,8 +7,7 @@ import type { OperationResult } from '../../core/progress.ts';
 import type { Random } from '../../core/random.ts';
 import type { ReconciliationMemory } from '../project/memory.ts';
 
-const firstMs = 60_000;
-const longestMs = 6 * 3_600_000;
+const retry = { firstMs: 60_000, mostMs: 6 * 3_600_000 } as const;
 
 /** A key that is paused for a while, with the reason. */
 export interface BackOff {
@@ -49,8 +49,7 @@ export class KeyBackOff {
       if (outcome !== 'failed' && outcome !== 'blocked') continue;
       if (code === 'overtaken' || isHeld(code)) continue;
       const failures = (this.#entries.get(key)?.failures ?? 0) + 1;
-      const span = Math.min(firstMs * 2 ** Math.min(failures - 1, 20), longestMs);
-      const until = now + span * (1 + this.#random.next() / 10);
+      const until = now + backOff(retry, failures - 1, this.#random.next());
       this.#entries.set(key, { key, failures, until, code, reason: detail, basis: basisOf(desired, key) });
     }
   }

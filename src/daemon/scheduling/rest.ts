@@ -1,3 +1,4 @@
+import { backOff } from '../../core/back-off.ts';
 import type { Random } from '../../core/random.ts';
 import type { ProjectSession } from '../ports.ts';
 import { isHopeless, isInFlight } from '../project/condition.ts';
@@ -5,7 +6,7 @@ import type { ProjectHistory } from '../project/history.ts';
 import type { Wake } from './wake.ts';
 
 /** After a failed reconciliation: 5, 10, 20, … s, at most 15 min. */
-const retry = { firstMs: 5_000, longestMs: 15 * 60_000 } as const;
+const retry = { firstMs: 5_000, mostMs: 15 * 60_000 } as const;
 /** Time until the next reconciliation if a write is still in flight after the last one. On the project's clock. */
 const inFlightMs = 30_000;
 /** How often a refused token is compared with the current token in its file, in ms of real time. */
@@ -29,8 +30,9 @@ export function restMs({ history, intervalMs, moments, now }: Rest, random: Rand
   // The firewall of a server waits for the end of this write.
   if (plan !== undefined && isInFlight(plan)) untilMs.push(inFlightMs);
   if (failures === 0) return Math.min(intervalMs * (0.9 + random.next() / 5), ...untilMs);
-  const span = Math.min(retry.firstMs * 2 ** Math.min(failures - 1, 20), retry.longestMs);
-  return Math.max(span, isHopeless(condition) ? intervalMs : 0) * (1 + random.next() / 10);
+  const jitter = random.next();
+  const leastMs = isHopeless(condition) ? intervalMs * (1 + jitter / 10) : 0;
+  return Math.max(leastMs, backOff(retry, failures - 1, jitter));
 }
 
 /** Sleeps for `ms`, or until a trigger comes. After a refusal of the token, a new token is a trigger too. */

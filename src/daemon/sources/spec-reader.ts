@@ -1,3 +1,4 @@
+import { backOff } from '../../core/back-off.ts';
 import type { Diagnostic } from '../../core/errors.ts';
 import type { Notification } from '../notifications/notification.ts';
 import type { DaemonDeps, Trigger } from '../ports.ts';
@@ -7,7 +8,7 @@ import type { Intake, Taken } from './intake.ts';
 import { type Commit, type Holders, SourceError, type SpecSource } from './source.ts';
 
 /** A source that cannot be read is tried again after 2, 4, 8 … s, at most 5 min. */
-const retry = { firstMs: 2_000, longestMs: 5 * 60_000 } as const;
+const retry = { firstMs: 2_000, mostMs: 5 * 60_000 } as const;
 /** Time between two readings without any hint, in ms of real time. A source has its own, shorter interval. */
 const idleMs = 3_600_000;
 /** Time after a problem that may end without a change of the specs, such as a missing token file. Real ms. */
@@ -104,11 +105,11 @@ export class SpecReader {
       const failed = !(await this.readNow(trigger, stop));
       failures = failed ? failures + 1 : 0;
       const restMs = failed
-        ? Math.min(retry.firstMs * 2 ** Math.min(failures - 1, 20), retry.longestMs)
+        ? backOff(retry, failures - 1, deps.random.next())
         : this.#mayPass
           ? againMs
           : idleMs;
-      await this.#wake.sleep(deps.clock, restMs * (1 + deps.random.next() / 10), stop);
+      await this.#wake.sleep(deps.clock, restMs, stop);
       if (failed && !this.#wake.pending())
         deps.log.debug({ source: source.name }, 'retrying to read the source');
     }

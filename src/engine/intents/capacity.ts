@@ -1,13 +1,14 @@
+import { backOff } from '../../core/back-off.ts';
 import { partsOf } from '../../core/intent.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { unbrokenRow } from './earlier-attempts.ts';
 import { block, close, goOn, type Progress, packageOf } from './endings.ts';
-import { backoff, noCapacity } from './outcome.ts';
+import { noCapacity } from './outcome.ts';
 
 /** The longest wait for capacity before vdcsync asks the operator. */
 const deadlineMs = 24 * 3_600_000;
-const pauseMs = { first: 60_000, most: 15 * 60_000 };
+const pauseMs = { firstMs: 60_000, mostMs: 15 * 60_000 } as const;
 
 /**
  * A list of packages is an order of preference. Each package has a key of its own. When the API refuses all of them,
@@ -31,8 +32,7 @@ export async function nextPreference(run: Run, intent: Intent, reason: string): 
   if (now > deadline) return block(run, intent, noCapacity, reason);
   const refusals = row.reduce((sum, { sends }) => sum + sends, 0);
   const rounds = Math.ceil(refusals / wanted.length) - 1;
-  const { first, most } = pauseMs;
-  const afterMs = backoff(first, most, rounds, run.deps.random.next());
+  const afterMs = backOff(pauseMs, rounds, run.deps.random.next());
   const asked = `gpu_package ${wanted.length > 1 ? wanted.join(', ') : sent}`;
   const wait = { untilMs: now + afterMs, deadlineMs: deadline, code: noCapacity };
   run.tell(intent, 'waiting', `${asked}: ${reason}`, wait);

@@ -1,3 +1,4 @@
+import { backOff } from '../../core/back-off.ts';
 import { type Conclusive, probeField, type WriteResult } from '../../core/ports.ts';
 import type { TaskId } from '../../core/resources.ts';
 import type { Intent, KeyQuestion, Unconfirmed, WhyUnknown } from '../../core/state.ts';
@@ -70,6 +71,11 @@ export interface Pace {
 
 const second = 1000;
 const minute = 60 * second;
+/** The waits before a write is sent again: after no connection, and after a conflict. */
+const pauseMs = {
+  unreachable: { firstMs: second, mostMs: minute },
+  busy: { firstMs: 5 * second, mostMs: 5 * minute },
+} as const;
 
 /** The facts about the sent write that give its answer a meaning. */
 export interface Sent {
@@ -94,7 +100,7 @@ export function disposition(result: WriteResult, intent: Sent, pace: Pace): Disp
   const { asks, unconfirmed } = intent;
   switch (result.type) {
     case 'unsent':
-      return wait(backoff(second, minute, waits, jitter), 'unreachable', result.reason);
+      return wait(backOff(pauseMs.unreachable, waits, jitter), 'unreachable', result.reason);
     case 'ambiguous':
       return { do: 'look', afterMs: settleMs, why: 'lost', reason: result.reason };
     case 'answer':
@@ -256,7 +262,7 @@ function waitOut(
     return wait(Math.min(result.retryAfterMs, 10 * minute) * timeScale * (1 + jitter / 10), code, reason);
   const doubted = !result.replayed && !stateCodes.has(code);
   return {
-    ...wait(backoff(5 * second, 5 * minute, waits, jitter), code, reason),
+    ...wait(backOff(pauseMs.busy, waits, jitter), code, reason),
     ...(doubted ? { doubted } : {}),
   };
 }
@@ -300,11 +306,6 @@ function mayBeReusedKey({ status, invalidParams = [] }: Conclusive, code: string
   if ([code, ...invalidParams.map(({ name }) => name)].some((each) => /idempotency/i.test(each))) return true;
   const ofBody = invalidParams.length > 0 || bodyCodes.has(code);
   return asks && !ofBody && (status === 400 || status === 422);
-}
-
-/** Returns `first` times 1, 2, 4, …, at most `most`, plus the jitter. */
-export function backoff(first: number, most: number, times: number, jitter: number): number {
-  return Math.min(first * 2 ** Math.min(times, 20), most) * (1 + jitter / 10);
 }
 
 function wait(afterMs: number, code: string, reason: string): Disposition & { readonly do: 'wait' } {
