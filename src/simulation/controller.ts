@@ -1,5 +1,5 @@
 import type { Desired } from '../core/desired.ts';
-import type { OperationId } from '../core/plan.ts';
+import type { Operation, OperationId, Plan } from '../core/plan.ts';
 import type { Intent, StateStore } from '../core/state.ts';
 import type { Approval } from '../engine/run/approval.ts';
 import type { Crashable } from './crashable.ts';
@@ -40,9 +40,9 @@ export interface ApprovedPlan {
   readonly desired: string;
   /** The state that waited. */
   readonly epoch: number;
-  readonly operations: ReadonlySet<OperationId>;
+  readonly operations: ReadonlyMap<OperationId, Operation>;
   /** The operations that are not done yet. */
-  readonly left: Set<OperationId>;
+  readonly left: Map<OperationId, Operation>;
 }
 
 /** One process of a machine. */
@@ -74,6 +74,8 @@ export interface Running {
   readonly answered: Set<string>;
   /** An operator's command is being carried out. */
   byPerson: boolean;
+  /** The plan of its current round. */
+  plan: Plan | undefined;
   readonly stop: AbortController;
   readonly halt: AbortController;
 }

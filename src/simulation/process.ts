@@ -64,6 +64,7 @@ export async function startProcess(starting: Starting): Promise<Running> {
     endedTasks: new Map(),
     repolls: 0,
     byPerson: false,
+    plan: undefined,
     stop: new AbortController(),
     halt: new AbortController(),
     crashable: createCrashable(name, machine, (_crashable, boundaries) =>
@@ -149,6 +150,7 @@ export function engineOf(
     profile,
     onEvent: (event) => {
       onEvent(event);
+      if (event.type === 'planned') process.plan = event.plan;
       if (event.type === 'ended' && event.result.outcome === 'done') approval.consume(event.result);
       const line = traceLineOf(event);
       if (line !== undefined) trace.add(process.name, line);

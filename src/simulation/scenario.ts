@@ -178,7 +178,9 @@ async function together(
   for (const end of ends)
     if (end.end === 'report' && end.report.outcome !== 'stopped') stage.questions.note(end.report);
   for (const [at, { running }] of started.entries()) {
-    stage.trace.add(running.name, `run ends: ${describeEnd(ends[at] as End)}`);
+    const end = ends[at] as End;
+    stage.trace.add(running.name, `run ends: ${describeEnd(end)}`);
+    if (isConverged(end)) stage.cross(running, 'converged');
     await stage.end(running);
   }
   for (const [running, plan] of shown) await approve(stage, running, plan);

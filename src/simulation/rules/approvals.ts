@@ -1,31 +1,83 @@
+import equal from 'fast-deep-equal';
+import type { Desired } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
-import { operationId } from '../../core/plan.ts';
+import type { ResourceKey } from '../../core/keys.ts';
+import { type Change, type Operation, operationId, type Plan } from '../../core/plan.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Running } from '../controller.ts';
+import type { Mirror } from '../durable.ts';
 import type { Truth } from './truth.ts';
 
 /**
- * I17: with `settings.approval: plan`, an operation begins only under the last plan that the operator approved, for
- * the same file, and is done once. A state that was put back may contain any earlier approval.
+ * I17: an operation of a plan that `settings.approval` asks about begins only under the last plan that the operator
+ * approved, for the same file and with the same content, and is done once. A state that was put back may contain any
+ * earlier approval.
  */
 export function checkApproved(
   { fail }: Truth,
-  { desired, controller, byPerson }: Running,
+  { desired, controller, byPerson, plan, mirror }: Running,
   intent: Intent,
 ): void {
-  if (desired.settings.approval !== 'plan' || byPerson) return;
+  const { approval } = desired.settings;
+  if (approval === 'none' || byPerson) return;
   // A question about a key that an earlier state may have used. It is no operation of a plan.
   if (partsOf(intent).unconfirmed !== undefined) return;
   const id = operationId(intent.verb, intent.key);
+  if (plan?.operations.some((each) => each.id === id) !== true)
+    fail('I17', `${id} begins, and no plan of the run contains it`);
+  if (plan === undefined || (approval !== 'plan' && !isOver(plan, approval))) return;
   const last = controller.approved.at(-1);
-  const isGranted =
+  const granted =
     last?.epoch === controller.epoch
-      ? last.desired === desired.digest && last.left.has(id)
-      : controller.approved.some((each) => each.desired === desired.digest && each.operations.has(id));
-  if (!isGranted) fail('I17', `${id} begins, and the operator has not approved it`);
+      ? last.desired === desired.digest
+        ? [last.left.get(id)]
+        : []
+      : controller.approved.flatMap((each) =>
+          each.desired === desired.digest ? [each.operations.get(id)] : [],
+        );
+  const approved = granted.filter((each) => each !== undefined);
+  if (approved.length === 0) fail('I17', `${id} begins, and the operator has not approved it`);
+  else if (!approved.some((each) => isSame(each, intent, mirror)))
+    fail('I17', `${id} begins with other content than the operator has approved`);
 }
 
 /** An operation that is done needs another approval. */
 export function consumeApproved({ controller }: Running, { verb, key }: Intent): void {
   controller.approved.at(-1)?.left.delete(operationId(verb, key));
+}
+
+/** The thresholds, read again from the documentation. */
+function isOver(
+  { operations, cost }: Plan,
+  limits: Exclude<Desired['settings']['approval'], 'none' | 'plan'>,
+): boolean {
+  const { deletions, replacements, monthly_increase: limit } = limits;
+  const deleted = operations.filter(({ verb }) => verb === 'delete');
+  const replaced = operations.filter((each) => each.replacement !== undefined);
+  if (deletions && deleted.some((each) => !replaced.includes(each))) return true;
+  if (replacements && replaced.length > 0) return true;
+  return limit !== null && Number.parseFloat(cost.known_monthly_most ?? cost.known_monthly_delta) > limit;
+}
+
+/** The same changes of the same resource, and a request with the values that the plan shows. */
+function isSame({ changes, target, verb }: Operation, intent: Intent, { bindings }: Mirror): boolean {
+  const { path, body } = intent.request;
+  if (verb === 'delete' && path.id !== undefined && String(path.id) !== target) return false;
+  if (!equal(changes, intent.changes)) return false;
+  const sent = (body ?? {}) as Readonly<Record<string, unknown>>;
+  return changes.every((change) => {
+    const value = sent[change.path] ?? sent[`${change.path}_id`];
+    // A plan shows another resource by its key.
+    return (
+      value === undefined ||
+      isShown(value, change) ||
+      String(value) === bindings.get(change.to as ResourceKey)?.id
+    );
+  });
+}
+
+function isShown(value: unknown, { to, to_id }: Change): boolean {
+  if (equal(value, to) || value === to_id) return true;
+  // An order of preference, or an address: the plan shows a word, and the request contains an object.
+  return Array.isArray(to) ? to.includes(value) : typeof value === 'object' && typeof to === 'string';
 }
