@@ -1,22 +1,23 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, readFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
+import type { ServeOptions } from '../../src/emulator/http-server.ts';
 import { folderWith, oneNetwork } from '../cli/run.ts';
 import { builtCommand } from '../support/built.ts';
 import { fakeGitlab, jobToken, noteToken } from '../support/fake-gitlab.ts';
 import { programEnv } from '../support/program-env.ts';
 import { createRepository } from './git-server.ts';
-import { emulate, live, speed } from './support.ts';
+import { emulate, live, program, speed, until } from './support.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const template = readFileSync(join(root, 'templates/vdcsync.yml'), 'utf8');
 const example = readFileSync(join(root, 'examples/gitlab-ci/.gitlab-ci.yml'), 'utf8');
-const [header] = parseAllDocuments(template).map((each) => each.toJS());
+const [header, jobs] = parseAllDocuments(template).map((each) => each.toJS());
 const { resolve } = createRequire(import.meta.url);
 
 interface Input {
@@ -49,10 +50,10 @@ describe('templates/vdcsync.yml', () => {
 });
 
 /** Runs pipelines in a clone, with the jobs and rules that gitlab-ci-local reads from the example. */
-async function pipelines() {
-  const [api, gitlab] = [await emulate(), await fakeGitlab()];
+async function pipelines(options: ServeOptions = {}) {
+  const [api, gitlab] = [await emulate(options), await fakeGitlab()];
   const tools = folderWith({
-    vdcsync: `#!/bin/sh\nexec "${process.execPath}" "${builtCommand()}" "$@"\n`,
+    vdcsync: `#!/bin/sh\necho $PPID $$ > "$HOME/processes"\nexec "${process.execPath}" "${builtCommand()}" "$@"\n`,
     node: `#!/bin/sh\nexec "${process.execPath}" "$@"\n`,
     // For jobs in containers gitlab-ci-local copies the clone. These jobs run in the clone.
     rsync: '#!/bin/sh\nexit 0\n',
@@ -102,7 +103,13 @@ async function pipelines() {
     live(api)
       .networks.map(({ name }) => name)
       .filter((name) => name !== 'default');
-  return { gitlab, clone, push, pipeline, mergeRequest, networks };
+  /** Kills the processes of the script, as a runner does when a job is cancelled. Only after_script follows. */
+  const cancel = () => {
+    for (const id of readFileSync(join(tools, 'processes'), 'utf8').trim().split(' '))
+      process.kill(Number(id), 'SIGKILL');
+  };
+  const sent = () => api.emulator.requests.filter(({ method }) => method === 'POST').length;
+  return { gitlab, clone, push, pipeline, mergeRequest, networks, cancel, sent };
 }
 
 describe('templates/vdcsync.yml: its pipelines, run for real', () => {
@@ -145,5 +152,32 @@ describe('templates/vdcsync.yml: its pipelines, run for real', () => {
     const unknown = await pipeline({}, approved);
     expect(unknown.out).toContain('the state cannot be fetched: 503');
     expect([unknown.code, networks()]).toEqual([1, ['backend']]);
+  });
+
+  test('a cancelled apply keeps its state, and the next pipeline continues', async () => {
+    const { gitlab, pipeline, networks, cancel, sent } = await pipelines({
+      durations: { create_network: [400_000, 400_000] },
+    });
+    const approved = ['--manual', 'vdcsync-apply'];
+    const applying = pipeline({}, approved);
+    await until(async () => sent(), Boolean, 'the network is ordered');
+    expect(gitlab.state()).toBeUndefined();
+    cancel();
+    const cancelled = await applying;
+    expect(cancelled.code, cancelled.out).not.toBe(0);
+    expect([gitlab.state() === undefined, networks()], cancelled.out).toEqual([false, []]);
+    const next = await pipeline({}, approved);
+    expect([next.code, networks()], next.out).toEqual([0, ['backend']]);
+  }, 120_000);
+
+  test('after a cancellation, apply ends before its state is kept', async () => {
+    const folder = folderWith();
+    mkdirSync(join(folder, '.vdcsync'));
+    const apply = spawn('sleep', ['60']);
+    const ended = once(apply, 'exit');
+    writeFileSync(join(folder, '.vdcsync/pid'), String(apply.pid));
+    const [first = ''] = (jobs['$[[ inputs.name ]]-apply'] as { after_script: string[] }).after_script;
+    await program('bash', ['-e', '-c', first], folder);
+    expect(await ended).toEqual([null, 'SIGTERM']);
   });
 });

@@ -1,7 +1,6 @@
-import { factsOf } from '../../core/kind-facts.ts';
+import { type Collection, collections } from '../../core/kind-facts.ts';
 import type { SpecModel } from '../../simulation/story.ts';
 import { plainFiles, type Source } from '../../spec/load.ts';
-import { type Section, sections } from '../../spec/schemas.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -32,37 +31,21 @@ export function adapt(
   const notes = new Set<string>();
   const files = plainFiles(sources, environment) as Fields[];
   const merged = (name: string): Fields => Object.assign({}, ...files.map((file) => file[name] ?? {}));
+  const { networks, ips, isos, servers } = Object.fromEntries(
+    collections.map((name) => [name, merged(name)]),
+  ) as Record<Collection, Fields>;
   const settings = { ...merged('settings'), suspend: null, drift: 'correct' };
-  const entries = Object.fromEntries(
-    // The emulator of a rehearsal has no undocumented operation.
-    sections
-      .filter(({ kind }) => !factsOf(kind.name).unlisted)
-      .map((section) => [
-        section.collection,
-        mapped(merged(section.collection), adaptersOf(notes)[section.collection] ?? completed(section)),
-      ]),
-  );
-  return { spec: { settings, ...(entries as Omit<SpecModel, 'settings'>) }, notes: [...notes] };
-}
-
-type Adapter = (entry: Fields, name: string, at: number) => Fields | undefined;
-
-function adaptersOf(notes: Set<string>): Readonly<Record<string, Adapter>> {
-  return {
-    networks: (entry, name, at) => adaptNetwork(entry, name, at, notes),
-    ips: (entry) => adaptAddress(entry),
-    servers: (entry, name) => adaptServer(entry, name, notes),
+  const spec: SpecModel = {
+    settings,
+    networks: mapped(networks, (entry, name, at) => adaptNetwork(entry, name, at, notes)),
+    ips: mapped(ips, (entry) => adaptAddress(entry)),
+    isos: mapped(isos, (entry) => ({ url: 'https://mirror.example.com/rescue.iso', ...untied(entry) })),
+    servers: mapped(servers, (entry, name) => adaptServer(entry, name, notes)),
   };
+  return { spec, notes: [...notes] };
 }
 
-/** An entry with `id:` may lack the fields of a creation: they are taken from the example of the kind. */
-function completed({ kind, example }: Section): Adapter {
-  const [usual = {}] = Object.values(example) as Fields[];
-  const needed = (kind.entry.neededToCreate ?? []).map((field) => [field, usual[field]] as const);
-  return (entry) => ({ ...Object.fromEntries(needed), ...untied(entry) });
-}
-
-function mapped(entries: Fields, change: Adapter) {
+function mapped(entries: Fields, change: (entry: Fields, name: string, at: number) => Fields | undefined) {
   return Object.fromEntries(
     Object.entries(entries).flatMap(([name, entry], at) => {
       const adapted = change((entry ?? {}) as Fields, name, at);

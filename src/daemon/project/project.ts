@@ -75,8 +75,6 @@ export class Project {
   /** Called at each progress of the current reconciliation. */
   #onActivity: (() => void) | undefined;
   #waitingFor: string | undefined;
-  /** The project's clock. Wall ms. */
-  readonly #now = () => (this.#workspace?.session ?? this.#options.deps).clock.now();
   #nextReconciliationAt: number | undefined;
   /** Of all sessions so far. */
   #counts = (): RequestCounts => ({ reads: 0, writes: 0, polls: 0, throttled: 0 });
@@ -91,7 +89,7 @@ export class Project {
     this.#backOff = new KeyBackOff(deps.random);
     this.#commands = new CommandQueue(deps.log);
     const shared = { project: id, log: deps.log, onNotification };
-    this.#problem = new SpecProblem({ ...shared, now: this.#now });
+    this.#problem = new SpecProblem({ ...shared, now: () => this.#now() });
     const flags = () => this.#commandFlags();
     this.#history = new ProjectHistory({ ...shared, observing: mode === 'observe', flags });
     const check = new PlanCheck(deps);
@@ -393,7 +391,10 @@ export class Project {
     return { ...this.#history.summary(), id: this.id, now: this.#now(), broken: this.hasBrokenSpec() };
   }
 
-  /** The result of the spec in force, for the status of its commit. */
+  #now(): number {
+    return (this.#workspace?.session ?? this.#options.deps).clock.now();
+  }
+
   result() {
     return { id: this.id, problem: this.#problem.list(), ...this.#history.result(this.digest) };
   }
