@@ -270,7 +270,8 @@ export class Budget {
 
   /** Hands out the free slots and sets an alarm for the next one. Every change of state ends here. */
   #pump(): void {
-    this.#alarm?.abort();
+    // Without a reason, each call would create an error with its stack.
+    this.#alarm?.abort('set again');
     this.#alarm = undefined;
     const now = this.#options.clock.monotonic();
     this.#cooling = this.#cooling.filter(({ freeAt }) => freeAt > now);

@@ -1,6 +1,5 @@
 import type { Clock } from '../core/clock.ts';
 import { ConfigError } from '../core/errors.ts';
-import { maskerOf } from '../core/masking.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import { type Span, type SpanAttributes, type Tracing, traced } from '../core/tracing.ts';
 import { type HttpRequest, type HttpResponse, type Transport, TransportError } from '../core/transport.ts';
@@ -119,7 +118,7 @@ export class Pipeline {
     const startedAt = clock.monotonic();
     const response = await this.#sendOnce(httpRequest(this.#options, call, token.secret), slot, call);
     try {
-      const answer = readAnswer(withoutToken(response, token.secret));
+      const answer = readAnswer(withoutToken(response, token));
       this.#identified ||= answer.sort !== 'unidentified';
       const closing = answer.status === 429 ? this.#limited(answer, budget) : undefined;
       slot.answered();
@@ -360,11 +359,10 @@ function httpRequest(options: PipelineOptions, call: Call, token: string): HttpR
 }
 
 /** Reports, logs and the state contain text of the answer. The API may repeat the request in it, so the token is masked. */
-function withoutToken({ status, headers, body }: HttpResponse, token: string): HttpResponse {
-  const masked = maskerOf([token]);
+function withoutToken({ status, headers, body }: HttpResponse, { mask }: PooledToken): HttpResponse {
   return {
     status,
-    headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, masked(text)])),
-    body: masked(body),
+    headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, mask(text)])),
+    body: mask(body),
   };
 }

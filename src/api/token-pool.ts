@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../core/clock.ts';
 import { ConfigError } from '../core/errors.ts';
+import { maskerOf } from '../core/masking.ts';
 import type { Answer } from './answer.ts';
 import type { Budget } from './budget.ts';
 import type { Call } from './call.ts';
@@ -12,6 +13,8 @@ export type Budgets = Readonly<Record<Call['bucket'], Budget>>;
 /** One of the tokens that requests may go out under. */
 export interface PooledToken {
   readonly secret: string;
+  /** Removes the secret from a text. */
+  readonly mask: (text: string) => string;
   /** A hash, which names the token's budgets too. */
   readonly name: string;
   readonly budgets: Budgets;
@@ -253,7 +256,7 @@ export class TokenPool {
   #member(secret: string): Member {
     const name = hash(`${this.#options.baseUrl}\n${secret}`);
     return {
-      ...{ secret, name, budgets: this.#options.budgets(name) },
+      ...{ secret, mask: maskerOf([secret]), name, budgets: this.#options.budgets(name) },
       ...{ standing: 'unchecked', foreign: false, checking: undefined },
       ...{ checkedAt: Number.NEGATIVE_INFINITY, checkAfter: Number.NEGATIVE_INFINITY },
       ...{ refuses: new Set<string>(), told: new Set<string>() },

@@ -35,23 +35,23 @@ export function inProcessTransport(emulator: Emulator, clock: Clock): Transport 
   };
 }
 
-/** Rejects when the time is up or the caller has had enough; cleans up after itself when the answer comes first. */
+/** Rejects when the time is up or the caller has had enough; ends with the answer when the answer comes first. */
 async function giveUp(
-  answer: Promise<unknown>,
+  answer: Promise<HttpResponse>,
   clock: Clock,
   timeoutMs: number,
   signal: AbortSignal | undefined,
-): Promise<never> {
+): Promise<HttpResponse> {
   const done = new AbortController();
-  const finished = () => done.abort();
+  // Without a reason, each request would create an error with its stack.
+  const finished = () => done.abort('answered');
   answer.then(finished, finished);
   const stop = signal === undefined ? done.signal : AbortSignal.any([signal, done.signal]);
   try {
     await clock.sleep(timeoutMs, stop);
   } catch (error) {
     if (!done.signal.aborted) throw new TransportError('given up', 'unknown', 'ABORT_ERR', error);
-    // The answer is there: the race is decided, this side must not end it.
-    await answer;
+    return answer;
   }
   throw new TransportError(`no answer within ${timeoutMs} ms`, 'unknown', 'ETIMEDOUT');
 }

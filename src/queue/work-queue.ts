@@ -115,7 +115,7 @@ export class WorkQueue<Key> {
   #rouse(key: Key): void {
     const nap = this.#asleep.get(key);
     this.#asleep.delete(key);
-    nap?.abort();
+    nap?.abort('roused');
   }
 
   #settleIfIdle(): void {

@@ -54,6 +54,8 @@ export class Stage {
   readonly #running = new Map<Running, number>();
   readonly #crossed = new Map<string, number>();
   readonly #controllers: Controller[] = [];
+  /** Specs by their text: a story loads few of them, often. */
+  readonly #loaded = new Map<string, Desired>();
   readonly #profile: ApiProfile;
   #violation: Violation | undefined;
   #givenUp = false;
@@ -148,7 +150,12 @@ export class Stage {
   }
 
   load(spec: SpecModel): Desired {
-    return loadSpec([{ file: 'vdcsync.yaml', text: specText(spec, projectId) }], {});
+    const text = specText(spec, projectId);
+    const known = this.#loaded.get(text);
+    if (known !== undefined) return known;
+    const desired = loadSpec([{ file: 'vdcsync.yaml', text }], {});
+    this.#loaded.set(text, desired);
+    return desired;
   }
 
   /** A new process on the machine: the same state, and nothing else of its predecessor's. */
