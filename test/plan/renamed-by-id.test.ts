@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { sliders } from '../reconcilers/support.ts';
+import { codesOf, sliders } from '../reconcilers/support.ts';
 import { rig } from '../support/rig.ts';
 
 const entries: Readonly<Record<string, (name: string, more: string) => string>> = {
@@ -48,5 +48,18 @@ describe('src/plan/build.ts: a rename by the same id', () => {
 
     expect(report.outcome).toBe('blocked');
     expect(played.writes().slice(from)).toEqual([]);
+  });
+
+  test('an entry that is bound to another resource keeps the one that it names from being deleted', async () => {
+    const played = rig();
+    const pruning = 'settings: {prune: true}\n';
+    await played.apply(`${pruning}networks: {a: {cidr: 10.1.0.0/24}, b: {cidr: 10.2.0.0/24}}\n`);
+    const bound = (await played.store.bindings()).find(({ key }) => key === 'networks.a');
+
+    const report = await played.apply(`${pruning}networks: {b: {id: ${bound?.id}, cidr: 10.2.0.0/24}}\n`);
+
+    expect(codesOf(report)).toEqual({ 'networks.b': 'id_conflict' });
+    const { networks = [] } = played.emulator.world.projects[0] ?? {};
+    expect(networks.map(({ cidr }) => cidr)).toContain('10.1.0.0/24');
   });
 });

@@ -42,6 +42,23 @@ describe('src/engine/intents/revalidate.ts', () => {
 
     expect(networks(played)).toEqual([]);
   });
+
+  test('an unmanaged address that appears after the plan stops the purchase of one', async () => {
+    const played = rig();
+    await played.apply(network);
+
+    const report = await played.apply(`${network}ips: {web: {}}\n`, {
+      approve: async () => {
+        played.emulator.mutate({ do: 'add_ip' });
+        await played.clock.sleep(600_000);
+        return true;
+      },
+    });
+
+    expect(report.results).toMatchObject([{ key: 'ips.web', outcome: 'failed', code: 'overtaken' }]);
+    expect(report.blocked).toMatchObject([{ key: 'ips.web', code: 'unmanaged_resources' }]);
+    expect(played.emulator.world.projects[0]?.ips).toHaveLength(1);
+  });
 });
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, memory_mb: 1024, disk_gb: 20, replace: allowed';

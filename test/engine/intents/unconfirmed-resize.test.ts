@@ -97,4 +97,32 @@ describe('src/engine/intents: a resize that no read shows', () => {
 
     expect([report.outcome, coresOf(played)]).toEqual(['converged', [1]]);
   });
+
+  test('is not sent again where the profile has another request for it by now', async () => {
+    const profile = loadProfile(text, 'profile.yaml');
+    let current = profile;
+    const played = rig({
+      profile: {
+        ...profile,
+        get operations() {
+          return current.operations;
+        },
+      },
+      emulator: { profile: emulatorProfile(text) },
+    });
+    await played.apply(file(1));
+    const nothing = faultRule({ path: 'resize_server', nth: 1 }, { do: 'reset', effect: 'none' });
+    played.emulator.setFaults([nothing]);
+    const halt = new AbortController();
+    void played.clock.sleep(20_000).then(() => halt.abort(new Error('halted')));
+    await played.apply(file(16), { halt: halt.signal });
+    const other = text.replace('/resources', '/sizes');
+    expect(other).not.toBe(text);
+    current = loadProfile(other, 'profile.yaml');
+
+    const report = await played.apply(file(16));
+
+    expect(report.blocked).toMatchObject([{ key: 'servers.one', code: 'profile_changed' }]);
+    expect(coresOf(played)).toEqual([1]);
+  });
 });
