@@ -148,7 +148,7 @@ describe('src/api/reads.ts', () => {
   ])('where %s answers and never the API, the first request fails within 10 s', async (_name, page) => {
     const { client, clock } = rig(page);
     await expect(clock.run(client.reads('operation').project())).rejects.toThrow(
-      `what answers at ${baseUrl} is not the API: GET /project: `,
+      `another service than the API answers at ${baseUrl}: GET /project: `,
     );
     expect(clock.monotonic()).toBeLessThan(10_000);
   });
