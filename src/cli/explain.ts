@@ -62,7 +62,7 @@ export interface KeyStory {
   /** The operations of the next plan. */
   readonly planned: readonly Pick<Operation, 'verb' | 'changes' | 'reason'>[];
   readonly open_writes: readonly Write[];
-  readonly blocked: readonly (Blocked & { readonly since: string | null })[];
+  readonly blocked: readonly Blocked[];
   readonly warnings: readonly Warning[];
   /** The last writes that have ended, newest first. */
   readonly past_writes: readonly (Write & { readonly outcome: string; readonly closed_at: string })[];
@@ -85,7 +85,6 @@ export function storyOf(key: ResourceKey, facts: StatusFacts, view: StatusView):
   const entry = facts.desired?.find(isOf);
   const bound = view.resources.find(isOf);
   const open = facts.intents.filter(isOf);
-  const stuck = open.find(({ phase }) => phase === 'blocked');
   const past = (facts.past ?? []).filter((each) => isOf(each) && each.phase === 'closed');
   return {
     format_version: 1,
@@ -110,9 +109,7 @@ export function storyOf(key: ResourceKey, facts: StatusFacts, view: StatusView):
       .filter(isOf)
       .map(({ verb, changes, reason }) => ({ verb, changes, ...(reason === undefined ? {} : { reason }) })),
     open_writes: open.filter(({ phase }) => phase !== 'blocked').map(writeOf),
-    blocked: view.blocked
-      .filter(isOf)
-      .map((each) => ({ ...each, since: stuck === undefined ? null : time(stuck.lastSentAt) })),
+    blocked: view.blocked.filter(isOf),
     warnings: view.warnings.filter(isOf),
     past_writes: past.slice(0, mostPastWrites).map((intent) => ({
       ...writeOf(intent),

@@ -123,7 +123,7 @@ export interface StatusFacts {
 export function statusOf(facts: StatusFacts): StatusView {
   const { info, bindings, intents, last, plan, ips, at } = facts;
   const observedAt = at === undefined ? null : time(at);
-  const blocked = plan?.blocked ?? blockedByState(facts);
+  const blocked = (plan?.blocked ?? blockedByState(facts)).map((each) => dated(each, intents));
   const bound = new Set(bindings.map(({ key }) => key));
   const free = ips && unattached(ips, facts);
   return {
@@ -194,14 +194,17 @@ function addressesOf({ kind, id, identity }: Binding, ips: readonly Ip[] | undef
 
 /** Without a plan: open writes that wait for the operator, and the findings of the last run. */
 function blockedByState({ intents, findings = [] }: StatusFacts): readonly Blocked[] {
-  const found = findings.map(({ key, verb, code, reason, remedies }) => ({
-    key,
-    verb,
-    code,
-    reason,
-    remedies,
+  const found = findings.map(({ key, verb, code, reason, remedies, since }) => ({
+    ...{ key, verb, code, reason, remedies },
+    ...(since === undefined ? {} : { since }),
   }));
   return [...intents.flatMap(blockedIntent), ...found];
+}
+
+/** A write that is blocked since a run that did not end was last sent at that time. */
+function dated(each: Blocked, intents: readonly Intent[]): Blocked {
+  const open = intents.find(({ key, phase }) => key === each.key && phase === 'blocked');
+  return each.since !== undefined || open === undefined ? each : { ...each, since: time(open.lastSentAt) };
 }
 
 function blockedIntent(intent: Intent): Blocked[] {

@@ -84,6 +84,13 @@ export interface Blocked {
   readonly remedies: readonly Remedy[];
   /** The entry of the key. Left out if the file does not have it. */
   readonly position?: Position;
+  /** When a run first found the operation blocked with this code. Left out before a run has found it. */
+  readonly since?: string;
+}
+
+/** The identity of a blocked operation: with another code, the block has another reason. */
+export function blockedName({ code, verb, key }: Pick<Blocked, 'code' | 'verb' | 'key'>): string {
+  return `${code} ${verb} ${key}`;
 }
 
 /** Sorts by the place in the file. Parts without a place come last, in the given order. */

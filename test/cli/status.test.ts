@@ -24,6 +24,7 @@ const intent = (key: string, kind: string, phase: string, more: object = {}) => 
   verb: 'create',
   phase,
   createdAt: 0,
+  lastSentAt: 0,
   ...more,
 });
 
@@ -109,6 +110,7 @@ describe('src/cli/commands/status.ts', () => {
     expect(view.blocked).toEqual([
       {
         key: 'servers.d',
+        since: '1970-01-01T00:00:00.000Z',
         verb: 'create',
         code: 'ambiguous',
         reason: 'two candidates',

@@ -8,7 +8,7 @@ import type { PriceList } from '../../core/profile.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo, StateStore } from '../../core/state.ts';
 import { TransportError } from '../../core/transport.ts';
-import { type Finding, standingFindings } from '../../engine/run/recorded-findings.ts';
+import { type Finding, standingFindings, withSince } from '../../engine/run/recorded-findings.ts';
 import { shownLocation } from '../../state/open.ts';
 import { clockOf } from '../clock.ts';
 import { openSession, openStore } from '../compose.ts';
@@ -100,7 +100,7 @@ async function readState(flags: CommonFlags, io: Io): Promise<Known> {
       bindings: await store.bindings(),
       intents: await store.openIntents(),
       past: await store.intents({ limit: 1_000 }),
-      findings: await standingFindings(store),
+      findings: [...(await withSince(store, await standingFindings(store)))],
       claims: await store.claims(),
       last,
     };

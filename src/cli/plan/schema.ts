@@ -90,6 +90,7 @@ export const blocked = z.strictObject({
   code: text.describe('Stable and machine-readable.'),
   reason: text,
   position: position.optional(),
+  since: text.optional().describe('When a run first found the operation blocked with this code.'),
   resolve: text.describe('The remedies as one text, separated by ` | `.'),
   remedies,
 });

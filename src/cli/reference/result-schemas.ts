@@ -151,7 +151,7 @@ export const explainSchema = z.union([
       offline: text.nullable().describe('The reason why the API was not read.'),
       planned: z.array(z.strictObject({ verb: text, changes: z.array(change), reason: text.optional() })),
       open_writes: z.array(z.strictObject(write)),
-      blocked: z.array(blocked.extend({ since: moment.nullable() })),
+      blocked: z.array(blocked),
       warnings: z.array(warning),
       past_writes: z.array(z.strictObject({ ...write, outcome: text, closed_at: moment })),
     })

@@ -46,7 +46,7 @@ export function storyText(story: KeyStory, paint: Paint): string {
       ),
     ),
     ...blocked.flatMap(({ code, since }) =>
-      row('Blocked', since === null ? `by ${code}` : `by ${code} since ${at(since)}`),
+      row('Blocked', since === undefined ? `by ${code}` : `by ${code} since ${at(since)}`),
     ),
     ...story.past_writes.flatMap(({ verb, outcome, closed_at: ended, detail }, index) =>
       row(

@@ -1,5 +1,6 @@
 import equal from 'fast-deep-equal';
 import { factsOf } from '../../core/kind-facts.ts';
+import { moment } from '../../core/moment.ts';
 import {
   type Blocked,
   comesFirst,
@@ -123,7 +124,8 @@ export function blockedLines(blocked: readonly Blocked[], paint: Paint): string[
       const { key, verb, code, reason } = each;
       const next = ordered[at + 1];
       const head = `${verb} ${printable(key)}`;
-      const tag = paint('dim', `[${printable(code)}]`);
+      const since = each.since === undefined ? '' : ` since ${moment(Date.parse(each.since))}`;
+      const tag = paint('dim', `[${printable(code)}]${since}`);
       // The remedies of the other operation are in its own lines.
       if (code === 'dependency_blocked' && each.remedies.every(({ type }) => type === 'outside'))
         return [`  ${paint('dim', '…')} ${head}: ${printable(reason)}  ${tag}`];

@@ -73,7 +73,11 @@ export function reportText(report: ApplyReport, paint: Paint, timeScale = 1): st
     ...(failures.length === 0
       ? []
       : [paint('bold', 'Not done'), ...failures.map((each) => `  ${endLine(each, paint)}`), '']),
-    ...blockedLines(blocked, paint),
+    // Each block was found just now, or the plan has shown since when.
+    ...blockedLines(
+      blocked.map(({ since: _now, ...each }) => each),
+      paint,
+    ),
     ...(left.length === 0
       ? []
       : [

@@ -1,9 +1,9 @@
 import { html } from 'hono/html';
 import { money, part } from '../../core/decimal.ts';
 import { firewallKey, type ResourceKey } from '../../core/keys.ts';
-import type { Blocked } from '../../core/plan.ts';
+import { type Blocked, blockedName } from '../../core/plan.ts';
 import { waysWithBackups, waysWithIdle } from '../../core/ways-out.ts';
-import { blockedName, type ProjectFacts } from '../project/facts.ts';
+import type { ProjectFacts } from '../project/facts.ts';
 import { exposedServers, unattachedAddresses } from '../project/troubles.ts';
 import { remediesHtml } from './remedies.ts';
 import { counted, type Html, keyText, marked, sentence, timeAhead, timeSince } from './text.ts';

@@ -121,8 +121,3 @@ export interface ProjectResult {
   /** The daemon only observes. */
   readonly observing: boolean;
 }
-
-/** The same operation, blocked for the same cause, keeps its name from one reconciliation to the next. */
-export function blockedName({ code, verb, key }: Pick<Blocked, 'code' | 'verb' | 'key'>): string {
-  return `${code} ${verb} ${key}`;
-}

@@ -1,7 +1,7 @@
 import type { ResourceKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import { isLeft, type Operation, type Plan } from '../../core/plan.ts';
+import { blockedName, isLeft, type Operation, type Plan } from '../../core/plan.ts';
 import type { OperationResult, ProgressEvent } from '../../core/progress.ts';
 import { driftLines } from '../notifications/drift.ts';
 import { differences, type Notification, notificationOf } from '../notifications/notification.ts';
@@ -9,7 +9,7 @@ import { PlanReports } from '../notifications/plan-reports.ts';
 import type { DaemonLogger } from '../ports.ts';
 import type { ShownPause } from '../scheduling/pauses.ts';
 import { type Condition, conditionOf, endingOf, knownCondition } from './condition.ts';
-import { blockedName, type ReconciliationRecord } from './facts.ts';
+import type { ReconciliationRecord } from './facts.ts';
 import type { ReconciliationMemory } from './memory.ts';
 
 export interface ProjectHistoryOptions {
@@ -263,8 +263,14 @@ export class ProjectHistory {
     }
     this.#differs = differs;
     if (error === undefined && plan !== undefined) {
-      const names = plan.blocked.map(blockedName);
-      this.blockedSince = new Map(names.map((name) => [name, this.blockedSince.get(name) ?? at]));
+      // An apply by the operator may have recorded an earlier time than this process knows.
+      this.blockedSince = new Map(
+        plan.blocked.map((each) => {
+          const name = blockedName(each);
+          const recorded = each.since === undefined ? undefined : Date.parse(each.since);
+          return [name, recorded ?? this.blockedSince.get(name) ?? at];
+        }),
+      );
       this.#news.warn(plan.warnings);
       this.#news.ask(plan);
       this.#news.end();

@@ -294,9 +294,9 @@ class Rounds {
     // The refusal of a class of writes has its own record and its own end, so it is not recorded as a finding.
     const held = new Set((await withPauses(run.deps, last)).blocked.map(({ key }) => key));
     const recorded = run.allPaused() === undefined ? found.filter(({ key }) => !held.has(key)) : [];
-    await recordFindings(store, run.world, run.intents, { kept: earlier, found: recorded });
-    const shown = withFurther(withFindings(plan, found), applying(earlier, plan, run.world));
-    return this.#report(outcome, shown);
+    const further = withFurther(withFindings(plan, found), applying(earlier, plan, run.world));
+    const record = { kept: earlier, found: recorded, plan: further, at: run.deps.clock.now() };
+    return this.#report(outcome, await recordFindings(store, run.world, run.intents, record));
   }
 
   #report(outcome: ApplyReport['outcome'], last: Plan): ApplyReport {

@@ -7,7 +7,7 @@ import type { EngineDeps, PlanOptions } from '../deps.ts';
 import { withPauses } from '../intents/pauses.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
-import { applying, standingFindings, withFurther } from './recorded-findings.ts';
+import { applying, standingFindings, withFurther, withSince } from './recorded-findings.ts';
 import { openRun } from './start.ts';
 
 /** Makes one plan, and writes nothing. */
@@ -31,7 +31,8 @@ async function plannedOnce(
   const planned = await planFor(run, 0);
   // A process with many runs shows its own pauses, and the time of the next try of each.
   const plan = repeating === undefined ? await withPauses(deps, planned) : planned.plan;
-  return withFurther(plan, applying(await standingFindings(deps.store), plan, run.world));
+  const shown = withFurther(plan, applying(await standingFindings(deps.store), plan, run.world));
+  return { ...shown, blocked: await withSince(deps.store, shown.blocked) };
 }
 
 /** The plan from the last refresh of the run. */

@@ -5,9 +5,19 @@ import type { Blocked, Plan } from '../../core/plan.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
 import { isSelected } from '../../plan/selection.ts';
 import { withBlocked } from '../../plan/totals.ts';
+import { type BlockedTimes, dated, timesAfter } from './blocked-since.ts';
 
-/** The note in the state that holds the findings of the last run. */
-const noteName = 'findings';
+/** The note in the state that holds the findings of the last run, and since when each operation is blocked. */
+const noteName = 'blocked';
+
+interface Recorded {
+  readonly findings: readonly Finding[];
+  readonly since: BlockedTimes;
+}
+
+async function recordedIn(store: Pick<StateStore, 'note'>): Promise<Recorded> {
+  return ((await store.note(noteName)) ?? { findings: [], since: {} }) as unknown as Recorded;
+}
 
 /**
  * An operation that a run found blocked although a fresh plan alone does not show the block: a task past its
@@ -26,11 +36,20 @@ export interface Finding extends Blocked {
   readonly open: boolean;
 }
 
+interface Found {
+  readonly kept: readonly Finding[];
+  readonly found: readonly Blocked[];
+  /** The last plan of the run, with the findings. */
+  readonly plan: Plan;
+  /** Ms since the epoch. */
+  readonly at: number;
+}
+
 /** The recorded findings that no later write, and no decision of the operator, has ended. */
 export async function standingFindings(
   store: Pick<StateStore, 'note' | 'intents' | 'openIntents'>,
 ): Promise<readonly Finding[]> {
-  const recorded = ((await store.note(noteName)) ?? []) as unknown as readonly Finding[];
+  const { findings: recorded } = await recordedIn(store);
   if (recorded.length === 0) return [];
   const openIntents = new Map((await store.openIntents()).map((intent) => [intent.key, intent]));
   const standing = recorded.map(async (finding): Promise<Finding[]> => {
@@ -65,13 +84,25 @@ export function withFurther(plan: Plan, further: readonly Blocked[]): Plan {
   return more.length === 0 ? plan : withBlocked(plan, [...plan.blocked, ...more]);
 }
 
-/** Replaces the recorded findings. Writes nothing if they are the same. */
+/** Adds to each blocked operation the time at which a run first found it, if a run has found it. */
+export async function withSince<Each extends Blocked>(
+  store: Pick<StateStore, 'note'>,
+  blocked: readonly Each[],
+): Promise<readonly Each[]> {
+  return blocked.length === 0 ? blocked : dated(blocked, (await recordedIn(store)).since);
+}
+
+/**
+ * Replaces the recorded findings and times. Writes nothing if they are the same.
+ *
+ * @returns the last plan of the run, with the time of each blocked operation
+ */
 export async function recordFindings(
   store: StateStore,
   world: World,
   intents: ReadonlyMap<ResourceKey, Intent>,
-  { kept, found }: { readonly kept: readonly Finding[]; readonly found: readonly Blocked[] },
-): Promise<void> {
+  { kept, found, plan, at }: Found,
+): Promise<Plan> {
   const fresh = found.map(async ({ key, verb, code, reason, remedies }): Promise<Finding> => {
     const open = intents.get(key);
     const intent = open?.id ?? (await newestWrite(store, key));
@@ -86,10 +117,12 @@ export async function recordFindings(
       open: open !== undefined,
     };
   });
-  const next = [...kept, ...(await Promise.all(fresh))].map((each) => ({ ...each }));
-  const before = (await store.note(noteName)) ?? [];
-  if (digestOf(before) !== digestOf(next as unknown as Json))
+  const findings = [...kept, ...(await Promise.all(fresh))].map((each) => ({ ...each }));
+  const before = await recordedIn(store);
+  const next = { findings, since: timesAfter(before.since, plan, at) } as const;
+  if (digestOf(before as unknown as Json) !== digestOf(next as unknown as Json))
     await store.putNote(noteName, next as unknown as Json);
+  return { ...plan, blocked: dated(plan.blocked, next.since) };
 }
 
 async function newestWrite(store: Pick<StateStore, 'intents'>, key: ResourceKey): Promise<string | null> {

@@ -79,7 +79,7 @@ describe('src/engine/run/recorded-findings.ts', () => {
     expect((await played.apply(network())).outcome).toBe('converged');
 
     expect((await played.plan(network())).blocked).toEqual([]);
-    expect(await played.store.note('findings')).toEqual([]);
+    expect(await played.store.note('blocked')).toEqual({ findings: [], since: {} });
   });
 
   test('a finding ends with an edit of its entry, and with the entry', async () => {
@@ -140,6 +140,6 @@ describe('src/engine/run/recorded-findings.ts', () => {
 
     await played.apply(network());
 
-    expect(await played.store.note('findings')).toBeUndefined();
+    expect(await played.store.note('blocked')).toMatchObject({ findings: [] });
   });
 });
