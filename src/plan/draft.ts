@@ -58,8 +58,9 @@ export function draftAll(
 function givenUp(drafts: readonly Draft[], world: World): ReadonlyMap<ResourceKey, DesiredResource> {
   const named = new Map(
     drafts.flatMap(({ subject: { key, kind, parent, desired } }) => {
-      const id = parent === undefined && desired !== undefined ? world.idOf(key) : undefined;
-      return id === undefined || desired === undefined ? [] : [[`${kind} ${id}`, desired] as const];
+      if (parent !== undefined || desired === undefined) return [];
+      // An entry that is bound to another resource names its id all the same.
+      return [desired.id, world.idOf(key)].map((id) => [`${kind} ${id}`, desired] as const);
     }),
   );
   return new Map(
