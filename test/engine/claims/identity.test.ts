@@ -161,6 +161,7 @@ describe('src/engine/claims: an id that is used again', () => {
     expect(played.writes().slice(before), 'a server of theirs').toEqual([]);
     expect(Object.fromEntries(report.blocked.map(({ key: each, code }) => [each, code]))).toEqual({
       'servers.web': 'identity_changed',
+      'servers.web.public_ipv4': 'dependency_blocked',
       'servers.web.firewall': 'dependency_blocked',
       'servers.web.backup': 'dependency_blocked',
       'servers.db': 'unmanaged_resources',
