@@ -2,14 +2,14 @@ import { edit, type Remedy, run } from './remedy.ts';
 
 /** Ends the warning about the backups of a deleted server. */
 export function waysWithBackups(server: string): readonly Remedy[] {
-  return [run('ignore', [server], { when: 'once they are deleted in the client area' })];
+  return [run('ignore', [server], { when: 'once the backups are deleted in the client area' })];
 }
 
 /** The choices for an idle address that is unmanaged. */
 export function waysWithIdle(id: string, address: string): readonly Remedy[] {
   return [
-    edit('ips', { set: { spare: { id: Number(id) } }, when: 'to have it managed' }),
-    run('ignore', [address], { when: 'if this file does not manage it' }),
+    edit('ips', { set: { spare: { id: Number(id) } }, when: 'to manage the address' }),
+    run('ignore', [address], { when: 'if this file does not manage the address' }),
   ];
 }
 

@@ -60,7 +60,7 @@ describe('src/cli/commands/status.ts', () => {
     expect(view.billed.map(({ what }) => what)).toContain('backup 2026-01-01T00:00:00Z of server 9');
     expect(view.left_backups).toMatchObject([{ server_id: '9', key: 'servers.old' }]);
     expect(statusText(view, plainPaint, clock)).toContain(
-      '  → vdcsync ignore 9  # once they are deleted in the client area\n',
+      '  → vdcsync ignore 9  # once the backups are deleted in the client area\n',
     );
   });
 

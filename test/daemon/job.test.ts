@@ -143,7 +143,7 @@ describe('src/daemon/project/job.ts: turns at a shared project', () => {
     expect(b.sent).toEqual([]);
     b.history.follow({ type: 'planned', plan, at: 3, round: 1 }, 'sha256:1');
     expect(b.sent.map((body) => JSON.parse(body))).toMatchObject([
-      { event: 'drift', detail: 'create networks.backend\nvdcsync corrects this now' },
+      { event: 'drift', detail: 'create networks.backend\nvdcsync corrects the drift now' },
     ]);
   });
 
@@ -166,7 +166,7 @@ describe('src/daemon/project/job.ts: turns at a shared project', () => {
     expect(await found(key, 'servers.a.backup')).toEqual([]);
     passed(history, blocked, 'sha256:1');
     expect(await found('servers.a.firewall', key)).toEqual([
-      'update servers.a.firewall\nvdcsync corrects this now',
+      'update servers.a.firewall\nvdcsync corrects the drift now',
     ]);
   });
 

@@ -129,10 +129,10 @@ describe('src/daemon/notifications/notifier.ts: notifications', () => {
     for (const notice of [broken, broken, valid, broken, gone]) notifier.tell(notice);
     await settle();
     expect(sent.map(({ body }) => (JSON.parse(body ?? '') as { text: string }).text)).toEqual([
-      'vdcsync: a project has a spec that cannot be used; the last good one stays in force\na.yaml:1:1: wrong\nhttps://vdcsync.example.com/',
-      'vdcsync: a project has a spec that can be used again\nhttps://vdcsync.example.com/',
-      'vdcsync: a project has a spec that cannot be used; the last good one stays in force\na.yaml:1:1: wrong\nhttps://vdcsync.example.com/',
-      'vdcsync: the source can be read again\nhttps://vdcsync.example.com/?project=4711',
+      'vdcsync: a project has a broken spec. The last good spec stays in force\na.yaml:1:1: wrong\nhttps://vdcsync.example.com/',
+      'vdcsync: a project has a good spec again\nhttps://vdcsync.example.com/',
+      'vdcsync: a project has a broken spec. The last good spec stays in force\na.yaml:1:1: wrong\nhttps://vdcsync.example.com/',
+      'vdcsync: shop (4711): the source can be read again\nhttps://vdcsync.example.com/?project=4711',
     ]);
   });
 
@@ -163,7 +163,7 @@ describe('src/daemon/notifications/notifier.ts: notifications', () => {
     await settle();
     const { text } = JSON.parse(sent[0]?.body ?? '') as { text: string };
     expect(text.split('\n')).toEqual([
-      'vdcsync: shop (4711) is blocked',
+      'vdcsync: shop (4711) is blocked: a manual decision is needed',
       'servers.web-1: &lt;lost&gt; &amp; unknown',
       '→ vdcsync resolve servers.web-1 --absent',
       'https://vdcsync.example.com/?project=4711',

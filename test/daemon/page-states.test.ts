@@ -49,7 +49,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
       '▲ drifting · shop',
       '● blocked · shop',
       '● exposed · shop',
-      '● billed unseen · shop',
+      '● billed and unused · shop',
       '● spec broken · shop',
       '● unauthorized · project 4711',
       '● 7 of 1000 need attention · vdcsync',
@@ -103,7 +103,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
     }
     expect(headers).toEqual({
       exposed: expect.stringMatching(/^shop exposed for 1 h 59 min blocked for 60 min$/),
-      leaking: expect.stringMatching(/^shop billed unseen for (3 d|2 d 23 h).* converged for .* d/),
+      leaking: expect.stringMatching(/^shop billed and unused for (3 d|2 d 23 h).* converged for .* d/),
       broken: expect.stringMatching(/^shop spec broken for 40 min converged for /),
     });
     await page.close();
@@ -137,6 +137,14 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
     expect(await page.locator('.fresh').innerText()).toContain('Not refreshed since the start');
     expect(await page.locator('#bill').innerText()).not.toContain('address');
     expect(await page.locator('#resources summary').innerText()).toBe('13 not refreshed since the start');
+    await page.close();
+  });
+
+  test('while the project converges, a bought address counts, and no resource is without a word', async () => {
+    const page = await phone();
+    await page.setContent(await pageOf('converging'));
+    expect(await page.locator('#bill').innerText()).toContain('1 address in the project');
+    expect(await page.locator('#resources').innerText()).not.toContain('no id');
     await page.close();
   });
 
@@ -191,6 +199,10 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
     const names = () => page.locator('.projects li strong').allTextContents();
     expect((await names()).slice(0, 4)).toEqual(['search-007', 'search-512', 'billing-256', 'billing-421']);
     expect(await page.locator('.projects li').count()).toBe(14);
+    // The age is that of the condition, and says so.
+    expect(await page.locator('.projects li', { hasText: 'search-512' }).innerText()).toMatch(
+      /billed and unused\s+converged for 6 h 24 min/,
+    );
     await page.locator('#q').pressSequentially('media-3');
     await page.waitForSelector('.projects strong:text-is("media-303")');
     expect((await names()).every((name) => name.startsWith('media-3'))).toBe(true);

@@ -43,9 +43,10 @@ describe('src/daemon/http/remedies.ts', () => {
 
   test('a backup of a server that is gone is billed, with the command that means this project', async () => {
     const leftBackups = [{ server: '9', key: 'servers.old', backups: ['2026-01-01T00:00:00Z'], at: 0 }];
-    const known = { bindings: [], intents: [], leftBackups };
+    const known = { now: 90_000, bindings: [], intents: [], leftBackups };
     const card = String(await dangersPanel({ known, flags: ' -f shop.yaml' } as unknown as ProjectFacts));
-    expect(card).toContain('2026-01-01T00:00:00Z still exists and is billed');
+    expect(card).toMatch(/2026-01-01T00:00:00Z<\/span> still exists and is billed/);
+    expect(card).toContain('>for 90 s<');
     expect(card).toContain('data-copy="vdcsync ignore -f shop.yaml 9"');
   });
 

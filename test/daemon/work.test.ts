@@ -159,7 +159,7 @@ describe('src/daemon/project: what changed behind the file', () => {
       'it is told',
     );
     expect(notified).toBe(
-      'update servers.web-1.firewall: policy_in: accept → drop, rules: 2 entries → []\nvdcsync corrects this now',
+      'update servers.web-1.firewall: policy_in: accept → drop, rules: 2 entries → []\nvdcsync corrects the drift now',
     );
   });
 });

@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import { nounOf } from '../../core/keys.ts';
-import { factsOf, kindsWith } from '../../core/kind-facts.ts';
+import { factsOf, isAddress, kindsWith } from '../../core/kind-facts.ts';
 import { waysWithIgnored } from '../../core/ways-out.ts';
 import { ignoredName } from '../../engine/claims/unattached.ts';
 import type { ProjectFacts } from '../project/facts.ts';
@@ -15,8 +15,10 @@ export function billPanel(facts: ProjectFacts): Html {
   const { known, world, plan } = facts;
   const { idle } = unattachedAddresses(facts);
   // Before the first refresh, a number would be wrong.
+  const bound = (known?.bindings ?? []).filter(({ kind }) => isAddress(kind)).map(({ id }) => id);
+  const ids = new Set([...(world?.ips ?? []).map(({ id }) => String(id)), ...bound]);
   const addresses =
-    world === undefined ? [] : [`${counted(world.ips.length, 'address', 'addresses')} in the project`];
+    world === undefined ? [] : [`${counted(ids.size, 'address', 'addresses')} in the project`];
   const managed = kindsWith('counted').flatMap((kind) => {
     const count = known?.bindings.filter((each) => each.kind === kind).length ?? 0;
     return count === 0 && !factsOf(kind).bought ? [] : [counted(count, `managed ${nounOf(kind)}`)];
@@ -41,7 +43,7 @@ function monthly({ plan }: ProjectFacts): Html {
   }
   const currency = sum.currency === null ? '' : ` ${sum.currency}`;
   return html`<p class="sum">${isKnown ? html`<b>${sum.known_before}${currency}</b> a month for managed resources` : ''}${isKnown && sum.unknown.length > 0 ? html`, and ${counted(sum.unknown.length, 'resource')} without a known price` : ''}</p>
-${change === 0 ? '' : html`<p class="${change > 0 ? 'warn' : 'good'}">${change > 0 ? '+' : '−'}${perMonth(delta.replace('-', ''), sum.currency)} with the pending operations</p>`}`;
+${change === 0 ? '' : html`<p class="${change > 0 ? 'warn' : 'good'}">${change > 0 ? '+' : '−'}${perMonth(delta.replace('-', ''), sum.currency)} when the plan is carried out</p>`}`;
 }
 
 function costOf(world: ProjectFacts['world']): string {

@@ -94,7 +94,7 @@ function leaks(facts: ProjectFacts): Html[] {
     ...(known?.leftBackups ?? []).map(
       ({ server, key, backups, at }) =>
         html`<li><strong>${keyText(key)}</strong> <span class="bad">backup left and billed${since(at)}</span>
-<p>Server ${server} is deleted. Its ${backups.length === 1 ? 'backup' : 'backups'} ${backups.join(', ')} still ${backups.length === 1 ? 'exists and is' : 'exist and are'} billed.</p>${remediesHtml(waysWithBackups(server), flags)}</li>`,
+<p>Server ${server} is deleted. Its ${backups.length === 1 ? 'backup' : 'backups'} ${backups.map((id, at) => html`${at === 0 ? '' : ', '}<span class="nowrap">${id}</span>`)} still ${backups.length === 1 ? 'exists and is' : 'exist and are'} billed.</p>${remediesHtml(waysWithBackups(server), flags)}</li>`,
     ),
   ];
 }

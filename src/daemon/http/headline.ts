@@ -42,15 +42,20 @@ export function headlineOf(condition: Condition, { exposed, broken, leaking }: T
   if (exposed) return { level: 'bad', word: 'exposed' };
   if (level === 'bad') return { level, word: condition };
   if (broken) return { level: 'bad', word: 'spec broken' };
-  if (leaking) return { level: 'bad', word: 'billed unseen' };
+  if (leaking) return { level: 'bad', word: 'billed and unused' };
   return { level, word: condition };
 }
 
 const signs: Readonly<Record<Level, string>> = { bad: '●', warn: '▲', busy: '◌', dim: '○', good: '✓' };
 
+/** `awaiting_approval` as `awaiting approval`. */
+export function wordText(word: string): string {
+  return word.replaceAll('_', ' ');
+}
+
 /** `● blocked · shop` */
 export function titleOf({ level, word }: Headline, name: string): string {
-  return `${signs[level]} ${word} · ${name}`;
+  return `${signs[level]} ${wordText(word)} · ${name}`;
 }
 
 const colours: Readonly<Record<Level, string>> = {

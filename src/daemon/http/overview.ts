@@ -1,7 +1,7 @@
 import { html, raw } from 'hono/html';
 import { type Condition, conditions } from '../project/condition.ts';
 import type { ProjectSummary } from '../project/facts.ts';
-import { type Headline, headlineOf, type Level } from './headline.ts';
+import { type Headline, headlineOf, type Level, wordText } from './headline.ts';
 import { counted, type Html, timeSince } from './text.ts';
 
 /** More rows than an operator reads at once; the others are counted, and found by search or filter. */
@@ -22,7 +22,7 @@ interface Row {
 
 const order: Readonly<Record<Level, number>> = { bad: 0, warn: 1, busy: 2, dim: 3, good: 4 };
 /** Within a level: an exposed server comes first, then the order of the conditions. */
-const words = ['exposed', 'billed unseen', 'spec broken', ...conditions] as const;
+const words = ['exposed', 'billed and unused', 'spec broken', ...conditions] as const;
 
 /** All projects in a word. */
 export function overviewHeadline(projects: readonly ProjectSummary[]): Headline {
@@ -61,21 +61,22 @@ function filters(rows: readonly Row[], wanted: Wanted): Html {
   const counts = Map.groupBy(rows, ({ headline }) => headline.word);
   const chips = [...counts].map(
     ([word, own]) =>
-      html`<a class="chip ${own[0]?.headline.level ?? 'dim'}" href="${queryOf({ ...wanted, all: false, state: word })}" ${wanted.state === word ? raw('aria-current="true"') : ''}>${word} <b>${own.length}</b></a>`,
+      html`<a class="chip ${own[0]?.headline.level ?? 'dim'}" href="${queryOf({ ...wanted, all: false, state: word })}" ${wanted.state === word ? raw('aria-current="true"') : ''}>${wordText(word)} <b>${own.length}</b></a>`,
   );
   const all = html`<a class="chip" href="${queryOf({ text: wanted.text, all: true })}" ${wanted.all === true ? raw('aria-current="true"') : ''}>all <b>${rows.length}</b></a>`;
   return html`<nav class="chips" aria-label="Filter by state">${chips}${all}</nav>`;
 }
 
 function rowItem({ project, headline }: Row): Html {
-  const { id, name, since, now, blocked, broken, leaking } = project;
+  // The age belongs to the condition, which the headline may not name.
+  const { id, name, condition, since, now, blocked, broken, leaking } = project;
   const notes = [
     ...(blocked === 0 ? [] : [`${blocked} blocked`]),
-    ...(leaking && headline.word !== 'billed unseen' ? ['billed unseen'] : []),
+    ...(leaking && headline.word !== 'billed and unused' ? ['billed and unused'] : []),
     ...(broken && headline.word !== 'spec broken' ? ['spec broken'] : []),
   ];
   return html`<li><a href="/?project=${id}"><span class="dot ${headline.level}"></span><strong>${name ?? `project ${id}`}</strong> <span class="dim">${id}</span></a>
-<span class="${headline.level}">${headline.word}</span> <span class="dim">${since === undefined ? '' : timeSince(since, now)}${notes.map((note) => ` · ${note}`)}</span></li>`;
+<span class="${headline.level}">${wordText(headline.word)}</span> <span class="dim">${since === undefined ? '' : html`${headline.word === condition ? '' : `${wordText(condition)} `}${timeSince(since, now)}`}${notes.map((note) => ` · ${note}`)}</span></li>`;
 }
 
 function moreText(cut: number, converged: number, wanted: Wanted): Html {

@@ -4,7 +4,7 @@ import { exposedServers, isLeaking } from '../project/troubles.ts';
 import type { SourceState } from '../sources/spec-reader.ts';
 import { billPanel } from './bill.ts';
 import { dangersPanel, exposedSince, leakingSince } from './dangers.ts';
-import { type Headline, headlineOf, iconOf, levelOf, titleOf } from './headline.ts';
+import { type Headline, headlineOf, iconOf, levelOf, titleOf, wordText } from './headline.ts';
 import { overviewHeadline, overviewPanel, type Wanted } from './overview.ts';
 import {
   alarms,
@@ -59,7 +59,7 @@ export function renderBody(input: PageInput) {
   const { name, headline, title, icon } = tabOf(input);
   return html`<header data-title="${title}" data-icon="${icon}">
 ${facts !== undefined && projects.length > 1 ? html`<a class="back" href="/">All ${projects.length} projects</a>` : ''}
-<h1>${name}</h1> <span class="badge ${headline.level}">${headline.word}</span>
+<h1>${name}</h1> <span class="badge ${headline.level}">${wordText(headline.word)}</span>
 ${facts === undefined ? '' : otherWords(facts, headline)}</header>
 <main>${facts === undefined ? '' : freshness(facts)}${facts === undefined ? '' : chips(facts)}
 ${input.elsewhere === undefined ? '' : html`<p class="facts"><span class="warn">Replica ${input.elsewhere} works on this project. This page shows the last refresh of this replica.</span></p>`}
@@ -99,10 +99,10 @@ function otherWords(facts: ProjectFacts, { word }: Headline): Html {
   const began =
     word === 'exposed'
       ? exposedSince(facts)
-      : word === 'billed unseen'
+      : word === 'billed and unused'
         ? leakingSince(facts)
         : facts.problemSince;
-  return html`${since(began)} <span class="badge ${levelOf(condition)}">${condition}</span>${since(conditionSince)}`;
+  return html`${since(began)} <span class="badge ${levelOf(condition)}">${wordText(condition)}</span>${since(conditionSince)}`;
 }
 
 /** The age of everything that the page shows. */
@@ -136,7 +136,7 @@ function chips(facts: ProjectFacts): Html {
     plan === undefined ? 0 : rowsOf(facts).filter(({ standing }) => standing === 'converged').length;
   const all: readonly (readonly [number, string, string, string])[] = [
     [exposed, 'danger', 'bad', `${exposed} exposed`],
-    [isLeaking(facts) ? 1 : 0, 'danger', 'bad', 'billed unseen'],
+    [isLeaking(facts) ? 1 : 0, 'danger', 'bad', 'billed and unused'],
     [problem.length, 'broken', 'bad', 'spec broken'],
     [blocked, 'blocked', 'bad', `${blocked} blocked`],
     [inFlight.length, 'in-flight', 'busy', `${inFlight.length} in flight`],

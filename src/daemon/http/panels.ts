@@ -24,7 +24,7 @@ import { remediesHtml } from './remedies.ts';
 import { span } from './spans.ts';
 import { whyOpen } from './status.ts';
 import { counted, type Html, keyText, marked, sentence, timeAgo, timeAhead, timeSince } from './text.ts';
-import { keysOf } from './view.ts';
+import { absence, keysOf } from './view.ts';
 
 /** Problems that stop vdcsync as a whole: as loud as a blocked write. */
 export function alarms(facts: ProjectFacts | undefined, source: SourceState, now: number): Html[] {
@@ -121,8 +121,13 @@ ${open.map((intent) => {
   const { key, verb, phase, createdAt } = intent;
   const taskId = partsOf(intent).answer?.taskId;
   const why = whyOpen(intent);
-  return html`<li><strong>${verb} ${keyText(key)}</strong> ${phase}, sent ${timeAgo(createdAt, now)}${taskId === undefined ? '' : html` <code>${taskId}</code>`}${why === undefined ? '' : html`<p class="dim">${marked(sentence(why))}</p>`}</li>`;
+  return html`<li><strong>${verb} ${keyText(key)}</strong> ${phaseText(phase)}, sent ${timeAgo(createdAt, now)}${taskId === undefined ? '' : html` <code>${taskId}</code>`}${why === undefined ? '' : html`<p class="dim">${marked(sentence(why))}</p>`}</li>`;
 })}</ul></section>`;
+}
+
+/** The outcome of a write in the phase `unknown` is not known yet. */
+function phaseText(phase: string): string {
+  return phase === 'unknown' ? 'unconfirmed' : phase.replaceAll('_', ' ');
 }
 
 /** The step of an operation, in standard words. */
@@ -194,7 +199,7 @@ export function resourcesPanel(facts: ProjectFacts): Html {
   const row = ({ key, standing }: (typeof rows)[number]): Html => {
     const binding = bindings.get(key);
     const id = binding?.id ?? facts.world?.idOf(key);
-    return html`<li><span class="row-key">${keyText(key)}</span> <span class="${standing}">${statusText(standing)}</span> <span class="dim">${id === undefined ? 'no id' : `id ${id}`}${binding?.protect ? ', protected' : ''}</span></li>`;
+    return html`<li><span class="row-key">${keyText(key)}</span> <span class="${standing}">${statusText(standing)}</span> <span class="dim">${id !== undefined ? `id ${id}` : facts.plan === undefined ? 'no id' : absence(facts, key)}${binding?.protect ? ', protected' : ''}</span></li>`;
   };
   const label =
     folded === 'unknown'
@@ -223,7 +228,7 @@ export function journalPanel({ known }: ProjectFacts): Html {
   const { history, now } = known;
   const row = (each: (typeof history)[number]) => {
     const { key, verb, createdAt, phase, requestId, detail, kind } = each;
-    return html`<li><span class="row-key">${verb} ${keyText(key)}<span class="dim">${takeApart(key).kind === kind ? '' : ` ${kind}`}</span></span> <span>${partsOf(each).outcome ?? phase}</span> <span class="dim">${timeAgo(createdAt, now)}${requestId === undefined ? '' : html`, request <span class="nowrap">${requestId}</span>`}</span>${detail ? html`<p class="dim">${marked(sentence(detail))}</p>` : ''}</li>`;
+    return html`<li><span class="row-key">${verb} ${keyText(key)}<span class="dim">${takeApart(key).kind === kind ? '' : ` ${kind}`}</span></span> <span>${phaseText(partsOf(each).outcome ?? phase)}</span> <span class="dim">${timeAgo(createdAt, now)}${requestId === undefined ? '' : html`, request <span class="nowrap">${requestId}</span>`}</span>${detail ? html`<p class="dim">${marked(sentence(detail))}</p>` : ''}</li>`;
   };
   return html`<section class="wide" id="journal"><h2>Last writes</h2><ul class="rows">${history.slice(0, mostWrites).map(row)}</ul>
 ${history.length <= mostWrites ? '' : html`<details id="older-writes"><summary>${history.length - mostWrites} more</summary><ul class="rows">${history.slice(mostWrites).map(row)}</ul></details>`}</section>`;

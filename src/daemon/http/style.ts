@@ -46,6 +46,7 @@ details { margin-top: 8px; } details ul { margin-top: 8px; } summary { cursor: p
 #projects > p { margin-top: 12px; }
 .projects li { display: flex; flex-wrap: wrap; gap: 2px 14px; align-items: baseline; } .projects li > a { flex: 1 1 260px; text-decoration: none; color: inherit; } .projects strong { color: var(--busy); }
 form { display: flex; gap: 8px; margin-bottom: 12px; } input { font: 16px system-ui, sans-serif; flex: 1; min-width: 0; padding: 7px 12px; color: inherit; background: var(--back); border: 1px solid var(--line); border-radius: 8px; }
+::placeholder { color: var(--dim); opacity: 1; }
 .dot { display: inline-block; width: 10px; height: 10px; border-radius: 50%; background: currentColor; margin-right: 9px; }
 .sum b { font-size: 20px; } #bill > p { margin-bottom: 6px; }
 time { text-decoration: underline dotted 1px; text-underline-offset: 3px; cursor: help; }

@@ -70,7 +70,7 @@ function serverBox(facts: ProjectFacts, key: ResourceKey): Box {
 }
 
 /** No id is bound. A creation without an answer may have had its effect nevertheless. */
-function absence({ known }: ProjectFacts, key: ResourceKey): string {
+export function absence({ known }: ProjectFacts, key: ResourceKey): string {
   const sent = known?.intents.find((each) => each.key === key && each.verb === 'create');
   if (sent === undefined) return 'not created yet';
   const isUnconfirmed = sent.phase === 'blocked' || sent.phase === 'unknown';

@@ -2,6 +2,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { Transport } from '../../core/transport.ts';
 import { answerOf, failureText, waitToRetry } from '../outgoing.ts';
 import type { DaemonLogger } from '../ports.ts';
+import type { Condition } from '../project/condition.ts';
 import { endingOf } from '../project/condition.ts';
 import type { Notification } from './notification.ts';
 
@@ -215,10 +216,26 @@ function bodyOf(
 }
 
 const titles: Readonly<Record<Exclude<Notification['event'], 'condition' | 'source' | 'rollout'>, string>> = {
-  drift: 'changed behind the file',
-  capacity_found: 'found the graphics cards it waited for',
-  spec_broken: 'has a spec that cannot be used; the last good one stays in force',
-  spec_valid: 'has a spec that can be used again',
+  drift: 'was changed outside vdcsync',
+  capacity_found: 'has the graphics cards that it waited for',
+  spec_broken: 'has a broken spec. The last good spec stays in force',
+  spec_valid: 'has a good spec again',
+};
+
+/** Each condition as a sentence, with the word of the condition in status and metrics. */
+const statements: Readonly<Record<Condition, string>> = {
+  starting: 'is starting',
+  fenced: 'is fenced: the token belongs to another project',
+  unauthorized: 'is unauthorized: the API refuses the token',
+  unreachable: 'is unreachable: the API does not answer',
+  failing: 'is failing: the last reconciliation ended with an error',
+  blocked: 'is blocked: a manual decision is needed',
+  awaiting_approval: 'is awaiting approval of a plan',
+  paused: 'is paused: the API refuses writes that add spending',
+  drifting: 'is drifting: the project differs from its file, and nothing corrects that',
+  converging: 'is converging',
+  suspended: 'is suspended: the spec pauses all changes',
+  converged: 'is converged again',
 };
 
 /** Slack reads `&`, `<` and `>` as markup, and so do compatible receivers. */
@@ -233,12 +250,13 @@ function slackText(notification: Notification, name: string | undefined, url: st
 
 function slackLines(notification: Notification, name: string | undefined): readonly string[] {
   const { project, event, detail } = notification;
-  if (event === 'source' || event === 'rollout') return [`vdcsync: ${detail}`];
   const own = name === undefined ? `project ${project}` : `${name} (${project})`;
+  if (event === 'source' || event === 'rollout')
+    return [project === 0 ? `vdcsync: ${detail}` : `vdcsync: ${own}: ${detail}`];
   const who = `vdcsync: ${project === 0 ? 'a project' : own}`;
   if (event === 'condition') {
     const { condition } = notification;
-    return [`${who} is ${condition}`, detail, ...notification.resolve.map((each) => `→ ${each}`)];
+    return [`${who} ${statements[condition]}`, detail, ...notification.resolve.map((each) => `→ ${each}`)];
   }
   return [`${who} ${titles[event]}`, event === 'spec_valid' ? '' : detail];
 }

@@ -127,7 +127,11 @@ export class ProjectHistory {
     log.warn({ drift }, 'drift found');
     // While only observing, the condition becomes `drifting`, and its message holds the same lines.
     if (observing) return;
-    onNotification({ project, event: 'drift', detail: [...drift, 'vdcsync corrects this now'].join('\n') });
+    onNotification({
+      project,
+      event: 'drift',
+      detail: [...drift, 'vdcsync corrects the drift now'].join('\n'),
+    });
   }
 
   fail(error: unknown): void {
