@@ -13,6 +13,17 @@ export interface Crashable {
   readonly died: Promise<void>;
   readonly clock: Clock;
   kill(): void;
+  /**
+   * Suspends it at the boundary that it crosses, as SIGSTOP does, so that another process takes its state. `knows`: when
+   * it continues, its own clocks show that its lease has ended.
+   */
+  suspend(knows: boolean): void;
+  /** Continues after `suspend`: the calls under way go on, and answers that have arrived meanwhile are read. */
+  resume(): void;
+  /** Another process has the state, from the suspension on. */
+  readonly isReplaced: boolean;
+  /** It continues after a suspension, and can know that it has lost the state. */
+  readonly isFenced: boolean;
   /** Carries out `effect`, with a boundary before and one behind it, so named. */
   cross<Value>(names: readonly string[], effect: () => Promise<Value>): Promise<Value>;
 }
@@ -25,6 +36,8 @@ const never = () => new Promise<never>(() => {});
 
 export function createCrashable(name: string, machine: MachineClock, onBoundary: OnBoundary): Crashable {
   let alive = true;
+  let replaced: { readonly knows: boolean } | undefined;
+  let suspended: { readonly over: Promise<void>; readonly end: () => void } | undefined;
   let die = () => {};
   const died = new Promise<void>((resolve) => {
     die = resolve;
@@ -32,19 +45,34 @@ export function createCrashable(name: string, machine: MachineClock, onBoundary:
 
   async function cross<Value>(names: readonly string[], effect: () => Promise<Value>): Promise<Value> {
     if (!alive) return never();
-    onBoundary(crashable, names.map(before));
+    meet(names.map(before));
+    if (suspended !== undefined) await suspended.over;
     if (!alive) return never();
     try {
       const value = await effect();
+      if (suspended !== undefined) await suspended.over;
       if (!alive) return never();
-      onBoundary(crashable, names.map(after));
+      meet(names.map(after));
+      if (suspended !== undefined) await suspended.over;
       return alive ? value : never();
     } catch (error) {
+      if (suspended !== undefined) await suspended.over;
       if (!alive) return never();
-      onBoundary(crashable, names.map(after));
+      meet(names.map(after));
+      if (suspended !== undefined) await suspended.over;
       if (!alive) return never();
       throw error;
     }
+  }
+
+  /** A replaced process meets no further disturbance. */
+  function meet(names: readonly string[]): void {
+    if (replaced === undefined) onBoundary(crashable, names);
+  }
+
+  async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    await machine.sleep(ms, signal);
+    if (suspended !== undefined) await suspended.over;
   }
 
   const crashable: Crashable = {
@@ -58,8 +86,10 @@ export function createCrashable(name: string, machine: MachineClock, onBoundary:
       monotonic: () => machine.monotonic(),
       sleep: (ms, signal) => {
         if (!alive) return never();
-        onBoundary(crashable, ['sleep']);
-        return alive ? machine.sleep(ms, signal) : never();
+        meet(['sleep']);
+        if (!alive) return never();
+        // Without a further await where nothing is suspended: it would change the order of all wakings.
+        return replaced === undefined ? machine.sleep(ms, signal) : sleep(ms, signal);
       },
     },
     kill() {
@@ -67,6 +97,26 @@ export function createCrashable(name: string, machine: MachineClock, onBoundary:
       alive = false;
       machine.stop();
       die();
+    },
+    suspend(knows) {
+      if (!alive || replaced !== undefined) return;
+      replaced = { knows };
+      let end = () => {};
+      const over = new Promise<void>((resolve) => {
+        end = resolve;
+      });
+      suspended = { over, end };
+      die();
+    },
+    resume() {
+      suspended?.end();
+      suspended = undefined;
+    },
+    get isReplaced() {
+      return replaced !== undefined;
+    },
+    get isFenced() {
+      return replaced?.knows === true && suspended === undefined;
     },
     cross,
   };

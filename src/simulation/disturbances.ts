@@ -68,6 +68,9 @@ function strike(stage: Stage, wishes: Wishes, running: Running, what: Disturbanc
       // For a process that starts now, the age of earlier requests follows the new clock.
       controller.forgetBudget();
       return;
+    case 'replace':
+      void replace(stage, running, what);
+      return;
     case 'suspend':
       stage.clock.jump(what.ms);
       return;
@@ -93,6 +96,19 @@ function strike(stage: Stage, wishes: Wishes, running: Running, what: Disturbanc
       wishes.second = what.token;
       return;
   }
+}
+
+/** The next run of the machine is the process that takes the state. */
+async function replace(
+  { clock }: Stage,
+  { controller, crashable }: Running,
+  { ms, knows }: Disturbance & { do: 'replace' },
+): Promise<void> {
+  crashable.suspend(knows);
+  controller.forgetBudget();
+  await clock.sleep(ms);
+  controller.forgetBudget();
+  crashable.resume();
 }
 
 /** Behind the rules of the story, so that their hits stay theirs. */

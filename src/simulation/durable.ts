@@ -86,6 +86,7 @@ export function watchedStore(
   ): Promise<Value> {
     const names = [name, ...(writing.has(name) ? ['change'] : []), ...(detail === undefined ? [] : [detail])];
     return crashable.cross(names, async () => {
+      if (crashable.isReplaced) throw new StateError('Another process owns the state now.');
       const fails = writing.has(name) && disk.failing > 0;
       if (fails) disk.failing -= 1;
       if (fails && !disk.durable) throw new StateError('The state cannot be written: the disk is full.');
@@ -111,6 +112,7 @@ export function watchedStore(
   }
 
   return {
+    isOwned: () => !crashable.isFenced,
     info: () => call('info', () => store.info()),
     claimProject: (id) => call('claimProject', () => store.claimProject(id)),
     bindings: () => call('bindings', () => store.bindings()),

@@ -15,6 +15,16 @@ const sudden: Readonly<Record<string, Disturbance>> = {
   'failing fsync': { do: 'disk_full', writes: 1, durable: true },
 };
 
+/** A process that is replaced continues before its successor asks the key of a write in flight, or after that. */
+const replaced: Readonly<Record<string, Disturbance>> = Object.fromEntries(
+  [true, false].flatMap((knows) =>
+    [30_000, 90_000, 600_000].map((ms) => [
+      `replaced for ${ms / 1000} s${knows ? '' : ' unknowingly'}`,
+      { do: 'replace', ms, knows },
+    ]),
+  ),
+);
+
 /** A named story. The name says which disturbance happens at which boundary. */
 export interface Case {
   readonly name: string;
@@ -47,13 +57,7 @@ const late: Incident = { at: { boundary: '*', nth: 1_000_000 }, what: { do: 'cra
 /** Every single fault at every boundary, and on every write and read. */
 export async function* singleFaults(): AsyncGenerator<Case> {
   for (const [subject, specs] of Object.entries({ ...subjects, ...profiledSubjects })) {
-    const count = await boundariesOf(specs);
-    for (const [what, disturbance] of Object.entries(sudden)) {
-      for (let nth = 1; nth <= count; nth++) {
-        const incident = { at: { boundary: '*', nth }, what: disturbance };
-        yield { name: `${subject}: ${what} at boundary ${nth}`, story: base(specs, [incident]) };
-      }
-    }
+    yield* atEachBoundary(subject, specs, sudden);
     for (const [what, action] of Object.entries({ ...writeFaults, ...slowFaults })) {
       for (const path of writesIn(subject)) {
         const faults = [faultRule({ path, nth: 1 }, action)];
@@ -65,6 +69,26 @@ export async function* singleFaults(): AsyncGenerator<Case> {
         const faults = [faultRule({ method: 'GET', nth }, action)];
         yield { name: `${subject}: ${what} on read ${nth}`, story: { ...base(specs, []), faults } };
       }
+    }
+  }
+}
+
+/** A suspension at every boundary, after which another process has the state. */
+export async function* replacements(only?: string): AsyncGenerator<Case> {
+  for (const [subject, specs] of Object.entries({ ...subjects, ...profiledSubjects }))
+    if (only === undefined || only === subject) yield* atEachBoundary(subject, specs, replaced);
+}
+
+async function* atEachBoundary(
+  subject: string,
+  specs: readonly SpecModel[],
+  disturbances: Readonly<Record<string, Disturbance>>,
+): AsyncGenerator<Case> {
+  const count = await boundariesOf(specs);
+  for (const [what, disturbance] of Object.entries(disturbances)) {
+    for (let nth = 1; nth <= count; nth++) {
+      const incident = { at: { boundary: '*', nth }, what: disturbance };
+      yield { name: `${subject}: ${what} at boundary ${nth}`, story: base(specs, [incident]) };
     }
   }
 }

@@ -182,6 +182,7 @@ export class Stage {
         clock,
         isOver,
         questions,
+        fail: (rule, message) => this.fail(rule, message),
       }),
       random: this.chance.fork(),
       ...{ coverage, trace, profile: this.#profile },
@@ -191,7 +192,7 @@ export class Stage {
   }
 
   async end(process: Running): Promise<void> {
-    process.crashable.kill();
+    if (!process.crashable.isReplaced) process.crashable.kill();
     this.#running.delete(process);
     await process.controller.box.release();
     for (const change of process.controller.onRelease.splice(0)) await change();

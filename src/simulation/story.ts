@@ -64,6 +64,11 @@ export type Disturbance =
   | { readonly do: 'cut_state'; readonly back: number }
   /** With the process: its machine comes back with another wall time. */
   | { readonly do: 'set_clock'; readonly ms: number }
+  /**
+   * The process is suspended for `ms`, and another one takes its state. `knows`: when it continues, its clocks show that
+   * its lease has ended. Otherwise only the state refuses its writes.
+   */
+  | { readonly do: 'replace'; readonly ms: number; readonly knows: boolean }
   /** The machine is suspended: wall time passes everywhere, and no timer of the process fires. */
   | { readonly do: 'suspend'; readonly ms: number }
   /** From now on and for `ms`, the service treats every request like this. */

@@ -14,17 +14,21 @@ export interface Watching {
   /** A rule was broken: nothing is sent any more. */
   readonly isOver: () => boolean;
   readonly questions: Pick<Questions, 'refused'>;
+  readonly fail: (rule: string, message: string) => void;
 }
 
 /** The transport of a process. Each request is a boundary; the rules judge it before and after; the trace lists each write. */
 export function watchedTransport(
   process: Running,
   inner: Transport,
-  { rules, trace, clock, isOver, questions }: Watching,
+  { rules, trace, clock, isOver, questions, fail }: Watching,
 ): Transport {
   return {
-    send: (request, options) =>
-      process.crashable.cross(boundariesOf(request), async () => {
+    send: (request, options) => {
+      // A write that was on its way at the suspension is sent: then the key protects.
+      if (process.crashable.isFenced && isWrite(request))
+        fail('I7', `${process.name} sends ${describe(request)} after it has lost its state`);
+      return process.crashable.cross(boundariesOf(request), async () => {
         rules.arrives(process, request);
         if (isOver()) throw new Error('the scenario is over');
         const sentAt = clock.monotonic();
@@ -44,7 +48,8 @@ export function watchedTransport(
           rules.handled(process, request, { refused, ...shownBy(request, response, isLate) });
           if (isWrite(request)) trace.add(process.name, `${describe(request)} → ${traceLineOf(response)}`);
         }
-      }),
+      });
+    },
     close: () => inner.close(),
   };
 }

@@ -33,8 +33,12 @@ export async function hunt(bug: Planted, seeds: number): Promise<Verdict> {
     cpSync(join(root, 'package.json'), join(folder, 'package.json'));
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
     writeFileSync(join(folder, 'src', bug.file), patched(bug, sourceOf(bug)));
-    const said = await run(folder, ['--seeds', String(seeds), '--threads', '1', '--no-shrink']);
-    return { bug, caught: /^(seed \d+: (I\d+|error) .*|.*no end after.*)$/m.exec(said)?.[0] };
+    const stories = bug.stories === undefined ? ['--seeds', String(seeds)] : [bug.stories];
+    const said = await run(folder, [...stories, '--threads', '1', '--no-shrink']);
+    return {
+      bug,
+      caught: /^((seed \d+|.+: replaced .+): (I\d+|error) .*|.*no end after.*)$/m.exec(said)?.[0],
+    };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -4,6 +4,8 @@ export interface Planted {
   readonly file: string;
   readonly find: string;
   readonly replace: string;
+  /** The stories that find it, where seeds do not draw them. */
+  readonly stories?: '--replaced';
 }
 
 const outcome = 'engine/intents/outcome.ts';
@@ -17,6 +19,13 @@ export const plantedBugs: readonly Planted[] = [
     file: outcome,
     find: "return { do: 'look', afterMs: settleMs, why: 'lost', reason: result.reason };",
     replace: "return { do: 'refuse', code: 'lost', reason: result.reason, until: 'now' };",
+  },
+  {
+    name: 'sent after the lease has ended',
+    file: 'engine/intents/settle.ts',
+    find: 'isValid(sendValidMs) && deps.store.isOwned?.() !== false;',
+    replace: 'isValid(sendValidMs);',
+    stories: '--replaced',
   },
   {
     name: 'one negative read is absence',

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { questionClass } from '../../src/core/operator-questions.ts';
 import { createCoverage, missingCoverage, wantedCoverage } from '../../src/simulation/coverage.ts';
-import { earlierStates, pairsOfFaults, singleFaults } from '../../src/simulation/exhaustive.ts';
+import { earlierStates, pairsOfFaults, replacements, singleFaults } from '../../src/simulation/exhaustive.ts';
 import { generateStory } from '../../src/simulation/generator.ts';
 import { askedByCode } from '../../src/simulation/questions.ts';
 import { play } from '../../src/simulation/scenario.ts';
@@ -17,6 +17,7 @@ const usage = `npm run simulate -- [options]
   --seeds N --from M     plays N seeds from M on
   --single, --pairs      every single fault at every boundary; pairs on purchases
   --cuts                 every earlier state put back, behind every write and at rest
+  --replaced             a suspension at every boundary, after which another process has the state
   --single --from M      behind the first M of them; so with --pairs and --cuts
   --hours H              plays seeds for so long, from a random one on unless --from
   --threads N            as many as there are cores
@@ -32,6 +33,7 @@ const { values } = parseArgs({
     single: { type: 'boolean' },
     pairs: { type: 'boolean' },
     cuts: { type: 'boolean' },
+    replaced: { type: 'boolean' },
     hours: { type: 'string' },
     threads: { type: 'string' },
     'keep-going': { type: 'boolean' },
@@ -103,6 +105,7 @@ function jobs(): Iterator<Job> | AsyncIterator<Job> {
   if (values.single) return caseJobs(singleFaults(), skipped);
   if (values.pairs) return caseJobs(pairsOfFaults(), skipped);
   if (values.cuts) return caseJobs(earlierStates(), skipped);
+  if (values.replaced) return caseJobs(replacements(), skipped);
   const from = values.from ?? (values.hours === undefined ? 1 : Math.floor(Math.random() * 2 ** 31));
   return seedJobs(Number(from), values.seeds === undefined ? undefined : Number(values.seeds));
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { createCoverage, missingCoverage } from '../../src/simulation/coverage.ts';
+import { replacements } from '../../src/simulation/exhaustive.ts';
 import { subjects } from '../../src/simulation/fault-kinds.ts';
 import { generateStory } from '../../src/simulation/generator.ts';
 import { operationsWith, writes } from '../../src/simulation/operations.ts';
@@ -47,6 +48,22 @@ describe('src/simulation', () => {
       const { violation } = await play({ seed: 2 * number, ...tokenDrillOf(number) });
       if (violation !== undefined) failures.push(`${number}: ${violation.rule} ${violation.message}`);
     }
+    expect(failures).toEqual([]);
+  });
+
+  test('a process that is suspended and replaced, known to it or not, buys nothing twice and sends nothing new', {
+    timeout: 180_000,
+  }, async () => {
+    const failures: string[] = [];
+    let at = 0;
+    for await (const { name, story } of replacements('ip')) {
+      at += 1;
+      // All of them, and those of the other kinds: `npm run simulate -- --replaced`.
+      if (at % 12 !== 0) continue;
+      const { violation } = await play(story);
+      if (violation !== undefined) failures.push(`${name}: ${violation.rule} ${violation.message}`);
+    }
+    expect(at).toBeGreaterThan(1_000);
     expect(failures).toEqual([]);
   });
 
