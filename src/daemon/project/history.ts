@@ -135,6 +135,7 @@ export class ProjectHistory {
   }
 
   fail(error: unknown): void {
+    releaseFrames(error);
     this.error = error;
     this.failures += 1;
   }
@@ -282,6 +283,14 @@ export class ProjectHistory {
     this.condition = condition;
     onNotification({ project, event: 'condition', condition, ...what });
   }
+}
+
+/**
+ * V8 keeps the functions and receivers of all frames of an error until its stack is read for the first time. So the error
+ * of a project that cannot be reconciled would keep its closed session in memory.
+ */
+function releaseFrames(error: unknown): void {
+  for (let each = error; each instanceof Error; each = each.cause) void each.stack;
 }
 
 /** The identity of a drift: two operations with the same content are the same drift. */
