@@ -11,9 +11,9 @@ import { compileCache } from './test/support/program-env.ts';
 const thorough = [
   'test/daemon/{component,soak}.test.ts',
   'test/emulator/fuzz.test.ts',
-  'test/engine/{concurrent-changes,crash,interruption}.test.ts',
+  'test/engine/{concurrent-changes,crash,interruption,several-tokens}.test.ts',
   'test/engine/claims/recorded-findings.test.ts',
-  'test/engine/intents/outcome.test.ts',
+  'test/engine/intents/{ask-key,outcome}.test.ts',
   'test/examples/**/*.test.ts',
   'test/kill/**/*.test.ts',
   'test/model/**/*.test.ts',
