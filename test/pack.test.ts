@@ -79,6 +79,22 @@ describe('package.json', () => {
     expect(readFileSync(join(again, tarball)).equals(readFileSync(join(folder, tarball)))).toBe(true);
   }, 120_000);
 
+  test('has an SBOM with each package that its installation brings, and no other', () => {
+    const bom = JSON.parse(execFileSync(join(root, '.ci/sbom'), { encoding: 'utf8' })) as {
+      readonly metadata: { readonly component: { readonly name: string } };
+      readonly components: readonly { readonly name: string; readonly version: string }[];
+    };
+    const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+      readonly packages: Readonly<Record<string, { readonly version: string; readonly dev?: boolean }>>;
+    };
+    const installed = Object.entries(packages).flatMap(([path, { dev, version }]) =>
+      path === '' || dev ? [] : [`${path.replace(/^.*node_modules\//, '')} ${version}`],
+    );
+    expect(bom.metadata.component.name).toBe('vdcsync');
+    expect(bom.components.map(({ name, version }) => `${name} ${version}`).sort()).toEqual(installed.sort());
+    expect(installed.length).toBeGreaterThan(30);
+  }, 60_000);
+
   test('holds each page that its help names', () => {
     const help = [[], ['run'], ['doctor'], ['apply'], ['emulator']].map((args) =>
       run(cli, ...args, '--help'),
