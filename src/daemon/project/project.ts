@@ -3,12 +3,11 @@ import { publicDigest } from '../../core/environment-mask.ts';
 import { type Diagnostic, StateHeldError } from '../../core/errors.ts';
 import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
 import { createStopwatch, type Stopwatch } from '../../engine/stopwatch.ts';
-import type { Notification } from '../notifications/notification.ts';
 import { detailsWhile } from '../notifications/project-log.ts';
 import { logReconciliation } from '../notifications/reconciliation-line.ts';
 import { CommandQueue } from '../operator-commands/command-queue.ts';
 import type { Answer, OperatorCommand } from '../operator-commands/control.ts';
-import type { DaemonDeps, Mode, ProjectSession, Trigger } from '../ports.ts';
+import type { ProjectSession, Trigger } from '../ports.ts';
 import { KeyBackOff } from '../scheduling/back-off.ts';
 import type { Pauses } from '../scheduling/pauses.ts';
 import { rest, restMs } from '../scheduling/rest.ts';
@@ -19,6 +18,7 @@ import type { Condition } from './condition.ts';
 import type { Known, Offer, ProjectFacts, ProjectSummary, ReconciliationRecord } from './facts.ts';
 import { ProjectHistory } from './history.ts';
 import { handOn, type Job, takeUp } from './job.ts';
+import type { ProjectOptions } from './options.ts';
 import { PlanCheck } from './plan-check.ts';
 import { reconcile } from './reconciliation.ts';
 import { ended } from './use-meter.ts';
@@ -26,19 +26,6 @@ import { isEmpty, knownOf, openWorkspace, type ProjectParts, type Workspace } fr
 
 /** Time for the firewall of a new server after the daemon was asked to stop; less than the process has. Real ms. */
 const exposedMs = 6_000;
-
-export interface ProjectOptions {
-  readonly deps: DaemonDeps;
-  readonly id: number;
-  readonly mode: Mode;
-  readonly intervalMs: number;
-  readonly keepMs: number;
-  readonly onNotification: (notification: Notification) => void;
-  /** Called when the page would show the project differently. */
-  readonly onChange: () => void;
-  readonly onEvent: (event: ProgressEvent) => void;
-  readonly onReconciliation: (reconciliation: ReconciliationRecord) => void;
-}
 
 /**
  * Keeps one project equal to its newest good spec, reconciliation after reconciliation.

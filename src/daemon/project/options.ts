@@ -1,0 +1,17 @@
+import type { ProgressEvent } from '../../core/progress.ts';
+import type { Notification } from '../notifications/notification.ts';
+import type { DaemonDeps, Mode } from '../ports.ts';
+import type { ReconciliationRecord } from './facts.ts';
+
+export interface ProjectOptions {
+  readonly deps: DaemonDeps;
+  readonly id: number;
+  readonly mode: Mode;
+  readonly intervalMs: number;
+  readonly keepMs: number;
+  readonly onNotification: (notification: Notification) => void;
+  /** Called when the page would show the project differently. */
+  readonly onChange: () => void;
+  readonly onEvent: (event: ProgressEvent) => void;
+  readonly onReconciliation: (reconciliation: ReconciliationRecord) => void;
+}
