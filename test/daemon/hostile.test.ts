@@ -40,8 +40,9 @@ const portOf = ({ url }: RunningDaemon) => Number(new URL(url).port);
 
 /** The status of a request from one of this machine's addresses. */
 async function statusFrom(daemon: RunningDaemon, localAddress: string, path: string): Promise<number> {
-  const request = get(`${daemon.url}${path}`, { localAddress, agent: false, timeout: 3_000 });
-  request.on('timeout', () => request.destroy(new Error('no answer within 3 s')));
+  const request = get(`${daemon.url}${path}`, { localAddress, agent: false, timeout: 8_000 });
+  // The server closes slow connections after 10 s.
+  request.on('timeout', () => request.destroy(new Error('no answer within 8 s')));
   const [response] = (await once(request, 'response')) as [{ statusCode: number; resume(): void }];
   response.resume();
   return response.statusCode;

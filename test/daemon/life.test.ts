@@ -196,12 +196,14 @@ describe('src/daemon/project/project.ts: life and death', () => {
   });
 
   test('SIGTERM between a server and its firewall ends the daemon once the firewall is there', async () => {
-    const api = await emulate();
+    // A stopped run has a minute for the firewall: 6 s here, of which the creation takes 1.5 s.
+    const slower = { speed: 10 };
+    const api = await emulate({ ...slower, durations: { create_server: [15_000, 15_000] } });
     const spec = `version: 1
 project: {id: ${api.projects[0]?.id}}
 servers: {web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop, rules: []}, backup: {max_age: 24h}}}
 `;
-    const daemon = await startDaemon(api, { spec });
+    const daemon = await startDaemon(api, { spec, ...slower });
     await until(async () => live(api).servers.length, Boolean, 'the server is being created');
     const startedAt = performance.now();
 

@@ -77,6 +77,8 @@ export interface DaemonOptions {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly token?: string;
+  /** The speed of the emulator, where it is another one. */
+  readonly speed?: number;
   /** Resolves as soon as it says so in its log, not only once it serves. */
   readonly file?: string;
 }
@@ -86,7 +88,7 @@ export async function startDaemon(api: RunningEmulator, options: DaemonOptions =
   const folder = options.folder ?? folderWith();
   const file = join(folder, options.file ?? 'vdcsync.yaml');
   if (options.spec !== undefined) writeFileSync(file, options.spec);
-  writeFileSync(join(folder, 'profile.yaml'), `time_scale: ${speed}\n`);
+  writeFileSync(join(folder, 'profile.yaml'), `time_scale: ${options.speed ?? speed}\n`);
   const child = start(['run', '--listen', '127.0.0.1:0', '--interval', '2m', ...(options.args ?? [])], {
     cwd: folder,
     env: {
