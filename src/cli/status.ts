@@ -276,13 +276,8 @@ function addressesMonthly(count: number, prices: PriceList | undefined): StatusV
 function idleSince(ip: Ip, facts: StatusFacts): string | null {
   const left = facts.past?.find((each) => {
     const { verb, kind, preimage } = each;
-    const held = (preimage as { readonly addresses?: readonly string[] } | null)?.addresses ?? [];
-    return (
-      verb === 'delete' &&
-      factsOf(kind).container &&
-      partsOf(each).outcome === 'done' &&
-      held.includes(ip.address)
-    );
+    const isDeletion = verb === 'delete' && factsOf(kind).container && partsOf(each).outcome === 'done';
+    return isDeletion && preimage.addresses?.includes(ip.address);
   });
   const closedAt = left && partsOf(left).closedAt;
   return closedAt === undefined ? address(ip, facts).since : time(closedAt);

@@ -9,7 +9,8 @@ import {
 } from './claims.ts';
 import { partsOf } from './intent.ts';
 import type { ResourceKey } from './keys.ts';
-import { factsOf, type KindName } from './kind-facts.ts';
+import { type Collection, factsOf, type KindName } from './kind-facts.ts';
+import type { Preimage } from './preimage.ts';
 import type { Ip } from './resources.ts';
 import type { Intent } from './state.ts';
 
@@ -143,8 +144,7 @@ function isUnconfirmed(intent: Intent): boolean {
 }
 
 /** Whether the list from before the creation lacks it. The list is named as in the file. */
-export function cameSince(preimage: unknown, { kind, id }: LiveObject): boolean {
-  const lists = (preimage ?? {}) as Readonly<Record<string, readonly (number | string)[]>>;
-  const before = lists[factsOf(kind).collection ?? ''];
+export function cameSince(preimage: Preimage, { kind, id }: LiveObject): boolean {
+  const before = preimage[factsOf(kind).collection as Collection];
   return before !== undefined && !before.map(String).includes(id);
 }

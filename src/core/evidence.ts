@@ -1,10 +1,12 @@
+import type { Preimage } from './preimage.ts';
 import type { Answer, Facts, IntentPhase, RecordedWrite, Sends } from './state.ts';
 
 /** A write that evidence is read for. */
-export type SentWrite = Pick<
+export type SentWrite<Before extends Preimage = Preimage> = Pick<
   RecordedWrite & Sends,
-  'verb' | 'request' | 'preimage' | 'firstSentAt' | 'firstSentApiAt' | 'lastSentAt'
+  'verb' | 'request' | 'firstSentAt' | 'firstSentApiAt' | 'lastSentAt'
 > & {
+  readonly preimage: Before;
   /** If the operator has named the id of a `blocked` write, the id is in the answer. */
   readonly phase: IntentPhase;
   readonly answer?: Answer;

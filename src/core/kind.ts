@@ -9,6 +9,7 @@ import type { KindName } from './kind-facts.ts';
 import type { BlockCode } from './operator-questions.ts';
 import type { Change, Operation, OperationId, Spend, Traffic, Verb, Warning } from './plan.ts';
 import type { Conclusive, ReadPort, StaleReads, WriteRequest } from './ports.ts';
+import type { Preimage } from './preimage.ts';
 import type { ApiProfile } from './profile.ts';
 import type { Remedy } from './remedy.ts';
 import type {
@@ -188,7 +189,7 @@ export interface WriteContext<Value, Observed> {
  * `observe` and `evidence` only read; all other functions are pure. The engine alone decides
  * which writes are sent, when, how often, and under which idempotency key.
  */
-export interface ResourceKind<Value = unknown, Observed = unknown> {
+export interface ResourceKind<Value = unknown, Observed = unknown, Before extends Preimage = Preimage> {
   readonly name: KindName;
   readonly entry: EntryTraits<Value>;
   readonly billing: BillingTraits<Value, Observed>;
@@ -215,13 +216,13 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
     replaced?: Observed | undefined,
   ): Diff;
 
-  readonly writes: WriteTraits<Value, Observed>;
+  readonly writes: WriteTraits<Value, Observed, Before>;
 
   /** The binding for a resource that exists now. */
   bind(context: BindContext<Value>): Pick<Binding, 'identity' | 'applied' | 'keep'>;
 
   /** Of a kind whose creation concerns other resources as well. */
-  readonly creation?: CreationTraits<Value>;
+  readonly creation?: CreationTraits<Value, Before>;
   /** Of a kind whose operations wait for operations that are neither of its parent nor of its references. */
   readonly order?: OrderTraits<Value>;
   /** Of a kind with fields that no read shows. */
@@ -281,19 +282,19 @@ export interface TimingTraits {
 }
 
 /** One write, from the request to the evidence of its effect. */
-export interface WriteTraits<Value = unknown, Observed = unknown> {
+export interface WriteTraits<Value = unknown, Observed = unknown, Before extends Preimage = Preimage> {
   /** The request that carries the operation out. */
   request(context: WriteContext<Value, Observed>): WriteRequest;
   /** The answers that a sent request makes untrue. */
   stale(request: WriteRequest): StaleReads;
   /** The reads that evidence is compared with later; left out where evidence needs none. */
-  preimage?(context: WriteContext<Value, Observed>, read: ReadPort): Promise<Json>;
-  accept(answer: Conclusive, request: WriteRequest, preimage: Json): Accepted;
-  evidence(sent: SentWrite, read: ReadPort, known: Known): Promise<Evidence>;
+  preimage?(context: WriteContext<Value, Observed>, read: ReadPort): Promise<Before>;
+  accept(answer: Conclusive, request: WriteRequest, preimage: Before): Accepted;
+  evidence(sent: SentWrite<Before>, read: ReadPort, known: Known): Promise<Evidence>;
 }
 
 /** The other resources that a creation concerns. */
-export interface CreationTraits<Value = unknown> {
+export interface CreationTraits<Value = unknown, Before extends Preimage = Preimage> {
   /**
    * Whether the creation takes any free address. It could then take an address that another creation made
    * and that no read shows yet. `shown`: reads show the address to take, so this creation goes before creations that
@@ -301,7 +302,7 @@ export interface CreationTraits<Value = unknown> {
    */
   takesFree?(subject: Subject<Value>, world: World): 'shown' | 'any' | undefined;
   /** Further resources that were created together with the resource, such as a server's address. */
-  companions?(context: CompanionContext<Value>): readonly Binding[];
+  companions?(context: CompanionContext<Value, Before>): readonly Binding[];
 }
 
 /** The order of operations, in addition to parents and references. */
@@ -345,9 +346,9 @@ export interface BindContext<Value> {
 }
 
 /** The facts about a resource that a write of this state created. */
-export interface CompanionContext<Value> extends BindContext<Value> {
+export interface CompanionContext<Value, Before extends Preimage = Preimage> extends BindContext<Value> {
   readonly request: WriteRequest;
-  readonly preimage: Json;
+  readonly preimage: Before;
   /**
    * A fresh answer to this very request gave the id. A resource that evidence found may have got some of its parts
    * later.

@@ -4,6 +4,7 @@ import type { ResourceKey } from './keys.ts';
 import type { KindName } from './kind-facts.ts';
 import type { Change, Verb } from './plan.ts';
 import type { WriteRequest } from './ports.ts';
+import type { Preimage } from './preimage.ts';
 
 /** Key ↔ live id: a live resource with a binding belongs to this file. */
 export interface Binding {
@@ -243,7 +244,7 @@ export interface RecordedWrite {
    */
   readonly entry?: { readonly value: Json; readonly protect: boolean };
   /** The reads that evidence is compared with. */
-  readonly preimage: Json;
+  readonly preimage: Preimage;
   readonly parentId?: string;
   /** Wall times in ms. */
   readonly createdAt: number;

@@ -62,7 +62,7 @@ export function cameFree(
   ips: readonly Ip[],
   isKnown: (ip: Ip) => boolean,
 ): readonly string[] {
-  const { ips: before } = (preimage ?? {}) as { readonly ips?: readonly number[] };
+  const { ips: before } = preimage;
   if (!factsOf(kind).container || verb !== 'create' || before === undefined) return [];
   return ips
     .filter((ip) => ip.server_id === null && !before.includes(ip.id) && !isKnown(ip))

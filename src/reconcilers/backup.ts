@@ -1,8 +1,8 @@
 import { parseDuration, writtenDuration } from '../core/duration.ts';
 import type { SentWrite } from '../core/evidence.ts';
-import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Price, ResourceKind, Subject, World } from '../core/kind.ts';
+import type { Preimage } from '../core/preimage.ts';
 import type { Backup, BackupPolicy, ServerId } from '../core/resources.ts';
 import type { Binding } from '../core/state.ts';
 import { takenAt } from './backup/age.ts';
@@ -12,7 +12,12 @@ import { fromNothing, idIn, recordedIds, unchanged } from './existence.ts';
 import { packageOf } from './gpu-package.ts';
 import { observeInside, serverOf } from './inside-server.ts';
 
-export const backup: ResourceKind<BackupEntry, BackupObserved> = {
+interface BackupBefore extends Preimage {
+  /** The schedule, which may take a backup at the same time. */
+  readonly policy?: BackupPolicy | null;
+}
+
+export const backup: ResourceKind<BackupEntry, BackupObserved, BackupBefore> = {
   name: 'backup',
   entry: {
     schema: backupSchema,
@@ -74,11 +79,11 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
     stale: ({ path }) => ({ server: path.server_id, inside: ['findBackups'] }),
 
     async preimage({ subject, operation, observed, world }, read) {
-      if (operation.verb === 'delete') return null;
+      if (operation.verb === 'delete') return {};
       const policy = await read.findBackupPolicy(serverOf(subject, world));
       return {
         backups: (observed?.backups ?? []).map(({ id }) => id),
-        policy: (policy as unknown as Json) ?? null,
+        policy: policy ?? null,
       };
     },
 
@@ -102,11 +107,11 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
         const own = backups.find(({ id }) => id === made);
         return own === undefined ? { verdict: 'not_done' } : judge(own);
       }
-      const before = recordedIds(intent.preimage, 'backups');
+      const before = recordedIds(intent.preimage.backups);
       const fresh = backups.filter((each) => !before.has(each.id) && isInWindow(each, intent));
       const [one, another] = fresh;
       if (one === undefined) return { verdict: 'not_done' };
-      const { policy } = intent.preimage as { readonly policy: BackupPolicy | null };
+      const { policy = null } = intent.preimage;
       if (another !== undefined || mayBeScheduled(one, policy)) {
         const reason =
           another === undefined

@@ -240,8 +240,7 @@ export function integerIdIn(data: unknown): string | undefined {
   return id !== undefined && /^[1-9]\d{0,15}$/.test(id) ? id : undefined;
 }
 
-/** Ids of a recorded list. */
-export function recordedIds(preimage: unknown, name: string): ReadonlySet<string> {
-  const list = member(preimage, name);
-  return new Set(Array.isArray(list) ? list.map(String) : []);
+/** The ids of a recorded list, as text. */
+export function recordedIds(list: readonly (number | string)[] = []): ReadonlySet<string> {
+  return new Set(list.map(String));
 }

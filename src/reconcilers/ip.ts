@@ -4,6 +4,7 @@ import type { SentWrite } from '../core/evidence.ts';
 import { isIpv4 } from '../core/ipv4.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, SeenServer, Subject, World } from '../core/kind.ts';
+import type { Preimage } from '../core/preimage.ts';
 import { edit, run } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import { believedPool, diffPool, type IpEntry, uncheckedPool, unseenPool } from './address-pool.ts';
@@ -28,6 +29,11 @@ interface IpObserved {
   readonly live: Ip | undefined;
 }
 
+interface IpBefore extends Preimage {
+  /** The address that a deletion releases. */
+  readonly address?: string | null;
+}
+
 export const ipSchema = z.strictObject({
   server_type_id: z
     .int()
@@ -44,7 +50,7 @@ export const ipSchema = z.strictObject({
  * An address that a server got at its creation is an address too: its key is
  * `servers.NAME.public_ipv4`, it is created with the server and released after the server.
  */
-export const ip: ResourceKind<IpEntry, IpObserved> = {
+export const ip: ResourceKind<IpEntry, IpObserved, IpBefore> = {
   name: 'ip',
   entry: {
     schema: ipSchema,
@@ -140,7 +146,7 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
     async evidence(intent, read, known) {
       if (intent.verb === 'delete') {
         const id = Number(intent.request.path.id);
-        const address = member(intent.preimage, 'address');
+        const { address } = intent.preimage;
         // The id may belong to another address by now. @assumption A17
         const isIt = (live: Ip) =>
           live.id === id && (address === live.address || typeof address !== 'string');
@@ -157,7 +163,7 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
           ? { verdict: 'not_done' }
           : { verdict: 'done', id: String(live.id), certain: true, facts: { address: live.address } };
       }
-      const before = recordedIds(intent.preimage, 'ips');
+      const before = recordedIds(intent.preimage.ips);
       // An attached address was created with its server: an allocated address is free.
       const ips = await read.ips();
       const ours = known('ip');

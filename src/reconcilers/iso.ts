@@ -183,7 +183,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
         const another = answer.to !== 'this_send' && live.name.trim() !== member(intent.request.body, 'name');
         return another ? { verdict: 'not_done' } : judge(live);
       }
-      const before = recordedIds(intent.preimage, 'isos');
+      const before = recordedIds(intent.preimage.isos);
       const name = member(intent.request.body, 'name');
       const isos = await read.isos();
       const ours = known('iso');

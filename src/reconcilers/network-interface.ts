@@ -3,6 +3,7 @@ import { networkObject } from '../core/claims.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { topLevelKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
+import type { Preimage } from '../core/preimage.ts';
 import type { NetworkInterface, ServerId } from '../core/resources.ts';
 import { fromNothing, idIn, member, recordedIds, toNothing, unchanged } from './existence.ts';
 import { observeInside, serverOf } from './inside-server.ts';
@@ -23,11 +24,20 @@ interface NetworkInterfaceObserved {
   readonly cards: readonly NetworkInterface[];
 }
 
+interface NetworkInterfaceBefore extends Preimage {
+  /** The ids of the network interfaces of the server. */
+  readonly cards?: readonly string[];
+}
+
 export const networkInterfacesSchema = z
   .array(z.string().min(1))
   .describe('Names of entries under networks.');
 
-export const networkInterface: ResourceKind<NetworkInterfaceEntry, NetworkInterfaceObserved> = {
+export const networkInterface: ResourceKind<
+  NetworkInterfaceEntry,
+  NetworkInterfaceObserved,
+  NetworkInterfaceBefore
+> = {
   name: 'network_interface',
   entry: {
     schema: networkInterfacesSchema,
@@ -120,7 +130,7 @@ export const networkInterface: ResourceKind<NetworkInterfaceEntry, NetworkInterf
         const there = cards.some((card) => card.id === id);
         return there ? { verdict: 'not_done' } : { verdict: 'done', id, certain: true };
       }
-      const before = recordedIds(intent.preimage, 'cards');
+      const before = recordedIds(intent.preimage.cards);
       const network = member(intent.request.body, 'network_id');
       const card = cards.find(
         ({ id, network_id }) => id === intent.answer?.id || (network_id === network && !before.has(id)),

@@ -178,7 +178,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
       }
       const wanted = intent.request.body as { readonly name: string; readonly cidr: string };
       const made = intent.answer?.id;
-      const before = recordedIds(intent.preimage, 'networks');
+      const before = recordedIds(intent.preimage.networks);
       const ours = known('network');
       const matches = networks.filter(
         (each) =>

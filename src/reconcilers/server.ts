@@ -3,6 +3,7 @@ import { digestOf, type Json } from '../core/json.ts';
 import { childKey, topLevelKey } from '../core/keys.ts';
 import type { Accepted, Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { ReadPort } from '../core/ports.ts';
+import type { Preimage } from '../core/preimage.ts';
 import type { Ip, Server, ServerId } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { diffExistence, fieldsLacking, integerIdIn, member, recordedIds, unchanged } from './existence.ts';
@@ -21,7 +22,12 @@ import { evidenceOfCreation, evidenceOfDeletion, evidenceOfResize } from './serv
 import { rebound, resizeRequest, withUnconfirmed } from './server/resize.ts';
 import { unchecked, unseen } from './server/warnings.ts';
 
-export const server: ResourceKind<ServerEntry, ServerObserved> = {
+interface ServerBefore extends Preimage {
+  /** The number of servers in each network, by the id of the network. */
+  readonly server_counts: readonly (readonly [network: number, servers: number | null])[];
+}
+
+export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
   name: 'server',
   entry: {
     schema: serverSchema,
@@ -116,7 +122,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
       return {
         ips: ips.map(({ id }) => id),
         servers: [...new Set([...ips.flatMap(({ server_id }) => server_id ?? []), ...listed])],
-        networks: networks.map(({ id, server_count }) => [id, server_count]),
+        server_counts: networks.map(({ id, server_count }) => [id, server_count]),
         ...(operation.verb === 'delete'
           ? {
               addresses: ips.filter(({ server_id }) => server_id === target).map(({ address }) => address),
@@ -177,7 +183,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
       const reuses = member(member(request.body, 'public_ipv4'), 'reuse') === true;
       const named = member((asked ?? wanted)?.public_ipv4, 'ip') !== undefined;
       if (named || (reuses && !(world.settings.exclusive && answered))) return [];
-      const before = recordedIds(preimage, 'ips');
+      const before = recordedIds(preimage.ips);
       return (facts?.addresses ?? [])
         .filter((each) => !before.has(String(each.id)))
         .slice(0, 1)

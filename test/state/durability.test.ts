@@ -38,7 +38,7 @@ describe('src/state/sqlite.ts: durability', () => {
     const store = new SqliteStore({ queries: writer, writer });
     const pages = (limit: number) => writer.all(`PRAGMA max_page_count = ${limit}`);
     pages(1);
-    const large = sampleIntent('a', web, { preimage: 'x'.repeat(100_000) });
+    const large = sampleIntent('a', web, { preimage: { backups: ['x'.repeat(100_000)] } });
     await expect(store.beginIntent(large)).rejects.toThrow(/the disk is full/);
     expect(await store.openIntents()).toEqual([]);
     expect(await store.journal({ limit: 9 })).toEqual([]);

@@ -638,7 +638,7 @@ describe('src/state/postgres.ts: settings', () => {
 
   test('what JSON allows comes back as it was', async () => {
     const store = await open(newUrl());
-    const odd = { nul: 'a\u0000b', half: '\ud800', order: { b: 1, a: 2 }, big: 1e300, '': [] };
+    const odd = { nul: 'a\u0000b', half: '\ud800', order: { b: 1, a: 2 }, big: 1e300, '': [], ips: [] };
     await store.putNote('n', odd);
     expect(await store.note('n')).toEqual(odd);
     await store.beginIntent(sampleIntent('a', web, { preimage: odd }));

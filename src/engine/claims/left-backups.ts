@@ -72,7 +72,7 @@ export function leftoverChanges(
 
 /** The backups in the last read before the deletion. */
 export function backupsBefore({ preimage }: Intent): readonly string[] {
-  return (preimage as { readonly backups?: readonly string[] } | null)?.backups ?? [];
+  return preimage.backups ?? [];
 }
 
 /** The view that a run has of the state and the project. */
@@ -89,7 +89,7 @@ interface Now {
 export function leftByDeletion({ intents, bindings, world }: Now, deletion: Intent): readonly string[] {
   const { key, kind, verb, preimage } = deletion;
   if (!factsOf(kind).container || verb !== 'delete' || intents.has(key) || bindings.has(key)) return [];
-  const { addresses = [] } = (preimage ?? {}) as { readonly addresses?: readonly string[] };
+  const { addresses = [] } = preimage;
   const held = world.ips.filter((each) => addresses.includes(each.address) && world.isUnbound(each));
   const backups = backupsBefore(deletion);
   return [

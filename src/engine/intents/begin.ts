@@ -3,6 +3,7 @@ import type { ResourceKey } from '../../core/keys.ts';
 import type { World, WriteContext } from '../../core/kind.ts';
 import type { Operation } from '../../core/plan.ts';
 import type { WriteRequest } from '../../core/ports.ts';
+import type { Preimage } from '../../core/preimage.ts';
 import type { Intent, KeyQuestion } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { idempotencyKey } from './idempotency-key.ts';
@@ -21,9 +22,9 @@ export function contextOf(run: Run, operation: Operation, world: World): WriteCo
 }
 
 /** The reads that evidence for the write will be compared with. */
-export async function preimageOf(run: Run, operation: Operation, world: World): Promise<Json> {
+export async function preimageOf(run: Run, operation: Operation, world: World): Promise<Preimage> {
   const read = run.cache.since(run.deps.clock.monotonic() - preimageFreshMs);
-  return (await run.kindOf(operation.kind).writes.preimage?.(contextOf(run, operation, world), read)) ?? null;
+  return (await run.kindOf(operation.kind).writes.preimage?.(contextOf(run, operation, world), read)) ?? {};
 }
 
 /**
@@ -44,7 +45,7 @@ export async function beginIntent(
     ahead = 0,
   }: {
     readonly world: World;
-    readonly preimage: Json;
+    readonly preimage: Preimage;
     readonly question?: KeyQuestion;
     readonly ahead?: number;
   },

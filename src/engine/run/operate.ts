@@ -168,7 +168,7 @@ function cameWith(run: Run, operation: Operation, subject: Subject, id: string, 
     .writes.request(contextOf(run, { ...operation, verb: 'create' }, world));
   const { key, kind, desired } = subject;
   const entry = { value: desired.value as Json, protect: desired.protect };
-  const made = { key, kind, request, preimage: null, entry };
+  const made = { key, kind, request, preimage: {}, entry };
   return companionsOf(run, made, id, { addresses: addressesOf(id, world) });
 }
 

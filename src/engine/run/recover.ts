@@ -153,7 +153,7 @@ async function lookUpOne(
 async function idByEvidence(run: Run, intent: Intent): Promise<string | undefined> {
   await run.fence();
   const read = run.cache.since(run.deps.clock.monotonic());
-  const asked = { ...intent, preimage: null, phase: 'accepted' as const };
+  const asked = { ...intent, preimage: {}, phase: 'accepted' as const };
   const found = await run.kindOf(intent.kind).writes.evidence(asked, read, (kind) => run.known(kind, intent));
   return found.verdict === 'done' && found.certain ? found.id : undefined;
 }

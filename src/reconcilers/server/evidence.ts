@@ -27,7 +27,7 @@ export async function evidenceOfCreation(intent: SentWrite, read: ReadPort, know
       ? ({ verdict: 'pending', id: made, facts: { addresses } } as const)
       : ({ verdict: 'done', id: made, certain: true, facts: { addresses } } as const);
   }
-  const before = recordedIds(intent.preimage, 'servers');
+  const before = recordedIds(intent.preimage.servers);
   const listed = await read.servers?.();
   const isWhole = listed !== undefined && !(await isCutShort(listed, [...before, ...known('server')], read));
   const named = (listed ?? []).filter((each) => each.name.trim() === member(intent.request.body, 'name'));
@@ -64,7 +64,7 @@ export async function evidenceOfCreation(intent: SentWrite, read: ReadPort, know
     const certain = isWhole && named.length === 1 && String(named[0]?.id) === one;
     return { verdict: 'done', id: one, certain, called: called(one), facts } as const;
   }
-  const short = await cutShortIps(ips, recordedIds(intent.preimage, 'ips'), known('ip'), read);
+  const short = await cutShortIps(ips, recordedIds(intent.preimage.ips), known('ip'), read);
   return short ?? ({ verdict: 'not_done' } as const);
 }
 
@@ -102,7 +102,7 @@ function leftBehind(
   ips: readonly Ip[],
   known: Known,
 ): { readonly strays?: boolean; readonly left?: LeftBehind } {
-  const before = recordedIds(preimage, 'ips');
+  const before = recordedIds(preimage.ips);
   const ours = known('ip');
   const free = ips.filter(
     ({ id, server_id }) => server_id === null && !before.has(String(id)) && !ours.has(String(id)),

@@ -1,0 +1,15 @@
+import type { Collection } from './kind-facts.ts';
+
+/**
+ * The reads before a write, which evidence is compared with. The lists of ids have one form for all kinds, because an
+ * object that is on no list came after the write. A kind adds values of its own, and only that kind reads them.
+ */
+export type Preimage = {
+  /** The ids in the list of a kind, by its map in the spec file. */
+  readonly [List in Collection]?: readonly (number | string)[];
+} & {
+  /** The ids of the backups of a server. */
+  readonly backups?: readonly string[];
+  /** The addresses of a server that is deleted. */
+  readonly addresses?: readonly string[];
+};
