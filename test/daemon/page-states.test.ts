@@ -187,6 +187,8 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
     await renewed;
     await page.waitForSelector('.copy:text-is("Copy")');
     expect(await page.locator('#converged').getAttribute('open')).not.toBeNull();
+    // So that the next Tab continues from there.
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('10 converged');
     expect(complaints).toEqual([]);
     await context.close();
   });

@@ -1,6 +1,6 @@
 /**
  * Keeps the page current: after each change on the server the script fetches the part that changes, with title and
- * icon. Details that the reader has opened, typed or scrolled stay. Without scripts the page reloads itself now and
+ * icon. Details that the reader has opened, typed, focused or scrolled stay. Without scripts the page reloads itself now and
  * then; only the copy buttons are missing.
  */
 export const script = `
@@ -12,9 +12,13 @@ function keep() {
   const open = [...page.querySelectorAll('details[open]')].map(each => each.id);
   const scrolled = [...page.querySelectorAll('.scroll')].map(each => each.scrollLeft);
   const { id, value, selectionStart } = document.activeElement ?? {};
+  const nameOf = each => each.dataset.copy ?? each.href ?? each.textContent;
+  const focused = page.contains(document.activeElement) ? nameOf(document.activeElement) : undefined;
   return () => {
     for (const each of open) document.getElementById(each)?.setAttribute('open', '');
     page.querySelectorAll('.scroll').forEach((each, at) => { each.scrollLeft = scrolled[at] ?? 0; });
+    const same = [...page.querySelectorAll('a, button, summary')].find(each => nameOf(each) === focused);
+    if (focused !== undefined && id !== 'q') same?.focus({ preventScroll: true });
     const field = id === 'q' ? document.getElementById(id) : null;
     if (field) { field.value = value; field.focus(); field.setSelectionRange(selectionStart, selectionStart); }
   };
@@ -65,7 +69,8 @@ page.addEventListener('input', ({ target }) => {
 });
 // Ages grow although nothing changes, and a phone suspends pages in the background.
 const isSeen = () => document.visibilityState === 'visible';
-window.setInterval(() => { if (isSeen()) update(); }, 15000);
+const isSelecting = () => String(window.getSelection()) !== '';
+window.setInterval(() => { if (isSeen() && !isSelecting()) update(); }, 15000);
 document.addEventListener('visibilitychange', () => { if (isSeen()) update(); });
 const events = new EventSource('/events');
 events.addEventListener('changed', update);
