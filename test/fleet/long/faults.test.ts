@@ -70,7 +70,7 @@ const owned = `SELECT s.project_id AS project, o.host || ':' || o.pid AS replica
   FROM pg_locks l JOIN vdcsync.states s ON s.id::bigint = l.objid::bigint JOIN vdcsync.owners o ON o.state_id = s.id
   WHERE l.locktype = 'advisory' AND l.granted AND s.project_id IS NOT NULL
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
-const unfinished = `SELECT s.project_id AS project, n.value::json -> 'history' ->> 'condition' AS condition, n.value::json ->> 'dueAt' AS due FROM vdcsync.states s LEFT JOIN vdcsync.notes n ON n.state_id = s.id AND n.name = 'daemon'
+const unfinished = `SELECT s.project_id AS project, n.value::json -> 'history' ->> 'condition' AS condition, n.value::json ->> 'dueAt' AS due, n.value::json ->> 'replica' AS replica FROM vdcsync.states s LEFT JOIN vdcsync.notes n ON n.state_id = s.id AND n.name = 'daemon'
   WHERE s.project_id IS NOT NULL AND (n.value::json -> 'history' ->> 'condition') IS DISTINCT FROM 'converged'`;
 
 /** Which replica works on which project. */
@@ -128,16 +128,18 @@ async function reach<Value>(
   );
 }
 
-/** How long it takes until another replica has worked on each project of one that is gone, in ms. */
+/** How long it takes until another replica works on each project of one that is gone, or has worked on it, in ms. */
 function takenOver(fleet: Fleet, from: ReadonlyMap<number, string>, gone: string): Promise<number> {
   const lost = new Set([...from].flatMap(([project, replica]) => (replica.endsWith(gone) ? [project] : [])));
   say(`${lost.size} projects were worked on by it`);
   return reach(
     async () => {
       const [now, left] = await Promise.all([workers(fleet), fleet.sql(unfinished)]);
-      const waiting = new Set(left.map(({ project }) => Number(project)));
+      const waiting = new Map(left.map(({ project, replica }) => [Number(project), String(replica ?? gone)]));
+      // A turn may be over before it is seen.
       for (const project of lost)
-        if (!waiting.has(project) || now.get(project)?.endsWith(gone) === false) lost.delete(project);
+        if (waiting.get(project)?.endsWith(gone) !== true || now.get(project)?.endsWith(gone) === false)
+          lost.delete(project);
       return [...lost];
     },
     (left) => left.length === 0,
