@@ -20,7 +20,7 @@ const { values } = parseArgs({
     parallel: { type: 'string', default: '10' },
     verbose: { type: 'boolean', default: false },
     // The heap limit of each replica, in MB. Node derives it from the memory of a container, and without one from the machine.
-    heap: { type: 'string', default: '256' },
+    heap: { type: 'string', default: '320' },
     // For the first replica, such as --cpu-prof. It ends in good order then.
     'node-options': { type: 'string', default: '' },
   },

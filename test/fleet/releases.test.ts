@@ -421,6 +421,21 @@ describe('src/daemon/fleet/releases.ts', () => {
     expect(fleet.with('commit 59')).toEqual(ids);
   }, 60_000);
 
+  test('projects that an older rollout keeps from an approved commit get it later, without another approval', async () => {
+    const { fleet } = await fleetAtRest({ ...policy, supersedeMs: 60_000 });
+    fleet.push('one');
+    await fleet.advance(120);
+    fleet.deletions = 1;
+    fleet.push('two');
+    await fleet.advance(60);
+    expect(fleet.phases()).toEqual(['commit-2 running 1', 'commit-3 waiting 0']);
+    fleet.say({ of: 'approve', change: 'commit-3' });
+    await fleet.advance(5_000);
+    expect(fleet.phases()).toEqual([]);
+    expect(fleet.with('two')).toEqual(ids);
+    expect(fleet.notices).toHaveLength(1);
+  });
+
   test('a newer commit stops the older one at once where it restores the specs in force', async () => {
     const { fleet } = await fleetAtRest();
     fleet.push('template');

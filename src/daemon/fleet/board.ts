@@ -62,6 +62,7 @@ const assignmentsMs = 1_000;
 interface Head {
   readonly commit: Commit | null;
   readonly rollouts: readonly Rollout[];
+  readonly counted?: string;
 }
 
 /** A published spec, parsed once. The value stays the same object until the spec changes. */
@@ -93,6 +94,7 @@ export class Board {
   #version = 0;
   #commit: Commit | undefined;
   #rollouts: readonly Rollout[] = [];
+  #counted: string | undefined;
   /** For the leader. `undefined`: not read yet. */
   #waiting: ReadonlyMap<number, Waiting> | undefined;
   #moved: { readonly at: number; readonly answer: Promise<boolean> } | undefined;
@@ -148,7 +150,14 @@ export class Board {
    * Puts a snapshot in force, and returns whether the snapshot differs from the last one. Only for the leader, after
    * `published`.
    */
-  async publish({ specs, commit, holders = {}, rollouts = [], waiting = [] }: Shared): Promise<boolean> {
+  async publish({
+    specs,
+    commit,
+    holders = {},
+    rollouts = [],
+    waiting = [],
+    counted,
+  }: Shared): Promise<boolean> {
     const owned = this.#leading();
     const projects = new Map(Object.entries(holders).map(([project, name]) => [name, Number(project)]));
     const changed = specs.flatMap((spec): PublishedSpec[] => {
@@ -165,9 +174,11 @@ export class Board {
     const wait = new Map(waiting.map((each) => [each.project, each]));
     const moved = waitingChange(this.#waiting ?? new Map(), wait);
     const areSame = moved.put.length + moved.gone.length === 0;
-    if (this.#version > 0 && isSame && areSame && isDeepStrictEqual(rollouts, this.#rollouts)) return false;
+    const heads = [rollouts, counted];
+    const isKnown = isDeepStrictEqual(heads, [this.#rollouts, this.#counted]);
+    if (this.#version > 0 && isSame && areSame && isKnown) return false;
     const news = [...changed, ...gone.map((name) => ({ name, project: null, body: null }))];
-    const head: Head = { commit: commit ?? null, rollouts };
+    const head: Head = { commit: commit ?? null, rollouts, ...(counted === undefined ? {} : { counted }) };
     await this.#inSequence(async () => {
       this.#take(await owned.publish(news, head as unknown as Json, moved), head, news);
       this.#waiting = wait;
@@ -241,6 +252,7 @@ export class Board {
       specs: [...this.#specs.values()].map(({ spec }) => spec),
       ...(this.#commit === undefined ? {} : { commit: this.#commit }),
       rollouts: this.#rollouts,
+      ...(this.#counted === undefined ? {} : { counted: this.#counted }),
       holders: Object.fromEntries(
         [...this.#specs.values()].flatMap(({ name, project }) => (project === null ? [] : [[project, name]])),
       ),
@@ -251,7 +263,7 @@ export class Board {
     this.#moved = undefined;
   }
 
-  #take(version: number, { commit, rollouts }: Head, news: readonly PublishedSpec[]): void {
+  #take(version: number, { commit, rollouts, counted }: Head, news: readonly PublishedSpec[]): void {
     for (const each of news) {
       const { name, body, project } = each;
       const before = this.#specs.get(name);
@@ -267,6 +279,7 @@ export class Board {
     this.#forgetMoved();
     this.#commit = commit ?? undefined;
     this.#rollouts = readRollouts(rollouts);
+    this.#counted = counted;
   }
 
   #reading<T>(read: (store: Publications | undefined) => Promise<T>): Promise<T> {

@@ -38,6 +38,16 @@ export interface ReleasesOptions extends Pick<DeletionCountOptions, 'left' | 'de
   readonly log: DaemonLogger;
 }
 
+/** The newest change that the source wants. */
+interface Newest {
+  readonly wanted: Snapshot;
+  readonly members: ReadonlyMap<number, Member>;
+  /** The last rollout that has not begun. */
+  readonly last: Rollout | undefined;
+  /** The newest candidate whose deletions were allowed. */
+  readonly counted: string | undefined;
+}
+
 /** The result of a reading of the source, for the rollouts that have begun. */
 interface Step {
   readonly begun: readonly Begun[];
@@ -99,7 +109,8 @@ export class Releases {
       .map((each) => keptBy(each, { members, broken }, this.#isDueToEnd(each)))
       .map((each) => this.#judged(each, approved));
     const going = await this.#advanced(begun, broken);
-    const { begun: now, released, queued } = await this.#followed(going, wanted, members, last, approved);
+    const newest = { wanted, members, last, counted: before.counted };
+    const { begun: now, released, queued, counted } = await this.#followed(going, newest, approved);
     const ids = new Set(now.map(({ rollout }) => rollout.id));
     // A change that has waited for the end of a rollout can begin now.
     if (rollouts.some(({ id, wave }) => wave > 0 && !ids.has(id))) this.#readSoon();
@@ -109,6 +120,7 @@ export class Releases {
       ...heldBack(before, withSpecs(wanted, [...got.values()]), back),
       rollouts: [...now.map(({ rollout }) => rollout), ...queued],
       waiting: now.flatMap((each) => each.waiting),
+      ...(counted === undefined ? {} : { counted }),
     };
   }
 
@@ -238,21 +250,21 @@ export class Releases {
   /** Counts the newest change, and begins it as soon as no earlier rollout has a project of it. */
   async #followed(
     { begun, released }: Step,
-    wanted: Snapshot,
-    members: ReadonlyMap<number, Member>,
-    last: Rollout | undefined,
+    newest: Newest,
     approved: string | undefined,
-  ): Promise<Step & { readonly queued: readonly Rollout[] }> {
+  ): Promise<Step & { readonly queued: readonly Rollout[]; readonly counted: string | undefined }> {
+    const { members } = newest;
     const placed = new Map(
       [...begun.flatMap(({ waiting }) => waiting), ...released].flatMap(({ project, spec }) =>
         spec === null ? [] : [[project, markOf(spec)]],
       ),
     );
     const change = new Map([...members].filter(([project]) => !placed.has(project)));
-    if (change.size === 0) return { begun, released, queued: [] };
+    if (change.size === 0) return { begun, released, queued: [], counted: newest.counted };
     const unplaced = [...members.values()].filter(({ project, mark }) => placed.get(project) !== mark);
-    const queued = await this.#counted(this.#rolloutOf(wanted, change.size, last), unplaced, approved);
-    if (queued.phase !== 'queued') return { begun, released, queued: [queued] };
+    const queued = await this.#counted(this.#rolloutOf(change.size, newest), unplaced, approved);
+    if (queued.phase !== 'queued') return { begun, released, queued: [queued], counted: newest.counted };
+    const counted = queued.candidate;
     const waiting = [...change.values()].map(({ project, spec }) => ({ project, rollout: queued.id, spec }));
     const before = begun.filter((each) => precedes(each, change));
     if (before.every((each) => isSuperseded(each, change))) {
@@ -269,23 +281,32 @@ export class Releases {
         begun: [...others, ...first.begun],
         released: [...released, ...first.released],
         queued: [],
+        counted,
       };
     }
     const fixed = new Set(corrected(before, change).map(({ project }) => project));
     const fixes = waiting.filter(({ project }) => fixed.has(project));
     const left = waiting.length - fixes.length;
-    return { begun, released: [...released, ...fixes], queued: left === 0 ? [] : [{ ...queued, left }] };
+    const rest = left === 0 ? [] : [{ ...queued, left }];
+    return { begun, released: [...released, ...fixes], queued: rest, counted };
   }
 
   /** The newest change, as far as it has not begun. It takes the place of the one that was not begun before. */
-  #rolloutOf(wanted: Snapshot, size: number, last: Rollout | undefined): Rollout {
+  #rolloutOf(size: number, { wanted, last, counted }: Newest): Rollout {
     const candidate = candidateOf(wanted);
     if (last?.candidate === candidate) return { ...last, total: size, left: size };
     const now = this.#options.clock.now();
     return {
       id: `${candidate} ${now}`,
       change: wanted.commit?.id ?? candidate,
-      ...{ candidate, phase: 'counting', approved: false, total: size, released: 0, left: size },
+      ...{
+        candidate,
+        phase: candidate === counted ? 'queued' : 'counting',
+        approved: false,
+        total: size,
+        released: 0,
+        left: size,
+      },
       ...{ deletions: null, wave: 0, watched: [], since: now, begunAt: now, reason: null },
     };
   }

@@ -90,6 +90,8 @@ export interface Shared extends Snapshot {
   readonly rollouts?: readonly Rollout[];
   /** Only the leader knows these projects. */
   readonly waiting?: readonly Waiting[];
+  /** The newest candidate whose deletions were counted and allowed. Projects that get it later are not counted again. */
+  readonly counted?: string;
 }
 
 /** Rollouts that another release has written are left out. */

@@ -163,8 +163,11 @@ function warnings({ daemons }: Fleet): string {
 async function expectConverged(fleet: Fleet, except: readonly RunningDaemon[] = []): Promise<void> {
   const { api, sql } = fleet;
   await reach(
-    async () => [await sql(unfinished), ids.length - bought(api)] as const,
-    ([left, missing]) => left.length === 0 && missing <= 0,
+    async () => {
+      const missing = api.emulator.world.projects.filter(({ servers }) => servers.length === 0);
+      return [await sql(unfinished), missing.length] as const;
+    },
+    ([left, missing]) => left.length === 0 && missing === 0,
     300,
     'all projects are converged',
     () => warnings(fleet),
@@ -175,7 +178,8 @@ async function expectConverged(fleet: Fleet, except: readonly RunningDaemon[] = 
   for (const { project, method, url, status, key } of api.emulator.requests)
     if (method === 'POST' && url.endsWith('/servers') && status === 202 && project !== null)
       keys.set(project, (keys.get(project) ?? new Set()).add(key ?? undefined));
-  expect([...keys.values()].map(({ size }) => size)).toEqual(ids.map(() => 1));
+  // The emulator remembers its last requests only, and a busy fleet polls for long.
+  expect([...keys].filter(([, { size }]) => size > 1)).toEqual([]);
   expect([...fleet.idle].filter(([, ms]) => ms > mostIdleMs)).toEqual([]);
   for (const daemon of fleet.daemons)
     if (!except.includes(daemon) && daemon.child.exitCode === null) expect(await isReady(daemon)).toBe(true);
