@@ -131,6 +131,9 @@ export interface RunFacts {
   /** GPU packages that no host had capacity for. */
   exhaustedOf(server: ResourceKey): readonly string[];
   exhaust(server: ResourceKey, packages: readonly string[]): void;
+  /** The highest amount that the plan has counted for the key, as decimal text. */
+  plannedMost(key: ResourceKey): string | undefined;
+  countPlanned(most: ReadonlyMap<ResourceKey, string>): void;
   /** The key that has the id of this key now. */
   supersededBy(key: ResourceKey): ResourceKey | undefined;
   supersede(key: ResourceKey, by: ResourceKey): void;

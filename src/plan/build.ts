@@ -11,6 +11,7 @@ import { draftAll, isRenewed, operationsOf } from './draft.ts';
 import { flagsChange } from './flags.ts';
 import { boughtUnused, freeBeside } from './free-addresses.ts';
 import { objectionsTo } from './guards.ts';
+import { mostOf } from './money.ts';
 import type { GuardInput } from './objections.ts';
 import { blockedIntent, openWrites, unconfirmedCreations } from './open-writes.ts';
 import { order } from './order.ts';
@@ -60,6 +61,8 @@ export interface Planned {
   readonly releases: readonly Release[];
   /** The keys of bound resources that the API still creates. */
   readonly pending: readonly ResourceKey[];
+  /** The highest amount that each draft may add to the monthly bill, as decimal text. */
+  readonly most: ReadonlyMap<ResourceKey, string>;
   /** The cost and the effort of some of the plan's operations. */
   readonly reckon: Reckon;
 }
@@ -109,7 +112,8 @@ export function buildPlan(input: PlanInput): Planned {
   const reckon = reckoning(world, { drafts, allowed, releases });
   const plan = assemble(input, { drafts, reckon, operations, blocked, warnings, releases, concerned });
   const pending = drafts.flatMap(({ subject: { key }, diff }) => (diff.pending && isShown(key) ? [key] : []));
-  return { plan, releases, pending, reckon };
+  const most = new Map(carriedOut.map((draft) => [draft.subject.key, mostOf(draft)]));
+  return { plan, releases, pending, most, reckon };
 }
 
 /** The warnings that concern more than one draft. `missing`: the number of changes outside the selection. */

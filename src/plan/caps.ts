@@ -3,7 +3,7 @@ import { type Blocked, deletionsOf } from '../core/plan.ts';
 import { run, setting } from '../core/remedy.ts';
 import { type Draft, operationsOf } from './draft.ts';
 import { asBlocked, impactOf } from './guards.ts';
-import { priceChanges, sumOf } from './money.ts';
+import { mostOf } from './money.ts';
 import type { Coded, GuardInput } from './objections.ts';
 
 type Objections = ReadonlyMap<Draft, Blocked>;
@@ -57,10 +57,9 @@ function maxDeletions(going: readonly Draft[], { world, destroy, deletedBefore }
 
 function maxIncrease(going: readonly Draft[], { world, increasedBefore = '0' }: GuardInput): Capped {
   const limit = world.settings.max_monthly_increase;
-  const most = (draft: Draft) => sumOf(priceChanges(draft).map((each) => each.most));
-  const increase = Number(sumDecimals([increasedBefore, ...going.map(most)]));
+  const increase = Number(sumDecimals([increasedBefore, ...going.map(mostOf)]));
   if (limit === null || increase <= limit) return [];
-  const adding = going.filter((draft) => Number(most(draft)) > 0);
+  const adding = going.filter((draft) => Number(mostOf(draft)) > 0);
   return adding.map((draft) => [
     draft,
     {

@@ -7,6 +7,7 @@ import type { Blocked, Verb } from '../core/plan.ts';
 import { edit, outside, paying, type Remedy, run, setting } from '../core/remedy.ts';
 import { restoring } from '../core/restoring.ts';
 import { type Draft, operationsOf } from './draft.ts';
+import { mostOf } from './money.ts';
 import { entriesFromUnknown, movedFromUnknown } from './moved-from.ts';
 import type { Coded, Facts, Guard, GuardInput, Objection } from './objections.ts';
 import { obstacles } from './order.ts';
@@ -38,6 +39,7 @@ export const guards: readonly Guard[] = [
   { code: 'unlisted_servers', check: unlistedServers },
   { code: 'image_taken_before', check: takenBefore },
   { code: 'unresolved_create', check: besideUnresolved },
+  { code: 'max_monthly_increase', check: dearerThanPlanned },
 ];
 
 /** The objections to the drafts, except for the caps, which count the remaining drafts. */
@@ -224,6 +226,23 @@ function notActive(draft: Draft, { world, kinds }: GuardInput): Objection | unde
     reason: `the project is ${status}: ${goes} would be deleted, and the API would refuse to create it again`,
     remedies: [outside(paying, { next: [run('apply')] })],
   };
+}
+
+/**
+ * The cap has counted the price of the plan. A free address that the plan counted on may be taken before the write, and
+ * the creation would buy one.
+ */
+function dearerThanPlanned(
+  draft: Draft,
+  { world, plannedMost, endsReplacement = false }: GuardInput,
+): Objection | undefined {
+  const { max_monthly_increase: limit } = world.settings;
+  const planned = plannedMost?.(draft.subject.key);
+  // The plan has counted a replacement as a whole, with the price of the deleted resource.
+  if (limit === null || planned === undefined || endsReplacement) return undefined;
+  if (Number(mostOf(draft)) <= Number(planned)) return undefined;
+  const reason = `settings.max_monthly_increase (${limit}) counted a lower price when the plan was made`;
+  return { reason, remedies: [run('apply')] };
 }
 
 /** The impact of a deletion, so that the operator knows it before permitting it. @source API §1.4, §1.5 */

@@ -23,6 +23,11 @@ export function priceChanges({ subject, diff }: Pick<Draft, 'subject' | 'diff'>)
   return [...own, ...changeOf(key, { verdict: { verdict: 'create', changes: [] }, price })];
 }
 
+/** The highest amount that a draft may add to the monthly bill, as decimal text. */
+export function mostOf(draft: Pick<Draft, 'subject' | 'diff'>): string {
+  return sumOf(priceChanges(draft).map(({ most }) => most));
+}
+
 /** The sum of the known prices, as decimal text. */
 export function sumOf(prices: readonly Price[]): string {
   return sumDecimals(prices.flatMap((price) => ('known' in price ? [price.known] : [])));

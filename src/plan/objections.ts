@@ -19,6 +19,8 @@ export interface GuardInput {
   readonly deletedBefore: number;
   /** The highest amount that this run has added to the monthly bill already; zero if left out. */
   readonly increasedBefore?: string | undefined;
+  /** Before a write: the highest amount that the plan has counted for a key, as decimal text. */
+  readonly plannedMost?: (key: ResourceKey) => string | undefined;
   /** The creation that is about to be sent ends a replacement: the replaced resource is gone already. */
   readonly endsReplacement?: boolean;
   /** Wall time in ms. */

@@ -66,16 +66,11 @@ export function objectedTo(
   objections: ReadonlyMap<Draft, Blocked>,
   inFlight: ReadonlyMap<ResourceKey, Intent>,
 ): Blocked[] {
-  const unmade = keysOf(objections, 'create');
+  const creations = [...objections.values()].filter(({ verb }) => verb === 'create');
+  const unmade = new Set(creations.map(({ key }) => key));
   return [...objections].flatMap(([draft, objection]) =>
-    inFlight.has(draft.subject.key)
-      ? []
-      : [unconfirmed(objection, inFlight) ?? waitsForIts(draft, objection, unmade) ?? objection],
+    inFlight.has(draft.subject.key) ? [] : [waitsForAddress(draft, objection, inFlight, unmade) ?? objection],
   );
-}
-
-function keysOf(objections: ReadonlyMap<Draft, Blocked>, verb: Blocked['verb']): ReadonlySet<ResourceKey> {
-  return new Set([...objections.values()].flatMap((each) => (each.verb === verb ? [each.key] : [])));
 }
 
 /** Keys whose live resource is unconfirmed: the kind reports that, or the adoption of the key is blocked. */
@@ -100,22 +95,21 @@ function hasIdentityOpen({ diff: { verdict } }: Pick<Draft, 'diff'>): boolean {
   return verdict.verdict === 'blocked' && verdict.identity === true;
 }
 
-/** An address that blocks the operation may be the result of an open purchase, which must not be released. */
-function unconfirmed(objection: Blocked, inFlight: ReadonlyMap<ResourceKey, Intent>): Blocked | undefined {
-  if (objection.code !== 'address_not_the_only_free_one') return undefined;
-  const open = [...inFlight.values()].find(({ kind, verb }) => isAddress(kind) && verb === 'create');
-  return open && dependencyBlocked(objection, open.key, open);
-}
-
-/** The address that blocks the operation may be the one that the reference of the server will be bound to. */
-function waitsForIts(
+/**
+ * An address that blocks the operation may be the result of an open purchase, or the address that a reference of the
+ * operation will be bound to. The operator must not release it, so the operation waits.
+ */
+function waitsForAddress(
   { subject, kind }: Draft,
   objection: Blocked,
+  inFlight: ReadonlyMap<ResourceKey, Intent>,
   unmade: ReadonlySet<ResourceKey>,
 ): Blocked | undefined {
   if (objection.code !== 'address_not_the_only_free_one') return undefined;
-  const its = kind.entry.references?.(subject.desired?.value).find(({ key }) => unmade.has(key));
-  return its && dependencyBlocked(objection, its.key, undefined);
+  const open = [...inFlight.values()].find((each) => isAddress(each.kind) && each.verb === 'create');
+  const references = kind.entry.references?.(subject.desired?.value) ?? [];
+  const key = open?.key ?? references.find((each) => unmade.has(each.key))?.key;
+  return key && dependencyBlocked(objection, key, open);
 }
 
 function dependencyBlocked(

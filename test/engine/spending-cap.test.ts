@@ -174,6 +174,27 @@ describe('src/engine: an address that comes with its server', () => {
     expect((await played.plan(spec)).cost.known_monthly_delta).toBe('37.00');
   });
 
+  test('is not bought over the cap where the free address of the plan is taken before the write', async () => {
+    const played = priced();
+    const { id } = played.emulator.mutate({ do: 'add_ip' }) as { readonly id: number };
+    const spec = capped(18, `${small}, public_ipv4: {reuse: true}`).replace(
+      'prune',
+      'unmanaged: ignore, prune',
+    );
+    let asked = 0;
+
+    const report = await played.apply(spec, {
+      approve: async () => {
+        if (asked++ === 0) played.emulator.mutate({ do: 'delete_ip', id });
+        await played.clock.sleep(90_000);
+        return true;
+      },
+    });
+
+    expect(bought(played)).toEqual([]);
+    expect(report.blocked).toMatchObject([{ key: 'servers.web', code: 'max_monthly_increase' }]);
+  });
+
   test('where its price is not known, what is known of the server counts all the same', async () => {
     const played = rig();
     const spec = capped(100, `${gpu}, gpu_package: l40s-1, public_ipv4: {new: true}`);

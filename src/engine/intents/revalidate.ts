@@ -78,6 +78,7 @@ export async function revalidate(
     get register() {
       return register ?? knownRegister(run);
     },
+    plannedMost: run.plannedMost,
     endsReplacement: verb === 'create' && replacement !== undefined,
   }).values();
   return objection && { now: 'overtaken', reason: objection.reason };

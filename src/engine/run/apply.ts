@@ -149,6 +149,7 @@ class Rounds {
     if (round === 1 && run.intents.size > 0) await this.#settleEarlier();
     const planned = await traced(run.deps.tracing, 'plan', { 'vdcsync.round': round }, () => this.#plan());
     const { plan } = planned;
+    run.countPlanned(planned.most);
     this.#note(planned, round);
     if (run.stop.aborted) return this.#report('stopped', plan);
     if (round === 1 && saved !== undefined) refuseStale(new Mask(run.desired).plan(plan), saved);

@@ -95,6 +95,7 @@ function createFacts(pauses: Map<string, Pause>): RunFacts {
   const requestIds = new Map<ResourceKey, string>();
   const exhausted = new Map<ResourceKey, readonly string[]>();
   const superseded = new Map<ResourceKey, ResourceKey>();
+  let planned: ReadonlyMap<ResourceKey, string> = new Map();
   return {
     pause: (scope, request, pause) => void pauses.set(scope === 'operation' ? request.name : scope, pause),
     heldBy: (request, spend) =>
@@ -109,6 +110,10 @@ function createFacts(pauses: Map<string, Pause>): RunFacts {
     answered: (key, requestId) => void requestIds.set(key, requestId),
     exhaustedOf: (server) => exhausted.get(server) ?? [],
     exhaust: (server, packages) => void exhausted.set(server, packages),
+    plannedMost: (key) => planned.get(key),
+    countPlanned: (most) => {
+      planned = most;
+    },
     supersededBy: (key) => superseded.get(key),
     supersede: (key, by) => void superseded.set(key, by),
   };
