@@ -60,7 +60,8 @@ function givenUp(drafts: readonly Draft[], world: World): ReadonlyMap<ResourceKe
     drafts.flatMap(({ subject: { key, kind, parent, desired } }) => {
       if (parent !== undefined || desired === undefined) return [];
       // An entry that is bound to another resource names its id all the same.
-      return [desired.id, world.idOf(key)].map((id) => [`${kind} ${id}`, desired] as const);
+      const ids = [desired.id, world.idOf(key)].filter((id) => id !== undefined);
+      return ids.map((id) => [`${kind} ${id}`, desired] as const);
     }),
   );
   return new Map(
