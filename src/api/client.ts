@@ -127,7 +127,7 @@ function scaledTimeout(timeoutMs: number, timeScale: number): number {
  */
 export function parseBaseUrl(text: string): string {
   const url = URL.parse(text.trim());
-  if (url === null) throw new ConfigError('The base URL is no URL. Example: https://api.example.com/v1');
+  if (url === null) throw new ConfigError('It is not a URL. Example: https://api.example.com/v1');
   if (url.username !== '' || url.password !== '') {
     throw new ConfigError(
       'The base URL holds a user name or password: the token alone identifies the project.',

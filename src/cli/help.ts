@@ -37,8 +37,11 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
   forget: [['vdcsync forget servers.old', 'the resource stays in the project']],
   ignore: [
     ['vdcsync ignore 2001 203.0.113.10', 'belong to another team: creations continue'],
-    ['vdcsync ignore --undo 2001', 'cancels that: creations wait until it is adopted or ignored'],
-    ['vdcsync ignore 2002', 'a deleted server: its backups are deleted, or known'],
+    [
+      'vdcsync ignore --undo 2001',
+      'removes the mark: creations may be blocked until you adopt or ignore it again',
+    ],
+    ['vdcsync ignore 2002', '2002 is a deleted server: vdcsync no longer reports its backups'],
   ],
   resolve: [
     ['vdcsync resolve servers.web-1 --adopt 2001', 'the creation succeeded: it is server 2001'],
@@ -57,7 +60,10 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
   ],
   doctor: [
     ['vdcsync doctor', 'before the first apply, and to find a problem'],
-    ['vdcsync doctor --probe-writes', 'checks whether lost answers settle themselves; up to 20 writes'],
+    [
+      'vdcsync doctor --probe-writes',
+      'checks whether vdcsync can settle a lost answer by itself; sends up to 20 writes',
+    ],
   ],
   history: [['vdcsync history --key servers.web-1', 'every write for one resource']],
   rehearse: [['vdcsync rehearse --svg run.svg', 'a crash at every step, with a picture of the run']],

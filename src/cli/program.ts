@@ -153,7 +153,7 @@ function addBinding({ command, io, end }: Making): void {
       end(await adopt(key, id, flags, io));
     });
 
-  withApi(command('forget', 'release the resource that is bound to a key, without a change'))
+  withApi(command('forget', 'end the management of a resource; the resource stays unchanged'))
     .argument('<key>', 'such as servers.old')
     .addOption(textOrJson())
     .action(async (key: string, flags: AdoptFlags) => {
@@ -176,10 +176,7 @@ function addBinding({ command, io, end }: Making): void {
   withApi(command('resolve', 'resolve a blocked write whose outcome only you can find out'))
     .argument('<key>', 'such as servers.web-1')
     .option('--adopt <id>', 'the write succeeded, and created this resource')
-    .option(
-      '--absent',
-      'the write had no effect; or the bound resource is gone, and its id belongs to another one',
-    )
+    .option('--absent', 'the write had no effect, or the bound resource no longer exists')
     .option('--abandon', 'give up the write; or retry a replacement that an earlier refusal has paused')
     .addOption(textOrJson())
     .action(async (key: string, flags: ResolveFlags) => {
@@ -189,7 +186,7 @@ function addBinding({ command, io, end }: Making): void {
 }
 
 function addApproval({ command, io, end }: Making): void {
-  withApi(command('approve', 'release the plan of a daemon that waits for you (settings.approval)'))
+  withApi(command('approve', 'approve the plan of a daemon that waits for approval (settings.approval)'))
     .argument('<digest>', 'the digest in the log, the notification or the status page')
     .addOption(textOrJson())
     .action(async (digest: string, flags: AdoptFlags) => {
@@ -199,12 +196,7 @@ function addApproval({ command, io, end }: Making): void {
 }
 
 function addFleet({ command, io, end }: Making): void {
-  withState(
-    command(
-      'approve-commit',
-      'continue a change of the specs of a fleet that waits for approval or has stopped',
-    ),
-  )
+  withState(command('approve-commit', 'continue a rollout of a fleet that waits for approval or has stopped'))
     .argument('<commit>', 'the commit or digest in the log, the notification or the status')
     .action(async (change: string, flags: CommonFlags) => {
       const { approveCommit } = await import('./commands/approve-commit.ts');

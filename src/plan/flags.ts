@@ -32,11 +32,11 @@ export function flagsChange({ subject }: Draft, world: World): Warning[] {
   const isShared = owner !== undefined && newFlags(owner, world)?.protect === flags.protect;
   if (isShared && flags.keep === keep) return [];
   const said = [
-    ...(flags.protect === protect ? [] : [flags.protect ? 'not protected yet' : 'still protected']),
-    ...(flags.keep === keep
+    ...(flags.protect === protect
       ? []
-      : [flags.keep ? 'not kept without its server yet' : 'still kept without its server']),
+      : [flags.protect ? 'the file adds `protect`' : 'the file removes `protect`']),
+    ...(flags.keep === keep ? [] : [flags.keep ? 'the file adds `keep_ip`' : 'the file removes `keep_ip`']),
   ];
-  const message = `${said.join(', and ')}. The next apply records the change, and sends nothing`;
+  const message = `${said.join(', and ')}. The next apply records this, and sends no request`;
   return [{ code: 'flags_change', key: subject.key, message }];
 }

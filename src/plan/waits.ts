@@ -122,7 +122,7 @@ function dependencyBlocked(
     key,
     verb: replacement === undefined ? verb : 'update',
     code: 'dependency_blocked',
-    reason: `waits for ${waitsFor}, which is ${underWay ? 'under way' : 'blocked or missing'}`,
+    reason: `waits for ${waitsFor}, which is ${underWay ? 'in flight' : 'blocked or missing'}`,
     remedies: underWay ? [run('apply')] : settleFirst(waitsFor),
   };
 }

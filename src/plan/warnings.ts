@@ -19,8 +19,9 @@ import { described, ignoring, isNone, perhapsAbsent, type Register } from './unm
 
 export function inFlightWarning(intent: Intent): Warning[] {
   if (intent.phase === 'blocked') return [];
-  const said = intent.detail === undefined || intent.detail === '' ? '' : `: ${intent.detail}`;
-  const message = `${intent.verb} was sent before and is not settled yet (${intent.phase}${said}); apply settles it first`;
+  const detail = intent.detail === undefined || intent.detail === '' ? '' : ` (${intent.detail})`;
+  const known = intent.phase === 'accepted' ? 'is not finished' : 'is not confirmed';
+  const message = `an earlier ${intent.verb} ${known}${detail}. The next apply settles it first`;
   return [{ code: 'in_flight', key: intent.key, message }];
 }
 
@@ -102,7 +103,7 @@ export function countedAlone({ unlisted, isNew, declaredAbsent }: Register, { se
     ...absent.map((key) => `${key}, declared absent`),
     ...(isNew ? ['a server of an earlier state'] : []),
   ];
-  const message = `no read shows ${count} on network "${unlisted.network}"${may.length === 0 ? '' : `. Possibly ${may.join(', or ')}`}`;
+  const message = `network "${unlisted.network}" has ${count} that the API does not list${may.length === 0 ? '' : `. Possibly ${may.join(', or ')}`}`;
   return [{ code: 'unlisted_servers', key: null, message, remedies: [run('explain', ['unlisted_servers'])] }];
 }
 

@@ -13,10 +13,10 @@ export function normalCidr(cidr: string): string {
 export function cidrProblem(cidr: string): string | undefined {
   const parsed = parseCidr(cidr);
   if (parsed === undefined)
-    return `"${cidr}" is no subnet: four numbers up to 255, a slash, and a length up to 32`;
+    return `"${cidr}" is not a subnet: write four numbers up to 255, a slash, and a length up to 32, such as 10.20.0.0/24`;
   return (parsed.address & ~mask(parsed.length)) === 0
     ? undefined
-    : `${cidr} has bits of a host set; did you mean ${normalCidr(cidr)}?`;
+    : `${cidr} is the address of a host, not of a subnet; did you mean ${normalCidr(cidr)}?`;
 }
 
 function parseCidr(cidr: string): { readonly address: number; readonly length: number } | undefined {

@@ -64,10 +64,10 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
       example: { rescue: { url: 'https://mirror.example.com/rescue.iso' } },
       names: {
         pattern: /^[A-Za-z0-9_.-]([A-Za-z0-9 _.-]{0,48}[A-Za-z0-9_.-])?$/,
-        text: '1 to 50 letters, digits, spaces, underscores, dots or hyphens, and no space at either end; `name:` takes any other',
+        text: '1 to 50 letters, digits, spaces, underscores, dots or hyphens, and no space at either end. For another name, write `name:`',
       },
       id: z.string().regex(/^uiso-\d{1,10}$/, "an ISO's id is written like uiso-12"),
-      sameName: 'which a project has for one iso only',
+      sameName: 'but a project allows each ISO name once',
     },
     neededToCreate,
     check: ({ name, url }) => [

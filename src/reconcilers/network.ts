@@ -63,7 +63,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
         pattern: /^[A-Za-z0-9_.-]([A-Za-z0-9 _.-]{0,28}[A-Za-z0-9_.-])?$/,
         text: '1 to 30 letters, digits, spaces, underscores, dots or hyphens, and no space at either end',
       },
-      sameName: 'which a project has for one network only',
+      sameName: 'but a project allows each network name once',
       subnet: 'cidr',
     },
     neededToCreate,

@@ -39,7 +39,7 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
       example: { golden: { server: 'web-1' } },
       names: {
         pattern: /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/,
-        text: 'up to 63 letters, digits, underscores, dots or hyphens, the first a letter or digit; `name:` takes any other',
+        text: 'up to 63 letters, digits, underscores, dots or hyphens, the first one a letter or digit. For another name, write `name:`',
       },
       id: z.union([z.string().min(1), z.int().min(1)]),
       sameName: 'so vdcsync may not be able to distinguish their images',

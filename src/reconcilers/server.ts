@@ -38,7 +38,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
       },
       names: {
         pattern: /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/,
-        text: 'up to 63 letters, digits, underscores or hyphens, the first a letter or digit; `name:` takes any other',
+        text: 'up to 63 letters, digits, underscores or hyphens, the first one a letter or digit. For another name, write `name:`',
       },
       oneOf: [...sliders, 'plan_id', 'gpu_package'],
       notWith: {

@@ -135,7 +135,7 @@ function reportMissing(
     if (typo !== undefined) continue;
     report(
       located.position,
-      `\`${field}\` is missing: a new ${noun(section.kind)} needs it (one that exists is bound with \`id:\`)`,
+      `\`${field}\` is missing: a new ${noun(section.kind)} needs it. To bind an existing ${noun(section.kind)}, write \`id:\``,
     );
   }
 }

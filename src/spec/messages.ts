@@ -83,7 +83,7 @@ function reportUnion(issue: z.core.$ZodIssueInvalidUnion, path: Path, context: C
   if (maps && here.fields !== undefined) {
     const fields = [...here.fields.keys()];
     const known = fieldsAt(union, []);
-    const has = fields.length === 0 ? 'nothing' : fields.map(tick).join(' and ');
+    const has = fields.length === 0 ? 'no field' : fields.map(tick).join(' and ');
     const hint = fields.map((field) => (known.includes(field) ? '' : didYouMean(field, known))).join('');
     context.report(here.position, `${name} must be one of ${forms}, and has ${has}${hint}`);
     return;
@@ -98,6 +98,7 @@ function formOf(option: z.core.$ZodType): string {
   if (option instanceof z.ZodObject) return `{${Object.keys(option.shape).join(', ')}: …}`;
   if (option instanceof z.ZodArray) return noun('array');
   if (isWhole(option)) return noun('int');
+  if (option instanceof z.ZodEnum) return listing(option.options.map((each) => tick(String(each))));
   return noun(option._zod.def.type);
 }
 

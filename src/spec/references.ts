@@ -47,7 +47,7 @@ export function checkReferences(
       else {
         report(
           here.position,
-          `the ${noun({ name: target.kind })} ${here.shown} is taken by ${earlier.by} already, at ${formatPosition(earlier.position)}: an address is one server's`,
+          `the ${noun({ name: target.kind })} ${here.shown} is already used by ${earlier.by} at ${formatPosition(earlier.position)}: an address belongs to one server`,
         );
       }
     }

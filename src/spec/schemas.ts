@@ -72,7 +72,7 @@ export const settingsSchema = z.strictObject({
       reason: z.string().trim().min(1).describe('Shown with each suspended operation.'),
       until: z
         .string()
-        .refine(isRealMoment, 'a moment is written like 2027-01-31T00:00:00Z, and has to exist')
+        .refine(isRealMoment, 'write an existing time, such as 2027-01-31T00:00:00Z')
         .optional()
         .meta({
           description: 'RFC 3339. Without it the suspension lasts until the entry is removed.',
@@ -112,7 +112,7 @@ export const projectSchema = z.strictObject({
 
 /** The top-level fields. The entries of each map are validated one by one. */
 export const fileSchema = z.strictObject({
-  version: z.literal(1, 'the version has to be 1: write `version: 1`'),
+  version: z.literal(1, 'write `version: 1`'),
   project: projectSchema.optional(),
   settings: settingsSchema.nullish(),
   defaults: z.strictObject({ servers: z.record(z.string(), z.unknown()).nullish() }).nullish(),

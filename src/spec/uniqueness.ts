@@ -28,7 +28,7 @@ export function checkUniqueness(entries: readonly Entry[], report: Report): void
     {
       identify: ({ resource }) => resource.key,
       place: ({ located }) => located.position,
-      tell: ({ located }, _first, at) => `${located.shown} stands here twice: first at ${at}`,
+      tell: ({ located }, _first, at) => `duplicate value ${located.shown}: first at ${at}`,
     },
   );
   reportMoves(top, report);
@@ -47,7 +47,7 @@ function reportMoves(entries: readonly Entry[], report: Report): void {
     const earlier = moved && claimed.get(moved);
     if (moved === undefined) {
       const map = resource.key.split('.')[0];
-      report(given.position, `${given.shown} is no key that ${resource.key} can have had: write ${map}.NAME`);
+      report(given.position, `${given.shown} cannot be an earlier key of ${resource.key}: write ${map}.NAME`);
     } else if (moved === resource.key) {
       report(given.position, `${resource.key} cannot have moved from itself: remove \`moved\``);
     } else if (keys.has(moved)) {

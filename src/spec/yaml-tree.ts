@@ -116,7 +116,7 @@ function locateMap(
           : forbiddenKeys.has(name)
             ? `\`${name}\` cannot be a name`
             : earlier &&
-              `\`${name}\` stands here twice: first at ${formatPosition(earlier.keyPosition ?? earlier.position)}`;
+              `duplicate field \`${name}\`: first at ${formatPosition(earlier.keyPosition ?? earlier.position)}`;
     partial ||= name === undefined || name === '<<';
     if (problem !== undefined || name === undefined) {
       reading.report(position, problem ?? '');

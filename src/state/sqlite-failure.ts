@@ -38,7 +38,7 @@ function explain(code: number | undefined, said: string): string {
       return `another process is writing it (${said}). Only one may; stop the other one.`;
     case sqliteCode.notADatabase:
       return (
-        `it is no SQLite database, or its head is damaged (${said}); it was left unchanged. ` +
+        `it is not a SQLite database, or its header is damaged (${said}); it was left unchanged. ` +
         'Name another file with --state or VDCSYNC_STATE, or restore it from a backup.'
       );
     case sqliteCode.corrupt:

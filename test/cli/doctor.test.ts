@@ -76,7 +76,7 @@ describe('src/cli/commands/doctor.ts', () => {
     const list = told.findings.find(({ id }) => id === 'probe:list_servers');
     expect(list?.advice).toContain('operations: {list_servers: {method: GET, path: "/servers"}}');
     const card = told.findings.find(({ id }) => id === 'probe:remove_network_interface');
-    expect(card?.message).toContain('is there, though undocumented');
+    expect(card?.message).toContain('is available, though undocumented');
     expect(new Set(emulator.emulator.requests.map(({ method }) => method))).toEqual(new Set(['GET']));
     expect(contentsOf(cwd)).toEqual(before);
   });
@@ -85,7 +85,7 @@ describe('src/cli/commands/doctor.ts', () => {
     const asked = emulator.emulator.requests.length;
     const told = await diagnose(folderWith());
     const insert = told.findings.find(({ id }) => id === 'probe:insert_iso');
-    expect(insert?.message).toContain('PUT /servers/{id}/iso is there, as documented');
+    expect(insert?.message).toContain('PUT /servers/{id}/iso is available, as documented');
     expect(insert?.advice).toContain('body: {iso_id: "{iso_id}"}');
     const image = told.findings.find(({ id }) => id === 'probe:take_server_image');
     expect(image?.message).toContain('POST /server-images is there');

@@ -40,7 +40,7 @@ describe('src/cli/settings: token and URL', () => {
     ['no URL', { VDC_BASE_URL: '' }, 64, /VDC_BASE_URL/],
     ['no token', { VDC_TOKEN: '' }, 64, /VDC_TOKEN/],
     ['two tokens', { VDC_TOKEN_FILE: 'profile.yaml' }, 64, /both set/],
-    ['a URL that is none', { VDC_BASE_URL: 'nowhere' }, 1, /is no URL/],
+    ['a URL that is none', { VDC_BASE_URL: 'nowhere' }, 1, /is not a URL/],
     [
       'a URL without its version',
       { VDC_BASE_URL: 'http://127.0.0.1:1' },

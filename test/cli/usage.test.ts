@@ -26,14 +26,14 @@ describe('src/cli/program.ts: wrong usage', () => {
     ['no spec', ['plan', '--emulator'], /-f FILE/],
     ['one file twice', ['validate', '-f', 'a.yaml', '-f', 'a.yaml'], /given twice/],
     ['no key', ['adopt'], /missing required argument 'key'/],
-    ['what is no key', ['adopt', 'web-1', '17'], /is no key: examples of keys/],
-    ['what is nearly a key', ['adopt', 'server.web-1', '17'], /is no key; did you mean servers\.web-1\?/],
+    ['what is no key', ['adopt', 'web-1', '17'], /is not a key: examples of keys/],
+    ['what is nearly a key', ['adopt', 'server.web-1', '17'], /is not a key; did you mean servers\.web-1\?/],
     ['history of what is nearly one', ['history', '--key', 'network.a'], /did you mean networks\.a\?/],
     ['what is no id', ['adopt', 'servers.web-1', '../17'], /is no id/],
     ['a resolution without a word', ['resolve', 'servers.web-1'], /exactly one of/],
     ['a resolution with two words', ['resolve', 'servers.web-1', '--absent', '--abandon'], /exactly one of/],
     ['a limit of nothing', ['history', '--limit', '0'], /whole number from 1/],
-    ['history of what is no key', ['history', '--key', 'web'], /is no key/],
+    ['history of what is no key', ['history', '--key', 'web'], /is not a key/],
     ['an unknown shell', ['completion', 'tcsh'], /bash, zsh, fish/],
     ['a port out of range', ['emulator', '--port', '70000'], /whole number from 0 to 65535/],
     ['a port in words', ['emulator', '--port', 'http'], /whole number/],
@@ -144,7 +144,7 @@ describe('src/cli/program.ts: wrong usage', () => {
     writeFileSync(`${cwd}/fleet/c.yaml`, oneNetwork);
     const twice = await inProcess(['validate', '-f', 'fleet'], { cwd });
     expect([twice.code, twice.stdout]).toEqual([1, 'fleet/b.yml is valid: project 4712, 1 resource.\n']);
-    expect(twice.stderr).toContain('project 4711 is described in both fleet/a.yaml and fleet/c.yaml');
+    expect(twice.stderr).toContain('project 4711 is described in fleet/a.yaml and fleet/c.yaml');
     expect((await inProcess(['validate', '-f', 'fleet', '-f', 'fleet/a.yaml'], { cwd })).code).toBe(64);
     const plan = await inProcess(['plan', '--emulator', '-f', 'fleet'], { cwd });
     expect([plan.code, plan.stderr]).toEqual([

@@ -84,7 +84,7 @@ describe('src/daemon/sources: two files of one project', () => {
     const { reconciliations } = (await projects(daemon)).get(4711) ?? { reconciliations: 0 };
     await daemon.until((project) => project.reconciliations > reconciliations, 'it looks at the shop again');
 
-    expect(message).toContain('project 4711 is described in both projects/shop.yaml and projects/api.yaml');
+    expect(message).toContain('project 4711 is described in projects/shop.yaml and projects/api.yaml');
     expect(networks(api, 4711)).toEqual(['default', 'backend']);
     expect((await projects(daemon)).get(4711)?.spec.broken).toEqual([]);
     expect(await metric(daemon, 'vdcsync_broken_specs')).toBe('vdcsync_broken_specs 1');
@@ -130,7 +130,7 @@ describe('src/daemon/sources: two files of one project', () => {
     const daemon = await keep(api, { folder });
     await converged(daemon, [4712]);
     expect(await toldBroken(daemon, 'projects/api.yaml')).toContain(
-      'project 4711 is described in both projects/api.yaml and projects/shop.yaml',
+      'project 4711 is described in projects/api.yaml and projects/shop.yaml',
     );
     writeFileSync(join(folder, 'projects/shop.yaml'), shop);
     expect(

@@ -33,7 +33,7 @@ describe('src/daemon: calls that cannot be meant', () => {
     ['Git over plain http', ['--git-url', 'http://git.example.com/x'], {}, /neither https nor ssh/],
     ['Git from a folder', ['--git-url', 'file:///srv/x.git'], {}, /for a trial .*: --git-allow-insecure/],
     ['credentials in it', ['--git-url', 'https://me:canary@git.example.com/x'], {}, /holds credentials/],
-    ['none at all', ['--git-url', 'somewhere'], {}, /is no URL/],
+    ['none at all', ['--git-url', 'somewhere'], {}, /the Git URL cannot be read/],
     [
       'notices in the clear',
       [],

@@ -46,7 +46,7 @@ describe('src/plan/open-writes.ts: writes that are not settled', () => {
     const waiting = intent({ phase: 'waiting', detail: '409 no_gpu_capacity · no host has the cards free' });
     const { warnings } = planOf(worldOf(desired), { openIntents: [waiting] });
     expect(warnings.find(({ code }) => code === 'in_flight')?.message).toContain(
-      '(waiting: 409 no_gpu_capacity · no host has the cards free)',
+      '(409 no_gpu_capacity · no host has the cards free)',
     );
   });
 

@@ -9,7 +9,7 @@ describe('src/reconcilers: fields', () => {
     [
       'another version',
       'version: "1"\nproject: {id: 1}',
-      ['a.yaml:1:10: "1" cannot be `version`: the version has to be 1: write `version: 1`'],
+      ['a.yaml:1:10: "1" cannot be `version`: write `version: 1`'],
     ],
     [
       'no project',
@@ -77,14 +77,14 @@ describe('src/reconcilers: fields', () => {
       spec('settings:', '  suspend: {until: 2027-02-29T00:00:00Z}'),
       [
         'a.yaml:4:12: `reason` is missing',
-        'a.yaml:4:20: "2027-02-29T00:00:00Z" cannot be `until`: a moment is written like 2027-01-31T00:00:00Z, and has to exist',
+        'a.yaml:4:20: "2027-02-29T00:00:00Z" cannot be `until`: write an existing time, such as 2027-01-31T00:00:00Z',
       ],
     ],
     [
       'a moment without an offset',
       spec('settings: {suspend: {reason: x, until: 2027-01-31T00:00:00}}'),
       [
-        'a.yaml:3:40: "2027-01-31T00:00:00" cannot be `until`: a moment is written like 2027-01-31T00:00:00Z, and has to exist',
+        'a.yaml:3:40: "2027-01-31T00:00:00" cannot be `until`: write an existing time, such as 2027-01-31T00:00:00Z',
       ],
     ],
     [
@@ -97,7 +97,7 @@ describe('src/reconcilers: fields', () => {
       'a server name with a dot',
       spec('servers:', `  web.1: {${server}}`),
       [
-        'a.yaml:4:3: "web.1" cannot be a name under `servers`: up to 63 letters, digits, underscores or hyphens, the first a letter or digit; `name:` takes any other',
+        'a.yaml:4:3: "web.1" cannot be a name under `servers`: up to 63 letters, digits, underscores or hyphens, the first one a letter or digit. For another name, write `name:`',
       ],
     ],
     [
@@ -106,7 +106,7 @@ describe('src/reconcilers: fields', () => {
       [
         'a.yaml:4:3: "a/b" cannot be a name under `networks`: 1 to 30 letters, digits, spaces, underscores, dots or hyphens, and no space at either end',
         'a.yaml:5:7: "" cannot be a name under `ips`: up to 63 letters, digits, underscores, dots or hyphens, the first a letter or digit',
-        'a.yaml:7:3: "x " cannot be a name under `isos`: 1 to 50 letters, digits, spaces, underscores, dots or hyphens, and no space at either end; `name:` takes any other',
+        'a.yaml:7:3: "x " cannot be a name under `isos`: 1 to 50 letters, digits, spaces, underscores, dots or hyphens, and no space at either end. For another name, write `name:`',
       ],
     ],
     [
@@ -122,10 +122,10 @@ describe('src/reconcilers: fields', () => {
       'what creation needs and is not there',
       spec('networks: {a: {}}', 'isos: {b: }', 'servers: {c: {}, d: {id: 4}, e: {managed: false}}'),
       [
-        'a.yaml:3:15: `cidr` is missing: a new network needs it (one that exists is bound with `id:`)',
-        'a.yaml:4:8: `url` is missing: a new iso needs it (one that exists is bound with `id:`)',
-        'a.yaml:5:14: `server_type` is missing: a new server needs it (one that exists is bound with `id:`)',
-        'a.yaml:5:14: `image` is missing: a new server needs it (one that exists is bound with `id:`)',
+        'a.yaml:3:15: `cidr` is missing: a new network needs it. To bind an existing network, write `id:`',
+        'a.yaml:4:8: `url` is missing: a new iso needs it. To bind an existing iso, write `id:`',
+        'a.yaml:5:14: `server_type` is missing: a new server needs it. To bind an existing server, write `id:`',
+        'a.yaml:5:14: `image` is missing: a new server needs it. To bind an existing server, write `id:`',
       ],
     ],
     [
@@ -133,8 +133,8 @@ describe('src/reconcilers: fields', () => {
       spec('networks:', '  a: {cidr: 10.20.0.0}', '  b: {cidr: 10.256.0.0/24}', '  c: {cidr: 10.1.0.1/24}'),
       [
         'a.yaml:4:13: "10.20.0.0" cannot be `cidr`: a cidr is written like 10.20.0.0/24',
-        'a.yaml:5:13: "10.256.0.0/24" is no subnet: four numbers up to 255, a slash, and a length up to 32',
-        'a.yaml:6:13: 10.1.0.1/24 has bits of a host set; did you mean 10.1.0.0/24?',
+        'a.yaml:5:13: "10.256.0.0/24" is not a subnet: write four numbers up to 255, a slash, and a length up to 32, such as 10.20.0.0/24',
+        'a.yaml:6:13: 10.1.0.1/24 is the address of a host, not of a subnet; did you mean 10.1.0.0/24?',
       ],
     ],
     [
@@ -233,7 +233,7 @@ describe('src/reconcilers: fields', () => {
       [
         'a.yaml:3:30: `max_age` is missing',
         'a.yaml:3:64: "1 day" cannot be `max_age`: a duration is written like 90m, 24h or 7d',
-        'a.yaml:3:102: `max_age` must be longer than nothing: every pass would buy a backup',
+        'a.yaml:3:102: `max_age` must be more than 0: otherwise every reconciliation buys a backup',
       ],
     ],
     [

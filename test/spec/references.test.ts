@@ -29,7 +29,7 @@ describe('src/spec/references.ts', () => {
         `  b: {${sized}, public_ipv4: {ip: web}}`,
       ),
       [
-        'a.yaml:6:61: the ip "web" is taken by servers.a already, at a.yaml:5:61: an address is one server\'s',
+        'a.yaml:6:61: the ip "web" is already used by servers.a at a.yaml:5:61: an address belongs to one server',
       ],
     ],
     [
@@ -51,7 +51,7 @@ describe('src/spec/references.ts', () => {
     [
       'a network twice on one server',
       spec('networks: {n: {managed: false}}', 'servers:', '  a: {id: 1, network_interfaces: [n, n]}'),
-      ['a.yaml:5:38: "n" stands here twice: first at a.yaml:5:35'],
+      ['a.yaml:5:38: duplicate value "n": first at a.yaml:5:35'],
     ],
     [
       'two images of one name',
@@ -76,8 +76,8 @@ describe('src/spec/references.ts', () => {
         '  c: {id: 7, name: " b "}',
       ),
       [
-        'a.yaml:5:3: networks.b and networks.a (a.yaml:4:29) have the same name, which a project has for one network only',
-        'a.yaml:6:20: networks.c and networks.a (a.yaml:4:29) have the same name, which a project has for one network only',
+        'a.yaml:5:3: networks.b and networks.a (a.yaml:4:29) have the same name, but a project allows each network name once',
+        'a.yaml:6:20: networks.c and networks.a (a.yaml:4:29) have the same name, but a project allows each network name once',
       ],
     ],
     [

@@ -35,7 +35,7 @@ describe('src/spec: slips that deserve a word of their own', () => {
 
   test.each([
     ['{ip: web, new: true}', '`ip` and `new`'],
-    ['{}', 'nothing'],
+    ['{}', 'no field'],
   ])('public_ipv4: %s is told what it has', (address, has) => {
     expect(errorsIn(server(address))).toEqual([
       `a.yaml:4:35: \`public_ipv4\` must be one of {new: …}, {reuse: …} or {ip: …}, and has ${has}`,

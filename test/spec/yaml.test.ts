@@ -88,7 +88,7 @@ describe('src/spec: yaml', () => {
     [
       'a name that stands twice',
       spec('ips:', '  a: {}', '  b: {}', '  a: {}'),
-      ['a.yaml:6:3: `a` stands here twice: first at a.yaml:4:3'],
+      ['a.yaml:6:3: duplicate field `a`: first at a.yaml:4:3'],
     ],
     [
       'names that would change what an object is',
@@ -138,14 +138,14 @@ describe('src/spec: yaml', () => {
       'a.yaml:4:6: aliases are not accepted: replace `*b` by its value',
       'a.yaml:5:11: `id` must be a whole number, not "x"',
       'a.yaml:6:11: the tag `!x` is not accepted: remove it',
-      'a.yaml:7:6: `cidr` is missing: a new network needs it (one that exists is bound with `id:`)',
+      'a.yaml:7:6: `cidr` is missing: a new network needs it. To bind an existing network, write `id:`',
     ]);
   });
 
   test('overlooks a byte order mark and Windows line ends', () => {
     expect(read(`\uFEFF${spec('ips: {a: {}}').replaceAll('\n', '\r\n')}`).resources).toHaveLength(1);
     expect(errorsIn('\uFEFFversion: 2\r\nproject: {id: x}\r\n')).toEqual([
-      'a.yaml:1:10: 2 cannot be `version`: the version has to be 1: write `version: 1`',
+      'a.yaml:1:10: 2 cannot be `version`: write `version: 1`',
       'a.yaml:2:15: `id` must be a whole number, not "x"',
     ]);
   });

@@ -29,7 +29,7 @@ export interface ExportFlags extends CommonFlags {
 export async function exportProject(flags: ExportFlags, io: Io): Promise<ExitCode> {
   const { out } = flags;
   if (out !== undefined && existsSync(resolve(io.cwd, out))) {
-    throw new ConfigError(`${out} is there already, and is not overwritten: name another file with --out`);
+    throw new ConfigError(`${out} exists, and export does not overwrite it. Name another file with --out`);
   }
   // Without -f, export reads no file: this command writes the first one.
   const desired = flags.file === undefined ? undefined : await readSpec(flags, io);
@@ -61,7 +61,7 @@ export async function exportProject(flags: ExportFlags, io: Io): Promise<ExitCod
     }
     if (!inventory.complete) {
       io.stderr.write(
-        'vdcsync: servers without a public address are not in it: the documented API does not list servers\n',
+        'vdcsync: the spec lacks servers without a public address: the documented API does not list servers\n',
       );
     }
     return exitCodes.done;

@@ -150,7 +150,7 @@ function rehearsalText(rehearsal: Rehearsal, io: Io): string {
   const verdict =
     report.outcome !== 'converged'
       ? `Undisturbed, it ends ${report.outcome}: nothing else was tried.`
-      : `${counts.converged} of ${counts.trials} trials converged, ${counted(counts.duplicates, 'duplicate')}; ${counted(counts.needed_an_operator, 'trial')} asked an operator to settle an outcome.`;
+      : `${counts.converged} of ${counts.trials} trials converged, ${counted(counts.duplicates, 'duplicate')}; ${counted(counts.needed_an_operator, 'trial')} needed an operator to settle an outcome.`;
   return `${[
     paint('bold', titleOf(rehearsal)),
     ...adapted.notes.map((note) => paint('dim', printable(note))),

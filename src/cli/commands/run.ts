@@ -174,7 +174,10 @@ async function serve(
     log.warn({ source }, 'a secret of less than 16 characters is easy to guess');
   }
   if (!isLoopback(listen) && token === undefined) {
-    log.warn({ address: listen.host }, 'every user who reaches this address can read status and metrics');
+    log.warn(
+      { address: listen.host },
+      'every user who reaches this address can read status and metrics: set VDCSYNC_HTTP_TOKEN to require a token',
+    );
   }
   try {
     return await startServer(app, listen);

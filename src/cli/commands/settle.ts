@@ -1,5 +1,6 @@
 import { isIPv4 } from 'node:net';
 import { ConfigError } from '../../core/errors.ts';
+import { outside } from '../../core/remedy.ts';
 import { carryOut } from '../../daemon/operator-commands/command-queue.ts';
 import {
   type Answer,
@@ -56,7 +57,9 @@ export async function ignore(names: readonly string[], flags: IgnoreFlags, io: I
 /** Approves the plan that waits for the operator. */
 export async function approve(digest: string, flags: AdoptFlags, io: Io): Promise<ExitCode> {
   if (!/^(sha256:)?[0-9a-f]{12,64}$/.test(digest))
-    throw new ConfigError(`${JSON.stringify(printable(digest))} is not the digest of a plan`, true);
+    throw new ConfigError(`${JSON.stringify(printable(digest))} is not the digest of a plan`, true, [
+      outside('copy the digest from the log, the notification or the status page of the daemon'),
+    ]);
   return settle({ command: 'approve', digest }, flags, io);
 }
 
@@ -112,7 +115,10 @@ function resolutionOf({ adopt, absent, abandon }: ResolveFlags): Resolution {
 /** An id is a number, `net0`, `uiso-1` or a timestamp. Each id becomes part of a path. */
 function checkedId(text: string): string {
   if (/^[A-Za-z0-9][A-Za-z0-9_.:+-]{0,99}$/.test(text)) return text;
-  throw new ConfigError(`${JSON.stringify(printable(text))} is no id of the API`, true);
+  throw new ConfigError(
+    `${JSON.stringify(printable(text))} is not an id of the API. Examples: 2001, net0, uiso-1`,
+    true,
+  );
 }
 
 function checkedName(text: string): string {

@@ -134,7 +134,7 @@ function durationOf(flag: string, text: string): number {
   const ms = parseDuration(text);
   if (ms !== undefined && ms >= 1_000) return ms;
   throw new ConfigError(
-    `${flag} ${JSON.stringify(text)} is no duration of a second or more, such as 5m`,
+    `${flag} must be a duration of at least 1 s, such as 5m, not ${JSON.stringify(text)}`,
     true,
   );
 }

@@ -52,7 +52,8 @@ async function probeOne(
       await writes.room();
       const token = writes.token();
       const live = await reads.project();
-      if (live.id !== project) return { type: 'unsent', reason: `the token is of project ${live.id} now` };
+      if (live.id !== project)
+        return { type: 'unsent', reason: `the token now belongs to project ${live.id}` };
       const result = await writes.send({ ...request, probe }, key, token);
       accepted ||= result.type === 'answer' && result.status < 300;
       return result;
@@ -88,7 +89,10 @@ function judge(id: string, { storesRefusals, reuse, deviation }: KeyBehaviour): 
       reuse === undefined
         ? 'bodies are checked before keys'
         : `keys are looked up before bodies, and a reused key is refused by ${reuse.status} ${reuse.code}`;
-    return ok(id, `a lost answer settles itself: refusals are stored and replayed; ${order}`);
+    return ok(
+      id,
+      `vdcsync can settle a lost answer by itself: the API stores and replays refusals; ${order}`,
+    );
   }
   const advice = 'use `unconfirmed_servers: ask` under `settings` for servers that no read shows';
   if (deviation === 'not_replayed')

@@ -62,7 +62,7 @@ export function checkProfile(flags: CommonFlags, io: Io): Finding[] {
         finding(
           'profile',
           'info',
-          'there is no API profile: the documented limits, and no undocumented operation',
+          'no API profile: vdcsync uses the documented limits, and no undocumented operation',
         ),
       ];
     }

@@ -154,11 +154,11 @@ function judge(candidate: Candidate, seen: Seen, enabled: boolean): Finding {
   const what = `${method} ${path}`;
   if ('lost' in seen) return finding(id, 'unknown', `${what}: no answer (${seen.lost})`);
   const { status, allow } = seen;
-  const takes = allow === undefined ? '' : `, takes ${allow.join(', ')}`;
+  const takes = allow === undefined ? '' : `; the path accepts ${allow.join(', ')}`;
   switch (verdictOf(seen, method)) {
     case 'there':
-      if (enabled) return ok(id, `${what} is there, and the API profile enables ${operation}`);
-      return finding(id, 'info', `${what} is there, ${unsure(candidate)}`, entryFor(candidate));
+      if (enabled) return ok(id, `${what} is available, and the API profile enables ${operation}`);
+      return finding(id, 'info', `${what} is available, ${unsure(candidate)}`, entryFor(candidate));
     case 'unknown':
       return finding(
         id,
@@ -166,14 +166,14 @@ function judge(candidate: Candidate, seen: Seen, enabled: boolean): Finding {
         `${what}: its path answers GET with ${status}, so the operation is unknown`,
       );
     case 'absent': {
-      const message = `${what} is not there (${status}${takes})${tabled ? ', though the document has it' : ''}`;
+      const message = `${what} is not available (${status}${takes})${tabled ? ', although the document has it' : ''}`;
       return enabled
         ? finding(
             id,
             // Every refresh sends this read, so nothing runs without it.
             method === 'GET' ? 'error' : 'warning',
             message,
-            'the API profile enables it there: correct its path, or take it out',
+            'the API profile enables it at this path: correct the path, or remove the operation',
           )
         : finding(id, 'info', message);
     }

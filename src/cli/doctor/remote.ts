@@ -31,7 +31,7 @@ export async function checkReach(
     const project = await session.reads.project();
     const status =
       project.status === 'Active'
-        ? ok('project', `the token is of project ${project.id} ("${project.name}"), which is Active`)
+        ? ok('project', `the token belongs to project ${project.id} ("${project.name}"), which is Active`)
         : finding(
             'project',
             'warning',
@@ -163,7 +163,7 @@ export async function checkBudgets({ profile, counts }: Session): Promise<Findin
   const { reads, throttled } = counts();
   const each = `${limits.reads} reads and ${limits.writes} writes in ${span(limits.windowMs)}`;
   return throttled === 0
-    ? ok('budgets', `the limits are taken to be ${each}; this diagnosis took ${reads} reads`)
+    ? ok('budgets', `vdcsync stays within ${each}; this diagnosis took ${reads} reads`)
     : finding(
         'budgets',
         'warning',

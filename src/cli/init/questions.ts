@@ -157,7 +157,7 @@ function firewallLines(ports: string): string[] {
 /** Only creation installs SSH keys: a server without a key is replaced to get one. */
 function keyLine(keys: string): string {
   return keys === '-'
-    ? '    # ssh_keys: [101]  # ids from the client area; they are put in at creation alone'
+    ? '    # ssh_keys: [101]  # ids from the client area; used only when the server is created'
     : `    ssh_keys: [${keys}]`;
 }
 

@@ -25,7 +25,9 @@ export function readPlan(path: string, projectId: number, io: Io): Plan {
   if (!result.success) {
     const [issue] = result.error.issues;
     const at = issue?.path.join('.') || 'the plan';
-    throw new ConfigError(`${path} is not as it was written: ${at}: ${issue?.message ?? 'cannot be read'}`);
+    throw new ConfigError(
+      `${path} was changed after it was written: ${at}: ${issue?.message ?? 'cannot be read'}`,
+    );
   }
   const plan = result.data as unknown as Plan;
   if (plan.project.id !== projectId) {
@@ -37,7 +39,9 @@ export function readPlan(path: string, projectId: number, io: Io): Plan {
 }
 
 function making(path: string): readonly Remedy[] {
-  return [run('plan', ['--out', path], { when: 'to make a plan' })];
+  // A file with another content may be a spec, which the command would overwrite.
+  const out = /\.json$/i.test(path) ? path : 'plan.json';
+  return [run('plan', ['--out', out], { when: 'to make a plan' })];
 }
 
 function parsed(text: string, path: string): unknown {

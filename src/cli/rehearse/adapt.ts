@@ -31,9 +31,16 @@ export function adapt(
   const notes = new Set<string>();
   const files = plainFiles(sources, environment) as Fields[];
   const merged = (name: string): Fields => Object.assign({}, ...files.map((file) => file[name] ?? {}));
-  const { networks, ips, isos, servers } = Object.fromEntries(
-    collections.map((name) => [name, merged(name)]),
-  ) as Record<Collection, Fields>;
+  const {
+    networks,
+    ips,
+    isos,
+    servers,
+    server_images: images,
+  } = Object.fromEntries(collections.map((name) => [name, merged(name)])) as Record<Collection, Fields>;
+  // Taking a server image is not documented, so the emulator does not play it.
+  for (const name of Object.keys(images))
+    notes.add(`server_images.${name} is left out: its operation is not documented`);
   const settings = { ...merged('settings'), suspend: null, drift: 'correct' };
   const spec: SpecModel = {
     settings,
@@ -60,7 +67,8 @@ function untied({ id: _id, managed: _managed, moved: _moved, ...entry }: Fields)
 
 function adaptNetwork(entry: Fields, name: string, at: number, notes: Set<string>): Fields {
   if (entry.managed === false && name === 'default') return { managed: false };
-  if (entry.managed === false) notes.add(`networks.${name}, which is not managed, is made for the rehearsal`);
+  if (entry.managed === false)
+    notes.add(`networks.${name}, which is not managed, is created for the rehearsal`);
   return { cidr: `10.250.${at}.0/24`, ...untied(entry) };
 }
 
@@ -77,8 +85,9 @@ function adaptServer(entry: Fields, name: string, notes: Set<string>): Fields | 
   const mode = rest.gpu_package !== undefined ? 'fixed' : rest.plan_id !== undefined ? 'plans' : 'sliders';
   const played = stock[mode];
   if (server_type !== undefined && server_type !== played.server_type)
-    notes.add(`server type ${server_type} is played by ${played.server_type}`);
-  if (image !== undefined && image !== played.image) notes.add(`image ${image} is played by ${played.image}`);
+    notes.add(`server type ${server_type}: the emulator plays ${played.server_type}`);
+  if (image !== undefined && image !== played.image)
+    notes.add(`image ${image}: the emulator plays ${played.image}`);
   return {
     ...rest,
     ...played,
@@ -98,7 +107,7 @@ function sizeOf(mode: keyof typeof stock, entry: Fields, notes: Set<string>): Fi
   const known = wanted.filter((each) => packages.includes(each));
   if (known.length === wanted.length) return { gpu_package: entry.gpu_package };
   notes.add(
-    `package ${wanted.filter((each) => !packages.includes(each)).join(', ')} is played by ${packages[0]}`,
+    `package ${wanted.filter((each) => !packages.includes(each)).join(', ')}: the emulator plays ${packages[0]}`,
   );
   return { gpu_package: known.length > 0 ? known : packages[0] };
 }

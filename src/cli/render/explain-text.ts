@@ -59,7 +59,7 @@ export function storyText(story: KeyStory, paint: Paint): string {
     ...warnings.flatMap((warning) => warningLines(warning, paint)),
     ...codes
       .filter((code) => explanationOf(code) !== undefined)
-      .flatMap((code) => remedyLines([run('explain', [code], { when: 'for the code' })], paint, '')),
+      .flatMap((code) => remedyLines([run('explain', [code], { when: 'about this code' })], paint, '')),
   ]);
 }
 
@@ -72,7 +72,7 @@ function declaredText({ declared, file_read: read }: KeyStory): string {
 
 function observedText({ observed_at: observed, offline, bound }: KeyStory): string {
   if (observed === null) return `no: ${offline ?? 'the API was not read'}`;
-  if (bound === null) return `${at(observed)}: no live resource is bound to the key`;
+  if (bound === null) return `${at(observed)}: no resource`;
   const addresses = bound.addresses.length === 0 ? '' : `, ${bound.addresses.join(', ')}`;
   return `${at(observed)}: ${looks[bound.standing][1]}${addresses}`;
 }

@@ -116,8 +116,34 @@ function tint(sign: Sign | ' ', text: string, paint: Paint): string {
 
 /** The blocks that need an operator: code, reason, and the command that resolves the block, each on a line of its own. */
 export function blockedLines(blocked: readonly Blocked[], paint: Paint): string[] {
-  if (blocked.length === 0) return [];
-  const ordered = inFileOrder(blocked);
+  const waiting = blocked.filter(isWaiting);
+  return [
+    ...waitingLines(inFileOrder(waiting), paint),
+    ...decisionLines(inFileOrder(blocked.filter((each) => !isWaiting(each))), paint),
+  ];
+}
+
+/** The operation waits for a write in flight, so it needs no decision. */
+function isWaiting({ code, remedies: [only, another] }: Blocked): boolean {
+  const isApply = only?.type === 'run' && only.command === 'apply';
+  return code === 'dependency_blocked' && isApply && another === undefined;
+}
+
+function waitingLines(waiting: readonly Blocked[], paint: Paint): string[] {
+  const [first] = waiting;
+  if (first === undefined) return [];
+  return [
+    paint('bold', 'Waiting for a write in flight'),
+    ...waiting.map(
+      ({ key, verb, reason }) => `  ${paint('dim', '…')} ${verb} ${printable(key)}: ${printable(reason)}`,
+    ),
+    ...remedyLines(first.remedies, paint),
+    '',
+  ];
+}
+
+function decisionLines(ordered: readonly Blocked[], paint: Paint): string[] {
+  if (ordered.length === 0) return [];
   return [
     paint('bold', 'Blocked: manual decision needed'),
     ...ordered.flatMap((each, at) => {

@@ -13,5 +13,5 @@ export function checkedKey(text: string): ResourceKey {
   const meant = parseKey(`${collection}.${rest.join('.')}`)?.key;
   const like = 'examples of keys: servers.web-1, servers.web-1.network_interfaces.backend';
   const hint = meant === undefined ? `: ${like}` : `; did you mean ${printable(meant)}?`;
-  throw new ConfigError(`${JSON.stringify(printable(text))} is no key${hint}`, true);
+  throw new ConfigError(`${JSON.stringify(printable(text))} is not a key${hint}`, true);
 }

@@ -19,5 +19,5 @@ export function idOf(facts: ProjectFacts, key: ResourceKey): string | undefined 
 
 /** A standing in words. */
 export function statusText(standing: KeyStatus): string {
-  return standing === 'undeclared' ? 'not in its entry any more' : standing.replace('_', ' ');
+  return standing === 'undeclared' ? 'no longer in its entry' : standing.replace('_', ' ');
 }

@@ -60,7 +60,7 @@ function whyNotTaken(
     return `project ${projectId} is described in both ${holder} and ${name}: ${holder} was first and stays in force, and vdcsync ignores ${name}. Give ${name} the id of its own project, or delete it`;
   }
   const names = all.map((each) => each.name);
-  return `project ${projectId} is described in both ${names.join(' and ')}, so vdcsync uses neither. Give each file the id of its own project, or delete one of them`;
+  return `project ${projectId} is described in ${names.join(' and ')}, so vdcsync uses none of these files. Give each file the id of its own project, or delete the others`;
 }
 
 function whyNotMoved(held: number, projectId: number): string {

@@ -22,7 +22,7 @@ export function parseGitUrl(text: string, allowInsecure: boolean): GitUrl {
   }
   const url = URL.parse(text);
   if (url === null || text.startsWith('-'))
-    throw new SourceError('the Git URL is no URL: write https://host/path.git or git@host:path.git');
+    throw new SourceError('the Git URL cannot be read: write https://host/path.git or git@host:path.git');
   const protocol = url.protocol.slice(0, -1);
   const shown = `${url.protocol}//${url.host}${url.pathname}`;
   if (url.password !== '' || (url.username !== '' && protocol !== 'ssh')) {

@@ -149,7 +149,7 @@ describe('src/engine/claims/moves.ts', () => {
   });
 
   test.each([
-    ['servers: {a: {id: 1, moved: {from: ips.b}}}', 'is no key that servers.a can have had'],
+    ['servers: {a: {id: 1, moved: {from: ips.b}}}', 'cannot be an earlier key of servers.a'],
     ['servers: {a: {id: 1, moved: {from: servers.a}}}', 'cannot have moved from itself'],
     ['servers: {a: {id: 1, moved: {from: servers.b}}, b: {id: 2}}', 'servers.b is still in the file'],
     [
