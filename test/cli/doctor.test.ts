@@ -88,7 +88,7 @@ describe('src/cli/commands/doctor.ts', () => {
     expect(insert?.message).toContain('PUT /servers/{id}/iso is available, as documented');
     expect(insert?.advice).toContain('body: {iso_id: "{iso_id}"}');
     const image = told.findings.find(({ id }) => id === 'probe:take_server_image');
-    expect(image?.message).toContain('POST /server-images is there');
+    expect(image?.message).toContain('POST /server-images is available');
     expect(image?.advice).toContain('{server_id: "{server_id}", name: "{name}"}');
     const iso = emulator.emulator.requests.slice(asked).filter(({ url }) => url.endsWith('/iso'));
     expect(iso.map(({ method }) => method)).toEqual(['GET']);
@@ -162,7 +162,7 @@ describe('src/cli/commands/doctor.ts', () => {
   });
 
   test.each([
-    [429, 'info', 'is there'],
+    [429, 'info', 'is available'],
     [503, 'unknown', 'the operation is unknown'],
   ])('an answer %i takes no operation for absent', async (status, level, message) => {
     emulator.emulator.setFaults([

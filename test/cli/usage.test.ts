@@ -29,7 +29,7 @@ describe('src/cli/program.ts: wrong usage', () => {
     ['what is no key', ['adopt', 'web-1', '17'], /is not a key: examples of keys/],
     ['what is nearly a key', ['adopt', 'server.web-1', '17'], /is not a key; did you mean servers\.web-1\?/],
     ['history of what is nearly one', ['history', '--key', 'network.a'], /did you mean networks\.a\?/],
-    ['what is no id', ['adopt', 'servers.web-1', '../17'], /is no id/],
+    ['what is no id', ['adopt', 'servers.web-1', '../17'], /is not an id/],
     ['a resolution without a word', ['resolve', 'servers.web-1'], /exactly one of/],
     ['a resolution with two words', ['resolve', 'servers.web-1', '--absent', '--abandon'], /exactly one of/],
     ['a limit of nothing', ['history', '--limit', '0'], /whole number from 1/],

@@ -9,8 +9,18 @@ const base = ['run', '--emulator', '--listen', 'off'];
 describe('src/daemon: calls that cannot be meant', () => {
   const misuse: readonly (readonly [string, readonly string[], Record<string, string>, RegExp])[] = [
     ['no address', ['--listen', 'foo'], {}, /--listen "foo"/],
-    ['no duration', ['--interval', '5 minutes'], {}, /--interval "5 minutes"/],
-    ['a duration of nothing', ['--interval', '0s'], {}, /--interval "0s"/],
+    [
+      'no duration',
+      ['--interval', '5 minutes'],
+      {},
+      /--interval must be a duration of at least 1 s, such as 5m, not "5 minutes"/,
+    ],
+    [
+      'a duration of nothing',
+      ['--interval', '0s'],
+      {},
+      /--interval must be a duration of at least 1 s, such as 5m, not "0s"/,
+    ],
     ['a history too short', ['--keep-history', '6d'], {}, /keep at least 7d/],
     ['standard input', ['-f', '-'], {}, /cannot be standard input/],
     ['two sources', ['-f', 'vdcsync.yaml', '--git-url', 'https://git.example.com/x'], {}, /two sources/],
