@@ -56,7 +56,7 @@ describe('src/cli/commands/rehearse.ts', () => {
     const cwd = folderWith({ 'vdcsync.yaml': foreign });
     const { code, stdout } = await inProcess(['rehearse', '--crashes', '2'], { cwd, env: { RELEASE: '4' } });
     expect(stdout).toContain('server type huge-9: the emulator plays plans-1');
-    expect(stdout).toContain('networks.shared, which is not managed, is made for the rehearsal');
+    expect(stdout).toContain('networks.shared, which is not managed, is created for the rehearsal');
     expect(stdout).toMatch(/create servers\.web-1 +▕/);
     expect(stdout).toMatch(/trials converged, 0 duplicates/);
     expect([0, 1]).toContain(code);

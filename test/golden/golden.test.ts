@@ -275,6 +275,13 @@ servers:
     await scene.run(['resolve', 'servers.web-1', '--absent', '--emulator']);
     await scene.run(['resolve', 'servers.web-1', '--emulator']);
     await scene.run(['approve', 'sha256:0', '--emulator']);
+    scene.edit('db-1 has left the file', (spec) =>
+      spec.replaceAll('    protect: true\n', '').replace(/ {2}db-1:[\s\S]*$/, ''),
+    );
+    await scene.run(['apply', '--emulator', '--yes']);
+    await scene.run(['forget', 'servers.db-1', '--emulator']);
+    scene.edit('db-1 is back', () => shop);
+    await scene.run(['adopt', 'servers.db-1', '2001', '--emulator']);
     await matches(scene, 'binding');
   });
 
