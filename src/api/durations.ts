@@ -1,5 +1,6 @@
 import type { WriteName } from '../core/ports.ts';
 import type { UseMemory } from './budget.ts';
+import { guessedDurationMs } from './write-requests.ts';
 
 /** The observation from one ended task. */
 export interface Lesson {
@@ -38,14 +39,6 @@ const stride = { first: 2, settled: 0.25 };
 /** While every first poll was late enough, nothing is known but that tasks take less. */
 const searchFactor = 0.5;
 
-/** Before anything is learnt. Rather short: an early poll costs a request, a late one costs time. */
-const guessMs: Readonly<Partial<Record<WriteName, number>>> = {
-  create_server: 10_000,
-  delete_server: 6_000,
-  add_iso: 10_000,
-};
-const otherGuessMs = 4_000;
-
 /**
  * Tracks a quantile by its own hits and misses: a first poll that finds the task ended moves the
  * estimate down a little, one that comes too early moves it up 19 times as far, so that it
@@ -61,7 +54,7 @@ export function createDurations(memory: UseMemory): Durations {
     // A note that cannot be read costs some polls, and nothing else.
     const noted = readEstimate(await memory.note(noteName(sort)).catch(() => undefined));
     const estimate = estimates.get(sort) ??
-      noted ?? { ms: guessMs[sort] ?? otherGuessMs, count: 0, bounded: false, longestMs: 0 };
+      noted ?? { ms: guessedDurationMs(sort), count: 0, bounded: false, longestMs: 0 };
     estimates.set(sort, estimate);
     return estimate;
   }

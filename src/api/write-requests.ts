@@ -1,7 +1,12 @@
 import { ConfigError } from '../core/errors.ts';
 import { fitsPath } from '../core/path-id.ts';
-import { probeField, type WriteName, type WriteRequest } from '../core/ports.ts';
-import type { ApiProfile, OperationTemplate } from '../core/profile.ts';
+import { type DocumentedWrite, probeField, type WriteName, type WriteRequest } from '../core/ports.ts';
+import {
+  type ApiProfile,
+  type OperationTemplate,
+  presumedCall,
+  type UndocumentedWrite,
+} from '../core/profile.ts';
 
 /** A write as HTTP, with the requirements for its answer. */
 export interface BuiltWrite {
@@ -25,9 +30,9 @@ interface Endpoint {
   readonly id?: true;
   /** The documented field that a probe gives a wrong type. */
   readonly probe?: string;
+  /** The presumed duration of its task in ms, until tasks have been observed. */
+  readonly guessMs?: number;
 }
-
-type Documented = Exclude<WriteName, keyof typeof presumed>;
 
 /**
  * Every documented write. Braces mark the ids that `WriteRequest.path` must contain.
@@ -35,14 +40,22 @@ type Documented = Exclude<WriteName, keyof typeof presumed>;
  *
  * @source API §4
  */
-const writeEndpoints: Readonly<Record<Documented, Endpoint>> = {
+const writeEndpoints: Readonly<Record<DocumentedWrite, Endpoint>> = {
+  create_network: { method: 'POST', path: '/networks', body: 'required', task: true, probe: 'cidr' },
+  delete_network: { method: 'DELETE', path: '/networks/{id}', body: 'none', task: true },
   // @assumption A41 `{}` is the same as no body
   allocate_ip: { method: 'POST', path: '/ips', body: 'optional', id: true, probe: 'server_type_id' },
   release_ip: { method: 'DELETE', path: '/ips/{id}', body: 'none' },
-  add_iso: { method: 'POST', path: '/isos', body: 'required', task: true, id: true, probe: 'url' },
+  add_iso: {
+    method: 'POST',
+    path: '/isos',
+    body: 'required',
+    task: true,
+    id: true,
+    probe: 'url',
+    guessMs: 10_000,
+  },
   delete_iso: { method: 'DELETE', path: '/isos/{id}', body: 'none' },
-  create_network: { method: 'POST', path: '/networks', body: 'required', task: true, probe: 'cidr' },
-  delete_network: { method: 'DELETE', path: '/networks/{id}', body: 'none', task: true },
   create_server: {
     method: 'POST',
     path: '/servers',
@@ -50,8 +63,9 @@ const writeEndpoints: Readonly<Record<Documented, Endpoint>> = {
     task: true,
     id: true,
     probe: 'server_type_id',
+    guessMs: 10_000,
   },
-  delete_server: { method: 'DELETE', path: '/servers/{id}', body: 'none', task: true },
+  delete_server: { method: 'DELETE', path: '/servers/{id}', body: 'none', task: true, guessMs: 6_000 },
   add_network_interface: {
     method: 'POST',
     path: '/servers/{server_id}/network-interfaces',
@@ -63,6 +77,18 @@ const writeEndpoints: Readonly<Record<Documented, Endpoint>> = {
   // @assumption A21 no body, no content type
   take_backup: { method: 'POST', path: '/servers/{server_id}/backups', body: 'none', id: true },
 };
+
+/** Rather short: an early poll costs a request, a late one costs time. */
+export function guessedDurationMs(name: WriteName): number {
+  return (isUndocumented(name) ? undefined : writeEndpoints[name].guessMs) ?? 4_000;
+}
+
+/** The creations whose key a probe can ask: those of the project, and those inside a server. */
+export const probedCreations: readonly { readonly name: DocumentedWrite; readonly inServer: boolean }[] = (
+  Object.keys(writeEndpoints) as DocumentedWrite[]
+)
+  .filter((name) => writeEndpoints[name].probe !== undefined)
+  .map((name) => ({ name, inServer: writeEndpoints[name].path.includes('{server_id}') }));
 
 /**
  * Turns a write into its method, path and text. The same request always has the same text,
@@ -105,31 +131,21 @@ function probeText({ probe }: WriteRequest, field: string | undefined): string |
 /** Methods a write may have. */
 const writeMethods: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 
-/** How an operation that the profile enables is called where the profile does not say: as the documented ones are. */
-const presumed = {
-  remove_network_interface: { method: 'DELETE', path: '/servers/{server_id}/network-interfaces/{id}' },
-  update_backup_policy: { method: 'PUT', path: '/servers/{server_id}/backup-policy' },
-  resize_server: { method: 'PUT', path: '/servers/{server_id}/resources' },
-  insert_iso: { method: 'PUT', path: '/servers/{server_id}/iso' },
-  eject_iso: { method: 'DELETE', path: '/servers/{server_id}/iso' },
-  take_server_image: { method: 'POST', path: '/server-images' },
-  delete_backup: { method: 'DELETE', path: '/servers/{server_id}/backups/{id}' },
-} as const;
-
-function isUndocumented(name: WriteName): name is keyof typeof presumed {
-  return name in presumed;
+function isUndocumented(name: WriteName): name is UndocumentedWrite {
+  return presumedCall(name) !== undefined;
 }
 
 function fromTemplate(
   request: WriteRequest,
-  name: keyof typeof presumed,
+  name: UndocumentedWrite,
   template: OperationTemplate | undefined,
 ): BuiltWrite {
   if (template === undefined) {
     throw new ConfigError(`${name} is undocumented: it is sent only where the API profile enables it.`);
   }
-  const method = (template.method ?? presumed[name].method).toUpperCase();
-  const path = template.path ?? presumed[name].path;
+  const { method: usual = '', path: presumed = '' } = presumedCall(name) ?? {};
+  const method = (template.method ?? usual).toUpperCase();
+  const path = template.path ?? presumed;
   if (!writeMethods.has(method)) throw new ConfigError(`${name}: ${method} is no method of a write.`);
   const filled = template.body === undefined ? request.body : fillBody(template.body, request);
   const [field] = Object.keys((filled as object | undefined) ?? {});

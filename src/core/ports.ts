@@ -1,4 +1,5 @@
 import type { Json } from './json.ts';
+import type { UndocumentedWrite } from './profile.ts';
 import type {
   Backup,
   BackupPolicy,
@@ -54,17 +55,26 @@ export interface ReadPort {
 /** A read whose answer several callers may share. */
 export type ReadName = Exclude<keyof ReadPort, 'findTask' | 'apiNow' | 'now'>;
 
+/** The reads of one server. Their answers become untrue together once the server is gone. */
+export const serverReads = [
+  'findServer',
+  'findNetworkInterfaces',
+  'findFirewall',
+  'findBackups',
+  'findBackupPolicy',
+] as const satisfies readonly ReadName[];
+
 /** The answers that a write makes untrue. */
 export interface StaleReads {
   /** Every answer of these reads. */
   readonly lists?: readonly ReadName[];
   /** The answers about one server: those `inside` names, or all. */
   readonly server?: string | number | undefined;
-  readonly inside?: readonly ReadName[];
+  readonly inside?: readonly (typeof serverReads)[number][];
 }
 
-/** Every write that the API documents with its payload, and those that a profile may enable. @source API §4 */
-export type WriteName =
+/** Every write that the API documents with its payload. @source API §4 */
+export type DocumentedWrite =
   | 'allocate_ip'
   | 'release_ip'
   | 'add_iso'
@@ -75,14 +85,10 @@ export type WriteName =
   | 'delete_server'
   | 'add_network_interface'
   | 'put_firewall'
-  | 'take_backup'
-  | 'update_backup_policy'
-  | 'remove_network_interface'
-  | 'resize_server'
-  | 'insert_iso'
-  | 'eject_iso'
-  | 'delete_backup'
-  | 'take_server_image';
+  | 'take_backup';
+
+/** A documented write, or one that a profile may enable. */
+export type WriteName = DocumentedWrite | UndocumentedWrite;
 
 /** A write as data: a kind makes it, the state records it, and the client sends it unchanged. */
 export interface WriteRequest {

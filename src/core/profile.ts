@@ -1,17 +1,44 @@
-/** Undocumented operations that a deployment's operator can confirm. All are off by default. */
+/** A call that the document does not fully describe. */
+interface UndocumentedCall {
+  readonly method: string;
+  /** Where the operation is presumed to be, like the documented operations; a profile may say otherwise. */
+  readonly path: string;
+  /** Ids that a template of the operation must contain, in order; those of the path where left out. */
+  readonly ids?: readonly string[];
+}
+
+/** Undocumented calls that a deployment's operator can confirm. All are off by default. */
+const undocumented = {
+  list_servers: { method: 'GET', path: '/servers' },
+  read_server: { method: 'GET', path: '/servers/{id}' },
+  remove_network_interface: { method: 'DELETE', path: '/servers/{server_id}/network-interfaces/{id}' },
+  update_backup_policy: { method: 'PUT', path: '/servers/{server_id}/backup-policy' },
+  insert_iso: { method: 'PUT', path: '/servers/{server_id}/iso' },
+  eject_iso: { method: 'DELETE', path: '/servers/{server_id}/iso' },
+  take_server_image: { method: 'POST', path: '/server-images', ids: ['server_id'] },
+  delete_backup: { method: 'DELETE', path: '/servers/{server_id}/backups/{id}' },
+  resize_server: { method: 'PUT', path: '/servers/{server_id}/resources' },
+} as const satisfies Readonly<Record<string, UndocumentedCall>>;
+
+type Call = keyof typeof undocumented;
+
+/** `named_address` is a form of a body, and no call of its own. */
+export type UndocumentedOperation = Call | 'named_address';
+
+/** The undocumented operations that change something. */
+export type UndocumentedWrite = {
+  [Name in Call]: (typeof undocumented)[Name]['method'] extends 'GET' ? never : Name;
+}[Call];
+
 export const undocumentedOperations = [
-  'list_servers',
-  'read_server',
-  'remove_network_interface',
-  'update_backup_policy',
-  'insert_iso',
-  'eject_iso',
-  'take_server_image',
-  'delete_backup',
-  'resize_server',
+  ...(Object.keys(undocumented) as Call[]),
   'named_address',
-] as const;
-export type UndocumentedOperation = (typeof undocumentedOperations)[number];
+] as const satisfies readonly UndocumentedOperation[];
+
+/** The presumed call of an operation; `undefined` where the operation has none, or is documented. */
+export function presumedCall(name: string): UndocumentedCall | undefined {
+  return Object.hasOwn(undocumented, name) ? undocumented[name as Call] : undefined;
+}
 
 export interface OperationTemplate {
   readonly method?: string | undefined;

@@ -1,6 +1,6 @@
 import equal from 'fast-deep-equal';
 import type { Clock } from '../core/clock.ts';
-import type { ReadName, ReadPort, StaleReads } from '../core/ports.ts';
+import { type ReadName, type ReadPort, type StaleReads, serverReads } from '../core/ports.ts';
 
 /**
  * Shares reads between callers that may use the same answer. A caller names a time, and gets an answer whose request
@@ -47,14 +47,7 @@ interface Entry {
 
 type Ask = (port: ReadPort) => Promise<unknown>;
 
-/** The reads of a server. Their answers are dropped together once the server is gone. */
-const ofServer: ReadonlySet<string> = new Set<ReadName>([
-  'findServer',
-  'findNetworkInterfaces',
-  'findFirewall',
-  'findBackups',
-  'findBackupPolicy',
-]);
+const ofServer: ReadonlySet<string> = new Set(serverReads);
 const serverOf = /^server (\d+) /;
 
 /** The types on sale change rarely, so a run reads them once. */

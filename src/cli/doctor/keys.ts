@@ -1,3 +1,4 @@
+import { probedCreations } from '../../api/write-requests.ts';
 import type { WriteRequest, WriteResult } from '../../core/ports.ts';
 import { run } from '../../core/remedy.ts';
 import { type KeyBehaviour, observeKeys, spareKey } from '../../engine/intents/calibrate.ts';
@@ -32,11 +33,10 @@ export async function probeKeys(session: Session, project: number | undefined): 
 
 async function requestsFor({ reads }: Session): Promise<readonly WriteRequest[]> {
   const server = (await reads.ips()).find(({ server_id }) => server_id !== null)?.server_id;
-  const top = (['create_network', 'allocate_ip', 'add_iso', 'create_server'] as const).map(
-    (name): WriteRequest => ({ name, path: {} }),
-  );
-  if (server === undefined || server === null) return top;
-  return [...top, { name: 'add_network_interface', path: { server_id: server } }];
+  return probedCreations.flatMap(({ name, inServer }): WriteRequest[] => {
+    if (!inServer) return [{ name, path: {} }];
+    return server == null ? [] : [{ name, path: { server_id: server } }];
+  });
 }
 
 async function probeOne(

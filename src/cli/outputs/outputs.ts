@@ -34,19 +34,23 @@ export interface ServerOutput extends Output {
   >;
 }
 
-/** The public result of `vdcsync output`: every managed resource by its name in the file. */
-export interface Outputs {
-  readonly format_version: 1;
-  readonly project_id: number | null;
-  readonly observed_at: string | null;
+/** The values of a kind in addition to its key and id. */
+interface Detailed {
   readonly servers: Readonly<Record<string, ServerOutput>>;
   readonly ips: Readonly<Record<string, Output & { readonly address: string | null }>>;
   readonly networks: Readonly<
     Record<string, Output & { readonly name: string; readonly cidr: string | null }>
   >;
-  readonly isos: Readonly<Record<string, Output>>;
-  readonly server_images: Readonly<Record<string, Output>>;
 }
+
+/** The public result of `vdcsync output`: every managed resource by its name in the file. */
+export type Outputs = {
+  readonly format_version: 1;
+  readonly project_id: number | null;
+  readonly observed_at: string | null;
+} & Detailed & {
+    readonly [Other in Exclude<Collection, keyof Detailed>]: Readonly<Record<string, Output>>;
+  };
 
 /** With `key`, that resource alone. Pure. */
 export function outputsOf(facts: OutputFacts, key?: string): Outputs {

@@ -1,6 +1,7 @@
-import { type Collection, collections } from '../../core/kind-facts.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import type { SpecModel } from '../../simulation/story.ts';
 import { plainFiles, type Source } from '../../spec/load.ts';
+import { type Section, sections } from '../../spec/schemas.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -31,28 +32,41 @@ export function adapt(
   const notes = new Set<string>();
   const files = plainFiles(sources, environment) as Fields[];
   const merged = (name: string): Fields => Object.assign({}, ...files.map((file) => file[name] ?? {}));
-  const {
-    networks,
-    ips,
-    isos,
-    servers,
-    server_images: images,
-  } = Object.fromEntries(collections.map((name) => [name, merged(name)])) as Record<Collection, Fields>;
-  // Taking a server image is not documented, so the emulator does not play it.
-  for (const name of Object.keys(images))
-    notes.add(`server_images.${name} is left out: its operation is not documented`);
   const settings = { ...merged('settings'), suspend: null, drift: 'correct' };
-  const spec: SpecModel = {
-    settings,
-    networks: mapped(networks, (entry, name, at) => adaptNetwork(entry, name, at, notes)),
-    ips: mapped(ips, (entry) => adaptAddress(entry)),
-    isos: mapped(isos, (entry) => ({ url: 'https://mirror.example.com/rescue.iso', ...untied(entry) })),
-    servers: mapped(servers, (entry, name) => adaptServer(entry, name, notes)),
-  };
-  return { spec, notes: [...notes] };
+  // The emulator of a rehearsal has no undocumented operation.
+  const isPlayed = ({ kind }: Section) => !factsOf(kind.name).unlisted;
+  for (const { collection } of sections.filter((each) => !isPlayed(each)))
+    for (const name of Object.keys(merged(collection)))
+      notes.add(`${collection}.${name} is left out: its operation is not documented`);
+  const entries = Object.fromEntries(
+    sections
+      .filter(isPlayed)
+      .map((section) => [
+        section.collection,
+        mapped(merged(section.collection), adaptersOf(notes)[section.collection] ?? completed(section)),
+      ]),
+  );
+  return { spec: { settings, ...(entries as Omit<SpecModel, 'settings'>) }, notes: [...notes] };
 }
 
-function mapped(entries: Fields, change: (entry: Fields, name: string, at: number) => Fields | undefined) {
+type Adapter = (entry: Fields, name: string, at: number) => Fields | undefined;
+
+function adaptersOf(notes: Set<string>): Readonly<Record<string, Adapter>> {
+  return {
+    networks: (entry, name, at) => adaptNetwork(entry, name, at, notes),
+    ips: (entry) => adaptAddress(entry),
+    servers: (entry, name) => adaptServer(entry, name, notes),
+  };
+}
+
+/** An entry with `id:` may lack the fields of a creation: they are taken from the example of the kind. */
+function completed({ kind, example }: Section): Adapter {
+  const [usual = {}] = Object.values(example) as Fields[];
+  const needed = (kind.entry.neededToCreate ?? []).map((field) => [field, usual[field]] as const);
+  return (entry) => ({ ...Object.fromEntries(needed), ...untied(entry) });
+}
+
+function mapped(entries: Fields, change: Adapter) {
   return Object.fromEntries(
     Object.entries(entries).flatMap(([name, entry], at) => {
       const adapted = change((entry ?? {}) as Fields, name, at);

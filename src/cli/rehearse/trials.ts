@@ -2,6 +2,7 @@ import { settlesAnOutcome } from '../../core/operator-questions.ts';
 import type { Plan } from '../../core/plan.ts';
 import { type FaultAction, faultRule } from '../../emulator/faults.ts';
 import { readFaults, writeFaults } from '../../simulation/fault-kinds.ts';
+import { writesMaking } from '../../simulation/operations.ts';
 import { play } from '../../simulation/scenario.ts';
 import type { SpecModel, Story } from '../../simulation/story.ts';
 
@@ -52,21 +53,11 @@ export async function trialsFor(spec: SpecModel, plan: Plan, most: number): Prom
       story: { ...base, incidents: [{ at: { boundary: '*', nth }, what: { do: 'crash' } }] },
     }),
   );
-  const paths = [...new Set(plan.operations.flatMap(({ kind }) => writesOf[kind] ?? []))];
+  const paths = writesMaking(new Set(plan.operations.map(({ kind }) => kind)));
   const onWrites = paths.flatMap((path) => faultsOn(base, writeFaults, path, { path }));
   const onReads = faultsOn(base, readFaults, 'a read', { method: 'GET' });
   return [...crashes, ...onWrites, ...onReads];
 }
-
-const writesOf: Readonly<Record<string, string>> = {
-  network: 'create_network',
-  ip: 'allocate_ip',
-  iso: 'add_iso',
-  server: 'create_server',
-  network_interface: 'add_network_interface',
-  firewall: 'replace_firewall',
-  backup: 'take_backup',
-};
 
 function faultsOn(
   base: Story,

@@ -5,7 +5,7 @@ import {
   type ApiProfile,
   documentedProfile,
   type PriceList,
-  type UndocumentedOperation,
+  presumedCall,
   undocumentedOperations,
 } from '../../core/profile.ts';
 import { operatorsSpec } from '../../spec/environment.ts';
@@ -136,24 +136,6 @@ function isEmpty(text: string): boolean {
   return text.split('\n').every((line) => /^\s*(#.*|---)?$/.test(line));
 }
 
-interface Call {
-  readonly methods: readonly string[];
-  /** Ids that must occur in path or body, in order. */
-  readonly ids: readonly string[];
-}
-
-const calls: Readonly<Record<Exclude<UndocumentedOperation, 'named_address'>, Call>> = {
-  list_servers: { methods: ['GET'], ids: [] },
-  read_server: { methods: ['GET'], ids: ['id'] },
-  remove_network_interface: { methods: writes, ids: ['server_id', 'id'] },
-  update_backup_policy: { methods: writes, ids: ['server_id'] },
-  insert_iso: { methods: writes, ids: ['server_id'] },
-  eject_iso: { methods: writes, ids: ['server_id'] },
-  take_server_image: { methods: writes, ids: ['server_id'] },
-  delete_backup: { methods: writes, ids: ['server_id', 'id'] },
-  resize_server: { methods: writes, ids: ['server_id'] },
-};
-
 /** Refuses operations that would go to the wrong place, or mean another operation. */
 function checkOperations(root: Located, report: Report): void {
   for (const [name, here] of find(root, ['operations'])?.fields ?? []) {
@@ -161,11 +143,20 @@ function checkOperations(root: Located, report: Report): void {
     if (name === 'named_address' && !body.includes('ip_id')) {
       report(here.position, '`body` has to say where the address stands: `body: {ip_id: "{ip_id}"}`');
     }
-    if (Object.hasOwn(calls, name)) checkCall(calls[name as keyof typeof calls], name, here, body, report);
+    const call = presumedCall(name);
+    if (call !== undefined) checkCall(call, name, here, body, report);
   }
 }
 
-function checkCall({ methods, ids }: Call, name: string, here: Located, inBody: string[], report: Report) {
+function checkCall(
+  call: NonNullable<ReturnType<typeof presumedCall>>,
+  name: string,
+  here: Located,
+  inBody: string[],
+  report: Report,
+) {
+  const methods: readonly string[] = call.method === 'GET' ? ['GET'] : writes;
+  const ids = call.ids ?? placeholders(call.path);
   const [method, path] = [find(here, ['method']), find(here, ['path'])];
   if (
     typeof method?.value === 'string' &&
