@@ -62,6 +62,8 @@ export class Project {
   /** Called at each progress of the current reconciliation. */
   #onActivity: (() => void) | undefined;
   #waitingFor: string | undefined;
+  /** The project's clock. Wall ms. */
+  readonly #now = () => (this.#workspace?.session ?? this.#options.deps).clock.now();
   #nextReconciliationAt: number | undefined;
   /** Of all sessions so far. */
   #counts = (): RequestCounts => ({ reads: 0, writes: 0, polls: 0, throttled: 0 });
@@ -76,7 +78,7 @@ export class Project {
     this.#backOff = new KeyBackOff(deps.random);
     this.#commands = new CommandQueue(deps.log);
     const shared = { project: id, log: deps.log, onNotification };
-    this.#problem = new SpecProblem({ ...shared, now: () => this.#now() });
+    this.#problem = new SpecProblem({ ...shared, now: this.#now });
     const flags = () => this.#commandFlags();
     this.#history = new ProjectHistory({ ...shared, observing: mode === 'observe', flags });
     const check = new PlanCheck(deps);
@@ -378,10 +380,7 @@ export class Project {
     return { ...this.#history.summary(), id: this.id, now: this.#now(), broken: this.hasBrokenSpec() };
   }
 
-  #now(): number {
-    return (this.#workspace?.session ?? this.#options.deps).clock.now();
-  }
-
+  /** The result of the spec in force, for the status of its commit. */
   result() {
     return { id: this.id, problem: this.#problem.list(), ...this.#history.result(this.digest) };
   }
