@@ -68,7 +68,7 @@ export interface Ended {
  * - `replayed`: the API gave a stored refusal again, which belongs to an earlier send of the key.
  * - `no_capacity`: no host has the graphics cards free.
  * - `reported_absent`, `adopted`, `given_up`: the operator decided.
- * - `not_wanted`, `file_changed`, `moved`: the file or the project asks for something else now.
+ * - `not_wanted`, `moved`: the file or the project asks for something else now.
  * - `found`, `key_unused`, `key_refused`, `key_unknown`, `key_conflict`, `key_too_old`: its idempotency key shows the
  *   reason.
  * - `server_gone`, `id_reused`: its server was deleted, or its id was given to another key.
@@ -87,7 +87,6 @@ export type Because =
   | 'adopted'
   | 'given_up'
   | 'not_wanted'
-  | 'file_changed'
   | 'moved'
   | 'found'
   | 'key_unused'

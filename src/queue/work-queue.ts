@@ -11,6 +11,8 @@ export interface WorkQueueOptions<Key> {
   readonly work: (key: Key) => Promise<Next>;
   /** Aborted: keys that wait are dropped, keys at work end, and nothing new starts. */
   readonly stop?: AbortSignal;
+  /** Aborted: all sleeping keys run now. */
+  readonly wakeOn?: AbortSignal;
 }
 
 /**
@@ -35,10 +37,12 @@ export class WorkQueue<Key> {
   readonly #failures: unknown[] = [];
   readonly #watchers: (() => void)[] = [];
   readonly #drop = () => this.#dropAll();
+  readonly #wake = () => this.wake();
 
   constructor(options: WorkQueueOptions<Key>) {
     this.#options = options;
     options.stop?.addEventListener('abort', this.#drop, { once: true });
+    options.wakeOn?.addEventListener('abort', this.#wake, { once: true });
   }
 
   add(key: Key): void {
@@ -56,7 +60,7 @@ export class WorkQueue<Key> {
 
   /**
    * Resolves when no key is ready, running or asleep. Rejects with the first failure. From then on the queue ignores
-   * `stop`.
+   * `stop` and `wakeOn`.
    */
   async drained(): Promise<void> {
     await new Promise<void>((resolve) => {
@@ -64,6 +68,7 @@ export class WorkQueue<Key> {
       this.#settleIfIdle();
     });
     this.#options.stop?.removeEventListener('abort', this.#drop);
+    this.#options.wakeOn?.removeEventListener('abort', this.#wake);
     if (this.#failures.length > 0) throw this.#failures[0];
   }
 

@@ -110,7 +110,7 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'a 5xx sent again under its key',
     file: outcome,
-    find: "const why = gateway(result.status) ? 'gateway_error' : 'server_error';",
+    find: "const why = result.status === 502 || result.status === 504 ? 'gateway_error' : 'server_error';",
     replace: "const why = 'lost';",
   },
   {
@@ -309,8 +309,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'deleted after one read',
     file: evidence,
-    find: 'deletion: { ...common, done: onceAbsent(bind), not_done: repeat },',
-    replace: 'deletion: { ...common, done: bind, not_done: repeat },',
+    find: 'deletion: { ...common, done: onceAbsent(bind), not_done: sendAgain },',
+    replace: 'deletion: { ...common, done: bind, not_done: sendAgain },',
   },
   {
     name: 'the age of a backup by one clock alone',
@@ -321,8 +321,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'what a failed task left is bought again',
     file: evidence,
-    find: 'done: bindTainted, pending: taint,',
-    replace: 'done: retry as never, pending: taint,',
+    find: 'creation: { ...common, pending: taint,',
+    replace: 'creation: { ...common, done: retry as never, pending: taint,',
   },
   {
     name: 'a task is not waited for',
@@ -357,8 +357,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'the next attempt without a fence',
     file: 'engine/intents/after-absence.ts',
-    find: "if (question.stage !== 'fenced') return resendSame(run, intent);",
-    replace: "if (why === 'not_found') return resendSame(run, intent);",
+    find: "if (question.stage !== 'fenced') return resendSame(run, intent, why);",
+    replace: "if (why === 'not_found') return resendSame(run, intent, why);",
   },
   {
     name: 'a probe without a record',

@@ -1,7 +1,7 @@
 import { probedCreations } from '../../api/write-requests.ts';
 import type { WriteRequest, WriteResult } from '../../core/ports.ts';
 import { run } from '../../core/remedy.ts';
-import { type KeyBehaviour, observeKeys, spareKey } from '../../engine/intents/calibrate.ts';
+import { type KeyBehaviour, observeKeys } from '../../engine/intents/calibrate.ts';
 import { told } from '../../engine/intents/outcome.ts';
 import { systemRandom } from '../../platform/system-random.ts';
 import type { Session } from '../compose.ts';
@@ -46,9 +46,9 @@ async function probeOne(
 ): Promise<Finding> {
   const id = `keys:${request.name}`;
   let accepted = false;
-  const observe = () => {
-    const key = spareKey(() => systemRandom.next());
-    return observeKeys(async (probe) => {
+  const behaviour = await observeKeys(
+    () => systemRandom.next(),
+    async (key, probe) => {
       await writes.room();
       const token = writes.token();
       const live = await reads.project();
@@ -57,11 +57,8 @@ async function probeOne(
       const result = await writes.send({ ...request, probe }, key, token);
       accepted ||= result.type === 'answer' && result.status < 300;
       return result;
-    });
-  };
-  const once = await observe();
-  // One deviation may be a passing fault.
-  const behaviour = accepted || 'type' in once || once.storesRefusals ? once : await observe();
+    },
+  );
   if (accepted)
     return finding(
       id,

@@ -1,8 +1,8 @@
 import { backupObject, type Claim } from '../../core/claims.ts';
 import type { ResourceKey } from '../../core/keys.ts';
-import type { World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import type { Binding, Intent, StateChange } from '../../core/state.ts';
+import type { Intent, StateChange } from '../../core/state.ts';
+import type { Run, RunState } from '../run.ts';
 
 /**
  * Backups that the state knew when their server was deleted. The backups stay billed, and no documented read shows
@@ -29,20 +29,13 @@ export function leftBackups(claims: Iterable<Claim>): readonly LeftBackups[] {
   );
 }
 
-/** The content of the state just before vdcsync records servers as gone. `now` is in wall ms. */
-interface Known {
-  readonly bindings: ReadonlyMap<ResourceKey, Binding>;
-  readonly claims: ReadonlyMap<string, Claim>;
-  readonly boundIn: (server: ResourceKey) => readonly Binding[];
-  readonly now: number;
-}
-
 /**
  * The changes for the backups of a server that is gone: its bound backups, and the backups that were released while
- * the server existed.
+ * the server existed. `now` is in wall ms. The state is the one just before the change.
  */
 export function leftoverChanges(
-  { bindings, claims, boundIn, now }: Known,
+  { bindings, claims, boundIn }: Pick<RunState, 'bindings' | 'claims' | 'boundIn'>,
+  now: number,
   changes: readonly StateChange[],
   deletion?: Intent,
 ): StateChange[] {
@@ -75,18 +68,14 @@ export function backupsBefore({ preimage }: Intent): readonly string[] {
   return preimage.backups ?? [];
 }
 
-/** The view that a run has of the state and the project. */
-interface Now {
-  readonly intents: ReadonlyMap<ResourceKey, Intent>;
-  readonly bindings: ReadonlyMap<ResourceKey, Binding>;
-  readonly world: World;
-}
-
 /**
  * The addresses and backups that the settled deletion of an earlier run left. The earlier run may have ended before
  * its report.
  */
-export function leftByDeletion({ intents, bindings, world }: Now, deletion: Intent): readonly string[] {
+export function leftByDeletion(
+  { intents, bindings, world }: Pick<Run, 'intents' | 'bindings' | 'world'>,
+  deletion: Intent,
+): readonly string[] {
   const { key, kind, verb, preimage } = deletion;
   if (!factsOf(kind).container || verb !== 'delete' || intents.has(key) || bindings.has(key)) return [];
   const { addresses = [] } = preimage;

@@ -35,8 +35,8 @@ export function createRunState(options: StateOptions): RunState {
   const boundIn = (server: ResourceKey) => [...bindings.values()].filter(({ key }) => isInside(key, server));
 
   const whole = (changes: readonly StateChange[], deletion?: Intent) => {
-    const known = { bindings, claims, boundIn, now: clock.now() };
-    return transferred([...changes, ...leftoverChanges(known, changes, deletion)], known);
+    const known = { bindings, claims, boundIn };
+    return transferred([...changes, ...leftoverChanges(known, clock.now(), changes, deletion)], known);
   };
 
   /** Updates the loaded state from the changes. Reading the stored state back would cost a read of the whole state. */

@@ -1,20 +1,18 @@
-import { type Attributed, type Attribution, attribute } from '../../core/attribute.ts';
+import { type Attributed, type Attribution, attribute, type ClaimRecords } from '../../core/attribute.ts';
 import { type Claim, foreignClaims, objectName, serverObject } from '../../core/claims.ts';
 import { nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { Ip } from '../../core/resources.ts';
-import type { Binding, Intent } from '../../core/state.ts';
+import type { Binding } from '../../core/state.ts';
 import { isQuiet } from '../../plan/unmanaged.ts';
 
 /** The content of a state. */
-export interface ClaimRecords {
+export type StateRecords = Pick<ClaimRecords, 'claims' | 'intents'> & {
   readonly bindings: readonly Binding[];
-  readonly claims: readonly Claim[];
-  readonly intents: readonly Intent[];
-}
+};
 
 /** The holders of the project's addresses, from the state alone. */
-export function addressHolders(ips: readonly Ip[], records: ClaimRecords): Attribution {
+export function addressHolders(ips: readonly Ip[], records: StateRecords): Attribution {
   const bound = new Map(records.bindings.map((binding) => [objectName(binding), binding.key]));
   return attribute({ ips, keyOf: (object) => bound.get(objectName(object)) }, records);
 }
@@ -34,7 +32,7 @@ export interface Unattached {
   readonly unconfirmed: readonly BilledAddress[];
 }
 
-export function unattached(ips: readonly Ip[], records: ClaimRecords): Unattached {
+export function unattached(ips: readonly Ip[], records: StateRecords): Unattached {
   const { address } = addressHolders(ips, records);
   const free = ips
     .filter(({ server_id }) => server_id === null)

@@ -1,7 +1,7 @@
 import { partsOf } from '../../core/intent.ts';
-import type { Intent } from '../../core/state.ts';
+import type { Intent, Unconfirmed, WhyUnknown } from '../../core/state.ts';
 import type { Run } from '../run.ts';
-import { block, close, closeAndRetry, goOn, type Progress } from './endings.ts';
+import { block, close, closeAndRetry, closeBlocked, goOn, type Progress } from './endings.ts';
 import { gatewayMs } from './outcome.ts';
 import { asksKey, doubtedKey, isServerError, keyIsFresh, unasked } from './question.ts';
 
@@ -15,14 +15,15 @@ const unseen = { outcome: 'absent', most: 3 } as const;
 const serverError = { ...unseen, because: 'server_error', code: 'server_error' } as const;
 
 /** Reads show no effect of the write: sends the same key again, takes a new key, or asks the operator. */
-export async function sendAgain(run: Run, intent: Intent): Promise<Progress> {
+export async function sendAgain({ run, intent }: { run: Run; intent: Intent }): Promise<Progress> {
   const { kind, detail } = intent;
-  const { why } = partsOf(intent).unconfirmed ?? doubtedKey;
+  const unconfirmed = partsOf(intent).unconfirmed ?? doubtedKey;
+  const { why } = unconfirmed;
   if (!keyIsFresh(run, intent)) {
     const reason = 'no read finds the resource, and its idempotency key is too old to be sent again';
     return block(run, intent, 'key_too_old', reason);
   }
-  if (asksKey(run, intent)) return createAgain(run, intent);
+  if (asksKey(run, intent)) return createAgain(run, intent, unconfirmed);
   switch (why) {
     case 'lost':
     case 'unreadable':
@@ -35,19 +36,25 @@ export async function sendAgain(run: Run, intent: Intent): Promise<Progress> {
         const ended = { ...unseen, because: 'unanswered', code: 'outcome_unknown' } as const;
         return closeAndRetry(run, intent, { ...ended, text: detail });
       }
-      return resendSame(run, intent);
+      return resendSame(run, intent, why);
     }
     case 'refused':
       return close(run, intent, { outcome: 'absent', because: 'refused', text: detail }, { retryAfterMs: 0 });
     case 'not_found':
-      await close(run, intent, { outcome: 'refused', because: 'refused', text: detail });
-      return { now: 'blocked', code: 'not_found', reason: `${detail}, and yet its reads show it` };
+      return closeBlocked(
+        run,
+        intent,
+        { outcome: 'refused', because: 'refused', text: detail },
+        'not_found',
+        {
+          reason: `${detail}, and yet its reads show it`,
+        },
+      );
     case 'gateway_error':
     case 'server_error': {
       const rest = gatewayMs - run.stopwatch.since(intent.id, 'sent', intent.lastSentAt);
       if (why === 'server_error' || rest <= 0)
         return closeAndRetry(run, intent, { ...serverError, text: detail });
-      const unconfirmed = partsOf(intent).unconfirmed ?? doubtedKey;
       const dueAt = run.deps.clock.now() + rest;
       return goOn(run, intent, { stage: { phase: 'unknown', unconfirmed }, dueAt }, rest);
     }
@@ -58,24 +65,22 @@ export async function sendAgain(run: Run, intent: Intent): Promise<Progress> {
  * Continues an absent creation. The next attempt is safe only if the key is fenced: then no other state can use the key
  * either, and all states use the attempts in the same order. Under an open key the original bytes are sent again.
  */
-async function createAgain(run: Run, intent: Intent): Promise<Progress> {
+async function createAgain(run: Run, intent: Intent, { why, question }: Unconfirmed): Promise<Progress> {
   const { detail } = intent;
-  const { why, question } = partsOf(intent).unconfirmed ?? doubtedKey;
   if (why === 'unreadable')
     return block(run, intent, 'outcome_unknown', `it was accepted, and no read shows it: ${detail}`);
   if (question.stage !== 'fenced' && why === 'refused' && intent.sends >= mostRefused)
     return block(run, intent, 'outcome_unknown', `no read shows it, and it was sent again: ${detail}`);
-  if (question.stage !== 'fenced') return resendSame(run, intent);
+  if (question.stage !== 'fenced') return resendSame(run, intent, why);
   if (isServerError(why)) return closeAndRetry(run, intent, { ...serverError, text: detail });
   const ended = { outcome: 'absent', because: 'confirmed_absent', text: detail } as const;
-  if (question.lasting === undefined) return close(run, intent, ended, { retryAfterMs: 0 });
-  // A later run begins the next attempt.
-  await close(run, intent, ended);
-  return { now: 'blocked', code: question.lasting, reason: detail };
+  return question.lasting === undefined
+    ? close(run, intent, ended, { retryAfterMs: 0 })
+    : // A later run begins the next attempt.
+      closeBlocked(run, intent, ended, question.lasting);
 }
 
-function resendSame(run: Run, intent: Intent): Promise<Progress> {
-  const { why } = partsOf(intent).unconfirmed ?? doubtedKey;
+function resendSame(run: Run, intent: Intent, why: WhyUnknown): Promise<Progress> {
   const stage = { phase: 'waiting', unconfirmed: { why, question: unasked } } as const;
   return goOn(run, intent, { stage, dueAt: run.deps.clock.now() });
 }

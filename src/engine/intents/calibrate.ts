@@ -26,60 +26,74 @@ const noteName = 'key_behaviour';
  */
 export async function calibrated(run: Run, intent: Intent): Promise<KeyBehaviour | WriteResult> {
   const { store, random } = run.deps;
-  const { name } = intent.request;
+  const { request } = intent;
+  const { name } = request;
   const known = (await store.note(noteName)) as Readonly<Record<string, KeyBehaviour>> | undefined;
   if (known?.[name] !== undefined) return known[name];
-  const ask = async () => {
-    const key = spareKey(random.next);
-    await store.putNote('key_calibration', { key, name });
-    return observeKeys((probe) => sendFenced(run, { ...intent.request, probe }, key));
-  };
-  const once = await ask();
-  // One deviation may be a passing fault. Two deviations show how this API behaves.
-  const behaviour = 'type' in once || once.storesRefusals ? once : await ask();
+  const ask: Ask = (key, probe) => sendFenced(run, { ...request, probe }, key);
+  const behaviour = await observeKeys(random.next, ask);
   if (!('type' in behaviour))
     await store.putNote(noteName, { ...known, [name]: behaviour } as unknown as Json);
   return behaviour;
 }
 
+/** Sends a probe under a spare key. */
+type Ask = (key: string, probe: 1 | 2) => Promise<WriteResult>;
+
+/** Observes the treatment of keys under a spare key, and again under another one if the first shows a deviation. */
+export async function observeKeys(next: () => number, ask: Ask): Promise<KeyBehaviour | WriteResult> {
+  let accepted = false;
+  const observe = () => {
+    const key = spareKey(next);
+    return observeOnce(async (probe) => {
+      const result = await ask(key, probe);
+      accepted ||= result.type === 'answer' && result.status < 300;
+      return result;
+    });
+  };
+  const once = await observe();
+  // One deviation may be a passing fault. Two deviations show how this API behaves.
+  return accepted || 'type' in once || once.storesRefusals ? once : observe();
+}
+
 /** A key that no creation uses. */
-export function spareKey(next: () => number): string {
+function spareKey(next: () => number): string {
   return `vdcsync-spare-${Array.from({ length: 32 }, () => Math.floor(next() * 16).toString(16)).join('')}`;
 }
+
+type Answered = WriteResult & { readonly type: 'answer' };
+
+/** The four requests, and the answers of an API that stores refusals. */
+const steps = [
+  { probe: 1, deviation: 'unnamed', fits: (each: Answered) => namesProbe(each) && !each.replayed },
+  { probe: 1, deviation: 'not_replayed', fits: (each: Answered) => each.replayed },
+  { probe: 2, deviation: 'not_refused', fits: (each: Answered) => !each.replayed && each.status >= 300 },
+  { probe: 1, deviation: 'replaced', fits: (each: Answered) => each.replayed },
+] as const;
 
 /**
  * Shows by four refused requests under one spare key how the API treats the keys of an operation. If an answer is
  * inconclusive, the function returns this answer.
  */
-export async function observeKeys(
-  ask: (probe: 1 | 2) => Promise<WriteResult>,
-): Promise<KeyBehaviour | WriteResult> {
-  const deviates = (deviation: KeyBehaviour['deviation'] & string): KeyBehaviour => ({
-    ...{ storesRefusals: false, deviation },
-  });
-  const first = await ask(1);
-  if (!isTelling(first)) return first;
-  if (!namesProbe(first) || first.replayed) return deviates('unnamed');
-  const second = await ask(1);
-  if (!isTelling(second)) return second;
-  if (!second.replayed) return deviates('not_replayed');
-  const other = await ask(2);
-  if (!isTelling(other)) return other;
-  if (other.replayed || other.status < 300) return deviates('not_refused');
-  const third = await ask(1);
-  if (!isTelling(third)) return third;
-  if (!third.replayed) return deviates('replaced');
-  return { storesRefusals: true, ...(namesProbe(other) ? {} : { reuse: reuseRefusal(other) }) };
+async function observeOnce(ask: (probe: 1 | 2) => Promise<WriteResult>): Promise<KeyBehaviour | WriteResult> {
+  let reuse: Pick<KeyBehaviour, 'reuse'> = {};
+  for (const { probe, deviation, fits } of steps) {
+    const answer = await ask(probe);
+    if (!isTelling(answer)) return answer;
+    if (!fits(answer)) return { storesRefusals: false, deviation };
+    if (probe === 2 && !namesProbe(answer)) reuse = { reuse: reuseRefusal(answer) };
+  }
+  return { storesRefusals: true, ...reuse };
 }
 
 /** The answer is complete and about the request itself, not about the token, the budget or the state of the project. */
-function isTelling(result: WriteResult): result is WriteResult & { readonly type: 'answer' } {
+function isTelling(result: WriteResult): result is Answered {
   if (result.type !== 'answer') return false;
   const { status, replayed, retryAfterMs } = result;
   const conflict = status === 409 && retryAfterMs === undefined;
   return status < 300 || replayed || status === 400 || status === 422 || conflict;
 }
 
-function namesProbe({ invalidParams = [] }: WriteResult & { readonly type: 'answer' }): boolean {
+function namesProbe({ invalidParams = [] }: Answered): boolean {
   return invalidParams.some(({ name }) => name.includes(probeField));
 }

@@ -2,8 +2,7 @@ import { backOff } from '../../core/back-off.ts';
 import { partsOf } from '../../core/intent.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
-import { unbrokenRow } from './earlier-attempts.ts';
-import { block, close, goOn, type Progress, packageOf } from './endings.ts';
+import { block, close, goOn, type Progress, packageOf, unbrokenRow } from './endings.ts';
 import { noCapacity } from './outcome.ts';
 
 /** The longest wait for capacity before vdcsync asks the operator. */

@@ -62,6 +62,18 @@ export async function close(
   return { now: 'closed', outcome, detail: text, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
 }
 
+/** Ends the intent. The operation is blocked until a later run, or the operator, begins it again. */
+export async function closeBlocked(
+  run: Run,
+  intent: Intent,
+  ended: Ended,
+  code: string,
+  { reason = ended.text, changes = [] }: { reason?: string; changes?: readonly StateChange[] } = {},
+): Promise<Progress> {
+  await close(run, intent, ended, { changes });
+  return { now: 'blocked', code, reason };
+}
+
 /**
  * An update that was sent, and not refused, may have been applied. A field that no read shows is therefore asked for
  * again.
@@ -81,20 +93,6 @@ function unconfirmedUpdate(
 export function after(why: string, intent: Intent): string {
   const said = partsOf(intent).blocked?.reason ?? intent.detail;
   return said === '' ? why : `${why}; before that: ${said}`;
-}
-
-/** Ends a refused intent whose entry the file has changed since. */
-export function closeOutdated(
-  run: Run,
-  intent: Intent,
-  more: { readonly retryAfterMs?: number } = {},
-): Promise<Progress> {
-  return close(
-    run,
-    intent,
-    { outcome: 'refused', because: 'file_changed', text: after('the file has changed', intent) },
-    more,
-  );
 }
 
 /** Leaves the decision to the operator, or to the file. */
@@ -145,8 +143,23 @@ export async function closeAndRetry(
       partsOf(each).outcome === ended.outcome,
   );
   if (before.length < most) return close(run, intent, ended, { changes, retryAfterMs: 0 });
-  await close(run, intent, ended, { changes });
-  return { now: 'blocked', code, reason: ended.text };
+  return closeBlocked(run, intent, ended, code, { changes });
+}
+
+/** Replayed answers in a row, each under another key, before the operator is asked. */
+export const mostReplayed = 5;
+
+/**
+ * The attempts at this resource before this attempt, newest first, up to the first attempt that ended in another way.
+ */
+export async function unbrokenRow(
+  run: Run,
+  { id, key }: Intent,
+  endedSo: (past: Intent) => boolean,
+): Promise<readonly Intent[]> {
+  const past = (await run.deps.store.intents({ key, limit: 2_000 })).filter((each) => each.id !== id);
+  const end = past.findIndex((each) => !endedSo(each));
+  return end === -1 ? past : past.slice(0, end);
 }
 
 export function warn(run: Run, key: ResourceKey, code: Code, message: string): void {

@@ -36,30 +36,36 @@ type Step<Verdict extends Evidence['verdict']> = (
 ) => Promise<Progress> | Progress;
 type Steps = { readonly [Verdict in Evidence['verdict']]: Step<Verdict> };
 
-const common = { pending: awaitUsable, failed: taint, unseen: ask, unclear: ask };
+const common = {
+  done: bind,
+  pending: pastDeadline<'pending'>(notReady),
+  failed: taint,
+  unseen: ask,
+  unclear: ask,
+};
 
 /** The evidence table: the next step after each verdict of the reads. */
 const table: Readonly<Record<Known, Readonly<Record<Sort, Steps>>>> = {
   unconfirmed: {
-    creation: { ...common, done: bind, pending: accept, unseen: riskNext, not_done: onceAbsent(repeat) },
-    whole: { ...common, done: bind, not_done: onceAbsent(repeat) },
+    creation: { ...common, pending: accept, unseen: riskNext, not_done: onceAbsent(sendAgain) },
+    whole: { ...common, not_done: onceAbsent(sendAgain) },
     // A resource counts as deleted only after two reads. One read shows that it still exists.
-    deletion: { ...common, done: onceAbsent(bind), not_done: repeat },
+    deletion: { ...common, done: onceAbsent(bind), not_done: sendAgain },
   },
   ended: {
-    creation: { ...common, done: bind, not_done: onceAbsent(missing) },
-    whole: { ...common, done: bind, not_done: onceAbsent(missing) },
-    deletion: { ...common, done: bind, not_done: onceAbsent(missing) },
+    creation: { ...common, not_done: onceAbsent(notThere) },
+    whole: { ...common, not_done: onceAbsent(notThere) },
+    deletion: { ...common, not_done: onceAbsent(notThere) },
   },
   unreported: {
     // The API may still be at work on the creation, unless an old answer was replayed.
-    creation: { ...common, done: bind, not_done: pastDeadline(onceAbsent(stuckOrMissing)) },
-    whole: { ...common, done: bind, not_done: pastDeadline(onceAbsent(missing)) },
-    deletion: { ...common, done: onceAbsent(bind), not_done: pastDeadline(onceAbsent(missing)) },
+    creation: { ...common, not_done: pastDeadline(onceAbsent(stuckUnlessReplayed)) },
+    whole: { ...common, not_done: pastDeadline(onceAbsent(notThere)) },
+    deletion: { ...common, done: onceAbsent(bind), not_done: pastDeadline(onceAbsent(notThere)) },
   },
   failed: {
-    creation: { ...common, done: bindTainted, pending: taint, not_done: onceAbsent(retryUnlessStrays) },
-    whole: { ...common, done: bind, not_done: retry },
+    creation: { ...common, pending: taint, not_done: onceAbsent(retry) },
+    whole: { ...common, not_done: retry },
     // The task failed, so the resource probably still exists.
     deletion: { ...common, done: onceAbsent(bind), not_done: retry },
   },
@@ -162,18 +168,19 @@ export async function seenSince(run: Run, intent: InPhase<'blocked'>): Promise<P
   return settled(run, intent, evidence);
 }
 
-function bind({ run, intent, known }: Reading, found: Found<'done'>): Promise<Progress> | Progress {
-  const why = known === 'unconfirmed' ? 'the answer was lost' : 'the answer does not name the resource';
+/** A creation whose task failed may still have made the resource: it is bound as tainted, so that it is not lost. */
+function bind(reading: Reading, found: Found<'done'>): Promise<Progress> | Progress {
+  const { run, intent, known } = reading;
+  const isTainted = known === 'failed' && sortOf(run, intent) === 'creation';
+  const { id, called = '' } = found;
+  const name = `${nounOf(intent.kind)} ${id}${called === '' ? '' : ` (${called})`}`;
   return (
-    ifOurs(run, intent, found, () => settled(run, intent, found)) ??
-    offer(run, intent, 'outcome_unknown', why, found)
+    ifOurs(run, intent, found, () =>
+      settled(run, intent, found, isTainted ? failureOf(intent) : undefined),
+    ) ??
+    // The resource may be unmanaged, so the operator is asked.
+    ask(reading, { reason: `${name} appeared since: it may be the created resource`, candidates: [id] })
   );
-}
-
-function bindTainted({ run, intent }: Reading, found: Found<'done'>): Promise<Progress> | Progress {
-  const taintFound = () => settled(run, intent, found, `its task failed: ${intent.detail}`);
-  const why = `its task failed (${intent.detail})`;
-  return ifOurs(run, intent, found, taintFound) ?? offer(run, intent, 'task_failed', why, found);
 }
 
 /**
@@ -209,29 +216,19 @@ function isAsked(run: Run, intent: Intent): boolean {
   return keyIsFresh(run, intent) && (stage === 'asking' || stage === 'taken');
 }
 
-/** The resource may be unmanaged, so the operator is asked. */
-function offer(
-  run: Run,
-  intent: Intent,
-  code: string,
-  why: string,
-  { id, called = '' }: Found<'done'>,
-): Promise<Progress> {
-  const name = `${nounOf(intent.kind)} ${id}${called === '' ? '' : ` (${called})`}`;
-  const reason = `${why}, and ${name} appeared since: it may be the created resource`;
-  return block(run, intent, code, reason, { candidates: [id] });
-}
-
 function ask(
   { run, intent, known }: Reading,
-  { reason, candidates }: Found<'unseen' | 'unclear'>,
+  { reason, candidates }: Pick<Found<'unclear'>, 'reason' | 'candidates'>,
 ): Promise<Progress> {
-  if (known === 'failed') {
-    const failure = `its task failed (${intent.detail}), and ${reason}`;
-    return block(run, intent, 'task_failed', failure, { candidates });
-  }
-  const why = known === 'unconfirmed' ? 'the answer was lost, and ' : '';
-  return block(run, intent, 'outcome_unknown', `${why}${reason}`, { candidates });
+  const why = { failed: failureOf(intent), unconfirmed: 'the answer was lost', ended: '', unreported: '' }[
+    known
+  ];
+  const code = known === 'failed' ? 'task_failed' : 'outcome_unknown';
+  return block(run, intent, code, why === '' ? reason : `${why}, and ${reason}`, { candidates });
+}
+
+function failureOf({ detail }: Intent): string {
+  return `its task failed (${detail})`;
 }
 
 /**
@@ -243,7 +240,7 @@ function riskNext(reading: Reading, found: Found<'unseen'>): Promise<Progress> {
   const why = partsOf(intent).unconfirmed?.why;
   const mayRetry = run.desired.settings.unconfirmed_servers === 'retry';
   return found.candidates.length === 0 && mayRetry && !isServerError(why) && why !== 'refused'
-    ? repeat(reading)
+    ? sendAgain(reading)
     : ask(reading, found);
 }
 
@@ -254,47 +251,30 @@ function accept({ run, intent }: Reading, { id, facts = {} }: Found<'pending'>):
   return goOn(run, intent, { stage: { phase: 'accepted', answer } });
 }
 
-function awaitUsable({ run, intent }: Reading): Progress {
-  const elapsedMs = sinceAccepted(run, intent);
-  return elapsedMs > run.kindOf(intent.kind).timing.deadlineMs
-    ? stuck(`it is not ready after ${minutes(elapsedMs)}`)
-    : again(nextReadMs(elapsedMs));
+function notReady({ run, intent }: Reading): Progress {
+  return stuck(`it is not ready after ${minutes(sinceAccepted(run, intent))}`);
 }
 
 function taint({ run, intent }: Reading, found: Found<'failed' | 'pending'>): Promise<Progress> {
-  const detail = found.verdict === 'failed' ? found.detail : `its task failed: ${intent.detail}`;
-  return settled(run, intent, found, detail);
+  return settled(run, intent, found, found.verdict === 'failed' ? found.detail : failureOf(intent));
 }
 
-function repeat({ run, intent }: Reading): Promise<Progress> {
-  return sendAgain(run, intent);
-}
-
-function missing({ run, intent }: Reading, found: Found<'not_done'>): Promise<Progress> {
-  return notThere(run, intent, found);
-}
-
-function stuckOrMissing(reading: Reading, found: Found<'not_done'>): Promise<Progress> | Progress {
+function stuckUnlessReplayed(reading: Reading, found: Found<'not_done'>): Promise<Progress> | Progress {
   const { run, intent } = reading;
-  if (isReplay(intent)) return missing(reading, found);
+  if (isReplay(intent)) return notThere(reading, found);
   const elapsed = minutes(sinceAccepted(run, intent));
   return stuck(`no read shows it after ${elapsed}, and no task shows whether it has ended`);
 }
 
-function retry({ run, intent }: Reading, { left }: Found<'not_done'>): Promise<Progress> {
+function retry({ run, intent }: Reading, { left, strays }: Found<'not_done'>): Promise<Progress> {
+  if (strays === true) return block(run, intent, 'task_failed', failureOf(intent));
   const changes = leftByFailed(run, intent, left);
   const ended = { outcome: 'failed', because: 'task_failed', text: intent.detail } as const;
   return closeAndRetry(run, intent, { ...ended, code: 'task_failed', most: 1, changes });
 }
 
-function retryUnlessStrays(reading: Reading, found: Found<'not_done'>): Promise<Progress> {
-  const { run, intent } = reading;
-  if (found.strays !== true) return retry(reading, found);
-  return block(run, intent, 'task_failed', `its task failed (${intent.detail})`);
-}
-
 /** The step follows only after the deadline of the kind. */
-function pastDeadline(then: Step<'not_done'>): Step<'not_done'> {
+function pastDeadline<Verdict extends 'pending' | 'not_done'>(then: Step<Verdict>): Step<Verdict> {
   return (reading, found) => {
     const { run, intent } = reading;
     const elapsedMs = sinceAccepted(run, intent);

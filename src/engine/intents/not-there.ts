@@ -4,20 +4,16 @@ import type { Intent, StateChange } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { leftByFailed } from './bound-by.ts';
 import { calibrated } from './calibrate.ts';
-import { unbrokenRow } from './earlier-attempts.ts';
-import { block, close, closeAndRetry, type Progress } from './endings.ts';
+import { block, close, closeAndRetry, mostReplayed, type Progress, unbrokenRow } from './endings.ts';
 import { isReplay } from './question.ts';
 import { inWriteSlot } from './write-slot.ts';
 
-/** Writes in a row with a replayed answer and no visible effect: replays buy nothing. */
-const mostReplayed = 10;
-/** The same limit for a creation, if no evidence shows that the API marks only replays as replayed. */
+/** The limit for a creation, if no evidence shows that the API marks only replays as replayed. */
 const mostUnsureReplays = 3;
 
 /** The write was accepted and succeeded, but no read shows its effect: an old answer was replayed, or the API is in breach. */
 export async function notThere(
-  run: Run,
-  intent: Intent,
+  { run, intent }: { readonly run: Run; readonly intent: Intent },
   { gone, strays, left }: Extract<Evidence, { verdict: 'not_done' }>,
 ): Promise<Progress> {
   if (isReplay(intent)) {

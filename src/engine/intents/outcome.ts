@@ -128,25 +128,22 @@ function accepted(result: Conclusive, asks: boolean, settleMs: number): Disposit
     if (asks) return { do: 'look', afterMs: second, why: 'unreadable', reason, stage: 'taken' };
     return { do: 'look', afterMs: settleMs, why: 'unreadable', reason };
   }
-  const { task } = result;
-  if (task === 'missing') {
+  const { task = null, status } = result;
+  if (task === 'missing')
     return {
       do: 'accept',
       task: null,
       breach: 'the answer has no `task` member, which it should always have',
     };
-  }
-  if (task === undefined || task === null) {
-    return result.status === 202
-      ? { do: 'accept', task: null, breach: '202 without a task' }
-      : { do: 'accept', task: null };
-  }
-  const breach = result.status === 202 ? {} : { breach: `${result.status} with a task` };
-  return { do: 'accept', task: task.id, ...breach };
+  const isAsync = status === 202;
+  if (isAsync === (task !== null)) return { do: 'accept', task: task?.id ?? null };
+  const breach = isAsync ? '202 without a task' : `${status} with a task`;
+  return { do: 'accept', task: task?.id ?? null, breach };
 }
 
 function serverError(result: Conclusive, asks: boolean, settleMs: number): Disposition {
-  const why = gateway(result.status) ? 'gateway_error' : 'server_error';
+  // The origin behind a gateway may still be at work.
+  const why = result.status === 502 || result.status === 504 ? 'gateway_error' : 'server_error';
   const afterMs = asks && why === 'gateway_error' ? gatewayMs : settleMs;
   return { do: 'look', afterMs, why, reason: told(result) };
 }
@@ -156,8 +153,8 @@ function refusalOfResend(result: Conclusive, pace: Pace): Disposition {
   const { status } = result;
   const code = codeOf(result);
   const reason = saysNothing(result);
-  const held = holding(result, reason);
-  if (held !== undefined) return held;
+  const paused = pauseOf(result);
+  if (paused !== undefined) return { do: 'hold', code, reason, ...paused };
   // The key is asked again with another token.
   if (isOfToken(result)) return { do: 'look', afterMs: second, why: 'refused', reason, stage: 'asking' };
   if (status === 429) return wait(0, code, reason);
@@ -171,15 +168,11 @@ function refusalOfResend(result: Conclusive, pace: Pace): Disposition {
 
 /** The key may have been used for another body, so only the key shows whether the next key is safe. @assumption A4 */
 function unconfirmedRefusal(result: Conclusive): Disposition {
-  return (
-    holding(result, told(result)) ?? {
-      do: 'look',
-      afterMs: second,
-      why: 'conflict',
-      reason: told(result),
-      stage: 'asking',
-    }
-  );
+  const paused = pauseOf(result);
+  const reason = told(result);
+  return paused === undefined
+    ? { do: 'look', afterMs: second, why: 'conflict', reason, stage: 'asking' }
+    : { do: 'hold', code: codeOf(result), reason, ...paused };
 }
 
 /** The write is sent again under the same key. */
@@ -187,15 +180,17 @@ function isWaitedOut(result: Conclusive): boolean {
   return result.status === 429 || (result.status === 409 && codeOf(result) !== noCapacity);
 }
 
-/** Returns a pause if the refusal is about more than its own send. */
-function holding(result: Conclusive, reason: string): (Disposition & { readonly do: 'hold' }) | undefined {
-  const { status } = result;
-  if (isOfToken(result)) return undefined;
-  const code = codeOf(result);
-  const pause = code === 'insufficient_scope' ? 'everything' : pauses[status];
-  if (pause === undefined) return undefined;
-  const bug = status === 405 || status === 415;
-  return { do: 'hold', code, reason, pause, later: bug ? 'operation' : pause };
+/** The classes of writes to pause, now and in later runs, if the refusal is about more than its own send. */
+function pauseOf(result: Conclusive): { readonly pause: PauseScope; readonly later: PauseScope } | undefined {
+  // A token without write access cannot do any other write either. @source API §5
+  const pause = codeOf(result) === 'insufficient_scope' ? 'everything' : pauses[result.status];
+  if (pause === undefined || isOfToken(result)) return undefined;
+  // A mistake of vdcsync stops the run, but later runs pause only the operation.
+  return { pause, later: isOwnBug(result) ? 'operation' : pause };
+}
+
+function isOwnBug({ status }: Conclusive): boolean {
+  return status === 405 || status === 415;
 }
 
 /** The refusal is about one of several tokens, so no class of writes is paused. */
@@ -212,38 +207,32 @@ function refusal(result: Conclusive, { asks, unconfirmed }: Sent, pace: Pace): D
   const reason = told(result);
   // Another token sends the write under a new key, because this key may hold the refusal.
   if (isOfToken(result)) return { do: 'refuse', code, reason, until: 'token' };
-  // A token without write access cannot do any other write either. @source API §5
-  const pause = code === 'insufficient_scope' ? 'everything' : pauses[result.status];
+  const paused = pauseOf(result);
   // Under a new key, the API refuses the same entry again if the replayed refusal was fresh a moment ago. An old
   // refusal may not apply any more.
   const wasFresh = unconfirmed?.why === 'refused' && unconfirmed.question.stage === 'taken';
-  if (result.replayed && pause === undefined)
+  if (result.replayed && paused === undefined)
     return { do: 'refuse', code, reason, until: wasFresh ? 'file' : 'now', ...parametersOf(result) };
   // If these bytes are sent again, their own refusal is replayed. The refusal of a key that another request used is
   // not replayed.
-  if (asks && mayBeReusedKey(result, code, asks))
-    return { do: 'look', afterMs: second, why: 'refused', reason, stage: 'taken' };
-  // An earlier state deleted another resource under this key, so this deletion was not carried out.
-  if (!asks && mayBeReusedKey(result, code, asks)) return { do: 'refuse', code, reason, until: 'now' };
+  // An earlier state deleted another resource under the key of a deletion, so the deletion was not carried out.
+  if (mayBeReusedKey(result, code, asks))
+    return asks
+      ? { do: 'look', afterMs: second, why: 'refused', reason, stage: 'taken' }
+      : { do: 'refuse', code, reason, until: 'now' };
   switch (result.status) {
     case 429:
       return wait(0, code, reason);
     case 409:
-      if (code === noCapacity) {
-        return { do: 'next_preference', reason };
-      }
-      return waitOut(result, code, reason, pace);
+      return code === noCapacity ? { do: 'next_preference', reason } : waitOut(result, code, reason, pace);
     case 404:
       return { do: 'refuse', code, reason, until: 'replan' };
     default:
-      if (pause !== undefined) {
-        const bug = result.status === 405 || result.status === 415;
-        const told = bug ? `${reason} (a bug of vdcsync: please report it)` : reason;
-        // This mistake of vdcsync stops the run, but later runs pause only the operation.
-        const later = bug ? 'operation' : pause;
-        return { do: 'refuse', code, reason: told, until: 'replan', pause, later };
-      }
-      return { do: 'refuse', code, reason, until: 'file', ...parametersOf(result) };
+      if (paused === undefined) return { do: 'refuse', code, reason, until: 'file', ...parametersOf(result) };
+      return {
+        ...{ do: 'refuse', code, until: 'replan', ...paused },
+        reason: isOwnBug(result) ? `${reason} (a bug of vdcsync: please report it)` : reason,
+      };
   }
 }
 
@@ -350,11 +339,6 @@ export function reuseRefusal(result: Conclusive): ReuseRefusal {
 
 /** The longest time that the origin behind a gateway may work on a request. */
 export const gatewayMs = 15 * minute;
-
-/** The origin behind a gateway may still be at work. */
-function gateway(status: number): boolean {
-  return status === 502 || status === 504;
-}
 
 export function told({ status, code, title, detail, invalidParams }: Conclusive): string {
   const fields = (invalidParams ?? []).map(({ name, reason }) => `${name}: ${reason}`);

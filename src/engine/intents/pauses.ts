@@ -3,7 +3,6 @@ import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { moment } from '../../core/moment.ts';
 import { type Blocked, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
-import type { WriteRequest } from '../../core/ports.ts';
 import { outside, paying, type Remedy, run, type Step, settleFirst } from '../../core/remedy.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
@@ -11,6 +10,7 @@ import { closure, linksOf } from '../../plan/closure.ts';
 import { successorOf } from '../../plan/order.ts';
 import { withBlocked } from '../../plan/totals.ts';
 import type { EngineDeps, Pause, PauseScope } from '../deps.ts';
+import type { Run } from '../run.ts';
 
 /** The note of the state that holds the refusals of more than one write. */
 const noteName = 'pauses';
@@ -44,30 +44,19 @@ type Written = Pick<Operation, 'kind' | 'verb'> & { readonly spend: Operation['s
  * @param later the class in later runs, if it is smaller
  */
 export async function pauseClass(
-  run: {
-    readonly deps: EngineDeps;
-    pause(scope: PauseScope, request: WriteRequest, refusal: Pause): void;
-  },
-  intent: Pick<Intent, 'kind' | 'verb' | 'request'>,
+  run: Pick<Run, 'deps' | 'pause'>,
+  { kind, verb, request }: Pick<Intent, 'kind' | 'verb' | 'request'>,
   scope: PauseScope,
   refusal: { readonly code: string; readonly reason: string },
   later: PauseScope = scope,
 ): Promise<void> {
-  const at = run.deps.clock.now();
-  run.pause(scope, intent.request, { ...refusal, at });
-  await remember(run.deps, later, intent, { ...refusal, at });
-}
-
-/** Records the refusal, so that the plan of another process reports it too. */
-async function remember(
-  deps: EngineDeps,
-  scope: PauseScope,
-  { kind, verb }: Pick<Intent, 'kind' | 'verb'>,
-  refusal: Required<Pause>,
-): Promise<void> {
-  const pause = { scope, kind, verb, ...refusal, token: deps.writes.token() };
-  const others = (await standing(deps)).filter((each) => !sameClass(each, pause));
-  await deps.store.putNote(noteName, [...others, pause]);
+  const { clock, writes, store } = run.deps;
+  const at = clock.now();
+  run.pause(scope, request, { ...refusal, at });
+  // The plan of another process reports the refusal too.
+  const pause = { scope: later, kind, verb, ...refusal, at, token: writes.token() };
+  const others = (await standing(run.deps)).filter((each) => !sameClass(each, pause));
+  await store.putNote(noteName, [...others, pause]);
 }
 
 /** An accepted write shows that its class is not paused any more. */

@@ -7,15 +7,22 @@ import type { Answer, Intent, IntentPatch, KeyQuestion, WhyUnknown } from '../..
 import { draftOne, operationsOf } from '../../plan/draft.ts';
 import type { Run } from '../run.ts';
 import { nextPreference } from './capacity.ts';
-import { unbrokenRow } from './earlier-attempts.ts';
-import { block, close, goOn, minutes, type Progress, warn } from './endings.ts';
+import {
+  block,
+  close,
+  closeBlocked,
+  goOn,
+  minutes,
+  mostReplayed,
+  type Progress,
+  unbrokenRow,
+  warn,
+} from './endings.ts';
 import { type Disposition, disposition } from './outcome.ts';
 import { lift, pauseClass } from './pauses.ts';
 import { asksKey, doubtedKey, isServerError, questionOf, unasked } from './question.ts';
 import { takeOver } from './transfer.ts';
 
-/** Replayed refusals in a row, each under another key, before the operator is asked. */
-const mostReplayed = 5;
 /** Malformed answers to one key before reads decide. @source API §8.1 */
 const mostUnreadable = 3;
 
@@ -156,8 +163,7 @@ async function stillRefused(
   if (doubted !== true) return { now: 'blocked', code, reason };
   if (!asksKey(run, intent)) {
     // The next run reads again, and deletes under another key.
-    await close(run, intent, { outcome: 'refused', because: 'refused', text: reason });
-    return { now: 'blocked', code, reason };
+    return closeBlocked(run, intent, { outcome: 'refused', because: 'refused', text: reason }, code);
   }
   const question = { ...questionOf(intent), lasting: code };
   return goOn(run, intent, { stage: { phase: 'unknown', unconfirmed: { ...doubtedKey, question } } });
@@ -222,7 +228,6 @@ async function refused(
         { retryAfterMs: 0 },
       );
     case 'replan':
-      await close(run, intent, { outcome: 'refused', because: 'refused', text: reason });
-      return { now: 'blocked', code, reason };
+      return closeBlocked(run, intent, { outcome: 'refused', because: 'refused', text: reason }, code);
   }
 }

@@ -10,7 +10,7 @@ import { released } from '../claims/release.ts';
 import type { Run } from '../run.ts';
 import { staleMs } from '../staleness.ts';
 import { boundBy, companionsOf } from './bound-by.ts';
-import { again, awaitEnd, block, close, type Progress } from './endings.ts';
+import { again, awaitEnd, block, close, closeBlocked, type Progress } from './endings.ts';
 
 /** A created resource, as an answer or evidence shows it. */
 export interface Created {
@@ -52,8 +52,7 @@ export async function settled(
       : change,
   );
   const ended = { outcome: 'failed', because: 'task_failed', text: damage } as const;
-  await close(run, intent, ended, { changes: [...taken, ...changes] });
-  return { now: 'blocked', code: 'tainted', reason: damage };
+  return closeBlocked(run, intent, ended, 'tainted', { changes: [...taken, ...changes] });
 }
 
 /** The changes that end the previous holder of the resource, or the progress of a creation that must not bind it. */

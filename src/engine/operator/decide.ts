@@ -1,12 +1,10 @@
 import { addressObject, serverObject } from '../../core/claims.ts';
 import type { Desired } from '../../core/desired.ts';
-import { ConfigError, TooSoonError } from '../../core/errors.ts';
+import { ConfigError, NotAbsentError, TooSoonError } from '../../core/errors.ts';
 import { partsOf } from '../../core/intent.ts';
 import { nounOf, type ResourceKey } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
-import type { Ip } from '../../core/resources.ts';
-import { namedAddress } from '../../core/server-entry.ts';
 import type { Answer, Binding, Intent, StateChange } from '../../core/state.ts';
 import { cameFree, releasing } from '../../plan/open-writes.ts';
 import { identityChanged, ownerOf } from '../claims/owner.ts';
@@ -15,13 +13,16 @@ import type { EngineDeps, Resolution } from '../deps.ts';
 import { boundBy } from '../intents/bound-by.ts';
 import { close } from '../intents/endings.ts';
 import { lift, pausedBefore } from '../intents/pauses.ts';
+import { asksKey, keyIsFresh, questionOf } from '../intents/question.ts';
+import { record } from '../intents/record.ts';
 import { madeRoomFor } from '../intents/replacement.ts';
+import { inWriteSlot } from '../intents/write-slot.ts';
 import { bindingOf } from '../run/operate.ts';
+import { answerUnder } from '../run/recover.ts';
 import { openRun } from '../run/start.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
 import { refuseContradiction, refuseMalformed, takenFrom, unverified } from './adopt-key.ts';
-import { askBeforeAbsent } from './ask-absent.ts';
 import { ignoring } from './ignore.ts';
 
 /** Ends an intent by a decision of the operator, and checks the decision against the project if possible. */
@@ -193,28 +194,10 @@ async function absentOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   const left = cameFree(intent, await read.ips(), ({ id }) => ours.has(String(id)));
   const text = 'the operator reported it absent';
   await close(run, intent, { outcome, because: 'reported_absent', text }, { changes });
-  const elsewhere = heldElsewhere(run, intent, await read.ips());
   return result(
-    `${key} is recorded as absent. The next apply continues from there.${remark}${elsewhere.text}`,
-    [...elsewhere.remedies, ...releasing(left)],
+    `${key} is recorded as absent. The next apply continues from there.${remark}`,
+    releasing(left),
   );
-}
-
-/** If the server exists after all, the address that its entry names shows where the server is. */
-function heldElsewhere(
-  { world }: Run,
-  { key, kind, verb, entry }: Intent,
-  ips: readonly Ip[],
-): CommandResult {
-  const named = namedAddress(entry?.value);
-  if (!factsOf(kind).container || verb !== 'create' || named === undefined) return result('');
-  const id = world.idOf(named);
-  const live = ips.find((each) => String(each.id) === id);
-  const holder = live?.server_id ?? null;
-  if (holder === null || world.keyOf(serverObject(holder)) !== undefined) return result('');
-  return result(` Its address ${named} (${live?.address}) is attached to the unmanaged server ${holder}.`, [
-    runs('adopt', [key, holder], { when: `if server ${holder} is ${key}` }),
-  ]);
 }
 
 /** A write without an answer may take effect until its time-out and a short time after. */
@@ -228,4 +211,39 @@ function refuseTooSoon({ deps }: Run, intent: Intent): void {
     `${key} was sent ${Math.round(age / 1000)} s ago and may still take effect. Try again in ${Math.ceil(rest / 1000)} s.`,
     rest,
   );
+}
+
+const keyUnasked = ' Its idempotency key could not be asked, so your answer alone decides.';
+
+/**
+ * Asks the idempotency key of a creation that the operator declares absent. Returns a remark on the answer.
+ *
+ * @throws ConfigError if the key holds the answer to the creation. The next apply then binds the resource.
+ */
+async function askBeforeAbsent(run: Run, intent: Intent): Promise<string> {
+  const { key, kind, verb } = intent;
+  // An accepted creation has its answer already. A fenced key holds none.
+  if (verb !== 'create' || partsOf(intent).unconfirmed === undefined || !asksKey(run, intent)) return '';
+  const { stage, conflict } = questionOf(intent);
+  if (stage === 'fenced') return '';
+  // The key holds the answer to another body, which no request of this state can replay.
+  if (conflict === true) return keyUnasked;
+  if (!keyIsFresh(run, intent)) return keyUnasked;
+  const held = await inWriteSlot(run, intent, () => answerUnder(run, intent));
+  if (held === 'unused' || held === 'fenced' || held === 'refused') return '';
+  if (held === 'unknown') return keyUnasked;
+  const sent = run.intents.get(key) ?? intent;
+  if (held === 'open')
+    throw new ConfigError(
+      `${key} is not known to be absent: its idempotency key was used, and the API gave no conclusive answer.`,
+      false,
+      [runs('apply')],
+    );
+  const { answer } = held;
+  const { id } = run.kindOf(kind).writes.accept(answer, intent.request, intent.preimage);
+  await record(run, sent, answer);
+  const what = id === undefined ? 'its creation was accepted' : `it is ${nounOf(kind)} ${id}`;
+  throw new NotAbsentError(`${key} is not absent: its idempotency key shows that ${what}.`, [
+    runs('apply', [], { when: `to bind it to ${key}` }),
+  ]);
 }

@@ -13,7 +13,6 @@ import { leftByDeletion } from '../claims/left-backups.ts';
 import type { ApplyOptions, EngineDeps, Pause } from '../deps.ts';
 import { warn } from '../intents/endings.ts';
 import { withPauses } from '../intents/pauses.ts';
-import { settleOpen } from '../intents/settle-open.ts';
 import { isAbort } from '../interruption.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
@@ -32,6 +31,7 @@ import { planFor } from './plan.ts';
 import { applying, recordFindings, standingFindings, withFurther } from './recorded-findings.ts';
 import { recover } from './recover.ts';
 import { refuseStale } from './saved-plan.ts';
+import { settleOpen } from './settle-open.ts';
 import { openRun } from './start.ts';
 import { applyStateChanges, settleMoves } from './state-changes.ts';
 

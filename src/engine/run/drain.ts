@@ -46,19 +46,16 @@ class Drain {
     );
     this.#waitingFor = dependentsOf(this.#todo);
     const work = (key: ResourceKey) => this.#work(key);
-    this.#queue = new WorkQueue({ clock: run.deps.clock, concurrency, work, stop: run.halt });
+    // A stop wakes the sleeping workers, because no new write is sent any more.
+    const ends = { stop: run.halt, wakeOn: run.stop };
+    this.#queue = new WorkQueue({ clock: run.deps.clock, concurrency, work, ...ends });
   }
 
   async carryOut(): Promise<OperationResult[]> {
-    const { stop } = this.#run;
-    // Wakes the sleeping workers, because no new write is sent any more.
-    const wake = () => this.#queue.wake();
-    stop.addEventListener('abort', wake, { once: true });
     for (const key of this.#todo.keys()) this.#queue.add(key);
     try {
       await this.#queue.drained();
     } finally {
-      stop.removeEventListener('abort', wake);
       for (const grace of this.#graces.values()) grace.end();
       this.#spans.endAll();
     }
@@ -158,13 +155,13 @@ function dependentsOf(
   return dependents;
 }
 
-function resultOf(
+export function resultOf(
   run: Run,
-  { key, verb }: Operation,
+  { key, verb }: Pick<Operation, 'key' | 'verb'>,
   turn: Exclude<Turn, { now: 'again' }> | Interrupted,
   durationMs: number,
+  requestId = run.requestIdOf(key),
 ): OperationResult {
-  const requestId = run.requestIdOf(key);
   const base = { key, verb, durationMs, ...(requestId === undefined ? {} : { requestId }) };
   switch (turn.now) {
     case 'satisfied':

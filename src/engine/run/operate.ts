@@ -11,7 +11,8 @@ import { makerOf, ownerOf } from '../claims/owner.ts';
 import { released, releasing } from '../claims/release.ts';
 import { beginIntent, contextOf, preimageOf } from '../intents/begin.ts';
 import { companionsOf } from '../intents/bound-by.ts';
-import { closeOutdated, type Progress } from '../intents/endings.ts';
+import type { Progress } from '../intents/endings.ts';
+import { giveUp } from '../intents/give-up.ts';
 import { creationAfter, secondHalfPaused, unresolvedCreate } from '../intents/replacement.ts';
 import { type NotWanted, revalidate, whyNotWanted } from '../intents/revalidate.ts';
 import { advance, send } from '../intents/settle.ts';
@@ -41,7 +42,7 @@ export async function operate(run: Run, operation: Operation): Promise<Turn> {
 
 /** An open intent of another verb blocks the operation. The end of this intent is not the end of the operation. */
 async function goOnWith(run: Run, operation: Operation, open: Intent): Promise<Turn> {
-  if (isOvertaken(open, run.world)) return closeOutdated(run, open, { retryAfterMs: 0 });
+  if (isOvertaken(open, run.world)) return giveUp(run, open, 'the file has changed', { retryAfterMs: 0 });
   const progress = await advance(run, open, operation);
   return progress.now === 'closed' && open.verb !== operation.verb ? { now: 'again', afterMs: 0 } : progress;
 }

@@ -8,15 +8,12 @@ import { isOvertaken } from '../../plan/open-writes.ts';
 import { isSelected } from '../../plan/selection.ts';
 import { claimChanges, type Judged } from '../claims/claims.ts';
 import { released, releasing } from '../claims/release.ts';
-import { closeOutdated } from '../intents/endings.ts';
 import { giveUp } from '../intents/give-up.ts';
 import { whyNotWanted } from '../intents/revalidate.ts';
 import type { Run } from '../run.ts';
 import { absenceGapMs } from '../staleness.ts';
 import { bindingOf } from './operate.ts';
 import { planFor } from './plan.ts';
-
-const notWanted = 'not wanted any more';
 
 /** Applies the parts of the plan that change only the state, and need no write. */
 export async function applyStateChanges(run: Run, planned: Judged): Promise<void> {
@@ -37,7 +34,7 @@ export async function applyStateChanges(run: Run, planned: Judged): Promise<void
 async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
   for (const intent of [...run.intents.values()]) {
     if (isOvertaken(intent, run.world)) {
-      await closeOutdated(run, intent);
+      await giveUp(run, intent, 'the file has changed');
       continue;
     }
     // A plan that waits for a rename asks for no operations, so the plan does not show which writes are wanted.
@@ -48,7 +45,7 @@ async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
     const asked = planned || (run.selection !== undefined && !whyNotWanted(run, run.world, intent));
     const subject = run.world.subjects.get(intent.key);
     if (asked && intent.basis === digestOf(subject?.desired?.value ?? null)) continue;
-    await giveUp(run, intent, notWanted);
+    await giveUp(run, intent, 'not wanted any more');
   }
 }
 
@@ -60,8 +57,8 @@ export async function settleMoves(run: Run): Promise<void> {
   for (const key of new Set(run.waitingMoves.flatMap(({ waitsFor }) => waitsFor))) {
     const intent = run.intents.get(key);
     if (intent === undefined) continue;
-    if (isOvertaken(intent, run.world)) await closeOutdated(run, intent);
-    else if (intent.phase === 'waiting') await giveUp(run, intent, notWanted);
+    if (isOvertaken(intent, run.world) || intent.phase === 'waiting')
+      await giveUp(run, intent, 'not wanted any more');
   }
   run.renewMoves();
 }

@@ -75,7 +75,8 @@ describe('src/engine/claims: one resource under two names', () => {
     const { blocked } = report;
     expect(blocked).toMatchObject([{ key: 'ips.keep', code: 'bound_already' }]);
     expect(resolveOf(blocked[0])).toContain('moved: {from: ips.own}');
-    expect([plan.operations, plan.blocked]).toEqual([[], blocked]);
+    expect(plan.operations).toEqual([]);
+    expect(blocked, 'with the time since when').toMatchObject(plan.blocked);
     expect(await bound(played)).toEqual({ 'ips.own': '5001' });
 
     const moved = `${head}ips:\n  keep: {id: 5001, protect: true, moved: {from: ips.own}}\n`;

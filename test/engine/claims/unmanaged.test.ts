@@ -83,6 +83,24 @@ describe('src/engine/claims: what somebody else makes', () => {
     expect([project(played).ips.length, await idle(played)]).toEqual([1, 0]);
   });
 
+  test('and is ignored stays so when its address is exchanged for another one', async () => {
+    const played = rig();
+    await played.apply(head);
+    played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
+    await played.clock.run(played.engine.ignore(load(head), ['2001']));
+    const [first] = project(played).ips;
+    const next = played.emulator.mutate({ do: 'add_ip' }) as { readonly id: number };
+    Object.assign(project(played).ips.find(({ id }) => id === next.id) ?? {}, { serverId: 2001 });
+    await played.clock.advance(120_000);
+    await played.apply(head);
+
+    Object.assign(first ?? {}, { serverId: null });
+    played.emulator.mutate({ do: 'delete_ip', id: first?.id ?? 0 });
+    await played.clock.advance(120_000);
+
+    expect((await played.plan(head + web)).blocked).toEqual([]);
+  });
+
   test('`unmanaged: ignore` ignores what is there, and no longer once it is taken out', async () => {
     const played = rig();
     played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });

@@ -35,7 +35,7 @@ const absent = (played: Rig, spec: string) =>
 const messages = async (played: Rig, spec: string) =>
   (await played.plan(spec)).warnings.map(({ message }) => message);
 
-describe('src/engine/operator/ask-absent.ts', () => {
+describe('src/engine/operator/decide.ts: an answer of the operator, and of the key', () => {
   test('a creation whose key holds its answer is not declared absent, and the next apply binds it', async () => {
     const played = await haltedAfter(5_000, head + web, lost);
 

@@ -292,9 +292,7 @@ describe('src/engine/operator/decide.ts: an address in doubt, and one that tells
     const played = await lost('create_server', named.slice(0, named.indexOf('servers:')));
     await played.clock.advance(300_000);
 
-    const said = await resolve(played, named, { type: 'absent' });
-    expect(saidBy(said)).toContain('is attached to the unmanaged server 2001');
-    expect(saidBy(said)).toContain('vdcsync adopt servers.web 2001');
+    await resolve(played, named, { type: 'absent' });
     const { blocked } = await played.apply(named);
     expect(blocked).toMatchObject([
       {

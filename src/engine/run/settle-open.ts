@@ -3,10 +3,11 @@ import type { OperationResult } from '../../core/progress.ts';
 import type { Intent } from '../../core/state.ts';
 import { type Next, WorkQueue } from '../../queue/work-queue.ts';
 import { IntentSpans } from '../intent-spans.ts';
+import type { Progress } from '../intents/endings.ts';
+import { advance } from '../intents/settle.ts';
 import { interruption, isIdle } from '../interruption.ts';
 import type { Run } from '../run.ts';
-import type { Progress } from './endings.ts';
-import { advance } from './settle.ts';
+import { resultOf } from './drain.ts';
 
 /**
  * Brings every intent that an earlier run left open to its end, or to an operator, before a new operation is planned:
@@ -42,19 +43,17 @@ async function settleUntil(run: Run, halt: AbortSignal): Promise<readonly Operat
     clock: run.deps.clock,
     concurrency: 64,
     stop: halt,
+    wakeOn: run.stop,
     work: async (key) => {
       const next = await settleOne(run, key, { inHand, halt, spans, leave: (result) => left.push(result) });
       if (next.next === 'done') inHand.delete(key);
       return next;
     },
   });
-  const wake = () => queue.wake();
-  run.stop.addEventListener('abort', wake, { once: true });
   for (const key of [...inHand]) queue.add(key);
   try {
     await queue.drained();
   } finally {
-    run.stop.removeEventListener('abort', wake);
     spans.endAll();
   }
   return left;
@@ -99,21 +98,8 @@ function isToCome(until: ResourceKey | undefined, inHand: ReadonlySet<ResourceKe
 
 function reportEnd(run: Run, intent: Intent, progress: Exclude<Progress, { now: 'again' }>): OperationResult {
   const { clock, onEvent } = run.deps;
-  const { key, verb, requestId } = intent;
-  const base = {
-    key,
-    verb,
-    durationMs: Math.max(0, clock.now() - intent.firstSentAt),
-    ...(requestId === undefined ? {} : { requestId }),
-  };
-  const result =
-    progress.now === 'blocked'
-      ? ({ ...base, outcome: 'blocked', code: progress.code, detail: progress.reason } as const)
-      : ({
-          ...base,
-          outcome: progress.outcome === 'done' ? 'done' : 'failed',
-          detail: `sent by an earlier run: ${progress.outcome}`,
-        } as const);
+  const durationMs = Math.max(0, clock.now() - intent.firstSentAt);
+  const result = resultOf(run, intent, progress, durationMs, intent.requestId);
   onEvent?.({ type: 'ended', at: clock.now(), result });
   return result;
 }
