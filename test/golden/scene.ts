@@ -7,6 +7,8 @@ import { main } from '../../src/cli/program.ts';
 import type { Io } from '../../src/cli/terminal.ts';
 import { type Chance, chance } from '../../src/simulation/chance.ts';
 import { type VirtualClock, virtualClock } from '../support/virtual-clock.ts';
+import { masked, serve, type Until } from './process.ts';
+import { screens } from './screens.ts';
 
 const folders: string[] = [];
 afterAll(() => {
@@ -19,6 +21,12 @@ interface Input {
   readonly typed?: string;
   /** Comes from a pipe. */
   readonly piped?: string;
+  /** Shows only so many lines of the output, where a generator outside these tests writes the rest. */
+  readonly head?: number;
+  /** Standard error is a terminal of 80 by 24. */
+  readonly live?: boolean;
+  /** With the clock of the machine, for an emulator that is served over HTTP. The times are masked. */
+  readonly realTime?: boolean;
 }
 
 /**
@@ -109,9 +117,28 @@ export class Scene {
   async run(args: readonly string[], input: Input = {}): Promise<string> {
     const { code, stdout, both } = await this.#call(args, input);
     const typed = input.typed === undefined ? '' : ` < ${JSON.stringify(input.typed.trim())}`;
-    const end = code === 0 ? '' : `[exit code ${code}]\n`;
-    this.#transcript.push(`$ vdcsync ${args.map(word).join(' ')}${typed}\n${both}${end}`);
+    const output = cut(input.realTime === true ? masked(both) : both, input.head);
+    this.#record(`${args.map(word).join(' ')}${typed}`, output, code);
     return stdout;
+  }
+
+  /**
+   * Runs a command as a process of its own. Its output goes to the transcript, before that of the steps, with the
+   * values masked that differ from run to run.
+   *
+   * @param steps awaits lines of the output; SIGTERM follows. Without them, the command ends by itself.
+   */
+  async serve(
+    args: readonly string[],
+    steps?: (until: Until) => Promise<void>,
+    { head }: Pick<Input, 'head'> = {},
+  ): Promise<void> {
+    const before = this.#transcript.splice(0);
+    const { code, text } = await serve(args, this.cwd, steps);
+    const during = this.#transcript.splice(0);
+    this.#transcript.push(...before);
+    this.#record(args.map(word).join(' '), cut(masked(text), head), code);
+    this.#transcript.push(...during);
   }
 
   /** All since the last call. */
@@ -124,7 +151,12 @@ export class Scene {
     );
   }
 
-  async #call(args: readonly string[], { env = {}, typed, piped = '' }: Input) {
+  #record(call: string, output: string, code: number | null): void {
+    const end = code === 0 ? '' : `[exit code ${code}]\n`;
+    this.#transcript.push(`$ vdcsync ${call}\n${output}${end}`);
+  }
+
+  async #call(args: readonly string[], { env = {}, typed, piped = '', live = false, realTime }: Input) {
     const stdin = Readable.from([typed ?? piped]);
     const written: (readonly [mark: string, text: string])[] = [];
     const stream = (mark: string) =>
@@ -136,11 +168,14 @@ export class Scene {
       });
     const [stdout, stderr] = [stream(''), stream('| ')];
     Object.assign(stdin, { isTTY: typed !== undefined });
-    const own = { clock: this.#clock, random: this.#chance, cwd: this.cwd, env };
+    if (live) Object.assign(stderr, { isTTY: true, columns: 80, rows: 24 });
+    const own = { random: this.#chance, cwd: this.cwd, env };
     const io = { stdin, stdout, stderr, ...own } as unknown as Io;
-    const code = await settled(this.#clock, main(args, io));
+    const code = await (realTime === true
+      ? main(args, io)
+      : settled(this.#clock, main(args, { ...io, clock: this.#clock })));
     const out = written.filter(([mark]) => mark === '').map(([, text]) => text);
-    return { code, stdout: out.join(''), both: marked(written) };
+    return { code, stdout: out.join(''), both: live ? screens(written) : marked(written) };
   }
 }
 
@@ -181,6 +216,13 @@ function marked(written: readonly (readonly [mark: string, text: string])[]): st
     all += `${start}${text.replace(/\n(?=.)/gs, `\n${mark}`)}`;
   }
   return all === '' || all.endsWith('\n') ? all : `${all}\n`;
+}
+
+function cut(text: string, head: number | undefined): string {
+  const lines = text.split('\n').slice(0, -1);
+  return head === undefined || lines.length <= head
+    ? text
+    : `${lines.slice(0, head).join('\n')}\n[more lines]\n`;
 }
 
 function word(arg: string): string {

@@ -1,0 +1,109 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { startEmulator } from '../../src/emulator/http-server.ts';
+import { Scene } from './scene.ts';
+
+/** Each operation needs the one before, so that the order of the lines does not depend on the speed of the machine. */
+const chain = `version: 1
+project: { id: 4711 }
+ips:
+  web: {}
+servers:
+  web-1:
+    server_type: sliders-1
+    image: ubuntu-24.04
+    cores: 2
+    memory_mb: 4096
+    disk_gb: 40
+    public_ipv4: { ip: web }
+    firewall: { enabled: true, policy_in: drop, rules: [] }
+`;
+const approval = (spec: string) => spec.replace('ips:', 'settings: { approval: plan }\nips:');
+const daemon = ['run', '--emulator', '--listen', '127.0.0.1:0'];
+
+async function matches(scene: Scene, name: string): Promise<void> {
+  await expect(scene.transcript()).toMatchFileSnapshot(`./${name}.txt`);
+}
+
+describe('src/cli: golden texts of processes, terminals and decisions', () => {
+  test('run', async () => {
+    const scene = Scene.with({ 'vdcsync.yaml': chain });
+    await scene.serve(daemon, async (until) => {
+      await until(/reconciliation ended.*outcome=converged/);
+    });
+    await matches(scene, 'run');
+  });
+
+  test('approve', async () => {
+    const scene = Scene.with({ 'vdcsync.yaml': approval(chain) });
+    await scene.serve(daemon, async (until) => {
+      const [, digest = ''] = await until(/vdcsync approve .*?\b([0-9a-f]{12})\b/);
+      await until(/reconciliation ended/);
+      await scene.run(['approve', '000000000000', '--emulator']);
+      await scene.run(['approve', digest, '--emulator']);
+      await until(/outcome=converged/);
+    });
+    await matches(scene, 'approve');
+  });
+
+  test('emulator', async () => {
+    const scene = Scene.with();
+    await scene.serve(['emulator', '--speed', '60'], async (until) => {
+      await until(/Ctrl-C ends it\n/);
+    });
+    await matches(scene, 'emulator');
+  });
+
+  test('apply on a terminal', async () => {
+    // Between two events a display is redrawn as often as the machine has time for it: here, never.
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const scene = Scene.with({ 'vdcsync.yaml': chain });
+    await scene.run(['apply', '--emulator', '--yes'], { live: true });
+    await matches(scene, 'apply-live');
+  });
+
+  test.each([
+    ['adopt', 'done'],
+    ['absent', 'none'],
+  ] as const)('resolve --%s', async (decision, effect) => {
+    const lost = faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect, stored: false });
+    const api = await startEmulator({ speed: 60, faults: [lost] });
+    onTestFinished(() => api.close());
+    const scene = Scene.with({
+      'vdcsync.yaml': `version: 1
+project: { id: 4711 }
+settings: { unconfirmed_servers: ask }
+servers:
+  gpu: { server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1 }
+`,
+      'profile.yaml': 'time_scale: 60\n',
+    });
+    const env = {
+      VDC_BASE_URL: api.baseUrl,
+      VDC_TOKEN: api.projects[0]?.tokens.readWrite ?? '',
+      VDCSYNC_API_PROFILE: 'profile.yaml',
+    };
+    const input = { env, realTime: true };
+    await scene.silently(['apply', '--yes'], input);
+    await scene.run(['status'], input);
+    const flags = decision === 'adopt' ? ['--adopt', '2001'] : ['--absent'];
+    await scene.run(['resolve', 'servers.gpu', ...flags], input);
+    await scene.run(['plan'], input);
+    await matches(scene, `resolve-${decision}`);
+  });
+
+  test('schema and completion', async () => {
+    const scene = Scene.with();
+    await scene.run(['schema'], { head: 8 });
+    await scene.serve(['completion', 'bash'], undefined, { head: 8 });
+    await scene.run(['completion', 'tcsh']);
+    await matches(scene, 'scripts');
+  });
+
+  test('approve-commit', async () => {
+    const scene = Scene.with({ 'vdcsync.yaml': chain });
+    await scene.run(['approve-commit', '9f2c41d']);
+    await matches(scene, 'approve-commit');
+  });
+});
