@@ -249,8 +249,8 @@ export class TokenPool {
     if (member.told.has(message)) return;
     member.told.add(message);
     // Counted from one, like the lines of a file: no log shows the token itself.
-    const token = this.#members.indexOf(member) + 1;
-    this.#options.logger.warn({ token, tokens: this.#members.length }, message);
+    const tokenNumber = this.#members.indexOf(member) + 1;
+    this.#options.logger.warn({ tokenNumber, tokens: this.#members.length }, message);
   }
 
   #member(secret: string): Member {

@@ -279,7 +279,7 @@ export const codes = {
   ],
   server_unchecked: [
     'no documented read shows the type, image or size of an adopted server',
-    'if the file is right, confirm it: `vdcsync adopt KEY ID`. Otherwise correct the values, or remove them (with `id:`). `read_server` may show sizes. Before you confirm, an edit of these values replaces nothing',
+    'if the file is right, confirm it: `vdcsync adopt KEY ID`. Otherwise correct the values, or remove them (with `id:`). Until you confirm the values, you can edit them freely: vdcsync does not replace the server. `read_server` in the API profile may show sizes',
   ],
   server_type_not_found: ['the catalogue does not have the server type', 'write a type that it has'],
   server_type_not_supported: ['a packaged graphics-card server cannot give an image', 'name another server'],

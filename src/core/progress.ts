@@ -27,10 +27,10 @@ export type ProgressEvent =
   | { readonly type: 'warning'; readonly at: number; readonly warning: Warning };
 
 /**
- * `queued`: for its turn and the write budget · `sent` · `task`: the API works · `checking`: reads decide · `waiting`:
- * back-off.
+ * `queued`: for its turn and the write budget · `sent` · `task`: the API works · `failed`: its task failed, and the
+ * operation continues · `checking`: reads decide · `waiting`: back-off.
  */
-export type Step = 'queued' | 'sent' | 'task' | 'checking' | 'waiting';
+export type Step = 'queued' | 'sent' | 'task' | 'failed' | 'checking' | 'waiting';
 
 export interface OperationResult {
   readonly key: ResourceKey;

@@ -1,5 +1,4 @@
 import { addressObject } from '../core/claims.ts';
-import { flowYaml } from '../core/flow-yaml.ts';
 import type { Subject, World } from '../core/kind.ts';
 import { isAddress } from '../core/kind-facts.ts';
 import type { Operation, Warning } from '../core/plan.ts';
@@ -22,7 +21,8 @@ export function boughtUnused(world: World, operations: readonly Operation[]): Wa
     .map(({ key }) => ({
       code: 'unused_address',
       key,
-      message: `no server of the file uses this address, so it is billed and idle. To use it, write \`public_ipv4: ${flowYaml({ ip: key.slice('ips.'.length) })}\` in a server`,
+      message:
+        'billed, but not used by any server of the file. To use an address, write `public_ipv4: {ip: NAME}` in a server',
     }));
 }
 

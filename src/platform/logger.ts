@@ -39,6 +39,7 @@ const allowedFields: ReadonlySet<string> = new Set(
     ['change', 'wave', 'left', 'total', 'projects'],
     ['event', 'forge', 'deliveryId', 'address', 'port', 'url', 'version', 'signal', 'digest', 'resolve'],
     ['warnings', 'blocked', 'unchanged', 'changes', 'differs', 'drift', 'serial', 'lineage', 'component'],
+    ['tokenNumber', 'tokens'],
   ].flat(),
 );
 

@@ -168,7 +168,11 @@ function diffNewest(
   const young = isYoung(binding, desired.value.max_age, world.now);
   const listed = observed.backups.some(({ id }) => id === binding?.id);
   if (young && (listed || isYoung(binding, listsLagMs, world.now))) return unchanged;
-  const newestAt = { path: 'newest', from: last?.created_at ?? null, to: 'now' };
+  const cause =
+    last === undefined
+      ? 'no backup is available'
+      : `the newest backup is older than max_age ${writtenDuration(max_age)}`;
+  const newestAt = { path: 'newest', from: last?.created_at ?? null, to: `now, because ${cause}` };
   const lost = young ? { lost: `backup ${binding?.id} does not exist any more` } : {};
   const goes = parent === undefined ? [] : makesRoom(parent, observed, world);
   return { verdict: { verdict: 'create', changes: [newestAt, ...goes], ...lost }, price };

@@ -13,6 +13,7 @@ type Own = Readonly<Record<string, (request: HttpRequest) => HttpResponse | unde
 function pool(tokens: readonly string[], own: Own = {}, projects: Readonly<Record<string, number>> = {}) {
   const held = { tokens };
   const warnings: string[] = [];
+  const logged: object[] = [];
   const made = rig(
     (request) => {
       const secret = secretOf(request);
@@ -26,7 +27,13 @@ function pool(tokens: readonly string[], own: Own = {}, projects: Readonly<Recor
     {
       token: () => held.tokens,
       projectId: 4711,
-      logger: { debug: () => {}, warn: (_fields, message) => warnings.push(message) },
+      logger: {
+        debug: () => {},
+        warn: (fields, message) => {
+          warnings.push(message);
+          logged.push(fields);
+        },
+      },
     },
   );
   const used = (method: string, path: string) =>
@@ -38,7 +45,7 @@ function pool(tokens: readonly string[], own: Own = {}, projects: Readonly<Recor
     return made.client.writes.send(request, `key-number-${nth}`, made.client.writes.token());
   };
   const run = <Result>(work: () => Promise<Result>) => made.clock.run(work());
-  return { ...made, held, warnings, used, write, run };
+  return { ...made, held, warnings, logged, used, write, run };
 }
 
 describe('src/api/token-pool.ts', () => {
@@ -87,7 +94,7 @@ describe('src/api/token-pool.ts', () => {
   test('a revoked token goes out with one warning: reads are asked again under another, a write is refused for that token alone', async () => {
     let revoked = false;
     const refuse = () => (revoked ? problem(401, 'unauthenticated') : undefined);
-    const { run, write, used, client, warnings, clock } = pool([one, two], { [one]: refuse });
+    const { run, write, used, client, warnings, logged, clock } = pool([one, two], { [one]: refuse });
     await run(() => write());
     revoked = true;
     const refused = await run(() => write());
@@ -102,6 +109,7 @@ describe('src/api/token-pool.ts', () => {
     await run(() => client.reads('operation').ips());
     expect(used('GET', '/project').at(-1)).toBe(one);
     expect(warnings).toEqual(['a token is refused: the other tokens go on']);
+    expect(logged).toEqual([{ tokenNumber: 1, tokens: 2 }]);
   });
 
   test('a read-only token serves reads, also in the next process, and is asked to write once', async () => {

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { barsSvg, barsText } from '../../src/cli/rehearse/picture.ts';
 import { planMermaid } from '../../src/cli/render/plan-graph.ts';
+import { summaryLine } from '../../src/cli/render/plan-groups.ts';
 import { markdownLimit, planMarkdown } from '../../src/cli/render/plan-markdown.ts';
 import { planSvg } from '../../src/cli/render/plan-svg.ts';
 import { planText } from '../../src/cli/render/plan-text.ts';
@@ -90,6 +91,55 @@ Effort: 2 writes, about 8 reads, at least 1 min for the request limits alone
 
 Plan: 1 to replace, 1 blocked, 2 unchanged.
 `);
+  });
+
+  test('a sentence that several blocks share stands once, above them', () => {
+    const blocks = ['a', 'b'].map((name) => ({
+      key: `networks.${name}`,
+      verb: 'delete',
+      code: 'max_deletions',
+      reason: `2 deletions are more than 1. Without the limit, network ${name} would be deleted`,
+      remedies: [setting('max_deletions', 2)],
+    }));
+    const text = planText({ ...plan, blocked: blocks } as unknown as Plan, plainPaint);
+    expect(text).toContain(`
+  2 deletions are more than 1:
+  ! delete networks.a  [max_deletions]
+      Without the limit, network a would be deleted
+  ! delete networks.b  [max_deletions]
+      Without the limit, network b would be deleted
+`);
+  });
+
+  test('the summary counts operations that wait for a write in flight apart from those that need a decision', () => {
+    const waiting = {
+      key: 'networks.y',
+      verb: 'delete',
+      code: 'dependency_blocked',
+      reason: 'waits for networks.x',
+      remedies: [run('apply')],
+    };
+    const summaryOf = (blocked: readonly object[]) =>
+      summaryLine({
+        ...plan,
+        blocked,
+        summary: { ...plan.summary, blocked: blocked.length },
+      } as unknown as Plan);
+    expect(summaryOf([waiting])).toBe('Plan: 1 to replace, 1 waiting for a write in flight, 2 unchanged.');
+    expect(summaryOf([...plan.blocked, waiting])).toBe(
+      'Plan: 1 to replace, 1 blocked, 1 waiting for a write in flight, 2 unchanged.',
+    );
+  });
+
+  test('warnings that differ only in their keys are one line', () => {
+    const warnings = ['a', 'b', 'c'].map((name) => ({
+      code: 'unused_address',
+      key: `ips.${name}`,
+      message: 'billed, but not used',
+    }));
+    expect(planText({ ...plan, warnings } as unknown as Plan, plainPaint)).toContain(
+      '\nWarning ips.a, ips.b, ips.c: billed, but not used [unused_address]\n\n',
+    );
   });
 
   test('in Markdown lets no text of others become markup', () => {
@@ -265,6 +315,7 @@ describe('src/cli/render: live progress', () => {
   test('leaves what has ended standing, and nothing else', () => {
     const { io, written } = terminal(24, 80);
     const view = liveProgress(io, () => ({ now: () => 1000 }));
+    view.event({ type: 'planned', at: 0, round: 1, plan: { operations: [] } } as unknown as ProgressEvent);
     view.event(started('web-1'));
     view.event({
       type: 'ended',
@@ -362,7 +413,7 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
   });
 
   test('an operation that only waits for a blocked one has its own sign and colour', () => {
-    const entry = (key: string, code: string) => ({ key, verb: 'create', code, reason: '', resolve: '' });
+    const entry = (key: string, code: string) => ({ key, verb: 'create', code, reason: '', remedies: [] });
     const blocked = [entry('networks.a', 'name_exists'), entry('servers.b', 'dependency_blocked')];
     const svg = planSvg({ ...plan, operations: [], blocked } as unknown as Plan);
     const [first, second] = [...svg.matchAll(/<g><title>[^<]*<\/title><rect [^>]* stroke="(#\w+)"/g)];
@@ -432,6 +483,7 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
 
   test.each([
     [{ step: 'task', detail: 'task-1' }, 'waiting for task task-1'],
+    [{ step: 'failed', detail: 'no host' }, 'task failed (no host); checking for leftovers'],
     [{ step: 'waiting', detail: '500', untilMs: 8_000 }, 'retrying in 8 s: 500'],
     [
       { step: 'waiting', detail: '429', untilMs: 8_000, code: 'rate_limit_exceeded' },
@@ -452,6 +504,47 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
     planned('create:ips.b', 'create:ips.c');
     done('ips.a');
     expect(tally.text).toBe('1 of 3');
+  });
+
+  test('an operation that an earlier run began is marked, and not counted', () => {
+    const { io, written } = terminal(24, 200);
+    const view = plainProgress(io);
+    const ended = (key: string) =>
+      view.event({
+        type: 'ended',
+        at: 0,
+        result: { key, verb: 'create', outcome: 'done', durationMs: 1000 },
+      } as unknown as ProgressEvent);
+    ended('ips.a');
+    ended('ips.b');
+    const operations = ['create:ips.c', 'create:ips.d'].map((id) => ({ id }));
+    view.event({ type: 'planned', at: 0, round: 1, plan: { operations } } as unknown as ProgressEvent);
+    ended('ips.c');
+    expect(written.map(stripVTControlCharacters)).toEqual([
+      '✓ create ips.a in 1 s, begun by an earlier run\n',
+      '✓ create ips.b in 1 s, begun by an earlier run\n',
+      '✓ 1 of 2  create ips.c in 1 s\n',
+    ]);
+  });
+
+  test.each([
+    ['on a terminal', (io: Io) => liveProgress(io, () => ({ now: () => 0 }))],
+    ['in a log', plainProgress],
+  ])('a failed task leaves a line at once, %s', (_name, viewOf) => {
+    const { io, written } = terminal(24, 200);
+    const view = viewOf(io);
+    const step = (name: string, detail = '') => {
+      const event = { type: 'progress', at: 0, key: 'ips.a', verb: 'create', step: name, detail };
+      view.event(event as unknown as ProgressEvent);
+    };
+    for (const name of ['sent', 'task']) step(name);
+    step('failed', 'no host');
+    step('checking', 'for leftovers of the failed task');
+    const line = '  create ips.a: task failed (no host); checking for leftovers\n';
+    expect(written.filter((text) => text.includes(line))).toHaveLength(1);
+    step('sent');
+    if (viewOf === plainProgress) expect(written.at(-1)).toBe('  create ips.a: sent again\n');
+    view.end();
   });
 
   test('a refusal that stays the same is told once', () => {

@@ -10,13 +10,18 @@ function logged(options: LoggerOptions, log: (logger: ReturnType<typeof createLo
 describe('src/platform/logger.ts', () => {
   test('writes allowed fields and drops every other', () => {
     const [line] = logged({ format: 'json' }, (logger) =>
-      logger.info({ key: 'ips.web', status: 201, surprise: 'canary', token: 'canary' }, 'answered'),
+      logger.info(
+        { key: 'ips.web', status: 201, tokenNumber: 2, tokens: 3, surprise: 'canary', token: 'canary' },
+        'answered',
+      ),
     );
     expect(JSON.parse(line ?? '')).toEqual({
       level: 'info',
       time: expect.any(String),
       key: 'ips.web',
       status: 201,
+      tokenNumber: 2,
+      tokens: 3,
       msg: 'answered',
     });
   });

@@ -70,7 +70,7 @@ describe('src/reconcilers/server: an adopted server whose entry is corrected', (
       {
         code: 'server_unchecked',
         message: expect.stringMatching(
-          / does not show its ssh_keys: .* an edit of ssh_keys replaces nothing/,
+          / does not show its ssh_keys: .* vdcsync does not replace the server if you edit ssh_keys/,
         ),
       },
     ]);

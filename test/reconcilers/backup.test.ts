@@ -26,11 +26,19 @@ describe('src/reconcilers/backup.ts', () => {
   });
 
   test('is taken when the newest available one is older than max_age', async () => {
-    const { apply, plan, clock, emulator } = rig();
+    const { apply, plan, clock, emulator, events } = rig();
     await apply(daily);
     expect((await plan(daily)).operations).toEqual([]);
+    expect(events).toContainEqual(
+      expect.objectContaining({
+        ...{ key: 'servers.web.backup', step: 'checking', detail: 'whether the new backup is ready' },
+      }),
+    );
 
     await clock.advance(25 * 3_600_000);
+    expect((await plan(daily)).operations).toMatchObject([
+      { changes: [{ path: 'newest', to: 'now, because the newest backup is older than max_age 24h' }] },
+    ]);
     const report = await apply(daily);
 
     expect(report.outcome).toBe('converged');

@@ -1,6 +1,7 @@
 import { nounOf, parseKey } from '../../core/keys.ts';
 import { factsOf, type KindName } from '../../core/kind-facts.ts';
 import {
+  type Blocked,
   inFileOrder,
   isRecorded,
   isRename,
@@ -91,10 +92,28 @@ export function summaryLine(plan: Plan, isApplied = false): string {
       ['blocked', 'blocked'],
       ['unchanged', 'unchanged'],
     ] as const satisfies readonly (readonly [keyof Summary, string])[]
-  ).flatMap(([count, words]) =>
-    summary[count] === 0 ? [] : [`${summary[count]} ${words}${count === 'delete' ? alongside(plan) : ''}`],
-  );
+  ).flatMap(([count, words]) => {
+    if (summary[count] === 0) return [];
+    if (count === 'blocked') return blockedParts(plan);
+    return [`${summary[count]} ${words}${count === 'delete' ? alongside(plan) : ''}`];
+  });
   return `Plan: ${parts.join(', ')}.`;
+}
+
+/** An operation that waits for a write in flight needs no decision, so it is counted apart. */
+function blockedParts({ blocked, summary }: Plan): string[] {
+  const decisions = new Set(blocked.filter((each) => !isWaiting(each)).map(({ key }) => key)).size;
+  const waiting = summary.blocked - decisions;
+  return [
+    ...(decisions === 0 ? [] : [`${decisions} blocked`]),
+    ...(waiting === 0 ? [] : [`${waiting} waiting for a write in flight`]),
+  ];
+}
+
+/** The operation waits for a write in flight, so it needs no decision. */
+export function isWaiting({ code, remedies: [only, another] }: Blocked): boolean {
+  const isApply = only?.type === 'run' && only.command === 'apply';
+  return code === 'dependency_blocked' && isApply && another === undefined;
 }
 
 /** The rest is counted. */

@@ -12,7 +12,7 @@ import {
 } from '../../core/plan.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
 import { consequences, liveOf } from './consequences.ts';
-import { costLines, groupsOf, type PlanLine, type Sign, summaryLine } from './plan-groups.ts';
+import { costLines, groupsOf, isWaiting, type PlanLine, type Sign, summaryLine } from './plan-groups.ts';
 import { remedyLines } from './remedies.ts';
 import { changeLines, declaredChanges, shown } from './values.ts';
 
@@ -41,9 +41,8 @@ export function planText(plan: Plan, paint: Paint, isApplied = false): string {
           '',
         ];
   const first = plan.warnings.filter(comesFirst).flatMap((warning) => warningLines(warning, paint));
-  const warnings = plan.warnings
-    .filter((each) => !comesFirst(each) && !isRename(each))
-    .flatMap((warning) => warningLines(warning, paint));
+  const others = plan.warnings.filter((each) => !comesFirst(each) && !isRename(each));
+  const warnings = sameWarnings(others).flatMap((alike) => alikeLines(alike, paint));
   const costs = costLines(plan).map(printable);
   return [
     ...header,
@@ -123,12 +122,6 @@ export function blockedLines(blocked: readonly Blocked[], paint: Paint): string[
   ];
 }
 
-/** The operation waits for a write in flight, so it needs no decision. */
-function isWaiting({ code, remedies: [only, another] }: Blocked): boolean {
-  const isApply = only?.type === 'run' && only.command === 'apply';
-  return code === 'dependency_blocked' && isApply && another === undefined;
-}
-
 function waitingLines(waiting: readonly Blocked[], paint: Paint): string[] {
   const [first] = waiting;
   if (first === undefined) return [];
@@ -146,30 +139,63 @@ function decisionLines(ordered: readonly Blocked[], paint: Paint): string[] {
   if (ordered.length === 0) return [];
   return [
     paint('bold', 'Blocked: manual decision needed'),
-    ...ordered.flatMap((each, at) => {
-      const { key, verb, code, reason } = each;
-      const next = ordered[at + 1];
+    ...sharedRuns(ordered).flatMap((alike) => runLines(alike, paint)),
+    '',
+  ];
+}
+
+/** Consecutive blocks that one edit or command resolves. */
+function sharedRuns(ordered: readonly Blocked[]): Blocked[][] {
+  const runs: Blocked[][] = [];
+  for (const each of ordered) {
+    const last = runs.at(-1);
+    const [first] = last ?? [];
+    if (first?.code === each.code && equal(first.remedies, each.remedies)) last?.push(each);
+    else runs.push([each]);
+  }
+  return runs;
+}
+
+/** The sentences that all reasons begin with, up to the space after the last one. */
+function commonSentences(reasons: readonly string[]): string {
+  const [first = '', ...others] = reasons;
+  if (others.length === 0) return '';
+  if (others.every((each) => each === first)) return first;
+  const ends = [...first.matchAll(/\. /g)].map(({ index }) => index + 2);
+  const most = ends.findLast((end) => others.every((each) => each.startsWith(first.slice(0, end))));
+  return first.slice(0, most ?? 0);
+}
+
+/** Waits for another blocked operation. */
+function isDependent({ code, remedies }: Blocked): boolean {
+  return code === 'dependency_blocked' && remedies.every(({ type }) => type === 'outside');
+}
+
+function runLines(alike: readonly Blocked[], paint: Paint): string[] {
+  const common = alike.some(isDependent) ? '' : commonSentences(alike.map(({ reason }) => reason));
+  return [
+    ...(common === '' ? [] : [`  ${printable(common.replace(/\. $/, ''))}:`]),
+    ...alike.flatMap((each, at) => {
+      const { key, verb, code } = each;
+      const reason = each.reason.slice(common.length);
       const head = `${verb} ${printable(key)}`;
       const since = each.since === undefined ? '' : ` since ${moment(Date.parse(each.since))}`;
       const tag = paint('dim', `[${printable(code)}]${since}`);
       // The remedies of the other operation are in its own lines.
-      if (code === 'dependency_blocked' && each.remedies.every(({ type }) => type === 'outside'))
-        return [`  ${paint('dim', '…')} ${head}: ${printable(reason)}  ${tag}`];
-      // If one edit or command resolves several blocks, it is printed once, after the last of them.
-      const isShared = next?.code === code && equal(next.remedies, each.remedies);
+      if (isDependent(each)) return [`  ${paint('dim', '…')} ${head}: ${printable(reason)}  ${tag}`];
       return [
         `  ${paint('red', `! ${head}`)}  ${tag}`,
-        `      ${printable(reason)}`,
-        ...(isShared ? [] : remedyLines(each.remedies, paint)),
+        ...(reason === '' ? [] : [`      ${printable(reason)}`]),
+        // The remedies are printed once, after the last block that they resolve.
+        ...(at < alike.length - 1 ? [] : remedyLines(each.remedies, paint)),
       ];
     }),
-    '',
   ];
 }
 
 /** A warning in one line, and its remedies in one line each. */
 export function warningLines(
-  { code, key, message, remedies = [] }: Warning,
+  { code, key, message, remedies = [] }: Omit<Warning, 'key'> & { readonly key: string | null },
   paint: Paint,
   { indent = '', title = 'Warning ' } = {},
 ): string[] {
@@ -178,4 +204,18 @@ export function warningLines(
     `${indent}${paint('yellow', title)}${subject}${printable(message)} ${paint('dim', `[${printable(code)}]`)}`,
     ...remedyLines(remedies, paint, `${indent}  `),
   ];
+}
+
+/** Warnings that differ only in their keys, together, at the place of the first. */
+function sameWarnings(warnings: readonly Warning[]): Warning[][] {
+  const name = ({ code, message, remedies = [] }: Warning) => JSON.stringify([code, message, remedies]);
+  return [...Map.groupBy(warnings, name).values()];
+}
+
+/** One line for all keys that have the same warning. */
+function alikeLines(alike: readonly Warning[], paint: Paint): string[] {
+  const [first] = alike;
+  if (first === undefined) return [];
+  const keys = alike.flatMap(({ key }) => (key === null ? [] : [key]));
+  return warningLines({ ...first, key: keys.length === 0 ? null : keys.join(', ') }, paint);
 }

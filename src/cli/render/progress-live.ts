@@ -55,7 +55,8 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
         const name = subject(event.verb, event.key);
         rows.set(name, { since: rows.get(name)?.since ?? event.at, last: event });
         const bound = patience(event);
-        draw(bound === undefined ? '' : `  ${bound}\n`);
+        const failure = event.step === 'failed' ? `  ${name}: ${stepText(event, event.at)}\n` : '';
+        draw(`${failure}${bound === undefined ? '' : `  ${bound}\n`}`);
         return;
       }
       case 'ended':

@@ -12,6 +12,7 @@ export function plainProgress(io: Io): ProgressView {
   const line = (text: string) => void io.stderr.write(text.endsWith('\n') ? text : `${text}\n`);
   /** The last line of each operation: first that it was sent, then the reason of its wait. */
   const told = new Map<string, string>();
+  const sent = new Set<string>();
 
   function event(event: ProgressEvent): void {
     tally.count(event);
@@ -21,11 +22,13 @@ export function plainProgress(io: Io): ProgressView {
         return;
       case 'progress': {
         const name = subject(event.verb, event.key);
-        if (event.step !== 'sent' && event.step !== 'waiting') return;
+        if (event.step !== 'sent' && event.step !== 'failed' && event.step !== 'waiting') return;
         const what = event.step === 'sent' ? event.step : event.detail;
         if (told.get(name) === what) return;
         told.set(name, what);
-        line(`  ${name}: ${stepText(event, event.at)}`);
+        const again = event.step === 'sent' && sent.has(name) ? ' again' : '';
+        if (event.step === 'sent') sent.add(name);
+        line(`  ${name}: ${stepText(event, event.at)}${again}`);
         const bound = patience(event);
         if (bound !== undefined) line(`  ${bound}`);
         return;

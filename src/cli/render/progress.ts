@@ -27,6 +27,7 @@ export const stepWords: Readonly<Record<Step, string>> = {
   queued: 'queued',
   sent: 'sent',
   task: 'waiting for task',
+  failed: 'task failed',
   checking: 'checking',
   waiting: 'waiting',
 };
@@ -44,6 +45,8 @@ export function stepText(
       return stepWords[step];
     case 'task':
       return `${stepWords.task} ${note}`;
+    case 'failed':
+      return `${stepWords.failed} (${note}); checking for leftovers`;
     case 'checking':
       return `${stepWords.checking} ${note}${leftMs === 0 ? '' : `, ${span(leftMs)} left`}`;
     case 'waiting':
@@ -55,17 +58,28 @@ export function stepText(
 /** @source API §7 */
 const rateLimited = 'rate_limit_exceeded';
 
-/** Counts the operations that are done, and those of the plan. Later plans of the run may add some. */
+/**
+ * Counts the operations that are done, and those of the plan. Later plans of the run may add some. An operation that
+ * ends before the first plan was begun by an earlier run: it is not counted, as in the report of the run.
+ */
 export class Tally {
   readonly #done = new Set<string>();
   readonly #all = new Set<string>();
+  #isPlanned = false;
 
   count(event: ProgressEvent): void {
-    if (event.type === 'planned') for (const { id } of event.plan.operations) this.#all.add(id);
-    if (event.type !== 'ended' || event.result.outcome !== 'done') return;
+    if (event.type === 'planned') {
+      this.#isPlanned = true;
+      for (const { id } of event.plan.operations) this.#all.add(id);
+    }
+    if (event.type !== 'ended' || event.result.outcome !== 'done' || !this.#isPlanned) return;
     const id = operationId(event.result.verb, event.result.key);
     this.#done.add(id);
     this.#all.add(id);
+  }
+
+  get isPlanned(): boolean {
+    return this.#isPlanned;
   }
 
   get done(): number {
@@ -117,6 +131,7 @@ export function endLine(result: OperationResult, paint: Paint, tally?: Tally): s
   const { key, verb, outcome, durationMs, requestId, code, detail, exposedMs } = result;
   const name = subject(verb, key);
   const tail = [
+    ...(outcome === 'done' && tally?.isPlanned === false ? ['begun by an earlier run'] : []),
     ...(exposedMs === undefined ? [] : [`server was exposed for ${span(exposedMs)}`]),
     ...(code === undefined ? [] : [`[${printable(code)}]`]),
     ...(detail === undefined ? [] : [printable(detail)]),

@@ -135,6 +135,7 @@ const steps = {
   queued: 'queued',
   sent: 'sent',
   task: 'waiting for task',
+  failed: 'task failed',
   checking: 'checking the result',
   waiting: 'waiting',
 } as const;

@@ -97,7 +97,7 @@ export async function finish(run: Run, intent: InPhase<'accepted'>, halt: AbortS
   run.tell(
     intent,
     'checking',
-    answer.end === 'failed' ? 'the remains of the failed task' : 'the current resource',
+    answer.end === 'failed' ? 'for leftovers of the failed task' : effectOf(intent),
   );
   const known = ({ reported: 'ended', unreported: 'unreported', failed: 'failed' } as const)[answer.end];
   return conclude({ run, intent, known });
@@ -116,14 +116,30 @@ async function awaitTask(run: Run, intent: InPhase<'accepted'>, halt: AbortSigna
       return stuck(`its task has not ended after ${minutes(sinceAccepted(run, intent))}`);
     case 'failed': {
       const detail = task.detail ?? 'the API gives no reason';
+      run.tell(intent, 'failed', detail);
       const stage = { phase: 'accepted', answer: { ...answer, end: 'failed' } } as const;
       return goOn(run, intent, { stage, detail, dueAt: clock.now() + staleMs }, staleMs);
     }
     case 'lost':
       return goOn(run, intent, { stage: { phase: 'accepted', answer: { ...answer, end: 'unreported' } } });
     case 'succeeded':
-      run.tell(intent, 'checking', 'the current resource');
+      run.tell(intent, 'checking', effectOf(intent));
       return conclude({ run, intent, known: 'ended' });
+  }
+}
+
+/** The question that the reads after an accepted write answer. */
+function effectOf({ kind, verb }: Intent): string {
+  const noun = nounOf(kind);
+  switch (verb) {
+    case 'create':
+      return `whether the new ${noun} is ready`;
+    case 'update':
+      return `whether the ${noun} has changed`;
+    case 'delete':
+      return `whether the ${noun} is gone`;
+    default:
+      return `the ${noun}`;
   }
 }
 

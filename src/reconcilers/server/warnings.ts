@@ -85,7 +85,7 @@ export function unchecked(subject: Subject<ServerEntry>, live: ServerObserved): 
   const edits =
     subject.binding === undefined
       ? ''
-      : `. Until you confirm the values, an edit of ${names} replaces nothing`;
+      : `. Until you confirm the values, vdcsync does not replace the server if you edit ${names}`;
   const hint =
     live.shown === undefined ? '. The operation read_server in the API profile may show its size' : '';
   const message = `this state did not create server ${live.id}, and the API does not show its ${names}: vdcsync assumes the values in the file${edits}${hint}`;
