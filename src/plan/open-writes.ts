@@ -128,7 +128,7 @@ function correction(intent: Intent, desired: DesiredResource | undefined): Remed
 }
 
 const absentWhen = {
-  create: "only if it is not in the provider's client area: else the next apply makes a second one",
+  create: "only if it is not in the provider's client area: else the next apply creates a duplicate",
   update: 'if it had no effect: the next apply sends it again',
   adopt: 'if it is not there',
 };

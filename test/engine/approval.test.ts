@@ -51,7 +51,9 @@ describe('src/engine/run/approval.ts', () => {
     const edited = await reconcile(made, two);
     expect([edited.report.outcome, made.writes()]).toEqual(['declined', []]);
     expect(edited.waiting).not.toBe(first.waiting);
-    await expect(approve(made, first.waiting)).rejects.toThrow(/does not wait.*The plan that waits is/);
+    await expect(approve(made, first.waiting)).rejects.toMatchObject({
+      remedies: [{ command: 'approve', args: [shortDigest(edited.waiting ?? '')] }],
+    });
     expect((await reconcile(made, one)).report.outcome).toBe('declined');
     expect(made.writes()).toEqual([]);
   });

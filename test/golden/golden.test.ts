@@ -280,6 +280,8 @@ servers:
     );
     await scene.run(['apply', '--emulator', '--yes']);
     await scene.run(['forget', 'servers.db-1', '--emulator']);
+    await scene.run(['ignore', '2001', '--emulator']);
+    await scene.run(['ignore', '--undo', '2001', '--emulator']);
     scene.edit('db-1 is back', () => shop);
     await scene.run(['adopt', 'servers.db-1', '2001', '--emulator']);
     await matches(scene, 'binding');
@@ -303,6 +305,11 @@ servers:
     await scene.run(['init', '--yes', '--emulator']);
     await scene.run(['init', '--yes', '--emulator']);
     scene.show('vdcsync.yaml');
+    const asked = Scene.with();
+    const answers = ['', 'maybe', 'no', 'backend', '10.20.0.0', '10.20.0.0/24', 'web-1', 'yes', 'sliders-9'];
+    await asked.run(['init', '--emulator'], { typed: `${[...answers, ...Array(9).fill('')].join('\n')}\n` });
+    asked.show('vdcsync.yaml');
+    scene.add(asked);
     await matches(scene, 'init');
   });
 

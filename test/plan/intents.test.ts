@@ -38,7 +38,7 @@ describe('src/plan/open-writes.ts: writes that are not settled', () => {
       'vdcsync resolve networks.a --adopt 41 (if the client area shows that this is it)',
       'vdcsync resolve networks.a --adopt 42 (if the client area shows that this is it)',
       'vdcsync resolve networks.a --adopt ID (if it is another: the client area shows its id)',
-      "vdcsync resolve networks.a --absent (only if it is not in the provider's client area: else the next apply makes a second one)",
+      "vdcsync resolve networks.a --absent (only if it is not in the provider's client area: else the next apply creates a duplicate)",
     ]);
   });
 

@@ -5,7 +5,7 @@ import { ConfigError } from '../../core/errors.ts';
 import { partsOf } from '../../core/intent.ts';
 import { digestOf, type Json } from '../../core/json.ts';
 import type { Operation, Plan } from '../../core/plan.ts';
-import { type CommandResult, result } from '../../core/remedy.ts';
+import { type CommandResult, result, run } from '../../core/remedy.ts';
 import type { StateStore } from '../../core/state.ts';
 
 /** The object whose holder is the plan that waits, or the approved plan. */
@@ -105,7 +105,9 @@ export async function approvePlan(store: Store, digest: string, now: number): Pr
   const full = digest.startsWith('sha256:') ? digest : `sha256:${digest}`;
   if (full.length < 'sha256:'.length + shortest || !wait.digest.startsWith(full))
     throw new ConfigError(
-      `The plan ${digest} does not wait for an approval: the file or the project has changed since. The plan that waits is ${shortDigest(wait.digest)}. Review it, then run vdcsync approve ${shortDigest(wait.digest)}`,
+      `The plan ${digest} does not wait for an approval: the file or the project has changed since.`,
+      false,
+      [run('approve', [shortDigest(wait.digest)], { when: 'after a review of the plan that waits now' })],
     );
   await claim(store, { is: 'approved', digest: wait.digest }, now);
   return result(
