@@ -79,7 +79,7 @@ describe('src/cli/commands/init.ts', () => {
     const input = `7\n\n\n${wrong.cidr}\n${wrong.host}\n10.30.0.0/24\nweb.1\nweb-1\n${'\n'.repeat(7)}${wrong.ports}\n22\n`;
     const { code, stderr } = await inProcess(['init'], { cwd, terminal: true, input });
     expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stderr).toMatch(/Its subnet[^\n]*\n? {2}\S.*999/);
+    expect(stderr).toMatch(/Subnet of backend[^\n]*\n? {2}\S.*999/);
     expect(stderr).toContain('ports from 1 to 65535');
     const text = readFileSync(join(cwd, 'vdcsync.yaml'), 'utf8');
     expect(text).toContain('destination_port: "22"');

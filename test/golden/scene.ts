@@ -116,7 +116,7 @@ export class Scene {
    */
   async run(args: readonly string[], input: Input = {}): Promise<string> {
     const { code, stdout, both } = await this.#call(args, input);
-    const typed = input.typed === undefined ? '' : ` < ${JSON.stringify(input.typed.trim())}`;
+    const typed = input.typed === undefined ? '' : ` < ${JSON.stringify(input.typed.trimEnd())}`;
     const output = cut(input.realTime === true ? masked(both) : both, input.head);
     this.#record(`${args.map(word).join(' ')}${typed}`, output, code);
     return stdout;

@@ -18,6 +18,7 @@ function intent(parts: object): Intent {
     verb: 'create',
     phase: 'blocked',
     basis: digestOf(value),
+    preimage: {},
     ...parts,
   } as Intent;
 }

@@ -62,10 +62,10 @@ export async function interview(
     yesOrNo,
   );
   await put('network', 'Name of a private network (- for none)', anything);
-  if (answers.network !== '-') await put('cidr', 'Its subnet', anything);
+  if (answers.network !== '-') await put('cidr', `Subnet of ${answers.network}`, anything);
   await put('server', 'Name of a first server (- for none)', anything);
   if (answers.server === '-') return fileText(answers, modeOf);
-  await put('address', 'Shall it have a public address, which is billed', yesOrNo);
+  await put('address', `Shall ${answers.server} have a public address, which is billed`, yesOrNo);
   const names = offer?.types.map(({ name }) => name) ?? [];
   await put('type', `Server type${listed(names)}`, oneOf(names));
   const found = offer?.types.find(({ name }) => name === answers.type);
@@ -182,7 +182,7 @@ function listed(choices: readonly string[]): string {
 
 function oneOf(choices: readonly string[]): Check {
   return (answer) =>
-    choices.length === 0 || choices.includes(answer) ? undefined : `one of: ${choices.join(', ')}`;
+    choices.length === 0 || choices.includes(answer) ? undefined : `answer one of: ${choices.join(', ')}`;
 }
 
 /** Accepts any answer: the check of the whole file finds its errors. */
