@@ -297,6 +297,7 @@ describe('src/cli/render: live progress', () => {
     expect(lines).toHaveLength(4);
     expect(lines.at(-1)).toContain('47 more');
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(30);
+    expect(lines[0]).toMatch(/^\S create servers\.a-n\S*…  1 s$/);
     view.end();
   });
 

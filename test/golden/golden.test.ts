@@ -182,6 +182,24 @@ describe('src/cli: golden texts', () => {
     await matches(scene, 'apply-trouble');
   });
 
+  test('apply after an interruption', async () => {
+    const scene = Scene.with({ 'vdcsync.yaml': shop });
+    await scene.run(['apply', '--emulator', '--yes', '--timeout', '1s']);
+    await scene.run(['plan', '--emulator', '--detailed-exitcode']);
+    await scene.run(['apply', '--emulator', '--yes']);
+    await matches(scene, 'apply-interrupted');
+  });
+
+  test('plan of a further backup and of addresses in reserve', async () => {
+    const scene = applied.copy();
+    scene.edit('three more addresses', (spec) =>
+      spec.replace('ips:\n', 'ips:\n  one: {}\n  two: {}\n  three: {}\n'),
+    );
+    await scene.wait(25 * 3_600_000);
+    await scene.run(['plan', '--emulator']);
+    await matches(scene, 'plan-further');
+  });
+
   test('destroy', async () => {
     const scene = applied.copy();
     await scene.run(['destroy', '--emulator', '--dry-run']);

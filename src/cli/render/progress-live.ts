@@ -100,9 +100,12 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
     const now = clock().now();
     const mark =
       last.step === 'queued' ? paint('dim', '·') : paint('cyan', spinner[frame % spinner.length] ?? '');
-    const text = ` ${name}  ${stepText(last, now)}  ${span(Math.max(0, now - since))}`;
-    // A line that wraps would be counted as one and erased as one.
-    return `${mark}${[...stripVTControlCharacters(text)].slice(0, Math.max(10, (stderr.columns || 80) - 2)).join('')}`;
+    const text = stripVTControlCharacters(` ${name}  ${stepText(last, now)}`);
+    const duration = `  ${span(Math.max(0, now - since))}`;
+    // A line that wraps would be counted as one and erased as one. The duration is never cut.
+    const room = Math.max(10, (stderr.columns || 80) - 2 - duration.length);
+    const cut = [...text].length > room ? `${[...text].slice(0, room - 1).join('')}…` : text;
+    return `${mark}${cut}${duration}`;
   }
 
   function erasure(): string {
