@@ -21,7 +21,7 @@ export function inFlightWarning(intent: Intent): Warning[] {
   if (intent.phase === 'blocked') return [];
   const detail = intent.detail === undefined || intent.detail === '' ? '' : ` (${intent.detail})`;
   const known = intent.phase === 'accepted' ? 'is not finished' : 'is not confirmed';
-  const message = `an earlier ${intent.verb} ${known}${detail}. The next apply settles it first`;
+  const message = `an earlier ${intent.verb} ${known}${detail}. The next apply settles that write first`;
   return [{ code: 'in_flight', key: intent.key, message }];
 }
 

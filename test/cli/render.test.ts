@@ -297,7 +297,7 @@ describe('src/cli/render: live progress', () => {
     expect(lines).toHaveLength(4);
     expect(lines.at(-1)).toContain('47 more');
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(30);
-    expect(lines[0]).toMatch(/^\S create servers\.a-n\S*…  1 s$/);
+    expect(lines[0]).toMatch(/^\S create servers\.a-n\S*… {2}1 s$/);
     view.end();
   });
 
@@ -484,7 +484,7 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
 
   test.each([
     [{ step: 'task', detail: 'task-1' }, 'waiting for task task-1'],
-    [{ step: 'failed', detail: 'no host' }, 'task failed (no host); checking for leftovers'],
+    [{ step: 'failed', detail: 'no host' }, 'task failed (no host)'],
     [{ step: 'waiting', detail: '500', untilMs: 8_000 }, 'retrying in 8 s: 500'],
     [
       { step: 'waiting', detail: '429', untilMs: 8_000, code: 'rate_limit_exceeded' },
@@ -534,15 +534,20 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
   ])('a failed task leaves a line at once, %s', (_name, viewOf) => {
     const { io, written } = terminal(24, 200);
     const view = viewOf(io);
-    const step = (name: string, detail = '') => {
-      const event = { type: 'progress', at: 0, key: 'ips.a', verb: 'create', step: name, detail };
+    const step = (name: string, detail = '', untilMs = 0) => {
+      const event = { type: 'progress', at: 0, key: 'ips.a', verb: 'create', step: name, detail, untilMs };
       view.event(event as unknown as ProgressEvent);
     };
     for (const name of ['sent', 'task']) step(name);
     step('failed', 'no host');
     step('checking', 'for leftovers of the failed task');
-    const line = '  create ips.a: task failed (no host); checking for leftovers\n';
+    const line = '  create ips.a: task failed (no host)\n';
     expect(written.filter((text) => text.includes(line))).toHaveLength(1);
+    step('checking', 'the lists for leftovers of the failed task', 30 * 60_000);
+    if (viewOf === plainProgress)
+      expect(written.at(-1)).toBe(
+        '  create ips.a: checking the lists for leftovers of the failed task, 30 min left\n',
+      );
     step('sent');
     if (viewOf === plainProgress) expect(written.at(-1)).toBe('  create ips.a: sent again\n');
     view.end();

@@ -1,7 +1,16 @@
 import type { ProgressEvent } from '../../core/progress.ts';
 import { type Io, paintFor } from '../terminal.ts';
 import { warningLines } from './plan-text.ts';
-import { endLine, type ProgressView, patienceOf, reportsOf, stepText, subject, Tally } from './progress.ts';
+import {
+  endLine,
+  type Progressed,
+  type ProgressView,
+  patienceOf,
+  reportsOf,
+  stepText,
+  subject,
+  Tally,
+} from './progress.ts';
 
 /** Each start, wait and end of an operation as a line on standard error: for logs, pipes and CI. */
 export function plainProgress(io: Io): ProgressView {
@@ -22,7 +31,7 @@ export function plainProgress(io: Io): ProgressView {
         return;
       case 'progress': {
         const name = subject(event.verb, event.key);
-        if (event.step !== 'sent' && event.step !== 'failed' && event.step !== 'waiting') return;
+        if (!isTold(event)) return;
         const what = event.step === 'sent' ? event.step : event.detail;
         if (told.get(name) === what) return;
         told.set(name, what);
@@ -43,4 +52,12 @@ export function plainProgress(io: Io): ProgressView {
   }
 
   return { event, line, pause: () => {}, resume: () => {}, end: () => {} };
+}
+
+/** A log shows each check that takes longer than this, in ms. */
+const longCheckMs = 2 * 60_000;
+
+function isTold({ step, at, untilMs = at }: Progressed): boolean {
+  if (step === 'checking') return untilMs - at > longCheckMs;
+  return step === 'sent' || step === 'failed' || step === 'waiting';
 }

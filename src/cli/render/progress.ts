@@ -46,7 +46,7 @@ export function stepText(
     case 'task':
       return `${stepWords.task} ${note}`;
     case 'failed':
-      return `${stepWords.failed} (${note}); checking for leftovers`;
+      return `${stepWords.failed} (${note})`;
     case 'checking':
       return `${stepWords.checking} ${note}${leftMs === 0 ? '' : `, ${span(leftMs)} left`}`;
     case 'waiting':

@@ -310,13 +310,15 @@ function onceAbsent<Verdict extends 'done' | 'not_done'>(then: Step<Verdict>): S
     const now = run.deps.clock.now();
     const forMs = known === 'unconfirmed' || known === 'failed' ? await hiddenMs(run, intent) : 0;
     if (forMs > 0) {
-      const detail = 'not there yet; lists are read until a creation would show';
+      const detail =
+        known === 'failed'
+          ? 'the lists for leftovers of the failed task'
+          : `the lists for the new ${nounOf(intent.kind)}`;
       run.tell(intent, 'checking', detail, { untilMs: now + forMs + absenceGapMs });
       return again(Math.min(forMs, minute));
     }
     if (intent.notSeenAt === undefined) {
-      const detail = 'not found; a second read decides';
-      run.tell(intent, 'checking', detail, { untilMs: now + absenceGapMs });
+      run.tell(intent, 'checking', 'a second time', { untilMs: now + absenceGapMs });
       run.stopwatch.mark(intent.id, 'not_seen');
       return goOn(run, intent, { stage: notSeen(intent, now) }, absenceGapMs);
     }

@@ -124,9 +124,21 @@ export function openServers(run: Run, plan: Plan, results: readonly OperationRes
     const isShown =
       open?.phase === 'accepted' && open.answer.id !== undefined && open.notSeenAt === undefined;
     if (run.bindings.has(key) || isShown)
-      return [{ key, code, message: 'it is there, and its firewall is not: nothing is filtered' }];
+      return [
+        {
+          key,
+          code,
+          message: 'the server exists without its firewall: all its ports are open to the internet',
+        },
+      ];
     return open?.verb === 'create' && mayHaveEffect(open)
-      ? [{ key, code, message: 'it may be there, and its firewall is not: nothing is filtered then' }]
+      ? [
+          {
+            key,
+            code,
+            message: 'the server may exist without its firewall: all its ports would be open to the internet',
+          },
+        ]
       : [];
   });
 }

@@ -91,9 +91,8 @@ async function confirmLost(run: Run, operation: Operation): Promise<Turn | undef
   const lost = creation?.reason !== undefined && creation.replacement === undefined;
   if (!lost || !run.bindings.has(creation.key)) return undefined;
   const { clock } = run.deps;
-  const gone = creation.key === key ? 'it' : creation.key;
   const untilMs = clock.now() + absenceGapMs;
-  run.tell(operation, 'checking', `${gone} is gone; a second read decides`, { untilMs });
+  run.tell(operation, 'checking', `a second time whether ${creation.key} is gone`, { untilMs });
   await clock.sleep(absenceGapMs, run.stop);
   const token = await run.fence();
   const world = await run.observe(creation.key, clock.monotonic());
