@@ -49,7 +49,7 @@ describe('src/cli/commands/apply.ts: apply --timeout', () => {
     expect(stderr).toContain('vdcsync: --timeout 4m is over. The next run continues from here.\n');
     expect(stderr).toMatch(/✓ .*create networks\.backend/);
     expect(stdout).toContain('… create servers.gpu-1 not settled yet');
-    expect(stdout).toContain('Stopped. The next apply continues from here: 1 operation done');
+    expect(stdout).toContain('Stopped: 1 operation done');
     cards(1);
     expect((await apply('--timeout', '1h')).code).toBe(0);
     const { stdout: past } = await inProcess(['history', '--format', 'json', '--key', 'servers.gpu-1'], call);

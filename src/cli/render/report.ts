@@ -52,7 +52,7 @@ const titles = {
   converged: 'Converged',
   blocked: 'Blocked',
   failed: 'Failed',
-  stopped: 'Stopped. The next apply continues from here',
+  stopped: 'Stopped',
   declined: 'Nothing was changed',
 } as const;
 
@@ -94,6 +94,6 @@ export function reportText(report: ApplyReport, paint: Paint, timeScale = 1): st
   const requestText = `${counted(writes, 'write')}, ${counted(reads, 'read')} (${counted(polls, 'poll')})`;
   const pace = timeScale === 1 ? '' : ` (emulator clock, ${timeScale}×)`;
   const limited = throttled === 0 ? '' : `, limited ${counted(throttled, 'time')}`;
-  const verdict = `${titles[outcome]}: ${counted(done, 'operation')} done in ${span(durationMs)}${pace}; ${requestText}${limited}.`;
+  const verdict = `${titles[outcome]}: ${counted(done, 'operation')} done in ${span(durationMs)}${pace}; ${requestText}${limited}.${outcome === 'stopped' ? ' The next apply continues from here.' : ''}`;
   return [...lines, paint('bold', outcome === 'declined' ? `${titles.declined}.` : verdict), ''].join('\n');
 }
