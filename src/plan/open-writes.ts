@@ -90,20 +90,23 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
     run('resolve', [key, `--${answer}`, ...id], { when });
   // A deletion has no entry to correct. If its resource still exists, the deletion is given up and requested again.
   if (verb === 'delete') {
-    return [say('absent', 'if the client area shows it gone'), say('abandon', 'if it is still there')];
+    return [
+      say('absent', 'if the client area does not show the resource'),
+      say('abandon', 'if the resource still exists'),
+    ];
   }
   const refused = until === 'file';
   const addresses = (id: string) =>
     (world?.addressesOf({ kind, id }) ?? []).map(({ address }) => address).join(', ');
   const adoptable = verb === 'create' && (!refused || taken);
   // The candidates may belong to another user, and the resource itself may have become visible since.
-  const other = candidates.length === 0 ? 'it is there' : 'it is another';
+  const other = candidates.length === 0 ? 'the resource exists' : `another resource is ${key}`;
   return [
     ...(refused ? [correction(intent, world?.subjects.get(key)?.desired)] : []),
     ...(adoptable
       ? [
           ...candidates.map((id) =>
-            say('adopt', `if the client area shows that ${addresses(id) || 'this'} is it`, [id]),
+            say('adopt', `if the client area shows that ${addresses(id) || id} is ${key}`, [id]),
           ),
           say('adopt', `if ${other}: the client area shows its id`, ['ID']),
         ]
@@ -128,9 +131,9 @@ function correction(intent: Intent, desired: DesiredResource | undefined): Remed
 }
 
 const absentWhen = {
-  create: "only if it is not in the provider's client area: else the next apply creates a duplicate",
+  create: 'only if the client area does not show the resource: else the next apply creates a duplicate',
   update: 'if it had no effect: the next apply sends it again',
-  adopt: 'if it is not there',
+  adopt: 'if the resource does not exist',
 };
 
 /** One candidate is proof if only vdcsync creates resources in the project. */

@@ -35,7 +35,7 @@ export function unmanaged(
       run('adopt', [key, id ?? 'ID'], {
         when: `if ${key} is ${address ?? (id === undefined ? one : 'this server')}`,
       }),
-      { ...ignoring(found), when: 'if this file does not manage them' },
+      { ...ignoring(found), when: 'if this file does not manage these resources' },
       setting('unmanaged', 'ignore'),
     ],
   };

@@ -84,7 +84,7 @@ export function unmanagedWarnings(world: World, { unmanaged, isNew, declaredAbse
     : `the project has new unmanaged resources: ${what}`;
   const remedies = [
     run('adopt', ['KEY', 'ID'], { when: 'for each that this file manages' }),
-    { ...ignoring(unmanaged), when: 'if this file does not manage them' },
+    { ...ignoring(unmanaged), when: 'if this file does not manage these resources' },
   ];
   const absent = perhapsAbsent(unmanaged, declaredAbsent);
   const text = absent === '' ? message : `${message}. ${absent}`;

@@ -74,7 +74,7 @@ describe('src/cli/commands: taking over a project', () => {
     expect({ code: exported.code, stderr: exported.stderr }).toMatchObject({ code: 0 });
     const text = readFileSync(`${cwd}/vdcsync.yaml`, 'utf8');
     expect(Object.keys(parse(text).servers)).toHaveLength(count);
-    expect(text).toContain(operations ? 'Web "7" @home' : 'One without an');
+    expect(text).toContain(operations ? 'Web "7" @home' : 'without an address is missing');
 
     const planned = await inProcess(['plan', '--format', 'json'], call);
     expect(planned).toMatchObject({ code: 0, stderr: '' });
@@ -98,7 +98,7 @@ describe('src/cli/commands: taking over a project', () => {
     writeFileSync(`${cwd}/mine.yaml`, 'mine');
     const { code, stderr } = await inProcess(['export', '--out', 'mine.yaml'], { cwd, env });
     expect(code).toBe(1);
-    expect(stderr).toContain('not overwritten');
+    expect(stderr).toContain('does not overwrite it');
     expect(readFileSync(`${cwd}/mine.yaml`, 'utf8')).toBe('mine');
   });
 

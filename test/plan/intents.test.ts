@@ -36,10 +36,10 @@ describe('src/plan/open-writes.ts: writes that are not settled', () => {
       'servers.web.network_interfaces.a': 'dependency_blocked',
     });
     expect(resolveOf(plan.blocked[0]).split(' | ')).toEqual([
-      'vdcsync resolve networks.a --adopt 41 (if the client area shows that this is it)',
-      'vdcsync resolve networks.a --adopt 42 (if the client area shows that this is it)',
-      'vdcsync resolve networks.a --adopt ID (if it is another: the client area shows its id)',
-      "vdcsync resolve networks.a --absent (only if it is not in the provider's client area: else the next apply creates a duplicate)",
+      'vdcsync resolve networks.a --adopt 41 (if the client area shows that 41 is networks.a)',
+      'vdcsync resolve networks.a --adopt 42 (if the client area shows that 42 is networks.a)',
+      'vdcsync resolve networks.a --adopt ID (if another resource is networks.a: the client area shows its id)',
+      'vdcsync resolve networks.a --absent (only if the client area does not show the resource: else the next apply creates a duplicate)',
     ]);
   });
 
@@ -71,7 +71,9 @@ describe('src/plan/open-writes.ts: writes that are not settled', () => {
     expect(plan.blocked[0]?.reason).toContain(
       'cidr: is taken; the project already has an unmanaged network "a" (id 41',
     );
-    expect(resolveOf(plan.blocked[0])).toContain('| vdcsync resolve networks.a --adopt ID (if it is there');
+    expect(resolveOf(plan.blocked[0])).toContain(
+      '| vdcsync resolve networks.a --adopt ID (if the resource exists',
+    );
   });
 
   test('a refusal names the place in the file, and ends when the entry changes', () => {
@@ -100,7 +102,7 @@ describe('src/plan/open-writes.ts: writes that are not settled', () => {
     const plan = planOf(worldOf(desired), { openIntents: [intent({ verb: 'delete', blocked: unknown })] });
 
     expect(resolveOf(plan.blocked[0])).toBe(
-      'vdcsync resolve networks.a --absent (if the client area shows it gone) | vdcsync resolve networks.a --abandon (if it is still there)',
+      'vdcsync resolve networks.a --absent (if the client area does not show the resource) | vdcsync resolve networks.a --abandon (if the resource still exists)',
     );
   });
 

@@ -137,7 +137,7 @@ export async function checkClock(session: Session): Promise<Finding> {
     );
   }
   if (timeScale !== 1)
-    return ok('clock', `the API's clock runs ${timeScale} times faster, as the API profile says`);
+    return ok('clock', `the API's clock runs ${timeScale} times faster, as set in the API profile`);
   return finding(
     'clock',
     Math.abs(skew) > 10 * 60 * secondMs ? 'error' : 'warning',

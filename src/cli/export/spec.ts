@@ -83,8 +83,8 @@ function headOf({ project, networks, servers, complete }: Inventory): string[] {
     ...(complete
       ? []
       : [
-          'Servers were found by their public addresses: the documented API has no list of servers. One without an',
-          'address is missing here; an API profile with list_servers finds it.',
+          'Servers were found by their public addresses: the documented API has no list of servers. A server',
+          'without an address is missing here; an API profile with list_servers finds it.',
           ...counted,
         ]),
     'Not shown by the API, so not in this file:',

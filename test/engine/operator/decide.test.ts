@@ -171,7 +171,7 @@ describe('src/engine/operator/decide.ts: resolve --abandon', () => {
 
     const [address] = project(played).ips.map((each) => each.address);
     expect(resolveOf(report.blocked[0])).toContain(
-      `--adopt 5001 (if the client area shows that ${address} is it)`,
+      `--adopt 5001 (if the client area shows that ${address} is ips.web)`,
     );
     expect(saidBy(said)).toContain(`It may be address ${address}, which appeared since.`);
   });
@@ -192,7 +192,7 @@ describe('src/engine/operator/decide.ts: what came since a lost answer', () => {
       `the answer was lost, and server 2001 (${ip?.address}) appeared since: it may be the created resource`,
     );
     expect(resolveOf(blocked[0])).toContain(
-      `--adopt 2001 (if the client area shows that ${ip?.address} is it)`,
+      `--adopt 2001 (if the client area shows that ${ip?.address} is servers.web)`,
     );
   });
 
