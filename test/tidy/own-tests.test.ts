@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { filesIn } from './texts.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const text = (file: string) => readFileSync(`${root}${file}`, 'utf8');
+
+/** The source files that a `describe` names. */
+function described(): ReadonlySet<string> {
+  const titles = filesIn('test', /\.test\.ts$/).flatMap((file) =>
+    [...text(file).matchAll(/describe(?:\.each\([\s\S]*?\))?\(\s*['"`](src\/[\w./-]+\.ts)/g)].map(
+      ([, name = '']) => name,
+    ),
+  );
+  return new Set(titles);
+}
+
+/** Types alone have nothing to run. */
+function runs(file: string): boolean {
+  return /^(?:export )?(?:default )?(?:async )?(?:function|const|class|let)\b/m.test(text(file));
+}
+
+describe('src', () => {
+  test('a file without a describe of its own is in the list, and is tested through others', async () => {
+    const own = described();
+    const others = filesIn('src', /\.ts$/).filter((file) => !own.has(file) && runs(file));
+    const intro =
+      '# Source files that no `describe` names: other tests run them. `npx vitest run test/tidy --update`\n';
+    await expect(`${intro}${others.join('\n')}\n`).toMatchFileSnapshot('without-own-test.txt');
+  });
+
+  test('each describe of a source file names one that exists', () => {
+    const files = new Set(filesIn('src', /\.ts$/));
+    expect([...described()].filter((file) => !files.has(file))).toEqual([]);
+  });
+});
