@@ -169,7 +169,7 @@ describe('src/cli/commands: status and history', () => {
     const status = JSON.parse(stdout) as { resources: unknown[] };
     expect(status).toMatchObject({
       converged: null,
-      offline: 'as --offline asks',
+      offline: '--offline',
       observed_at: null,
       idle: null,
     });

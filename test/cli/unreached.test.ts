@@ -33,8 +33,11 @@ afterAll(() => void server.close());
 
 describe('src/cli/exit.ts: what is not the API', () => {
   test.each([
-    ['page', /is not the API: GET \/project: 200 without X-Request-Id.*\. Check VDC_BASE_URL, and any proxy/],
-    ['nowhere', /is not the API: GET \/project: 404 without X-Request-Id.*Check VDC_BASE_URL/],
+    [
+      'page',
+      /another service than the API.*GET \/project: 200 without X-Request-Id.*\. Check VDC_BASE_URL, and any proxy/,
+    ],
+    ['nowhere', /another service than the API.*GET \/project: 404 without X-Request-Id.*Check VDC_BASE_URL/],
     ['elsewhere', /302 points elsewhere.*Check VDC_BASE_URL/],
     ['other', /does not describe: data\.id.*Check VDC_BASE_URL: it may be another service/],
     ['member', /403 insufficient_privileges.*a team member's, who lacks the permission/],

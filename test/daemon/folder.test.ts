@@ -84,7 +84,7 @@ describe('src/daemon/sources: two files of one project', () => {
     const { reconciliations } = (await projects(daemon)).get(4711) ?? { reconciliations: 0 };
     await daemon.until((project) => project.reconciliations > reconciliations, 'it looks at the shop again');
 
-    expect(message).toContain('project 4711 is described in projects/shop.yaml and projects/api.yaml');
+    expect(message).toContain('project 4711 is described in both projects/shop.yaml and projects/api.yaml');
     expect(networks(api, 4711)).toEqual(['default', 'backend']);
     expect((await projects(daemon)).get(4711)?.spec.broken).toEqual([]);
     expect(await metric(daemon, 'vdcsync_broken_specs')).toBe('vdcsync_broken_specs 1');
@@ -136,10 +136,10 @@ describe('src/daemon/sources: two files of one project', () => {
     expect(
       await until(
         () => toldBroken(daemon, 'projects/shop.yaml'),
-        (message) => message.includes('both'),
+        (message) => message.includes('none of these files'),
         'notified',
       ),
-    ).toContain('vdcsync uses neither');
+    ).toContain('projects/api.yaml and projects/shop.yaml');
     expect(networks(api, 4711)).toEqual(['default']);
 
     writeFileSync(join(folder, 'projects/api.yaml'), copy.replaceAll('4711', '4713'));

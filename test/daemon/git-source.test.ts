@@ -386,8 +386,8 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
   test.each([
     ['http://git.example.com/infra.git', /neither https nor ssh/],
     ['https://me:secret@git.example.com/infra.git', /holds credentials/],
-    ['ext::sh -c true', /neither https nor ssh|no URL/],
-    ['--upload-pack=true', /no URL/],
+    ['ext::sh -c true', /neither https nor ssh|cannot be read/],
+    ['--upload-pack=true', /cannot be read/],
     ['file:///srv/infra.git', /--git-allow-insecure/],
   ])('refuses the address %s', (url, reason) => {
     expect(() => parseGitUrl(url, false)).toThrow(reason);

@@ -46,7 +46,7 @@ describe('src/daemon/project: what takes long', () => {
       'it waits',
     );
     const { open_writes: open } = await daemon.until(
-      (project) => project.open_writes.length === 1,
+      ({ open_writes: writes }) => writes.length === 1 && writes.every(({ detail }) => detail !== null),
       'all else is sent',
     );
     expect(open).toMatchObject([

@@ -28,7 +28,7 @@ describe('src/reconcilers/server/resize.ts: the sizes of a server that somebody 
     await apply(entry(''));
 
     expect((await plan(entry(', cores: 4'))).warnings).toMatchObject([
-      { code: 'server_unchecked', message: expect.stringContaining('has cores as the file says') },
+      { code: 'server_unchecked', message: expect.stringContaining('the API does not show its cores') },
     ]);
   });
 

@@ -72,7 +72,7 @@ describe('src/reconcilers/server-image.ts', () => {
         'server_images.golden': 'image_taken_before',
       });
     const told = await adopt('server_images.golden', 'img-1');
-    expect(saidBy(told)).toContain('no documented read shows server images, so nothing verifies the id');
+    expect(saidBy(told)).toContain('cannot verify the id: no documented read shows server images');
 
     expect((await world.apply(file())).outcome).toBe('converged');
     expect(countOf(world.emulator, 'take_server_image')).toBe(1);

@@ -309,7 +309,7 @@ servers:
 
     const adopt = engine.adopt(load(entry(`, ${sliders}`)), 'servers.old' as ResourceKey, String(id));
     expect(saidBy(await clock.run(adopt))).toContain(
-      'cores, memory_mb, disk_gb as the file says: that is believed',
+      'cores, memory_mb, disk_gb: vdcsync assumes the values in the file',
     );
 
     expect((await plan(entry(`, ${sliders}`))).warnings).toEqual([]);
@@ -323,9 +323,7 @@ servers:
     const entry = `settings: {unmanaged: ignore}\nservers: {old: {${sliders}, public_ipv4: {new: true}}}\n`;
 
     const said = await clock.run(engine.adopt(load(entry), 'servers.old' as ResourceKey, String(id)));
-    expect(saidBy(said)).toContain(
-      'No read shows whether it has server_type, image, cores, memory_mb, disk_gb',
-    );
+    expect(saidBy(said)).toContain('The API does not show its server_type, image, cores, memory_mb, disk_gb');
     const { operations, warnings } = await plan(entry);
     expect(operations.map((each) => each.id)).toEqual(['adopt:servers.old.public_ipv4']);
     expect(warnings, 'its address is its own').toEqual([]);

@@ -45,7 +45,7 @@ describe('src/state/sqlite.ts: refuses and leaves as it is', () => {
   test('a file that is no database', async () => {
     const path = newStatePath();
     writeFileSync(path, 'version: 1\nproject: { id: 4711 }\n'.repeat(200));
-    await expectRefused(path, /no SQLite database/);
+    await expectRefused(path, /not a SQLite database/);
     expect(readdirSync(dirname(path))).toEqual(['state.db']);
   });
 
