@@ -36,6 +36,12 @@ describe('src/engine/interruption.ts: stop and halt', () => {
         await played.clock.advance(hour);
         expect(played.sent.length).toBe(sent);
       }
+      const plans = played.events.flatMap((event) => (event.type === 'planned' ? [event.plan] : []));
+      const drift = plans.flatMap((plan) => plan.operations.filter(({ cause }) => cause === 'drift'));
+      expect(
+        drift.map(({ id }) => id),
+        `${signal} at ${ms}: nothing changed outside`,
+      ).toEqual([]);
       played.restart();
       await converges(played, shop);
       expect(executed(played, 'server')).toBe(1);

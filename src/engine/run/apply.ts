@@ -147,6 +147,8 @@ class Rounds {
     const run = this.#run;
     const { saved } = this.#options;
     if (round === 1 && run.intents.size > 0) await this.#settleEarlier();
+    // No read is possible any more, and without one a plan would ask again for everything that was just done.
+    if (run.halt.aborted && this.#planned !== undefined) return this.#report('stopped', this.#planned.plan);
     const planned = await traced(run.deps.tracing, 'plan', { 'vdcsync.round': round }, () => this.#plan());
     const { plan } = planned;
     run.countPlanned(planned.most);
