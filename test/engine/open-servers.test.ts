@@ -42,7 +42,10 @@ describe('src/engine: a server that stands open', () => {
     const report = await played.apply(server);
     expect(report.outcome).toBe('blocked');
     expect(report.plan.warnings).toContainEqual(
-      expect.objectContaining({ code: 'exposed', message: expect.stringMatching(/^it may be there, /) }),
+      expect.objectContaining({
+        code: 'exposed',
+        message: expect.stringMatching(/^the server may exist without its firewall/),
+      }),
     );
   });
 
@@ -69,7 +72,9 @@ describe('src/engine: a server that stands open', () => {
     const remedies = resolving(expect.stringContaining('release 203.0.113.10 in the client area'));
     expect(blocked).toContainEqual(expect.objectContaining({ key: 'servers.web', code, remedies }));
     const open = plan.warnings.filter(({ code }) => code === 'exposed');
-    expect(open.map(({ message }) => message)).toEqual([expect.stringMatching(/^it may be there, /)]);
+    expect(open.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^the server may exist without its firewall/),
+    ]);
   });
 
   test('is not looked for while an operator thinks: the time at the question is no time of the run', async () => {
