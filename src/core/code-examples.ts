@@ -335,7 +335,7 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
     'vdcsync explain servers.a',
   ],
   url_missing: [
-    'isos.rescue has only `id: 7`, and ISO 7 is gone.',
+    'isos.rescue has only `id: uiso-7`, and ISO uiso-7 is gone.',
     'isos: {rescue: {url: "https://mirror.example.com/rescue.iso"}}',
   ],
 };

@@ -90,7 +90,7 @@ export const codes = {
     'restore the old value, or add these fields',
   ],
   firewall_doubtful: [
-    'a value in the firewall resembles a usual one',
+    'a value in the firewall is probably a typing error',
     'correct it, or keep it: vdcsync sends it unchanged',
   ],
   firewall_field_dropped: [
@@ -150,7 +150,7 @@ export const codes = {
   ],
   profile_changed: [
     'a write is unconfirmed, and the API profile or an environment variable would change the repeated request',
-    'restore the profile or the variable, or `vdcsync resolve KEY`',
+    'restore the profile or the variable, or `vdcsync resolve KEY --adopt ID` or `--absent`',
   ],
   key_conflict: [
     'another file of the project, or an earlier state, used the idempotency key of a creation, and may have created the resource',
@@ -180,7 +180,7 @@ export const codes = {
   moved: ['the entry was renamed', 'nothing: the binding moves to the new key'],
   moved_from_unknown: [
     '`moved` names a key that the state does not bind',
-    'correct the key, or remove the line. A resource that the file does not name stays until then',
+    'correct the key, or remove the line. Until then, nothing that has left the file is deleted',
   ],
   flags_change: [
     'the state has not recorded `protect` or `keep_ip` of the entry yet',
@@ -213,7 +213,7 @@ export const codes = {
     'add further packages to `gpu_package`, or wait',
   ],
   not_shown: [
-    'a deletion became possible during the run, and the first plan did not show it. Without a question (`--yes`, the daemon), vdcsync does not carry it out',
+    'a deletion became possible during the run, but the first plan did not show it. `--yes` and the daemon leave it for the next run',
     '`vdcsync plan` to check it, then `vdcsync apply`. The daemon does it in its next reconciliation',
   ],
   no_longer_declared: [
@@ -230,7 +230,7 @@ export const codes = {
   ],
   not_there: [
     'the API accepted the creation, and its reads do not show the resource',
-    '`vdcsync resolve KEY`, and report it to the provider',
+    '`vdcsync resolve KEY --adopt ID` or `--absent`, and report it to the provider',
   ],
   outcome_unknown: [
     'the answer to a write is missing, and neither its idempotency key nor the reads show whether it had its effect',
@@ -279,7 +279,7 @@ export const codes = {
   ],
   server_unchecked: [
     'no documented read shows the type, image or size of an adopted server',
-    'if the file is right, confirm it: `vdcsync adopt KEY ID`. Otherwise correct the values, or remove them (with `id:`). Until you confirm the values, you can edit them freely: vdcsync does not replace the server. `read_server` in the API profile may show sizes',
+    'if the file is right, confirm it: `vdcsync adopt KEY ID`. Otherwise correct the values or, if the entry has `id:`, remove them. Until you confirm the values, you can edit them freely: vdcsync does not replace the server. `read_server` in the API profile may show sizes',
   ],
   server_type_not_found: ['the catalogue does not have the server type', 'write a type that it has'],
   server_type_not_supported: ['a packaged graphics-card server cannot give an image', 'name another server'],

@@ -167,7 +167,10 @@ describe('templates/vdcsync.yml: its pipelines, run for real', () => {
     expect(cancelled.code, cancelled.out).not.toBe(0);
     expect([gitlab.state() === undefined, networks()], cancelled.out).toEqual([false, []]);
     const next = await pipeline({}, approved);
-    expect([next.code, networks()], next.out).toEqual([0, ['backend']]);
+    // A plan that was made while the write was in flight no longer fits once the write has ended.
+    const stale = next.code === 1 && next.out.includes('The saved plan no longer fits');
+    const last = stale ? await pipeline({}, approved) : next;
+    expect([last.code, networks()], next.out + last.out).toEqual([0, ['backend']]);
   }, 120_000);
 
   test('after a cancellation, apply ends before its state is kept', async () => {
