@@ -5,6 +5,8 @@ import { type Holder, heldBy, type OwnerLockOptions } from './owner-lock.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
 import { lockClass } from './postgres-migrations.ts';
 import { deadAfterSeconds, type Replica } from './postgres-replica.ts';
+import { headColumns } from './postgres-writer.ts';
+import type { Row } from './queries.ts';
 
 interface AcquireOptions extends OwnerLockOptions {
   readonly replica?: Replica;
@@ -15,8 +17,8 @@ interface AcquireOptions extends OwnerLockOptions {
 
 /**
  * Makes this connection the one owner of a state, until `releaseOwnership` or the end of the connection. Returns the
- * epoch of the new owner: from this moment on the database refuses every write of an earlier owner, also if the
- * earlier owner still believes in its lock.
+ * state's row with the epoch of the new owner: from this moment on the database refuses every write of an earlier
+ * owner, also if the earlier owner still believes in its lock.
  *
  * The lock belongs to the server's end of the connection, and ends with the connection for any reason. When the
  * owner's machine vanishes, the server detects it after about half a minute, and from then on the old owner cannot
@@ -30,19 +32,18 @@ export async function acquireOwnership(
   connection: PostgresConnection,
   stateId: number,
   { now, waitMs = 0, clock, onWait, replica, alone, label }: AcquireOptions,
-): Promise<number> {
-  const trying = async () => {
-    const epoch = await tryLock(connection, stateId, now, replica);
-    if (epoch !== undefined) return epoch;
+): Promise<Row> {
+  const trying = async (): Promise<{ readonly head?: Row; readonly holder?: Holder | undefined }> => {
+    const head = await tryLock(connection, stateId, now, replica);
+    if (head !== undefined) return { head };
     const ended = await endHungOwner(connection, stateId);
     const after = ended ? await tryLock(connection, stateId, now, replica) : undefined;
-    return after ?? { holder: await readHolder(connection, stateId) };
+    return after === undefined ? { holder: await readHolder(connection, stateId) } : { head: after };
   };
   const giveUpAt = clock === undefined ? 0 : clock.monotonic() + waitMs;
   for (let tries = 0; ; tries += 1) {
-    const tried = await alone(trying);
-    if (typeof tried === 'number') return tried;
-    const { holder } = tried;
+    const { head, holder } = await alone(trying);
+    if (head !== undefined) return head;
     const leftMs = clock === undefined ? 0 : giveUpAt - clock.monotonic();
     if (clock === undefined || leftMs <= 0) throw new StateHeldError(heldBy(label, holder));
     if (tries === 0) onWait?.(holder);
@@ -51,15 +52,16 @@ export async function acquireOwnership(
 }
 
 /**
- * The epoch, or `undefined` if another connection has the lock. One statement takes the lock and records the owner: a
- * process that is stopped between two statements would have a lock that no other process may end.
+ * The state's row, or `undefined` if another connection has the lock. One statement takes the lock and records the
+ * owner: a process that is stopped between two statements would have a lock that no other process may end. The update
+ * waits for a write of the previous owner that is being committed, so the serial is the last one.
  */
 async function tryLock(
   connection: PostgresConnection,
   stateId: number,
   now: number,
   replica: Replica | undefined,
-): Promise<number | undefined> {
+): Promise<Row | undefined> {
   const [taken] = await connection.query(
     `WITH lock AS MATERIALIZED (SELECT pg_try_advisory_lock($1::integer, $2::integer) AS taken),
      owner AS (
@@ -68,10 +70,10 @@ async function tryLock(
      ON CONFLICT (state_id) DO UPDATE SET pid = excluded.pid, host = excluded.host, since = excluded.since,
        backend = excluded.backend, replica = excluded.replica
      RETURNING state_id)
-     UPDATE vdcsync.states SET epoch = epoch + 1 FROM owner WHERE id = state_id RETURNING epoch`,
+     UPDATE vdcsync.states SET epoch = epoch + 1 FROM owner WHERE id = state_id RETURNING epoch, ${headColumns}`,
     ...[lockClass, stateId, pid, hostname(), now, replica?.id ?? null],
   );
-  return taken && Number(taken.epoch);
+  return taken;
 }
 
 /**

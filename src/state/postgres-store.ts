@@ -26,7 +26,7 @@ import {
 } from './journal.ts';
 import { applyChange } from './postgres-changes.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
-import { type PostgresWriter, readHead } from './postgres-writer.ts';
+import { headColumns, type PostgresWriter } from './postgres-writer.ts';
 import { type PastIntent, pastLine, pruning } from './prune.ts';
 import type { Row } from './queries.ts';
 import {
@@ -83,7 +83,7 @@ export class PostgresStore implements StateStore {
   }
 
   async info(): Promise<StateInfo> {
-    const [row = {}] = await this.knowing('head', readHead);
+    const [row = {}] = await this.knowing('head', `SELECT ${headColumns} FROM vdcsync.states WHERE id = $1`);
     const { writer, connection } = this.deps;
     if (writer === undefined) return infoOf(row);
     // In its turn, after the writes that were called before.

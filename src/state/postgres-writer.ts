@@ -3,7 +3,8 @@ import type { PostgresConnection } from './postgres-connection.ts';
 import { postgresVersion } from './postgres-migrations.ts';
 import type { Row } from './queries.ts';
 
-export const readHead = 'SELECT lineage, serial, created_at, project_id FROM vdcsync.states WHERE id = $1';
+/** Of `vdcsync.states`. */
+export const headColumns = 'lineage, serial, created_at, project_id';
 
 /**
  * Increments the serial if no other process has done so, if this connection belongs to the owner, and if no other
@@ -29,16 +30,11 @@ export class PostgresWriter {
   private serial: number;
   private refused = false;
 
-  /** Only for the owner of the lock. The lock must be taken before the serial is read. */
-  static async open(connection: PostgresConnection, stateId: number, epoch: number): Promise<PostgresWriter> {
-    const [head = {}] = await connection.query(readHead, stateId);
-    return new PostgresWriter(connection, stateId, epoch, head);
-  }
-
-  private constructor(connection: PostgresConnection, stateId: number, epoch: number, head: Row) {
+  /** `head`: the state's row, as `acquireOwnership` returned it. */
+  constructor(connection: PostgresConnection, stateId: number, head: Row) {
     this.connection = connection;
     this.stateId = stateId;
-    this.epoch = epoch;
+    this.epoch = Number(head.epoch);
     this.head = head;
     this.serial = Number(head.serial);
   }

@@ -108,8 +108,8 @@ async function own(
   const stateId = await alone(() => findOrCreateState(connection, location.state, options));
   if (!sessions.own(stateId)) throw new StateHeldError(heldBy(location.label, undefined));
   try {
-    const epoch = await acquireOwnership(connection, stateId, { ...options, alone, label: location.label });
-    const writer = await alone(() => PostgresWriter.open(connection, stateId, epoch));
+    const head = await acquireOwnership(connection, stateId, { ...options, alone, label: location.label });
+    const writer = new PostgresWriter(connection, stateId, head);
     return new PostgresStore({
       ...{ connection, stateId, writer },
       ...(options.replica === undefined ? {} : { isAlive: () => options.replica?.isAlive() !== false }),
