@@ -18,7 +18,7 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
     ['vdcsync apply --yes --plan plan.json', 'exactly the plan that was reviewed'],
     [
       'vdcsync apply --yes --timeout 30m',
-      'ends after 30 minutes; a GPU server may otherwise wait a day for capacity',
+      'ends after 30 minutes, for example if no graphics cards are free',
     ],
     ["vdcsync apply --yes --check-command 'node policy.mjs'", 'only a plan that your policy accepts'],
     ['vdcsync apply --emulator', 'uses the embedded emulator'],
@@ -34,14 +34,14 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
   ],
   export: [['vdcsync export --out vdcsync.yaml', 'takes over an existing project']],
   adopt: [['vdcsync adopt servers.web-1 2001', 'binds servers.web-1 to server 2001']],
-  forget: [['vdcsync forget servers.old', 'the resource stays in the project']],
+  forget: [['vdcsync forget servers.old', 'releases servers.old: the resource stays in the project']],
   ignore: [
-    ['vdcsync ignore 2001 203.0.113.10', 'belong to another team: creations continue'],
+    ['vdcsync ignore 2001 203.0.113.10', 'marks a server and an address of another team'],
     [
       'vdcsync ignore --undo 2001',
-      'removes the mark: creations may be blocked until you adopt or ignore it again',
+      'removes the mark from server 2001',
     ],
-    ['vdcsync ignore 2002', '2002 is a deleted server: vdcsync no longer reports its backups'],
+    ['vdcsync ignore 2002', 'ends the report of the backups that the deleted server 2002 left'],
   ],
   resolve: [
     ['vdcsync resolve servers.web-1 --adopt 2001', 'the creation succeeded: it is server 2001'],

@@ -134,7 +134,7 @@ function addPlanAndApply({ command, io, end }: Making): void {
 
 /** The commands that bind, release and resolve resources. */
 function addBinding({ command, io, end }: Making): void {
-  withApi(command('export', 'print a spec of the live project with its ids; a plan of it only adopts'))
+  withApi(command('export', 'print a spec of the live project, with the ids of its resources'))
     .option('--out <file>', 'write the spec to a new file')
     .addOption(
       new Option('--format <format>', 'format of the result (default: yaml)').choices(['yaml', 'json']),

@@ -15,7 +15,7 @@ export const driveSchema = z
   .min(1)
   .nullable()
   .describe(
-    'The ISO in the drive of the server: a name under isos, or the id of an ISO. null: no ISO. Not compared if left out. vdcsync inserts or ejects an ISO only if the API profile enables the operation.',
+    'The ISO in the drive of the server: a name under isos, or the id of an ISO. null: an empty drive. Without this field, vdcsync does not compare the drive. To change the drive, vdcsync needs insert_iso and eject_iso in the API profile.',
   );
 
 /**

@@ -25,7 +25,7 @@ export const serverImageSchema = z.strictObject({
     .min(1)
     .optional()
     .describe(
-      'Name of an entry under servers. vdcsync takes one image of this server, if the API profile has take_server_image.',
+      'Name of an entry under servers. vdcsync takes one image of this server.',
     ),
 });
 

@@ -36,7 +36,7 @@ export function projectJsonSchema(): object {
       defaults: nullable({
         ...convert(defaultsSchema),
         description:
-          '`servers`: fields of every server that does not set them itself. All fields of a server except `name`, `id`, `managed` and `moved` are possible. A field of a server replaces the default without being merged with it; `null` removes the default.',
+          '`servers`: fields for every server that does not have them itself. All fields of a server except `name`, `id`, `managed` and `moved` are possible. vdcsync does not merge a field with its default. `null` in a server removes the default.',
         examples: [{ servers: { server_type: 'sliders-1', image: 'ubuntu-24.04' } }],
       }),
       ...Object.fromEntries(sections.map((section) => [section.collection, sectionSchema(section)])),

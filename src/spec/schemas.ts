@@ -17,7 +17,7 @@ export const settingsSchema = z.strictObject({
     .min(0)
     .default(2)
     .describe(
-      'More deletions than this in one run are blocked. A replacement counts, and so does a network interface that is removed from its server. An address that is deleted with its server does not count.',
+      'If a run has more deletions than this, they are blocked. A replacement counts, and so does the removal of a network interface. An address that is deleted with its server does not count.',
     ),
   max_monthly_increase: z
     .number()
@@ -25,30 +25,30 @@ export const settingsSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe(
-      "A run that adds a higher monthly cost is blocked. In the account's currency, and for known prices only. If a price is not known, the plan begins with a warning and is not blocked.",
+      "A run that adds a higher monthly cost is blocked. The amount is in the account's currency, and counts known prices only. The plan warns about a price that is not known.",
     ),
   exclusive: z
     .boolean()
     .default(false)
     .describe(
-      'true: only vdcsync creates resources in this project. If the idempotency key of a lost creation holds no answer, vdcsync adopts the one address or server that appeared since, without a question.',
+      'true: only vdcsync creates resources in this project. If exactly one new address or server appeared after a lost answer, vdcsync then adopts it without a question.',
     ),
   unconfirmed_servers: z
     .enum(['retry', 'ask'])
     .default('retry')
     .describe(
-      'The answer to the creation of a server or server image was lost, no read shows it, and its idempotency key holds no answer. retry: create it again. ask: wait for the operator.',
+      'The creation of a server or server image got no answer, and neither a read nor its idempotency key shows the result. retry: create it again. ask: wait for the operator.',
     ),
   unmanaged: z
     .enum(['ask', 'ignore'])
     .default('ask')
     .describe(
-      'ask: unmanaged servers and addresses block the creation of servers and addresses until you adopt or ignore them. ignore: they do not.',
+      'ask: an unmanaged server blocks new servers, and an unmanaged address new addresses, until you adopt or ignore it. ignore: unmanaged resources block nothing.',
     ),
   drift: z
     .enum(['correct', 'report'])
     .default('correct')
-    .describe('Changes made outside vdcsync are corrected (correct) or only reported (report).'),
+    .describe('correct: vdcsync corrects changes that were made outside vdcsync. report: it only reports them.'),
   approval: z
     .union([
       z.enum(['none', 'plan']),
@@ -65,17 +65,17 @@ export const settingsSchema = z.strictObject({
     ])
     .default('none')
     .describe(
-      'Plans of the daemon that wait for `vdcsync approve DIGEST`. none: no plan. plan: every plan. A map: the plans that it names. `vdcsync apply` asks by itself.',
+      'Which plans of the daemon wait for `vdcsync approve DIGEST`. none: no plan. plan: every plan. A map selects plans.',
     ),
   suspend: z
     .strictObject({
-      reason: z.string().trim().min(1).describe('Shown with each suspended operation.'),
+      reason: z.string().trim().min(1).describe('vdcsync shows this text with each suspended operation.'),
       until: z
         .string()
         .refine(isRealMoment, 'write an existing time, such as 2027-01-31T00:00:00Z')
         .optional()
         .meta({
-          description: 'RFC 3339. Without it the suspension lasts until the entry is removed.',
+          description: 'A time in RFC 3339. Without this field, the pause lasts until you remove `suspend`.',
           pattern: momentPattern.source,
           examples: ['2027-01-31T00:00:00Z'],
         }),
@@ -96,7 +96,7 @@ export const projectSchema = z.strictObject({
     .nullable()
     .optional()
     .describe(
-      'A name that distinguishes this file from another file of the same project with the same keys.',
+      'A name for this file. Set it if another file of the same project has the same keys.',
     ),
   token_env: z
     .string()
@@ -133,12 +133,12 @@ export const commonSchema = z.strictObject({
     })
     .optional()
     .describe(
-      'The entry was renamed: the resource that is bound to the previous key is bound to this key, and is not replaced. Without `name`, it keeps its name in the API.',
+      'For a renamed entry: the resource of the previous key moves to this key, and is not replaced. Without `name`, it keeps its name in the API.',
     ),
   protect: z
     .boolean()
     .default(false)
-    .describe('Never deleted or replaced, also after the entry has left the file.'),
+    .describe('true: the resource is never deleted or replaced, not even after its entry has left the file.'),
 });
 
 /** Names of the fields that every top-level entry may have in addition to the fields of its kind. */
@@ -187,7 +187,7 @@ function entrySchema(
   );
   return kind.entry.schema.extend({
     ...Object.fromEntries(fields),
-    id: id.optional().describe('Binds the entry to the resource with this id, which is then never created.'),
+    id: id.optional().describe('Binds the entry to the live resource with this id. vdcsync then never creates this resource.'),
     ...commonSchema.shape,
   });
 }

@@ -1,23 +1,25 @@
 import { readFileSync } from 'node:fs';
-import type { Command, Option } from 'commander';
+import { Command, type Option } from 'commander';
 import { parse } from 'yaml';
-import { codeExamples } from '../../core/code-examples.ts';
 import { codes } from '../../core/codes.ts';
 import { containers } from '../../core/keys.ts';
 import { describeMetrics } from '../../daemon/http/metrics.ts';
 import { projectJsonSchema } from '../../spec/json-schema.ts';
-import { endings, environment, exampleText, files, visibleCommands } from '../help.ts';
+import { commonFields } from '../../spec/schemas.ts';
+import { withApi } from '../flags.ts';
+import { endings, environment, examples, files, visibleCommands } from '../help.ts';
 import { createProgram } from '../program.ts';
 import type { Io } from '../terminal.ts';
 
 const generated = '<!-- Made by `npm run generate` from the code: changes here are lost. -->';
 
-/** Every command with its flags, as `--help` has them. */
+/** Every command with its flags, as `--help` has them. Flags that most commands share are shown once. */
 export function cliPage(): string {
   const program = createProgram({} as Io, () => undefined);
   const commands = visibleCommands(program);
   return page('The command line', [
-    'Without a command, `vdcsync` prints its help. Each command has `--help`; `man vdcsync` has everything.',
+    'Without a command, `vdcsync` prints its help. Each command has `--help`.',
+    `## Common flags\n\n${flagTable(withApi(new Command()).options)}`,
     ...commands.map(commandSection),
     `## Environment\n\n${table(
       ['variable', 'meaning'],
@@ -35,24 +37,40 @@ export function cliPage(): string {
 }
 
 function commandSection(command: Command): string {
-  const options = command.options.filter((each) => !each.hidden);
   const usage = [command.name(), ...command.registeredArguments.map((each) => `<${each.name()}>`)].join(' ');
-  const examples = exampleText(command.name())
-    .replace(/^\nExamples:\n/, '')
-    .replace(/^ {2}/gm, '');
+  const description = command.description();
   return [
     `## ${usage}`,
-    `${command.description()}.`,
-    ...(options.length === 0 ? [] : [table(['flag', 'meaning'], options.map(optionRow))]),
-    ...(examples === '' ? [] : [`\`\`\`sh\n${examples}\n\`\`\``]),
+    `${description.charAt(0).toUpperCase()}${description.slice(1)}.`,
+    ...flagSection(command.options.filter((each) => !each.hidden)),
+    ...exampleSection(examples[command.name()] ?? []),
   ].join('\n\n');
 }
 
+/** The flags of a command. A command that has every common flag shows a link in their place. */
+function flagSection(options: readonly Option[]): string[] {
+  const common = new Set(withApi(new Command()).options.map(({ flags }) => flags));
+  const own = options.filter(({ flags }) => !common.has(flags));
+  if (options.length - own.length < common.size) return options.length === 0 ? [] : [flagTable(options)];
+  const link = 'The [common flags](#common-flags)';
+  return own.length === 0 ? [`${link}.`] : [`${link}, and:`, flagTable(own)];
+}
+
+function flagTable(options: readonly Option[]): string {
+  return table(['flag', 'meaning'], options.map(optionRow));
+}
+
+/** Every line can be copied and run: its description is a comment. */
+function exampleSection(own: readonly (readonly [call: string, does: string])[]): string[] {
+  if (own.length === 0) return [];
+  const width = Math.max(...own.map(([call]) => call.length));
+  const lines = own.map(([call, does]) => `${call.padEnd(width)}   # ${does}`);
+  return [`\`\`\`sh\n${lines.join('\n')}\n\`\`\``];
+}
+
 function optionRow({ flags, description, argChoices }: Option): string[] {
-  return [
-    `\`${flags}\``,
-    argChoices === undefined ? description : `${description}: ${argChoices.join(', ')}`,
-  ];
+  const values = argChoices === undefined ? '' : `. Values: ${argChoices.join(', ')}`;
+  return [`\`${flags}\``, `${description}${values}`];
 }
 
 interface Schema {
@@ -75,7 +93,8 @@ export function specPage(): string {
     const withDefault =
       name === containers ? (properties.defaults?.properties?.servers?.properties ?? {}) : {};
     const own = name === 'defaults' ? {} : (entry?.properties ?? schema.properties ?? {});
-    const fields = rows({ ...own, ...withDefault }, '');
+    const all = entry === undefined ? own : without(commonFields, { ...own, ...withDefault });
+    const fields = rows(all, '');
     const title = entry === undefined ? name : `${name}.NAME`;
     return [
       [
@@ -85,24 +104,47 @@ export function specPage(): string {
       ].join('\n\n'),
     ];
   });
-  return page('The file', [spelling, ...sections]);
+  return page('The file', [spelling, ...sections, commonSection(properties)]);
 }
 
-const spelling = `YAML 1.2, core schema: one document of at most 1 MiB and 32 levels. A name appears only once in a map. Several files (repeat \`-f\`) form one spec.
+function without(names: readonly string[], fields: Readonly<Record<string, Schema>>) {
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)));
+}
 
-Each entry is complete, so vdcsync does not accept aliases (\`*base\`, and anchors), merge keys (\`<<\`), directives, and tags that are not in the core schema. To
-avoid repetition, use \`defaults\` for servers and an overlay (\`--overlay\`) for each environment. A program can also generate plain YAML or JSON:
-\`-f -\` reads standard input.
+/** The fields that the entries of every map have. The ids of kinds have different forms. */
+function commonSection(properties: Readonly<Record<string, Schema>>): string {
+  const entries = Object.values(properties).flatMap(({ additionalProperties: entry }) =>
+    typeof entry === 'object' ? [entry.properties ?? {}] : [],
+  );
+  const ids = entries.flatMap(({ id }) => id ?? []);
+  const fields = Object.fromEntries(commonFields.map((name) => [name, entries[0]?.[name] ?? {}]));
+  return [
+    '## Fields of every entry',
+    'An entry of each map above may also have these fields:',
+    table(
+      ['field', 'value', 'meaning'],
+      rows({ ...fields, id: { description: fields.id?.description ?? '', anyOf: ids } }, ''),
+    ),
+  ].join('\n\n');
+}
+
+const spelling = `The file is YAML 1.2 (core schema): one document of at most 1 MiB and 32 levels. Several files (repeat \`-f\`) form one spec.
+
+Each entry is complete. So vdcsync does not accept aliases (\`*base\`), merge keys (\`<<\`), directives, other tags than those of the core schema, or a name that
+appears twice in a map. To avoid repetition, use \`defaults\`, [an overlay or a program](../how-to/environments.md).
 
 ## Values from the environment
 
-\`\${env:NAME}\` in a text is replaced by the environment variable \`NAME\`. Write \`$\${env:\` for the literal characters. Names, ids and references
-cannot use the environment, because every output shows them.
+In a text, \`\${env:NAME}\` takes the value of the environment variable \`NAME\`. Write \`$\${env:\` for the literal characters. Names, ids and references
+cannot contain it, because every output shows them.
 
-Values from variables are masked: plans, logs, pages and the state show \`\${env:NAME}\`. To recognise a value, the state stores a salted digest. The
-digest protects a password, but not a value that is easy to guess, such as a port. The digest of a plan covers the values too, and has no salt,
-because the command that reads \`plan.json\` may have no state. So a user who has the file and a plan can test a guess. In a sentence, a value of one or
-two characters is masked only if the sentence quotes it. \`vdcsync export\` needs \`-f\` to know the variables.`;
+vdcsync hides these values: plans, logs, pages and the state show \`\${env:NAME}\`. A value of one or two characters is hidden in a sentence only if the sentence
+quotes it. \`vdcsync export\` needs \`-f\` to know the variables.
+
+The state and a saved plan contain a digest of the values. With the file and a saved plan, a reader can test guesses of a value. So use variables only for values that are hard to guess.`;
+
+/** Settings that are a word, or a map with fields of its own. */
+const maps = ['approval', 'suspend'];
 
 function rows(fields: Readonly<Record<string, Schema>>, prefix: string): string[][] {
   return Object.entries(fields).flatMap(([name, schema]) => {
@@ -111,7 +153,7 @@ function rows(fields: Readonly<Record<string, Schema>>, prefix: string): string[
     const inner =
       schema.properties ??
       schema.anyOf?.find(
-        (each) => each.properties !== undefined && each.type === 'object' && name === 'suspend',
+        (each) => each.properties !== undefined && each.type === 'object' && maps.includes(name),
       )?.properties ??
       {};
     const items = schema.items?.properties ?? {};
@@ -126,7 +168,7 @@ function rows(fields: Readonly<Record<string, Schema>>, prefix: string): string[
 function kindOfValue({ type, enum: words, const: only, anyOf, items }: Schema): string {
   if (words !== undefined) return words.map((each) => `\`${String(each)}\``).join(' or ');
   if (only !== undefined) return `\`${JSON.stringify(only)}\``;
-  if (anyOf !== undefined) return [...new Set(anyOf.map(kindOfValue))].join(' or ');
+  if (anyOf !== undefined) return [...new Set(anyOf.flatMap((each) => kindOfValue(each).split(' or ')))].join(' or ');
   if (type === 'array') return `list of ${items === undefined ? 'values' : kindOfValue(items)}`;
   const names: Readonly<Record<string, string>> = {
     object: 'map',
@@ -149,8 +191,8 @@ export function metricsPage(): string {
     help,
   ]);
   return page('Metrics', [
-    'The metrics of `GET /metrics` of `vdcsync run`. The metrics of the process itself (`vdcsync_process_…`, `vdcsync_nodejs_…`) are not listed. Counters start at zero with the process.',
-    '`project` is the id of the project. With a folder of projects no metric has this label, unless `--metrics-per-project` is given: one series then covers all projects of the process. The value is a sum; for ages, budgets and `vdcsync_last_reconciliation_timestamp_seconds` it is the worst value.',
+    'The daemon (`vdcsync run`) serves these metrics at `/metrics`, and the metrics of its process (`vdcsync_process_…`, `vdcsync_nodejs_…`).',
+    'The label `project` is the id of the project. **With a folder of projects**, no metric has this label, and each value is a sum over the projects of the process. Ages, budgets and `vdcsync_last_reconciliation_timestamp_seconds` are not summed: they show the worst project. `--metrics-per-project` gives each project its own series, with the label.',
     table(['metric', 'type', 'labels', 'meaning'], list),
     alerts(),
   ]);
@@ -188,14 +230,9 @@ function alerts(): string {
 export function codesPage(): string {
   const list = sorted(codes).map(([code, [meaning, todo]]) => [`\`${code}\``, meaning, todo]);
   return page('Codes', [
-    'The values of `code` in `plan`, `apply` and `status`. Codes of the API (`insufficient_scope`, `server_busy`, …) appear unchanged. vdcsync handles an unknown code by its HTTP status.',
+    'The values of `code` in `plan`, `apply` and `status`. `vdcsync explain CODE` adds an example.',
+    'Codes of the API, such as `insufficient_scope`, appear unchanged and are not in this table. vdcsync handles a code that it does not know by its HTTP status.',
     table(['code', 'meaning', 'next step'], list),
-    '## Examples',
-    '`vdcsync explain CODE` prints the same texts. The lines below a situation are alternatives: a command, or lines of the file.',
-    ...sorted(codeExamples).map(
-      ([code, [situation, ...ways]]) =>
-        `### \`${code}\`\n\n${situation}${ways.length === 0 ? '' : `\n\n\`\`\`sh\n${ways.join('\n')}\n\`\`\``}`,
-    ),
   ]);
 }
 

@@ -22,12 +22,12 @@ export const backupSchema = z.strictObject({
   max_age: z
     .string()
     .regex(durationPattern, 'a duration is written like 90m, 24h or 7d')
-    .describe('vdcsync takes a backup if the newest available one is older than this: 90m, 24h, 7d.'),
+    .describe('vdcsync takes a backup if the newest available backup is older than this time, such as 90m, 24h or 7d.'),
   keep: z
     .int()
     .min(1)
     .optional()
     .describe(
-      'How many of the backups that vdcsync took stay. vdcsync deletes the older ones, if the API profile has delete_backup. Backups from before this setting do not count.',
+      'How many of the backups that vdcsync took stay. vdcsync deletes older ones, if the API profile has delete_backup. Backups that are older than this setting do not count.',
     ),
 });

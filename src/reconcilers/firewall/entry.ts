@@ -35,7 +35,7 @@ export const firewallSchema = z.strictObject({
     .optional()
     .meta({
       description:
-        "Default action for traffic that no rule matches. The API's document shows `drop` and `accept`, but no complete list: any other value is sent unchanged.",
+        "Action for traffic that no rule matches. The API's document shows `drop` and `accept`, but no complete list, so any other value is sent unchanged.",
       examples: ['drop', 'accept'],
     }),
   rules: z
@@ -63,6 +63,6 @@ export const firewallSchema = z.strictObject({
     )
     .optional()
     .describe(
-      'The rules in their order: the first rule that matches decides. vdcsync sends other fields of a rule unchanged.',
+      'The first rule that matches decides. vdcsync sends fields of a rule that it does not know unchanged.',
     ),
 });

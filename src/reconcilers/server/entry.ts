@@ -64,7 +64,7 @@ export const serverSchema = z.strictObject({
     .union([z.string().min(1), z.array(z.string().min(1)).min(1)])
     .optional()
     .describe(
-      'The package, for server types with packages of graphics cards: its key, or a list in order of preference.',
+      'For server types with packages of graphics cards: the key of a package, or a list of keys in order of preference.',
     ),
   ssh_keys: z
     .array(z.int().min(1))
@@ -78,7 +78,7 @@ export const serverSchema = z.strictObject({
     ])
     .optional()
     .describe(
-      'The public address. {new: true}: a new one. {reuse: true}: any free one of the project. {ip: NAME}: the entry NAME under ips. Without this field, the server has no public address.',
+      'The public address. {new: true}: a new address. {reuse: true}: any free address of the project. {ip: NAME}: the entry NAME under ips. Without this field, the server has no public address.',
     ),
   gpus: size.describe('Number of graphics cards. Not possible with gpu_package.'),
   disk_type: z.string().min(1).optional().describe('Type of the disk. Not possible with gpu_package.'),
