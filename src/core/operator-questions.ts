@@ -32,6 +32,7 @@ const questions = {
     'the API takes any free address, and the file means one of several',
   ],
   bound_already: ['policy', 'two entries claim one resource, or one entry two resources'],
+  check_refused: ['policy', 'the command of the operator refuses the plan'],
   default_network: ['refusal', 'the file asks for a change of the default network'],
   dependency_blocked: ['none', 'it continues once the entry that it needs is settled'],
   disk_would_shrink: ['policy', 'only the operator knows whether the data may be lost'],
