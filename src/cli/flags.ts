@@ -72,10 +72,9 @@ export function withRun(command: Command): Command {
     .option('--keep-history <duration>', 'how long ended writes stay in the history (default: 90d)')
     .option('--metrics-per-project', 'with a folder of projects: separate metrics for each project')
     .addOption(
-      new Option('--mode <mode>', 'whether to correct differences (default), or only to report them').choices([
-        'correct',
-        'observe',
-      ]),
+      new Option('--mode <mode>', 'whether to correct differences (default), or only to report them').choices(
+        ['correct', 'observe'],
+      ),
     )
     .option(
       '--check-command <command>',

@@ -16,10 +16,7 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
     ['vdcsync apply', 'shows the plan, asks, applies it'],
     ['vdcsync apply --yes --format json', 'in CI: one JSON object a line'],
     ['vdcsync apply --yes --plan plan.json', 'exactly the plan that was reviewed'],
-    [
-      'vdcsync apply --yes --timeout 30m',
-      'ends after 30 minutes, for example if no graphics cards are free',
-    ],
+    ['vdcsync apply --yes --timeout 30m', 'ends after 30 minutes, for example if no graphics cards are free'],
     ["vdcsync apply --yes --check-command 'node policy.mjs'", 'only a plan that your policy accepts'],
     ['vdcsync apply --emulator', 'uses the embedded emulator'],
   ],
@@ -37,10 +34,7 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
   forget: [['vdcsync forget servers.old', 'releases servers.old: the resource stays in the project']],
   ignore: [
     ['vdcsync ignore 2001 203.0.113.10', 'marks a server and an address of another team'],
-    [
-      'vdcsync ignore --undo 2001',
-      'removes the mark from server 2001',
-    ],
+    ['vdcsync ignore --undo 2001', 'removes the mark from server 2001'],
     ['vdcsync ignore 2002', 'ends the report of the backups that the deleted server 2002 left'],
   ],
   resolve: [

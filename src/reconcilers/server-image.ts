@@ -24,9 +24,7 @@ export const serverImageSchema = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe(
-      'Name of an entry under servers. vdcsync takes one image of this server.',
-    ),
+    .describe('Name of an entry under servers. vdcsync takes one image of this server.'),
 });
 
 export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = {

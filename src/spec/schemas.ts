@@ -48,7 +48,9 @@ export const settingsSchema = z.strictObject({
   drift: z
     .enum(['correct', 'report'])
     .default('correct')
-    .describe('correct: vdcsync corrects changes that were made outside vdcsync. report: it only reports them.'),
+    .describe(
+      'correct: vdcsync corrects changes that were made outside vdcsync. report: it only reports them.',
+    ),
   approval: z
     .union([
       z.enum(['none', 'plan']),
@@ -95,9 +97,7 @@ export const projectSchema = z.strictObject({
     .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/, 'up to 63 letters, digits, underscores, dots or hyphens')
     .nullable()
     .optional()
-    .describe(
-      'A name for this file. Set it if another file of the same project has the same keys.',
-    ),
+    .describe('A name for this file. Set it if another file of the same project has the same keys.'),
   token_env: z
     .string()
     .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'write the name of an environment variable, never the token itself')
@@ -187,7 +187,11 @@ function entrySchema(
   );
   return kind.entry.schema.extend({
     ...Object.fromEntries(fields),
-    id: id.optional().describe('Binds the entry to the live resource with this id. vdcsync then never creates this resource.'),
+    id: id
+      .optional()
+      .describe(
+        'Binds the entry to the live resource with this id. vdcsync then never creates this resource.',
+      ),
     ...commonSchema.shape,
   });
 }

@@ -168,7 +168,8 @@ function rows(fields: Readonly<Record<string, Schema>>, prefix: string): string[
 function kindOfValue({ type, enum: words, const: only, anyOf, items }: Schema): string {
   if (words !== undefined) return words.map((each) => `\`${String(each)}\``).join(' or ');
   if (only !== undefined) return `\`${JSON.stringify(only)}\``;
-  if (anyOf !== undefined) return [...new Set(anyOf.flatMap((each) => kindOfValue(each).split(' or ')))].join(' or ');
+  if (anyOf !== undefined)
+    return [...new Set(anyOf.flatMap((each) => kindOfValue(each).split(' or ')))].join(' or ');
   if (type === 'array') return `list of ${items === undefined ? 'values' : kindOfValue(items)}`;
   const names: Readonly<Record<string, string>> = {
     object: 'map',

@@ -22,7 +22,9 @@ export const backupSchema = z.strictObject({
   max_age: z
     .string()
     .regex(durationPattern, 'a duration is written like 90m, 24h or 7d')
-    .describe('vdcsync takes a backup if the newest available backup is older than this time, such as 90m, 24h or 7d.'),
+    .describe(
+      'vdcsync takes a backup if the newest available backup is older than this time, such as 90m, 24h or 7d.',
+    ),
   keep: z
     .int()
     .min(1)
