@@ -43,7 +43,7 @@ export const settingsSchema = z.strictObject({
     .enum(['ask', 'ignore'])
     .default('ask')
     .describe(
-      'ask: an unmanaged server blocks new servers, and an unmanaged address new addresses, until you adopt or ignore it. ignore: unmanaged resources block nothing.',
+      'ask: while the project has unmanaged servers or addresses, they block the creation of servers and addresses until you adopt or ignore them. ignore: they block nothing.',
     ),
   drift: z
     .enum(['correct', 'report'])
