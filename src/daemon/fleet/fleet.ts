@@ -116,7 +116,7 @@ export class Fleet {
     this.#options.calls.send({ of: 'source', trigger });
   }
 
-  /** How long the project that waits longest for a place has been due, in ms. */
+  /** The longest delay of a due project that waits on this replica, in ms. */
   lagMs(): number {
     return this.#schedule.lagMs();
   }

@@ -15,7 +15,7 @@ const durationBuckets = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600];
 /** The gauges that are computed from the facts: their help text, then their labels. */
 const gauges = {
   fleet_works: [
-    '1 while this replica reconciles the project, 0 if it was the last replica to do so',
+    '1: this replica reconciles the project now. 0: it was the last replica that reconciled it',
     'project',
   ],
   build_info: ['The running version', 'version'],
@@ -25,9 +25,9 @@ const gauges = {
   source_read_timestamp_seconds: ['When the source was last read'],
   commit_info: ['The commit that is in force', 'commit', 'ref'],
   fleet_leader: ['Whether this replica reads the source'],
-  fleet_queue_lag_seconds: ['How long the project that waits longest for a place has been due'],
-  fleet_queue_length: ['Projects that are due and wait for a place on this replica'],
-  fleet_share: ['Projects that this replica works on'],
+  fleet_queue_lag_seconds: ['The longest delay of a due project that waits on this replica'],
+  fleet_queue_length: ['Due projects that wait on this replica'],
+  fleet_share: ['Projects in the share of this replica'],
   fleet_up: ['Whether the database of the fleet answers'],
   projects: ['Projects that this process reports'],
   condition: ['Condition of the project: 1 for the current one', 'project', 'condition'],
@@ -46,10 +46,7 @@ const gauges = {
   budget_used: ['Requests in the last window', 'project', 'budget'],
   billed_resources: ['Billed resources that are managed', 'project', 'kind'],
   billed_addresses: ['Addresses in the project, all of them billed', 'project'],
-  idle_addresses: [
-    'Addresses that are billed and attached to nothing, without unconfirmed and ignored ones',
-    'project',
-  ],
+  idle_addresses: ['Billed addresses that no server uses, except unconfirmed and ignored ones', 'project'],
   left_backups: ['Billed backups of deleted servers', 'project'],
   unmanaged_addresses: ['Addresses that are bound to no key', 'project'],
 } as const satisfies Readonly<Record<string, readonly [help: string, ...labels: string[]]>>;
