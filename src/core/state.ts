@@ -55,47 +55,22 @@ export type IntentPhase = Stage['phase'];
 export type IntentOutcome = 'done' | 'refused' | 'absent' | 'failed' | 'abandoned' | 'void';
 
 /**
- * The end of an intent. `because` decides the behaviour of later attempts. `text` is for the history: no code reads
- * it.
+ * The end of an intent. `because`: left out if later attempts do not depend on the reason. `text` is for the history: no
+ * code reads it.
  */
 export interface Ended {
   readonly outcome: IntentOutcome;
-  readonly because: Because;
+  readonly because?: Because;
   readonly text: string;
 }
 
 /**
  * - `replayed`: the API gave a stored refusal again, which belongs to an earlier send of the key.
  * - `no_capacity`: no host has the graphics cards free.
- * - `reported_absent`, `adopted`, `given_up`: the operator decided.
- * - `not_wanted`, `moved`: the file or the project asks for something else now.
- * - `found`, `key_unused`, `key_refused`, `key_unknown`, `key_conflict`, `key_too_old`: its idempotency key shows the
- *   reason.
- * - `server_gone`, `id_reused`: its server was deleted, or its id was given to another key.
+ * - `reported_absent`: the operator said so.
+ * - `key_too_old`: the idempotency key cannot be sent again.
  */
-export type Because =
-  | 'done'
-  | 'refused'
-  | 'replayed'
-  | 'no_capacity'
-  | 'unanswered'
-  | 'server_error'
-  | 'task_failed'
-  | 'not_there'
-  | 'confirmed_absent'
-  | 'reported_absent'
-  | 'adopted'
-  | 'given_up'
-  | 'not_wanted'
-  | 'moved'
-  | 'found'
-  | 'key_unused'
-  | 'key_refused'
-  | 'key_unknown'
-  | 'key_conflict'
-  | 'key_too_old'
-  | 'server_gone'
-  | 'id_reused';
+export type Because = 'replayed' | 'no_capacity' | 'reported_absent' | 'key_too_old';
 
 /**
  * The reason why an intent's effect is unknown. It decides the next step after *absent*. An absent creation takes a new
@@ -210,7 +185,7 @@ export type Stage =
   | ({
       readonly phase: 'closed';
       readonly outcome: IntentOutcome;
-      readonly because: Because;
+      readonly because?: Because;
       readonly closedAt: number;
     } & Effect);
 

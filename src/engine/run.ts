@@ -3,10 +3,9 @@ import type { Desired } from '../core/desired.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import type { KindName } from '../core/kind-facts.ts';
-import type { Operation, Selection, Spend } from '../core/plan.ts';
-import type { WriteRequest } from '../core/ports.ts';
+import type { Blocked, Operation, Selection, Spend } from '../core/plan.ts';
+import type { ReadPort, WriteRequest } from '../core/ports.ts';
 import type { Step } from '../core/progress.ts';
-import type { Remedy } from '../core/remedy.ts';
 import type { Binding, Ended, Intent, IntentPatch, StateChange } from '../core/state.ts';
 import type { EngineDeps, Pause, PauseScope, Repeating } from './deps.ts';
 import type { ReadCache } from './read-cache.ts';
@@ -39,6 +38,11 @@ export interface RunContext {
    * of the token, so that no request goes out under another token.
    */
   fence(): Promise<string>;
+  /**
+   * Reads after the project fence, because the token of another project shows no resource. Returns `undefined` if the
+   * token was exchanged meanwhile: the reads then do not count.
+   */
+  fenced<Result>(read: (port: ReadPort) => Promise<Result>): Promise<Result | undefined>;
   /** Ends the run. No step of the run continues after this call. */
   giveUp(cause: unknown): void;
   /**
@@ -106,10 +110,8 @@ export interface Move {
 }
 
 /** A rename that cannot be carried out yet. As long as there is one, nothing else is planned. */
-export interface WaitingMove extends Move {
-  readonly code: 'moved_in_flight' | 'moved_onto_bound';
-  readonly reason: string;
-  readonly remedies: readonly Remedy[];
+export interface WaitingMove {
+  readonly blocked: Blocked;
   /** The unsettled writes that it waits for. */
   readonly waitsFor: readonly ResourceKey[];
 }

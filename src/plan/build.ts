@@ -2,7 +2,6 @@ import { digestOf } from '../core/json.ts';
 import { comesWithServer, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Blocked, Operation, Plan, Selection, Warning } from '../core/plan.ts';
-import type { Remedy } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 import { withCaps } from './caps.ts';
@@ -39,12 +38,7 @@ export interface PlanInput extends GuardInput {
   /** Bindings that have another key from now on. */
   readonly moves?: readonly { readonly from: ResourceKey; readonly to: ResourceKey }[];
   /** Renames that are not possible yet: the keys of some resources are open, so the plan has no operations. */
-  readonly waitingMoves?: readonly {
-    readonly to: ResourceKey;
-    readonly code: string;
-    readonly reason: string;
-    readonly remedies: readonly Remedy[];
-  }[];
+  readonly waitingMoves?: readonly Blocked[];
   /** Of the spec. */
   readonly desiredDigest: string;
 }
@@ -85,7 +79,7 @@ export function buildPlan(input: PlanInput): Planned {
   const chosen = new Set(operations.map(({ key }) => key));
   const isShown = (key: ResourceKey | null) =>
     selection === undefined || key === null || chosen.has(key) || isSelected(selection, key);
-  const waiting = new Set(waitingMoves.map(({ to }) => to));
+  const waiting = new Set(waitingMoves.map(({ key }) => key));
   const blocked = everythingBlocked.filter(({ key }) => isShown(key) || waiting.has(key));
   const { drafts } = judged;
   const { allowed } = possible;
@@ -261,7 +255,7 @@ function blockedBy(
   const open = [...inFlight.values()].flatMap((intent) =>
     blockedIntent(intent, { world, taken: taken.get(intent.key), isKnown }),
   );
-  if (waitingMoves.length > 0) return [...open, ...waitingMoves.map(waitingMove)];
+  if (waitingMoves.length > 0) return [...open, ...waitingMoves];
   return [...open, ...objectedTo(objections, inFlight)];
 }
 
@@ -308,15 +302,6 @@ function reckoning(
     const carriedOut = allowed.filter(({ subject }) => done.has(subject.key) || released.has(subject.key));
     return { cost: costOf(world, drafts, carriedOut), effort: effortOf(operations, world) };
   };
-}
-
-function waitingMove({
-  to,
-  code,
-  reason,
-  remedies,
-}: NonNullable<PlanInput['waitingMoves']>[number]): Blocked {
-  return { key: to, verb: 'update', code, reason, remedies };
 }
 
 function releaseOf({ subject, diff }: Draft): Release[] {

@@ -134,7 +134,7 @@ export function besideUnresolved(
   const makes = verdict.verdict === 'create' || verdict.verdict === 'replace';
   if (!makes || openIntents.some((each) => each.key === key)) return undefined;
   const blocked = openIntents.filter(({ phase }) => phase === 'blocked');
-  const other = confusableWith(key, blocked, { world, kinds, register });
+  const other = confusableWith(key, blocked, { world, kinds, register: () => register });
   if (other === undefined) return undefined;
   return {
     reason: `it is not known whether ${other.key} was created`,
@@ -142,7 +142,7 @@ export function besideUnresolved(
   };
 }
 
-type Confusable = Pick<GuardInput, 'kinds' | 'world'> & { readonly register: Attribution };
+type Confusable = Pick<GuardInput, 'kinds' | 'world'> & { readonly register: () => Attribution };
 
 /** The unconfirmed creation with which a creation of the key could be confused. */
 export function confusableWith(
@@ -170,7 +170,7 @@ function isConfusable(
   // A server shows in the list of addresses.
   const sameList = factsOf(open.kind).bought && factsOf(subject.kind).bought;
   if (open.kind !== subject.kind && !sameList) return false;
-  if (open.phase === 'blocked' && hasComeSince(open, world, register)) return true;
+  if (open.phase === 'blocked' && hasComeSince(open, world, register())) return true;
   const takes = kinds.get(subject.kind)?.creation?.takesFree?.(subject, world);
   // The waiting creation has had no effect, and it is sent again after this creation has taken the visible resource.
   if (takes === 'shown' && isAddress(open.kind) && open.phase === 'waiting') return false;

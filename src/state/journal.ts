@@ -22,7 +22,7 @@ import { checkBegin } from './refusals.ts';
 export type JournalData =
   | { readonly intent: Intent }
   | { readonly patch: IntentPatch; readonly note?: Json }
-  | { readonly outcome: IntentOutcome; readonly because: Because; readonly detail: string }
+  | { readonly outcome: IntentOutcome; readonly because?: Because; readonly detail: string }
   | { readonly binding: Binding }
   | { readonly gone: boolean; readonly reason: string }
   | { readonly incarnation: 'next' }
@@ -38,8 +38,8 @@ export function updatedEntry(intent: Intent, patch: IntentPatch, at: number, not
   return entry(at, intent, eventOf(intent, patch), note === undefined ? { patch } : { patch, note });
 }
 
-export function closedEntry(intent: Intent, { outcome, because, text }: Ended, at: number): JournalEntry {
-  return entry(at, intent, 'closed', { outcome, because, detail: text });
+export function closedEntry(intent: Intent, { text, ...how }: Ended, at: number): JournalEntry {
+  return entry(at, intent, 'closed', { ...how, detail: text });
 }
 
 /** `intent`: the intent that ends together with the change. */
@@ -73,9 +73,9 @@ export function begun(intent: Intent): Intent {
 }
 
 /** The intent after its end. */
-export function ended(intent: Intent, { outcome, because, text }: Ended, at: number): Intent {
-  const effect = outcome === 'void' ? {} : effectOf(intent);
-  const stage = { phase: 'closed', outcome, because, closedAt: at, ...effect } as const;
+export function ended(intent: Intent, { text, ...how }: Ended, at: number): Intent {
+  const effect = how.outcome === 'void' ? {} : effectOf(intent);
+  const stage = { phase: 'closed', ...how, closedAt: at, ...effect } as const;
   return inStage({ ...intent, detail: text }, stage);
 }
 

@@ -45,7 +45,7 @@ export function replay(journal: Iterable<JournalEntry>): Replayed {
         intent.id,
         ended(
           intent,
-          { outcome: line.outcome, because: line.because ?? 'done', text: line.detail ?? '' },
+          { outcome: line.outcome, ...(line.because && { because: line.because }), text: line.detail ?? '' },
           at,
         ),
       );

@@ -50,7 +50,7 @@ function neighbouredHarness(): Required<StateHarness> {
     // What the suite calls its own.
     for (const id of ['a', 'b', 'c']) {
       await store.beginIntent(sampleIntent(id, backend));
-      await store.closeIntent(id, { outcome: 'done', because: 'done', text: 'of a neighbour' }, [], later);
+      await store.closeIntent(id, { outcome: 'done', text: 'of a neighbour' }, [], later);
     }
     await store.beginIntent(sampleIntent('d', web));
     await store.recordUse('writes', 1_000);

@@ -32,7 +32,7 @@ export function claims(harness: StateHarness): void {
     await store.beginIntent(sampleIntent('a', db));
     await expectRejected(
       store,
-      () => store.closeIntent('a', { outcome: 'done', because: 'done', text: '' }, [bind(db, '17')], later),
+      () => store.closeIntent('a', { outcome: 'done', text: '' }, [bind(db, '17')], later),
       /server 17 is bound to servers/,
     );
   });
@@ -44,12 +44,7 @@ export function claims(harness: StateHarness): void {
     await store.change([release(web), claim('17')], later);
     expect([await store.bindings(), await store.claims()]).toEqual([[], [sampleClaim('17')]]);
     await store.beginIntent(sampleIntent('a', db));
-    await store.closeIntent(
-      'a',
-      { outcome: 'done', because: 'done', text: '' },
-      [unclaim('17'), bind(db, '17')],
-      later,
-    );
+    await store.closeIntent('a', { outcome: 'done', text: '' }, [unclaim('17'), bind(db, '17')], later);
     expect([await store.bindings(), await store.claims()]).toEqual([[sampleBinding(db)], []]);
     await store.change([release(db), bind(web, '17'), bind(web, '18'), claim('17')], later);
     expect(await store.bindings()).toEqual([sampleBinding(web, { id: '18' })]);

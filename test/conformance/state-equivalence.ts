@@ -54,7 +54,7 @@ const move: fc.Arbitrary<Move> = fc.oneof(
     store.updateIntent(...args),
   ),
   step('close', fc.tuple(id, outcome, fc.string(), changes, time), (store, [some, how, text, made, at]) =>
-    store.closeIntent(some, { outcome: how, because: 'done', text }, made, at),
+    store.closeIntent(some, { outcome: how, text }, made, at),
   ),
   step('prune', fc.tuple(time), (store, [before]) => store.prune(before)),
   step('use', fc.tuple(fc.constantFrom('reads', 'writes'), time), (store, args) => store.recordUse(...args)),

@@ -34,7 +34,7 @@ export function intents(harness: StateHarness): void {
     const second = sampleIntent('b', web, { verb: 'delete' });
     await expectRejected(store, () => store.beginIntent(second), /servers\.web-1 has the open intent a/);
     await store.beginIntent(sampleIntent('c', webFirewall));
-    await store.closeIntent('a', { outcome: 'refused', because: 'done', text: '422' }, none, later);
+    await store.closeIntent('a', { outcome: 'refused', text: '422' }, none, later);
     await store.beginIntent(second);
     expect((await store.openIntents()).map(({ id }) => id)).toEqual(['c', 'b']);
   });
@@ -49,13 +49,13 @@ export function intents(harness: StateHarness): void {
   test('an id is used once', async () => {
     const store = await harness.create();
     await store.beginIntent(sampleIntent('a', web));
-    await store.closeIntent('a', { outcome: 'done', because: 'done', text: '' }, none, later);
+    await store.closeIntent('a', { outcome: 'done', text: '' }, none, later);
     await expectRejected(store, () => store.beginIntent(sampleIntent('a', backend)), /intent a already/);
   });
 
   test('an intent does not begin closed, nor is it closed by an update, nor without a time', async () => {
     const store = await harness.create();
-    const stage = { phase: 'closed', outcome: 'done', because: 'done', closedAt: 1 } as const;
+    const stage = { phase: 'closed', outcome: 'done', closedAt: 1 } as const;
     const closed = sampleIntent('a', web, {}, stage);
     await expectRejected(store, () => store.beginIntent(closed), /cannot begin closed/);
     const timeless = sampleIntent('a', web, { createdAt: Number.NaN });
@@ -90,7 +90,7 @@ export function intents(harness: StateHarness): void {
     await expectRejected(store, () => store.updateIntent('x', {}, later), /no intent x/);
     await expectRejected(
       store,
-      () => store.closeIntent('x', { outcome: 'done', because: 'done', text: '' }, none, later),
+      () => store.closeIntent('x', { outcome: 'done', text: '' }, none, later),
       /no intent x/,
     );
   });
@@ -98,11 +98,11 @@ export function intents(harness: StateHarness): void {
   test('a closed intent does not change any more', async () => {
     const store = await harness.create();
     await store.beginIntent(sampleIntent('a', web));
-    await store.closeIntent('a', { outcome: 'absent', because: 'done', text: 'seen twice' }, none, later);
+    await store.closeIntent('a', { outcome: 'absent', text: 'seen twice' }, none, later);
     await expectRejected(store, () => store.updateIntent('a', { sends: 2 }, later), /closed \(absent\)/);
     await expectRejected(
       store,
-      () => store.closeIntent('a', { outcome: 'done', because: 'done', text: '' }, none, later),
+      () => store.closeIntent('a', { outcome: 'done', text: '' }, none, later),
       /closed \(absent\)/,
     );
   });
@@ -116,12 +116,12 @@ export function closing(harness: StateHarness): void {
     );
     await store.closeIntent(
       'a',
-      { outcome: 'done', because: 'done', text: 'task 5' },
+      { outcome: 'done', text: 'task 5' },
       [{ type: 'bind', binding: sampleBinding(web) }],
       later,
     );
     expect(await store.openIntents()).toEqual([]);
-    const closed = { phase: 'closed', outcome: 'done', because: 'done', closedAt: later } as const;
+    const closed = { phase: 'closed', outcome: 'done', closedAt: later } as const;
     expect(await store.intents({ limit: 5 })).toEqual([
       sampleIntent('a', web, { detail: 'task 5' }, { ...closed, answer: sampleAnswer }),
     ]);
@@ -135,13 +135,12 @@ export function closing(harness: StateHarness): void {
       { type: 'release', key: web, gone: true, reason: 'replaced' },
       { type: 'bind', binding: sampleBinding(web, { applied: 1n as unknown as number }) },
     ];
-    const close = () =>
-      store.closeIntent('a', { outcome: 'done', because: 'done', text: '' }, changes, later);
+    const close = () => store.closeIntent('a', { outcome: 'done', text: '' }, changes, later);
     await expectRejected(store, close, /cannot be recorded/);
     expect(await store.incarnation(web)).toBe(0);
     await expectRejected(
       store,
-      () => store.closeIntent('a', { outcome: 'done', because: 'done', text: '' }, none, Number.NaN),
+      () => store.closeIntent('a', { outcome: 'done', text: '' }, none, Number.NaN),
       /no time/,
     );
   });
@@ -155,7 +154,7 @@ export function closing(harness: StateHarness): void {
     await store.updateIntent('a', { stage: { ...accepted, notSeenAt: later + 2 } }, later + 2);
     await store.closeIntent(
       'a',
-      { outcome: 'done', because: 'done', text: '' },
+      { outcome: 'done', text: '' },
       [{ type: 'bind', binding: sampleBinding(web) }],
       later + 3,
     );
@@ -184,7 +183,7 @@ export function looking(harness: StateHarness): void {
     expect(await last()).toBe(-1);
     await store.beginIntent(sampleIntent('a', web, { attempt: 2 }));
     expect(await last()).toBe(2);
-    await store.closeIntent('a', { outcome: 'failed', because: 'done', text: '' }, none, later);
+    await store.closeIntent('a', { outcome: 'failed', text: '' }, none, later);
     await store.beginIntent(sampleIntent('b', web, { attempt: 1 }));
     expect(await last()).toBe(2);
     expect(await store.lastAttempt(web, 'create', '1')).toBe(-1);
@@ -196,11 +195,11 @@ export function looking(harness: StateHarness): void {
     const store = await harness.create();
     const last = () => store.lastAttempt(web, 'create', '0');
     await store.beginIntent(sampleIntent('a', web, { attempt: 0 }));
-    await store.closeIntent('a', { outcome: 'void', because: 'done', text: '' }, none, later);
+    await store.closeIntent('a', { outcome: 'void', text: '' }, none, later);
     expect(await last()).toBe(-1);
     await store.beginIntent(sampleIntent('b', web, { attempt: 0 }));
     expect(await last()).toBe(0);
-    await store.closeIntent('b', { outcome: 'absent', because: 'done', text: '' }, none, later);
+    await store.closeIntent('b', { outcome: 'absent', text: '' }, none, later);
     expect(await last()).toBe(0);
   });
 
@@ -208,7 +207,7 @@ export function looking(harness: StateHarness): void {
     const store = await harness.create();
     const keys = ['a', 'b', 'c'].map((name) => `networks.${name}` as ResourceKey);
     for (const key of keys) await store.beginIntent(sampleIntent(`of ${key}`, key));
-    await store.closeIntent('of networks.a', { outcome: 'done', because: 'done', text: '' }, none, later);
+    await store.closeIntent('of networks.a', { outcome: 'done', text: '' }, none, later);
     const ids = async (filter: Parameters<StateStore['intents']>[0]) =>
       (await store.intents(filter)).map(({ id }) => id);
     expect(await ids({ limit: 2 })).toEqual(['of networks.c', 'of networks.b']);

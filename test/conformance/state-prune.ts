@@ -14,7 +14,7 @@ async function ended(store: StateStore, id: string, at: number, more: Partial<In
   const binding = sampleBinding(key, { id, boundAt: at });
   await store.closeIntent(
     id,
-    { outcome: 'done', because: 'done', text: '' },
+    { outcome: 'done', text: '' },
     intent.verb === 'delete' ? [] : [{ type: 'bind', binding }],
     at,
   );
@@ -55,7 +55,7 @@ export function pruned(harness: StateHarness): void {
       'note',
     ]);
     await expectReplayed(store);
-    await store.closeIntent('open', { outcome: 'done', because: 'done', text: '' }, [], 5);
+    await store.closeIntent('open', { outcome: 'done', text: '' }, [], 5);
     await expectReplayed(store);
   });
 }

@@ -69,7 +69,7 @@ function identity(harness: StateHarness): void {
     await note();
     await store.updateIntent('a', { stage: { phase: 'accepted', answer: sampleAnswer } }, later);
     await note();
-    await store.closeIntent('a', { outcome: 'done', because: 'done', text: '' }, none, later);
+    await store.closeIntent('a', { outcome: 'done', text: '' }, none, later);
     await note();
     await store.recordUse('writes', 5);
     await note();
@@ -127,7 +127,7 @@ function readingOnly(harness: StateHarness): void {
     await expectRejected(store, () => store.updateIntent('z', {}, later), refused);
     await expectRejected(
       store,
-      () => store.closeIntent('z', { outcome: 'done', because: 'done', text: '' }, none, later),
+      () => store.closeIntent('z', { outcome: 'done', text: '' }, none, later),
       refused,
     );
     await expectRejected(store, () => store.recordUse('writes', 1), refused);
@@ -176,7 +176,7 @@ function reopening(harness: StateHarness, reopen: (store: StateStore) => Promise
     await expectRejected(store, () => store.beginIntent(sampleIntent('b', web)), /open intent a/);
     await expectRejected(store, () => store.claimProject(1), /belongs to project 4711/);
 
-    await store.closeIntent('a', { outcome: 'done', because: 'done', text: '' }, none, later);
+    await store.closeIntent('a', { outcome: 'done', text: '' }, none, later);
     store = await reopen(store);
     expect(await store.openIntents()).toEqual([]);
     await expectReplayed(store);

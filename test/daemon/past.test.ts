@@ -15,7 +15,7 @@ describe('src/daemon/project/prune-history.ts', () => {
     const end = async (at: number) => {
       id += 1;
       await store.beginIntent(sampleIntent(String(id), web, { verb: 'update', attempt: id, createdAt: at }));
-      await store.closeIntent(String(id), { outcome: 'done', because: 'done', text: '' }, [], at);
+      await store.closeIntent(String(id), { outcome: 'done', text: '' }, [], at);
     };
     for (const at of [1, 2, 95, 96]) await end(at * day);
     const left = async () => (await store.intents({ limit: 9 })).map((each) => each.id);

@@ -35,7 +35,7 @@ async function filledState(): Promise<string> {
   for (let count = 0; count < 40; count += 1) {
     const id = `i${count}`;
     await state.beginIntent(sampleIntent(id, web, { preimage: { backups: ['x'.repeat(2_000)] } }));
-    await state.closeIntent(id, { outcome: 'done', because: 'done', text: '' }, [], 5);
+    await state.closeIntent(id, { outcome: 'done', text: '' }, [], 5);
   }
   await state.close();
   return path;

@@ -30,7 +30,7 @@ for (let count = 1; !ended; count += 1) {
   await state.beginIntent(sampleIntent(`i${count}`, key));
   await state.closeIntent(
     `i${count}`,
-    { outcome: 'done', because: 'done', text: '' },
+    { outcome: 'done', text: '' },
     [{ type: 'bind', binding: sampleBinding(key, { id: key }) }],
     count,
   );

@@ -20,7 +20,7 @@ const script: readonly ((store: StateStore) => Promise<unknown>)[] = [
   (store) =>
     store.closeIntent(
       'a',
-      { outcome: 'done', because: 'done', text: 'done' },
+      { outcome: 'done', text: 'done' },
       [{ type: 'bind', binding: sampleBinding(web) }],
       at,
     ),

@@ -433,7 +433,7 @@ describe('src/state/postgres.ts: a lost connection', () => {
     await blocker.query('BEGIN; LOCK TABLE vdcsync.journal IN EXCLUSIVE MODE');
     const closing = store.closeIntent(
       'a',
-      { outcome: 'done', because: 'done', text: '' },
+      { outcome: 'done', text: '' },
       [{ type: 'bind', binding: sampleBinding(web) }],
       5,
     );
@@ -456,7 +456,7 @@ describe('src/state/postgres.ts: a lost connection', () => {
     expect(await next.bindings()).toEqual([]);
     expect(await next.note('n')).toBeUndefined();
     await expectReplayed(next);
-    await next.closeIntent('a', { outcome: 'done', because: 'done', text: '' }, [], 6);
+    await next.closeIntent('a', { outcome: 'done', text: '' }, [], 6);
     await expect(store.putNote('n', 1)).rejects.toThrow(StateError);
     expect(await sql(`SELECT serial::int FROM vdcsync.states WHERE name = '${name}'`)).toEqual([
       { serial: 2 },
@@ -471,9 +471,9 @@ describe('src/state/postgres.ts: a lost connection', () => {
       await store.beginIntent(sampleIntent('a', web));
       way.breakAt('COMMIT', reached ? 'after' : 'before');
       const bind = { type: 'bind', binding: sampleBinding(web) } as const;
-      await expect(
-        store.closeIntent('a', { outcome: 'done', because: 'done', text: '' }, [bind], 5),
-      ).rejects.toThrow(/is not known: start again/);
+      await expect(store.closeIntent('a', { outcome: 'done', text: '' }, [bind], 5)).rejects.toThrow(
+        /is not known: start again/,
+      );
       await expect(store.putNote('n', 1)).rejects.toThrow(/is not known/);
       const next = await openAfter(url);
       expect(await next.openIntents()).toHaveLength(reached ? 0 : 1);

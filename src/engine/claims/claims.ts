@@ -242,14 +242,14 @@ function withoutMissed({ missedAt: _, ...claim }: Claim): StateChange {
 
 async function goneOf(run: Run, due: readonly Claim[]): Promise<readonly Claim[]> {
   if (due.length === 0) return [];
-  const token = await run.fence();
-  const read = run.cache.since(run.deps.clock.monotonic());
-  const seen = await Promise.all(
-    due.map(async ({ kind, id, identity }) => {
-      if (isAddress(kind)) return (await read.findIp(Number(id) as IpId))?.address === identity.address;
-      const interfaces = await read.findNetworkInterfaces(Number(id) as ServerId);
-      return interfaces !== undefined || (await read.findServer?.(Number(id) as ServerId)) !== undefined;
-    }),
+  const seen = await run.fenced((read) =>
+    Promise.all(
+      due.map(async ({ kind, id, identity }) => {
+        if (isAddress(kind)) return (await read.findIp(Number(id) as IpId))?.address === identity.address;
+        const interfaces = await read.findNetworkInterfaces(Number(id) as ServerId);
+        return interfaces !== undefined || (await read.findServer?.(Number(id) as ServerId)) !== undefined;
+      }),
+    ),
   );
-  return run.deps.writes.token() === token ? due.filter((_claim, at) => seen[at] === false) : [];
+  return due.filter((_claim, at) => seen?.[at] === false);
 }

@@ -96,18 +96,17 @@ function inFlight({ from, to }: Move, intents: ReadonlyMap<ResourceKey, Intent>)
   if (first === undefined) return [];
   const reason = `${first.key} has an unsettled ${first.verb}, so ${from} cannot become ${to} yet`;
   const remedies = first.phase === 'blocked' ? settleFirst(first.key) : [run('apply')];
-  return [{ from, to, code: 'moved_in_flight', reason, remedies, waitsFor: open.map(({ key }) => key) }];
+  const blocked = { key: to, verb: 'update', code: 'moved_in_flight', reason, remedies } as const;
+  return [{ blocked, waitsFor: open.map(({ key }) => key) }];
 }
 
 function ontoBound({ from, to }: Move): WaitingMove {
-  return {
-    ...{ from, to, code: 'moved_onto_bound', waitsFor: [] },
-    reason: `${from} cannot become ${to}: each is bound to a resource of its own`,
-    remedies: [
-      run('forget', [from], { when: 'to leave its resource unmanaged and billed' }),
-      edit(to, { remove: ['moved'], when: `to give ${from} up` }),
-    ],
-  };
+  const reason = `${from} cannot become ${to}: each is bound to a resource of its own`;
+  const remedies = [
+    run('forget', [from], { when: 'to leave its resource unmanaged and billed' }),
+    edit(to, { remove: ['moved'], when: `to give ${from} up` }),
+  ];
+  return { blocked: { key: to, verb: 'update', code: 'moved_onto_bound', reason, remedies }, waitsFor: [] };
 }
 
 /**

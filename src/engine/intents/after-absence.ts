@@ -12,7 +12,7 @@ const mostSends = 10;
 const mostRefused = 3;
 /** The attempts of an operation that may end without an effect. */
 const unseen = { outcome: 'absent', most: 3 } as const;
-const serverError = { ...unseen, because: 'server_error', code: 'server_error' } as const;
+const serverError = { ...unseen, code: 'server_error' } as const;
 
 /** Reads show no effect of the write: sends the same key again, takes a new key, or asks the operator. */
 export async function sendAgain({ run, intent }: { run: Run; intent: Intent }): Promise<Progress> {
@@ -33,23 +33,16 @@ export async function sendAgain({ run, intent }: { run: Run; intent: Intent }): 
         return block(run, intent, 'outcome_unknown', reason);
       }
       if (run.kindOf(kind).setting) {
-        const ended = { ...unseen, because: 'unanswered', code: 'outcome_unknown' } as const;
-        return closeAndRetry(run, intent, { ...ended, text: detail });
+        return closeAndRetry(run, intent, { ...unseen, code: 'outcome_unknown', text: detail });
       }
       return resendSame(run, intent, why);
     }
     case 'refused':
-      return close(run, intent, { outcome: 'absent', because: 'refused', text: detail }, { retryAfterMs: 0 });
+      return close(run, intent, { outcome: 'absent', text: detail }, { retryAfterMs: 0 });
     case 'not_found':
-      return closeBlocked(
-        run,
-        intent,
-        { outcome: 'refused', because: 'refused', text: detail },
-        'not_found',
-        {
-          reason: `${detail}, and yet its reads show it`,
-        },
-      );
+      return closeBlocked(run, intent, { outcome: 'refused', text: detail }, 'not_found', {
+        reason: `${detail}, and yet its reads show it`,
+      });
     case 'gateway_error':
     case 'server_error': {
       const rest = gatewayMs - run.stopwatch.since(intent.id, 'sent', intent.lastSentAt);
@@ -73,7 +66,7 @@ async function createAgain(run: Run, intent: Intent, { why, question }: Unconfir
     return block(run, intent, 'outcome_unknown', `no read shows it, and it was sent again: ${detail}`);
   if (question.stage !== 'fenced') return resendSame(run, intent, why);
   if (isServerError(why)) return closeAndRetry(run, intent, { ...serverError, text: detail });
-  const ended = { outcome: 'absent', because: 'confirmed_absent', text: detail } as const;
+  const ended = { outcome: 'absent', text: detail } as const;
   return question.lasting === undefined
     ? close(run, intent, ended, { retryAfterMs: 0 })
     : // A later run begins the next attempt.

@@ -156,19 +156,15 @@ function sortOf(run: Run, intent: Intent): Sort {
   return asksKey(run, intent) ? 'creation' : 'whole';
 }
 
-/**
- * Reads evidence again, after the project fence: the token of another project shows no resource. Returns `undefined`
- * if the token was exchanged meanwhile, because the reads then do not count.
- */
+/** Reads evidence again. Returns `undefined` if the token was exchanged meanwhile. */
 async function readEvidence(run: Run, intent: Intent): Promise<Evidence | undefined> {
-  const token = await run.fence();
-  const inside = run.deps.reads('evidence', run.halt);
-  const read = run.cache.since(run.deps.clock.monotonic(), inside);
-  const found = await run
-    .kindOf(intent.kind)
-    .writes.evidence(intent, read, (kind) => run.known(kind, intent));
-  if (run.deps.writes.token() !== token) return undefined;
-  if (!('id' in found) || fitsPath(found.id)) return found;
+  const { writes } = run.kindOf(intent.kind);
+  const found = await run.fenced(() => {
+    const inside = run.deps.reads('evidence', run.halt);
+    const read = run.cache.since(run.deps.clock.monotonic(), inside);
+    return writes.evidence(intent, read, (kind) => run.known(kind, intent));
+  });
+  if (found === undefined || !('id' in found) || fitsPath(found.id)) return found;
   const reason = `the resource that appeared since has the id ${JSON.stringify(found.id)}, which no path can carry`;
   return { verdict: 'unclear', reason, candidates: [] };
 }
@@ -285,8 +281,9 @@ function stuckUnlessReplayed(reading: Reading, found: Found<'not_done'>): Promis
 function retry({ run, intent }: Reading, { left, strays }: Found<'not_done'>): Promise<Progress> {
   if (strays === true) return block(run, intent, 'task_failed', failureOf(intent));
   const changes = leftByFailed(run, intent, left);
-  const ended = { outcome: 'failed', because: 'task_failed', text: intent.detail } as const;
-  return closeAndRetry(run, intent, { ...ended, code: 'task_failed', most: 1, changes });
+  return closeAndRetry(run, intent, {
+    ...{ outcome: 'failed', text: intent.detail, code: 'task_failed', most: 1, changes },
+  });
 }
 
 /** The step follows only after the deadline of the kind. */

@@ -19,16 +19,8 @@ export function giveUp(
   const unconfirmed = whyUnconfirmed(run, intent);
   if (unconfirmed !== undefined)
     return block(run, intent, 'outcome_unknown', `${detail}, but ${unconfirmed}`);
-  return close(
-    run,
-    intent,
-    {
-      outcome: partsOf(intent).unconfirmed === undefined ? 'refused' : 'absent',
-      because: 'not_wanted',
-      text: after(detail, intent),
-    },
-    options,
-  );
+  const outcome = partsOf(intent).unconfirmed === undefined ? 'refused' : 'absent';
+  return close(run, intent, { outcome, text: after(detail, intent) }, options);
 }
 
 /** Another send under the same key would find a purchase that a short list hides. @assumption A8 */

@@ -39,10 +39,7 @@ export async function notThere(
   const reason = 'the API accepted it and reported no failure, but its reads do not show the effect';
   // A deletion or an update is safe to repeat.
   if (intent.verb !== 'create' || run.kindOf(intent.kind).setting)
-    return closeAndRetry(run, intent, {
-      ...{ outcome: 'absent', because: 'not_there', text: reason },
-      ...{ most: 3, code: 'not_there' },
-    });
+    return closeAndRetry(run, intent, { outcome: 'absent', text: reason, most: 3, code: 'not_there' });
   const earlier = await unbrokenRow(run, intent, (each) => partsOf(each).outcome === 'absent');
   // If two resources in a row do not show in reads, the reads of the API may be wrong.
   if (gone !== true || strays === true || earlier.length > 0) return block(run, intent, 'not_there', reason);
@@ -58,12 +55,7 @@ function createNext(
   left: readonly StateChange[] = [],
 ): Promise<Progress> {
   const changes = [...left, { type: 'next_incarnation', key: intent.key } as const];
-  return close(
-    run,
-    intent,
-    { outcome: 'absent', because: 'not_there', text: detail },
-    { changes, retryAfterMs: 0 },
-  );
+  return close(run, intent, { outcome: 'absent', text: detail }, { changes, retryAfterMs: 0 });
 }
 
 const replayedUnreported =

@@ -163,7 +163,7 @@ async function stillRefused(
   if (doubted !== true) return { now: 'blocked', code, reason };
   if (!asksKey(run, intent)) {
     // The next run reads again, and deletes under another key.
-    return closeBlocked(run, intent, { outcome: 'refused', because: 'refused', text: reason }, code);
+    return closeBlocked(run, intent, { outcome: 'refused', text: reason }, code);
   }
   const question = { ...questionOf(intent), lasting: code };
   return goOn(run, intent, { stage: { phase: 'unknown', unconfirmed: { ...doubtedKey, question } } });
@@ -221,13 +221,8 @@ async function refused(
         : block(run, intent, code, `${reason}; ${mostReplayed} keys in a row were answered so`);
     }
     case 'token':
-      return close(
-        run,
-        intent,
-        { outcome: 'refused', because: 'refused', text: reason },
-        { retryAfterMs: 0 },
-      );
+      return close(run, intent, { outcome: 'refused', text: reason }, { retryAfterMs: 0 });
     case 'replan':
-      return closeBlocked(run, intent, { outcome: 'refused', because: 'refused', text: reason }, code);
+      return closeBlocked(run, intent, { outcome: 'refused', text: reason }, code);
   }
 }

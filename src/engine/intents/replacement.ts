@@ -1,4 +1,3 @@
-import { partsOf } from '../../core/intent.ts';
 import { comesWithServer } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
@@ -80,11 +79,9 @@ export function unresolvedBeside(
   run: Run,
   { key, verb }: Pick<Operation, 'key' | 'verb'>,
 ): Intent | undefined {
-  const open = [...run.intents.values()].filter(
-    (each) => partsOf(each).unconfirmed !== undefined && each.verb === 'create',
-  );
-  if (verb !== 'create' || open.length === 0) return undefined;
-  return confusableWith(key, open, {
-    ...{ world: run.world, kinds: run.deps.kinds, register: attributionOf(run) },
+  if (verb !== 'create') return undefined;
+  return confusableWith(key, [...run.intents.values()], {
+    ...{ world: run.world, kinds: run.deps.kinds },
+    register: () => attributionOf(run),
   });
 }

@@ -165,7 +165,7 @@ function endWithServer(run: Run, intent: Intent): Promise<Progress> {
   const reason = 'its server is gone';
   if (run.kindOf(intent.kind).billing.billed && intent.phase !== 'waiting')
     return block(run, intent, 'outcome_unknown', `${reason}, so no read can show the created resource`);
-  return close(run, intent, { outcome: 'absent', because: 'server_gone', text: reason });
+  return close(run, intent, { outcome: 'absent', text: reason });
 }
 
 function doubtOf(intent: Intent): { readonly because?: 'key_doubted' } {

@@ -10,15 +10,13 @@ import { released } from '../claims/release.ts';
 import type { Run } from '../run.ts';
 import { staleMs } from '../staleness.ts';
 import { boundBy, companionsOf } from './bound-by.ts';
-import { again, awaitEnd, block, close, closeBlocked, type Progress } from './endings.ts';
+import { again, awaitEnd, block, close, closeBlocked, type Progress, packageOf } from './endings.ts';
 
 /** A created resource, as an answer or evidence shows it. */
 export interface Created {
   readonly id: string;
   readonly facts?: Facts | undefined;
 }
-
-const done = { outcome: 'done', because: 'done' } as const;
 
 /**
  * The write took effect. A deleted resource is released. A created resource is bound with the resources that came with
@@ -38,20 +36,26 @@ export async function settled(
   if (partsOf(intent).answer?.id === id && (now === undefined || partsOf(now).answer?.id !== id))
     return again(0);
   if (intent.verb === 'delete')
-    return close(run, intent, { ...done, text: '' }, { changes: released(run, intent.key, 'deleted') });
+    return close(
+      run,
+      intent,
+      { outcome: 'done', text: '' },
+      { changes: released(run, intent.key, 'deleted') },
+    );
   const bound = boundBy(run, intent, id, facts);
   const own = bound.find((change) => change.type === 'bind')?.binding;
   const taken = own === undefined || intent.verb !== 'create' ? [] : await transferred(run, intent, own);
   if ('now' in taken) return taken;
-  const { gpu_package: chosen } = (intent.request.body ?? {}) as { readonly gpu_package?: string };
-  const text = chosen === undefined ? '' : `gpu_package ${chosen}`;
-  if (damage === undefined) return close(run, intent, { ...done, text }, { changes: [...taken, ...bound] });
+  const chosen = packageOf(intent);
+  const text = chosen === '' ? '' : `gpu_package ${chosen}`;
+  if (damage === undefined)
+    return close(run, intent, { outcome: 'done', text }, { changes: [...taken, ...bound] });
   const changes = bound.map((change) =>
     change.type === 'bind' && change.binding.key === intent.key
       ? { ...change, binding: { ...change.binding, tainted: damage } }
       : change,
   );
-  const ended = { outcome: 'failed', because: 'task_failed', text: damage } as const;
+  const ended = { outcome: 'failed', text: damage } as const;
   return closeBlocked(run, intent, ended, 'tainted', { changes: [...taken, ...changes] });
 }
 
@@ -82,7 +86,7 @@ async function transferred(run: Run, intent: Intent, own: Binding): Promise<Stat
 async function refuse(run: Run, intent: Intent, id: string, foreign: string): Promise<Progress> {
   const { key } = intent;
   const reason = `the idempotency key of ${key} was used before, by another file of this project or an earlier state, and ${foreign}`;
-  await close(run, intent, { outcome: 'void', because: 'key_conflict', text: reason });
+  await close(run, intent, { outcome: 'void', text: reason });
   const when = 'in one of the files, if another file of the project created it';
   const remedies = [
     edit('project', { choose: { scope: [] }, when }),
@@ -179,7 +183,7 @@ export async function endSuperseded(run: Run, intent: InPhase<'superseded'>): Pr
   if (left === undefined) return again(0);
   const changes = [{ type: 'next_incarnation', key: intent.key } as const, ...left];
   const text = `the id of its resource was given to ${intent.by}`;
-  return close(run, intent, { outcome: 'absent', because: 'id_reused', text }, { changes });
+  return close(run, intent, { outcome: 'absent', text }, { changes });
 }
 
 /**
@@ -189,11 +193,9 @@ export async function endSuperseded(run: Run, intent: InPhase<'superseded'>): Pr
 async function leftBy(run: Run, intent: InPhase<'superseded'>): Promise<StateChange[] | undefined> {
   const { id: formerId, facts } = intent.former;
   if (formerId === undefined || facts.address === undefined) return [];
-  const token = await run.fence();
-  const ips = await run.cache.since(run.deps.clock.monotonic()).ips();
-  if (run.deps.writes.token() !== token) return undefined;
-  const addresses = ips.flatMap(({ id, address, server_id }) =>
+  const ips = await run.fenced((read) => read.ips());
+  const addresses = ips?.flatMap(({ id, address, server_id }) =>
     server_id === null && address === facts.address ? [{ id, address }] : [],
   );
-  return companionsOf(run, intent, formerId, { addresses });
+  return addresses && companionsOf(run, intent, formerId, { addresses });
 }

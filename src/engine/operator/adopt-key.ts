@@ -12,7 +12,6 @@ import { didYouMeanKey } from '../../core/suggest.ts';
 import { identityChanged, isAnother, makerOf, ownerOf } from '../claims/owner.ts';
 import { released, releasing } from '../claims/release.ts';
 import type { EngineDeps } from '../deps.ts';
-import { observeAll } from '../observe.ts';
 import { bindingOf } from '../run/operate.ts';
 import { openRun } from '../run/start.ts';
 import type { Run } from '../run.ts';
@@ -44,11 +43,9 @@ export async function adoptKey(
     ]);
   }
   refuseMalformed(subject.kind, id);
-  const world = await supposing(run, subject, id);
+  const world = await worldWith(run, subject, id);
+  if (world === undefined) throw new ConfigError(`The project has no ${nounOf(subject.kind)} ${id}.`);
   const live = world.observed.get(key);
-  if (!isSeen(live, id)) {
-    throw new ConfigError(`The project has no ${nounOf(subject.kind)} ${id}.`);
-  }
   await deps.store.claimProject(desired.projectId);
   await run.keepMoves();
   if (bound !== undefined)
@@ -225,28 +222,16 @@ function believed(run: Run, subject: Subject, live: unknown): string {
     : ` The API does not show its ${fields.join(', ')}: vdcsync assumes the values in the file.`;
 }
 
-/** An observation as if the key were already bound to the id. */
-function supposing(run: Run, subject: Subject, id: string): Promise<World> {
+/** The project with the resource that has the id, observed as if the key were bound to it; `undefined` if there is none. */
+export async function worldWith(run: Run, subject: Subject, id: string): Promise<World | undefined> {
   const { key, kind } = subject;
-  const parentId = subject.parent === undefined ? undefined : run.world.idOf(subject.parent);
-  const supposed: Binding = {
-    ...{ key, kind, id },
-    ...(parentId === undefined ? {} : { parentId }),
-    ...{ identity: {}, applied: null, protect: false, keep: false, boundAt: 0 },
-  };
+  const unknown = { identity: {}, applied: null, protect: false, keep: false, boundAt: 0 };
   const read = run.cache.since(run.deps.clock.monotonic());
-  return observeAll({
-    desired: run.desired,
-    bindings: new Map([...run.bindings, [key, supposed]]),
-    kinds: run.deps.kinds,
-    profile: run.deps.profile,
-    read,
-    catalogueRead: read,
-  });
-}
-
-function isSeen(live: unknown, id: string): boolean {
-  return (live as { readonly id?: string } | undefined)?.id === id;
+  const seen = await run
+    .kindOf(kind)
+    .observe(read, [{ ...subject, binding: { key, kind, id, ...unknown } }], run.world.idOf);
+  const live = seen.get(key) as { readonly id?: string } | undefined;
+  return live?.id === id ? { ...run.world, observed: new Map([...run.world.observed, ...seen]) } : undefined;
 }
 
 /** @source API §2: integers are identifiers unless stated otherwise */

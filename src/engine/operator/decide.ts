@@ -22,7 +22,7 @@ import { answerUnder } from '../run/recover.ts';
 import { openRun } from '../run/start.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
-import { refuseContradiction, refuseMalformed, takenFrom, unverified } from './adopt-key.ts';
+import { refuseContradiction, refuseMalformed, takenFrom, unverified, worldWith } from './adopt-key.ts';
 import { ignoring } from './ignore.ts';
 
 /** Ends an intent by a decision of the operator, and checks the decision against the project if possible. */
@@ -68,11 +68,7 @@ export async function resolveIntent(
 async function abandonedOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   const { key, verb, phase } = intent;
   const lifted = verb === 'delete' && phase !== 'blocked' ? await liftPause(run, key) : undefined;
-  await close(run, intent, {
-    outcome: 'abandoned',
-    because: 'given_up',
-    text: 'the operator gave it up',
-  });
+  await close(run, intent, { outcome: 'abandoned', text: 'the operator gave it up' });
   const report = `${key}: the ${verb} is given up. ${leftBehind(run, intent)}`;
   return result(lifted === undefined ? report : `${report} ${lifted}`);
 }
@@ -153,18 +149,15 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   const rebound = new Set(bindings.map((each) => each.key));
   const taken = bindings.flatMap((binding) => takenFrom(run, binding, rebound));
   const text = `the operator adopted ${id}`;
-  await close(run, intent, { outcome: 'done', because: 'adopted', text }, { changes: [...taken, ...bound] });
+  await close(run, intent, { outcome: 'done', text }, { changes: [...taken, ...bound] });
   return result(`${intent.key} is bound to ${id}.${unverified(intent)}`);
 }
 
 async function madeByOther(run: Run, intent: Intent, id: string): Promise<StateChange[] | undefined> {
   const subject = run.world.subjects.get(intent.key);
   if (partsOf(intent).blocked?.code !== 'key_conflict' || subject?.desired === undefined) return undefined;
-  const asked = { ...subject, desired: { ...subject.desired, id } };
-  const read = run.cache.since(run.deps.clock.monotonic());
-  const seen = await run.kindOf(intent.kind).observe(read, [asked], () => undefined);
-  const live = seen.get(intent.key) as { readonly id?: string } | undefined;
-  return live?.id === id ? [{ type: 'bind', binding: bindingOf(run, subject, id, run.world) }] : undefined;
+  const world = await worldWith(run, subject, id);
+  return world && [{ type: 'bind', binding: bindingOf(run, subject, id, world) }];
 }
 
 /** The decision of the operator counts if reads show no evidence. It does not count against evidence. */

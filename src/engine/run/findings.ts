@@ -119,27 +119,15 @@ export function openServers(run: Run, plan: Plan, results: readonly OperationRes
   const servers = missing.flatMap(({ key }) => run.world.subjects.get(key)?.parent ?? []);
   return [...new Set(servers)].flatMap((key) => {
     const open = run.intents.get(key);
-    const code = 'exposed' as const;
     // A server that the API answered as created may be gone if reads did not find the server since.
     const isShown =
       open?.phase === 'accepted' && open.answer.id !== undefined && open.notSeenAt === undefined;
-    if (run.bindings.has(key) || isShown)
-      return [
-        {
-          key,
-          code,
-          message: 'the server exists without its firewall: all its ports are open to the internet',
-        },
-      ];
-    return open?.verb === 'create' && mayHaveEffect(open)
-      ? [
-          {
-            key,
-            code,
-            message: 'the server may exist without its firewall: all its ports would be open to the internet',
-          },
-        ]
-      : [];
+    const exists = run.bindings.has(key) || isShown;
+    if (!exists && (open?.verb !== 'create' || !mayHaveEffect(open))) return [];
+    const message = exists
+      ? 'the server exists without its firewall: all its ports are open to the internet'
+      : 'the server may exist without its firewall: all its ports would be open to the internet';
+    return [{ key, code: 'exposed' as const, message }];
   });
 }
 

@@ -94,9 +94,8 @@ async function confirmLost(run: Run, operation: Operation): Promise<Turn | undef
   const untilMs = clock.now() + absenceGapMs;
   run.tell(operation, 'checking', `a second time whether ${creation.key} is gone`, { untilMs });
   await clock.sleep(absenceGapMs, run.stop);
-  const token = await run.fence();
-  const world = await run.observe(creation.key, clock.monotonic());
-  if (run.deps.writes.token() !== token) return { now: 'again', afterMs: 0 };
+  const world = await run.fenced(() => run.observe(creation.key, clock.monotonic()));
+  if (world === undefined) return { now: 'again', afterMs: 0 };
   const not = whyNotWanted(run, world, { ...creation, changes: [] });
   if (not !== undefined) return not.now === 'satisfied' && verb === 'delete' ? overtaken : not;
   // A repeating resource, such as a backup, stays known until its successor exists.

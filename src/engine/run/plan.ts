@@ -40,7 +40,8 @@ export async function planFor(run: Run, deletedBefore: number, increasedBefore?:
   const register = await registerOf(run);
   const { deps, world, moves, waitingMoves, selection, destroy } = run;
   const planned = buildPlan({
-    ...{ world, moves, waitingMoves, selection, register, destroy, deletedBefore, increasedBefore },
+    ...{ world, moves, selection, register, destroy, deletedBefore, increasedBefore },
+    waitingMoves: waitingMoves.map(({ blocked }) => blocked),
     kinds: deps.kinds,
     openIntents: [...run.intents.values()],
     desiredDigest: run.desired.digest,

@@ -103,21 +103,13 @@ export async function recordFindings(
   intents: ReadonlyMap<ResourceKey, Intent>,
   { kept, found, plan, at }: Found,
 ): Promise<Plan> {
-  const fresh = found.map(async ({ key, verb, code, reason, remedies }): Promise<Finding> => {
+  const fresh = found.map(async (blocked): Promise<Finding> => {
+    const { key } = blocked;
     const open = intents.get(key);
     const intent = open?.id ?? (await newestWrite(store, key));
-    return {
-      key,
-      verb,
-      code,
-      reason,
-      remedies,
-      basis: basisOf(world, key),
-      intent,
-      open: open !== undefined,
-    };
+    return { ...blocked, basis: basisOf(world, key), intent, open: open !== undefined };
   });
-  const findings = [...kept, ...(await Promise.all(fresh))].map((each) => ({ ...each }));
+  const findings = [...kept, ...(await Promise.all(fresh))];
   const before = await recordedIn(store);
   const next = { findings, since: timesAfter(before.since, plan, at) } as const;
   if (digestOf(before as unknown as Json) !== digestOf(next as unknown as Json))

@@ -5,7 +5,7 @@ import type { World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { type Operation, operationId } from '../../core/plan.ts';
 import type { Conclusive, WriteRequest } from '../../core/ports.ts';
-import type { Because, Facts, Intent, IntentOutcome, StateChange } from '../../core/state.ts';
+import type { Facts, Intent, IntentOutcome, StateChange } from '../../core/state.ts';
 import { isNone } from '../../plan/unmanaged.ts';
 import { registerOf } from '../claims/claims.ts';
 import { beginIntent, contextOf, preimageOf } from '../intents/begin.ts';
@@ -103,19 +103,14 @@ async function lookUpOne(
   if (run.heldBy(request, 'none') !== undefined) return undefined;
   const preimage = await preimageOf(run, operation, world);
   const intent = await beginIntent(run, operation, request, { world, preimage, question: unasked });
-  const end = (
-    outcome: IntentOutcome,
-    because: Because,
-    text: string,
-    changes: readonly StateChange[] = [],
-  ) => close(run, intent, { outcome, because, text }, { changes });
+  const end = (outcome: IntentOutcome, text: string, changes: readonly StateChange[] = []) =>
+    close(run, intent, { outcome, text }, { changes });
   const held = await inWriteSlot(run, intent, () => answerUnder(run, intent));
   if (held === 'open') return (await isReplaced(run, key)) ? 'next' : undefined;
-  if (held === 'unused') await end('absent', 'key_unused', 'no earlier state used its key');
-  else if (held === 'fenced') await end('absent', 'key_unused', 'an earlier state fenced its key');
-  else if (held === 'refused')
-    await end('refused', 'key_refused', 'an earlier state was refused under its key');
-  else if (held === 'unknown') await end('void', 'key_unknown', 'its key gives no answer');
+  if (held === 'unused') await end('absent', 'no earlier state used its key');
+  else if (held === 'fenced') await end('absent', 'an earlier state fenced its key');
+  else if (held === 'refused') await end('refused', 'an earlier state was refused under its key');
+  else if (held === 'unknown') await end('void', 'its key gives no answer');
   else {
     const { id: answeredId, facts } = kind.writes.accept(held.answer, request, preimage);
     const id = answeredId ?? (await idByEvidence(run, intent));
@@ -128,18 +123,17 @@ async function lookUpOne(
       case 'live':
         await end(
           'absent',
-          'found',
           `found under its key: ${id}`,
           foundClaim(run, { kind: name, id }, { is: 'found', key: own, ...taskIn(held.answer) }),
         );
         return 'found';
       case 'gone': {
         const changes = [{ type: 'next_incarnation', key } as const];
-        await end('absent', 'found', `${id} was created under its key, and is gone`, changes);
+        await end('absent', `${id} was created under its key, and is gone`, changes);
         return 'next';
       }
       case 'unknown':
-        await end('void', 'found', `the task that creates ${id} has not ended`);
+        await end('void', `the task that creates ${id} has not ended`);
         return undefined;
     }
   }

@@ -64,6 +64,11 @@ export async function openRun(
         if (deps.writes.token() === token) return token;
       }
     },
+    async fenced(read) {
+      const token = await context.fence();
+      const result = await read(cache.since(clock.monotonic()));
+      return deps.writes.token() === token ? result : undefined;
+    },
     giveUp: (cause) => broken.abort(new Error('The run has failed.', { cause })),
     tell: ({ key, verb }, step, detail, wait) =>
       deps.onEvent?.({ type: 'progress', at: clock.now(), key, verb, step, detail, ...wait }),

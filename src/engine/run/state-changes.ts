@@ -110,10 +110,9 @@ function subjectOf(change: StateChange): string {
 async function confirmGone(run: Run, releases: readonly Release[]): Promise<readonly Release[]> {
   if (releases.length === 0) return [];
   await run.deps.clock.sleep(absenceGapMs, run.stop);
-  const token = await run.fence();
   const since = run.deps.clock.monotonic();
-  for (const { key } of releases) await run.observe(key, since);
-  if (run.deps.writes.token() !== token) return [];
+  const seen = await run.fenced(() => Promise.all(releases.map(({ key }) => run.observe(key, since))));
+  if (seen === undefined) return [];
   const again = new Set((await planFor(run, 0)).releases.map(({ key }) => key));
   return releases.filter(({ key }) => again.has(key));
 }
