@@ -25,16 +25,20 @@ interface BackupPolicyObserved {
 
 const fields = ['enabled', 'days', 'hour', 'minute', 'keep'] as const;
 
-export const backupPolicySchema = z.strictObject({
-  enabled: z.boolean().optional().describe('Whether the API takes backups by this schedule.'),
-  days: z
-    .array(z.enum(['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']))
-    .optional()
-    .describe('Days of the backups.'),
-  hour: z.int().min(0).max(23).optional().describe('Hour of the backups.'),
-  minute: z.int().min(0).max(59).optional().describe('Minute of the backups.'),
-  keep: z.int().min(1).optional().describe('Number of backups that the API keeps.'),
-});
+export const backupPolicySchema = z
+  .strictObject({
+    enabled: z.boolean().optional().describe('Whether the API takes backups by this schedule.'),
+    days: z
+      .array(z.enum(['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']))
+      .optional()
+      .describe('Days of the backups.'),
+    hour: z.int().min(0).max(23).optional().describe('Hour of the backups.'),
+    minute: z.int().min(0).max(59).optional().describe('Minute of the backups.'),
+    keep: z.int().min(1).optional().describe('Number of backups that the API keeps.'),
+  })
+  .describe(
+    'The backup schedule of the API. To change it, vdcsync needs update_backup_policy in the API profile.',
+  );
 
 export const backupPolicy: ResourceKind<BackupPolicyEntry, BackupPolicyObserved> = {
   name: 'backup_policy',

@@ -18,18 +18,20 @@ export interface BackupObserved {
   readonly backups: readonly Backup[];
 }
 
-export const backupSchema = z.strictObject({
-  max_age: z
-    .string()
-    .regex(durationPattern, 'a duration is written like 90m, 24h or 7d')
-    .describe(
-      'vdcsync takes a backup if the newest available backup is older than this time, such as 90m, 24h or 7d.',
-    ),
-  keep: z
-    .int()
-    .min(1)
-    .optional()
-    .describe(
-      'How many of the backups that vdcsync took stay. vdcsync deletes older ones, if the API profile has delete_backup. Backups that are older than this setting do not count.',
-    ),
-});
+export const backupSchema = z
+  .strictObject({
+    max_age: z
+      .string()
+      .regex(durationPattern, 'a duration is written like 90m, 24h or 7d')
+      .describe(
+        'vdcsync takes a backup if the newest available backup is older than this time, such as 90m, 24h or 7d.',
+      ),
+    keep: z
+      .int()
+      .min(1)
+      .optional()
+      .describe(
+        'How many of the backups that vdcsync took stay. vdcsync deletes older ones, if the API profile has delete_backup. Backups that are older than this setting do not count.',
+      ),
+  })
+  .describe('Backups that vdcsync takes.');

@@ -21,48 +21,50 @@ export const shownRuleFields = [
   'description',
 ];
 
-export const firewallSchema = z.strictObject({
-  enabled: z
-    .boolean()
-    .optional()
-    .describe(
-      'Whether the firewall filters traffic. true requires a public network interface on the server.',
-    ),
-  policy_in: z
-    .string()
-    .trim()
-    .min(1)
-    .optional()
-    .meta({
-      description:
-        "Action for traffic that no rule matches. The API's document shows `drop` and `accept`, but no complete list, so any other value is sent unchanged.",
-      examples: ['drop', 'accept'],
-    }),
-  rules: z
-    .array(
-      z.looseObject({
-        direction: z
-          .string()
-          .optional()
-          .meta({ description: 'Direction of the traffic, such as in.', examples: ['in'] }),
-        action: z
-          .string()
-          .optional()
-          .meta({ description: 'accept or drop.', examples: ['accept', 'drop'] }),
-        enabled: z.boolean().optional().describe('Whether the rule is used.'),
-        protocol: z
-          .string()
-          .optional()
-          .meta({ description: 'The protocol, such as tcp.', examples: ['tcp'] }),
-        destination_port: z
-          .string()
-          .optional()
-          .meta({ description: 'A port, or several with commas, as text.', examples: ['22,443'] }),
-        description: z.string().optional().describe('A note.'),
+export const firewallSchema = z
+  .strictObject({
+    enabled: z
+      .boolean()
+      .optional()
+      .describe(
+        'Whether the firewall filters traffic. true requires a public network interface on the server.',
+      ),
+    policy_in: z
+      .string()
+      .trim()
+      .min(1)
+      .optional()
+      .meta({
+        description:
+          "Action for traffic that no rule matches. The API's document shows `drop` and `accept`, but no complete list, so any other value is sent unchanged.",
+        examples: ['drop', 'accept'],
       }),
-    )
-    .optional()
-    .describe(
-      'The first rule that matches decides. vdcsync sends fields of a rule that it does not know unchanged.',
-    ),
-});
+    rules: z
+      .array(
+        z.looseObject({
+          direction: z
+            .string()
+            .optional()
+            .meta({ description: 'Direction of the traffic, such as in.', examples: ['in'] }),
+          action: z
+            .string()
+            .optional()
+            .meta({ description: 'accept or drop.', examples: ['accept', 'drop'] }),
+          enabled: z.boolean().optional().describe('Whether the rule is used.'),
+          protocol: z
+            .string()
+            .optional()
+            .meta({ description: 'The protocol, such as tcp.', examples: ['tcp'] }),
+          destination_port: z
+            .string()
+            .optional()
+            .meta({ description: 'A port, or several with commas, as text.', examples: ['22,443'] }),
+          description: z.string().optional().describe('A note.'),
+        }),
+      )
+      .optional()
+      .describe(
+        'The first rule that matches decides. vdcsync sends fields of a rule that it does not know unchanged.',
+      ),
+  })
+  .describe('The firewall of the server. Without this field, vdcsync does not change the firewall.');
