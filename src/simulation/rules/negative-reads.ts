@@ -1,7 +1,7 @@
 import { partsOf } from '../../core/intent.ts';
 import type { Intent } from '../../core/state.ts';
 import { type Running, stateOf } from '../controller.ts';
-import type { Truth } from './truth.ts';
+import { projectOf, type Truth } from './truth.ts';
 
 const minute = 60_000;
 const absenceGapMs = minute;
@@ -53,12 +53,18 @@ export class NegativeReads {
     // A key that is only asked was never sent under by this state.
     const isGuessed =
       isUnconfirmed(before) && intent.sends > 0 && (outcome === 'absent' || outcome === 'void');
-    if (!isGuessed || running.byPerson) return;
+    if (!isGuessed || running.byPerson || this.#isInsideGone(intent)) return;
     if (unconfirmed?.question.stage !== 'fenced' && !unconfirmed?.question.conflict)
       this.#truth.fail('I6', `${intent.key} was closed as ${outcome} with an open key`);
     // The key holds the answer to another request, so no send of this write was carried out.
     if (outcome === 'void' && unconfirmed?.question.conflict) return;
     this.#check(running, before, `closed as ${outcome}`);
+  }
+
+  /** Its path names a server that exists no more, so no send can have an effect. An interface ends with its server. */
+  #isInsideGone({ kind, parentId }: Intent): boolean {
+    const { servers } = projectOf(this.#truth);
+    return kind === 'network_interface' && servers.every(({ id }) => String(id) !== parentId);
   }
 
   /** No read shows a server without an address, where the profile lists none, nor an image. */
