@@ -37,7 +37,10 @@ export function cliPage(): string {
 }
 
 function commandSection(command: Command): string {
-  const usage = [command.name(), ...command.registeredArguments.map((each) => `<${each.name()}>`)].join(' ');
+  const usage = [
+    command.name(),
+    ...command.registeredArguments.map((each) => `<${each.name()}${each.variadic ? '...' : ''}>`),
+  ].join(' ');
   const description = command.description();
   return [
     `## ${usage}`,
