@@ -48,6 +48,37 @@ describe('src/engine/interruption.ts: stop and halt', () => {
     }
   });
 
+  test('halt while the writes of an earlier run settle: no plan from the reads before these writes', async () => {
+    for (let ms = 200; ms < 40_000; ms += 1_700) {
+      const played = rig();
+      const first = new AbortController();
+      void played.clock.sleep(3_000).then(() => first.abort());
+      await played.apply(shop, { halt: first.signal }).catch(() => undefined);
+      const open = await played.store.openIntents();
+      expect(open.map(({ key }) => key)).toContain('servers.web');
+      played.restart();
+      const before = played.events.length;
+      const second = new AbortController();
+      void played.clock.sleep(ms).then(() => second.abort());
+
+      await played.apply(shop, { halt: second.signal }).catch((error: unknown) => {
+        expect(error).toBe(second.signal.reason);
+      });
+
+      const bound = new Set((await played.store.bindings()).map(({ key }) => key));
+      const plans = played.events
+        .slice(before)
+        .flatMap((event) => (event.type === 'planned' ? [event.plan] : []));
+      const again = plans
+        .flatMap(({ operations }) => operations)
+        .filter(({ key, cause }) => cause === 'drift' || (key === 'servers.web' && bound.has(key)));
+      expect(
+        again.map(({ id }) => id),
+        `halt after ${ms} ms`,
+      ).toEqual([]);
+    }
+  });
+
   test('a state that cannot be written ends the run with its error, and nothing goes on', async () => {
     const inner = memoryState({ createdAt: virtualClock().now(), lineage: 'test' });
     let full = false;

@@ -147,8 +147,6 @@ class Rounds {
     const run = this.#run;
     const { saved } = this.#options;
     if (round === 1 && run.intents.size > 0) await this.#settleEarlier();
-    // No read is possible any more, and without one a plan would ask again for everything that was just done.
-    if (run.halt.aborted && this.#planned !== undefined) return this.#report('stopped', this.#planned.plan);
     const planned = await traced(run.deps.tracing, 'plan', { 'vdcsync.round': round }, () => this.#plan());
     const { plan } = planned;
     run.countPlanned(planned.most);
@@ -180,10 +178,15 @@ class Rounds {
     this.#readSince = run.deps.clock.monotonic();
   }
 
-  /** Plans from the current project. The first refresh of the run is current if no write was settled since. */
+  /**
+   * Plans from the current project, and throws if no read can be made any more. The first refresh of the run is current
+   * if no write was settled since.
+   */
   async #plan(): Promise<Judged> {
     const run = this.#run;
-    if (!run.halt.aborted && this.#readSince !== undefined) {
+    if (this.#readSince !== undefined) {
+      // Reads from before the writes show no created resource, so a plan from these reads would ask for each one again.
+      run.halt.throwIfAborted();
       run.cache.forgetLists();
       await run.refresh(run.repeating === undefined ? this.#readSince : 0);
     }
