@@ -1,12 +1,13 @@
+import equal from 'fast-deep-equal';
 import { type Claim, type Holder, objectName } from '../../core/claims.ts';
 import { sumDecimals } from '../../core/decimal.ts';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { partsOf } from '../../core/intent.ts';
-import { digestOf, type Json } from '../../core/json.ts';
-import type { Operation, Plan } from '../../core/plan.ts';
+import { canonicalJson, digestOf } from '../../core/json.ts';
+import { type Change, type Operation, operationId, type Plan } from '../../core/plan.ts';
 import { type CommandResult, result, run } from '../../core/remedy.ts';
-import type { StateStore } from '../../core/state.ts';
+import type { Intent, StateStore } from '../../core/state.ts';
 
 /** The object whose holder is the plan that waits, or the approved plan. */
 const approvalObject = { kind: 'project', id: 'approval' } as const;
@@ -25,6 +26,9 @@ type Store = Pick<StateStore, 'claims' | 'change' | 'intents'>;
  * ```
  * A reconciliation that ends early continues later under the same grant, because the rest of a plan is a part of
  * the plan. The grant does not cover an operation twice: if drift asks for a done operation again, the plan waits.
+ *
+ * The two halves of a replacement have one approval. Once the old resource is deleted, a plan shows the creation as the
+ * creation of a resource that did not exist before. The grant covers this creation if it has all approved values.
  */
 export class Approval {
   readonly #store: Store;
@@ -85,17 +89,41 @@ export class Approval {
     }
     if (holder.desired !== desired) return new Map();
     const approved = new Set(holder.operations);
-    for (const [content, operation] of all)
-      if (!approved.has(content) || (await this.#isDone(operation, at))) all.delete(content);
+    for (const [content, operation] of all) {
+      const done = await this.#doneSince(at, operation);
+      const isCovered = approved.has(content) || endsApproved(operation, done, approved);
+      if (!isCovered || done.some(({ verb }) => verb === operation.verb)) all.delete(content);
+    }
     return all;
   }
 
-  async #isDone({ key, verb }: Operation, since: number): Promise<boolean> {
+  /** The writes of the key that were begun since then and are done. */
+  async #doneSince(since: number, { key }: Operation): Promise<readonly Intent[]> {
     const past = await this.#store.intents({ key, limit: 50 });
-    return past.some(
-      (each) => each.verb === verb && partsOf(each).outcome === 'done' && each.createdAt >= since,
-    );
+    return past.filter((each) => partsOf(each).outcome === 'done' && each.createdAt >= since);
   }
+}
+
+/** Whether the operation creates the new resource of an approved replacement whose old resource is deleted. */
+function endsApproved(operation: Operation, done: readonly Intent[], approved: ReadonlySet<string>): boolean {
+  const { id, key, verb } = operation;
+  const replacement = operationId('delete', key);
+  // Both halves of a replacement show the same changes, and the record of the deletion contains them.
+  return done.some(
+    ({ verb: half, changes }) =>
+      half === 'delete' &&
+      approved.has(contentOf({ id, verb, changes, replacement })) &&
+      endsReplacement(operation, changes),
+  );
+}
+
+/** Whether a plain creation has all values that the changes of a replacement show. */
+function endsReplacement({ verb, replacement, changes }: Operation, shown: readonly Change[]): boolean {
+  if (verb !== 'create' || replacement !== undefined) return false;
+  return shown.every(({ path, to, to_id }) => {
+    const own = changes.find((each) => each.path === path);
+    return equal(own?.to ?? null, to) && own?.to_id === to_id;
+  });
 }
 
 /** Releases the plan that waits. Returns a sentence about the plan. */
@@ -150,7 +178,19 @@ export function asksForApproval(
   return approval.monthly_increase !== null && Number(added) > approval.monthly_increase;
 }
 
-function contentOf({ id, verb, changes, target, replacement, loses }: Operation): string {
-  const rest = { target: target ?? null, replacement: replacement ?? null, loses: loses ?? null };
-  return digestOf({ id, verb, changes: changes as unknown as Json, ...rest });
+type Content = Pick<Operation, 'id' | 'verb' | 'changes' | 'target' | 'replacement' | 'loses'>;
+
+/**
+ * Identifies the content of an operation. A creation writes the same values whether the resource replaces another one
+ * or not, so the values of the replaced resource are no part of its content.
+ */
+function contentOf({ id, verb, changes, target, replacement, loses }: Content): string {
+  const parts = changes.map((change) => canonicalJson(verb === 'create' ? asCreated(change) : change));
+  return digestOf({ id, verb, changes: parts.sort(), target, replacement, loses });
+}
+
+/** If no value remains, the previous value names the resource that is deleted. */
+function asCreated(change: Change): Partial<Change> {
+  const { path, to, to_id } = change;
+  return to === null ? change : { path, to, ...(to_id === undefined ? {} : { to_id }) };
 }

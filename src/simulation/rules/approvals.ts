@@ -60,10 +60,11 @@ function isOver(
 }
 
 /** The same changes of the same resource, and a request with the values that the plan shows. */
-function isSame({ changes, target, verb }: Operation, intent: Intent, { bindings }: Mirror): boolean {
+function isSame(operation: Operation, intent: Intent, { bindings }: Mirror): boolean {
+  const { changes, target, verb } = operation;
   const { path, body } = intent.request;
   if (verb === 'delete' && path.id !== undefined && String(path.id) !== target) return false;
-  if (!equal(changes, intent.changes)) return false;
+  if (!(verb === 'create' ? isSameCreation(operation, intent) : equal(changes, intent.changes))) return false;
   const sent = (body ?? {}) as Readonly<Record<string, unknown>>;
   return changes.every((change) => {
     const value = sent[change.path] ?? sent[`${change.path}_id`];
@@ -74,6 +75,19 @@ function isSame({ changes, target, verb }: Operation, intent: Intent, { bindings
       String(value) === bindings.get(change.to as ResourceKey)?.id
     );
   });
+}
+
+/**
+ * The values of a new resource, whatever existed before. Once the old resource is deleted, a plan shows all values of a
+ * replacement, and not only the values that differ.
+ */
+function isSameCreation({ changes, replacement }: Operation, intent: Intent): boolean {
+  const written = ({ to, to_id, from }: Change) => (to === null ? { from } : { to, to_id });
+  const isWritten = (change: Change) => {
+    const own = intent.changes.filter(({ path }) => path === change.path);
+    return own.length === 0 ? change.to === null : own.some((each) => equal(written(each), written(change)));
+  };
+  return changes.every(isWritten) && (replacement !== undefined || changes.length === intent.changes.length);
 }
 
 function isShown(value: unknown, { to, to_id }: Change): boolean {
