@@ -76,7 +76,8 @@ export interface SessionOptions {
 }
 
 /** Over https the API; over http a local service in place of the API, or a proxy to it; else the embedded emulator. */
-type ServiceName = 'api' | 'local' | 'emulator';
+const serviceNames = ['api', 'local', 'emulator'] as const;
+type ServiceName = (typeof serviceNames)[number];
 
 interface Service {
   readonly name: ServiceName;
@@ -273,7 +274,12 @@ const serviceNouns: Readonly<Record<ServiceName, string>> = {
 
 /** An emulator gives out ids of its own: its state must never meet the real API, nor the other way round. */
 async function checkService(store: StateStore, name: ServiceName, mode: 'read' | 'write'): Promise<void> {
-  const recorded = (await store.note(serviceNote)) as ServiceName | undefined;
+  const note = await store.note(serviceNote);
+  const recorded = serviceNames.find((each) => each === note);
+  if (note !== undefined && recorded === undefined)
+    throw new StateError(
+      'The state is damaged: it does not show which API it was made with. Nothing was written. Restore the state from a backup.',
+    );
   if (recorded !== undefined && recorded !== name) {
     throw new StateError(
       `This state was made with ${serviceNouns[recorded]}, so it cannot be used with ${serviceNouns[name]}: name another --state.`,

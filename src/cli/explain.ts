@@ -1,5 +1,5 @@
 import { codeExamples } from '../core/code-examples.ts';
-import { type Code, explanationOf } from '../core/codes.ts';
+import { codes, isCode } from '../core/codes.ts';
 import type { Position } from '../core/desired.ts';
 import { Mask } from '../core/environment-mask.ts';
 import { partsOf } from '../core/intent.ts';
@@ -23,10 +23,10 @@ export interface CodeExplanation {
 
 /** `undefined`: no code of vdcsync. */
 export function codeExplanation(code: string): CodeExplanation | undefined {
-  const [meaning, next] = explanationOf(code) ?? [];
-  if (meaning === undefined || next === undefined) return undefined;
+  if (!isCode(code)) return undefined;
+  const [meaning, next] = codes[code];
   const asks = questionClass(code);
-  const [situation, ...ways] = codeExamples[code as Code];
+  const [situation, ...ways] = codeExamples[code];
   return {
     format_version: 1,
     code,

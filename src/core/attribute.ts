@@ -9,7 +9,7 @@ import {
 } from './claims.ts';
 import { partsOf } from './intent.ts';
 import type { ResourceKey } from './keys.ts';
-import { type Collection, factsOf, type KindName } from './kind-facts.ts';
+import { factsOf, type KindName } from './kind-facts.ts';
 import type { Preimage } from './preimage.ts';
 import type { Ip } from './resources.ts';
 import type { Intent } from './state.ts';
@@ -145,6 +145,7 @@ function isUnconfirmed(intent: Intent): boolean {
 
 /** Whether the list from before the creation lacks it. The list is named as in the file. */
 export function cameSince(preimage: Preimage, { kind, id }: LiveObject): boolean {
-  const before = preimage[factsOf(kind).collection as Collection];
+  const { collection } = factsOf(kind);
+  const before = collection && preimage[collection];
   return before !== undefined && !before.map(String).includes(id);
 }

@@ -1,5 +1,7 @@
 import type { ResourceKey } from './keys.ts';
 import { factsOf, type KindName } from './kind-facts.ts';
+import type { Verb } from './plan.ts';
+import type { TaskId } from './resources.ts';
 
 /** Something that exists in the project: a resource, or the project as a whole. */
 export interface LiveObject {
@@ -39,7 +41,7 @@ export type Holder =
    */
   | { readonly is: 'released'; readonly by: 'operator' | 'file'; readonly formerKey: ResourceKey }
   /** The idempotency key of the resource was answered with it; bound once approved. `taskId`: of its creation. */
-  | { readonly is: 'found'; readonly key: ResourceKey; readonly taskId?: string }
+  | { readonly is: 'found'; readonly key: ResourceKey; readonly taskId?: TaskId }
   /** A backup whose server is gone: no read shows the backup, and it stays billed. @source API §1.5 */
   | { readonly is: 'leftover'; readonly formerKey: ResourceKey }
   /** Of the project: it has been seen without unmanaged objects, or they were ignored. Unmanaged objects came later. */
@@ -55,7 +57,30 @@ export type Holder =
       readonly digest: string;
       readonly operations?: readonly string[];
       readonly desired?: string;
-    };
+    }
+  /** Of the project: the API refuses a class of writes, and no later answer has shown that the refusal is over. */
+  | ({ readonly is: 'paused' } & RefusedClass);
+
+/** The writes that a refusal is about, in addition to its own write. */
+export type PauseScope =
+  /** 402: all writes that add spending. */
+  | 'spending'
+  /** 403: writes of the same name. */
+  | 'operation'
+  /** 401, 405, 415, and a token that may only read: every write. */
+  | 'everything';
+
+/** The refusal of a class of writes. */
+export interface RefusedClass {
+  readonly scope: PauseScope;
+  /** The kind and the verb of the refused write. Under `operation`, the class has no other writes. */
+  readonly kind: KindName;
+  readonly verb: Verb;
+  readonly code: string;
+  readonly reason: string;
+  /** Names the token that was refused. */
+  readonly token: string;
+}
 
 /** Whether the holder keeps the object outside this file: no key is bound to the object, and it stays unchanged. */
 export function isForeign<Any extends { readonly is: string }>(

@@ -333,7 +333,11 @@ type Explanation = readonly [meaning: string, next: string];
 
 export type Code = keyof typeof codes;
 
+export function isCode(code: string): code is Code {
+  return Object.hasOwn(codes, code);
+}
+
 /** `undefined`: a code of the API. */
 export function explanationOf(code: string): Explanation | undefined {
-  return Object.hasOwn(codes, code) ? codes[code as Code] : undefined;
+  return isCode(code) ? codes[code] : undefined;
 }

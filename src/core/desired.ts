@@ -8,8 +8,28 @@ export interface Position {
   readonly column: number;
 }
 
+/** The address that an entry of a server asks for. */
+export interface WantedAddress {
+  /** The name of an entry under `ips`. */
+  readonly ip?: string | undefined;
+  readonly new?: true | undefined;
+  readonly reuse?: true | undefined;
+}
+
+/** A validated entry, with the fields that parts outside its kind use. Only the kind knows all its fields. */
+export type EntryFields = {
+  readonly name?: string | undefined;
+  readonly public_ipv4?: WantedAddress | undefined;
+  readonly keep_ip?: boolean | undefined;
+  readonly server_type?: string | number | undefined;
+  readonly gpu_package?: string | readonly string[] | undefined;
+  readonly cidr?: string | undefined;
+  readonly enabled?: boolean | undefined;
+  readonly [field: string]: unknown;
+};
+
 /** One resource that the spec declares; `value` is its validated entry, whose type its kind knows. */
-export interface DesiredResource<Value = unknown> {
+export interface DesiredResource<Value = EntryFields> {
   readonly key: ResourceKey;
   readonly kind: KindName;
   /** The server whose deletion deletes the resource. */

@@ -67,7 +67,7 @@ export class Mask {
 
   /** Every text inside a value. */
   deep<Value>(value: Value): Value {
-    return mapTexts(value, (text) => this.field(text)) as Value;
+    return mapTexts(value, (text) => this.field(text));
   }
 
   /**
@@ -75,12 +75,12 @@ export class Mask {
    * environment.
    */
   entry<Value>(value: Value): Value {
-    return mapTexts(value, (text, name) => (identity.test(name) ? text : this.field(text))) as Value;
+    return mapTexts(value, (text, name) => (identity.test(name) ? text : this.field(text)));
   }
 
   /** Every sentence inside a value. */
   sentences<Value>(value: Value): Value {
-    return mapTexts(value, (text) => this.text(text)) as Value;
+    return mapTexts(value, (text) => this.text(text));
   }
 
   operation({ changes, reason, traffic, loses, ...operation }: Operation): Operation {
@@ -111,7 +111,7 @@ export class Mask {
 
   /** Short values have a meaning of their own in a command. */
   remedies(remedies: readonly Remedy[]): readonly Remedy[] {
-    return mapTexts(remedies, (text) => this.longOnly(text)) as readonly Remedy[];
+    return mapTexts(remedies, (text) => this.longOnly(text));
   }
 
   plan(plan: Plan): Plan {
@@ -180,7 +180,7 @@ export class Seal {
       if (plainDigest.test(text)) return this.closedDigest(text);
       const shown = this.#mask.field(text);
       return shown === text ? text : `${shown} [sealed:${this.#digest(text)}]`;
-    }) as Value;
+    });
   }
 
   open<Value>(value: Value): Value {
@@ -189,7 +189,7 @@ export class Seal {
       const [, shown, digest] = sealed.exec(text) ?? [];
       if (shown === undefined || digest === undefined) return text;
       return this.#texts().get(digest) ?? this.#filledIn(shown, digest) ?? text;
-    }) as Value;
+    });
   }
 
   /** A digest with the salt of the state. */
@@ -251,11 +251,18 @@ function wordOf({ value, shown }: MaskedText): readonly [RegExp, string] {
   return [new RegExp(`(?<![\\p{L}\\p{N}_])${asPattern(value)}(?![\\p{L}\\p{N}_])`, 'gu'), shown];
 }
 
-function mapTexts(value: unknown, change: (text: string, name: string) => string, name = ''): unknown {
+type Change = (text: string, name: string) => string;
+
+/** The value with other texts, in the same form. */
+function mapTexts<Value>(value: Value, change: Change): Value {
+  return changed(value, change, '') as Value;
+}
+
+function changed(value: unknown, change: Change, name: string): unknown {
   if (typeof value === 'string') return change(value, name);
   if (value === null || typeof value !== 'object') return value;
-  if (Array.isArray(value)) return value.map((each) => mapTexts(each, change, name));
+  if (Array.isArray(value)) return value.map((each) => changed(each, change, name));
   return Object.fromEntries(
-    Object.entries(value).map(([field, each]) => [field, mapTexts(each, change, field)]),
+    Object.entries(value).map(([field, each]) => [field, changed(each, change, field)]),
   );
 }

@@ -8,20 +8,29 @@ import { type Collection, factsOf, type KindName, kindsWith } from './kind-facts
  */
 export type ResourceKey = string & { readonly __brand: 'ResourceKey' };
 
+function collectionOf(kind: KindName): Collection {
+  const { collection } = factsOf(kind);
+  if (collection === undefined) throw new Error(`The kind ${kind} has no map in the spec file.`);
+  return collection;
+}
+
 /** The kind as an operator calls it. */
 export function nounOf(kind: KindName | 'project'): string {
   return factsOf(kind).noun ?? kind.replaceAll('_', ' ');
 }
 
-const kindOfCollection = new Map(
-  kindsWith('collection').map((kind) => [factsOf(kind).collection as string, kind]),
+const kindOfCollection = new Map<string | undefined, KindName>(
+  kindsWith('collection').map((kind) => [factsOf(kind).collection, kind]),
 );
-const kindOfField = new Map(kindsWith('field').map((kind) => [factsOf(kind).field as string, kind]));
+const kindOfField = new Map<string | undefined, KindName>(
+  kindsWith('field').map((kind) => [factsOf(kind).field, kind]),
+);
 
-const firewallField = factsOf(kindsWith('endsExposure')[0] as KindName).field as string;
+const [ender] = kindsWith('endsExposure');
+const { field: firewallField = ender } = factsOf(ender);
 
 /** The map whose entries have resources inside them: `servers`. */
-export const containers = factsOf(kindsWith('container')[0] as KindName).collection as Collection;
+export const containers = collectionOf(kindsWith('container')[0]);
 
 export function topLevelKey(collection: Collection, name: string): ResourceKey {
   return `${collection}.${name}` as ResourceKey;
@@ -68,7 +77,7 @@ export function parseKey(text: string): ParsedKey | undefined {
 /** The key of the entry that a resource inside a server is named after: the network of a network interface. */
 export function namesakeOf({ kind, name }: Pick<ParsedKey, 'kind' | 'name'>): ResourceKey | undefined {
   const { namedAfter } = factsOf(kind);
-  return namedAfter === undefined ? undefined : topLevelKey(namedAfter as Collection, name);
+  return namedAfter === undefined ? undefined : topLevelKey(namedAfter, name);
 }
 
 /** The key of the resource that ends the exposure of a server: its firewall. */

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { EntryFields } from './desired.ts';
 import type { ResourceKey } from './keys.ts';
 
 /** The entries of a kind in its top-level map of the spec file. */
@@ -31,7 +32,7 @@ export interface EntryIssue {
 export interface ChildEntry {
   /** The part after the server's key: `firewall`, `network_interfaces.backend`. */
   readonly suffix: string;
-  readonly value: unknown;
+  readonly value: EntryFields;
   readonly path: readonly (string | number)[];
 }
 

@@ -107,7 +107,13 @@ export type Collection = CollectionOf<(typeof table)[KindName]>;
 
 export const kindNames = Object.keys(table) as unknown as readonly [KindName, ...KindName[]];
 
-export function factsOf(kind: KindName | 'project'): KindFacts {
+/** The facts of a kind of the table, whose maps are maps of the spec file. */
+interface KnownFacts extends KindFacts {
+  readonly collection?: Collection;
+  readonly namedAfter?: Collection;
+}
+
+export function factsOf(kind: KindName | 'project'): KnownFacts {
   return kind === 'project' ? {} : table[kind];
 }
 
@@ -121,4 +127,4 @@ export function kindsWith(fact: keyof KindFacts): readonly [KindName, ...KindNam
   return kindNames.filter((kind) => factsOf(kind)[fact] !== undefined) as [KindName, ...KindName[]];
 }
 
-export const collections = kindsWith('collection').map((kind) => factsOf(kind).collection as Collection);
+export const collections = kindNames.flatMap((kind) => factsOf(kind).collection ?? []);

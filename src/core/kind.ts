@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { LiveObject } from './claims.ts';
-import type { DesiredResource, Settings } from './desired.ts';
+import type { DesiredResource, EntryFields, Settings } from './desired.ts';
 import type { Evidence, SentWrite } from './evidence.ts';
 import type { Json } from './json.ts';
 import type { ResourceKey } from './keys.ts';
@@ -25,7 +25,7 @@ import type {
 import type { Binding, Facts } from './state.ts';
 
 /** One resource during a reconciliation: the file declares the resource, the state binds it, or both. */
-export interface Subject<Value = unknown> {
+export interface Subject<Value = EntryFields> {
   readonly key: ResourceKey;
   readonly kind: KindName;
   readonly parent?: ResourceKey;
@@ -47,7 +47,7 @@ export interface Observations {
   /** Every server of the project, where the profile enables a list of servers. */
   readonly servers?: readonly Server[];
   /** The observation of each kind, by key; absent where the kind had nothing to observe. */
-  readonly observed: ReadonlyMap<ResourceKey, unknown>;
+  readonly observed: ReadonlyMap<ResourceKey, Seen>;
 }
 
 /** The facts that a refresh collects; a world derives all other answers from them. */
@@ -94,10 +94,14 @@ export interface World extends WorldParts {
   freeIps(): readonly Ip[];
 }
 
-/** The facts about a server that other kinds may use. */
-export interface SeenServer {
+/** The part of an observation that parts outside its kind use. Only the kind knows all of the observation. */
+export interface Seen {
+  /** The live id; `undefined` where the resource does not exist. */
   readonly id: string | undefined;
-  readonly cards: readonly NetworkInterface[] | undefined;
+  /** The network interfaces of the server; `undefined` where the server does not exist. */
+  readonly cards?: readonly NetworkInterface[] | undefined;
+  /** The live resources with the name of the entry, of a kind whose names are unique. */
+  readonly sameName?: readonly { readonly id: number | string }[];
 }
 
 /** The conclusion of a diff about one resource. */
@@ -173,7 +177,7 @@ export interface Accepted {
   readonly facts?: Facts;
 }
 
-export interface WriteContext<Value, Observed> {
+export interface WriteContext<Value = EntryFields, Observed = Seen> {
   readonly subject: Subject<Value>;
   readonly observed: Observed | undefined;
   readonly world: World;
@@ -189,7 +193,7 @@ export interface WriteContext<Value, Observed> {
  * `observe` and `evidence` only read; all other functions are pure. The engine alone decides
  * which writes are sent, when, how often, and under which idempotency key.
  */
-export interface ResourceKind<Value = unknown, Observed = unknown, Before extends Preimage = Preimage> {
+export interface ResourceKind<Value = EntryFields, Observed = Seen, Before extends Preimage = Preimage> {
   readonly name: KindName;
   readonly entry: EntryTraits<Value>;
   readonly billing: BillingTraits<Value, Observed>;
@@ -227,10 +231,12 @@ export interface ResourceKind<Value = unknown, Observed = unknown, Before extend
   readonly order?: OrderTraits<Value>;
   /** Of a kind with fields that no read shows. */
   readonly unseen?: UnseenTraits<Value, Observed>;
+  /** Of a kind whose entry may list preferences for want of capacity. */
+  readonly preferences?: PreferenceTraits<Value>;
 }
 
 /** The entry of the file. */
-export interface EntryTraits<Value = unknown> {
+export interface EntryTraits<Value = EntryFields> {
   /** One YAML entry. */
   readonly schema: z.ZodType;
   /** Only of a kind that has a top-level map. */
@@ -255,7 +261,7 @@ export interface EntryTraits<Value = unknown> {
 }
 
 /** The costs of a resource. */
-export interface BillingTraits<Value = unknown, Observed = unknown> {
+export interface BillingTraits<Value = EntryFields, Observed = Seen> {
   /**
    * Creating a resource is new spending, and deleting it ends the spending. A kind that the document calls neither
    * billed nor free counts as spending, but no output calls it billed. @source API §1.6 @assumption A44
@@ -282,7 +288,7 @@ export interface TimingTraits {
 }
 
 /** One write, from the request to the evidence of its effect. */
-export interface WriteTraits<Value = unknown, Observed = unknown, Before extends Preimage = Preimage> {
+export interface WriteTraits<Value = EntryFields, Observed = Seen, Before extends Preimage = Preimage> {
   /** The request that carries the operation out. */
   request(context: WriteContext<Value, Observed>): WriteRequest;
   /** The answers that a sent request makes untrue. */
@@ -294,7 +300,7 @@ export interface WriteTraits<Value = unknown, Observed = unknown, Before extends
 }
 
 /** The other resources that a creation concerns. */
-export interface CreationTraits<Value = unknown, Before extends Preimage = Preimage> {
+export interface CreationTraits<Value = EntryFields, Before extends Preimage = Preimage> {
   /**
    * Whether the creation takes any free address. It could then take an address that another creation made
    * and that no read shows yet. `shown`: reads show the address to take, so this creation goes before creations that
@@ -306,7 +312,7 @@ export interface CreationTraits<Value = unknown, Before extends Preimage = Preim
 }
 
 /** The order of operations, in addition to parents and references. */
-export interface OrderTraits<Value = unknown> {
+export interface OrderTraits<Value = EntryFields> {
   /**
    * Keys that must be gone before the subject can be created or deleted: the servers in a network that is deleted, the
    * address that a new server would take.
@@ -325,13 +331,21 @@ export interface OrderTraits<Value = unknown> {
 }
 
 /** The fields that no read shows. */
-export interface UnseenTraits<Value = unknown, Observed = unknown> {
+export interface UnseenTraits<Value = EntryFields, Observed = Seen> {
   /** The declared ones, of a resource that this state did not create: vdcsync believes the file. */
   fields(subject: Subject<Value>, observed: Observed | undefined): readonly string[];
   /** The binding's next `applied`, once an operator has confirmed that the values of these fields match the file. */
   believe(subject: Subject<Value>, fields: readonly string[]): Json;
   /** The binding's next `applied`, once an operator has given up an update whose outcome is unknown. */
   doubt?(binding: Binding, request: WriteRequest): Json;
+}
+
+/** The preferences of an entry: if no host has capacity for one of them, the next one is requested. */
+export interface PreferenceTraits<Value = EntryFields> {
+  /** The most preferred one comes first. */
+  of(entry: Value): readonly string[];
+  /** The one that the request asks for. */
+  sent(request: WriteRequest): string | undefined;
 }
 
 /** The facts about a resource that exists now. */

@@ -30,14 +30,18 @@ export type UndocumentedWrite = {
   [Name in Call]: (typeof undocumented)[Name]['method'] extends 'GET' ? never : Name;
 }[Call];
 
+function isCall(name: string): name is Call {
+  return Object.hasOwn(undocumented, name);
+}
+
 export const undocumentedOperations = [
-  ...(Object.keys(undocumented) as Call[]),
+  ...Object.keys(undocumented).filter(isCall),
   'named_address',
 ] as const satisfies readonly UndocumentedOperation[];
 
 /** The presumed call of an operation; `undefined` where the operation has none, or is documented. */
 export function presumedCall(name: string): UndocumentedCall | undefined {
-  return Object.hasOwn(undocumented, name) ? undocumented[name as Call] : undefined;
+  return isCall(name) ? undocumented[name] : undefined;
 }
 
 export interface OperationTemplate {

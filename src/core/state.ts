@@ -1,10 +1,12 @@
 import type { Claim, LiveObject } from './claims.ts';
+import type { EntryFields } from './desired.ts';
 import type { Json } from './json.ts';
 import type { ResourceKey } from './keys.ts';
 import type { KindName } from './kind-facts.ts';
 import type { Change, Verb } from './plan.ts';
 import type { WriteRequest } from './ports.ts';
 import type { Preimage } from './preimage.ts';
+import type { TaskId } from './resources.ts';
 
 /** Key ↔ live id: a live resource with a binding belongs to this file. */
 export interface Binding {
@@ -140,7 +142,7 @@ export interface Answer {
   readonly at: number;
   /** The live id. */
   readonly id?: string;
-  readonly taskId?: string;
+  readonly taskId?: TaskId;
   readonly facts: Facts;
   /** A replay answers an `earlier` send of the intent, or an `unknown` send, which this state never made. */
   readonly to: 'this_send' | 'earlier_send' | 'unknown_send';
@@ -216,7 +218,7 @@ export interface RecordedWrite {
    * That entry, for the binding: the file may have another entry, or none, once the write has taken effect. `protect`
    * counts only once the entry has left the file.
    */
-  readonly entry?: { readonly value: Json; readonly protect: boolean };
+  readonly entry?: { readonly value: EntryFields; readonly protect: boolean };
   /** The reads that evidence is compared with. */
   readonly preimage: Preimage;
   readonly parentId?: string;
@@ -352,10 +354,11 @@ export interface StateStore {
 
   /**
    * Small facts that only save time: learnt task durations, the moment when a bucket opens again. Losing them is
-   * harmless.
+   * harmless. Each reader checks the form of its note, and treats another form as no note.
    */
-  note(name: string): Promise<Json | undefined>;
-  putNote(name: string, value: Json): Promise<void>;
+  note(name: string): Promise<unknown>;
+  /** Rejects a value that is not JSON. */
+  putNote(name: string, value: unknown): Promise<void>;
 
   close(): Promise<void>;
 }

@@ -1,9 +1,8 @@
 import { addressObject, objectName } from './claims.ts';
 import type { ResourceKey } from './keys.ts';
-import type { SeenServer, Subject, World, WorldParts } from './kind.ts';
+import type { Subject, World, WorldParts } from './kind.ts';
 import { factsOf } from './kind-facts.ts';
 import { once } from './once.ts';
-import type { Ip } from './resources.ts';
 
 /**
  * A world with its indexes. Each index is built at its first use: a diff that
@@ -26,7 +25,7 @@ export function createWorld(parts: WorldParts): World {
   const subjectsByKind = once(() => grouped([...subjects.values()].map((each) => [each.kind, each])));
   const idOf = (key: ResourceKey) => {
     const subject = subjects.get(key);
-    return subject?.binding?.id ?? subject?.desired?.id ?? seenId(observed.get(key));
+    return subject?.binding?.id ?? subject?.desired?.id ?? observed.get(key)?.id;
   };
   const keysById = once(
     () =>
@@ -49,7 +48,7 @@ export function createWorld(parts: WorldParts): World {
   const keyOf: World['keyOf'] = (object) => keysById().get(objectName(object));
 
   function cardsOf({ kind, key }: Subject): (readonly [string, ResourceKey])[] {
-    const cards = factsOf(kind).container ? (observed.get(key) as SeenServer | undefined)?.cards : undefined;
+    const cards = factsOf(kind).container ? observed.get(key)?.cards : undefined;
     const networks = (cards ?? []).flatMap((card) =>
       card.public || card.network_id === null ? [] : [String(card.network_id)],
     );
@@ -60,7 +59,7 @@ export function createWorld(parts: WorldParts): World {
     ...parts,
     idOf,
     isThere: (key) =>
-      subjects.get(key)?.binding?.tainted === undefined && seenId(observed.get(key)) !== undefined,
+      subjects.get(key)?.binding?.tainted === undefined && observed.get(key)?.id !== undefined,
     keyOf,
     subjectsOf,
     serverSubjects,
@@ -73,7 +72,7 @@ export function createWorld(parts: WorldParts): World {
       return (
         parts.servers !== undefined &&
         serverSubjects().every(({ key }) => {
-          const { id, cards } = (observed.get(key) as SeenServer | undefined) ?? {};
+          const { id, cards } = observed.get(key) ?? {};
           return id === undefined || cards === undefined || listed.has(id);
         })
       );
@@ -81,13 +80,9 @@ export function createWorld(parts: WorldParts): World {
     addressesOf,
     nameOf: (object) =>
       factsOf(object.kind).knownBy === undefined ? object.id : (addressesOf(object)[0]?.address ?? object.id),
-    ipsOf: (server) => ipsByServer().get(server) ?? ([] as readonly Ip[]),
+    ipsOf: (server) => ipsByServer().get(server) ?? [],
     freeIps,
   };
-}
-
-function seenId(seen: unknown): string | undefined {
-  return (seen as { readonly id?: string } | undefined)?.id;
 }
 
 /** Several values a key, in their order. */

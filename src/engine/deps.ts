@@ -87,15 +87,6 @@ export type Resolution =
   | { readonly type: 'absent' }
   | { readonly type: 'abandon' };
 
-/** The writes that a refusal is about, in addition to its own write. */
-export type PauseScope =
-  /** 402: all writes that add spending. */
-  | 'spending'
-  /** 403: writes of the same name. */
-  | 'operation'
-  /** 401, 405, 415, and a token that may only read: every write. */
-  | 'everything';
-
 /** The reason why this run sends no more writes of a class. */
 export interface Pause {
   readonly code: string;

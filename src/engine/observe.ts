@@ -1,7 +1,16 @@
+import { appliedServer } from '../core/applied.ts';
 import type { Desired, DesiredResource } from '../core/desired.ts';
 import { FenceError, StateError } from '../core/errors.ts';
 import { comesWithServer, type ParsedKey, type ResourceKey, takeApart } from '../core/keys.ts';
-import type { Catalogue, Observations, ResourceKind, Subject, World, WorldParts } from '../core/kind.ts';
+import type {
+  Catalogue,
+  Observations,
+  ResourceKind,
+  Seen,
+  Subject,
+  World,
+  WorldParts,
+} from '../core/kind.ts';
 import { factsOf, type KindName } from '../core/kind-facts.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
@@ -134,12 +143,12 @@ async function observe(
   read: ReadPort,
   all: ReadonlyMap<ResourceKey, Subject>,
   subjects: readonly Subject[],
-): Promise<Map<ResourceKey, unknown>> {
+): Promise<Map<ResourceKey, Seen>> {
   const idOf = (key: ResourceKey) => all.get(key)?.binding?.id ?? all.get(key)?.desired?.id;
   const seen = await Promise.all(
     [...kinds.values()].map((kind) => {
       const own = subjects.filter((subject) => subject.kind === kind.name);
-      return own.length === 0 ? new Map<ResourceKey, unknown>() : kind.observe(read, own, idOf);
+      return own.length === 0 ? new Map<ResourceKey, Seen>() : kind.observe(read, own, idOf);
     }),
   );
   return new Map(seen.flatMap((each) => [...each]));
@@ -158,7 +167,7 @@ async function readCatalogue({
   const wanted = new Set(
     desired.resources
       .filter(({ kind, managed }) => factsOf(kind).container && managed)
-      .flatMap(({ value }) => (value as { readonly server_type?: string | number }).server_type ?? [])
+      .flatMap(({ value }) => value.server_type ?? [])
       .map(String),
   );
   const priced = profile.prices !== undefined;
@@ -175,10 +184,8 @@ async function readCatalogue({
 }
 
 /** A price list has a price for every type. The catalogue has prices for packages only. */
-function typeOf({ kind, applied }: Binding, all: boolean): readonly number[] {
-  type Applied = {
-    readonly body?: { readonly server_type_id: number; readonly gpu_package?: string } | null;
-  };
-  const body = factsOf(kind).container ? (applied as Applied | null)?.body : undefined;
-  return body == null || (body.gpu_package === undefined && !all) ? [] : [body.server_type_id];
+function typeOf(binding: Binding, all: boolean): readonly number[] {
+  if (!factsOf(binding.kind).container) return [];
+  const { typeId, gpuPackage } = appliedServer(binding);
+  return typeId === undefined || (gpuPackage === undefined && !all) ? [] : [typeId];
 }

@@ -24,10 +24,15 @@ interface ViewOptions {
 export function createView({ deps, desired, bindings, cache, onRefresh }: ViewOptions) {
   const { clock, kinds, profile } = deps;
   const wanted = new Map(desired.resources.map((resource) => [resource.key, resource]));
-  let world: World | undefined;
+  let latest: World | undefined;
   /** The start of the last refresh, and the time when each resource was observed since. Monotonic ms. */
   let allAt = 0;
   const refreshedAt = new Map<ResourceKey, number>();
+
+  const known = (): World => {
+    if (latest === undefined) throw new Error('The view has no content before its first refresh.');
+    return latest;
+  };
 
   const input = (since: number): ObserveInput => ({
     ...{ desired, bindings, kinds, profile },
@@ -37,45 +42,45 @@ export function createView({ deps, desired, bindings, cache, onRefresh }: ViewOp
 
   async function observe(key: ResourceKey, since = clock.monotonic() - freshMs): Promise<World> {
     const at = clock.monotonic();
-    const seen = await observeOne(input(since), world as World, key);
+    const seen = await observeOne(input(since), known(), key);
     // Other callers may have observed and bound resources meanwhile, so only the new observations are merged.
-    const now = world as World;
+    const now = known();
     const observed = new Map(now.observed);
     observed.delete(key);
     for (const [each, what] of seen.observed) observed.set(each, what);
-    world = worldOf(input(since), { ...now, ...seen, observed });
+    latest = worldOf(input(since), { ...now, ...seen, observed });
     refreshedAt.set(key, at);
-    return world;
+    return latest;
   }
 
   return {
     observe,
     get world() {
-      return world as World;
+      return known();
     },
     async refresh(since = clock.monotonic()) {
-      world = await observeAll(input(since));
+      latest = await observeAll(input(since));
       allAt = since;
-      onRefresh?.(world);
-      return world;
+      onRefresh?.(latest);
+      return latest;
     },
     async observeIfOld(key: ResourceKey) {
       const oldest = clock.monotonic() - freshMs;
       const isFresh = Math.max(allAt, refreshedAt.get(key) ?? 0) >= oldest;
-      return isFresh ? (world as World) : observe(key);
+      return isFresh ? known() : observe(key);
     },
     /** Takes the changed binding of a key into the view, without a read. */
     follow(key: ResourceKey): void {
-      if (world === undefined) return;
+      if (latest === undefined) return;
       if (bindings.has(key)) refreshedAt.set(key, clock.monotonic());
-      const subjects = new Map(world.subjects);
+      const subjects = new Map(latest.subjects);
       const inside = [...subjects.values()].filter(({ parent }) => parent === key).map((each) => each.key);
       for (const touched of [key, ...inside]) {
         const subject = subjectOf({ wanted, bindings }, touched);
         if (subject === undefined) subjects.delete(touched);
         else subjects.set(touched, subject);
       }
-      world = worldOf(input(0), { ...world, subjects });
+      latest = worldOf(input(0), { ...latest, subjects });
     },
   } satisfies RunView & { follow: (key: ResourceKey) => void };
 }

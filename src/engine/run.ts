@@ -1,4 +1,4 @@
-import type { Claim } from '../core/claims.ts';
+import type { Claim, PauseScope } from '../core/claims.ts';
 import type { Desired } from '../core/desired.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
@@ -7,7 +7,7 @@ import type { Blocked, Operation, Selection, Spend } from '../core/plan.ts';
 import type { ReadPort, WriteRequest } from '../core/ports.ts';
 import type { Step } from '../core/progress.ts';
 import type { Binding, Ended, Intent, IntentPatch, StateChange } from '../core/state.ts';
-import type { EngineDeps, Pause, PauseScope, Repeating } from './deps.ts';
+import type { EngineDeps, Pause, Repeating } from './deps.ts';
 import type { ReadCache } from './read-cache.ts';
 import type { Stopwatch } from './stopwatch.ts';
 import type { WriteGate } from './write-gate.ts';

@@ -1,3 +1,4 @@
+import type { Claim } from '../core/claims.ts';
 import type { Desired } from '../core/desired.ts';
 import { Seal } from '../core/environment-mask.ts';
 import type { WriteRequest } from '../core/ports.ts';
@@ -27,10 +28,15 @@ export async function sealedStore(
     ...(intent.entry === undefined ? {} : { entry: seal.open(intent.entry) }),
   });
   const closedBinding = (binding: Binding): Binding => ({ ...binding, applied: seal.close(binding.applied) });
+  const closedClaim = (claim: Claim): Claim =>
+    claim.holder.is === 'paused'
+      ? { ...claim, holder: { ...claim.holder, reason: seal.text(claim.holder.reason) } }
+      : claim;
   const closed = (changes: readonly StateChange[]) =>
-    changes.map((change) =>
-      change.type === 'bind' ? { ...change, binding: closedBinding(change.binding) } : change,
-    );
+    changes.map((change) => {
+      if (change.type === 'bind') return { ...change, binding: closedBinding(change.binding) };
+      return change.type === 'claim' ? { ...change, claim: closedClaim(change.claim) } : change;
+    });
   const closedStage = (stage: OpenStage): OpenStage =>
     stage.phase === 'blocked'
       ? { ...stage, blocked: { ...stage.blocked, reason: seal.text(stage.blocked.reason) } }
@@ -65,7 +71,7 @@ export async function sealedStore(
   };
   return new Proxy(store, {
     get(target, name) {
-      const mine = own[name as keyof StateStore];
+      const mine: unknown = Reflect.get(own, name);
       if (mine !== undefined) return mine;
       const value: unknown = Reflect.get(target, name, target);
       return typeof value === 'function' ? value.bind(target) : value;

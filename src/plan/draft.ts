@@ -1,6 +1,6 @@
 import type { DesiredResource } from '../core/desired.ts';
 import { comesWithServer, nounOf, type ResourceKey } from '../core/keys.ts';
-import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
+import type { Diff, ResourceKind, Seen, Subject, World } from '../core/kind.ts';
 import { factsOf, type KindName } from '../core/kind-facts.ts';
 import type { Change, Operation, Spend, Traffic, Verb, Warning } from '../core/plan.ts';
 import { type OperationId, operationId } from '../core/plan.ts';
@@ -110,7 +110,7 @@ export function draftOne(
   kinds: ReadonlyMap<KindName, ResourceKind>,
   world: World,
   subject: Subject,
-  replaced?: unknown,
+  replaced?: Seen,
 ): Draft {
   const kind = kinds.get(subject.kind);
   if (kind === undefined) throw new Error(`Unknown kind: ${subject.kind}`);

@@ -1,7 +1,6 @@
 import { comesWithServer } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
-import { serverEntry } from '../core/server-entry.ts';
 import type { Binding } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 
@@ -14,7 +13,7 @@ type Flags = Pick<Binding, 'protect' | 'keep'>;
 export function newFlags({ kind, parent, desired, binding }: Subject, world: World): Flags | undefined {
   if (desired === undefined || binding === undefined) return undefined;
   const owner = parent === undefined ? undefined : world.subjects.get(parent)?.desired;
-  const { keep_ip = false } = serverEntry(owner?.value);
+  const { keep_ip = false } = owner?.value ?? {};
   const flags = {
     protect: desired.protect,
     keep: comesWithServer({ kind, parent }) && owner !== undefined ? keep_ip : binding.keep,

@@ -1,3 +1,4 @@
+import { appliedServer } from '../core/applied.ts';
 import { type Attributed, type Attribution, cameSince, serversShown } from '../core/attribute.ts';
 import { addressObject, serverObject } from '../core/claims.ts';
 import { partsOf } from '../core/intent.ts';
@@ -86,7 +87,7 @@ export function unlistedServers(
   const found = register.unlisted;
   if (found === undefined || world.settings.unmanaged === 'ignore') return undefined;
   const { network, servers } = found;
-  const { public_ipv4: address } = (subject.desired?.value ?? {}) as { readonly public_ipv4?: unknown };
+  const address = subject.desired?.value.public_ipv4;
   const hidden =
     address === undefined
       ? ''
@@ -112,11 +113,10 @@ export function takenBefore(
   { world, register }: GuardInput,
 ): Objection | undefined {
   if (!factsOf(kind.name).unlisted || diff.verdict.verdict !== 'create' || !register.isNew) return undefined;
-  const [from] = kind.entry.references?.(desired?.value) ?? [];
+  const [from] = (desired && kind.entry.references?.(desired.value)) ?? [];
   const server = from && world.subjects.get(from.key);
-  const made = (server?.binding?.applied as { readonly body?: unknown } | null | undefined)?.body;
-  if (server?.binding === undefined || made != null || world.settings.unmanaged === 'ignore')
-    return undefined;
+  if (server?.binding === undefined || world.settings.unmanaged === 'ignore') return undefined;
+  if (appliedServer(server.binding).isCreated) return undefined;
   return {
     reason: `the local state is new, ${server.key} was there before it, and so may be the image: no list shows images`,
     remedies: [
@@ -197,7 +197,7 @@ export function isPurchase({ kind }: Subject, { verdict }: Diff): boolean {
 
 /** @source API §4: servers cannot be listed */
 function unseen({ kind, desired }: Subject, { servers }: World): string {
-  const entry = desired?.value as { readonly public_ipv4?: unknown } | undefined;
-  if (!factsOf(kind).container || servers !== undefined || entry?.public_ipv4 !== undefined) return '';
+  if (!factsOf(kind).container || servers !== undefined || desired?.value.public_ipv4 !== undefined)
+    return '';
   return '. Only list_servers in the API profile shows servers without a public address';
 }

@@ -1,12 +1,13 @@
+import { appliedServer } from '../core/applied.ts';
 import { type Attributed, type Attribution, cameSince, type Unmanaged } from '../core/attribute.ts';
-import { addressObject, type Claim, isForeign, serverObject } from '../core/claims.ts';
+import { addressObject, type Claim, type Holder, isForeign, serverObject } from '../core/claims.ts';
 import { partsOf } from '../core/intent.ts';
 import type { ResourceKey } from '../core/keys.ts';
-import type { SeenServer, Subject, World } from '../core/kind.ts';
+import type { Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
 import { type Remedy, type Run, run } from '../core/remedy.ts';
 import type { Ip, NetworkInterface } from '../core/resources.ts';
-import { namedAddress, serverEntry, wantedAddress } from '../core/server-entry.ts';
+import { namedAddress, wantedAddress } from '../core/server-entry.ts';
 import type { Intent } from '../core/state.ts';
 
 /** The holder of each object in the project, and the objects that no list shows. */
@@ -41,12 +42,10 @@ export function unmanagedFor(kind: Subject['kind'], register: Register, world: W
  */
 export function heldAddresses(register: Register, world: World): readonly Ip[] {
   return world.serverSubjects().flatMap(({ desired, binding }) => {
-    const { entry, body } = (binding?.applied ?? {}) as { readonly entry?: unknown; readonly body?: unknown };
+    const { isCreated, namesAddress } = appliedServer(binding);
     const wanted = wantedAddress(desired?.value);
     const mayBe =
-      wanted.ip === undefined
-        ? wanted.reuse !== undefined && body == null
-        : body == null || wantedAddress(entry).ip !== undefined;
+      wanted.ip === undefined ? wanted.reuse !== undefined && !isCreated : !isCreated || namesAddress;
     const its = mayBe ? world.ipsOf(binding?.id ?? desired?.id ?? '') : [];
     return its.filter((ip) => world.isUnbound(ip) && register.address(ip).is === 'managed');
   });
@@ -60,7 +59,7 @@ export function isClaimedAlone(world: World, { address, server }: Register, id: 
 }
 
 /** The operator knows about the resource: vdcsync does not report its cost any more. */
-export function isQuiet(holder: Attributed): boolean {
+export function isQuiet(holder: Attributed | Holder): boolean {
   return holder.is === 'ignored' && holder.by === 'operator';
 }
 
@@ -76,7 +75,7 @@ export function unlisted(
 ): Unlisted | undefined {
   if (world.listsServers()) return undefined;
   const ours = world.serverSubjects().flatMap(({ key }) => {
-    const cards = (world.observed.get(key) as SeenServer | undefined)?.cards;
+    const cards = world.observed.get(key)?.cards;
     return cards === undefined ? [] : [cards];
   });
   const isIn = (network: number, cards: readonly NetworkInterface[]) =>
@@ -169,9 +168,9 @@ export function matches(
 
 function candidates({ kind, desired }: Subject, { servers, addresses }: Unmanaged, world: World): string[] {
   if (isAddress(kind)) return addresses.map(({ id }) => String(id));
-  const entry = serverEntry(desired?.value);
-  const listed = new Map((world.servers ?? []).map((each) => [each.id as number, each.name.trim()]));
-  const named = servers.filter((id) => listed.get(id) === entry.name);
+  const entry = desired?.value;
+  const listed = new Map<number, string>((world.servers ?? []).map(({ id, name }) => [id, name.trim()]));
+  const named = servers.filter((id) => listed.get(id) === entry?.name);
   const wanted = namedAddress(entry);
   const own = wanted === undefined ? undefined : world.ip(world.idOf(wanted) ?? '');
   const holds = (id: number) => world.ipsOf(String(id)).length > 0;
@@ -179,7 +178,7 @@ function candidates({ kind, desired }: Subject, { servers, addresses }: Unmanage
     named.length > 0
       ? named
       : servers.filter((id) =>
-          own === undefined ? holds(id) === (entry.public_ipv4 !== undefined) : own.server_id === id,
+          own === undefined ? holds(id) === (entry?.public_ipv4 !== undefined) : own.server_id === id,
         );
   return fitting.map(String);
 }

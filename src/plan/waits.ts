@@ -47,7 +47,7 @@ export function hold(
   const waitsFor = (operation: Operation): ResourceKey => {
     const links = linksOf(operation).flatMap((id) => (waiting.has(id) ? (present.get(id) ?? []) : []));
     const other = links.find(({ key }) => key !== operation.key)?.key;
-    return missing.get(operation.id) ?? other ?? (links.map(waitsFor)[0] as ResourceKey);
+    return missing.get(operation.id) ?? other ?? links.map(waitsFor)[0] ?? operation.key;
   };
   const isFirstHalf = ({ replacement, verb }: Operation) => replacement !== undefined && verb === 'delete';
   return {
@@ -107,7 +107,8 @@ function waitsForAddress(
 ): Blocked | undefined {
   if (objection.code !== 'address_not_the_only_free_one') return undefined;
   const open = [...inFlight.values()].find((each) => isAddress(each.kind) && each.verb === 'create');
-  const references = kind.entry.references?.(subject.desired?.value) ?? [];
+  const { desired } = subject;
+  const references = (desired && kind.entry.references?.(desired.value)) ?? [];
   const key = open?.key ?? references.find((each) => unmade.has(each.key))?.key;
   return key && dependencyBlocked(objection, key, open);
 }

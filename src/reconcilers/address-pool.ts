@@ -1,17 +1,17 @@
-import type { Json } from '../core/json.ts';
+import { type Json, member } from '../core/json.ts';
 import { topLevelKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
 import { edit, outside, run } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
-import { blocked, member, unchanged } from './existence.ts';
+import { blocked, unchanged } from './existence.ts';
 import { findType } from './gpu-package.ts';
 import type { ServerEntry } from './server/entry.ts';
 
 /** An entry under `ips`. */
-export interface IpEntry {
+export type IpEntry = {
   readonly server_type_id?: number | undefined;
-}
+};
 
 /**
  * The pool of an address. No read shows it. For an address that this state took, the request

@@ -10,13 +10,13 @@ import { packageOf } from './gpu-package.ts';
 import { observeInside, serverOf } from './inside-server.ts';
 
 /** A server's backup schedule: compared and reported; written only if the profile enables the operation. */
-export interface BackupPolicyEntry {
+export type BackupPolicyEntry = {
   readonly enabled?: boolean | undefined;
   readonly days?: readonly string[] | undefined;
   readonly hour?: number | undefined;
   readonly minute?: number | undefined;
   readonly keep?: number | undefined;
-}
+};
 
 interface BackupPolicyObserved {
   readonly id: string | undefined;

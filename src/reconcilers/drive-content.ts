@@ -1,11 +1,11 @@
+import { member } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
-import { member } from './existence.ts';
 
 /** `iso`: the key of an entry, an ISO's id, or nothing. */
-export interface DriveEntry {
+export type DriveEntry = {
   readonly iso: string | null;
-}
+};
 
 export interface DriveObserved {
   /** The id of the server. */

@@ -1,11 +1,12 @@
 import { z } from 'zod';
+import { member } from '../core/json.ts';
 import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import { type Operation, type OperationId, operationId } from '../core/plan.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { ServerId } from '../core/resources.ts';
 import { contentOf, type DriveEntry, type DriveObserved, drivesWith, isoWanted } from './drive-content.ts';
-import { member, unchanged } from './existence.ts';
+import { unchanged } from './existence.ts';
 import { observeInside, serverOf } from './inside-server.ts';
 
 const isoId = /^uiso-\d{1,10}$/;

@@ -1,3 +1,4 @@
+import { member } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Subject } from '../core/kind.ts';
 import type { BlockCode } from '../core/operator-questions.ts';
@@ -221,11 +222,6 @@ export function toNothing(fields: Readonly<Record<string, unknown>>): Change[] {
   return Object.entries(fields)
     .filter(([, value]) => value !== undefined)
     .map(([path, from]) => ({ path, from, to: null }));
-}
-
-/** A member of an object of unknown shape. */
-export function member(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 }
 
 /** An `id` of an answer's `data`, as text. */

@@ -1,11 +1,11 @@
 import equal from 'fast-deep-equal';
-import type { Json } from '../core/json.ts';
+import { type Json, member } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Change, Warning } from '../core/plan.ts';
 import { edit, outside } from '../core/remedy.ts';
 import type { Firewall, FirewallRule, ServerId } from '../core/resources.ts';
-import { blocked, fromNothing, member, unchanged } from './existence.ts';
+import { blocked, fromNothing, unchanged } from './existence.ts';
 import { type FirewallEntry, firewallSchema, shownRuleFields } from './firewall/entry.ts';
 import { firewallErrors } from './firewall/errors.ts';
 import { type Filter, locksOut, shadowedRules, trafficOf } from './firewall/traffic.ts';

@@ -1,6 +1,6 @@
+import { member } from '../core/json.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { GpuPackage, ServerType } from '../core/resources.ts';
-import { member } from './existence.ts';
 
 /** The type an entry means, by name or id. */
 export function findType(wanted: unknown, types: readonly ServerType[]): ServerType | undefined {

@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { serverObject } from '../core/claims.ts';
 import type { SentWrite } from '../core/evidence.ts';
 import { isIpv4 } from '../core/ipv4.ts';
+import { member } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
-import type { Diff, ResourceKind, SeenServer, Subject, World } from '../core/kind.ts';
+import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Preimage } from '../core/preimage.ts';
 import { edit, run } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
@@ -13,7 +14,6 @@ import {
   diffExistence,
   fromNothing,
   integerIdIn,
-  member,
   recordedIds,
   toNothing,
   unchanged,
@@ -257,7 +257,7 @@ function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: Wo
 
 /** Includes a server that a failed write left. */
 function isSeen(server: ResourceKey, { observed }: World): boolean {
-  return (observed.get(server) as SeenServer | undefined)?.id !== undefined;
+  return observed.get(server)?.id !== undefined;
 }
 
 /** Its server has been released, and no operator has asked for the deletion of the address. */

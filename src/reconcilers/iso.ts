@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { member } from '../core/json.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import { edit, run } from '../core/remedy.ts';
 import type { Iso } from '../core/resources.ts';
@@ -10,7 +11,6 @@ import {
   fieldsLacking,
   fromNothing,
   idIn,
-  member,
   recordedIds,
   renaming,
   toNothing,
@@ -19,10 +19,10 @@ import {
 import { cutShort } from './whole-list.ts';
 
 /** An image added by URL: the API fetches it, which may fail. */
-export interface IsoEntry {
+export type IsoEntry = {
   readonly name: string;
   readonly url?: string | undefined;
-}
+};
 
 interface IsoObserved {
   readonly id: string | undefined;

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { networkObject } from '../core/claims.ts';
+import { member } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { topLevelKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Preimage } from '../core/preimage.ts';
 import type { NetworkInterface, ServerId } from '../core/resources.ts';
-import { fromNothing, idIn, member, recordedIds, toNothing, unchanged } from './existence.ts';
+import { fromNothing, idIn, recordedIds, toNothing, unchanged } from './existence.ts';
 import { observeInside, serverOf } from './inside-server.ts';
 import { priceOfCard } from './prices.ts';
 
@@ -15,9 +16,9 @@ import { priceOfCard } from './prices.ts';
  * If the profile enables `remove_network_interface`, a network interface of this file is removed once the
  * file no longer names its network. @assumption A27
  */
-export interface NetworkInterfaceEntry {
+export type NetworkInterfaceEntry = {
   readonly network: ResourceKey;
-}
+};
 
 interface NetworkInterfaceObserved {
   readonly id: string | undefined;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ResourceKey } from '../core/keys.ts';
-import type { Diff, ResourceKind, SeenServer, Subject, World } from '../core/kind.ts';
+import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import { edit, outside, type Remedy, run } from '../core/remedy.ts';
 import type { Network, NetworkId } from '../core/resources.ts';
 import { restoring } from '../core/restoring.ts';
@@ -21,10 +21,10 @@ import {
 import { cutShort } from './whole-list.ts';
 
 /** A private network: created without an id in the answer, replaced when its cidr changes. */
-export interface NetworkEntry {
+export type NetworkEntry = {
   readonly name: string;
   readonly cidr?: string | undefined;
-}
+};
 
 interface NetworkObserved {
   readonly id: string | undefined;
@@ -325,7 +325,7 @@ function diffLeaving({ key }: Subject, live: Network, world: World): Diff {
 function cardsLeaving(server: ResourceKey, id: string, world: World): readonly ResourceKey[] | undefined {
   if (world.subjects.get(server)?.desired?.managed !== true) return undefined;
   if (world.profile.operations.remove_network_interface === undefined) return undefined;
-  const seen = world.observed.get(server) as SeenServer | undefined;
+  const seen = world.observed.get(server);
   const inside = (seen?.cards ?? []).filter((card) => String(card.network_id) === id && !card.public);
   const keys = world
     .childrenOf(server)

@@ -1,6 +1,6 @@
+import { member } from '../core/json.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Ip } from '../core/resources.ts';
-import { member } from './existence.ts';
 
 /** As the server's entry says; where that asks for no address of its own any more, also as it said last. */
 export function isKept({ desired, binding }: Subject, server: Subject | undefined): boolean {

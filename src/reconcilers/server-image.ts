@@ -1,18 +1,19 @@
 import { z } from 'zod';
+import { member } from '../core/json.ts';
 import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import { edit, outside, run } from '../core/remedy.ts';
-import { blocked, fromNothing, idIn, member, unchanged } from './existence.ts';
+import { blocked, fromNothing, idIn, unchanged } from './existence.ts';
 
 /**
  * An image taken from a server, once. Neither its payload nor a list of images is documented:
  * vdcsync takes an image only if the profile enables the operation, and believes that a bound image exists.
  * After a lost answer the operator must decide. @source API §4 @assumption A30 @assumption A51
  */
-export interface ServerImageEntry {
+export type ServerImageEntry = {
   readonly name: string;
   readonly server?: string | undefined;
-}
+};
 
 interface ServerImageObserved {
   readonly id: string | undefined;

@@ -1,12 +1,12 @@
 import { isIpv4 } from '../core/ipv4.ts';
-import { digestOf, type Json } from '../core/json.ts';
+import { digestOf, type Json, member } from '../core/json.ts';
 import { childKey, topLevelKey } from '../core/keys.ts';
 import type { Accepted, Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { Preimage } from '../core/preimage.ts';
 import type { Ip, Server, ServerId } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
-import { diffExistence, fieldsLacking, integerIdIn, member, recordedIds, unchanged } from './existence.ts';
+import { diffExistence, fieldsLacking, integerIdIn, recordedIds, unchanged } from './existence.ts';
 import { addressSequence, releasedFirst, sentAddress, staleAfter, takesFree } from './server/address.ts';
 import { isEdited, knownOf, priceApplied, resolveBody } from './server/body.ts';
 import {
@@ -216,6 +216,14 @@ export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
       return { ...applied, entry: { ...applied.entry, ...said }, known } as Json;
     },
     doubt: withUnconfirmed,
+  },
+
+  preferences: {
+    of: ({ gpu_package }) => [gpu_package ?? []].flat(),
+    sent({ body }) {
+      const sent = member(body, 'gpu_package');
+      return typeof sent === 'string' ? sent : undefined;
+    },
   },
 };
 

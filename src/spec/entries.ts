@@ -1,5 +1,6 @@
-import type { DesiredResource } from '../core/desired.ts';
+import type { DesiredResource, EntryFields } from '../core/desired.ts';
 import type { Diagnostic } from '../core/errors.ts';
+import { member } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { childKey, parseKey, topLevelKey } from '../core/keys.ts';
 import type { ResourceKind } from '../core/kind.ts';
@@ -93,29 +94,32 @@ function checkName({ collection, names }: Section, name: string, located: Locate
   return good;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+/** The fields that the schema of the kind has accepted. */
+function accepted(value: unknown): EntryFields {
+  return value as EntryFields;
+}
 
 /** The valid fields of the entry, and the names of the invalid fields. */
 function parse(section: Section, key: ResourceKey, located: Located, report: Report) {
   // `web:` with nothing after it is an entry without fields.
   const whole = located.value === null && !located.broken ? { ...located, value: {} } : located;
   const checked = checkSchema(section.schema, whole, `\`${key}\``, report);
-  if (checked.ok) return { fields: checked.value as Fields, dropped: new Set<string>() };
+  if (checked.ok) return { fields: accepted(checked.value), dropped: new Set<string>() };
   if (whole.fields === undefined) return undefined;
-  const kept = Object.entries(whole.value as Fields).filter(([field]) => !checked.fields.has(field));
+  const kept = Object.entries(whole.value ?? {}).filter(([field]) => !checked.fields.has(field));
   const again = section.schema.safeParse(Object.fromEntries(kept));
-  return again.success ? { fields: again.data as Fields, dropped: checked.fields } : undefined;
+  return again.success ? { fields: accepted(again.data), dropped: checked.fields } : undefined;
 }
 
 /** The previous key, if it belongs to the same map. The check of references reports all other values. */
-function movedFrom({ collection, kind }: Section, { moved }: Fields) {
-  const from = (moved as { readonly from: string } | undefined)?.from;
-  if (from === undefined) return undefined;
+function movedFrom({ collection, kind }: Section, { moved }: EntryFields) {
+  const from = member(moved, 'from');
+  if (typeof from !== 'string') return undefined;
   const parsed = parseKey(from.includes('.') ? from : topLevelKey(collection, from));
   return parsed?.kind === kind.name && parsed.parent === undefined ? parsed : undefined;
 }
 
-function ownValue({ schema, children }: Section, fields: Fields, name: string): Fields {
+function ownValue({ schema, children }: Section, fields: EntryFields, name: string): EntryFields {
   const inside = [...children].flatMap(([field, kind]) => (isOwnField(kind) ? [] : [field]));
   const foreign = new Set<string>([...commonFields, ...inside]);
   const own = Object.fromEntries(Object.entries(fields).filter(([field]) => !foreign.has(field)));
@@ -124,7 +128,7 @@ function ownValue({ schema, children }: Section, fields: Fields, name: string): 
 
 function reportMissing(
   section: Section,
-  fields: Fields,
+  fields: EntryFields,
   dropped: ReadonlySet<string>,
   located: Located,
   report: Report,
@@ -140,10 +144,10 @@ function reportMissing(
   }
 }
 
-function readChildren(section: Section, fields: Fields, parent: Entry, report: Report): Entry[] {
+function readChildren(section: Section, fields: EntryFields, parent: Entry, report: Report): Entry[] {
   const { resource: server, located } = parent;
   const entries: Entry[] = [];
-  const add = (kind: ResourceKind, suffix: string, value: unknown, path: Path) => {
+  const add = (kind: ResourceKind, suffix: string, value: EntryFields, path: Path) => {
     const inside = nearest(located, path);
     const { key, managed, protect } = server;
     const resource = { key: childKey(key, suffix), kind: kind.name, parent: key, value, managed, protect };
@@ -171,7 +175,7 @@ function readChildren(section: Section, fields: Fields, parent: Entry, report: R
 }
 
 function childrenOf({ entry }: ResourceKind, field: string, value: unknown): readonly ChildEntry[] {
-  return entry.children?.(value) ?? [{ suffix: field, value, path: [] }];
+  return entry.children?.(value) ?? [{ suffix: field, value: accepted(value), path: [] }];
 }
 
 /** The positions of the entry's own fields. */

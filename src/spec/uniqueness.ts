@@ -15,8 +15,8 @@ export function checkUniqueness(entries: readonly Entry[], report: Report): void
     top.filter(({ kind }) => kind.entry.section?.sameName !== undefined),
     report,
     {
-      identify: ({ resource }) =>
-        `${resource.kind} ${(resource.value as { readonly name: string }).name.trim()}`,
+      identify: ({ resource: { kind, value } }) =>
+        value.name === undefined ? undefined : `${kind} ${value.name.trim()}`,
       place: (entry) => fieldPosition(entry, 'name'),
       tell: ({ resource, kind }, first, at) =>
         `${resource.key} and ${first.resource.key} (${at}) have the same name, ${kind.entry.section?.sameName}`,
@@ -111,9 +111,9 @@ function reportOverlaps(entries: readonly Entry[], report: Report): void {
 function range(entry: Entry, order: number): Range | undefined {
   const field = entry.kind.entry.section?.subnet;
   if (field === undefined) return undefined;
-  const subnet = (entry.resource.value as Readonly<Record<string, string | undefined>>)[field];
+  const subnet = entry.resource.value[field];
   const numbers = /^(\d+)\.(\d+)\.(\d+)\.(\d+)\/(\d+)$/
-    .exec(subnet?.trim() ?? '')
+    .exec(typeof subnet === 'string' ? subnet.trim() : '')
     ?.slice(1)
     .map(Number);
   if (numbers === undefined) return undefined;

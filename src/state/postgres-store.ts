@@ -14,6 +14,7 @@ import type {
   StateInfo,
   StateStore,
 } from '../core/state.ts';
+import { claimOf } from './claim-row.ts';
 import {
   begun,
   begunEntry,
@@ -108,7 +109,7 @@ export class PostgresStore implements StateStore {
   }
 
   async claims(): Promise<readonly Claim[]> {
-    return (await this.held()).filter(({ key }) => key === null).map(bodyOf<Claim>);
+    return (await this.held()).filter(({ key }) => key === null).map(claimOf);
   }
 
   async incarnation(key: ResourceKey): Promise<number> {
@@ -310,7 +311,7 @@ export class PostgresStore implements StateStore {
   private held(): Promise<readonly Row[]> {
     return this.knowing(
       'claims',
-      'SELECT key, body FROM vdcsync.claims WHERE state_id = $1 ORDER BY key, object',
+      'SELECT key, object, body FROM vdcsync.claims WHERE state_id = $1 ORDER BY key, object',
     );
   }
 

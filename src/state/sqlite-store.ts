@@ -14,6 +14,7 @@ import type {
   StateInfo,
   StateStore,
 } from '../core/state.ts';
+import { claimOf } from './claim-row.ts';
 import {
   begun,
   begunEntry,
@@ -79,7 +80,7 @@ export class SqliteStore implements StateStore {
   }
 
   async claims(): Promise<readonly Claim[]> {
-    return this.rows('SELECT body FROM claims WHERE key IS NULL ORDER BY object').map(bodyOf<Claim>);
+    return this.rows('SELECT object, body FROM claims WHERE key IS NULL ORDER BY object').map(claimOf);
   }
 
   async incarnation(key: ResourceKey): Promise<number> {

@@ -2,19 +2,18 @@ import type { BudgetWait, UseMemory } from '../../src/api/budget.ts';
 import { createClient } from '../../src/api/client.ts';
 import type { ApiLogger } from '../../src/api/logging.ts';
 import type { Clock } from '../../src/core/clock.ts';
-import type { Json } from '../../src/core/json.ts';
 import { type ApiProfile, documentedProfile } from '../../src/core/profile.ts';
 import type { HttpRequest, HttpResponse, SendOptions, Transport } from '../../src/core/transport.ts';
 import { type VirtualClock, virtualClock } from '../support/virtual-clock.ts';
 
 export interface Memory extends UseMemory {
   readonly uses: { readonly bucket: string; readonly at: number }[];
-  readonly notes: Map<string, Json>;
+  readonly notes: Map<string, unknown>;
 }
 
 export function memory(): Memory {
   const uses: { bucket: string; at: number }[] = [];
-  const notes = new Map<string, Json>();
+  const notes = new Map<string, unknown>();
   return {
     uses,
     notes,

@@ -1,5 +1,6 @@
 import type { Claim } from '../../src/core/claims.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
+import type { TaskId } from '../../src/core/resources.ts';
 import type { Answer, Binding, Intent, RecordedWrite, Sends, Stage } from '../../src/core/state.ts';
 
 export const web = 'servers.web-1' as ResourceKey;
@@ -31,7 +32,7 @@ export function sampleClaim(id: string, more: Partial<Claim> = {}): Claim {
 export const sampleAnswer: Answer = {
   at: 1_700_000_000_000,
   id: '3',
-  taskId: '5',
+  taskId: '5' as TaskId,
   facts: { address: '203.0.113.7' },
   to: 'this_send',
   end: 'reported',

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigError } from '../../core/errors.ts';
+import { member } from '../../core/json.ts';
 import { type Rollout, readRollouts } from '../../daemon/fleet/rollout.ts';
 import type { PostgresPublications } from '../../state/postgres-publications.ts';
 import { isPostgresUrl, parsePostgresUrl } from '../../state/postgres-url.ts';
@@ -70,5 +71,5 @@ async function rolloutsIn(
   publications: Pick<PostgresPublications, 'publication'> | undefined,
 ): Promise<readonly Rollout[]> {
   const { head } = (await publications?.publication()) ?? {};
-  return readRollouts((head as { readonly rollouts?: unknown } | undefined)?.rollouts);
+  return readRollouts(member(head, 'rollouts'));
 }

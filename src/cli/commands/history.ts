@@ -1,6 +1,7 @@
 import { partsOf } from '../../core/intent.ts';
+import { member } from '../../core/json.ts';
 import { moment } from '../../core/moment.ts';
-import type { Binding, Intent, StateStore } from '../../core/state.ts';
+import type { Intent, StateStore } from '../../core/state.ts';
 import { refuseOtherState } from '../../engine/observe.ts';
 import { openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
@@ -69,8 +70,8 @@ async function resourceIdOf(intent: Intent, store: StateStore): Promise<string |
   if (verb !== 'create' || outcome !== 'done') return undefined;
   const lines = await store.journal({ key, limit: 1_000 });
   const bound = lines.findLast(({ intentId, event }) => intentId === id && event === 'bound');
-  const { binding } = (bound?.data ?? {}) as unknown as { readonly binding?: Binding };
-  return binding?.id;
+  const resource = member(member(bound?.data, 'binding'), 'id');
+  return typeof resource === 'string' ? resource : undefined;
 }
 
 /** A write in the names of the public JSON. */

@@ -1,7 +1,7 @@
+import { member } from '../../core/json.ts';
 import { parseKey } from '../../core/keys.ts';
 import { factsOf, type KindName } from '../../core/kind-facts.ts';
 import type { Binding } from '../../core/state.ts';
-import { member } from '../../reconcilers/existence.ts';
 import { sections } from '../../spec/schemas.ts';
 
 /** Chooses the name of each live resource in the file: its name in the state, else its name in the project. */

@@ -110,10 +110,10 @@ function addressOf({ public_ipv4, network_interfaces }: ServerOutput): string | 
   return public_ipv4 ?? Object.values(network_interfaces).flatMap(({ addresses }) => addresses)[0];
 }
 
-function reachable({ servers }: Outputs): [string, string][] {
+function reachable({ servers }: Outputs): (readonly [string, string])[] {
   return Object.entries(servers).flatMap(([name, each]) => {
     const address = addressOf(each);
-    return address === undefined ? [] : [[name, address] as [string, string]];
+    return address === undefined ? [] : [[name, address] as const];
   });
 }
 

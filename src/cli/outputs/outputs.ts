@@ -1,4 +1,4 @@
-import type { Json } from '../../core/json.ts';
+import { appliedServer } from '../../core/applied.ts';
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import { type Collection, collections, factsOf, type KindName } from '../../core/kind-facts.ts';
 import type { Ip, Network, NetworkInterface } from '../../core/resources.ts';
@@ -93,7 +93,7 @@ function serverOutput(binding: Binding, name: string, facts: OutputFacts): Omit<
   const inside = facts.bindings.filter((each) => each.key.startsWith(below) && each.parentId === binding.id);
   const live = facts.live?.interfaces.get(binding.id) ?? [];
   return {
-    name: textAt(binding.applied, 'entry', 'name') ?? binding.identity.name ?? name,
+    name: appliedServer(binding).name ?? binding.identity.name ?? name,
     public_ipv4: serverIpv4(binding, facts),
     network_interfaces: Object.fromEntries(
       inside
@@ -114,13 +114,6 @@ function addressOf({ id, identity }: Binding, { live }: OutputFacts): string | n
 function networkOf({ id, identity }: Binding, name: string, { live }: OutputFacts) {
   const shown = live?.networks.find((each) => String(each.id) === id);
   return { name: shown?.name ?? identity.name ?? name, cidr: shown?.cidr ?? identity.cidr ?? null };
-}
-
-/** A text inside the applied values. The state holds them as they were sent. */
-function textAt(value: Json, ...path: readonly string[]): string | undefined {
-  let at: unknown = value;
-  for (const step of path) at = (at as Record<string, unknown> | null | undefined)?.[step];
-  return typeof at === 'string' ? at : undefined;
 }
 
 /** The address that the API calls primary; from the state, the one that the server was recognized by or came with. */

@@ -1,4 +1,5 @@
 import { ConfigError } from '../../core/errors.ts';
+import { member } from '../../core/json.ts';
 import type { Plan } from '../../core/plan.ts';
 import { type Remedy, run } from '../../core/remedy.ts';
 import { readText } from '../settings/config.ts';
@@ -12,7 +13,7 @@ import { planSchema } from './schema.ts';
  */
 export function readPlan(path: string, projectId: number, io: Io): Plan {
   const document = parsed(readText(path, 'the plan', io), path);
-  const version = (document as { format_version?: unknown } | null)?.format_version;
+  const version = member(document, 'format_version');
   if (version === undefined) {
     throw new ConfigError(`${path} is not a plan of vdcsync`, false, making(path));
   }

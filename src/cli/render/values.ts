@@ -91,9 +91,9 @@ function merged(before: readonly string[], after: readonly string[]): ChangeLine
   /** How many elements both have from here on, in the same order. */
   const common = [...before, ''].map(() => [...after, ''].map(() => 0));
   const shared = (old: number, young: number) => common[old]?.[young] ?? 0;
-  for (let old = before.length - 1; old >= 0; old--)
+  for (const [old, row] of [...common.entries()].reverse())
     for (let young = after.length - 1; young >= 0; young--)
-      (common[old] as number[])[young] =
+      row[young] =
         before[old] === after[young]
           ? shared(old + 1, young + 1) + 1
           : Math.max(shared(old + 1, young), shared(old, young + 1));

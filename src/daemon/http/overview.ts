@@ -1,5 +1,5 @@
 import { html, raw } from 'hono/html';
-import { type Condition, conditions } from '../project/condition.ts';
+import { conditions } from '../project/condition.ts';
 import type { ProjectSummary } from '../project/facts.ts';
 import { type Headline, headlineOf, type Level, wordText } from './headline.ts';
 import { counted, type Html, timeSince } from './text.ts';
@@ -22,7 +22,7 @@ interface Row {
 
 const order: Readonly<Record<Level, number>> = { bad: 0, warn: 1, busy: 2, dim: 3, good: 4 };
 /** Within a level: an exposed server comes first, then the order of the conditions. */
-const words = ['exposed', 'billed and unused', 'spec broken', ...conditions] as const;
+const words: readonly string[] = ['exposed', 'billed and unused', 'spec broken', ...conditions];
 
 /** All projects in a word. */
 export function overviewHeadline(projects: readonly ProjectSummary[]): Headline {
@@ -107,5 +107,5 @@ function byUrgency(a: Row, b: Row): number {
 }
 
 function rank({ headline }: Row): number {
-  return words.indexOf(headline.word as Condition);
+  return words.indexOf(headline.word);
 }

@@ -30,12 +30,13 @@ export function drawPicture({ networks, servers, addresses, links }: Picture) {
     });
   }
   const total = tallest + size.top + size.gap;
-  const titles = { networks: 'Networks', servers: 'Servers', addresses: 'Addresses' } as const;
+  const titles = [
+    ['Networks', columns.networks],
+    ['Servers', columns.servers],
+    ['Addresses', columns.addresses],
+  ] as const;
   return html`<svg viewBox="0 0 ${size.width} ${total}" role="img" aria-label="${networks.length} networks, ${servers.length} servers, ${addresses.length} addresses and their connections">
-${Object.entries(titles).map(
-  ([name, title]) =>
-    html`<text class="column" x="${columns[name as keyof typeof columns] + size.box / 2}" y="16">${title}</text>`,
-)}
+${titles.map(([title, x]) => html`<text class="column" x="${x + size.box / 2}" y="16">${title}</text>`)}
 ${links.map(([a, b]) => drawLink(placed.get(a), placed.get(b)))}
 ${[...placed.values()].map(drawBox)}
 </svg>`;

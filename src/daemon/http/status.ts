@@ -93,7 +93,12 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
     condition: facts.condition,
     condition_since: time(facts.conditionSince),
     converged: facts.condition === 'converged',
-    error: facts.error === undefined ? null : String((facts.error as Error).message ?? facts.error),
+    error:
+      facts.error === undefined
+        ? null
+        : facts.error instanceof Error
+          ? facts.error.message
+          : String(facts.error),
     waiting_for: facts.waitingFor ?? null,
     spec: {
       files: offer?.files ?? [],

@@ -2,7 +2,6 @@ import { addressObject, networkObject, serverObject } from '../../core/claims.ts
 import { Mask } from '../../core/environment-mask.ts';
 import { type KeyStatus, keyStatuses } from '../../core/key-status.ts';
 import { isInside, namesakeOf, type ResourceKey, takeApart } from '../../core/keys.ts';
-import type { SeenServer } from '../../core/kind.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import { namedAddress } from '../../core/server-entry.ts';
 import type { ProjectFacts } from '../project/facts.ts';
@@ -56,9 +55,7 @@ function serverBox(facts: ProjectFacts, key: ResourceKey): Box {
   // As bad as the worst of its parts.
   const seen = own.map((each) => statusNow(facts, each));
   const standing = keyStatuses.findLast((each) => seen.includes(each)) ?? 'unknown';
-  const wanted = facts.offer?.desired.resources.find((each) => each.key === key)?.value as
-    | { readonly server_type?: unknown; readonly gpu_package?: unknown }
-    | undefined;
+  const wanted = facts.offer?.desired.resources.find((each) => each.key === key)?.value;
   const mask = new Mask(facts.offer?.desired ?? {});
   const type = wanted?.server_type === undefined ? '' : mask.field(String(wanted.server_type));
   const id = idOf(facts, key);
@@ -81,7 +78,7 @@ function networkBox(facts: ProjectFacts, key: ResourceKey): Box {
   const id = idOf(facts, key);
   const seen = facts.world?.networks.find((each) => String(each.id) === id);
   const wanted = facts.offer?.desired.resources.find((each) => each.key === key);
-  const cidr = seen?.cidr ?? String((wanted?.value as { readonly cidr?: unknown } | undefined)?.cidr ?? '');
+  const cidr = seen?.cidr ?? wanted?.value.cidr ?? '';
   const unmanaged = wanted?.managed === false ? 'not managed' : '';
   return {
     id: key,
@@ -134,7 +131,7 @@ function networkLinks(facts: ProjectFacts): (readonly [string, string])[] {
   });
   const seen = keysOf(facts).flatMap((key) =>
     factsOf(takeApart(key).kind).container
-      ? ((world?.observed.get(key) as SeenServer | undefined)?.cards ?? []).flatMap((card) => {
+      ? (world?.observed.get(key)?.cards ?? []).flatMap((card) => {
           const network = card.network_id === null ? undefined : world?.keyOf(networkObject(card.network_id));
           return network === undefined ? [] : [[network, key] as const];
         })

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Clock } from '../../core/clock.ts';
 import type { Transport } from '../../core/transport.ts';
 import { answerOf, failureText, waitToRetry } from '../outgoing.ts';
@@ -154,17 +155,19 @@ const subjects: Readonly<Partial<Record<Notification['event'], string>>> = {
 type ConditionNotification = Extract<Notification, { readonly event: 'condition' }>;
 
 /** The time from the first message about a project until it is converged again. */
-interface Incident {
-  readonly since: string;
+const incidentSchema = z.object({
+  since: z.string(),
   /** Those that messages have named. */
-  readonly conditions: readonly string[];
+  conditions: z.array(z.string()).readonly(),
   /** The commands and differences of the last plan: one that ends and comes back is reported again. */
-  readonly open: readonly string[];
-}
+  open: z.array(z.string()).readonly(),
+});
+
+type Incident = z.infer<typeof incidentSchema>;
 
 function readIncident(text: string | undefined): Incident | undefined {
   if (text === undefined || !text.startsWith('{')) return undefined;
-  return JSON.parse(text) as Incident;
+  return incidentSchema.safeParse(JSON.parse(text)).data;
 }
 
 /**

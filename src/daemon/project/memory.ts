@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { Json } from '../../core/json.ts';
 
 /** The name under which a project's state keeps it. */
 export const memoryNote = 'daemon';
@@ -61,6 +60,6 @@ const memory = z.object({
 export type ReconciliationMemory = z.infer<typeof memory>;
 
 /** `undefined` if the note is missing, or if another release has written it. */
-export function readMemory(note: Json | undefined): ReconciliationMemory | undefined {
+export function readMemory(note: unknown): ReconciliationMemory | undefined {
   return memory.safeParse(note).data;
 }

@@ -1,6 +1,7 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../core/clock.ts';
+import { member } from '../../core/json.ts';
 import type { Random } from '../../core/random.ts';
 import type { DaemonLogger } from '../ports.ts';
 import { type FolderBounds, withinBounds } from './bounds.ts';
@@ -152,7 +153,12 @@ async function findTip(
   const names = bound !== undefined && all.includes(bound) ? [bound] : all;
   const wanted = all.flatMap((name) => [name, `${name}^{}`]);
   const lines = (await git.run(['ls-remote', '--quiet', url, ...wanted], signal)).split('\n');
-  const found = new Map(lines.map((line) => line.split('\t').reverse() as [string, string]));
+  const found = new Map(
+    lines.map((line) => {
+      const [commit = '', name = ''] = line.split('\t');
+      return [name, commit] as const;
+    }),
+  );
   const tips = all.flatMap((name) => {
     const commit = found.get(`${name}^{}`) ?? found.get(name);
     return commit !== undefined && /^[0-9a-f]{40,64}$/.test(commit) ? [{ ref: name, commit }] : [];
@@ -184,7 +190,8 @@ class TakenMemory {
     });
     if (text === undefined) return undefined;
     try {
-      const { ref, commit } = JSON.parse(text) as Partial<Tip>;
+      const taken: unknown = JSON.parse(text);
+      const [ref, commit] = [member(taken, 'ref'), member(taken, 'commit')];
       if (typeof ref === 'string' && typeof commit === 'string') return { ref, commit };
     } catch {
       // The error below covers text that is no JSON, too.

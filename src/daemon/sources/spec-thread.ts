@@ -78,7 +78,7 @@ export class SpecThread {
   async #next(worker: Worker, deadlineMs: number, late: string): Promise<unknown> {
     const over = new AbortController();
     try {
-      const message = once(worker, 'message', { signal: over.signal }).then(([answer]) => answer as unknown);
+      const message = once(worker, 'message', { signal: over.signal }).then(([answer]: unknown[]) => answer);
       const exit = once(worker, 'exit', { signal: over.signal }).then(() => {
         throw new Error('the thread that reads specs has ended');
       });

@@ -51,7 +51,7 @@ export function ownNames(
   const resources = desired.resources.map((resource) => {
     const { key, moved, named, value } = resource;
     if (moved === undefined || named !== false || standing.has(moved) || bindings.has(key)) return resource;
-    return { ...resource, value: { ...(value as object), name: takeApart(key).name } };
+    return { ...resource, value: { ...value, name: takeApart(key).name } };
   });
   return { ...desired, resources };
 }

@@ -1,4 +1,4 @@
-import { type Attributed, type Attribution, attribute, type ClaimRecords } from '../../core/attribute.ts';
+import { type Attribution, attribute, type ClaimRecords } from '../../core/attribute.ts';
 import { type Claim, foreignClaims, objectName, serverObject } from '../../core/claims.ts';
 import { nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
@@ -63,7 +63,7 @@ export function ignoredObjects(claims: readonly Claim[], ips: readonly Ip[] = []
   const isReported = ({ id, identity, holder }: Claim) => {
     const live = ips.find((ip) => String(ip.id) === id && ip.address === identity.address);
     if (live === undefined) return false;
-    return live.server_id === null ? !isQuiet(holder as Attributed) : servers.has(live.server_id);
+    return live.server_id === null ? !isQuiet(holder) : servers.has(live.server_id);
   };
   return [
     ...[...servers].map((id) => ({

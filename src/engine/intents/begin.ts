@@ -1,4 +1,4 @@
-import { digestOf, type Json } from '../../core/json.ts';
+import { digestOf } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { World, WriteContext } from '../../core/kind.ts';
 import type { Operation } from '../../core/plan.ts';
@@ -9,7 +9,7 @@ import type { Run } from '../run.ts';
 import { idempotencyKey } from './idempotency-key.ts';
 
 /** The input from which a kind derives a request. */
-export function contextOf(run: Run, operation: Operation, world: World): WriteContext<unknown, unknown> {
+export function contextOf(run: Run, operation: Operation, world: World): WriteContext {
   const subject = world.subjects.get(operation.key);
   if (subject === undefined) throw new Error(`Unknown resource: ${operation.key}`);
   return {
@@ -80,7 +80,7 @@ export async function beginIntent(
     basis: digestOf(subject.desired?.value ?? null),
     ...(subject.desired === undefined || operation.verb === 'delete'
       ? {}
-      : { entry: { value: subject.desired.value as Json, protect: subject.desired.protect } }),
+      : { entry: { value: subject.desired.value, protect: subject.desired.protect } }),
     preimage,
     ...(parentId === undefined ? {} : { parentId }),
     ...(question === undefined

@@ -1,4 +1,4 @@
-import type { Json } from '../../core/json.ts';
+import { member } from '../../core/json.ts';
 import { probeField, type WriteResult } from '../../core/ports.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
@@ -28,13 +28,27 @@ export async function calibrated(run: Run, intent: Intent): Promise<KeyBehaviour
   const { store, random } = run.deps;
   const { request } = intent;
   const { name } = request;
-  const known = (await store.note(noteName)) as Readonly<Record<string, KeyBehaviour>> | undefined;
-  if (known?.[name] !== undefined) return known[name];
+  const known = behavioursIn(await store.note(noteName));
+  if (known[name] !== undefined) return known[name];
   const ask: Ask = (key, probe) => sendFenced(run, { ...request, probe }, key);
   const behaviour = await observeKeys(random.next, ask);
-  if (!('type' in behaviour))
-    await store.putNote(noteName, { ...known, [name]: behaviour } as unknown as Json);
+  if (!('type' in behaviour)) await store.putNote(noteName, { ...known, [name]: behaviour });
   return behaviour;
+}
+
+/** The behaviours in the note, by operation. An operation whose behaviour cannot be read is calibrated again. */
+function behavioursIn(note: unknown): Readonly<Record<string, KeyBehaviour>> {
+  if (typeof note !== 'object' || note === null) return {};
+  const entries = Object.entries(note).filter((entry): entry is [string, KeyBehaviour] =>
+    isBehaviour(entry[1]),
+  );
+  return Object.fromEntries(entries);
+}
+
+function isBehaviour(value: unknown): value is KeyBehaviour {
+  const reuse = member(value, 'reuse');
+  const isRefusal = typeof member(reuse, 'status') === 'number' && typeof member(reuse, 'code') === 'string';
+  return typeof member(value, 'storesRefusals') === 'boolean' && (reuse === undefined || isRefusal);
 }
 
 /** Sends a probe under a spare key. */

@@ -2,7 +2,7 @@ import { backOff } from '../../core/back-off.ts';
 import { partsOf } from '../../core/intent.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
-import { block, close, goOn, type Progress, packageOf, unbrokenRow } from './endings.ts';
+import { block, close, goOn, type Progress, sentPreference, unbrokenRow } from './endings.ts';
 import { noCapacity } from './outcome.ts';
 
 /** The longest wait for capacity before vdcsync asks the operator. */
@@ -14,13 +14,14 @@ const pauseMs = { firstMs: 60_000, mostMs: 15 * 60_000 } as const;
  * the list starts again after a pause, until the deadline.
  */
 export async function nextPreference(run: Run, intent: Intent, reason: string): Promise<Progress> {
-  const entry = run.world.subjects.get(intent.key)?.desired?.value as { gpu_package?: unknown } | undefined;
-  const wanted = [entry?.gpu_package].flat();
-  const sent = packageOf(intent);
+  const { preferences } = run.kindOf(intent.kind);
+  const entry = run.world.subjects.get(intent.key)?.desired?.value;
+  const wanted = (entry && preferences?.of(entry)) ?? [];
+  const sent = sentPreference(run, intent) ?? '';
   const because = 'no_capacity';
   const ended = { outcome: 'refused', because, text: reason } as const;
   const exhausted = [...run.exhaustedOf(intent.key), sent];
-  if (wanted.some((each) => typeof each === 'string' && !exhausted.includes(each))) {
+  if (wanted.some((each) => !exhausted.includes(each))) {
     run.exhaust(intent.key, exhausted);
     return close(run, intent, ended, { retryAfterMs: 0 });
   }
@@ -30,7 +31,7 @@ export async function nextPreference(run: Run, intent: Intent, reason: string): 
   const deadline = Math.min(...row.map(({ createdAt }) => createdAt)) + deadlineMs;
   if (now > deadline) return block(run, intent, noCapacity, reason);
   const refusals = row.reduce((sum, { sends }) => sum + sends, 0);
-  const rounds = Math.ceil(refusals / wanted.length) - 1;
+  const rounds = Math.ceil(refusals / Math.max(1, wanted.length)) - 1;
   const afterMs = backOff(pauseMs, rounds, run.deps.random.next());
   const asked = `gpu_package ${wanted.length > 1 ? wanted.join(', ') : sent}`;
   const wait = { untilMs: now + afterMs, deadlineMs: deadline, code: noCapacity };

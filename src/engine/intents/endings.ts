@@ -115,9 +115,9 @@ export async function goOn(run: Run, intent: Intent, patch: IntentPatch, afterMs
   return again(afterMs);
 }
 
-/** The package that a server was requested with. The file may name several packages. */
-export function packageOf({ request }: Intent): string {
-  return (request.body as { readonly gpu_package?: string } | undefined)?.gpu_package ?? '';
+/** The preference that the resource was requested with, of a kind whose entry may list several. */
+export function sentPreference(run: Run, { kind, request }: Intent): string | undefined {
+  return run.kindOf(kind).preferences?.sent(request);
 }
 
 /** The end of an attempt, and the number of equal ends before the operator is asked. */

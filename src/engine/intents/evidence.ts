@@ -87,8 +87,8 @@ export async function readForEffect(run: Run, intent: InPhase<'unknown'>): Promi
 /** Waits for the task of an accepted write, then reads its effect. */
 export async function finish(run: Run, intent: InPhase<'accepted'>, halt: AbortSignal): Promise<Progress> {
   const { answer, notSeenAt } = intent;
-  const isAwaited = answer.taskId !== undefined && answer.end === 'reported' && notSeenAt === undefined;
-  if (isAwaited) return awaitTask(run, intent, halt);
+  const isAwaited = answer.end === 'reported' && notSeenAt === undefined;
+  if (isAwaited && answer.taskId !== undefined) return awaitTask(run, intent, answer.taskId, halt);
   if (answer.end === 'failed') {
     // The reads must be no older than the end of the task. @assumption A14
     const wait = run.stopwatch.until(intent.id, 'due', intent.dueAt);
@@ -103,10 +103,14 @@ export async function finish(run: Run, intent: InPhase<'accepted'>, halt: AbortS
   return conclude({ run, intent, known });
 }
 
-async function awaitTask(run: Run, intent: InPhase<'accepted'>, halt: AbortSignal): Promise<Progress> {
+async function awaitTask(
+  run: Run,
+  intent: InPhase<'accepted'>,
+  taskId: TaskId,
+  halt: AbortSignal,
+): Promise<Progress> {
   const { clock, tasks } = run.deps;
   const { answer, request, kind } = intent;
-  const taskId = answer.taskId as TaskId;
   run.tell(intent, 'task', taskId);
   const acceptedAt = clock.now() - sinceAccepted(run, intent);
   const { deadlineMs } = run.kindOf(kind).timing;
@@ -148,7 +152,16 @@ async function conclude(reading: Reading): Promise<Progress> {
   const found = await readEvidence(run, intent);
   if (found === undefined) return again(0);
   const steps = table[known][sortOf(run, intent)];
-  return (steps[found.verdict] as Step<typeof found.verdict>)(reading, found as never);
+  return follow(steps, found.verdict, reading, found);
+}
+
+function follow<Verdict extends Evidence['verdict']>(
+  steps: { readonly [Each in Verdict]: Step<Each> },
+  verdict: Verdict,
+  reading: Reading,
+  found: Found<Verdict>,
+) {
+  return steps[verdict](reading, found);
 }
 
 function sortOf(run: Run, intent: Intent): Sort {

@@ -1,8 +1,8 @@
 import { backOff } from '../../core/back-off.ts';
+import type { PauseScope } from '../../core/claims.ts';
 import { type Conclusive, probeField, type WriteResult } from '../../core/ports.ts';
 import type { TaskId } from '../../core/resources.ts';
 import type { Intent, KeyQuestion, Unconfirmed, WhyUnknown } from '../../core/state.ts';
-import type { PauseScope } from '../deps.ts';
 
 /** No host has the graphics cards free. @source API §4 */
 export const noCapacity = 'no_gpu_capacity';

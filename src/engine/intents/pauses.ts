@@ -1,19 +1,16 @@
-import type { Json } from '../../core/json.ts';
+import type { Claim, PauseScope, RefusedClass } from '../../core/claims.ts';
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { moment } from '../../core/moment.ts';
 import { type Blocked, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
 import { outside, paying, type Remedy, run, type Step, settleFirst } from '../../core/remedy.ts';
-import type { Intent } from '../../core/state.ts';
+import type { Intent, StateStore } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
 import { closure, linksOf } from '../../plan/closure.ts';
 import { successorOf } from '../../plan/order.ts';
 import { withBlocked } from '../../plan/totals.ts';
-import type { EngineDeps, Pause, PauseScope } from '../deps.ts';
+import type { EngineDeps, Pause } from '../deps.ts';
 import type { Run } from '../run.ts';
-
-/** The note of the state that holds the refusals of more than one write. */
-const noteName = 'pauses';
 
 /** The remedy if the level of the token is too low. */
 export const writingToken = 'use a token that may write';
@@ -21,19 +18,11 @@ export const writingToken = 'use a token that may write';
 /** Shows the permissions of the token. */
 export const tokenReport = run('doctor', [], { when: 'to see the permissions of this token' });
 
-/** The refusal of a class of writes, which no later answer has shown to be over. */
-type StandingPause = {
-  readonly scope: PauseScope;
-  /** The kind of the refused write. Under `operation`, the pause is about this kind and verb only. */
-  readonly kind: string;
-  readonly verb: string;
-  readonly code: string;
-  readonly reason: string;
-  /** Wall ms. */
-  readonly at: number;
-  /** Names the token that was refused. */
-  readonly token: string;
-};
+/**
+ * The claim on a class of writes that the API refuses. The state journals it like every claim, because a deletion that
+ * makes room must not be sent while the creation after it is refused.
+ */
+type PauseClaim = Claim & { readonly holder: { readonly is: 'paused' } & RefusedClass };
 
 /** The fields that show whether a pause applies: of an operation to write, or of a sent intent. */
 type Written = Pick<Operation, 'kind' | 'verb'> & { readonly spend: Operation['spend'] };
@@ -54,16 +43,17 @@ export async function pauseClass(
   const at = clock.now();
   run.pause(scope, request, { ...refusal, at });
   // The plan of another process reports the refusal too.
-  const pause = { scope: later, kind, verb, ...refusal, at, token: writes.token() };
-  const others = (await standing(run.deps)).filter((each) => !sameClass(each, pause));
-  await store.putNote(noteName, [...others, pause]);
+  const refused = { scope: later, kind, verb, ...refusal, token: writes.token() };
+  const claim = { ...classObject(refused), identity: {}, holder: { is: 'paused', ...refused }, at } as const;
+  await store.change([{ type: 'claim', claim }], at);
 }
 
 /** An accepted write shows that its class is not paused any more. */
 export async function lift(deps: EngineDeps, written: Written): Promise<void> {
-  const all = await standing(deps);
-  const left = all.filter((pause) => !speaksFor(pause, written));
-  if (left.length < all.length) await deps.store.putNote(noteName, left);
+  const over = (await standing(deps.store)).filter(({ holder }) => speaksFor(holder, written));
+  const reason = 'the API accepts these writes again';
+  const changes = over.map((object) => ({ type: 'unclaim', object, reason }) as const);
+  if (changes.length > 0) await deps.store.change(changes, deps.clock.now());
 }
 
 /**
@@ -72,7 +62,7 @@ export async function lift(deps: EngineDeps, written: Written): Promise<void> {
  */
 export async function dropLifted(deps: EngineDeps, pauses: Map<string, Pause>): Promise<void> {
   if (pauses.size === 0) return;
-  const all = await standing(deps);
+  const all = await standing(deps.store);
   for (const [name, { at }] of [...pauses]) {
     if (!all.some((each) => each.at === at)) pauses.delete(name);
   }
@@ -84,8 +74,12 @@ export async function pausedBefore(
   second: readonly Written[],
   key: ResourceKey,
 ): Promise<Pick<Blocked, 'code' | 'reason' | 'remedies'> | undefined> {
-  const pause = (await inForce(deps)).find((each) => second.some((written) => speaksFor(each, written)));
-  return pause && { code: pause.code, reason: since(pause), remedies: liftedBy(pause, lifting(key)) };
+  const pause = (await inForce(deps)).find(({ holder }) =>
+    second.some((written) => speaksFor(holder, written)),
+  );
+  if (pause === undefined) return undefined;
+  const { holder } = pause;
+  return { code: holder.code, reason: since(pause), remedies: liftedBy(holder, lifting(key)) };
 }
 
 /**
@@ -103,15 +97,16 @@ export async function withPauses(
 ): Promise<Plan> {
   const pauses = await inForce(deps);
   const held = plan.operations.flatMap((operation): Blocked[] => {
-    const pause = pauses.find((each) => operation.verb !== 'adopt' && speaksFor(each, operation));
+    const pause = pauses.find(({ holder }) => operation.verb !== 'adopt' && speaksFor(holder, operation));
     if (pause === undefined) return [];
     const { id, key, verb, replacement } = operation;
     const waits = replacement !== undefined || plan.operations.some((each) => successorOf(each) === id);
     // The first half of a replacement is not sent if an operation between the two halves is paused.
     const between = plan.operations.find((each) => each.replacement !== undefined && each.needs.includes(id));
     const makesRoom = waits ? key : (between?.key ?? replacedWith(plan, operation));
-    const remedies = liftedBy(pause, makesRoom === undefined ? [run('apply')] : lifting(makesRoom));
-    return [{ key, verb, code: pause.code, reason: since(pause), remedies }];
+    const next = makesRoom === undefined ? [run('apply')] : lifting(makesRoom);
+    const remedies = liftedBy(pause.holder, next);
+    return [{ key, verb, code: pause.holder.code, reason: since(pause), remedies }];
   });
   if (held.length === 0) return plan;
   const keys = new Set(held.map(({ key }) => key));
@@ -151,13 +146,13 @@ function waitsFor(
 
 /** The refusal that pauses all spending, and its remedies, as text. */
 export async function heldSpending(
-  store: Pick<EngineDeps['store'], 'note'>,
+  store: Pick<StateStore, 'claims'>,
 ): Promise<Pick<Blocked, 'reason' | 'remedies'> | undefined> {
-  const pause = (await standing({ store })).find(({ scope }) => scope === 'spending');
-  return pause && { reason: since(pause), remedies: liftedBy(pause, [run('apply')]) };
+  const pause = (await standing(store)).find(({ holder }) => holder.scope === 'spending');
+  return pause && { reason: since(pause), remedies: liftedBy(pause.holder, [run('apply')]) };
 }
 
-function speaksFor(pause: StandingPause, { kind, verb, spend }: Written): boolean {
+function speaksFor(pause: RefusedClass, { kind, verb, spend }: Written): boolean {
   switch (pause.scope) {
     case 'everything':
       return true;
@@ -168,11 +163,11 @@ function speaksFor(pause: StandingPause, { kind, verb, spend }: Written): boolea
   }
 }
 
-function since({ at, reason }: StandingPause): string {
-  return `held since ${moment(at)}: ${reason}`;
+function since({ at, holder }: PauseClaim): string {
+  return `held since ${moment(at)}: ${holder.reason}`;
 }
 
-function liftedBy({ scope, code }: StandingPause, next: readonly Step[]): readonly Remedy[] {
+function liftedBy({ scope, code }: RefusedClass, next: readonly Step[]): readonly Remedy[] {
   if (scope === 'spending') return [outside(paying, { next })];
   if (code === 'insufficient_scope') return [outside(writingToken, { next }), tokenReport];
   const text =
@@ -180,21 +175,22 @@ function liftedBy({ scope, code }: StandingPause, next: readonly Step[]): readon
   return [outside(text, { next })];
 }
 
-function sameClass(a: StandingPause, b: StandingPause): boolean {
-  return a.scope === b.scope && (a.scope !== 'operation' || (a.kind === b.kind && a.verb === b.verb));
+/** A later refusal of the same class replaces the earlier one. */
+function classObject({ scope, verb, kind }: RefusedClass) {
+  return {
+    kind: 'project',
+    id: scope === 'operation' ? `paused ${verb} ${kind}` : `paused ${scope}`,
+  } as const;
 }
 
 /** Another token may have the permission that this token lacks. */
-async function inForce(deps: EngineDeps): Promise<readonly StandingPause[]> {
-  const token = deps.writes.token();
-  return (await standing(deps)).filter((each) => each.scope === 'spending' || each.token === token);
+async function inForce({ store, writes }: EngineDeps): Promise<readonly PauseClaim[]> {
+  const token = writes.token();
+  return (await standing(store)).filter(
+    ({ holder }) => holder.scope === 'spending' || holder.token === token,
+  );
 }
 
-async function standing({
-  store,
-}: {
-  readonly store: Pick<EngineDeps['store'], 'note'>;
-}): Promise<readonly StandingPause[]> {
-  const note: Json | undefined = await store.note(noteName);
-  return Array.isArray(note) ? (note as unknown as readonly StandingPause[]) : [];
+async function standing(store: Pick<StateStore, 'claims'>): Promise<readonly PauseClaim[]> {
+  return (await store.claims()).filter((each): each is PauseClaim => each.holder.is === 'paused');
 }

@@ -56,7 +56,8 @@ export async function record(run: Run, intent: Intent, result: WriteResult): Pro
   if (result.type === 'answer') run.answered(intent.key, result.requestId);
   switch (next.do) {
     case 'accept':
-      return accept(run, intent, result as Conclusive, next.task, next.breach);
+      if (result.type !== 'answer') throw new Error(`No answer has accepted ${intent.key}.`);
+      return accept(run, intent, result, next.task, next.breach);
     case 'wait':
       return waitAndResend(run, intent, next, requestId);
     case 'next_preference':

@@ -4,7 +4,7 @@ import type { Operation } from '../../core/plan.ts';
 import type { InPhase, Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { askKey } from './ask-key.ts';
-import { again, block, close, goOn, type Progress, packageOf } from './endings.ts';
+import { again, block, close, goOn, type Progress, sentPreference } from './endings.ts';
 import { finish, readForEffect, seenSince } from './evidence.ts';
 import { giveUp } from './give-up.ts';
 import { asksKey, keyIsFresh, questionOf, unasked } from './question.ts';
@@ -66,7 +66,7 @@ export async function send(
   isValid: (ms: number) => boolean,
 ): Promise<Progress> {
   const { deps } = run;
-  const chosen = [intent.request.name, intent.idempotencyKey, packageOf(intent)];
+  const chosen = [intent.request.name, intent.idempotencyKey, sentPreference(run, intent) ?? ''];
   run.tell(intent, 'sent', chosen.filter((each) => each !== '').join(' '));
   run.stopwatch.mark(intent.id, 'sent');
   // The send may wait long for a connection before its first byte.

@@ -10,7 +10,7 @@ import { released } from '../claims/release.ts';
 import type { Run } from '../run.ts';
 import { staleMs } from '../staleness.ts';
 import { boundBy, companionsOf } from './bound-by.ts';
-import { again, awaitEnd, block, close, closeBlocked, type Progress, packageOf } from './endings.ts';
+import { again, awaitEnd, block, close, closeBlocked, type Progress, sentPreference } from './endings.ts';
 
 /** A created resource, as an answer or evidence shows it. */
 export interface Created {
@@ -46,8 +46,8 @@ export async function settled(
   const own = bound.find((change) => change.type === 'bind')?.binding;
   const taken = own === undefined || intent.verb !== 'create' ? [] : await transferred(run, intent, own);
   if ('now' in taken) return taken;
-  const chosen = packageOf(intent);
-  const text = chosen === '' ? '' : `gpu_package ${chosen}`;
+  const chosen = sentPreference(run, intent);
+  const text = chosen === undefined ? '' : `gpu_package ${chosen}`;
   if (damage === undefined)
     return close(run, intent, { outcome: 'done', text }, { changes: [...taken, ...bound] });
   const changes = bound.map((change) =>
@@ -136,8 +136,9 @@ export async function takeOver(
   own: Pick<Binding, 'key' | 'kind' | 'id' | 'parentId' | 'identity'>,
   isFresh = false,
 ): Promise<StateChange[] | Rival> {
-  const named = (intent.request.body as { readonly name?: unknown } | undefined)?.name;
-  if (named === own.id || factsOf(intent.kind).repeats) return [];
+  const { idMayBeName, repeats } = factsOf(intent.kind);
+  const isNamed = idMayBeName === true && own.identity.name === own.id;
+  if (isNamed || repeats === true) return [];
   const maker = makerOf(run, own);
   if (!isFresh && maker !== undefined && isLater(maker, intent))
     return { key: maker.key, isOpen: maker.phase !== 'blocked' };

@@ -2,11 +2,11 @@ import type { Desired, DesiredResource } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { flowYaml } from '../../core/flow-yaml.ts';
 import { nounOf, parseKey, type ResourceKey, takeApart } from '../../core/keys.ts';
-import type { Subject, World } from '../../core/kind.ts';
+import type { Seen, Subject, World } from '../../core/kind.ts';
 import { factsOf, isAddress, type KindName } from '../../core/kind-facts.ts';
 import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
 import type { Ip } from '../../core/resources.ts';
-import { namedAddress, serverEntry } from '../../core/server-entry.ts';
+import { namedAddress } from '../../core/server-entry.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
 import { identityChanged, isAnother, makerOf, ownerOf } from '../claims/owner.ts';
@@ -89,7 +89,7 @@ async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<s
 }
 
 /** The replacement that the file would then ask for, which would delete the adopted resource. */
-function comesAnew(run: Run, subject: Subject, live: unknown): string {
+function comesAnew(run: Run, subject: Subject, live: Seen | undefined): string {
   const { verdict } = run.kindOf(subject.kind).diff(subject, live, run.world);
   if (verdict.verdict !== 'replace' || !verdict.allowed) return '';
   const changes = verdict.changes.map(({ path, from, to }) => `${path} ${from}, not ${to}`).join(', ');
@@ -147,7 +147,7 @@ function instead(key: ResourceKey, { resources }: Desired): string {
 /** The differences between the entry and the server that is about to be bound. */
 function misfits({ world }: Run, { kind, desired }: Subject, id: string): readonly string[] {
   if (!factsOf(kind).container) return [];
-  const { public_ipv4: wanted, name } = serverEntry(desired?.value);
+  const { public_ipv4: wanted, name } = desired?.value ?? {};
   const held = world.ipsOf(id);
   const holds = `holds ${held.length === 0 ? 'no address' : held.map(({ address }) => address).join(', ')}`;
   const address = namedAddress(desired?.value);
@@ -215,7 +215,7 @@ export function unverified({ kind }: Pick<Subject, 'kind'>): string {
 }
 
 /** The fields of the entry that no read shows. */
-function believed(run: Run, subject: Subject, live: unknown): string {
+function believed(run: Run, subject: Subject, live: Seen | undefined): string {
   const fields = run.kindOf(subject.kind).unseen?.fields(subject, live) ?? [];
   return fields.length === 0
     ? ''
@@ -230,8 +230,7 @@ export async function worldWith(run: Run, subject: Subject, id: string): Promise
   const seen = await run
     .kindOf(kind)
     .observe(read, [{ ...subject, binding: { key, kind, id, ...unknown } }], run.world.idOf);
-  const live = seen.get(key) as { readonly id?: string } | undefined;
-  return live?.id === id ? { ...run.world, observed: new Map([...run.world.observed, ...seen]) } : undefined;
+  return seen.get(key)?.id === id ? { ...run.world, observed: new Map([...run.world.observed, ...seen]) } : undefined;
 }
 
 /** @source API §2: integers are identifiers unless stated otherwise */

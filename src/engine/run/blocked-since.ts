@@ -1,4 +1,4 @@
-import type { ResourceKey } from '../../core/keys.ts';
+import { parseKey } from '../../core/keys.ts';
 import { type Blocked, blockedName, type Plan } from '../../core/plan.ts';
 import { isSelected } from '../../plan/selection.ts';
 
@@ -11,11 +11,11 @@ export function timesAfter(
   { blocked, selection }: Pick<Plan, 'blocked' | 'selection'>,
   at: number,
 ): BlockedTimes {
-  const keyIn = (name: string) => (name.split(' ').at(-1) ?? '') as ResourceKey;
   // A plan with `--target` does not show the other operations.
-  const unseen = Object.entries(before).filter(
-    ([name]) => selection !== undefined && !isSelected(selection, keyIn(name)),
-  );
+  const unseen = Object.entries(before).filter(([name]) => {
+    const key = parseKey(name.split(' ').at(-1) ?? '')?.key;
+    return selection !== undefined && (key === undefined || !isSelected(selection, key));
+  });
   const seen = blocked.map((each) => [blockedName(each), before[blockedName(each)] ?? at] as const);
   return Object.fromEntries([...unseen, ...seen]);
 }

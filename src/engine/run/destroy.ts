@@ -1,7 +1,6 @@
 import type { Desired, DesiredResource } from '../../core/desired.ts';
 import { takeApart } from '../../core/keys.ts';
 import { isAddress } from '../../core/kind-facts.ts';
-import { serverEntry } from '../../core/server-entry.ts';
 import type { Binding } from '../../core/state.ts';
 
 /**
@@ -22,7 +21,7 @@ export function flaggedBy(binding: Binding, { resources }: Desired): Binding {
   const server = resources.find(
     ({ key, moved }) => parent !== undefined && (key === parent || moved === parent),
   );
-  const { keep_ip = false } = serverEntry(server?.value);
+  const { keep_ip = false } = server?.value ?? {};
   return {
     ...binding,
     protect: binding.protect || own?.protect === true,

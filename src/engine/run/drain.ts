@@ -131,7 +131,8 @@ class Drain {
       const result = this.#results.get(id);
       if (result !== undefined || !this.#approved.has(id))
         return result === undefined || result.outcome === 'done';
-      return this.#isToCome(this.#keys.get(id) as ResourceKey, waiting);
+      const needed = this.#keys.get(id);
+      return needed !== undefined && this.#isToCome(needed, waiting);
     });
   }
 }

@@ -138,6 +138,6 @@ function mayHaveEffect(open: Intent): boolean {
 
 /** A firewall that is not enabled filters nothing, as the file asks. */
 function isEnabledFirewall(subject: Subject | undefined): boolean {
-  const entry = subject?.desired?.value as { readonly enabled?: boolean } | undefined;
-  return subject !== undefined && factsOf(subject.kind).endsExposure === true && entry?.enabled === true;
+  if (subject === undefined || factsOf(subject.kind).endsExposure !== true) return false;
+  return subject.desired?.value.enabled === true;
 }

@@ -1,9 +1,7 @@
 import { objectName } from '../../core/claims.ts';
-import type { Json } from '../../core/json.ts';
 import type { Subject, World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { Operation } from '../../core/plan.ts';
-import type { TaskId } from '../../core/resources.ts';
 import type { Intent, StateChange } from '../../core/state.ts';
 import { isOvertaken } from '../../plan/open-writes.ts';
 import { restsOn } from '../../plan/order.ts';
@@ -114,7 +112,7 @@ async function creationUnderWay(run: Run, operation: Operation): Promise<Turn | 
   const { holder, at = 0 } = run.claims.get(objectName({ kind, id: target })) ?? {};
   if (holder?.is !== 'found' || holder.taskId === undefined) return undefined;
   await run.fence();
-  const task = await run.cache.since(clock.monotonic()).findTask(holder.taskId as TaskId);
+  const task = await run.cache.since(clock.monotonic()).findTask(holder.taskId);
   if (task === undefined || task.is_terminal) return undefined;
   const untilMs = at + run.kindOf(operation.kind).timing.deadlineMs;
   const reason = `its creation has not ended: task ${holder.taskId}`;
@@ -166,7 +164,7 @@ function cameWith(run: Run, operation: Operation, subject: Subject, id: string, 
     .kindOf(subject.kind)
     .writes.request(contextOf(run, { ...operation, verb: 'create' }, world));
   const { key, kind, desired } = subject;
-  const entry = { value: desired.value as Json, protect: desired.protect };
+  const entry = { value: desired.value, protect: desired.protect };
   const made = { key, kind, request, preimage: {}, entry };
   return companionsOf(run, made, id, { addresses: addressesOf(id, world) });
 }

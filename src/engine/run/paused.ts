@@ -1,4 +1,5 @@
-import type { Operation, OperationId, Plan } from '../../core/plan.ts';
+import { childKey } from '../../core/keys.ts';
+import { type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
 import type { OperationResult } from '../../core/progress.ts';
 import { run } from '../../core/remedy.ts';
 
@@ -8,7 +9,9 @@ import { run } from '../../core/remedy.ts';
  */
 export function shownBy({ operations }: Plan): ReadonlySet<OperationId> {
   const copies = operations.flatMap(({ key, changes }) =>
-    changes.flatMap(({ path, from }) => (path === 'oldest' ? [`delete:${key}.${from}` as OperationId] : [])),
+    changes.flatMap(({ path, from }) =>
+      path === 'oldest' ? [operationId('delete', childKey(key, String(from)))] : [],
+    ),
   );
   return new Set([...operations.map(({ id }) => id), ...copies]);
 }

@@ -1,4 +1,4 @@
-import { digestOf, type Json } from '../../core/json.ts';
+import { digestOf, member } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
 import type { Blocked, Plan } from '../../core/plan.ts';
@@ -15,8 +15,33 @@ interface Recorded {
   readonly since: BlockedTimes;
 }
 
+/** A note that cannot be read has no findings: the next run finds them again. */
 async function recordedIn(store: Pick<StateStore, 'note'>): Promise<Recorded> {
-  return ((await store.note(noteName)) ?? { findings: [], since: {} }) as unknown as Recorded;
+  const note: unknown = await store.note(noteName);
+  const [findings, since] = [member(note, 'findings'), member(note, 'since')];
+  return {
+    findings: Array.isArray(findings) ? findings.filter(isFinding) : [],
+    since: isTimes(since) ? since : {},
+  };
+}
+
+function isFinding(value: unknown): value is Finding {
+  const isText = (name: string) => typeof member(value, name) === 'string';
+  const intent = member(value, 'intent');
+  return (
+    ['key', 'verb', 'code', 'reason', 'basis'].every(isText) &&
+    (intent === null || typeof intent === 'string') &&
+    typeof member(value, 'open') === 'boolean' &&
+    Array.isArray(member(value, 'remedies'))
+  );
+}
+
+function isTimes(value: unknown): value is BlockedTimes {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    Object.values(value).every((each) => typeof each === 'number')
+  );
 }
 
 /**
@@ -112,8 +137,7 @@ export async function recordFindings(
   const findings = [...kept, ...(await Promise.all(fresh))];
   const before = await recordedIn(store);
   const next = { findings, since: timesAfter(before.since, plan, at) } as const;
-  if (digestOf(before as unknown as Json) !== digestOf(next as unknown as Json))
-    await store.putNote(noteName, next as unknown as Json);
+  if (digestOf(before) !== digestOf(next)) await store.putNote(noteName, next);
   return { ...plan, blocked: dated(plan.blocked, next.since) };
 }
 

@@ -5,6 +5,7 @@ import type { World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { type Operation, operationId } from '../../core/plan.ts';
 import type { Conclusive, WriteRequest } from '../../core/ports.ts';
+import type { TaskId } from '../../core/resources.ts';
 import type { Facts, Intent, IntentOutcome, StateChange } from '../../core/state.ts';
 import { isNone } from '../../plan/unmanaged.ts';
 import { registerOf } from '../claims/claims.ts';
@@ -59,8 +60,8 @@ export async function recover(run: Run): Promise<boolean> {
 }
 
 function isNameTaken(run: Run, { key, id, managed }: DesiredResource): boolean {
-  const seen = run.world.observed.get(key) as { readonly sameName?: readonly unknown[] } | undefined;
-  return managed && id === undefined && (seen?.sameName?.length ?? 0) > 0;
+  const { sameName = [] } = run.world.observed.get(key) ?? {};
+  return managed && id === undefined && sameName.length > 0;
 }
 
 /** A top-level resource without a binding, an open intent or an id in the file. */
@@ -169,7 +170,7 @@ function foundClaim(run: Run, object: Pick<Claim, 'kind' | 'id'>, holder: Holder
   return [{ type: 'claim', claim: { ...object, identity: {}, holder, at: run.deps.clock.now() } }];
 }
 
-function taskIn({ task }: Conclusive): { readonly taskId?: string } {
+function taskIn({ task }: Conclusive): { readonly taskId?: TaskId } {
   return typeof task === 'object' && task !== null ? { taskId: task.id } : {};
 }
 

@@ -6,12 +6,12 @@ import type { Backup } from '../../core/resources.ts';
  * Taken when the newest available backup is older than `max_age`. Each is billed and a
  * resource of its own; there is no task, so the list is polled until it is available.
  */
-export interface BackupEntry {
+export type BackupEntry = {
   /** Milliseconds. */
   readonly max_age: number;
   /** Those that vdcsync took itself; all of them where left out. */
   readonly keep?: number;
-}
+};
 
 export interface BackupObserved {
   readonly id: string | undefined;

@@ -5,11 +5,11 @@ import type { FirewallRule } from '../../core/resources.ts';
  * A server's firewall, replaced as a whole. Declared fields are compared, rules in their
  * order. If a replacement would lose fields that vdcsync cannot send back, the replacement is blocked.
  */
-export interface FirewallEntry {
+export type FirewallEntry = {
   readonly enabled?: boolean | undefined;
   readonly policy_in?: string | undefined;
   readonly rules?: readonly FirewallRule[] | undefined;
-}
+};
 
 /** Fields of a rule that the document shows. @source API §2 */
 export const shownRuleFields = [

@@ -1,4 +1,5 @@
 import { addressObject, serverObject } from '../../core/claims.ts';
+import { member } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import { childKey, topLevelKey } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
@@ -6,7 +7,6 @@ import type { Operation, OperationId } from '../../core/plan.ts';
 import type { StaleReads, WriteRequest } from '../../core/ports.ts';
 import { edit, outside, type Remedy, run } from '../../core/remedy.ts';
 import type { Ip } from '../../core/resources.ts';
-import { member } from '../existence.ts';
 import { isKept } from '../own-address.ts';
 import { priceOfAddress } from '../prices.ts';
 import type { Problem } from './body.ts';

@@ -1,9 +1,10 @@
+import { member } from '../../core/json.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import type { Change } from '../../core/plan.ts';
 import { edit, type Remedy, remedyText, run } from '../../core/remedy.ts';
 import type { Server } from '../../core/resources.ts';
 import { restoring } from '../../core/restoring.ts';
-import { blocked, member } from '../existence.ts';
+import { blocked } from '../existence.ts';
 import { knownOf, sizes } from './body.ts';
 import type { ServerEntry } from './entry.ts';
 

@@ -1,13 +1,12 @@
 import equal from 'fast-deep-equal';
 import type { DesiredResource } from '../../core/desired.ts';
-import type { Json } from '../../core/json.ts';
+import { type Json, member } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Price, Subject, World } from '../../core/kind.ts';
 import type { BlockCode } from '../../core/operator-questions.ts';
 import type { Change } from '../../core/plan.ts';
 import { edit, type Remedy } from '../../core/remedy.ts';
 import type { GpuPackage, ImageEntry, Server, ServerType } from '../../core/resources.ts';
-import { member } from '../existence.ts';
 import { findType, packageOf } from '../gpu-package.ts';
 import { priceOfSize } from '../prices.ts';
 import type { ServerEntry } from './entry.ts';

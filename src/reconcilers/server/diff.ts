@@ -1,9 +1,10 @@
 import { addressObject } from '../../core/claims.ts';
+import { member } from '../../core/json.ts';
 import { childKey, type ResourceKey, topLevelKey } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import type { Change, Verb, Warning } from '../../core/plan.ts';
 import { poolCautions } from '../address-pool.ts';
-import { blocked, fromNothing, incomplete, member, toNothing, unchanged } from '../existence.ts';
+import { blocked, fromNothing, incomplete, toNothing, unchanged } from '../existence.ts';
 import { addressAlongside, addressOf, addressProblem } from './address.ts';
 import { type Problem, priceApplied, resolveBody, type Sent, unproven, withIds } from './body.ts';
 import { type Differences, differencesOf, type Existing, holdsNamed } from './differences.ts';

@@ -1,8 +1,9 @@
 import equal from 'fast-deep-equal';
+import { member } from '../../core/json.ts';
 import { topLevelKey } from '../../core/keys.ts';
 import type { Subject, World } from '../../core/kind.ts';
 import type { Change } from '../../core/plan.ts';
-import { member, renaming } from '../existence.ts';
+import { renaming } from '../existence.ts';
 import { addressOf } from './address.ts';
 import { diffFields } from './body.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';

@@ -1,9 +1,10 @@
+import { member } from '../../core/json.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import type { Change } from '../../core/plan.ts';
 import { edit, type Remedy } from '../../core/remedy.ts';
 import type { Server, ServerType } from '../../core/resources.ts';
 import { restoring } from '../../core/restoring.ts';
-import { blocked, member } from '../existence.ts';
+import { blocked } from '../existence.ts';
 import { type Certainty, certaintyOf, confirming, type SizeChanges, wordsLacking } from './believed-size.ts';
 import { plansOf } from './body.ts';
 import type { ServerEntry } from './entry.ts';

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import type { SeenServer } from '../../core/kind.ts';
+import type { Seen } from '../../core/kind.ts';
 import type { EntryIssue } from '../../core/kind-entry.ts';
-import type { Ip, Server } from '../../core/resources.ts';
+import type { Ip, NetworkInterface, Server } from '../../core/resources.ts';
 
 /** A server, with the parts of its entry that are no resources of their own. */
-export interface ServerEntry {
+export type ServerEntry = {
   readonly name: string;
   readonly server_type?: string | number | undefined;
   readonly image?: string | undefined;
@@ -19,7 +19,7 @@ export interface ServerEntry {
   readonly disk_type?: string | undefined;
   readonly replace?: 'never' | 'allowed' | undefined;
   readonly keep_ip?: boolean | undefined;
-}
+};
 
 export type PublicIpv4 = { readonly new: true } | { readonly reuse: true } | { readonly ip: string };
 
@@ -28,7 +28,8 @@ export type PublicIpv4 = { readonly new: true } | { readonly reuse: true } | { r
  * address is attached to it, and is gone when neither is true. If the profile enables the
  * undocumented reads, they count as well, and show the fields to compare.
  */
-export interface ServerObserved extends SeenServer {
+export interface ServerObserved extends Seen {
+  readonly cards: readonly NetworkInterface[] | undefined;
   readonly addresses: readonly Ip[];
   /** The server in the profile's reads. */
   readonly shown: Server | undefined;

@@ -1,8 +1,9 @@
 import type { LeftBehind, SentWrite } from '../../core/evidence.ts';
+import { member } from '../../core/json.ts';
 import type { Known } from '../../core/kind.ts';
 import type { ReadPort } from '../../core/ports.ts';
 import type { Ip, Server, ServerId } from '../../core/resources.ts';
-import { member, recordedIds } from '../existence.ts';
+import { recordedIds } from '../existence.ts';
 import { cutShort, cutShortIps } from '../whole-list.ts';
 
 /** The documented reads show a new server only by its public address; the profile may enable a list of servers. */

@@ -1,10 +1,10 @@
-import type { Json } from '../../core/json.ts';
+import { type Json, member } from '../../core/json.ts';
 import type { Diff, Price, Subject, World } from '../../core/kind.ts';
 import type { Change, Operation, Spend } from '../../core/plan.ts';
 import type { WriteRequest } from '../../core/ports.ts';
 import type { Server } from '../../core/resources.ts';
 import type { Binding } from '../../core/state.ts';
-import { blocked, member } from '../existence.ts';
+import { blocked } from '../existence.ts';
 import { priceOfSize } from '../prices.ts';
 import { heldUnconfirmed, type SizeChanges } from './believed-size.ts';
 import { knownOf, madeAs, modeProblem, planProblem, priceApplied, sizes, typeOf } from './body.ts';

@@ -1,8 +1,9 @@
 import equal from 'fast-deep-equal';
+import { member } from '../../core/json.ts';
 import type { Subject } from '../../core/kind.ts';
 import type { Change, Warning } from '../../core/plan.ts';
 import { edit, run } from '../../core/remedy.ts';
-import { chosen, member } from '../existence.ts';
+import { chosen } from '../existence.ts';
 import { ownAddress } from '../own-address.ts';
 import { knownOf, madeOf } from './body.ts';
 import { type Differences, type Existing, holdsNamed } from './differences.ts';

@@ -78,7 +78,7 @@ function isSame(operation: Operation, intent: Intent, { bindings }: Mirror): boo
 }
 
 /**
- * The values of a new resource, whatever existed before. Once the old resource is deleted, a plan shows all values of a
+ * The values of the new resource, and not those of the old one. Once the old resource is deleted, a plan shows all values of a
  * replacement, and not only the values that differ.
  */
 function isSameCreation({ changes, replacement }: Operation, intent: Intent): boolean {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { planText } from '../../../src/cli/render/plan-text.ts';
 import { plainPaint } from '../../../src/cli/terminal.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
+import { replay } from '../../../src/state/replay.ts';
 import { resolveOf, resolving } from '../../support/resolve.ts';
 import { type Rig, rig } from '../../support/rig.ts';
 
@@ -63,6 +64,20 @@ describe('src/engine/intents/pauses.ts: what one refusal holds', () => {
     played.emulator.setFaults([]);
     expect((await played.apply(things)).outcome).toBe('converged');
     expect(await blockedOf(played, `${things}  three: {}\n`)).toEqual([]);
+  });
+
+  test('is in the journal until its end', async () => {
+    const played = rig();
+    const pausedNow = async () => {
+      const { claims } = replay(await played.store.journal({ limit: 1000 }));
+      return [...claims.values()].flatMap(({ holder }) => (holder.is === 'paused' ? [holder.scope] : []));
+    };
+    played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
+    await played.apply(things);
+    expect(await pausedNow()).toEqual(['spending']);
+    played.emulator.mutate({ do: 'set_standing', standing: 'active' });
+    expect((await played.apply(things)).outcome).toBe('converged');
+    expect(await pausedNow()).toEqual([]);
   });
 });
 

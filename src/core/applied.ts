@@ -1,0 +1,33 @@
+import { member } from './json.ts';
+import type { Binding } from './state.ts';
+
+/** The applied values of a server that parts outside its kind use. */
+interface AppliedServer {
+  /** This state created the server. */
+  readonly isCreated: boolean;
+  /** The name in the last applied entry. */
+  readonly name: string | undefined;
+  /** The last applied entry named an entry of `ips`. */
+  readonly namesAddress: boolean;
+  /** The server type, by id, and the package that the server was created with. */
+  readonly typeId: number | undefined;
+  readonly gpuPackage: string | undefined;
+}
+
+/** Reads `applied` of the binding of a server. Without a binding, and for an adopted server, there are no values. */
+export function appliedServer(binding: Pick<Binding, 'applied'> | undefined): AppliedServer {
+  const [entry, body] = [member(binding?.applied, 'entry'), member(binding?.applied, 'body')];
+  const typeId = member(body, 'server_type_id');
+  return {
+    isCreated: body !== undefined && body !== null,
+    name: textIn(entry, 'name'),
+    namesAddress: member(member(entry, 'public_ipv4'), 'ip') !== undefined,
+    typeId: typeof typeId === 'number' ? typeId : undefined,
+    gpuPackage: textIn(body, 'gpu_package'),
+  };
+}
+
+function textIn(value: unknown, name: string): string | undefined {
+  const text = member(value, name);
+  return typeof text === 'string' ? text : undefined;
+}

@@ -1,0 +1,43 @@
+import type { Json } from '../../src/core/json.ts';
+import type { StateStore } from '../../src/core/state.ts';
+import { createCoverage } from '../../src/simulation/coverage.ts';
+import { generateStory } from '../../src/simulation/generator.ts';
+import { play } from '../../src/simulation/scenario.ts';
+import { memoryState } from '../../src/state/memory.ts';
+import { SqliteStore } from '../../src/state/sqlite-store.ts';
+
+/*
+ * Plays seeds and prints the rule that each breaks. The notes named by `--notes` are empty at the start of each run: a run reads
+ * only the notes that it has written itself.
+ */
+const args = process.argv.slice(2);
+const flagOf = (flag: string) => args[args.indexOf(flag) + 1] ?? '';
+const [seeds, from] = [Number(flagOf('--seeds')), args.includes('--from') ? Number(flagOf('--from')) : 0];
+const emptied = new Set(flagOf('--notes').split(','));
+/** The notes that the current run of each state has written. */
+const written = new WeakMap<StateStore, Set<string>>();
+
+for (const store of [
+  SqliteStore.prototype,
+  Object.getPrototypeOf(memoryState({ createdAt: 0, lineage: 'a' })) as StateStore,
+]) {
+  const { info, note, putNote } = store;
+  // Each run begins with this call.
+  store.info = function (this: StateStore) {
+    written.delete(this);
+    return info.call(this);
+  };
+  store.note = async function (this: StateStore, name: string) {
+    const isEmpty = emptied.has(name) && written.get(this)?.has(name) !== true;
+    return isEmpty ? undefined : note.call(this, name);
+  };
+  store.putNote = function (this: StateStore, name: string, value: Json) {
+    written.set(this, (written.get(this) ?? new Set()).add(name));
+    return putNote.call(this, name, value);
+  };
+}
+
+for (let seed = from; seed < from + seeds; seed++) {
+  const { violation } = await play(generateStory(seed), createCoverage());
+  process.stdout.write(`${seed} ${violation?.rule ?? 'sound'}\n`);
+}

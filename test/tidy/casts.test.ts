@@ -1,0 +1,91 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import ts from 'typescript';
+import { describe, expect, test } from 'vitest';
+
+const source = join(import.meta.dirname, '../../src');
+/** The parts that must not know the shape of a body. Only a kind reads the fields of its entries and requests. */
+const folders = ['core', 'plan', 'queue', 'engine', 'daemon', 'cli', 'spec'];
+
+/** A brand names a text or a number and reads no field. */
+const brands = /^(ResourceKey|OperationId|\w+Id)$/;
+
+/** The casts that remain, with the reason. `most` goes down with each one that goes. */
+const permitted: Readonly<Record<string, readonly [most: number, reason: string]>> = {
+  'core/environment-mask.ts': [1, 'a value with other texts keeps its form'],
+  'core/intent.ts': [1, 'a stage replaces all fields of the previous stage'],
+  'core/kind-facts.ts': [2, 'the keys of a constant table'],
+  'engine/read-cache.ts': [2, 'the methods of the port, each with the same cache'],
+  'engine/run.ts': [1, 'the fields of two objects in one'],
+  'spec/entries.ts': [1, 'the schema of the kind has accepted the fields'],
+  'spec/json-schema.ts': [3, 'zod writes JSON Schema as an open object'],
+  'spec/load.ts': [2, 'the schema of the file has accepted the settings'],
+  'spec/messages.ts': [6, 'zod gives its inner schemas without their types'],
+  'spec/schemas.ts': [2, 'a map of schemas, made from the kinds'],
+  'spec/yaml-tree.ts': [4, 'the types of yaml leave out the positions'],
+  'daemon/fleet/board.ts': [2, 'the head of a publication is JSON'],
+  'daemon/fleet/calls.ts': [1, 'another replica gave the trigger its name'],
+  'daemon/http/metrics.ts': [4, 'the types of prom-client leave out fields'],
+  'daemon/http/server.ts': [2, 'the types of Node permit servers that this one is not'],
+  'daemon/http/webhooks.ts': [1, 'the types of the web stream leave out its iterator'],
+  'daemon/operator-commands/control.ts': [1, 'the answer of the same release at its own socket'],
+  'daemon/sources/spec-thread.ts': [1, 'the answer of its own thread'],
+  'cli/commands/render.ts': [1, 'a module of the user, checked in the next line'],
+  'cli/demo.ts': [2, 'the output of the emulator that the demo starts'],
+  'cli/export/yaml.ts': [3, 'the types of yaml leave out the comments'],
+  'cli/outputs/formats.ts': [1, 'a value of another type than the declared one'],
+  'cli/outputs/outputs.ts': [1, 'one field for each map of the spec file'],
+  'cli/plan/file.ts': [1, 'the schema has accepted the plan'],
+  'cli/reference/json-schemas.ts': [1, 'zod writes JSON Schema as an open object'],
+  'cli/reference/man.ts': [1, 'the program only prints its help'],
+  'cli/reference/pages.ts': [3, 'generated files of this release'],
+  'cli/rehearse/adapt.ts': [7, 'the entries of a file, as plain data'],
+  'cli/render/plan-graph.ts': [1, 'the keys of a constant table'],
+};
+
+/** `as` with a type, except for `as const` and brands. */
+function castsIn(path: string): readonly string[] {
+  const file = ts.createSourceFile(
+    path,
+    readFileSync(join(source, path), 'utf8'),
+    ts.ScriptTarget.Latest,
+    true,
+  );
+  const found: string[] = [];
+  const visit = (node: ts.Node): void => {
+    node.forEachChild(visit);
+    if (!ts.isAsExpression(node) && !ts.isTypeAssertionExpression(node)) return;
+    const type = node.type.getText();
+    // `as unknown as T` is one cast.
+    if (type === 'const' || brands.test(type) || ts.isAsExpression(node.parent)) return;
+    const { line } = file.getLineAndCharacterOfPosition(node.getStart());
+    found.push(`src/${path}:${line + 1}: as ${type}`);
+  };
+  visit(file);
+  return found;
+}
+
+const files = folders
+  .flatMap((folder) =>
+    readdirSync(join(source, folder), { recursive: true, encoding: 'utf8' }).map((path) =>
+      join(folder, path),
+    ),
+  )
+  .filter((path) => path.endsWith('.ts'));
+
+describe('src', () => {
+  test('a value has its type from its source: no cast outside the kinds, except for those in the list', () => {
+    const found = files.flatMap((path) => {
+      const casts = castsIn(path);
+      return casts.length > (permitted[path]?.[0] ?? 0) ? casts : [];
+    });
+    expect(found).toEqual([]);
+  });
+
+  test('the list has no file with fewer casts than it permits', () => {
+    const left = Object.entries(permitted).filter(
+      ([path, [most]]) => !files.includes(path) || castsIn(path).length < most,
+    );
+    expect(left.map(([path]) => path)).toEqual([]);
+  });
+});
