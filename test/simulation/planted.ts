@@ -146,8 +146,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'an approved operation is done a second time in a later run',
     file: 'engine/run/approval.ts',
-    find: ' || (await this.#isDone(operation, at))',
-    replace: '',
+    find: 'if (!isCovered || done.some(({ verb }) => verb === operation.verb)) all.delete(content);',
+    replace: 'if (!isCovered) all.delete(content);',
   },
   {
     name: 'a later round of a run does other operations than the approved ones',
@@ -164,7 +164,7 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'an approved operation goes by its name, whatever it changes',
     file: 'engine/run/approval.ts',
-    find: 'return digestOf({ id, verb, changes: changes as unknown as Json, ...rest });',
+    find: 'return digestOf({ id, verb, changes: parts.sort(), target, replacement, loses });',
     replace: 'return digestOf({ id, verb });',
   },
   {
@@ -327,7 +327,7 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'a task is not waited for',
     file: evidence,
-    find: '  if (isAwaited) return awaitTask(run, intent, halt);\n',
+    find: '  if (isAwaited && answer.taskId !== undefined) return awaitTask(run, intent, answer.taskId, halt);\n',
     replace: '',
   },
   {
@@ -375,7 +375,7 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'the calibration is skipped',
     file: 'engine/intents/calibrate.ts',
-    find: '  if (known?.[name] !== undefined) return known[name];\n',
+    find: '  if (known[name] !== undefined) return known[name];\n',
     replace: '  if (name !== undefined) return { storesRefusals: true };\n',
   },
   {
