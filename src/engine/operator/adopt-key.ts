@@ -230,7 +230,9 @@ export async function worldWith(run: Run, subject: Subject, id: string): Promise
   const seen = await run
     .kindOf(kind)
     .observe(read, [{ ...subject, binding: { key, kind, id, ...unknown } }], run.world.idOf);
-  return seen.get(key)?.id === id ? { ...run.world, observed: new Map([...run.world.observed, ...seen]) } : undefined;
+  return seen.get(key)?.id === id
+    ? { ...run.world, observed: new Map([...run.world.observed, ...seen]) }
+    : undefined;
 }
 
 /** @source API §2: integers are identifiers unless stated otherwise */
