@@ -195,7 +195,7 @@ export function metricsPage(): string {
     help,
   ]);
   return page('Metrics', [
-    'The daemon (`vdcsync run`) serves these metrics at `/metrics`, and the metrics of its process (`vdcsync_process_…`, `vdcsync_nodejs_…`).',
+    'The daemon (`vdcsync run`) serves these metrics at `/metrics`. The metrics of its process (`vdcsync_process_…`, `vdcsync_nodejs_…`) are not in this list.',
     'The label `project` is the id of the project. **With a folder of projects**, no metric has this label, and each value is a sum over the projects of the process. Ages, budgets and `vdcsync_last_reconciliation_timestamp_seconds` are not summed: they show the worst project. `--metrics-per-project` gives each project its own series, with the label.',
     table(['metric', 'type', 'labels', 'meaning'], list),
     alerts(),
