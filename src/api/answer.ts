@@ -54,8 +54,9 @@ export function readAnswer(response: HttpResponse): Answer {
   const mediaType = mediaTypeOf(response);
   const { status } = response;
   if (status >= 300 && status < 400)
-    return unidentified(head, `${status} points elsewhere, which is not followed`);
-  if (!requestId) return unidentified(head, `${status} without X-Request-Id: not the API's own answer`);
+    return unidentified(head, `${status} is a redirect, which vdcsync does not follow`);
+  if (!requestId)
+    return unidentified(head, `${status} without X-Request-Id, so it does not come from the API`);
   if (status >= 200 && status < 300) return readSuccess(head, requestId, mediaType, response.body);
   const body = parseBounded(response.body);
   const problem = isRecord(body) ? readProblem(body) : undefined;
@@ -64,7 +65,7 @@ export function readAnswer(response: HttpResponse): Answer {
   if (problem === undefined || !(documented || coded)) {
     return unidentified(
       head,
-      `${status} with a body that is no problem document (${mediaType || 'no type'})`,
+      `${status} with a body that is not a problem document (${mediaType || 'no type'})`,
     );
   }
   return { ...head, sort: 'problem', requestId: printableHeader(requestId), documented, problem };
@@ -82,7 +83,7 @@ function readSuccess(head: AnswerHead, id: string, mediaType: string, text: stri
       ...head,
       sort: 'malformed',
       requestId,
-      malformed: isTooDeep(text) ? 'the body is nested too deeply' : 'the body is no JSON',
+      malformed: isTooDeep(text) ? 'the body is nested too deeply' : 'the body is not JSON',
     };
   return { ...head, sort: 'success', requestId, text, body };
 }

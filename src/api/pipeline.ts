@@ -129,7 +129,7 @@ export class Pipeline {
       return answer;
     } catch (error) {
       // The request was sent, no matter which step fails here.
-      throw new TransportError('the answer could not be taken in', 'unknown', 'UNKNOWN', error);
+      throw new TransportError('the answer could not be processed', 'unknown', 'UNKNOWN', error);
     }
   }
 
@@ -196,7 +196,7 @@ export class Pipeline {
     for (;;) {
       tokens.refresh();
       if (call.token !== undefined && tokens.mark !== call.token) {
-        throw new ConfigError('the token has been exchanged since its project was read');
+        throw new ConfigError('the token has changed since its project was read');
       }
       if (tokens.isShared) await tokens.ready(call, tried);
       const token = tokens.isShared ? tokens.choose(call, tried) : tokens.only;

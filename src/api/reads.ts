@@ -96,7 +96,7 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
       throw new TransportError(text, 'none', code, error);
     }
     if (elsewhere === true && !pipeline.identified()) {
-      const text = `another service than the API answers at ${options.baseUrl}: ${message}`;
+      const text = `the service at ${options.baseUrl} is not the API: ${message}`;
       throw new TransportError(text, 'unknown', code, error);
     }
   }
@@ -188,7 +188,7 @@ async function asEnabled<T>(operation: UndocumentedOperation, reading: Promise<T
   } catch (error) {
     if (!(error instanceof ApiProblem) || (error.status !== 404 && error.status !== 405)) throw error;
     const { status, code, requestId, message } = error;
-    const advice = `the API profile enables ${operation} there: correct its path, or take it out`;
+    const advice = `the API profile enables ${operation} at this path: correct the path, or remove the operation`;
     throw new ApiProblem(status, code, requestId, `${message.replace(/\.$/, '')}; ${advice}`);
   }
 }
@@ -220,7 +220,7 @@ function judge<T>(path: string, answer: Answer, schema: z.ZodType<T>): Outcome<T
     case 'problem': {
       // Absence is believed of the documented form alone.
       if (status === 404 && !answer.documented) {
-        return { error: unreadable(`${what}: 404 that is no problem document`), final: false };
+        return { error: unreadable(`${what}: 404 without a problem document`), final: false };
       }
       const { code, title, detail } = answer.problem;
       const said = [code, title, detail].filter((each) => each !== null && each !== undefined).join(': ');
@@ -238,7 +238,7 @@ function judge<T>(path: string, answer: Answer, schema: z.ZodType<T>): Outcome<T
       if (status !== 200) return { error: unreadable(`${what}: ${status} instead of 200`), final: false };
       const result = readData(parseKeepingDecimals(answer.text), schema);
       if ('data' in result) return result;
-      const message = `${what} gave an answer that the API's document does not describe: ${printable(result.mismatch)}`;
+      const message = `the answer to ${what} is not as documented: ${printable(result.mismatch)}`;
       return { error: new ApiProblem(status, null, answer.requestId, message, 'undocumented'), final: true };
     }
   }
@@ -247,7 +247,11 @@ function judge<T>(path: string, answer: Answer, schema: z.ZodType<T>): Outcome<T
 /** The id as a path segment. If no path can carry the API's id, its resource cannot be read. */
 function asked(id: string): string {
   if (fitsPath(id)) return pathSegment(id);
-  throw new TransportError(`no path can carry the id ${JSON.stringify(id)}`, 'none', 'UNUSABLE_ID');
+  throw new TransportError(
+    `the id ${JSON.stringify(id)} cannot be part of a URL path`,
+    'none',
+    'UNUSABLE_ID',
+  );
 }
 
 /** Complete, but not an answer of the API: as good as none. */

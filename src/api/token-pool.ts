@@ -167,14 +167,14 @@ export class TokenPool {
     if (status === 401) {
       member.standing = 'out';
       member.checkAfter = this.#options.clock.monotonic() + outMs;
-      this.#warn(member, 'a token is refused: the other tokens go on');
+      this.#warn(member, 'the API refuses a token: vdcsync uses the other tokens');
     }
     if (status === 403 && call.bucket === 'writes') {
       const isReadOnly = problem.code === 'insufficient_scope';
       member.refuses.add(isReadOnly ? '*' : (call.sort ?? '*'));
       this.#warn(
         member,
-        isReadOnly ? 'a token may only read: it serves reads' : 'a token may not do a write',
+        isReadOnly ? 'a token may only read: vdcsync uses it for reads' : 'a token may not do this write',
       );
     }
     const others = this.#able(call).filter((each) => each !== member);
@@ -199,7 +199,9 @@ export class TokenPool {
     );
     const { clock } = this.#options;
     if (refused !== undefined && clock.monotonic() - refused.checkedAt <= checkValidMs) return refused;
-    throw new ConfigError('No token has been seen to belong to the project: nothing is written.');
+    throw new ConfigError(
+      'vdcsync has not verified that a token belongs to the project, so it writes nothing.',
+    );
   }
 
   async #checkAll(): Promise<void> {
@@ -238,11 +240,12 @@ export class TokenPool {
     member.checkedAt = startedAt;
     member.checkAfter = now + outMs;
     if (isRight) {
-      member.told.delete('a token is refused: the other tokens go on');
+      member.told.delete('the API refuses a token: vdcsync uses the other tokens');
       return;
     }
-    if (member.foreign) this.#warn(member, 'a token belongs to another project: the other tokens go on');
-    else this.#warn(member, 'a token is refused: the other tokens go on');
+    if (member.foreign)
+      this.#warn(member, 'a token belongs to another project: vdcsync uses the other tokens');
+    else this.#warn(member, 'the API refuses a token: vdcsync uses the other tokens');
   }
 
   #warn(member: Member, message: string): void {
@@ -284,6 +287,6 @@ function usableToken(token: string): string {
   throw new ConfigError(
     token === ''
       ? 'The API token is empty: set VDC_TOKEN or VDC_TOKEN_FILE.'
-      : 'The API token has spaces, line breaks or characters that no header can carry.',
+      : 'The API token has spaces, line breaks or characters that are not possible in a header.',
   );
 }

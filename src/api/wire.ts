@@ -45,7 +45,7 @@ const textId = <Id extends string>() =>
     z.int().transform(String),
   ]) as unknown as z.ZodType<Id>;
 /** Commands that an operator copies contain the address, so it must be an address. */
-const ipv4 = z.string().refine(isIpv4, 'this text is no IPv4 address');
+const ipv4 = z.string().refine(isIpv4, 'this text is not an IPv4 address');
 const nullable = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? null);
 /** A timestamp stays the text it is. */
 const timestamp = z.string().min(1);
@@ -227,7 +227,7 @@ export const taskSchema: z.ZodType<Task> = z
     const known = taskStatuses.find((each) => each === task.status);
     const ended = known === 'succeeded' || known === 'failed';
     if (task.is_terminal && !ended) {
-      const message = `${JSON.stringify(printable(task.status))} is not how a terminal task ends`;
+      const message = `${JSON.stringify(printable(task.status))} is not a documented status of an ended task`;
       context.issues.push({ code: 'custom', message, input: task.status, path: ['status'] });
       return z.NEVER;
     }

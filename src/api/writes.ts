@@ -107,7 +107,7 @@ interface Success {
 }
 
 function readSuccess(body: unknown, { documentsTask, needsId }: BuiltWrite): Success {
-  if (!isRecord(body)) return { malformed: 'the body is no JSON object' };
+  if (!isRecord(body)) return { malformed: 'the body is not a JSON object' };
   const task = readTask(body, documentsTask);
   const known = {
     ...('data' in body ? { data: body.data } : {}),

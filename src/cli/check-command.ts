@@ -65,7 +65,9 @@ export async function isPlanAccepted(
   const onOutput = (text: string) => void io.stderr.write(text);
   const refusal = await refusalOf(plan, { command, io, token, signal, onOutput });
   if (refusal === undefined) return true;
-  io.stderr.write(`vdcsync: the check does not accept the plan, so no change is applied: ${refusal}\n`);
+  io.stderr.write(
+    `vdcsync: the command of --check-command refuses the plan, so vdcsync applies nothing: ${refusal}\n`,
+  );
   return false;
 }
 

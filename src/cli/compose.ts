@@ -282,7 +282,7 @@ async function checkService(store: StateStore, name: ServiceName, mode: 'read' |
     );
   if (recorded !== undefined && recorded !== name) {
     throw new StateError(
-      `This state was made with ${serviceNouns[recorded]}, so it cannot be used with ${serviceNouns[name]}: name another --state.`,
+      `This state belongs to ${serviceNouns[recorded]}, so it cannot be used with ${serviceNouns[name]}. Name another state with --state.`,
     );
   }
   if (recorded === undefined && mode === 'write') await store.putNote(serviceNote, name);
@@ -324,16 +324,14 @@ const traced = new WeakMap<Io['env'], boolean>();
 
 /** Why nothing happens for a while. @param nowMs on the clock of all printed times */
 function waitLine(
-  { of, realMs, waiting, limited }: BudgetWait,
+  { of, realMs, limited }: BudgetWait,
   { limits, timeScale }: ApiProfile,
   nowMs: number,
 ): string {
   const until = timeOfDay(nowMs + realMs * timeScale);
   const allowed = `${limits[of]} ${of} in ${span(limits.windowMs)}`;
-  const why = limited
-    ? 'the API answered 429'
-    : `the API allows ${allowed}, and ${waiting} more must be sent`;
-  return `vdcsync: rate limited until ${until}, ${span(realMs)} from now: ${why}\n`;
+  const why = limited ? 'the API answered 429' : `the API allows ${allowed}`;
+  return `vdcsync: rate limited for ${span(realMs)}, until ${until}: ${why}\n`;
 }
 
 async function loggerOf(io: Io, options: SessionOptions): Promise<ApiLogger> {

@@ -54,7 +54,7 @@ async function demo(): Promise<number> {
   say('A project as a file: vdcsync.yaml');
   print(spec);
 
-  say('An API to try it with: the emulator, on this machine, its clock running 60 times faster.');
+  say('An emulated API on this machine. Its clock runs 60 times faster.');
   command(`vdcsync emulator --speed ${speed}`);
   const api = await startEmulator();
   const env = {
@@ -65,32 +65,32 @@ async function demo(): Promise<number> {
   print(`serving project ${api.project.id} at ${api.base_url}\n`);
   command('export VDC_BASE_URL=… VDC_TOKEN=… VDCSYNC_API_PROFILE=api-profile.yaml');
 
-  say('Is the file right? That needs no API.');
+  say('Check the file. This needs no API.');
   await vdcsync(env, 'validate');
-  say('What would be done? Nothing is changed by asking.');
+  say('Show the operations. A plan changes nothing.');
   await vdcsync(env, 'plan');
-  say('Do it: in order, side by side where that is safe, within the request limits.');
+  say('Apply them: in the right order, in parallel where possible, within the request limits.');
   await vdcsync(env, 'apply', '--yes');
-  say('And again: there is nothing left to do.');
+  say('Plan again: nothing to do.');
   await vdcsync(env, 'plan');
 
   say('Another user opens the firewall.');
   await openFirewall(api);
-  say('The next plan shows it …');
+  say('The next plan shows the drift …');
   await vdcsync(env, 'plan');
-  say('… and apply repairs it.');
+  say('… and apply corrects it.');
   await vdcsync(env, 'apply', '--yes');
 
-  say('What is managed, and what costs money?');
+  say('Show managed and billed resources.');
   await vdcsync(env, 'status');
-  say('Every write that was ever sent is in the journal:');
+  say('Show every write.');
   await vdcsync(env, 'history', '--limit', '3');
 
-  say('All of it away again, so that nothing stays billed.');
+  say('Delete everything, so that nothing stays billed.');
   await vdcsync(env, 'destroy', '--yes');
   await vdcsync(env, 'status');
   const seconds = Math.round((performance.now() - started) / 1000);
-  say(`That was all, in ${seconds} seconds. Your turn: write a vdcsync.yaml and run`);
+  say(`The demo took ${seconds} seconds. Now write your own vdcsync.yaml, and run`);
   command('npm run -s vdcsync -- apply --emulator -f vdcsync.yaml');
   return 0;
 }

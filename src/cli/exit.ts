@@ -83,11 +83,11 @@ function explain(error: unknown): string {
 function hint({ status, code, meaning }: ApiProblem): string {
   if (status === 401) return '. Check VDC_TOKEN: it is unknown, expired or revoked.';
   if (code === 'insufficient_privileges')
-    return ". The token is a team member's, who lacks the permission for it in the client area.";
-  if (status === 403) return '. The token may not do this: changes need a read and write token.';
+    return '. The token belongs to a team member without this permission. Change the permissions in the client area.';
+  if (status === 403) return '. The token may not do this: changes need a token that may read and write.';
   if (meaning === 'no_project') return '. Check VDC_BASE_URL: its path does not lead to this API.';
   if (meaning === 'undocumented')
-    return '. Check VDC_BASE_URL: it may be another service, or another version of this one.';
+    return '. Check VDC_BASE_URL: it may name another service, or another version of the API.';
   return '';
 }
 

@@ -70,7 +70,7 @@ export function withRun(command: Command): Command {
       'address of health, metrics and status page, or off (default: 127.0.0.1:9464)',
     )
     .option('--keep-history <duration>', 'how long ended writes stay in the history (default: 90d)')
-    .option('--metrics-per-project', 'with a folder of projects: separate metrics for each project')
+    .option('--metrics-per-project', 'for a folder of projects: separate metrics for each project')
     .addOption(
       new Option('--mode <mode>', 'whether to correct differences (default), or only to report them').choices(
         ['correct', 'observe'],
@@ -100,12 +100,12 @@ export function withRun(command: Command): Command {
     .option('--commit-status-name <name>', 'name of the status (default: vdcsync)')
     .option(
       '--parallel <count>',
-      'with a folder of projects in PostgreSQL: how many at a time (default: 10)',
+      'for a folder of projects with the state in PostgreSQL: number of projects at a time (default: 10)',
       wholeNumber(1, 1_000),
     )
     .option(
       '--fleet-config <file>',
-      'with a folder of projects in PostgreSQL: waves, and the deletions of one change (default: 10)',
+      'for a folder of projects with the state in PostgreSQL: a file with the waves of a rollout and the limits of deletions',
     )
     .option(
       '--allow-env <name>',

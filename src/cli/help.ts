@@ -33,18 +33,24 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
   adopt: [['vdcsync adopt servers.web-1 2001', 'binds servers.web-1 to server 2001']],
   forget: [['vdcsync forget servers.old', 'releases servers.old: the resource stays in the project']],
   ignore: [
-    ['vdcsync ignore 2001 203.0.113.10', 'marks a server and an address of another team'],
-    ['vdcsync ignore --undo 2001', 'removes the mark from server 2001'],
-    ['vdcsync ignore 2002', 'ends the report of the backups that the deleted server 2002 left'],
+    ['vdcsync ignore 2001 203.0.113.10', 'both belong to another team, and no longer block creations'],
+    [
+      'vdcsync ignore --undo 2001',
+      'removes the mark: server 2001 is unmanaged again, and may block creations',
+    ],
+    ['vdcsync ignore 2002', 'for a deleted server: vdcsync no longer reports its backups'],
   ],
   resolve: [
-    ['vdcsync resolve servers.web-1 --adopt 2001', 'the creation succeeded: it is server 2001'],
-    ['vdcsync resolve servers.web-1 --absent', 'it was not created: the next apply creates it'],
+    ['vdcsync resolve servers.web-1 --adopt 2001', 'the API has created server 2001'],
+    [
+      'vdcsync resolve servers.web-1 --absent',
+      'the API has not created the server: the next apply creates it',
+    ],
   ],
   'approve-commit': [['vdcsync approve-commit 9f2c41d', "with the fleet's URL in VDCSYNC_STATE"]],
   explain: [
     ['vdcsync explain outcome_unknown', 'the meaning of a code, and the next step'],
-    ['vdcsync explain servers.web-1', 'declared, observed, pending, and why it is blocked'],
+    ['vdcsync explain servers.web-1', 'entry, binding, planned operations, and why it is blocked'],
   ],
   status: [['vdcsync status --format json', 'managed, blocked, billed and idle resources']],
   output: [
@@ -56,7 +62,7 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
     ['vdcsync doctor', 'before the first apply, and to find a problem'],
     [
       'vdcsync doctor --probe-writes',
-      'checks whether vdcsync can settle a lost answer by itself; sends up to 20 writes',
+      'also checks whether vdcsync can find out the outcome after a lost answer; sends up to 20 writes',
     ],
   ],
   history: [['vdcsync history --key servers.web-1', 'every write for one resource']],
@@ -94,24 +100,27 @@ export const environment: readonly (readonly [name: string, meaning: string])[] 
   ['VDC_TOKEN', 'the API token'],
   [
     'VDC_TOKEN_FILE',
-    'a file with the API token, or several tokens, one a line; or a folder of files. Read again when it changes',
+    'file with the API token, or with several tokens, one per line; or a folder of these files. Read again after a change',
   ],
   ['VDCSYNC_STATE', 'the same as --state'],
   ['VDCSYNC_API_PROFILE', 'the same as --api-profile'],
   ['VDCSYNC_PRICES', 'the same as --prices'],
-  ['VDCSYNC_HTTP_TOKEN', 'token that run requires for page, status and metrics (or …_FILE)'],
-  ['VDCSYNC_WEBHOOK_SECRET', 'secret of webhooks; two with a comma during a rotation (or …_FILE)'],
-  ['VDCSYNC_GIT_TOKEN', 'for --git-url over https (or …_FILE); see docs/operating.md'],
+  ['VDCSYNC_HTTP_TOKEN', 'token that run requires for the status page, /status and /metrics (or …_FILE)'],
+  ['VDCSYNC_WEBHOOK_SECRET', 'secret of webhooks; during a rotation two, separated by a comma (or …_FILE)'],
+  ['VDCSYNC_GIT_TOKEN', 'token for --git-url over https (or …_FILE); see docs/operating.md'],
   ['VDCSYNC_ALLOW_ENV', 'the same as --allow-env of run, separated by commas'],
   ['VDCSYNC_TOKEN_FOLDER', 'the same as --token-folder of run'],
   ['VDCSYNC_TOKEN_ENV_PREFIX', 'the same as --token-env-prefix of run'],
-  ['VDCSYNC_COMMIT_STATUS_TOKEN', 'for --commit-status (or …_FILE); see docs/how-to/commit-status.md'],
-  ['VDCSYNC_NOTIFY_URL', 'where run sends notifications, as JSON (or …_FILE); VDCSYNC_SLACK_URL for Slack'],
+  ['VDCSYNC_COMMIT_STATUS_TOKEN', 'token for --commit-status (or …_FILE); see docs/how-to/commit-status.md'],
+  [
+    'VDCSYNC_NOTIFY_URL',
+    'URL for the notifications of run, as JSON (or …_FILE); VDCSYNC_SLACK_URL for Slack',
+  ],
   ['VDCSYNC_PUBLIC_URL', 'URL of the status page of run, for links in notifications'],
   ['LOG_LEVEL', 'silent, fatal, error, warn, info (default), debug, trace'],
   ['LOG_FORMAT', 'text, json'],
   ['OTEL_…', 'traces, if an OpenTelemetry SDK is loaded; see docs/operating.md'],
-  ['TRACEPARENT', 'the trace that a command continues, except run'],
+  ['TRACEPARENT', 'trace that the command continues; run does not use it'],
   ['NO_COLOR', 'no colours'],
 ];
 
@@ -129,7 +138,7 @@ export const endings: readonly (readonly [code: number, meaning: string])[] = [
 export const files: readonly (readonly [path: string, meaning: string])[] = [
   ['vdcsync.yaml', 'the spec, without -f; then vdcsync.yml, vdc.yaml, vdc.yml'],
   ['.vdcsync/state.db', 'the state: the bindings of keys to live resources, and every write'],
-  ['.vdcsync/emulator.json', 'the resources of --emulator; delete it together with the state'],
+  ['.vdcsync/emulator.json', 'the resources of --emulator; delete this file together with the state'],
 ];
 
 /** The text below the list of commands. */

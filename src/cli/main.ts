@@ -6,7 +6,7 @@ import type { ExitCode } from './exit.ts';
 // All other modules are loaded after this check. On an older Node their import would fail with a stack trace.
 const oldest = 24;
 if (Number.parseInt(process.versions.node, 10) < oldest) {
-  process.stderr.write(`vdcsync: it needs Node.js ${oldest} or newer, and this is ${process.version}\n`);
+  process.stderr.write(`vdcsync needs Node.js ${oldest} or newer, and this is ${process.version}\n`);
   process.exit(1);
 }
 

@@ -104,7 +104,7 @@ function addPlanAndApply({ command, io, end }: Making): void {
   withSelection(withChanges(command('apply', 'apply the plan until the project has converged')))
     .option(
       '--plan <file>',
-      'apply exactly this saved plan, with its --target and --exclude; refuse if project or file have changed',
+      'apply exactly this saved plan, with its --target and --exclude; fail if project or file have changed',
     )
     .action(async (flags: ApplyFlags) => {
       const { apply } = await import('./commands/apply.ts');
@@ -153,7 +153,7 @@ function addBinding({ command, io, end }: Making): void {
       end(await adopt(key, id, flags, io));
     });
 
-  withApi(command('forget', 'end the management of a resource; the resource stays unchanged'))
+  withApi(command('forget', 'release a resource: vdcsync no longer manages it, and it stays unchanged'))
     .argument('<key>', 'such as servers.old')
     .addOption(textOrJson())
     .action(async (key: string, flags: AdoptFlags) => {
@@ -164,20 +164,20 @@ function addBinding({ command, io, end }: Making): void {
   withApi(command('ignore', 'mark servers, addresses and backups as not managed by this file'))
     .argument(
       '<id...>',
-      'ids of servers (of a deleted server: its backups), and addresses such as 203.0.113.10',
+      'ids of servers, and addresses such as 203.0.113.10; with the id of a deleted server: its backups',
     )
-    .option('--undo', 'cancel the mark; `vdcsync status` lists ignored resources')
+    .option('--undo', 'remove the mark; `vdcsync status` lists ignored resources')
     .addOption(textOrJson())
     .action(async (names: readonly string[], flags: IgnoreFlags) => {
       const { ignore } = await import('./commands/settle.ts');
       end(await ignore(names, flags, io));
     });
 
-  withApi(command('resolve', 'resolve a blocked write whose outcome only you can find out'))
+  withApi(command('resolve', 'resolve a blocked write: report its outcome, or give it up'))
     .argument('<key>', 'such as servers.web-1')
     .option('--adopt <id>', 'the write succeeded, and created this resource')
     .option('--absent', 'the write had no effect, or the bound resource no longer exists')
-    .option('--abandon', 'give up the write; or retry a replacement that an earlier refusal has paused')
+    .option('--abandon', 'give up the write; or end the pause of a refused replacement')
     .addOption(textOrJson())
     .action(async (key: string, flags: ResolveFlags) => {
       const { resolve } = await import('./commands/settle.ts');
@@ -186,7 +186,7 @@ function addBinding({ command, io, end }: Making): void {
 }
 
 function addApproval({ command, io, end }: Making): void {
-  withApi(command('approve', 'approve the plan of a daemon that waits for approval (settings.approval)'))
+  withApi(command('approve', 'approve the plan that a daemon waits with (settings.approval)'))
     .argument('<digest>', 'the digest in the log, the notification or the status page')
     .addOption(textOrJson())
     .action(async (digest: string, flags: AdoptFlags) => {
@@ -196,7 +196,12 @@ function addApproval({ command, io, end }: Making): void {
 }
 
 function addFleet({ command, io, end }: Making): void {
-  withState(command('approve-commit', 'continue a rollout of a fleet that waits for approval or has stopped'))
+  withState(
+    command(
+      'approve-commit',
+      'continue the rollout of a commit in a fleet, if it waits for approval or has stopped',
+    ),
+  )
     .argument('<commit>', 'the commit or digest in the log, the notification or the status')
     .action(async (change: string, flags: CommonFlags) => {
       const { approveCommit } = await import('./commands/approve-commit.ts');
@@ -210,7 +215,7 @@ function addReports({ command, io, end }: Making): void {
     .option('--offline', 'use the state only')
     .option(
       '--detailed-exitcode',
-      'exit with 2 if the project has not converged, with 3 if an operation is blocked, with 1 if unknown',
+      'exit with 2 if the project has not converged, with 3 if an operation is blocked, and with 1 if the API was not read',
     )
     .action(async (flags: StatusFlags) => {
       const { status } = await import('./commands/status.ts');
@@ -238,7 +243,10 @@ function addReports({ command, io, end }: Making): void {
 
   withApi(command('doctor', 'check token, project, clock, state and API, with reads only'))
     .addOption(textOrJson())
-    .option('--probe-writes', 'also check idempotency keys, with requests that the API must refuse')
+    .option(
+      '--probe-writes',
+      'also check how the API treats idempotency keys, with requests that it must refuse',
+    )
     .action(async (flags: DoctorFlags) => {
       const { doctor } = await import('./commands/doctor.ts');
       end(await doctor(flags, io));
@@ -278,13 +286,17 @@ function addReports({ command, io, end }: Making): void {
 function addTools({ command, io, end }: Making): void {
   command('emulator', 'serve an emulated API on this machine')
     .option('--port <port>', 'port; 0 selects a free one (default: 0)', wholeNumber(0, 65_535))
-    .option('--speed <factor>', 'how many times faster its clock runs (default: 1)', positiveNumber)
+    .option('--speed <factor>', 'speed of its clock, as a multiple of real time (default: 1)', positiveNumber)
     .option('--seed <text>', 'the same seed gives the same ids and durations')
     .option('--faults <file>', 'faults to inject, YAML or JSON')
     .option('--task-time <range>', 'duration of each task, such as 5m or 1m..25m', durationRange)
     .option('--profile <file>', 'API profile: limits and undocumented operations to serve')
     .option('--data <file>', 'keep the resources in this file')
-    .option('--project <id>', 'id of its project (default: 4711)', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .option(
+      '--project <id>',
+      'id of the emulated project (default: 4711)',
+      wholeNumber(1, Number.MAX_SAFE_INTEGER),
+    )
     .addOption(textOrJson())
     .action(async (flags: EmulatorFlags) => {
       const { emulator } = await import('./commands/emulator.ts');
@@ -361,7 +373,7 @@ function outputTo(io: Io) {
     outputError: (text: string, write: (text: string) => void) =>
       write(
         /^error: too many arguments .*\.ya?ml\b/.test(text)
-          ? text.replace(/\n$/, ' A spec is named with -f.\n')
+          ? text.replace(/\n$/, ' Name the spec with -f.\n')
           : text,
       ),
   };

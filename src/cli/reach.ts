@@ -9,8 +9,8 @@ export function whyUnreached({ code, message }: TransportError): { why: string; 
 
 function adviceFor(code: string): string {
   if (untrusted.has(code))
-    return "if its certificate is by an authority of your own, set NODE_EXTRA_CA_CERTS to that authority's file";
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'name the host in VDC_BASE_URL as its certificate does';
+    return 'if its certificate comes from your own authority, set NODE_EXTRA_CA_CERTS to the file of that authority';
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'use the host name of the certificate in VDC_BASE_URL';
   if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID')
     return 'the server needs a valid certificate; also check the clock of this machine';
   return 'check VDC_BASE_URL and the network';

@@ -21,11 +21,11 @@ export function listenForSignals(
   const halt = new AbortController();
   const onSignal = () => {
     if (!stop.signal.aborted) {
-      say('vdcsync: stopping when the writes in flight have settled. Press Ctrl-C again to stop now.\n');
+      say('vdcsync: stopping as soon as the open writes have ended. Press Ctrl-C again to stop now.\n');
       return stop.abort();
     }
     if (!halt.signal.aborted) {
-      say('vdcsync: stopping now. The next run settles the writes in flight.\n');
+      say('vdcsync: stopping now. The next run finishes the open writes.\n');
       halt.abort();
     }
   };

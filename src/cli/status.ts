@@ -77,6 +77,8 @@ export interface StatusView {
   readonly idle_monthly: { readonly currency: string | null; readonly known: string } | null;
   /** Billed, unattached, and possibly bought by the open write of its key; null if the API was not read. */
   readonly unconfirmed: readonly Billed[] | null;
+  /** Creations without a known id whose outcome is not known: each may have bought a resource. */
+  readonly unconfirmed_creations: readonly ResourceKey[];
   /** The ignored resources: billed as long as they exist, and no reason to block an operation. */
   readonly ignored: readonly IgnoredObject[];
   /** Backups of deleted servers: billed, and shown by no documented read. From the state. */
@@ -174,6 +176,7 @@ export function statusOf(facts: StatusFacts): StatusView {
     idle: free?.idle.map(({ ip }) => ({ ...address(ip, facts), since: idleSince(ip, facts) })) ?? null,
     idle_monthly: free === undefined ? null : addressesMonthly(free.idle.length, facts.prices),
     unconfirmed: free?.unconfirmed.map(({ ip }) => address(ip, facts)) ?? null,
+    unconfirmed_creations: intents.filter(mayHaveBought).map(({ key }) => key),
     ignored: ignoredObjects(facts.claims, ips),
     left_backups: leftBackups(facts.claims).map(({ server, key, backups, at: since }) => ({
       server_id: server,
@@ -182,6 +185,15 @@ export function statusOf(facts: StatusFacts): StatusView {
       since: time(since),
     })),
   };
+}
+
+/** A creation of a billed resource that was sent, and whose effect is neither known nor excluded. */
+function mayHaveBought(intent: Intent): boolean {
+  const { verb, kind, phase } = intent;
+  const { answer, unconfirmed } = partsOf(intent);
+  const { counted, bought } = factsOf(kind);
+  if (verb !== 'create' || (counted ?? bought) === undefined || answer?.id !== undefined) return false;
+  return unconfirmed !== undefined || answer !== undefined || phase === 'sending';
 }
 
 function addressesOf({ kind, id, identity }: Binding, ips: readonly Ip[] | undefined): readonly string[] {

@@ -96,7 +96,7 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
   ],
   firewall_field_dropped: [
     'Live rules have the field position, which the API document does not show.',
-    '{protocol: tcp, destination_port: "443", position: 1}   # only if an operator set it',
+    '{protocol: tcp, destination_port: "443", position: 1}   # only if you set it',
   ],
   firewall_lockout: [
     'tcp 22 is open on server 2001, and the new rules allow only tcp 443.',
@@ -150,7 +150,7 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
     'ips.web was allocated with `server_type_id: 3`, and the file says 8 now.',
     'ips: {gpu: {server_type_id: 8}}   # a new entry, a new address',
   ],
-  in_flight: ['The last run ended while servers.web-1 was being created.', 'vdcsync apply'],
+  in_flight: ['The last run was interrupted while the API created servers.web-1.', 'vdcsync apply'],
   iso_in_use: [
     'isos.rescue left the file, and is in the drive of server 2001.',
     'servers: {web-1: {iso: null}}',
@@ -195,7 +195,7 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
     'servers.web-1 left the file, and the new servers.web-2 has the same fields.',
     'servers: {web-2: {moved: {from: servers.web-1}}}',
   ],
-  moved_in_flight: ['servers.web-1 was renamed while its creation was open.', 'vdcsync apply'],
+  moved_in_flight: ['servers.web-1 was renamed before its creation had ended.', 'vdcsync apply'],
   moved_onto_bound: [
     'servers.web-2 says `moved: {from: servers.web-1}`, and both are bound to a server.',
     'vdcsync forget servers.web-1',
@@ -319,7 +319,7 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
     'vdcsync apply',
   ],
   unlisted_servers: [
-    'Network default counts 3 servers, and vdcsync knows 1 of them. The others have no public address, so no list shows them.',
+    'Network default counts 3 servers, and vdcsync knows 1 of them. The others have no public address, so the API does not list them.',
     'vdcsync adopt servers.web-1 2001   # a server of this file; the client area shows the id',
     'vdcsync ignore 2002   # a server of another user',
     'settings: {unmanaged: ignore}   # all of them belong to others',
@@ -331,7 +331,7 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
   ],
   unreachable: ['The API could not be connected for 30 minutes.', 'vdcsync apply'],
   unresolved_create: [
-    'The creation of servers.a is unconfirmed, and servers.b could be the same purchase.',
+    'The creation of servers.a is unconfirmed. A server that appears next could be servers.a or servers.b.',
     'vdcsync explain servers.a',
   ],
   url_missing: [

@@ -14,7 +14,7 @@ export const codes = {
   ],
   address_left_idle: [
     'the server of an address is deleted, or is gone, and no other server of the file uses the address',
-    'remove the entry of the address too; keep it only if you want to pay for it in reserve',
+    'remove the entry of the address too, unless you want to keep the address in reserve',
   ],
   address_not_as_declared: [
     'a server has another address than its entry declares, or an address that its entry does not declare',
@@ -22,34 +22,34 @@ export const codes = {
   ],
   address_not_the_only_free_one: [
     'the API takes *any* free address, and several are free',
-    'attach or release the others, or enable `named_address`',
+    'attach or delete the others, or enable `named_address` in the API profile',
   ],
   address_pool_unchecked: [
     'a new server names an address that was not allocated for its server type',
-    'if the API refuses it (`ip_not_usable`), or gives the server another address: name an address whose entry has the `server_type_id` of the server',
+    'nothing, if the API accepts the address. If the API refuses it (`ip_not_usable`) or attaches another one, name an address whose entry has the `server_type_id` of the server',
   ],
   address_unchecked: [
-    'no documented read shows the pool of an adopted address',
-    'if the file is right, confirm it: `vdcsync adopt KEY ID`; otherwise remove `server_type_id`',
+    'this state did not allocate the address, and the API does not show whether the address comes from the pool of its `server_type_id`',
+    'if `server_type_id` is right, confirm it: `vdcsync adopt KEY ID`; otherwise remove it',
   ],
   backup_creating: [
     'a backup is in progress, so vdcsync takes no second one',
-    'nothing: vdcsync checks it again',
+    'nothing: vdcsync checks again',
   ],
   backup_policy_differs: [
     'the backup schedule differs from the file, and the API does not document how to change it',
-    'change it in the client area, or enable `update_backup_policy`',
+    'change it in the client area, or enable `update_backup_policy` in the API profile',
   ],
   backups_kept: [
     'there are more backups than `keep`, and they are billed',
-    'delete them in the client area, or enable `delete_backup`. Backups of a protected server stay',
+    'delete them in the client area, or enable `delete_backup` in the API profile. Backups of a protected server stay',
   ],
   backup_not_listed: [
-    'the list of backups lacks one that vdcsync took; the list may be incomplete',
-    'nothing; if the backup is gone, `vdcsync forget KEY`',
+    'the list of backups lacks a backup that vdcsync took. The list may be incomplete',
+    'if the backup no longer exists, `vdcsync forget KEY`; otherwise nothing',
   ],
   backup_unclear: [
-    'a backup has an unknown status or time, so vdcsync takes no further one',
+    'a backup has an unknown status or time, so vdcsync takes no further backup',
     'check it in the client area',
   ],
   cap_unchecked: [
@@ -58,7 +58,7 @@ export const codes = {
   ],
   catalogue_changed: [
     'the type, plan or image of a server is no longer sold',
-    'nothing now; but this server could not be created again',
+    'nothing now, but vdcsync could not create this server again',
   ],
   check_refused: [
     'the command of `--check-command` refuses the plan',
@@ -70,12 +70,12 @@ export const codes = {
   ],
   default_network: ['vdcsync never changes the default network', 'write `managed: false` in its entry'],
   dependency_blocked: [
-    'the operation depends on another one that is blocked, or on a resource that is missing',
-    'resolve that one first',
+    'the operation depends on another operation that is blocked, or on a resource that does not exist',
+    'resolve the other operation first',
   ],
   drift: [
     'the resource was changed outside vdcsync, and `settings.drift` is `report`',
-    'change the file, or set `drift: correct`',
+    'to keep the change, write it into the file; to undo it, set `drift: correct`',
   ],
   disk_would_shrink: [
     'a resize would make a disk smaller, or could do so: data may be lost',
@@ -83,7 +83,7 @@ export const codes = {
   ],
   drive_differs: [
     'the drive differs from the file, and the API does not document how to change it',
-    'change it in the client area, or enable `insert_iso` and `eject_iso`',
+    'change it in the client area, or enable `insert_iso` and `eject_iso` in the API profile',
   ],
   entry_incomplete: [
     'the change needs a replacement, and the entry with `id:` lacks fields that a creation needs',
@@ -94,8 +94,8 @@ export const codes = {
     'correct it, or keep it: vdcsync sends it unchanged',
   ],
   firewall_field_dropped: [
-    'live rules have an undocumented field, which vdcsync treats as a field of the server',
-    'if an operator set it, write the field in the rules of the file',
+    'every live rule has an undocumented field. vdcsync takes it for a field of the server, and does not send it',
+    'if you set the field, write it in the rules of the file; otherwise nothing',
   ],
   firewall_lockout: [
     'ssh is open now, and the change closes it',
@@ -114,15 +114,18 @@ export const codes = {
     'write these fields in the file, or remove those rules',
   ],
   gpu_package_not_found: ['the server type does not sell that package', 'write a package that it sells'],
-  gpu_package_not_sold: ['one package of the list is not sold', 'nothing: vdcsync takes the next one'],
+  gpu_package_not_sold: [
+    'the server type does not sell a package of the list',
+    'nothing: vdcsync takes the next package of the list',
+  ],
   gpu_package_required: ['the server type is sold in packages', 'write `gpu_package` instead of sizes'],
   id_conflict: [
     'the file and the state have different ids for the key',
     '`vdcsync adopt KEY ID`, or correct `id:`',
   ],
   identity_changed: [
-    'the resource with the bound id has another identity now',
-    'if it is the same resource: `vdcsync adopt KEY ID`; if the bound one is gone: `vdcsync resolve KEY --absent`',
+    'the resource with the bound id has another name, address or network than before: the id may belong to another resource now',
+    'if it is still the same resource: `vdcsync adopt KEY ID`; if the bound resource is gone: `vdcsync resolve KEY --absent`',
   ],
   image_ambiguous: ['several images have that name', 'write the id'],
   image_not_found: ['the server type does not have the image', 'write an image that it has'],
@@ -131,41 +134,44 @@ export const codes = {
     'write an image of the server type',
   ],
   image_taken_before: [
-    'the state is new, the server is older, and no list shows whether an image was taken from it',
+    'the state is new, and an earlier state may have taken this image: no list shows images',
     'adopt the image with its id from the client area; to take a new one, set `unmanaged: ignore` under `settings`',
   ],
   immutable: [
     'the field cannot be changed, not even by a replacement',
     'restore the old value, or add a new entry',
   ],
-  in_flight: ['a write of an earlier run is unconfirmed', '`vdcsync apply` settles it'],
-  iso_in_use: ['the ISO is in a drive', 'write `iso: null` in that server, and apply that first'],
+  in_flight: [
+    'an earlier run left an open write, or an adopted server is still being created',
+    '`vdcsync apply` finishes the write',
+  ],
+  iso_in_use: ['the ISO is in a drive', 'first write `iso: null` in the entry of that server, and apply'],
   ip_in_use: [
     'the address is attached to a server that stays',
-    'delete or detach that first, or `vdcsync forget` the address',
+    'detach the address, or delete that server, or `vdcsync forget` the address',
   ],
   exposed: [
     'a new server is exposed: it has a public address, and its firewall is not set yet',
     'resolve the firewall operation, or close the server in the client area',
   ],
   profile_changed: [
-    'a write is unconfirmed, and the API profile or an environment variable would change the repeated request',
+    'a write is unconfirmed, and the API profile or an environment variable has changed, so the repeated request would be another one',
     'restore the profile or the variable, or `vdcsync resolve KEY --adopt ID` or `--absent`',
   ],
   key_conflict: [
-    'another file of the project, or an earlier state, used the idempotency key of a creation, and may have created the resource',
-    'set `project.scope: NAME` in one of the two files. If the resource belongs to this file: `vdcsync adopt KEY ID`, or `vdcsync resolve KEY --adopt ID` or `--absent`',
+    'another file of the project, or an earlier state, used the idempotency key of this creation, and may have created a resource with it',
+    'if it was another file, set `project.scope: NAME` in one of the two. If the resource belongs to this file, adopt it; if there is no resource, `vdcsync resolve KEY --absent`. The message shows the commands',
   ],
   key_not_answered: [
     'the answer to a creation was lost, and for half an hour the API has not shown the outcome',
-    'nothing: `vdcsync apply` asks the key again',
+    'nothing: the next `vdcsync apply` asks the API again, with the same idempotency key',
   ],
   key_too_old: [
     'a write stayed unconfirmed for 23 hours, so its idempotency key cannot be used again',
     'check the client area, then `vdcsync resolve KEY --adopt ID` or `--absent`',
   ],
   released_before: [
-    'the entry was not managed for a while, and its previous resource still exists: a creation would be a second one',
+    'the entry was not managed for some time, and its previous resource still exists. The creation would be a second one',
     'to manage it again, `vdcsync adopt KEY ID`; to create another one, `vdcsync ignore ID`. For another image, add a new entry',
   ],
   left_out: ['`--target` or `--exclude` leaves out operations', 'nothing: the next plan shows them'],
@@ -183,16 +189,16 @@ export const codes = {
     'correct the key, or remove the line. Until then, nothing that has left the file is deleted',
   ],
   flags_change: [
-    'the state has not recorded `protect` or `keep_ip` of the entry yet',
-    'nothing: the next apply records it, and sends nothing',
+    'the file changes `protect` or `keep_ip` of the entry',
+    'nothing: the next apply changes only the state',
   ],
   perhaps_renamed: [
     'the entry is new, and equals an entry that has left the file, except for its key',
     'if you renamed it, write `moved: {from: KEY}` in the entry: then nothing is deleted or created',
   ],
   moved_in_flight: [
-    'the entry was renamed, and a write for one of the two keys is open',
-    '`vdcsync apply` settles that write first',
+    'the entry was renamed, and one of the two keys has an open write',
+    '`vdcsync apply` finishes that write first',
   ],
   moved_onto_bound: [
     'the entry was renamed, and both keys are bound to a resource',
@@ -207,7 +213,7 @@ export const codes = {
     'the list of networks lacks networks that certainly exist, so it is incomplete',
     'nothing: vdcsync continues when a list is complete',
   ],
-  network_in_use: ['servers are on the network', 'remove them from it, or delete them first'],
+  network_in_use: ['servers are on the network', 'remove the servers from the network, or delete them first'],
   no_gpu_capacity: [
     'for a day, no host had the graphics cards free',
     'add further packages to `gpu_package`, or wait',
@@ -229,7 +235,7 @@ export const codes = {
     'remove the entry, or correct it. To create a new resource, remove `id:` and add the fields that a creation needs',
   ],
   not_there: [
-    'the API accepted the creation, and its reads do not show the resource',
+    'the API accepted a write, and its reads do not show the effect',
     '`vdcsync resolve KEY --adopt ID` or `--absent`, and report it to the provider',
   ],
   outcome_unknown: [
@@ -243,7 +249,7 @@ export const codes = {
   ],
   project_not_active: [
     'the project is suspended',
-    'pay, or ask the provider. Until it is Active, new spending waits, and so do deletions of replacements',
+    'pay, or ask the provider. Until the project is Active, the API refuses creations, and vdcsync starts no replacement',
   ],
   protected: [
     'the entry has, or last had, `protect: true`',
@@ -263,11 +269,11 @@ export const codes = {
   ],
   replacement_unchecked: [
     'no read shows whether the API accepts the new values, and the replacement deletes the old server first',
-    'before that, create a server with the same values under a new key, or check the values in the client area',
+    'first create a second server with these values under a new key, or check the values in the client area',
   ],
   server_differs: [
     'the API shows another name or size, and the API does not document how to change it',
-    'change the entry, or enable `resize_server`',
+    'change the entry, or enable `resize_server` in the API profile',
   ],
   server_error: [
     'the API answered several attempts of a write with a server error, and reads show no effect',
@@ -275,31 +281,37 @@ export const codes = {
   ],
   server_image_not_taken: [
     'the API does not document how to take an image from a server',
-    'take it in the client area and write its `id:`, or enable `take_server_image`',
+    'take it in the client area and write its `id:`, or enable `take_server_image` in the API profile',
   ],
   server_unchecked: [
     'no documented read shows the type, image or size of an adopted server',
     'if the file is right, confirm it: `vdcsync adopt KEY ID`. Otherwise correct the values or, if the entry has `id:`, remove them. Until you confirm the values, you can edit them freely: vdcsync does not replace the server. `read_server` in the API profile may show sizes',
   ],
   server_type_not_found: ['the catalogue does not have the server type', 'write a type that it has'],
-  server_type_not_supported: ['a packaged graphics-card server cannot give an image', 'name another server'],
+  server_type_not_supported: [
+    'the API takes no image from a packaged graphics-card server',
+    'name another server',
+  ],
   size_unconfirmed: [
-    'a resize sends every declared size, and one of them is unconfirmed: no read shows it, and the server was adopted',
+    'a resize sends every declared size, and vdcsync does not know one of them: the server was adopted, and no read shows it',
     'if the file is right, `vdcsync adopt KEY ID`; otherwise correct the size first, or remove it (with `id:`)',
   ],
   sizing_mode_mismatch: [
     'the server type uses other size fields',
     'write the fields of the type: cores, memory and disk, or `plan_id`, or `gpu_package`',
   ],
-  stuck: ['a task is past its deadline', 'run `vdcsync apply` later; vdcsync never sends the write twice'],
+  stuck: [
+    'a task is past its deadline',
+    'run `vdcsync apply` later: it continues to wait, and does not send the write again',
+  ],
   surplus_network_interface: [
     'a server has a network interface that the file does not declare',
-    'add its network to the entry. To remove network interfaces of this file, enable `remove_network_interface`',
+    'add its network to the entry, or remove the network interface in the client area. vdcsync removes only network interfaces that it added, and only with `remove_network_interface` in the API profile',
   ],
   suspended: ['`settings.suspend` pauses all changes', 'remove it from the file'],
   suspension_over: ['the time in `settings.suspend.until` has passed', 'remove `suspend` from the file'],
   superseded: [
-    'during this run, the API gave the id to another resource',
+    'during this run, the API gave the id of the resource to another one',
     '`vdcsync apply` creates the resource again',
   ],
   tainted: [
@@ -308,23 +320,23 @@ export const codes = {
   ],
   task_failed: [
     'the API accepted a write, and its task failed',
-    'remove the cause, then `vdcsync apply` tries again. If the task may have left a resource, the message names `vdcsync resolve`',
+    'remove the cause, then run `vdcsync apply`. If the task may have left a resource, first run the `vdcsync resolve` command of the message',
   ],
   unlisted_servers: [
-    'a network counts more servers than vdcsync knows, and the state is new, or they appeared while a plan waited',
+    'a network has more servers than vdcsync knows. Either the state is new, or these servers appeared while a plan waited',
     'adopt the servers of this file with their ids from the client area, and `vdcsync ignore` the others; or set `unmanaged: ignore` under `settings`',
   ],
   unmanaged_resources: [
-    'there are unmanaged servers or addresses that are newer than the state',
+    'the project has unmanaged servers or addresses. A creation could be a duplicate of one of them',
     '`vdcsync adopt` those of this file, and `vdcsync ignore` the others; or set `unmanaged: ignore` under `settings`',
   ],
   unreachable: [
-    'vdcsync could not connect to the API until the deadline of a write, so it did not send the write',
+    'vdcsync could not connect to the API until the deadline of a write, and did not send the write',
     'restore the connection, then `vdcsync apply`',
   ],
   unresolved_create: [
-    'another creation is unconfirmed, and this one could take the same resource',
-    '`vdcsync apply` settles the other one. If that is blocked, first run the command in its message',
+    'another creation is unconfirmed, and this creation could be confused with it',
+    '`vdcsync apply` finishes the other creation first. If that creation is blocked, first run the command of its message',
   ],
   url_missing: ['an ISO must be added again, and the file has no url', 'write `url:`'],
 } as const satisfies Readonly<Record<string, Explanation>>;

@@ -59,7 +59,7 @@ export function outside(text: string, more: More & Pick<Outside, 'about'> = {}):
 
 /** Another key is in the way, and has remedies of its own. */
 export function settleFirst(key: ResourceKey): readonly Remedy[] {
-  return [outside(`settle ${key} first`)];
+  return [outside(`resolve ${key} first`)];
 }
 
 /** The way out where the API refuses to add spending. @source API §1.6 */

@@ -141,10 +141,7 @@ export class Daemon {
       () => true,
     );
     if (!(await Promise.race([all, grace, failed]))) {
-      deps.log.warn(
-        { waitMs: graceMs },
-        'stopped with a request in flight: the next start recovers its result',
-      );
+      deps.log.warn({ waitMs: graceMs }, 'stopped during a request: the next start finds out its outcome');
     }
     late.abort();
   }
@@ -189,7 +186,7 @@ export class Daemon {
 
   /** A deleted file is no request to delete resources: its project keeps the last content that the file had. */
   #dropVanished(held: ReadonlySet<number>): void {
-    const message = 'the file is gone; its last content stays in force, and nothing is deleted for it';
+    const message = 'the file no longer exists. Its last content stays in force, and no resource is deleted';
     for (const project of this.#projects.values()) {
       const [file = ''] = project.files();
       if (!held.has(project.id)) this.#drop(project, [{ position: { file, line: 1, column: 1 }, message }]);

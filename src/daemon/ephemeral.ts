@@ -23,11 +23,11 @@ export function whyEphemeral(mountinfo: string, folder: string): string | undefi
     return `${mount.point} is kept in memory (${mount.type}) and is gone after a restart`;
   }
   if (mount.root.includes('/kubernetes.io~empty-dir/')) {
-    return `${mount.point} is an emptyDir, which goes with its pod`;
+    return `${mount.point} is an emptyDir, which is deleted with its pod`;
   }
   const layered = mount.type === 'overlay' || mount.type === 'aufs' || mount.type === 'fuse.fuse-overlayfs';
   if (layered && mount.point === '/') {
-    return 'it lies on the file system of the container itself, which goes with the container';
+    return 'it is in the file system of the container, which is deleted with the container';
   }
   return undefined;
 }

@@ -20,7 +20,7 @@ export function answerOf(transport: Transport, request: HttpRequest): Promise<nu
 
 /** The reason why an answer of {@link answerOf} is no success. */
 export function failureText(answer: number | string): string {
-  return typeof answer === 'number' ? `it answered ${answer}` : answer;
+  return typeof answer === 'number' ? `the answer was ${answer}` : answer;
 }
 
 /** Waits before the next attempt; `false` after the last attempt. `attempt` counts from 1. */

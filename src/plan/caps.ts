@@ -38,7 +38,8 @@ function maxDeletions(going: readonly Draft[], { world, destroy, deletedBefore }
   const counted = deletionsOf({ operations: leaving.flatMap(operationsOf) });
   const deletions = counted + deletedBefore;
   if (deletions <= limit) return [];
-  const alongside = leaving.length > counted ? ', not counting an address that goes with its server,' : '';
+  const alongside =
+    leaving.length > counted ? ' (without addresses that are deleted with their servers)' : '';
   const counts = deletions === 1 ? '1 deletion' : `${deletions} deletions`;
   const verb = deletions === 1 ? 'is' : 'are';
   return leaving.map((draft) => [

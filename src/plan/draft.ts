@@ -83,14 +83,14 @@ function leftTo(owner: DesiredResource, draft: Draft, namedBy: DesiredResource |
   // The adoption by the entry releases the previous key, with the address that came with the server.
   if (managed && (namedBy === undefined || !comesWithServer(subject))) {
     const named = namedBy === undefined ? 'its server' : `${noun} ${binding?.id}`;
-    const message = `${owner.key} names ${named} now: it stays, and nothing is deleted`;
+    const message = `the binding ends: ${owner.key} names ${named} now. Nothing is deleted`;
     return {
       ...draft,
       diff: { verdict: { verdict: 'unchanged' }, warnings: [{ code: 'released', key, message }] },
     };
   }
-  const says = managed ? '' : ', and says that it is not managed';
-  const reason = `${key} is released: ${owner.key} names it${says}`;
+  const says = managed ? '' : ' with `managed: false`';
+  const reason = `${key} is released: ${owner.key} names the resource${says}`;
   const { knownBy = '' } = factsOf(kind);
   const name = binding?.identity[knownBy] ?? binding?.id;
   return {

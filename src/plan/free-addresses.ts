@@ -45,12 +45,12 @@ export function freeBeside(world: World, operations: readonly Operation[], regis
     const at = left.findIndex((ip) => instead(buyer, ip, world, free) !== undefined);
     const [ip] = at < 0 ? [] : left.splice(at, 1);
     if (ip === undefined) return [];
-    const theirs = run('ignore', [ip.address], { when: 'if this file does not manage it' });
+    const theirs = run('ignore', [ip.address], { when: 'if this file does not manage that address' });
     return [
       {
         code: 'address_free',
         key: buyer.key,
-        message: `it buys another address, although ${ip.address} is free and billed`,
+        message: `the plan buys an address here, although ${ip.address} is free and billed`,
         remedies: [...(instead(buyer, ip, world, free) ?? []), ...(world.isUnbound(ip) ? [theirs] : [])],
       },
     ];
@@ -68,13 +68,13 @@ function instead(buyer: Subject, ip: Ip, world: World, free: readonly Ip[]): rea
   const entry = idleEntry(ip, world);
   if (isAddress(buyer.kind))
     return entry === undefined
-      ? [run('adopt', [buyer.key, ip.id], { when: 'to use it instead' })]
+      ? [run('adopt', [buyer.key, ip.id], { when: 'to use that address instead' })]
       : undefined;
   const isNameable = world.freeIps().length === 1 || world.profile.operations.named_address !== undefined;
   const byName = entry !== undefined && isNameable;
   if (!byName && free.length < world.freeIps().length) return undefined;
   const set = { public_ipv4: byName ? { ip: entry } : { reuse: true } };
-  return [edit(buyer.key, { set, when: 'to use it instead' })];
+  return [edit(buyer.key, { set, when: 'to use that address instead' })];
 }
 
 /** The name under `ips` of an address that no server of the file asks for. */

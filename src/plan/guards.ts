@@ -1,7 +1,7 @@
 import { serverObject } from '../core/claims.ts';
 import { comesWithServer, nounOf, type ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
-import { factsOf, isAddress } from '../core/kind-facts.ts';
+import { factsOf } from '../core/kind-facts.ts';
 import { once } from '../core/once.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
 import { edit, outside, paying, type Remedy, run, setting } from '../core/remedy.ts';
@@ -95,7 +95,7 @@ function suspended({ diff }: Draft, { world, now }: GuardInput): Objection | und
     return undefined;
   if (suspend.until !== undefined && Date.parse(suspend.until) <= now) return undefined;
   return {
-    reason: `settings.suspend: ${suspend.reason}${suspend.until === undefined ? '' : ` (until ${suspend.until})`}`,
+    reason: `settings.suspend stops all changes${suspend.until === undefined ? '' : ` until ${suspend.until}`}: ${suspend.reason}`,
     remedies: [edit('settings', { remove: ['suspend'] })],
   };
 }
@@ -157,10 +157,10 @@ function attached({ subject, diff }: Draft, { world }: GuardInput): Objection | 
   const holder = live?.server_id ?? null;
   if (holder === null || world.keyOf(serverObject(holder)) !== undefined) return undefined;
   return {
-    reason: `${live?.address} is attached to server ${holder}, which is not being deleted`,
+    reason: `${live?.address} is attached to server ${holder}, which stays`,
     remedies: [
-      run('apply', [], { when: 'once it is detached' }),
-      keeping(key, 'to leave it unmanaged and billed'),
+      run('apply', [], { when: 'once the address is detached' }),
+      keeping(key, 'to keep the address, unmanaged and billed'),
     ],
   };
 }
@@ -178,7 +178,7 @@ function boundElsewhere({ subject, diff }: Draft, { world }: GuardInput): Object
     .find((each) => each.key !== key && each.binding?.id === verdict.target && each.parent === undefined);
   if (owner?.desired === undefined) return undefined;
   return {
-    reason: `${nounOf(kind)} ${verdict.target} is bound to ${owner.key}, which is in the file as well`,
+    reason: `${nounOf(kind)} ${verdict.target} is already bound to ${owner.key}, which is in the file too`,
     remedies: [
       edit(key, { remove: ['id'] }),
       edit(owner.key, { entry: 'remove', next: [edit(key, { set: { moved: { from: owner.key } } })] }),
@@ -208,7 +208,7 @@ function replacement({ subject, diff }: Draft): Objection | undefined {
   if (verdict.allowed && id === undefined) return undefined;
   const allow = verdict.allowed ? {} : { set: { replace: 'allowed' } };
   return {
-    reason: `${verdict.reason}: the resource would be deleted and created again${id === undefined ? '' : `, and vdcsync never creates a resource that the file binds by id`}`,
+    reason: `${verdict.reason}: the resource would be deleted and created again${id === undefined ? '' : `. vdcsync does not create an entry with \`id:\``}`,
     remedies: [edit(subject.key, { ...allow, ...(id === undefined ? {} : { remove: ['id'] }) }), undo],
   };
 }
@@ -241,7 +241,7 @@ function dearerThanPlanned(
   // The plan has counted a replacement as a whole, with the price of the deleted resource.
   if (limit === null || planned === undefined || endsReplacement) return undefined;
   if (Number(mostOf(draft)) <= Number(planned)) return undefined;
-  const reason = `settings.max_monthly_increase (${limit}) counted a lower price when the plan was made`;
+  const reason = `the price is higher than in the plan that settings.max_monthly_increase (${limit}) was checked for`;
   return { reason, remedies: [run('apply')] };
 }
 
@@ -255,5 +255,5 @@ export function impactOf({ subject, diff }: Draft, world: World): string {
   const what = `${nounOf(kind)} ${name}${held.length === 0 ? '' : ` (${held.join(', ')})`}`;
   const data = lost === undefined ? '' : ` with ${lost}`;
   const stays = (diff.leftBilled ?? []).map((text) => `; ${text}`).join('');
-  return `${what} would be ${isAddress(kind) ? 'released' : 'deleted'}${data}${stays}`;
+  return `${what} would be deleted${data}${stays}`;
 }

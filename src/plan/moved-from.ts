@@ -21,12 +21,12 @@ export function movedFromUnknown(draft: Draft, { world }: GuardInput, facts: Fac
     if (from === undefined || left.length === 0) return undefined;
     const meant = nearest(from, left);
     return {
-      reason: `its \`moved\` names ${from}, to which the state binds nothing; the file leaves out ${left.join(', ')}${meant === undefined ? '' : `: did you mean ${meant}?`}`,
+      reason: `\`moved\` names ${from}, which is not bound. ${left.join(', ')} ${left.length === 1 ? 'is bound, and has' : 'are bound, and have'} left the file${meant === undefined ? '' : `: did you mean ${meant}?`}`,
       remedies: [
         ...(meant === undefined ? left : [meant]).map((each) =>
           edit(key, { set: { moved: { from: each } } }),
         ),
-        edit(key, { remove: ['moved'], when: 'if it is a new one' }),
+        edit(key, { remove: ['moved'], when: `if ${key} is a new resource` }),
       ],
     };
   }
@@ -35,7 +35,7 @@ export function movedFromUnknown(draft: Draft, { world }: GuardInput, facts: Fac
   const entry = facts.movedFromUnknown().find((each) => each.kind === top.kind);
   if (entry === undefined) return undefined;
   return {
-    reason: `${entry.key} may be the new name of ${top.key}: its \`moved\` names ${entry.desired?.moved}, to which the state binds nothing`,
+    reason: `${entry.key} may be the new name of ${top.key}: its \`moved\` names ${entry.desired?.moved}, which is not bound`,
     remedies: [
       edit(entry.key, { set: { moved: { from: top.key } } }),
       edit(entry.key, { remove: ['moved'], when: `to delete ${key}` }),
@@ -52,7 +52,7 @@ export function movedFromNothing({ subject, diff }: Draft, world: World): Warnin
   const from = unknownFrom(subject, world);
   if (from === undefined || diff.verdict.verdict !== 'create' || leftOut(world, subject.kind).length > 0)
     return [];
-  const message = `its \`moved\` names ${from}, to which the state binds nothing: it is made new, and goes by its own name`;
+  const message = `\`moved\` names ${from}, which is not bound: vdcsync creates a new resource for ${subject.key}`;
   return [{ code: 'moved_from_unknown', key: subject.key, message }];
 }
 

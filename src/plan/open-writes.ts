@@ -50,9 +50,12 @@ export function blockedIntent(intent: Intent, { world, taken, isKnown }: Beside)
 /** Free addresses that appeared since a write, and that no key of this state is bound to. */
 export function releasing(addresses: readonly string[]): readonly Remedy[] {
   if (addresses.length === 0) return [];
-  const text = `release ${addresses.join(', ')} in the client area`;
+  const text = `delete ${addresses.join(', ')} in the client area`;
   return [
-    outside(text, { about: addresses, when: 'free and billed since this write; if no other user needs it' }),
+    outside(text, {
+      about: addresses,
+      when: `if no user needs ${addresses.length === 1 ? 'the address' : 'the addresses'}: free, and billed since this write`,
+    }),
   ];
 }
 
@@ -100,18 +103,18 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
     (world?.addressesOf({ kind, id }) ?? []).map(({ address }) => address).join(', ');
   const adoptable = verb === 'create' && (!refused || taken);
   // The candidates may belong to another user, and the resource itself may have become visible since.
-  const other = candidates.length === 0 ? 'the resource exists' : `another resource is ${key}`;
+  const other = candidates.length === 0 ? 'the resource exists' : `${key} is another resource`;
   return [
     ...(refused ? [correction(intent, world?.subjects.get(key)?.desired)] : []),
     ...(adoptable
       ? [
           ...candidates.map((id) =>
-            say('adopt', `if the client area shows that ${addresses(id) || id} is ${key}`, [id]),
+            say('adopt', `if ${addresses(id) || id} is ${key}: see the client area`, [id]),
           ),
           say('adopt', `if ${other}: the client area shows its id`, ['ID']),
         ]
       : []),
-    say('absent', refused ? 'to retry it unchanged' : absentWhen[verb]),
+    say('absent', refused ? 'to send the write again unchanged' : absentWhen[verb]),
   ];
 }
 
@@ -132,7 +135,7 @@ function correction(intent: Intent, desired: DesiredResource | undefined): Remed
 
 const absentWhen = {
   create: 'only if the client area does not show the resource: else the next apply creates a duplicate',
-  update: 'if it had no effect: the next apply sends it again',
+  update: 'if the write had no effect: the next apply sends it again',
   adopt: 'if the resource does not exist',
 };
 

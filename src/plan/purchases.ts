@@ -27,17 +27,19 @@ export function unmanaged(
   const id = matches().get(key);
   const address = isAddress(kind) ? world.ip(id ?? '')?.address : undefined;
   const what = described(found);
-  const one = isAddress(kind) ? 'one of them: its id, or the address itself' : 'one of them';
+  const one = isAddress(kind)
+    ? 'already exists: ID is its id or the address'
+    : 'already exists: ID is its id in the client area';
   return {
     reason: register.isNew
       ? `the state is new, and the project already has ${what}: a creation could be a duplicate${unseen(subject, world)}`
       : `this state did not create ${what}. Another copy of the state may have created it; creating one more could be a duplicate`,
     remedies: [
       run('adopt', [key, id ?? 'ID'], {
-        when: `if ${key} is ${address ?? (id === undefined ? one : 'this server')}`,
+        when: `if ${key} ${id === undefined ? one : `is ${address ?? `server ${id}`}`}`,
       }),
       { ...ignoring(found), when: 'if this file does not manage these resources' },
-      setting('unmanaged', 'ignore'),
+      setting('unmanaged', 'ignore', 'if other users create resources in this project'),
     ],
   };
 }
@@ -68,12 +70,12 @@ export function releasedBefore(
   const { knownBy, bought, collection } = factsOf(kind);
   const address = knownBy === undefined ? undefined : identity[knownBy];
   const another = bought
-    ? run('ignore', [address ?? id], { when: 'to have another one made' })
-    : outside(`add a new entry under \`${collection}\``, { when: `to have another ${nounOf(kind)} made` });
+    ? run('ignore', [address ?? id], { when: `to create another ${nounOf(kind)}` })
+    : outside(`add a new entry under \`${collection}\``, { when: `to create another ${nounOf(kind)}` });
   if (knownBy !== undefined && world.ip(id)?.address !== address) return undefined;
   return {
-    reason: `${key} was bound to ${nounOf(kind)} ${address ?? id} until the file marked it as not managed. It is still billed, and this creation would add another one`,
-    remedies: [run('adopt', [key, id], { when: 'to have it managed again' }), another],
+    reason: `${key} was bound to ${nounOf(kind)} ${address ?? id} until the file marked it as not managed. That ${nounOf(kind)} is still billed, and this creation would be a second one`,
+    remedies: [run('adopt', [key, id], { when: `to manage that ${nounOf(kind)} again` }), another],
   };
 }
 
@@ -91,15 +93,17 @@ export function unlistedServers(
   const hidden =
     address === undefined
       ? ''
-      : ': an address may have been taken from it since, or the list of addresses may lack it';
+      : '. Its address may have been detached, or be missing in the list of addresses';
   const which =
-    servers === 1 ? 'server that no address shows, which' : 'servers that no address shows, one of which';
+    servers === 1 ? 'server without a known address. It' : 'servers without a known address. One of them';
   return {
-    reason: `the state is new, and network ${network} counts ${servers} ${which} may be this server${hidden}`,
+    reason: `the state is new, and network ${network} counts ${servers} ${which} may be ${subject.key}${hidden}`,
     remedies: [
-      run('adopt', [subject.key, 'ID'], { when: `if it is ${subject.key}: the client area shows its id` }),
-      run('ignore', ['ID'], { when: 'if this file does not manage it' }),
-      setting('unmanaged', 'ignore'),
+      run('adopt', [subject.key, 'ID'], {
+        when: `if ${subject.key} already exists: ID is its id in the client area`,
+      }),
+      run('ignore', ['ID'], { when: 'if this file does not manage that server' }),
+      setting('unmanaged', 'ignore', 'if other users create resources in this project'),
     ],
   };
 }
@@ -118,10 +122,10 @@ export function takenBefore(
   if (server?.binding === undefined || world.settings.unmanaged === 'ignore') return undefined;
   if (appliedServer(server.binding).isCreated) return undefined;
   return {
-    reason: `the local state is new, ${server.key} was there before it, and so may be the image: no list shows images`,
+    reason: `the state is new, and ${server.key} is older. The image may be older too: no list shows images`,
     remedies: [
-      run('adopt', [key, 'ID'], { when: 'if the client area shows it' }),
-      setting('unmanaged', 'ignore', 'to have one taken'),
+      run('adopt', [key, 'ID'], { when: 'if the client area shows the image' }),
+      setting('unmanaged', 'ignore', 'to take a new image'),
     ],
   };
 }
@@ -137,8 +141,8 @@ export function besideUnresolved(
   const other = confusableWith(key, blocked, { world, kinds, register: () => register });
   if (other === undefined) return undefined;
   return {
-    reason: `it is not known whether ${other.key} was created`,
-    remedies: [outside(`settle ${other.key} first`, { next: [run('apply')] })],
+    reason: `the creation of ${other.key} is unconfirmed, and this creation could be confused with it`,
+    remedies: [outside(`resolve ${other.key} first`, { next: [run('apply')] })],
   };
 }
 
@@ -199,5 +203,5 @@ export function isPurchase({ kind }: Subject, { verdict }: Diff): boolean {
 function unseen({ kind, desired }: Subject, { servers }: World): string {
   if (!factsOf(kind).container || servers !== undefined || desired?.value.public_ipv4 !== undefined)
     return '';
-  return '. Only list_servers in the API profile shows servers without a public address';
+  return '. vdcsync does not see servers without a public address, unless the API profile has `list_servers`';
 }

@@ -18,7 +18,7 @@ export function refusedInside({ subject, diff }: Draft, input: Input): Objection
   const refusal = refusalInside(subject.key, input);
   if (refusal === undefined) return undefined;
   return {
-    reason: `waits for ${refusal.key}, which the API refuses with the values in the file: the new server would be without it`,
+    reason: `waits for ${refusal.key}: the API refuses its values, so the new server would lack it`,
     remedies: settleFirst(refusal.key),
   };
 }

@@ -20,9 +20,12 @@ export function perhapsRenamed(drafts: readonly Draft[]): Warning[] {
 }
 
 function renamed(key: ResourceKey, from: readonly ResourceKey[]): Warning {
-  const message = `the new entry equals ${from.join(' or ')}, which has left the file. Without \`moved\`, a resource is created and the old one stays or is deleted`;
+  const message = `the new entry equals ${from.join(' or ')}, which has left the file. Without \`moved\`, vdcsync creates a second resource, and the old one stays or is deleted`;
   const remedies = from.map((each) =>
-    edit(key, { set: { moved: { from: each } }, when: 'if you renamed it: nothing is deleted or created' }),
+    edit(key, {
+      set: { moved: { from: each } },
+      when: 'if you renamed the entry: then nothing is created or deleted',
+    }),
   );
   return { code: 'perhaps_renamed', key, message, remedies };
 }

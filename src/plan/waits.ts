@@ -49,6 +49,11 @@ export function hold(
     const other = links.find(({ key }) => key !== operation.key)?.key;
     return missing.get(operation.id) ?? other ?? links.map(waitsFor)[0] ?? operation.key;
   };
+  const blockedKeys = new Set(
+    [...objections.values(), ...candidates.filter(({ id }) => waiting.has(id))].map(({ key }) => key),
+  );
+  const stateOf = (key: ResourceKey) =>
+    blockedKeys.has(key) ? 'is blocked' : world.isThere(key) ? 'stays' : 'does not exist';
   const isFirstHalf = ({ replacement, verb }: Operation) => replacement !== undefined && verb === 'delete';
   return {
     operations: candidates.filter(({ id }) => !waiting.has(id)),
@@ -56,7 +61,7 @@ export function hold(
       .filter((each) => waiting.has(each.id) && !isFirstHalf(each))
       .map((each) => {
         const key = waitsFor(each);
-        return dependencyBlocked(each, key, inFlight.get(key));
+        return dependencyBlocked(each, key, { open: inFlight.get(key), state: stateOf(key) });
       }),
   };
 }
@@ -110,20 +115,20 @@ function waitsForAddress(
   const { desired } = subject;
   const references = (desired && kind.entry.references?.(desired.value)) ?? [];
   const key = open?.key ?? references.find((each) => unmade.has(each.key))?.key;
-  return key && dependencyBlocked(objection, key, open);
+  return key && dependencyBlocked(objection, key, { open, state: 'is blocked' });
 }
 
 function dependencyBlocked(
   { key, verb, replacement }: Pick<Operation, 'key' | 'verb' | 'replacement'>,
   waitsFor: ResourceKey,
-  sent: Intent | undefined,
+  { open, state }: { readonly open: Intent | undefined; readonly state: string },
 ): Blocked {
-  const underWay = sent !== undefined && sent.phase !== 'blocked';
+  const isOpen = open !== undefined && open.phase !== 'blocked';
   return {
     key,
     verb: replacement === undefined ? verb : 'update',
     code: 'dependency_blocked',
-    reason: `waits for ${waitsFor}, which is ${underWay ? 'in flight' : 'blocked or missing'}`,
-    remedies: underWay ? [run('apply')] : settleFirst(waitsFor),
+    reason: `waits for ${waitsFor}, which ${isOpen ? 'has an open write' : open === undefined ? state : 'is blocked'}`,
+    remedies: isOpen ? [run('apply')] : settleFirst(waitsFor),
   };
 }

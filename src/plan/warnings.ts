@@ -20,8 +20,8 @@ import { described, ignoring, isNone, perhapsAbsent, type Register } from './unm
 export function inFlightWarning(intent: Intent): Warning[] {
   if (intent.phase === 'blocked') return [];
   const detail = intent.detail === undefined || intent.detail === '' ? '' : ` (${intent.detail})`;
-  const known = intent.phase === 'accepted' ? 'is not finished' : 'is not confirmed';
-  const message = `an earlier ${intent.verb} ${known}${detail}. The next apply settles that write first`;
+  const known = intent.phase === 'accepted' ? 'is not finished' : 'is unconfirmed';
+  const message = `an open write (${intent.verb}) of an earlier run ${known}${detail}. The next apply finishes it first`;
   return [{ code: 'in_flight', key: intent.key, message }];
 }
 
@@ -62,8 +62,11 @@ export function noLongerDeclared({ subject, kind, diff }: Draft, world: World): 
   const older = hasOlder ? olderThan(subject, world) : '';
   const what = `${nounOf(kind.name)}${id}${older}`;
   const billed = kind.billing.billed ? ', billed' : '';
-  const message = `the entry of ${parent} no longer declares it: ${what} stays unchanged${billed}, and is neither compared nor changed`;
-  const remedies = [edit(key, { entry: 'restore' }), run('forget', [key], { when: 'to leave it unmanaged' })];
+  const message = `the entry of ${parent} no longer declares this resource: ${what} still exists${billed}, and vdcsync neither compares nor changes it`;
+  const remedies = [
+    edit(key, { entry: 'restore' }),
+    run('forget', [key], { when: 'to keep the resource unmanaged' }),
+  ];
   return [{ code: 'no_longer_declared', key, message, remedies }];
 }
 
@@ -72,7 +75,7 @@ function olderThan({ key, parent }: Subject, world: World): string {
   const others =
     parent === undefined ? [] : world.childrenOf(parent).filter((each) => isInside(each.key, key));
   const ids = others.flatMap(({ binding }) => binding?.id ?? []);
-  return ids.length === 0 ? '' : `, with the older ${ids.join(', ')},`;
+  return ids.length === 0 ? '' : ` (and the older ${ids.join(', ')})`;
 }
 
 /** Unmanaged resources are billed without an entry in the file, and may belong to this file. */
@@ -80,10 +83,10 @@ export function unmanagedWarnings(world: World, { unmanaged, isNew, declaredAbse
   if (isNone(unmanaged) || world.settings.unmanaged === 'ignore') return [];
   const what = described(unmanaged);
   const message = isNew
-    ? `the local state is new, and the project has unmanaged resources: ${what}`
+    ? `the state is new, and the project has unmanaged resources: ${what}`
     : `the project has new unmanaged resources: ${what}`;
   const remedies = [
-    run('adopt', ['KEY', 'ID'], { when: 'for each that this file manages' }),
+    run('adopt', ['KEY', 'ID'], { when: 'for each resource that this file manages' }),
     { ...ignoring(unmanaged), when: 'if this file does not manage these resources' },
   ];
   const absent = perhapsAbsent(unmanaged, declaredAbsent);
@@ -100,10 +103,10 @@ export function countedAlone({ unlisted, isNew, declaredAbsent }: Register, { se
   const absent = declaredAbsent.flatMap(({ key, kind }) => (factsOf(kind).container ? [key] : []));
   const count = unlisted.servers === 1 ? '1 billed server' : `${unlisted.servers} billed servers`;
   const may = [
-    ...absent.map((key) => `${key}, declared absent`),
-    ...(isNew ? ['a server of an earlier state'] : []),
+    ...absent.map((key) => `${key}, which was declared absent`),
+    ...(isNew ? ['from an earlier state of this file'] : []),
   ];
-  const message = `network "${unlisted.network}" has ${count} that the API does not list${may.length === 0 ? '' : `. Possibly ${may.join(', or ')}`}`;
+  const message = `network "${unlisted.network}" has ${count} that the API does not list${may.length === 0 ? '' : `: possibly ${may.join(', or ')}`}`;
   return [{ code: 'unlisted_servers', key: null, message, remedies: [run('explain', ['unlisted_servers'])] }];
 }
 
@@ -123,7 +126,7 @@ export function notActive({ project }: World): Warning[] {
 
 export function suspensionOver({ settings: { suspend } }: World, now: number): Warning[] {
   if (suspend?.until === undefined || Date.parse(suspend.until) > now) return [];
-  const message = `settings.suspend lasted until ${suspend.until} and holds nothing any more: it can go from the file`;
+  const message = `settings.suspend ended at ${suspend.until} and has no effect: remove it from the file`;
   return [{ code: 'suspension_over', key: null, message }];
 }
 
@@ -138,7 +141,7 @@ export function capUnchecked(
   if (cap === null || unknown.length === 0) return [];
   const named = unknown.slice(0, 3).join(', ');
   const others = unknown.length > 3 ? ` and ${unknown.length - 3} more` : '';
-  const message = `settings.max_monthly_increase (${cap}) cannot be checked for ${named}${others}: the price is not known, so the cap does not hold this back. Add prices with \`--prices FILE\`.`;
+  const message = `settings.max_monthly_increase (${cap}) cannot be checked for ${named}${others}: no known price, so this limit does not block the purchase. Add prices with \`--prices FILE\``;
   return [{ code: 'cap_unchecked', key: null, message }];
 }
 
@@ -148,7 +151,7 @@ export function pricesOfNothing({ profile, catalogue: { types } }: World): Warni
   const unknown = Object.keys(profile.prices?.servers ?? {}).filter((type) => !sold.has(type));
   // The catalogue is read only if a server needs it.
   if (types.length === 0 || unknown.length === 0) return [];
-  const what = `${unknown.join(', ')}, which the project's catalogue does not have`;
-  const message = `the price list has server type ${what}: it has ${types.map(({ name }) => name).join(', ')}`;
+  const sells = types.map(({ name }) => name).join(', ');
+  const message = `the price list names server type ${unknown.join(', ')}, but the project's catalogue has only ${sells}`;
   return [{ code: 'price_unused', key: null, message }];
 }

@@ -31,7 +31,7 @@ export function diffPool(subject: Subject<IpEntry>, entry: IpEntry, live: Ip): D
   return blocked(
     'update',
     'immutable',
-    `an address stays in the pool it was taken from (${was}); another one would be another address`,
+    `an address cannot move to another pool (this one comes from the pool of ${was})`,
     [restore, outside('add a new entry under `ips`')],
   );
 }
@@ -52,10 +52,10 @@ export function believedPool(entry: IpEntry | undefined): Json {
 export function uncheckedPool({ key, desired, binding }: Subject<IpEntry>, { id, address }: Ip): Warning[] {
   const said = desired?.value.server_type_id;
   if (said === undefined || member(binding?.applied, 'believed') === said) return [];
-  const message = `nothing shows whether ${address}, which this state did not take, is of the pool that serves server type ${said}`;
+  const message = `this state did not allocate ${address}, and the API does not show whether its pool serves server type ${said}`;
   const remedies = [
-    run('adopt', [key, id], { when: 'if the client area shows that it is' }),
-    edit(key, { remove: ['server_type_id'], when: 'if not' }),
+    run('adopt', [key, id], { when: 'if the client area shows that pool' }),
+    edit(key, { remove: ['server_type_id'], when: 'if the pool is another one or not known' }),
   ];
   return [{ code: 'address_unchecked', key, message, remedies }];
 }
@@ -72,7 +72,7 @@ export function poolCautions({ key }: Subject, entry: ServerEntry, world: World)
   const { server_type_id: taken } = (world.subjects.get(address)?.desired?.value ?? {}) as IpEntry;
   if (taken === type.id || (taken === undefined && !type.gpu)) return [];
   const of = taken === undefined ? "at the project's own location" : `for server type ${taken}`;
-  const message = `${address} is taken ${of}, and no read shows whether it serves servers of ${type.name}; one with \`server_type_id: ${type.id}\` does`;
+  const message = `${address} was allocated ${of}, and the API does not show whether it can serve a server of type ${type.name}. An address with \`server_type_id: ${type.id}\` can`;
   return [{ code: 'address_pool_unchecked', key, message }];
 }
 

@@ -85,7 +85,7 @@ export const backupPolicy: ResourceKind<BackupPolicyEntry, BackupPolicyObserved>
     const texts = changes.map(
       ({ path, from, to }) => `${path} is ${JSON.stringify(from)}, not ${JSON.stringify(to)}`,
     );
-    const message = `${texts.join('; ')}. Changing it is not documented: do it in the client area, or enable update_backup_policy in the API profile`;
+    const message = `${texts.join('; ')}. The API does not document how to change the schedule: change it in the client area, or enable \`update_backup_policy\` in the API profile`;
     return { ...unchanged, warnings: [{ code: 'backup_policy_differs', key, message }] };
   },
 

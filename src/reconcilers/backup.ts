@@ -115,8 +115,8 @@ export const backup: ResourceKind<BackupEntry, BackupObserved, BackupBefore> = {
       if (another !== undefined || mayBeScheduled(one, policy)) {
         const reason =
           another === undefined
-            ? 'a backup has come since, which may be the scheduled one'
-            : `${fresh.length} backups have come since`;
+            ? 'a new backup exists, but it may be a scheduled backup'
+            : `${fresh.length} new backups exist`;
         return { verdict: 'unclear', reason, candidates: fresh.map(({ id }) => id) };
       }
       return judge(one);
@@ -172,8 +172,8 @@ function diffNewest(
     last === undefined
       ? 'no backup is available'
       : `the newest backup is older than max_age ${writtenDuration(max_age)}`;
-  const newestAt = { path: 'newest', from: last?.created_at ?? null, to: `now, because ${cause}` };
-  const lost = young ? { lost: `backup ${binding?.id} does not exist any more` } : {};
+  const newestAt = { path: 'due', from: last?.created_at ?? null, to: cause };
+  const lost = young ? { lost: `backup ${binding?.id} no longer exists` } : {};
   const goes = parent === undefined ? [] : makesRoom(parent, observed, world);
   return { verdict: { verdict: 'create', changes: [newestAt, ...goes], ...lost }, price };
 }
@@ -209,7 +209,7 @@ function unconfirmed(backups: readonly Backup[], maxAgeMs: number, apiNow: numbe
     return Number.isNaN(age) || (each.status !== 'available' && age <= maxAgeMs);
   });
   if (odd === undefined) return undefined;
-  const message = `backup ${odd.id} has status ${odd.status} and was taken at ${odd.created_at}: vdcsync takes no other backup meanwhile`;
+  const message = `backup ${odd.id} has status ${odd.status} and was taken at ${odd.created_at}: vdcsync takes no further backup until that is clear`;
   return { code: 'backup_unclear' as const, message };
 }
 

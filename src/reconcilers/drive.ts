@@ -55,7 +55,7 @@ export const drive: ResourceKind<DriveEntry, DriveObserved> = {
     if (wanted !== undefined && wanted === held) return unchanged;
     const { insert_iso, eject_iso } = world.profile.operations;
     if ((wanted === null ? eject_iso : insert_iso) === undefined) {
-      const message = `${textOf(wanted, held)}; ${wanted === null ? 'ejecting' : 'inserting'} it is not documented: do it in the client area, or enable ${wanted === null ? 'eject_iso' : 'insert_iso'} in the API profile`;
+      const message = `${textOf(wanted, held)}. The API does not document how to ${wanted === null ? 'eject' : 'insert'} an ISO: ${wanted === null ? 'eject' : 'insert'} it in the client area, or enable \`${wanted === null ? 'eject_iso' : 'insert_iso'}\` in the API profile`;
       return { ...unchanged, warnings: [{ code: 'drive_differs', key, message }] };
     }
     const changes = [
@@ -126,8 +126,8 @@ function nameOf(iso: string | null, world: World): string | null {
 
 function textOf(wanted: string | null | undefined, held: string | null | undefined): string {
   const now =
-    held === undefined ? 'the content of the drive is not known' : `the drive holds ${held ?? 'no ISO'}`;
-  return `${now}, and the file asks for ${wanted === null ? 'none' : (wanted ?? 'an ISO that does not exist yet')}`;
+    held === undefined ? 'the ISO in the drive is not known' : `the drive holds ${held ?? 'no ISO'}`;
+  return `${now}, and the file declares ${wanted === null ? 'none' : (wanted ?? 'an ISO that does not exist yet')}`;
 }
 
 function ejectionsFirst(

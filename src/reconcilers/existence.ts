@@ -57,8 +57,8 @@ function judgeExistence(
   const known = Object.values(live.identity).join(', ');
   const what = `id ${live.id}${known === '' ? '' : ` (${known})`}`;
   const reason = desired.found
-    ? `found under its idempotency key: ${what}, created before this state`
-    : `the file binds it to ${what}`;
+    ? `found under its idempotency key: ${what}, created by an earlier state`
+    : `\`id:\` in the file: ${what}`;
   return { verdict: { verdict: 'adopt', target: live.id, reason } };
 }
 
@@ -72,15 +72,15 @@ function diffUnmanaged(
   lacking: readonly string[],
 ): Diff {
   if (binding !== undefined) {
-    const reason = `${noun} ${binding.id} is not managed any more, and stays unchanged`;
+    const reason = `${noun} ${binding.id} is no longer managed, and stays unchanged`;
     return { verdict: { verdict: 'release', gone: false, reason } };
   }
   if (live !== undefined) return unchanged;
-  const wanted = desired?.id === undefined ? `no ${noun} of that name` : `no ${noun} ${desired.id}`;
+  const wanted = desired?.id === undefined ? `no ${noun} with that name` : `no ${noun} ${desired.id}`;
   return blocked(
     'adopt',
     'not_found',
-    `${key} is not managed and must exist, but the project has ${wanted}`,
+    `an entry with \`managed: false\` needs an existing ${noun}, and the project has ${wanted}`,
     [
       outside(`create the ${noun} in the client area, or correct the entry`),
       without(key, 'managed', lacking),
@@ -100,14 +100,14 @@ function diffBound(
     return blocked(
       'update',
       'id_conflict',
-      `${key} is bound to ${noun} ${binding.id}, but the file says id ${desired.id}`,
+      `${key} is bound to ${noun} ${binding.id}, but the file has \`id: ${desired.id}\``,
       [run('adopt', [key, desired.id]), edit(key, { set: { id: binding.id } })],
     );
   }
   if (live === undefined) {
     if (desired?.id !== undefined) return notFound(subject, noun, desired.id, lacking);
     if (desired !== undefined) return undefined;
-    const reason = `${noun} ${binding.id} does not exist any more`;
+    const reason = `${noun} ${binding.id} no longer exists`;
     return { verdict: { verdict: 'release', gone: true, reason } };
   }
   const differs = Object.entries(binding.identity).find(([field, value]) => live.identity[field] !== value);
@@ -116,7 +116,7 @@ function diffBound(
     return blocked(
       desired === undefined ? 'delete' : 'update',
       'identity_changed',
-      `${noun} ${binding.id} had ${field} ${value} when it was bound and now has ${live.identity[field] ?? 'none'}: it may be another resource`,
+      `${noun} ${binding.id} had ${field} ${value} when ${key} was bound to it, and has ${live.identity[field] ?? 'none'} now: the id may belong to another ${noun} now`,
       whoseItIs(subject, binding.id),
     );
   }
@@ -124,10 +124,10 @@ function diffBound(
   return blocked(
     'create',
     'tainted',
-    `${noun} ${binding.id} was left behind by a write that failed: ${binding.tainted}`,
+    `a failed write left ${noun} ${binding.id}, which may not work: ${binding.tainted}`,
     [
-      run('adopt', [key, binding.id], { when: 'if it works' }),
-      outside('delete it in the client area', { about: [binding.id] }),
+      run('adopt', [key, binding.id], { when: `if ${noun} ${binding.id} works` }),
+      outside(`delete ${noun} ${binding.id} in the client area`, { about: [binding.id] }),
     ],
   );
 }
@@ -135,10 +135,14 @@ function diffBound(
 /** The decisions that an operator can take about a live resource that may not be the bound one. */
 export function whoseItIs({ key, desired }: Subject, id: string): readonly Remedy[] {
   return [
-    run('adopt', [key, id], { when: 'if it is the same resource' }),
-    run('resolve', [key, '--absent'], { when: 'if the bound resource is gone, and this one is unmanaged' }),
-    run('adopt', ['KEY', id], { when: 'if it belongs to another entry: KEY is the key of that entry' }),
-    ...(desired === undefined ? [run('forget', [key], { when: 'to leave it unchanged and unmanaged' })] : []),
+    run('adopt', [key, id], { when: 'if this is still the same resource' }),
+    run('resolve', [key, '--absent'], {
+      when: 'if the bound resource is gone, and another resource has its id',
+    }),
+    run('adopt', ['KEY', id], {
+      when: 'if the resource belongs to another entry: KEY is the key of that entry',
+    }),
+    ...(desired === undefined ? [run('forget', [key], { when: 'to keep the resource, unmanaged' })] : []),
   ];
 }
 
@@ -169,7 +173,7 @@ export function incomplete(
   return blocked(
     'update',
     'entry_incomplete',
-    `${differs.join('; ')}: that cannot be changed in place, and the entry lacks ${missing.join(' and ')}, which its replacement needs`,
+    `${differs.join('; ')}. This change needs a replacement, and the entry lacks ${missing.join(' and ')}`,
     [restoring(changes, key), edit(key, { choose: chosen(missing) })],
   );
 }
@@ -187,11 +191,11 @@ function notFound({ key }: Subject, noun: string, id: string, lacking: readonly 
   return blocked(
     'adopt',
     'not_found',
-    `the file binds ${key} to ${noun} ${id}, which the project does not have`,
+    `the file has \`id: ${id}\` in ${key}, and the project has no ${noun} ${id}`,
     [
-      edit(key, { entry: 'remove', when: 'if it is not needed' }),
+      edit(key, { entry: 'remove', when: 'if the resource is not needed' }),
       edit(key, { choose: { id: [] } }),
-      { ...without(key, 'id', lacking), when: 'to have a new one created' },
+      { ...without(key, 'id', lacking), when: 'to create a new resource' },
     ],
   );
 }

@@ -171,7 +171,7 @@ function lockout(key: ResourceKey, before: Filter, after: Filter): Warning[] {
 function addressAfter({ parent }: Subject, world: World): string {
   const entry = parent && world.subjects.get(parent)?.desired?.value;
   return member(member(entry, 'public_ipv4'), 'ip') === undefined
-    ? 'the server is replaced, and its address may be another one afterwards'
+    ? 'the server is replaced, and may get another address'
     : 'the server is replaced, and keeps its address';
 }
 
@@ -190,7 +190,7 @@ function noPublicCard(subject: Subject, world: World): Diff {
     'a firewall filters only the public network interface. The server has none, so the API refuses to enable the firewall',
     [
       willBePublic(subject, world)
-        ? outside(`settle ${parent} first: it lacks the \`public_ipv4\` of its entry`)
+        ? outside(`resolve ${parent} first: the server lacks the \`public_ipv4\` of its entry`)
         : edit(parent ?? subject.key, { choose: { public_ipv4: [] } }),
       edit(subject.key, { set: { enabled: false } }),
     ],
@@ -271,7 +271,7 @@ function droppedFields({ key, binding }: Subject, live: Firewall, added: Readonl
     return rule === undefined || carriers.some(isSent) ? [] : [`${field} (${JSON.stringify(rule[field])})`];
   });
   if (dropped.length === 0) return [];
-  const message = `every live rule carries ${dropped.join(', ')}, which the API's document does not show and vdcsync does not send. If an operator set that, write it in the rules of the file.`;
+  const message = `every live rule has ${dropped.join(', ')}, an undocumented field. vdcsync takes it for a field of the server, and does not send it. If you set the field, write it in the rules of the file`;
   return [{ code: 'firewall_field_dropped', key, message }];
 }
 
@@ -281,7 +281,7 @@ function lostByReplacing(key: ResourceKey, entry: FirewallEntry, live: Firewall)
     return blocked(
       'update',
       'firewall_would_lose',
-      `the live firewall has policy_out ${live.policy_out}, which cannot be sent and could be lost`,
+      `the live firewall has policy_out ${live.policy_out}. The API does not document how to set it, so a change could reset it`,
       [outside('set policy_out to accept in the client area'), edit(key, { entry: 'remove' })],
     );
   }
@@ -291,7 +291,7 @@ function lostByReplacing(key: ResourceKey, entry: FirewallEntry, live: Firewall)
   return blocked(
     'update',
     'firewall_would_lose',
-    `a live rule carries ${field}: ${JSON.stringify(rule[field])}, which the API's document does not show. Replacing the rules would lose that field.`,
+    `a live rule has the undocumented field ${field}: ${JSON.stringify(rule[field])}. New rules would lose that field`,
     [edit(key, { choose: { [`rules.${field}`]: [] } }), outside('remove those rules in the client area')],
   );
 }

@@ -114,7 +114,7 @@ export const ip: ResourceKind<IpEntry, IpObserved, IpBefore> = {
           verdict: {
             verdict: 'create',
             changes,
-            lost: `address ${binding.identity.address} is not the project's any more`,
+            lost: `the project no longer has address ${binding.identity.address}`,
           },
           price,
         };
@@ -178,7 +178,7 @@ export const ip: ResourceKind<IpEntry, IpObserved, IpBefore> = {
       }
       return {
         verdict: 'unclear',
-        reason: `${fresh.length} addresses have come since: ${fresh.map(({ address }) => address).join(', ')}`,
+        reason: `${fresh.length} new addresses exist: ${fresh.map(({ address }) => address).join(', ')}`,
         candidates: fresh.map(({ id }) => String(id)),
       };
     },
@@ -229,15 +229,15 @@ function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: Wo
   const { binding, parent } = subject;
   if (binding === undefined) return diffUnbound(subject, world);
   if (live === undefined) {
-    const reason = `address ${binding.identity.address} is not the project's any more`;
+    const reason = `the project no longer has address ${binding.identity.address}`;
     return { verdict: { verdict: 'release', gone: true, reason } };
   }
   const server = parent === undefined ? undefined : world.subjects.get(parent);
-  if (server?.desired?.managed === false) return staysWith(live, `${parent} is not managed any more`);
+  if (server?.desired?.managed === false) return staysWith(live, `${parent} is no longer managed`);
   if (server?.binding !== undefined && server.binding.id !== binding.parentId)
     return staysWith(
       live,
-      `${parent} is server ${server.binding.id} now, and it came with ${binding.parentId}`,
+      `it was created with server ${binding.parentId}, and ${parent} is server ${server.binding.id} now`,
     );
   const stays = server?.desired !== undefined && server.binding?.id === binding.parentId;
   // A server that is gone is created again, with a new address, unless `id:` binds it or drift is only reported.
@@ -273,7 +273,7 @@ function diffUnbound({ parent, desired }: Subject<IpEntry>, world: World): Diff 
   const server = parent === undefined ? undefined : world.subjects.get(parent);
   const own = desired && server && ownAddress(server, world);
   if (own === undefined) return unchanged;
-  const reason = `server ${own.server_id} came with ${own.address}`;
+  const reason = `server ${own.server_id} was created with ${own.address}`;
   return { verdict: { verdict: 'adopt', target: String(own.id), reason } };
 }
 
@@ -281,7 +281,7 @@ function diffUnbound({ parent, desired }: Subject<IpEntry>, world: World): Diff 
 function diffExchanged(server: Subject, live: Ip, world: World): Diff | undefined {
   const own = live.server_id === null ? ownAddress(server, world) : undefined;
   if (own === undefined) return undefined;
-  const reason = `server ${own.server_id} has ${own.address} now, and ${live.address} is attached to nothing`;
+  const reason = `server ${own.server_id} has ${own.address} now, and ${live.address} is detached`;
   return {
     verdict: { verdict: 'adopt', target: String(own.id), reason },
     leftBilled: [`${live.address} stays billed: ${server.key} has ${own.address} now`],
@@ -292,8 +292,8 @@ function diffBesideServer(subject: Subject<IpEntry>, live: Ip): Diff {
   if (subject.desired !== undefined && String(live.server_id) === subject.binding?.parentId) return unchanged;
   const message =
     subject.desired === undefined
-      ? `the server holds ${live.address}, which the file does not ask for; it is billed, and taking it off is not documented`
-      : `${live.address} is not attached to its server any more, and is billed`;
+      ? `the server has address ${live.address}, which the file does not declare. The address is billed. The API does not document how to detach it: detach it in the client area`
+      : `address ${live.address} is billed, and no longer attached to its server`;
   return { ...unchanged, warnings: [{ code: 'address_not_as_declared', key: subject.key, message }] };
 }
 
@@ -312,13 +312,13 @@ function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
     return blocked(
       'delete',
       'ip_in_use',
-      `${live.address} is attached to ${holder ?? `server ${server}, which is not this file's`}`,
+      `${live.address} is attached to ${holder ?? `server ${server}, which this file does not manage`}`,
       [
         ...((subject.desired ?? subject.parent) === undefined
           ? [edit(subject.key, { entry: 'restore' })]
           : []),
-        run('apply', [], { when: 'once it is detached' }),
-        run('forget', [subject.key], { when: 'to leave it unmanaged and billed' }),
+        run('apply', [], { when: 'once the address is detached' }),
+        run('forget', [subject.key], { when: 'to keep the address, unmanaged and billed' }),
       ],
     );
   }
@@ -333,7 +333,7 @@ function takesAny(server: Subject | undefined): boolean {
 }
 
 function unknownAddress(subject: Subject, { id, address }: Ip): Diff {
-  const reason = `the state does not know the value of address ${id} at its binding; it is ${address} now, and may be another address`;
+  const reason = `the state has only the id ${id} of this address, and that is ${address} now: the id may belong to another address now`;
   return withIdentityOpen(blocked('delete', 'identity_changed', reason, whoseItIs(subject, String(id))));
 }
 

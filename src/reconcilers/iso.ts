@@ -46,7 +46,9 @@ export const isoSchema = z.strictObject({
     .min(8)
     .max(2048)
     .optional()
-    .describe('Where the API fetches it; reachable from the internet. A change is a replacement.'),
+    .describe(
+      'URL from which the API downloads the ISO; it must be reachable from the internet. A change is a replacement.',
+    ),
 });
 
 /** The API fetches it from the internet. @assumption A66 */
@@ -132,7 +134,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
     if (live !== undefined) return diffLive(subject, live, world);
     const changes = fromNothing({ name: desired.value.name, url: desired.value.url });
     if (binding !== undefined) {
-      return { verdict: { verdict: 'create', changes, lost: `ISO ${binding.id} does not exist any more` } };
+      return { verdict: { verdict: 'create', changes, lost: `ISO ${binding.id} no longer exists` } };
     }
     const [taken] = observed?.sameName ?? [];
     if (taken !== undefined) {
@@ -275,7 +277,7 @@ function diffLive(subject: Subject<IsoEntry>, live: Iso, world: World): Diff {
     ? failure
     : `${changes.map(({ path }) => path).join(' and ')} cannot be changed in place`;
   if (url === undefined) {
-    return blocked('update', 'url_missing', `${reason}, and without a url it cannot be added again`, [
+    return blocked('update', 'url_missing', `${reason}, and an entry without \`url\` cannot be added again`, [
       edit(key, { choose: { url: [] } }),
     ]);
   }

@@ -86,14 +86,20 @@ export const networkInterface: ResourceKind<
     if (there !== undefined) {
       // Only a bound network interface can be removed later.
       return binding === undefined && removable
-        ? { verdict: { verdict: 'adopt', target: there.id, reason: `card ${there.id} is in its network` } }
+        ? {
+            verdict: {
+              verdict: 'adopt',
+              target: there.id,
+              reason: `network interface ${there.id} is in that network`,
+            },
+          }
         : unchanged;
     }
     const changes = fromNothing({ network: desired.value.network });
     const lost =
       observed === undefined || binding === undefined || observed.id !== undefined
         ? {}
-        : { lost: `card ${binding.id} is not on its server any more` };
+        : { lost: `the server no longer has network interface ${binding.id}` };
     return {
       verdict: { verdict: 'create', changes, ...lost },
       price: priceOfCard(world),
@@ -157,7 +163,7 @@ function diffLeaving(
   if (binding === undefined || observed === undefined) return unchanged;
   const card = observed.cards.find(({ id }) => id === binding.id);
   if (card === undefined) {
-    const reason = `card ${binding.id} is not on its server any more`;
+    const reason = `the server no longer has network interface ${binding.id}`;
     return { verdict: { verdict: 'release', gone: true, reason } };
   }
   if (card.public || String(card.network_id) !== binding.identity.network_id) return unchanged;

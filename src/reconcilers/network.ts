@@ -132,7 +132,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
         verdict: {
           verdict: 'create',
           changes: wanted,
-          lost: `network ${binding.id} does not exist any more`,
+          lost: `network ${binding.id} no longer exists`,
         },
       };
     }
@@ -241,7 +241,7 @@ function notListed(
   if (binding === undefined || desired?.managed === false || observed?.live !== undefined) return undefined;
   const whole = world.networks.some((each) => each.is_default) && world.serversIn(binding.id).length === 0;
   if (whole) return undefined;
-  const message = `the list of networks lacks ${binding.id}, and is cut short: it is taken as there`;
+  const message = `the list of networks lacks ${binding.id}, but the list is incomplete: vdcsync assumes that the network exists`;
   return { ...unchanged, warnings: [{ code: 'network_not_listed', key, message }] };
 }
 
@@ -266,7 +266,10 @@ function waysWithTaken({ key }: Subject, { cidr }: NetworkEntry, taken: Network)
   ];
   if (cidr === undefined || normalCidr(cidr) === normalCidr(taken.cidr))
     return [adopt('if this file manages that network'), ...others];
-  return [...others, adopt(`if this file manages that network: apply then replaces it by one with ${cidr}`)];
+  return [
+    ...others,
+    adopt(`if this file manages that network: the next apply then replaces it by a network with ${cidr}`),
+  ];
 }
 
 function diffLive(subject: Subject<NetworkEntry>, entry: NetworkEntry, live: Network) {
@@ -279,7 +282,7 @@ function diffLive(subject: Subject<NetworkEntry>, entry: NetworkEntry, live: Net
   ];
   if (changes.length === 0) return { verdict: 'unchanged' } as const;
   if (live.is_default) {
-    return blocked('update', 'default_network', 'the default network is never touched', [
+    return blocked('update', 'default_network', 'vdcsync never changes the default network', [
       edit(subject.key, { set: { managed: false } }),
     ]).verdict;
   }
@@ -287,8 +290,8 @@ function diffLive(subject: Subject<NetworkEntry>, entry: NetworkEntry, live: Net
     return blocked(
       'update',
       'network_in_use',
-      `a network cannot be changed, only replaced, and ${live.server_count === 1 ? '1 server is' : `${live.server_count} servers are`} on it`,
-      [outside('take the servers off the network'), restoring(changes, subject.key)],
+      `the change needs a replacement of the network, and ${live.server_count === 1 ? '1 server is' : `${live.server_count} servers are`} on it`,
+      [outside('remove the servers from the network'), restoring(changes, subject.key)],
     ).verdict;
   }
   const lacking = incomplete(subject, changes, ['cidr']);
@@ -300,7 +303,7 @@ function diffLive(subject: Subject<NetworkEntry>, entry: NetworkEntry, live: Net
 function diffLeaving({ key }: Subject, live: Network, world: World): Diff {
   // @assumption A26
   if (live.is_default) {
-    const reason = 'the default network is never deleted';
+    const reason = 'vdcsync never deletes the default network';
     return { verdict: { verdict: 'release', gone: false, reason } };
   }
   const inside = world.serversIn(String(live.id));
@@ -310,12 +313,12 @@ function diffLeaving({ key }: Subject, live: Network, world: World): Diff {
   const staying = (live.server_count ?? 0) - (inside.length - own.length);
   if (staying > 0) {
     const others = Math.max(0, staying - own.length);
-    const who = [...own, ...(others === 0 ? [] : [`${others} not of this file`])].join(', ');
+    const who = [...own, ...(others === 0 ? [] : [`${others} that this file does not manage`])].join(', ');
     return blocked(
       'delete',
       'network_in_use',
-      `${staying === 1 ? '1 server stays' : `${staying} servers stay`} on it: ${who}`,
-      [outside('take the servers off the network, or delete them'), edit(key, { entry: 'restore' })],
+      `${staying === 1 ? '1 server stays' : `${staying} servers stay`} on the network: ${who}`,
+      [outside('remove the servers from the network, or delete them'), edit(key, { entry: 'restore' })],
     );
   }
   return { verdict: { verdict: 'delete', changes: toNothing({ name: live.name, cidr: live.cidr }) } };

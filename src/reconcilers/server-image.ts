@@ -64,7 +64,7 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
     if (!desired.managed) return release(subject);
     if (binding !== undefined) return diffTaken(subject, desired.value, world);
     if (desired.id !== undefined) {
-      const reason = `the file binds it to id ${desired.id}, which no read can verify`;
+      const reason = `\`id: ${desired.id}\` in the file, which no read can verify`;
       return { verdict: { verdict: 'adopt', target: desired.id, reason } };
     }
     const server = serverOf(desired.value);
@@ -72,13 +72,13 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
       return blocked(
         'create',
         'server_type_not_supported',
-        `${server} is a packaged graphics-card server, and no image can be taken from one`,
+        `the API takes no image from a packaged graphics-card server such as ${server}`,
         [edit(key, { choose: { server: [] } }), edit(key, { entry: 'remove' })],
       );
     }
     if (world.profile.operations.take_server_image === undefined) {
       const message =
-        'how an image is taken is not documented: take it in the client area and write its `id:`, or enable take_server_image in the API profile';
+        'the API does not document how to take an image: take it in the client area and write its `id:`, or enable `take_server_image` in the API profile';
       return { ...unchanged, warnings: [{ code: 'server_image_not_taken', key, message }] };
     }
     return {
@@ -148,7 +148,7 @@ function diffTaken({ key, desired, binding }: Subject, entry: ServerImageEntry, 
   return blocked(
     'update',
     'immutable',
-    `the image was taken as "${name}"${from === undefined ? '' : ` from servers.${from}`}; another one would be another image`,
+    `the image was taken as "${name}"${from === undefined ? '' : ` from servers.${from}`}: for another image, add a new entry`,
     [
       edit(key, { set: same ? { name } : { server: from } }),
       outside('add a new entry under `server_images`'),
@@ -161,7 +161,7 @@ function diffTaken({ key, desired, binding }: Subject, entry: ServerImageEntry, 
  */
 function stays({ key, binding }: Subject): Diff {
   if (binding === undefined) return unchanged;
-  const message = `its entry has left the file: server image ${binding.id} stays, and may be billed, as the API documents no deletion`;
+  const message = `its entry has left the file. Server image ${binding.id} stays, and may be billed: the API does not document how to delete it`;
   const remedies = [
     edit(key, { entry: 'restore' }),
     outside('delete the image in the client area', { next: [run('forget', [key])] }),
@@ -171,7 +171,7 @@ function stays({ key, binding }: Subject): Diff {
 
 function release({ key, binding }: Subject): Diff {
   if (binding === undefined) return unchanged;
-  const reason = `server image ${binding.id} is not managed any more, and stays unchanged`;
+  const reason = `server image ${binding.id} is no longer managed, and stays unchanged`;
   return {
     verdict: { verdict: 'release', gone: false, reason },
     leftBilled: [`server image ${binding.id} of ${key}, which may be billed: delete it in the client area`],

@@ -21,7 +21,7 @@ export async function cutShort<Id extends number | string>(
   const missing = [...new Set(expected)].filter((id) => !shown.has(id)).slice(-mostLooks);
   for (const id of missing) {
     if (!(await isThere(id))) continue;
-    const reason = `the list of ${noun} is not whole: it lacks ${id}, which is there`;
+    const reason = `the list of ${noun} is incomplete: it lacks ${id}, which exists`;
     return { verdict: 'unclear', reason, candidates: [] };
   }
   return undefined;

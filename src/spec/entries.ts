@@ -87,7 +87,7 @@ function checkName({ collection, names }: Section, name: string, located: Locate
     report(
       located.keyPosition ?? located.position,
       name.includes('${env:')
-        ? `${JSON.stringify(name)} cannot be a name: names take nothing from the environment`
+        ? `${JSON.stringify(name)} cannot be a name: a name cannot come from the environment`
         : `${JSON.stringify(name)} cannot be a name under \`${collection}\`: ${text}`,
     );
   }
@@ -194,7 +194,7 @@ function refuseUnmanaged(field: string, { resource, located }: Entry, report: Re
   const here = find(located, [field]);
   report(
     here?.keyPosition ?? located.position,
-    `\`${field}\` is declared for a server with \`managed: false\`, inside which nothing is managed: remove it, or bind the server with \`id:\` instead`,
+    `\`${field}\` cannot be declared in a server with \`managed: false\`, because vdcsync manages nothing inside that server: remove this field, or bind the server with \`id:\` instead`,
   );
 }
 

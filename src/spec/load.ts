@@ -208,7 +208,7 @@ function agreed(roots: readonly Located[], section: string, report: Report): Rea
 /** Settings are shown everywhere, as the reason of a suspension is, so they take nothing from the environment. */
 function refuseSecretText(here: Located, report: Report): void {
   if (here.secret)
-    report(here.position, `${here.shown} takes a setting from the environment: write the setting itself`);
+    report(here.position, `${here.shown}: a setting cannot come from the environment. Write its value`);
   for (const each of [...(here.fields?.values() ?? []), ...(here.items ?? [])])
     refuseSecretText(each, report);
 }

@@ -66,7 +66,7 @@ export function refuseSecretName({ secret, position, shown }: Located, report: R
   if (secret) {
     report(
       position,
-      `${shown} takes a name from the environment: write the name itself, because names are shown everywhere`,
+      `${shown}: a name cannot come from the environment, because all output shows names. Write the name`,
     );
   }
   return secret;

@@ -110,7 +110,7 @@ function locateMap(
     const earlier = name === undefined ? undefined : fields.get(name);
     const problem =
       name === undefined
-        ? 'a field needs a name, and the name is plain text'
+        ? 'the name of a field must be plain text'
         : name === '<<'
           ? 'merge keys are not accepted: write the fields out'
           : forbiddenKeys.has(name)
@@ -152,9 +152,7 @@ function scalar(
       : refuse(`${abridge(String(value))} is too large: whole numbers end at ±${Number.MAX_SAFE_INTEGER}`);
   }
   if (typeof value === 'number') {
-    return Number.isFinite(value)
-      ? plain(value, String(value))
-      : refuse('this is no number that can be used');
+    return Number.isFinite(value) ? plain(value, String(value)) : refuse('this number cannot be used');
   }
   if (typeof value !== 'string') return plain(value, String(value));
   const expansion = expand(value, environment, trust);

@@ -15,9 +15,9 @@ export function refuseUnverified(client: pg.Client, label: string): void {
   const { host, ssl } = client as { readonly host: string; readonly ssl: unknown };
   if (isThisMachine(host) || verifiesFully(ssl)) return;
   throw new StateError(
-    `The state ${label} is on another machine, and nothing would verify that machine. ` +
+    `The state ${label} is on another machine, and the connection does not verify that machine. ` +
       'An attacker on the network could read the password and change the state. ' +
-      'Add sslmode=verify-full to the URL, and sslrootcert=FILE where the certificate authority is your own. ' +
+      'Add sslmode=verify-full to the URL, and sslrootcert=FILE if you use your own certificate authority. ' +
       'To accept the risk instead, add allow_insecure=true to the URL.',
   );
 }

@@ -87,8 +87,8 @@ export class PostgresWriter {
     if (moved.length > 0) return;
     this.refused = true;
     throw new StateError(
-      `The state ${this.connection.label} was taken or written by another process since it was opened (its serial is not ${this.serial}, or its epoch not ${this.epoch}), ` +
-        'or brought to a later version, or is reached through a pooler that changes connections. ' +
+      `Another process has taken or changed the state ${this.connection.label} (its serial is no longer ${this.serial}, or its epoch no longer ${this.epoch}), ` +
+        'or has updated it to a later version, or the connection uses a pooler in transaction mode. ' +
         'Nothing was recorded. Stop the other process, then start again.',
     );
   }

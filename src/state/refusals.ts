@@ -21,8 +21,8 @@ export function refuseOtherProject(recorded: number, asked: number): never {
 
 export function refuseSecondIntent(open: Intent, asked: Intent): never {
   throw new StateError(
-    `${asked.key} has the open intent ${open.id} (${open.verb}, ${open.phase}); ${asked.verb} has to wait for its end.`,
-    { remedies: [run('status', [], { when: 'to see the state of that intent' })] },
+    `${asked.key} has an open write (${open.verb}, ${open.phase}, id ${open.id}). A new write (${asked.verb}) must wait for its end.`,
+    { remedies: [run('status', [], { when: 'to see that write' })] },
   );
 }
 
@@ -44,7 +44,7 @@ export function checkPatch(intent: Intent, { stage }: IntentPatch): void {
 /** @param by the key that the object is bound to; `null`: it is claimed otherwise */
 export function refuseSecondHolder(object: string, by: ResourceKey | null): never {
   throw new StateError(
-    `The ${object} is ${by === null ? 'claimed already' : `bound to ${by}`}, and has one holder at most. This is a bug, please report it.`,
+    `The ${object} is ${by === null ? 'claimed already' : `bound to ${by}`}, and can have only one holder. This is a bug, please report it.`,
   );
 }
 
@@ -56,12 +56,12 @@ export function refuseUsedId(id: string): never {
 export function stillOpen(id: string, intent: Intent | undefined): Intent {
   if (intent === undefined) {
     throw new StateError(`The state has no intent ${id}.`, {
-      remedies: [run('history', [], { when: 'to see those it has' })],
+      remedies: [run('history', [], { when: 'to see its writes' })],
     });
   }
   if (intent.phase === 'closed') {
     throw new StateError(
-      `The intent ${id} of ${intent.key} is closed (${intent.outcome}) and does not change any more.`,
+      `The intent ${id} of ${intent.key} is closed (${intent.outcome}) and cannot change.`,
     );
   }
   return intent;

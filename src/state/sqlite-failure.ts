@@ -35,7 +35,7 @@ function explain(code: number | undefined, said: string): string {
     case sqliteCode.ioError:
       return `the disk failed (${said}). Check the disk, then start again.`;
     case sqliteCode.busy:
-      return `another process is writing it (${said}). Only one may; stop the other one.`;
+      return `another process uses it (${said}). Stop that process: only one process can use a state.`;
     case sqliteCode.notADatabase:
       return (
         `it is not a SQLite database, or its header is damaged (${said}); it was left unchanged. ` +

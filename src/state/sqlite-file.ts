@@ -30,12 +30,12 @@ export function lookAt(path: string): 'missing' | 'state' {
       `The state ${path} is missing, but ${path}-wal holds changes to it. Restore ${path}, or move both away.`,
     );
   }
-  if (!found.isFile()) throw foreign(path, 'is no file');
-  if (found.size === 0 && !hasWal(path)) throw foreign(path, 'is empty, which no state ever is');
+  if (!found.isFile()) throw foreign(path, 'is not a file');
+  if (found.size === 0 && !hasWal(path)) throw foreign(path, 'is empty');
   const reader = new SqliteReader(path);
   try {
     if (pragma(reader, 'application_id') !== applicationId)
-      throw foreign(path, "is another program's database");
+      throw foreign(path, 'is the database of another program');
     checkVersion(Number(pragma(reader, 'user_version')), path);
   } finally {
     reader.close();
@@ -51,7 +51,7 @@ export function checkSound(path: string): void {
     const sound = found.length === 1 && found[0] === 'ok';
     if (sound && reader.all('SELECT 1 FROM meta').length === 1) return;
     throw new StateError(
-      `The state ${path} is damaged (${sound ? 'it has lost its head' : found.join('; ')}) and was left unchanged. ` +
+      `The state ${path} is damaged (${sound ? 'its header is missing' : found.join('; ')}) and was left unchanged. ` +
         'Restore it from a backup, or move it away and adopt the resources that it managed.',
     );
   } finally {

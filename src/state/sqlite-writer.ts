@@ -103,7 +103,7 @@ export class SqliteWriter implements Queries {
     );
     if (changes === 1) return;
     throw new StateError(
-      `The state ${this.path} was written by another process since it was opened (its serial is not ${this.serial}). ` +
+      `Another process has changed the state ${this.path} (its serial is no longer ${this.serial}). ` +
         'Nothing was recorded. Stop the other process, then start again.',
     );
   }

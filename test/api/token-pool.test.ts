@@ -79,7 +79,7 @@ describe('src/api/token-pool.ts', () => {
       const [first] = sent.filter((each) => secretOf(each) === secret);
       expect(first?.url.endsWith('/project')).toBe(true);
     }
-    expect(warnings).toEqual(['a token belongs to another project: the other tokens go on']);
+    expect(warnings).toEqual(['a token belongs to another project: vdcsync uses the other tokens']);
   });
 
   test('a write needs a check of its token that is a minute old at most', async () => {
@@ -108,7 +108,7 @@ describe('src/api/token-pool.ts', () => {
     revoked = false;
     await run(() => client.reads('operation').ips());
     expect(used('GET', '/project').at(-1)).toBe(one);
-    expect(warnings).toEqual(['a token is refused: the other tokens go on']);
+    expect(warnings).toEqual(['the API refuses a token: vdcsync uses the other tokens']);
     expect(logged).toEqual([{ tokenNumber: 1, tokens: 2 }]);
   });
 
@@ -123,7 +123,7 @@ describe('src/api/token-pool.ts', () => {
     });
     expect(first.used('POST', '/ips').filter((secret) => secret === one)).toHaveLength(1);
     expect(new Set(first.used('GET', '/ips'))).toEqual(new Set([one, two]));
-    expect(first.warnings).toEqual(['a token may only read: it serves reads']);
+    expect(first.warnings).toEqual(['a token may only read: vdcsync uses it for reads']);
   });
 
   test('a token that may not do one write does the others', async () => {

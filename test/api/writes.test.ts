@@ -60,7 +60,7 @@ describe('src/api/writes.ts', () => {
     [
       'a 2xx that is no JSON',
       () => answer(202, '{"data": {'),
-      { type: 'answer', malformed: 'the body is no JSON' },
+      { type: 'answer', malformed: 'the body is not JSON' },
     ],
     ['a 2xx without a body', () => answer(204, ''), { type: 'answer', malformed: 'the body is empty' }],
     [

@@ -15,7 +15,9 @@ describe('src/cli/commands/apply.ts', () => {
     const first = await inProcess(['apply', '--emulator', '--yes'], { cwd });
     expect(first.code).toBe(0);
     expect(first.stdout).toContain('Plan: 5 to create.');
-    expect(first.stdout).toMatch(/Converged: 5 operations done in .*; 5 writes, \d+ reads \(\d+ polls\)/);
+    expect(first.stdout).toMatch(
+      /Converged: 5 operations done in .*; 5 writes, \d+ reads \(\d+ task polls\)/,
+    );
     expect(first.stdout).toMatch(/Exposed: servers\.web-1 was public for .+ before/);
     const lines = first.stderr.trimEnd().split('\n');
     expect(lines.filter((line) => line.startsWith('✓ '))).toHaveLength(5);
@@ -102,6 +104,17 @@ describe('src/cli/commands/apply.ts', () => {
     expect(history.stdout.match(/\bid 32\b/g), 'made and deleted').toHaveLength(2);
   });
 
+  test('a run that leaves out a part of the file, or deletes all of it, has not converged', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': shop });
+    const outcome = async (...args: string[]) => {
+      const { stdout } = await inProcess([...args, '--emulator', '--yes', '--format', 'json'], { cwd });
+      return lines(stdout).at(-1)?.outcome;
+    };
+    expect(await outcome('apply', '--target', 'networks.backend')).toBe('done');
+    expect(await outcome('apply')).toBe('converged');
+    expect(await outcome('destroy')).toBe('deleted');
+  });
+
   test('a resource that is there already can be adopted instead of made', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     await inProcess(['apply', '--emulator', '--yes'], { cwd });
@@ -136,7 +149,7 @@ describe('src/cli/commands/apply.ts', () => {
       if (data.toString().includes('create servers.web-1: sent')) child.kill('SIGINT');
     });
     const { code, stderr } = await ended(child);
-    expect(stderr).toContain('stopping when the writes in flight have settled');
+    expect(stderr).toContain('stopping as soon as the open writes have ended');
     expect(code).toBe(130);
     const next = await vdcsync(args, { cwd });
     expect(next.code).toBe(0);

@@ -32,6 +32,6 @@ describe('src/cli/render/call-flags.ts', () => {
     const cwd = folderWith({ 'shop.yaml': oneNetwork });
     await inProcess(['apply', '--yes', '--emulator', '-f', 'shop.yaml'], { cwd });
     const { stderr } = await inProcess(['forget', 'networks.x', '--emulator', '-f', 'shop.yaml'], { cwd });
-    expect(stderr).toContain('→ vdcsync status --emulator -f shop.yaml  # to list its keys');
+    expect(stderr).toContain('→ vdcsync status --emulator -f shop.yaml  # to list the bound keys');
   });
 });

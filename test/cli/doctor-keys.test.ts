@@ -46,10 +46,10 @@ const operations = ['create_network', 'allocate_ip', 'add_iso', 'create_server']
 
 describe('src/cli/doctor/keys.ts', () => {
   test.each([
-    [{}, 'ok', 'a reused key is refused by 422 idempotency_key_reused'],
-    [{ reusedKeyStatus: 409, reusedKeyCode: 'conflicting_request' }, 'ok', 'by 409 conflicting_request'],
-    [{ bodyCheck: 'beforeKey' }, 'ok', 'bodies are checked before keys'],
-    [{ bodyCheck: 'beforeKeyUnstored' }, 'warning', 'refusals of a body are not stored'],
+    [{}, 'ok', 'refuses a reused key with 422 idempotency_key_reused'],
+    [{ reusedKeyStatus: 409, reusedKeyCode: 'conflicting_request' }, 'ok', 'with 409 conflicting_request'],
+    [{ bodyCheck: 'beforeKey' }, 'ok', 'The API checks the body before the key'],
+    [{ bodyCheck: 'beforeKeyUnstored' }, 'warning', 'the API does not store refusals'],
   ] as const)('tells the reading %j by refused requests alone', async (readings, level, message) => {
     const { keys, healthy } = await probed(readings);
 
@@ -75,7 +75,7 @@ describe('src/cli/doctor/keys.ts', () => {
     const { keys } = await probed({}, { prepare });
 
     expect(keys[0]).toMatchObject({ id: 'keys:create_network', level: 'warning' });
-    expect(keys[0]?.message).toContain('no modelled reading');
+    expect(keys[0]?.message).toContain('differs from the API document');
   });
 
   test('a token that may only read tells nothing, and is not asked further', async () => {

@@ -76,7 +76,7 @@ describe('src/cli/commands/doctor.ts', () => {
     const list = told.findings.find(({ id }) => id === 'probe:list_servers');
     expect(list?.advice).toContain('operations: {list_servers: {method: GET, path: "/servers"}}');
     const card = told.findings.find(({ id }) => id === 'probe:remove_network_interface');
-    expect(card?.message).toContain('is available, though undocumented');
+    expect(card?.message).toContain('is available, but not documented');
     expect(new Set(emulator.emulator.requests.map(({ method }) => method))).toEqual(new Set(['GET']));
     expect(contentsOf(cwd)).toEqual(before);
   });
@@ -85,7 +85,9 @@ describe('src/cli/commands/doctor.ts', () => {
     const asked = emulator.emulator.requests.length;
     const told = await diagnose(folderWith());
     const insert = told.findings.find(({ id }) => id === 'probe:insert_iso');
-    expect(insert?.message).toContain('PUT /servers/{id}/iso is available, as documented');
+    expect(insert?.message).toContain(
+      'PUT /servers/{id}/iso is available, but its payload is not documented',
+    );
     expect(insert?.advice).toContain('body: {iso_id: "{iso_id}"}');
     const image = told.findings.find(({ id }) => id === 'probe:take_server_image');
     expect(image?.message).toContain('POST /server-images is available');
@@ -111,7 +113,7 @@ describe('src/cli/commands/doctor.ts', () => {
     expect((await inProcess(['apply', '--yes'], { cwd, env: { ...env, VDC_TOKEN: read } })).code).not.toBe(0);
     expect(level(await diagnose(cwd, { VDC_TOKEN: read }))).toMatchObject({
       level: 'warning',
-      message: expect.stringContaining('refused to it with insufficient_scope'),
+      message: expect.stringContaining('with insufficient_scope'),
     });
     expect(level(await diagnose(cwd, { VDC_TOKEN: token }))).toMatchObject({ level: 'ok' });
     for (const name of readdirSync(`${cwd}/.vdcsync`)) {
@@ -134,7 +136,7 @@ describe('src/cli/commands/doctor.ts', () => {
     expect((await inProcess(['apply', '--yes'], { cwd, env: { ...env, ...at } })).code).toBe(3);
     const level = (await diagnose(cwd, at)).findings.find(({ id }) => id === 'token_level');
     expect(level?.message).toMatch(
-      /^the token may write, as create_network at 2.*; allocate_ip at 2.* was refused to it/,
+      /^the token may write: the API accepted create_network at 2.*\. But the API refused allocate_ip at 2/,
     );
 
     refusal(402, 'payment_required');
@@ -142,7 +144,7 @@ describe('src/cli/commands/doctor.ts', () => {
     await inProcess(['apply', '--yes'], { cwd, env: { ...env, ...at } });
     const held = (await diagnose(cwd, at)).findings.find(({ id }) => id === 'holds');
     expect(held).toMatchObject({ level: 'warning', advice: expect.stringContaining('then vdcsync apply') });
-    expect(held?.message).toMatch(/^new spending is held since 2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d UTC: /);
+    expect(held?.message).toMatch(/^new spending is paused since 2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d UTC: /);
     await own.close();
   });
 
@@ -163,7 +165,7 @@ describe('src/cli/commands/doctor.ts', () => {
 
   test.each([
     [429, 'info', 'is available'],
-    [503, 'unknown', 'the operation is unknown'],
+    [503, 'unknown', 'does not show whether the operation exists'],
   ])('an answer %i takes no operation for absent', async (status, level, message) => {
     emulator.emulator.setFaults([
       faultRule({ path: 'list_servers', times: 1 }, { do: 'answer', status, retryAfter: 1 }),
@@ -188,7 +190,7 @@ describe('src/cli/commands/doctor.ts', () => {
     const planned = await inProcess(['plan'], { cwd, env: { ...env, ...more } });
     expect(planned.code).toBe(1);
     expect(planned.stderr).toContain(
-      'GET /vms answered 404 not_found: Not Found: The path does not exist; the API profile enables list_servers there: correct its path, or take it out',
+      'GET /vms answered 404 not_found: Not Found: The path does not exist; the API profile enables list_servers at this path: correct the path, or remove the operation',
     );
     expect(planned.stderr).not.toContain('trying again');
   });

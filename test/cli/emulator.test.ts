@@ -57,7 +57,7 @@ describe('src/cli/commands/emulator.ts', () => {
     const child = start(['emulator', '--speed', '5', '--profile', 'own.yaml'], { cwd });
     child.stdout?.once('data', () => child.kill('SIGTERM'));
     const { stdout } = await ended(child);
-    expect(stdout).toContain('same profile, with `time_scale: 5` in it');
+    expect(stdout).toContain('same profile in the client, with `time_scale: 5` in it');
     expect(stdout).toContain('export VDCSYNC_API_PROFILE=own.yaml\n');
     expect(stdout).not.toContain('echo');
   });

@@ -22,7 +22,7 @@ describe('src/cli/commands/explain.ts', () => {
 
     expect(before).toMatch(/Declared +.*vdcsync\.yaml:\d+\n +\{.*10\.20\.0\.0\/24/);
     expect(before).toMatch(/Planned +create\n/);
-    expect(after).toMatch(/Bound +to \d+ since /);
+    expect(after).toMatch(/Binding +id \d+, since /);
     expect(after).toMatch(/Observed +.*: converged\n/);
     expect(after).toMatch(/Last writes +.*create: done\n/);
   });

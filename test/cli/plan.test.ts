@@ -165,7 +165,7 @@ describe('src/cli/commands/plan.ts: what a plan says of money', () => {
     await inProcess(['apply', '--emulator', '--yes'], { cwd });
     writeFileSync(join(cwd, 'vdcsync.yaml'), text.replace('cores: 2', 'cores: 4'));
     const { stdout } = await inProcess(['plan', '--emulator'], { cwd });
-    expect(stdout).toContain('→ its address changes: 203.0.113.10 → known afterwards');
+    expect(stdout).toContain('→ its address 203.0.113.10 is deleted, and the new server gets another one');
     expect(stdout).toContain('- public_ipv4  id 5001, 203.0.113.10');
     const bare = text
       .replace('    public_ipv4: { new: true }\n', '')
@@ -173,7 +173,7 @@ describe('src/cli/commands/plan.ts: what a plan says of money', () => {
       .replace('max_deletions: 9', 'max_deletions: 9, prune: true');
     writeFileSync(join(cwd, 'vdcsync.yaml'), bare);
     const without = await inProcess(['plan', '--emulator'], { cwd });
-    expect(without.stdout).toContain('→ its address 203.0.113.10 goes, and it gets no other');
+    expect(without.stdout).toContain('→ its address 203.0.113.10 is deleted, and the new server has none');
   });
 });
 
@@ -223,7 +223,7 @@ describe('src/cli/commands/plan.ts: saved plans', () => {
       { cwd },
     );
     expect(moved.code).toBe(1);
-    expect(moved.stderr).toContain('and now differs in networks.backend');
+    expect(moved.stderr).toContain('Other operations result now for networks.backend');
     const { code } = await inProcess(['apply', '--emulator', '--yes', '--plan', 'plan.json'], { cwd });
     expect(code).toBe(0);
     const again = await inProcess(['apply', '--emulator', '--yes', '--plan', 'plan.json'], { cwd });

@@ -33,7 +33,7 @@ describe('src/cli/commands/rehearse.ts', () => {
     const { code, stdout, stderr } = await inProcess(args, { cwd });
     expect({ code, stderr }).toMatchObject({
       code: 0,
-      stderr: expect.stringMatching(/^\d+ trials. For fewer: --trials COUNT\n/),
+      stderr: expect.stringMatching(/^Playing \d+ trials. For fewer: --trials COUNT\n/),
     });
     const traceLineOf = JSON.parse(stdout);
     expect(traceLineOf).toMatchObject({
@@ -55,7 +55,7 @@ describe('src/cli/commands/rehearse.ts', () => {
   test('a file of a live project is played with what the emulator has, and says so', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': foreign });
     const { code, stdout } = await inProcess(['rehearse', '--crashes', '2'], { cwd, env: { RELEASE: '4' } });
-    expect(stdout).toContain('server type huge-9: the emulator plays plans-1');
+    expect(stdout).toContain('server type huge-9: the rehearsal uses plans-1 instead');
     expect(stdout).toContain('networks.shared, which is not managed, is created for the rehearsal');
     expect(stdout).toMatch(/create servers\.web-1 +▕/);
     expect(stdout).toMatch(/trials converged, 0 duplicates/);
@@ -82,7 +82,7 @@ describe('src/cli/commands/rehearse.ts', () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     const { stdout, stderr } = await inProcess(['rehearse', '--trials', '4', '--format', 'json'], { cwd });
     expect(JSON.parse(stdout).trials).toBe(4);
-    expect(stderr).toMatch(/^4 of \d+ trials \(--trials 4\)\n/);
+    expect(stderr).toMatch(/^Playing 4 of \d+ trials \(--trials 4\)\n/);
   });
 
   test('counts a question that settles an outcome, and no refusal and no late task', async () => {
@@ -113,9 +113,9 @@ describe('src/cli/commands/rehearse.ts', () => {
     const [open, ours] = [file(''), file('settings: {exclusive: true}\n')];
 
     const shown = (await played(open)).stdout;
-    expect(shown).toMatch(/\d+ trials would not ask with `exclusive: true` under `settings`/);
-    expect(shown).toMatch(/^Asked by code: outcome_unknown \d+$/m);
-    expect((await played(ours)).stdout).not.toContain('would not ask');
+    expect(shown).toMatch(/\d+ trials would need no decision with `exclusive: true` under `settings`/);
+    expect(shown).toMatch(/^Decisions by code: outcome_unknown \d+$/m);
+    expect((await played(ours)).stdout).not.toContain('would need no decision');
     const traceLineOf = JSON.parse((await played(open, '--format', 'json')).stdout);
     expect(traceLineOf.settled_by_exclusive).toBeGreaterThan(0);
     expect(traceLineOf.settled_by_exclusive).toBeLessThanOrEqual(traceLineOf.needed_an_operator);
@@ -127,7 +127,7 @@ describe('src/cli/commands/rehearse.ts', () => {
     const io = { stdin: Readable.from([]), stdout, stderr, env: {}, cwd } as unknown as Io;
     expect(await rehearse({ crashes: 0 }, io)).toBe(0);
     const traceLineOf = String(stderr.read());
-    const again = /(\d+) trials again, with `exclusive: true` under `settings`\n/.exec(traceLineOf);
+    const again = /Repeating (\d+) trials with `exclusive: true` under `settings`\n/.exec(traceLineOf);
     expect(Number(again?.[1])).toBeGreaterThan(0);
     const [, rest = ''] = traceLineOf.split(again?.[0] ?? '?');
     expect(rest.match(/\d+\/\d+ [^\r]+, exclusive/g)).toHaveLength(Number(again?.[1]));

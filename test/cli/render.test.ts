@@ -83,11 +83,11 @@ Blocked: manual decision needed
       → vdcsync resolve networks.x --adopt 3
         or vdcsync resolve networks.x --absent
 
-Warning **bold** <script> [drift]
+Warning: **bold** <script> [drift]
 
 Cost: +12.50 a month, from 0.00 to 0.00, in the account's currency, as far as prices are known
 Left behind: 203.0.113.7 stays
-Effort: 2 writes, about 8 reads, at least 1 min for the request limits alone
+Requests: 2 writes, about 8 reads; because of the request limits, they take at least 1 min
 
 Plan: 1 to replace, 1 blocked, 2 unchanged.
 `);
@@ -111,7 +111,7 @@ Plan: 1 to replace, 1 blocked, 2 unchanged.
 `);
   });
 
-  test('the summary counts operations that wait for a write in flight apart from those that need a decision', () => {
+  test('the summary counts operations that wait for an open write apart from those that need a decision', () => {
     const waiting = {
       key: 'networks.y',
       verb: 'delete',
@@ -125,9 +125,9 @@ Plan: 1 to replace, 1 blocked, 2 unchanged.
         blocked,
         summary: { ...plan.summary, blocked: blocked.length },
       } as unknown as Plan);
-    expect(summaryOf([waiting])).toBe('Plan: 1 to replace, 1 waiting for a write in flight, 2 unchanged.');
+    expect(summaryOf([waiting])).toBe('Plan: 1 to replace, 1 waiting for an open write, 2 unchanged.');
     expect(summaryOf([...plan.blocked, waiting])).toBe(
-      'Plan: 1 to replace, 1 blocked, 1 waiting for a write in flight, 2 unchanged.',
+      'Plan: 1 to replace, 1 blocked, 1 waiting for an open write, 2 unchanged.',
     );
   });
 
@@ -138,7 +138,7 @@ Plan: 1 to replace, 1 blocked, 2 unchanged.
       message: 'billed, but not used',
     }));
     expect(planText({ ...plan, warnings } as unknown as Plan, plainPaint)).toContain(
-      '\nWarning ips.a, ips.b, ips.c: billed, but not used [unused_address]\n\n',
+      '\nWarning: ips.a, ips.b, ips.c: billed, but not used [unused_address]\n\n',
     );
   });
 
@@ -170,14 +170,12 @@ Plan: 1 to replace, 1 blocked, 2 unchanged.
     expect(text).toContain(
       '  write `prune: true` under `settings` (to go)  \n  or `vdcsync forget networks.x` (to keep it)\n',
     );
-    expect(text).toContain(
-      '**Lost: all data on its disks.** (its address changes: the new server gets another one)',
-    );
+    expect(text).toContain('**Lost: all data on its disks.** (the new server gets another address)');
     expect(text).toContain(
       '#### Warnings\n\n- `servers.web-1.public_ipv4`: keep\\_ip: 203.0.113.7 stays (`released`)',
     );
     expect(text).toContain('Refreshed 2026-01-01 00:00:00 UTC, ');
-    expect(planText(told, plainPaint)).toContain('→ its address changes: the new server gets another one');
+    expect(planText(told, plainPaint)).toContain('→ the new server gets another address');
   });
 
   test('compares lists of rules rule by rule', () => {
@@ -274,7 +272,7 @@ describe('src/cli/render/plan-markdown.ts', () => {
     expect(text).toMatch(
       /^> \*\*Cut to 60000 characters\*\*: without \d+ of 3000 lines of “Warnings”, \d+ of 3000 groups of operations\. `vdcsync plan` shows all of it\.$/m,
     );
-    expect(text).toContain('#### Cost and effort');
+    expect(text).toContain('#### Cost and requests');
     expect(text.match(/<details>/g)?.length).toBe(text.match(/<\/details>/g)?.length);
     expect(text).toMatch(/<sub>Refreshed .*<\/sub>\n$/);
   });
@@ -454,7 +452,7 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
     const { id, address } = world.emulator.mutate({ do: 'add_ip' }) as { id: number; address: string };
     const file = `ips:\n  a: {id: ${id}}\n`;
     const text = planText(await world.plan(file), plainPaint);
-    expect(text).toContain(`  = a  the file binds it to id ${id} (${address})\n`);
+    expect(text).toContain(`  = a  \`id:\` in the file: id ${id} (${address})\n`);
     const { results } = await world.apply(file);
     expect(results.map((each) => endLine(each, plainPaint))).toEqual([
       expect.stringMatching(/^✓ adopt ips\.a in \d+ m?s$/),
@@ -478,7 +476,7 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
       view.event({ ...wait, at, untilMs: at + 60_000, deadlineMs: 86_400_000 } as unknown as ProgressEvent);
     view.end();
     const told = stripVTControlCharacters(written.join(''));
-    expect(told.match(/ waits until 1970-01-02 00:00:00 UTC\./g)).toHaveLength(1);
+    expect(told.match(/ waits for free capacity until 1970-01-02 00:00:00 UTC\./g)).toHaveLength(1);
     expect(told).toMatch(/retrying( in 1 min)?: no cards/);
   });
 
@@ -540,13 +538,13 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
     };
     for (const name of ['sent', 'task']) step(name);
     step('failed', 'no host');
-    step('checking', 'for leftovers of the failed task');
+    step('checking', 'whether the failed task left a resource');
     const line = '  create ips.a: task failed (no host)\n';
     expect(written.filter((text) => text.includes(line))).toHaveLength(1);
-    step('checking', 'the lists for leftovers of the failed task', 30 * 60_000);
+    step('checking', 'whether the failed task left a resource', 30 * 60_000);
     if (viewOf === plainProgress)
       expect(written.at(-1)).toBe(
-        '  create ips.a: checking the lists for leftovers of the failed task, 30 min left\n',
+        '  create ips.a: checking whether the failed task left a resource, for up to 30 min\n',
       );
     step('sent');
     if (viewOf === plainProgress) expect(written.at(-1)).toBe('  create ips.a: sent again\n');

@@ -61,12 +61,12 @@ describe('src/cli: a part of the plan', () => {
     const other = await apply('part.json', '--target', 'networks.backend');
     expect(other.code).toBe(64);
     expect(other.stderr).toContain(
-      'part.json was made with --target ips.web, and this call has --target networks.backend: remove these flags',
+      'part.json was made with --target ips.web, and this command has --target networks.backend. Remove these flags',
     );
     const less = await apply('whole.json', '--exclude', 'ips.web');
     expect(less.code).toBe(64);
     expect(less.stderr).toContain(
-      'whole.json was made of all of the file, and this call has --exclude ips.web: remove these flags',
+      'whole.json was made for the complete file, and this command has --exclude ips.web. Remove these flags',
     );
     expect((await apply('part.json')).code).toBe(0);
     expect((await planned(cwd)).operations.map(({ key }) => key)).not.toContain('ips.web');

@@ -55,7 +55,7 @@ describe('src/cli/settings: token and URL', () => {
       1,
       /user name or password/,
     ],
-    ['a token with a space in it', { VDC_TOKEN: 'can ary' }, 1, /characters that no token has/],
+    ['a token with a space in it', { VDC_TOKEN: 'can ary' }, 1, /characters that a token cannot have/],
     ['a token file that is not there', { VDC_TOKEN: '', VDC_TOKEN_FILE: 'gone' }, 1, /gone cannot be read/],
     ['an empty token file', { VDC_TOKEN: '', VDC_TOKEN_FILE: 'empty' }, 1, /holds no token/],
     ['a profile that is not there', { VDCSYNC_API_PROFILE: 'gone.yaml' }, 1, /gone\.yaml cannot be read/],
@@ -157,7 +157,7 @@ describe('src/cli/settings: the API profile', () => {
     [
       'an address that is not named',
       'operations: { named_address: {} }\n',
-      /profile\.yaml:1:30: `body` has to say where the address stands/,
+      /profile\.yaml:1:30: `body` must contain the address/,
     ],
     ['broken YAML', 'limits: {\n', /profile\.yaml:\d+:\d+: /],
     ['an alias', 'limits: &a { reads: 1 }\noperations: *a\n', /profile\.yaml:\d+:\d+: /],
@@ -255,7 +255,7 @@ describe('src/cli/settings: the state', () => {
       ['ignore', '2001', '--state', 'URL'],
     ]) {
       const { code, stderr } = await inProcess(args, { cwd, env: env() });
-      expect([code, stderr]).toEqual([64, expect.stringContaining('nothing is recorded at')]);
+      expect([code, stderr]).toEqual([64, expect.stringContaining('there is no state at')]);
     }
     for (const state of [
       '&state=4711',

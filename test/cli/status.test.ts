@@ -92,7 +92,7 @@ describe('src/cli/commands/status.ts', () => {
       await run('ignore', '2001');
       expect(await left()).toEqual([{ kind: 'server', id: '2001', addresses: ['203.0.113.10'] }]);
       expect(await run('ignore', '--undo', '2001')).toMatch(
-        /^server 2001 \(203\.0\.113\.10\) is no longer ignored/,
+        /^Server 2001 \(203\.0\.113\.10\) is no longer ignored/,
       );
       expect(await left()).toEqual([]);
     } finally {
@@ -142,8 +142,26 @@ describe('src/cli/commands/status.ts', () => {
       'address 203.0.113.8',
     ]);
     expect(statusText(view, plainPaint, clock)).toContain(
-      'Billed: 1 backup, 1 server image, 1 address; 1 not of this file',
+      'Billed: 1 backup, 1 server image, 1 address; 1 of these not managed by this file',
     );
+  });
+
+  test('a creation whose outcome is not known is never left out of the bill', () => {
+    const doubt = { code: 'outcome_unknown', reason: '', candidates: [] };
+    const unconfirmed = { why: 'lost', question: { stage: 'unasked' } };
+    const intents = [
+      intent('servers.gpu', 'server', 'blocked', { blocked: doubt, unconfirmed }),
+      intent('ips.refused', 'ip', 'blocked', { blocked: { ...doubt, until: 'file' } }),
+      intent('networks.free', 'network', 'blocked', { blocked: doubt, unconfirmed }),
+    ];
+    const open = { ...facts, bindings: [], intents, ips: [], at: 1 } as unknown as StatusFacts;
+    expect(statusOf(open).unconfirmed_creations).toEqual(['servers.gpu']);
+    const bill = (each: StatusFacts) =>
+      /^Billed: .*$/m.exec(statusText(statusOf(each), plainPaint, clock))?.[0] ?? '';
+    expect(bill(open)).toContain('servers.gpu');
+    expect(bill({ ...open, intents: [] })).toBe('Billed: nothing');
+    const { ips: _none, at: _never, ...never } = open;
+    expect(bill({ ...never, exists: false, intents: [] })).toBe('Billed: unknown without the API');
   });
 
   test('with the API: addresses that nothing uses are idle, whoever they belong to', () => {
@@ -160,7 +178,7 @@ describe('src/cli/commands/status.ts', () => {
     expect(unsure.idle).toEqual([]);
     expect(unsure.unconfirmed).toMatchObject([{ id: '5002', what: 'address 203.0.113.8', key: 'ips.new' }]);
     const text = statusText(unsure, plainPaint, clock);
-    expect(text).toContain('  address 203.0.113.8, id 5002: the open write of ips.new may have bought it\n');
+    expect(text).toContain('  address 203.0.113.8, id 5002: the open write of ips.new may have created it\n');
     expect(text).not.toContain('Billed and idle');
   });
 
@@ -225,7 +243,7 @@ describe('src/cli/commands/status.ts', () => {
     const open = view({ intents: facts.intents.filter(({ phase }) => phase !== 'blocked') });
     expect(open.converged).toBe(false);
     expect(statusText(open, plainPaint, clock)).toContain(
-      'A write is in flight: `vdcsync apply` settles it.',
+      'Not converged: `vdcsync apply` finishes the open write.',
     );
     expect(view({ intents: facts.intents }).converged).toBe(false);
     const warnings = [{ code: 'drift', key: 'servers.a', message: '' }];
@@ -243,7 +261,7 @@ describe('src/cli/commands/status.ts', () => {
   test('for an operator ends with what to do', () => {
     const text = statusText(statusOf({ ...facts, offline: 'as --offline asks' }), plainPaint, clock);
     expect(text).toContain(
-      '  servers.a  1                  as recorded 1970-01-01 00:00:00 UTC, 1 min 30 s ago, protected\n',
+      '  servers.a  1                  recorded 1970-01-01 00:00:00 UTC, 1 min 30 s ago, protected\n',
     );
     expect(text).toContain('create servers.c: accepted since 1970-01-01 00:00:00 UTC, task task-1');
     expect(text).toContain('        or vdcsync resolve servers.d --absent');

@@ -124,7 +124,7 @@ describe('src/cli/commands: taking over a project', () => {
     expect(other.blocked.filter(({ key }) => key === 'servers.w2')).toMatchObject([
       {
         code: 'entry_incomplete',
-        reason: expect.stringMatching(/^name is "w", not "other": .* lacks server_type and image,/),
+        reason: expect.stringMatching(/^name is "w", not "other"\. .* lacks server_type and image$/),
         resolve: 'write `name: w` in servers.w2 | set `server_type` and `image` in servers.w2',
       },
     ]);

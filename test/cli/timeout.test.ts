@@ -40,15 +40,15 @@ describe('src/cli/commands/apply.ts: apply --timeout', () => {
     const { code, stdout, stderr } = await apply('--timeout', '4m');
     expect(code).toBe(130);
     expect(stderr).toMatch(
-      /\n {2}create servers\.gpu-1 waits until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\. Ctrl-C or --timeout ends the wait, and the next apply continues\. --exclude servers\.gpu-1 leaves it out\. Further packages in gpu_package/,
+      /\n {2}create servers\.gpu-1 waits for free capacity until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\. Ctrl-C or --timeout ends the wait, and the next apply continues\. To leave out the server: --exclude servers\.gpu-1\. Further packages in gpu_package/,
     );
     expect(stderr).toMatch(
       /\n {2}create servers\.gpu-1: retrying in [\w ]+: gpu_package l40s-1: 409 no_gpu_capacity /,
     );
-    expect(stderr.match(/ waits until \d/g)).toHaveLength(1);
+    expect(stderr.match(/ waits for free capacity until \d/g)).toHaveLength(1);
     expect(stderr).toContain('vdcsync: --timeout 4m is over. The next run continues from here.\n');
     expect(stderr).toMatch(/✓ .*create networks\.backend/);
-    expect(stdout).toContain('… create servers.gpu-1 not settled yet');
+    expect(stdout).toContain('… create servers.gpu-1 not finished');
     expect(stdout).toContain('Stopped: 1 operation done');
     cards(1);
     expect((await apply('--timeout', '1h')).code).toBe(0);

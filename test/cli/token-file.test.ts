@@ -60,8 +60,8 @@ describe('src/cli/settings/token-file.ts', () => {
         below === undefined ? undefined : { file, below, position: { file: 'a.yaml', line: 1, column: 1 } },
       );
     expect(source('empty')).toThrow('empty holds no token');
-    expect(source('many')).toThrow(/^many holds 17 lines/);
-    expect(source('words')).toThrow(/^words holds spaces/);
+    expect(source('many')).toThrow(/^many has 17 lines/);
+    expect(source('words')).toThrow(/^words has spaces/);
     expect(source(join(folder, 'up'), folder), 'a folder outside the one allowed').toThrow(/leads out of/);
   });
 });

@@ -33,14 +33,11 @@ afterAll(() => void server.close());
 
 describe('src/cli/exit.ts: what is not the API', () => {
   test.each([
-    [
-      'page',
-      /another service than the API.*GET \/project: 200 without X-Request-Id.*\. Check VDC_BASE_URL, and any proxy/,
-    ],
-    ['nowhere', /another service than the API.*GET \/project: 404 without X-Request-Id.*Check VDC_BASE_URL/],
-    ['elsewhere', /302 points elsewhere.*Check VDC_BASE_URL/],
-    ['other', /does not describe: data\.id.*Check VDC_BASE_URL: it may be another service/],
-    ['member', /403 insufficient_privileges.*a team member's, who lacks the permission/],
+    ['page', /is not the API: GET \/project: 200 without X-Request-Id.*\. Check VDC_BASE_URL, and any proxy/],
+    ['nowhere', /is not the API: GET \/project: 404 without X-Request-Id.*Check VDC_BASE_URL/],
+    ['elsewhere', /302 is a redirect.*Check VDC_BASE_URL/],
+    ['other', /is not as documented: data\.id.*Check VDC_BASE_URL: it may name another service/],
+    ['member', /403 insufficient_privileges.*a team member without this permission/],
   ])('%s: says what answers and what to do, exit 1', async (name, words) => {
     const call = {
       cwd: folderWith({ 'vdcsync.yaml': oneNetwork }),
@@ -65,7 +62,7 @@ describe('src/cli/exit.ts: what is not the API', () => {
 
   test.each([
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'NODE_EXTRA_CA_CERTS'],
-    ['ERR_TLS_CERT_ALTNAME_INVALID', 'name the host in VDC_BASE_URL'],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'use the host name of the certificate'],
     ['CERT_HAS_EXPIRED', 'valid certificate'],
     ['ECONNREFUSED', 'check VDC_BASE_URL and the network'],
   ])('a connection that fails with %s says what helps', (code, advice) => {

@@ -21,7 +21,7 @@ describe('src/cli/program.ts: wrong usage', () => {
     ['an unknown format', ['plan', '--format', 'xml'], /text, json, markdown/],
     ['apply has no markdown', ['apply', '--format', 'markdown'], /text, json/],
     ['an argument too many', ['plan', 'extra'], /too many arguments/],
-    ['a file without -f', ['plan', 'vdcsync.yaml'], /A spec is named with -f/],
+    ['a file without -f', ['plan', 'vdcsync.yaml'], /Name the spec with -f/],
     ['a flag without its value', ['plan', '--state'], /argument missing/],
     ['no spec', ['plan', '--emulator'], /-f FILE/],
     ['one file twice', ['validate', '-f', 'a.yaml', '-f', 'a.yaml'], /given twice/],
@@ -144,12 +144,14 @@ describe('src/cli/program.ts: wrong usage', () => {
     writeFileSync(`${cwd}/fleet/c.yaml`, oneNetwork);
     const twice = await inProcess(['validate', '-f', 'fleet'], { cwd });
     expect([twice.code, twice.stdout]).toEqual([1, 'fleet/b.yml is valid: project 4712, 1 resource.\n']);
-    expect(twice.stderr).toContain('project 4711 is described in fleet/a.yaml and fleet/c.yaml');
+    expect(twice.stderr).toContain(
+      'these files are for the same project 4711, so vdcsync uses none of them: fleet/a.yaml, fleet/c.yaml',
+    );
     expect((await inProcess(['validate', '-f', 'fleet', '-f', 'fleet/a.yaml'], { cwd })).code).toBe(64);
     const plan = await inProcess(['plan', '--emulator', '-f', 'fleet'], { cwd });
     expect([plan.code, plan.stderr]).toEqual([
       1,
-      expect.stringMatching(/^fleet:1:1: .* run and validate take; name one/),
+      expect.stringMatching(/^fleet:1:1: .* run and validate accept: name one/),
     ]);
   });
 
@@ -171,7 +173,7 @@ describe('src/cli/program.ts: wrong usage', () => {
       ['--import', `data:text/javascript,${encodeURIComponent(old)}`, mainFile, 'plan'],
       { encoding: 'utf8' },
     );
-    expect(stderr).toMatch(/^vdcsync: it needs Node\.js 24 or newer, and this is v[\d.]+\n$/);
+    expect(stderr).toMatch(/^vdcsync needs Node\.js 24 or newer, and this is v[\d.]+\n$/);
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
     expect(JSON.parse(readFileSync('package.json', 'utf8')).engines.node).toBe('>=24');
   });
@@ -361,6 +363,6 @@ describe('src/cli/program.ts: commands without API', () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     await inProcess(['apply', '--yes', '--emulator'], { cwd });
     const { stdout } = await inProcess(['history', '--key', 'servers.nope'], { cwd });
-    expect(stdout).toBe('No write was ever sent from this state for servers.nope.\n');
+    expect(stdout).toBe('This state has sent no write for servers.nope.\n');
   });
 });

@@ -32,7 +32,11 @@ export function intents(harness: StateHarness): void {
     const store = await harness.create();
     await store.beginIntent(sampleIntent('a', web));
     const second = sampleIntent('b', web, { verb: 'delete' });
-    await expectRejected(store, () => store.beginIntent(second), /servers\.web-1 has the open intent a/);
+    await expectRejected(
+      store,
+      () => store.beginIntent(second),
+      /servers\.web-1 has an open write \(create, .*, id a\)/,
+    );
     await store.beginIntent(sampleIntent('c', webFirewall));
     await store.closeIntent('a', { outcome: 'refused', text: '422' }, none, later);
     await store.beginIntent(second);
@@ -43,7 +47,7 @@ export function intents(harness: StateHarness): void {
     const store = await harness.create();
     await store.beginIntent(sampleIntent('a', web));
     await store.updateIntent('a', { stage: { phase: 'blocked', blocked } }, later);
-    await expectRejected(store, () => store.beginIntent(sampleIntent('b', web)), /open intent a/);
+    await expectRejected(store, () => store.beginIntent(sampleIntent('b', web)), /has an open write/);
   });
 
   test('an id is used once', async () => {

@@ -173,7 +173,7 @@ function reopening(harness: StateHarness, reopen: (store: StateStore) => Promise
     expect(await store.note('n')).toEqual({ deep: [1] });
     expect(await store.incarnation(web)).toBe(1);
     expect(await store.lastAttempt(web, 'create', '0')).toBe(3);
-    await expectRejected(store, () => store.beginIntent(sampleIntent('b', web)), /open intent a/);
+    await expectRejected(store, () => store.beginIntent(sampleIntent('b', web)), /has an open write/);
     await expectRejected(store, () => store.claimProject(1), /belongs to project 4711/);
 
     await store.closeIntent('a', { outcome: 'done', text: '' }, none, later);

@@ -33,6 +33,8 @@ describe('src/daemon: settings.approval', () => {
       return reconciliations > waiting.reconciliations + 2;
     }, 'it has looked again');
     expect([names().includes('backend'), commandsIn(notices.bodies).length]).toEqual([false, 1]);
+    const [ended] = daemon.log().filter(({ msg }) => msg === 'reconciliation ended');
+    expect(ended).toMatchObject({ outcome: 'awaiting_approval' });
     const first = digestIn(commandsIn(notices.bodies)[0]);
 
     daemon.write(edited);

@@ -76,7 +76,7 @@ describe('src/daemon/commit-status', () => {
       'it has tried again',
     );
     const failures = daemon.log().filter(({ msg }) => msg === 'commit status not sent');
-    expect(failures).toMatchObject([{ level: 'warn', commit: second, reason: 'it answered 503' }]);
+    expect(failures).toMatchObject([{ level: 'warn', commit: second, reason: 'the answer was 503' }]);
     server.answer(undefined);
     expect((await ends(second, 'success')).at(-1)?.description).toBe('Converged. Plan: 1 to create');
     expect(JSON.stringify([daemon.log(), await daemon.status()])).not.toContain(forgeToken);
@@ -193,8 +193,12 @@ describe('src/cli/daemon/commit-status.ts', () => {
     [{ commitStatus: 'github' }, { VDCSYNC_COMMIT_STATUS_TOKEN: '' }, 'VDCSYNC_COMMIT_STATUS_TOKEN_FILE'],
     [{ commitStatusUrl: 'https://x.example.com' }, {}, 'needs --commit-status'],
     [{}, { VDCSYNC_COMMIT_STATUS: 'svn' }, 'github, gitlab, gitea'],
-    [{ commitStatus: 'gitlab', commitStatusUrl: 'http://git.example.com/x' }, {}, 'is no https URL'],
-    [{ commitStatus: 'gitlab', commitStatusUrl: 'https://a:b@git.example.com/x' }, {}, 'is no https URL'],
+    [{ commitStatus: 'gitlab', commitStatusUrl: 'http://git.example.com/x' }, {}, 'must be the https URL'],
+    [
+      { commitStatus: 'gitlab', commitStatusUrl: 'https://a:b@git.example.com/x' },
+      {},
+      'must be the https URL',
+    ],
     [
       { commitStatus: 'gitea', gitUrl: 'file:///srv/r.git', gitAllowInsecure: true },
       {},

@@ -84,7 +84,9 @@ describe('src/daemon/sources: two files of one project', () => {
     const { reconciliations } = (await projects(daemon)).get(4711) ?? { reconciliations: 0 };
     await daemon.until((project) => project.reconciliations > reconciliations, 'it looks at the shop again');
 
-    expect(message).toContain('project 4711 is described in both projects/shop.yaml and projects/api.yaml');
+    expect(message).toContain(
+      'two files are for project 4711: projects/shop.yaml, which stays in force, and projects/api.yaml',
+    );
     expect(networks(api, 4711)).toEqual(['default', 'backend']);
     expect((await projects(daemon)).get(4711)?.spec.broken).toEqual([]);
     expect(await metric(daemon, 'vdcsync_broken_specs')).toBe('vdcsync_broken_specs 1');
@@ -130,13 +132,13 @@ describe('src/daemon/sources: two files of one project', () => {
     const daemon = await keep(api, { folder });
     await converged(daemon, [4712]);
     expect(await toldBroken(daemon, 'projects/api.yaml')).toContain(
-      'project 4711 is described in projects/api.yaml and projects/shop.yaml',
+      'uses none of them: projects/api.yaml, projects/shop.yaml',
     );
     writeFileSync(join(folder, 'projects/shop.yaml'), shop);
     expect(
       await until(
         () => toldBroken(daemon, 'projects/shop.yaml'),
-        (message) => message.includes('none of these files'),
+        (message) => message.includes('uses none of them'),
         'notified',
       ),
     ).toContain('projects/api.yaml and projects/shop.yaml');
@@ -197,7 +199,9 @@ describe('src/daemon/sources: two files of one project', () => {
     });
     await converged(daemon, [4711]);
     await repository.push({ 'projects/api.yaml': copy });
-    expect(await toldBroken(daemon, 'projects/api.yaml')).toContain('both projects/shop.yaml and');
+    expect(await toldBroken(daemon, 'projects/api.yaml')).toContain(
+      'projects/shop.yaml, which stays in force',
+    );
     expect(networks(api, 4711)).toEqual(['default', 'backend']);
     await repository.git('rm', '--quiet', 'projects/api.yaml');
     await repository.git('mv', 'projects/shop.yaml', 'projects/web.yaml');
@@ -280,7 +284,7 @@ describe('src/daemon/sources: a project that leaves the folder', () => {
       (project) => project?.spec.broken.length === 1,
       'the file is missed',
     );
-    expect(missed?.spec.broken[0]?.message).toContain('its last content stays in force');
+    expect(missed?.spec.broken[0]?.message).toContain('Its last content stays in force');
     expect(networks(api, 4712)).toEqual(['default', 'backend']);
 
     writeFileSync(file, `${blog.split('networks')[0]}settings: { prune: true }\n`);
@@ -318,7 +322,7 @@ describe('src/daemon/sources: commands beside a folder of projects', () => {
       expect([args[0], code, stderr]).toEqual([
         args[0],
         64,
-        expect.stringContaining('Use the first one: --state .vdcsync/4712/state.db'),
+        expect.stringContaining('Use the first state: --state .vdcsync/4712/state.db'),
       ]);
     }
     expect(Object.keys(contentsOf(folder))).not.toContain(join('.vdcsync', 'state.db'));
@@ -343,7 +347,7 @@ describe('src/daemon/sources: commands beside a folder of projects', () => {
     const writes = api.emulator.requests.filter(({ method }) => method !== 'GET').length;
     const daemon = await keep(api, { folder });
     const notified = await daemon.until(({ error }) => error !== null, 'the state of the file alone is told');
-    const way = /move it: (.*)\. If/.exec(notified.error ?? '')?.[1] ?? '';
+    const way = /move the state: (.*)\. If/.exec(notified.error ?? '')?.[1] ?? '';
     await program('sh', ['-c', way], folder);
     daemon.child.kill('SIGHUP');
     await converged(daemon, [4712]);

@@ -79,7 +79,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     expect((await source(url, { folder }).read(signal)).commit?.id).toBe(later);
     await git('reset', '--quiet', '--hard', first);
     const rewritten = await push({ 'infra/vdcsync.yaml': `${oneNetwork}# rewritten\n` });
-    await expect(source(url, { folder }).read(signal)).rejects.toThrow(/history was rewritten/);
+    await expect(source(url, { folder }).read(signal)).rejects.toThrow(/the history of .* was rewritten/);
     const notified = await source(url, { folder, allowRewind: true }).read(signal);
     expect(notified.commit?.id).toBe(rewritten);
   });
@@ -96,7 +96,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     await git('reset', '--quiet', '--hard', first);
     await git('push', '--quiet', '--force', 'origin', 'HEAD:main');
     for (const replica of [here, source(url)])
-      await expect(replica.read(signal, elsewhere.commit)).rejects.toThrow(/history was rewritten/);
+      await expect(replica.read(signal, elsewhere.commit)).rejects.toThrow(/the history of .* was rewritten/);
   });
 
   test('takes a repository that is served as plain files, and follows it forward only', async () => {
@@ -112,7 +112,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     await git('reset', '--quiet', '--hard', first);
     await push({ 'infra/vdcsync.yaml': `${oneNetwork}# rewritten\n` });
     await update();
-    await expect(specs.read(signal)).rejects.toThrow(/history was rewritten/);
+    await expect(specs.read(signal)).rejects.toThrow(/the history of .* was rewritten/);
   });
 
   test('takes no symbolic link, no missing file, no huge file', async () => {
@@ -269,8 +269,8 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     expect((await here.read(signal)).commit?.id).toBe(second);
     await program('git', ['update-ref', '-d', 'refs/heads/main'], new URL(url).pathname);
     for (const each of [here, source(url, { folder })])
-      await expect(each.read(signal)).rejects.toThrow(/no refs\/heads\/main any more/);
-    await expect(source(url).read(signal, commit)).rejects.toThrow(/no refs\/heads\/main any more/);
+      await expect(each.read(signal)).rejects.toThrow(/no longer refs\/heads\/main/);
+    await expect(source(url).read(signal, commit)).rejects.toThrow(/no longer refs\/heads\/main/);
     // The operator may choose the tag.
     const notified = await source(url, { folder, ref: 'refs/tags/main' }).read(signal);
     expect(notified.commit).toMatchObject({ id: first, fullRef: 'refs/tags/main' });

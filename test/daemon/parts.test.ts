@@ -161,7 +161,7 @@ describe('src/daemon: a state folder that would not survive', () => {
   ].join('\n');
 
   test.each([
-    ['/opt/state', /container itself/],
+    ['/opt/state', /file system of the container/],
     ['/tmp/state', /memory/],
     ['/state', /emptyDir/],
   ])('%s is refused', (folder, why) => {

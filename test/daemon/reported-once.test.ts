@@ -209,8 +209,8 @@ describe('src/daemon/notifications: what its operator is told', () => {
   test('a short token of the status is taken, and warned of', async () => {
     const api = await emulate();
     const daemon = await startDaemon(api, { spec: oneNetwork, env: { VDCSYNC_HTTP_TOKEN: 'short' } });
-    expect(lines(daemon, 'a secret of less than 16 characters is easy to guess')).toMatchObject([
-      { level: 'warn', source: 'VDCSYNC_HTTP_TOKEN' },
-    ]);
+    expect(
+      lines(daemon, 'a secret of less than 16 characters is easy to guess: use a longer one'),
+    ).toMatchObject([{ level: 'warn', source: 'VDCSYNC_HTTP_TOKEN' }]);
   });
 });

@@ -23,12 +23,17 @@ describe('src/daemon: calls that cannot be meant', () => {
     ],
     ['a history too short', ['--keep-history', '6d'], {}, /keep at least 7d/],
     ['standard input', ['-f', '-'], {}, /cannot be standard input/],
-    ['two sources', ['-f', 'vdcsync.yaml', '--git-url', 'https://git.example.com/x'], {}, /two sources/],
+    [
+      'two sources',
+      ['-f', 'vdcsync.yaml', '--git-url', 'https://git.example.com/x'],
+      {},
+      /cannot be used together/,
+    ],
     [
       'a path out of the repository',
       ['--git-url', 'https://git.example.com/x', '--git-path', '../x'],
       {},
-      /no path inside/,
+      /not a path inside/,
     ],
     ['a secret twice', [], { VDCSYNC_HTTP_TOKEN: 'a', VDCSYNC_HTTP_TOKEN_FILE: 'b' }, /both set/],
     ['a mode of its own', ['--mode', 'magic'], {}, /observe/],
@@ -48,7 +53,7 @@ describe('src/daemon: calls that cannot be meant', () => {
       'notices in the clear',
       [],
       { VDCSYNC_SLACK_URL: 'http://hooks.example.com/canary' },
-      /VDCSYNC_SLACK_URL holds no https/,
+      /VDCSYNC_SLACK_URL must be an https/,
     ],
   ];
   test.each(

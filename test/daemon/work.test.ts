@@ -184,7 +184,7 @@ describe('src/daemon/project: what only an operator can settle', () => {
     await daemon.until(({ converged }) => converged, 'it goes on');
     expect(live(api).ips).toHaveLength(1);
     const nothing = await vdcsync(['resolve', 'servers.web-1', '--absent'], call);
-    expect([nothing.code, nothing.stderr]).toEqual([64, expect.stringContaining('has no unconfirmed write')]);
+    expect([nothing.code, nothing.stderr]).toEqual([64, expect.stringContaining('No key has an open write')]);
     await daemon.end();
     expect(existsSync(join(daemon.folder, '.vdcsync/control.sock'))).toBe(false);
   });
@@ -224,7 +224,7 @@ describe('src/daemon/project: many projects in one process', () => {
     expect(readdirSync(join(folder, '.vdcsync')).sort()).toEqual(['1', '2']);
     rmSync(join(folder, 'specs/one.yaml'));
     const gone = await daemon.until(({ spec: { broken } }) => broken.length > 0, 'its file is missed');
-    expect(gone.spec.broken[0]?.message).toContain('nothing is deleted');
+    expect(gone.spec.broken[0]?.message).toContain('no resource is deleted');
     expect(api.emulator.world.projects.map(({ networks }) => networks.length)).toEqual([2, 2]);
 
     rmSync(join(folder, 'specs'), { recursive: true });

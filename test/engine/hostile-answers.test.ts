@@ -104,7 +104,7 @@ describe('src/engine: an address or id that holds a command', () => {
 
     const failed = await played.apply(spec).catch((error: Error) => error.message);
 
-    expect(failed).toMatch(/^GET \/ips .*data\.0\.address: this text is no IPv4 address$/);
+    expect(failed).toMatch(/^the answer to GET \/ips .*data\.0\.address: this text is not an IPv4 address$/);
     expect(played.writes()).toEqual([]);
   });
 

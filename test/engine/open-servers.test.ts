@@ -69,7 +69,7 @@ describe('src/engine: a server that stands open', () => {
 
     const { blocked, plan } = await played.apply(server);
 
-    const remedies = resolving(expect.stringContaining('release 203.0.113.10 in the client area'));
+    const remedies = resolving(expect.stringContaining('delete 203.0.113.10 in the client area'));
     expect(blocked).toContainEqual(expect.objectContaining({ key: 'servers.web', code, remedies }));
     const open = plan.warnings.filter(({ code }) => code === 'exposed');
     expect(open.map(({ message }) => message)).toEqual([

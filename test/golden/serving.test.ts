@@ -49,7 +49,7 @@ describe('src/cli: golden texts of processes, terminals and decisions', () => {
   test('emulator', async () => {
     const scene = Scene.with();
     await scene.serve(['emulator', '--speed', '60'], async (until) => {
-      await until(/Ctrl-C ends it\n/);
+      await until(/Ctrl-C ends the emulator\n/);
     });
     await matches(scene, 'emulator');
   });

@@ -35,7 +35,7 @@ describe('src/plan/objections.ts: what needs an operator', () => {
       'servers.web.firewall': 'dependency_blocked',
     });
     expect(resolveOf(planned.blocked[0])).toBe(
-      'vdcsync adopt servers.web 2001 (if it works) | delete it in the client area',
+      'vdcsync adopt servers.web 2001 (if server 2001 works) | delete server 2001 in the client area',
     );
   });
 
@@ -97,7 +97,9 @@ describe('src/plan/objections.ts: what needs an operator', () => {
       {
         code: 'identity_changed',
         remedies: resolving(
-          expect.stringContaining(`vdcsync adopt networks.a ${live?.id} (if it is the same resource)`),
+          expect.stringContaining(
+            `vdcsync adopt networks.a ${live?.id} (if this is still the same resource)`,
+          ),
         ),
       },
     ]);

@@ -53,11 +53,11 @@ describe('src/plan/guards.ts', () => {
     expect(resolveOf(planned.blocked[0])).toContain('max_deletions: 3');
     expect(planned.blocked.map(({ reason }) => reason)).toEqual([
       expect.stringContaining(
-        '3 deletions in one run, not counting an address that goes with its server, are more',
+        '3 deletions in one run (without addresses that are deleted with their servers) are more',
       ),
       expect.stringContaining('(2). Without the limit, network '),
       expect.stringMatching(/ server 2001 \(203\.0\.113\.\d+\) would be deleted with all data on its disks$/),
-      expect.stringMatching(/ address 203\.0\.113\.\d+ would be released$/),
+      expect.stringMatching(/ address 203\.0\.113\.\d+ would be deleted$/),
     ]);
     const allowed = await plan(`settings: {prune: true, max_deletions: 3}\n${left}`);
     expect(allowed.blocked).toEqual([]);
@@ -183,7 +183,7 @@ describe('src/plan/guards.ts', () => {
     const planned = await plan(until + text);
 
     expect(codesOf(planned)).toEqual({ 'networks.a': 'suspended', 'servers.web': 'suspended' });
-    expect(planned.blocked[0]?.reason).toContain('freeze (until 2026-01-02');
+    expect(planned.blocked[0]?.reason).toContain('until 2026-01-02T00:00:00Z: freeze');
     expect(planned.warnings.map(({ code }) => code)).not.toContain('suspension_over');
     await clock.advance(24 * 3_600_000);
     const over = await plan(until + text);
@@ -191,7 +191,7 @@ describe('src/plan/guards.ts', () => {
     expect(over.warnings).toContainEqual({
       code: 'suspension_over',
       key: null,
-      message: expect.stringContaining('until 2026-01-02T00:00:00Z and holds nothing any more'),
+      message: expect.stringContaining('ended at 2026-01-02T00:00:00Z'),
     });
     expect((await plan(text)).blocked).toEqual([]);
   });

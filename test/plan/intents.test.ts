@@ -36,9 +36,9 @@ describe('src/plan/open-writes.ts: writes that are not settled', () => {
       'servers.web.network_interfaces.a': 'dependency_blocked',
     });
     expect(resolveOf(plan.blocked[0]).split(' | ')).toEqual([
-      'vdcsync resolve networks.a --adopt 41 (if the client area shows that 41 is networks.a)',
-      'vdcsync resolve networks.a --adopt 42 (if the client area shows that 42 is networks.a)',
-      'vdcsync resolve networks.a --adopt ID (if another resource is networks.a: the client area shows its id)',
+      'vdcsync resolve networks.a --adopt 41 (if 41 is networks.a: see the client area)',
+      'vdcsync resolve networks.a --adopt 42 (if 42 is networks.a: see the client area)',
+      'vdcsync resolve networks.a --adopt ID (if networks.a is another resource: the client area shows its id)',
       'vdcsync resolve networks.a --absent (only if the client area does not show the resource: else the next apply creates a duplicate)',
     ]);
   });

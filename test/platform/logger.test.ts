@@ -26,6 +26,12 @@ describe('src/platform/logger.ts', () => {
     });
   });
 
+  test('writes the fields of operator commands and reconciliations', () => {
+    const fields = { command: 'approve', spec: 'sha256:1', operations: 3 };
+    const [line] = logged({ format: 'json' }, (logger) => logger.info(fields, 'reconciliation ended'));
+    expect(JSON.parse(line ?? '')).toMatchObject(fields);
+  });
+
   test('masks secrets inside allowed fields', () => {
     const [line] = logged({ format: 'json' }, (logger) =>
       logger.info(

@@ -117,7 +117,9 @@ describe('src/reconcilers/server: an adopted server whose entry is corrected', (
     const { plan, adopt } = await adopted(sliders, { profile: 'operations: {resize_server: {}}' });
     const right = file(sliders.replace('disk_gb: 20', 'disk_gb: 10')).replace('allowed', 'never');
     const [held] = (await plan(right)).blocked;
-    expect(resolveOf(held)).toContain('vdcsync adopt servers.old 2001 (if it has every value of the file');
+    expect(resolveOf(held)).toContain(
+      'vdcsync adopt servers.old 2001 (if the server has all values of the file',
+    );
 
     await adopt(right);
 
@@ -143,7 +145,7 @@ describe('src/reconcilers/server: an adopted server whose entry is corrected', (
       expect(blocked).toMatchObject([
         {
           code: 'disk_would_shrink',
-          reason: expect.stringContaining('nothing shows how large the disk of server 2001 is'),
+          reason: expect.stringContaining('the API does not show the size of the disk of server 2001'),
           remedies: resolving(expect.stringContaining(`write \`${from}\``)),
         },
       ]);
@@ -185,7 +187,7 @@ describe('src/reconcilers/server: an adopted server whose entry is corrected', (
       expect(blocked).toMatchObject([
         {
           code: 'size_unconfirmed',
-          reason: expect.stringContaining('sends memory_mb: 1024 as well'),
+          reason: expect.stringContaining('also sends memory_mb: 1024'),
           remedies: resolving(expect.stringContaining('| remove `memory_mb` in servers.old |')),
         },
       ]);

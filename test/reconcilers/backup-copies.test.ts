@@ -107,7 +107,7 @@ describe('src/reconcilers/backup/copies.ts', () => {
 
     expect(idsOf(plan)).toEqual([]);
     expect(warningsOf(plan)).toEqual(['backups_kept']);
-    expect(plan.warnings[0]?.message).toMatch(/^2 more backups than `keep` asks for, and billed/);
+    expect(plan.warnings[0]?.message).toMatch(/^2 backups more than `keep` permits, all billed/);
     expect(taken(world)).toHaveLength(3);
   });
 

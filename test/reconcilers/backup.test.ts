@@ -37,7 +37,7 @@ describe('src/reconcilers/backup.ts', () => {
 
     await clock.advance(25 * 3_600_000);
     expect((await plan(daily)).operations).toMatchObject([
-      { changes: [{ path: 'newest', to: 'now, because the newest backup is older than max_age 24h' }] },
+      { changes: [{ path: 'due', to: 'the newest backup is older than max_age 24h' }] },
     ]);
     const report = await apply(daily);
 

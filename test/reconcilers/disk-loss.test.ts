@@ -32,12 +32,12 @@ describe('src/reconcilers/server/disk-loss.ts: a disk that a resize makes smalle
     expect(held.blocked).toMatchObject([
       {
         code: 'disk_would_shrink',
-        reason: 'disk_gb: 80 → 40 loses the data on its disk of 80 GB beyond 40 GB',
+        reason: 'disk_gb: 80 → 40 destroys the data beyond 40 GB on its disk of 80 GB',
         remedies: resolving('write `replace: allowed` in servers.one | write `disk_gb: 80` in servers.one'),
       },
     ]);
     expect(free.operations).toMatchObject([{ id: 'update:servers.one', risk: 'destructive' }]);
-    const lost = 'the data on its disk of 80 GB beyond 40 GB';
+    const lost = 'the data beyond 40 GB on its disk of 80 GB';
     expect(planText(free, (_style, text) => text)).toContain(`→ lost: ${lost}`);
     expect(planMarkdown(free)).toContain(`- **changes** \`servers.one\` (\`2001\`). **Lost: ${lost}.**`);
     expect((await world.apply(file(40, allowed))).outcome).toBe('converged');
@@ -105,8 +105,8 @@ describe('src/reconcilers/server/disk-loss.ts: a disk that a resize makes smalle
   });
 
   test.each([
-    ['shown', 52, 51, 'the data on its disk of 80 GB beyond 40 GB'],
-    ['hidden', 51, 52, 'nothing shows whether that gets smaller'],
+    ['shown', 52, 51, 'the data beyond 40 GB on its disk of 80 GB'],
+    ['hidden', 51, 52, 'it is not known whether the disk gets smaller'],
   ] as const)('may come with another plan (plans %s: %i → %i)', async (planList, from, to, loses) => {
     const world = played({ planList });
     await world.apply(planned(from));

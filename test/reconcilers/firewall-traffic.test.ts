@@ -94,7 +94,7 @@ describe('src/reconcilers/firewall/traffic.ts', () => {
   });
 
   test.each([
-    ['{new: true}', 'its address may be another one afterwards'],
+    ['{new: true}', 'may get another address'],
     ['{ip: web}', 'keeps its address'],
   ])('a replacement whose address is %s shows the firewall from old to new, with what it closes', async (address, says) => {
     const world = rig();

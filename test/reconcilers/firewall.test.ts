@@ -255,7 +255,7 @@ describe('src/reconcilers/firewall.ts', () => {
 
   test.each([
     ['ip: one', 'keeps its address'],
-    ['new: true', 'may be another one'],
+    ['new: true', 'may get another address'],
   ])('beside a server that is replaced it is shown from old to new, with {%s}', async (address, told) => {
     const { apply, plan, emulator } = rig();
     const of = (memory: number, rules: string) =>

@@ -142,7 +142,7 @@ describe('src/reconcilers/ip.ts', () => {
     const report = await apply('ips: {web: {}}\n');
 
     expect(planned.operations).toMatchObject([
-      { id: 'create:ips.web', reason: "address 203.0.113.10 is not the project's any more", spend: 'adds' },
+      { id: 'create:ips.web', reason: 'the project no longer has address 203.0.113.10', spend: 'adds' },
     ]);
     expect(report.outcome).toBe('converged');
     expect(clock.monotonic() - before).toBeGreaterThanOrEqual(60_000);
@@ -190,7 +190,7 @@ describe('src/reconcilers/ip.ts', () => {
       {
         code: 'not_found',
         remedies: resolving(
-          'remove ips.web from the file (if it is not needed) | set `id` in ips.web | remove `id` in ips.web (to have a new one created)',
+          'remove ips.web from the file (if the resource is not needed) | set `id` in ips.web | remove `id` in ips.web (to create a new resource)',
         ),
       },
     ]);

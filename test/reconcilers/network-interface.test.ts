@@ -66,7 +66,7 @@ describe('src/reconcilers/network-interface.ts', () => {
     const without = await plan(`networks: {a: {cidr: 10.1.0.0/24}}\nservers: {web: {${sliders}}}\n`);
 
     expect(without.warnings).toMatchObject([
-      { code: 'no_longer_declared', message: expect.stringContaining('network interface net1 stays') },
+      { code: 'no_longer_declared', message: expect.stringContaining('network interface net1 still exists') },
     ]);
   });
 
@@ -80,7 +80,7 @@ describe('src/reconcilers/network-interface.ts', () => {
     const planned = await plan(file('a'));
 
     expect([idsOf(reported), warningsOf(reported)]).toEqual([[], ['drift']]);
-    expect(planned.operations).toMatchObject([{ reason: 'card net0 is not on its server any more' }]);
+    expect(planned.operations).toMatchObject([{ reason: 'the server no longer has network interface net0' }]);
     expect((await apply(file('a'))).outcome).toBe('converged');
     expect(projectOf(emulator).servers[0]?.cards).toHaveLength(1);
   });

@@ -70,7 +70,10 @@ describe('src/reconcilers/network.ts', () => {
     await clock.run(engine.forget(load(rest), 'servers.db' as ResourceKey));
 
     expect((await plan(rest)).blocked).toMatchObject([
-      { code: 'network_in_use', reason: '2 servers stay on it: servers.web, 1 not of this file' },
+      {
+        code: 'network_in_use',
+        reason: '2 servers stay on the network: servers.web, 1 that this file does not manage',
+      },
     ]);
   });
 
@@ -151,11 +154,11 @@ describe('src/reconcilers/network.ts', () => {
     const ways = resolveOf((await plan(backend)).blocked[0]).split(' | ');
     expect(ways?.[0]).toBe('write `managed: false` in networks.backend (to use that network unchanged)');
     expect(ways?.at(-1)).toBe(
-      `vdcsync adopt networks.backend ${id} (if this file manages that network: apply then replaces it by one with 10.20.0.0/24)`,
+      `vdcsync adopt networks.backend ${id} (if this file manages that network: the next apply then replaces it by a network with 10.20.0.0/24)`,
     );
     const said = await clock.run(engine.adopt(load(backend), 'networks.backend' as never, String(id)));
     expect(saidBy(said)).toContain(
-      'The resource has cidr 10.50.0.0/24, not 10.20.0.0/24, which cannot be changed in place: the next apply would delete the resource',
+      'The resource has cidr 10.50.0.0/24 instead of 10.20.0.0/24, which cannot be changed in place: the next apply would delete the resource',
     );
   });
 
@@ -168,7 +171,7 @@ describe('src/reconcilers/network.ts', () => {
     ]);
     const byId = await plan('networks: {shared: {id: 77}}\n');
     expect(resolveOf(byId.blocked[0])).toContain(
-      'set `cidr` and remove `id` in networks.shared (to have a new one created)',
+      'set `cidr` and remove `id` in networks.shared (to create a new resource)',
     );
     emulator.mutate({ do: 'add_network', name: 'shared', cidr: '10.50.0.0/24' });
 

@@ -28,7 +28,7 @@ describe('src/reconcilers/server/address.ts', () => {
     const { blocked } = await plan(spec);
     expect(blocked).toMatchObject([
       { key: 'ips.web', code: 'unmanaged_resources' },
-      { key: 'servers.one', code: 'dependency_blocked', remedies: resolving('settle ips.web first') },
+      { key: 'servers.one', code: 'dependency_blocked', remedies: resolving('resolve ips.web first') },
     ]);
     await clock.run(engine.adopt(load(spec), 'ips.web' as never, String(id)));
     expect(codesOf(await plan(spec))).toEqual({});
@@ -109,7 +109,7 @@ servers:
       const report = await world.apply(next);
 
       expect(codesOf(planned)).toEqual({ 'servers.one': 'address_not_the_only_free_one' });
-      expect(planned.blocked[0]?.reason).toContain('once the server that holds it is gone');
+      expect(planned.blocked[0]?.reason).toContain('once the old server is deleted');
       expect(report.outcome).toBe('blocked');
       expect(countOf(world.emulator, 'delete_server')).toBe(0);
       const out = more.includes('a:') ? text('{ip: b}', 'b: {}') : text('{reuse: true}', more);

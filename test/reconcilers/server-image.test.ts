@@ -89,7 +89,7 @@ describe('src/reconcilers/server-image.ts', () => {
     expect(codesOf(report)).toEqual({ 'server_images.golden': 'released_before' });
     expect(countOf(world.emulator, 'take_server_image')).toBe(1);
     expect(resolveOf(report.blocked[0])).toBe(
-      'vdcsync adopt server_images.golden img-1 (to have it managed again) | add a new entry under `server_images` (to have another server image made)',
+      'vdcsync adopt server_images.golden img-1 (to manage that server image again) | add a new entry under `server_images` (to create another server image)',
     );
     expect((await world.apply(file().replace('golden', 'silver'))).outcome).toBe('converged');
     expect(countOf(world.emulator, 'take_server_image')).toBe(2);

@@ -63,7 +63,7 @@ describe('src/reconcilers/server.ts: creation', () => {
     [
       'server_type: nope, image: debian-13, plan_id: 51',
       'server_type_not_found',
-      'sliders-1 (3), plans-1 (5), gpu-fixed (8)',
+      'sliders-1 (id 3), plans-1 (id 5), gpu-fixed (id 8)',
     ],
     [
       'server_type: 5, image: beos, plan_id: 51',
@@ -411,7 +411,7 @@ servers:
     expect((await plan(of('plan_id: 99, ssh_keys: [999]'))).warnings).toMatchObject([
       {
         code: 'replacement_unchecked',
-        message: expect.stringContaining('before the API accepts plan_id 99, ssh_keys [999]. If'),
+        message: expect.stringContaining('before the API checks plan_id 99, ssh_keys [999]. If'),
       },
     ]);
   });
@@ -424,7 +424,7 @@ servers:
     expect(creation?.changes).toContainEqual({ path: 'gpu_package', from: null, to: ['l40s-1', 'l40s-2'] });
     expect(listed.cost).toMatchObject({ known_monthly_delta: '890.00', known_monthly_most: '1690.00' });
     expect(planText(listed, plainPaint)).toContain(
-      'Cost: +890.00 a month (at most +1690.00, where another preference is taken), from 0.00 to 890.00',
+      'Cost: +890.00 a month (at most +1690.00, if another package of the list is taken), from 0.00 to 890.00',
     );
     const plain = await plan(servers({ ai: `${gpu}, gpu_package: l40s-1` }));
     expect(plain.cost).not.toHaveProperty('known_monthly_most');
@@ -488,7 +488,7 @@ describe('src/reconcilers/server.ts: deletion', () => {
 
     expect(planned.cost.left_billed).toEqual([
       expect.stringMatching(/^1 backup of servers\.web stays billed: .* client area$/),
-      `${address} stays billed: servers.web holds it, and no entry of the file does`,
+      `${address} stays billed: it is attached to servers.web, and no entry of the file declares it`,
     ]);
     expect(report.outcome).toBe('converged');
     expect(emulator.billed().map(({ kind }) => kind)).toEqual(['ip', 'backup']);
@@ -623,14 +623,14 @@ describe('src/reconcilers/server.ts: what exists already', () => {
       {
         code: 'not_found',
         remedies: resolving(
-          'remove servers.web from the file (if it is not needed) | set `id` in servers.web | set `server_type` and `image` and remove `id` in servers.web (to have a new one created)',
+          'remove servers.web from the file (if the resource is not needed) | set `id` in servers.web | set `server_type` and `image` and remove `id` in servers.web (to create a new resource)',
         ),
       },
     ]);
     expect(gone.warnings).toMatchObject([
       {
         code: 'address_left_idle',
-        message: `ips.web (${address?.address}) is attached to nothing, and stays billed as long as its entry is in the file`,
+        message: `ips.web (${address?.address}) is detached, and stays billed as long as its entry is in the file`,
       },
     ]);
     const anew = await plan(file(`${sliders}, public_ipv4: {ip: web}`));
@@ -652,7 +652,7 @@ describe('src/reconcilers/server.ts: what exists already', () => {
     expect(gone.warnings).toMatchObject([
       {
         code: 'address_not_as_declared',
-        message: expect.stringContaining('is not attached to its server any more, and is billed'),
+        message: expect.stringContaining('is billed, and no longer attached to its server'),
       },
     ]);
     expect(idsOf(await plan(prune))).toEqual(['delete:servers.web.public_ipv4']);

@@ -279,7 +279,7 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'looked for before the time-out is over',
     file: evidence,
-    find: "  if (wait > 0) return again(wait);\n  run.tell(intent, 'checking', 'whether it took effect');",
+    find: "  if (wait > 0) return again(wait);\n  run.tell(intent, 'checking', 'whether the write had its effect');",
     replace: '',
   },
   {

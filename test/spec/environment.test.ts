@@ -54,13 +54,13 @@ describe('src/spec/environment.ts', () => {
     const errors = errorsIn(text, secret);
     expect(errors.length).toBeGreaterThan(10);
     expect(errors.join('\n')).not.toContain(secret.SECRET);
-    expect(errors.join('\n')).toContain('"${env:SECRET}" takes a name from the environment');
+    expect(errors.join('\n')).toContain('"${env:SECRET}": a name cannot come from the environment');
   });
 
   test('shows nothing that was made of it either', () => {
     const text = spec(`networks: {n: {cidr: "${env('CIDR')}"}}`);
     expect(errorsIn(text, { CIDR: '10.77.88.99/24' })).toEqual([
-      'a.yaml:3:22: "${env:CIDR}" takes a name from the environment: write the name itself, because names are shown everywhere',
+      'a.yaml:3:22: "${env:CIDR}": a name cannot come from the environment, because all output shows names. Write the name',
       'a.yaml:3:22: the value of "${env:CIDR}" is not valid here',
     ]);
   });

@@ -170,7 +170,7 @@ describe('src/reconcilers: fields', () => {
       spec('servers:', `  a: {${server}, plan_id: 51}`, '  b: {id: 1, gpu_package: x, gpus: 1}'),
       [
         'a.yaml:4:51: cores and plan_id exclude each other: a server is sized by cores, memory_mb and disk_gb, or by plan_id, or by gpu_package',
-        'a.yaml:5:36: gpus is refused on packaged graphics-card types',
+        'a.yaml:5:36: a server with `gpu_package` cannot have gpus',
       ],
     ],
     [

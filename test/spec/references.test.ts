@@ -44,8 +44,8 @@ describe('src/spec/references.ts', () => {
         '    network_interfaces: [n]',
       ),
       [
-        'a.yaml:8:5: `public_ipv4` is declared for a server with `managed: false`, inside which nothing is managed: remove it, or bind the server with `id:` instead',
-        'a.yaml:9:5: `network_interfaces` is declared for a server with `managed: false`, inside which nothing is managed: remove it, or bind the server with `id:` instead',
+        'a.yaml:8:5: `public_ipv4` cannot be declared in a server with `managed: false`, because vdcsync manages nothing inside that server: remove this field, or bind the server with `id:` instead',
+        'a.yaml:9:5: `network_interfaces` cannot be declared in a server with `managed: false`, because vdcsync manages nothing inside that server: remove this field, or bind the server with `id:` instead',
       ],
     ],
     [

@@ -19,7 +19,7 @@ describe('src/spec: slips that deserve a word of their own', () => {
 
   test('neither does a name', () => {
     expect(errorsIn(spec('ips: {"${env:P}": {}}'), { P: 'web' })).toEqual([
-      'a.yaml:3:7: "${env:P}" cannot be a name: names take nothing from the environment',
+      'a.yaml:3:7: "${env:P}" cannot be a name: a name cannot come from the environment',
     ]);
   });
 

@@ -102,14 +102,14 @@ describe('src/spec: yaml', () => {
     [
       'a name that is no text',
       spec('ips:', '  ? [a]', '  : {}'),
-      ['a.yaml:4:5: a field needs a name, and the name is plain text'],
+      ['a.yaml:4:5: the name of a field must be plain text'],
     ],
     [
       'a whole number that cannot be kept',
       spec('ips:', '  a: {id: 9007199254740993}'),
       ['a.yaml:4:11: 9007199254740993 is too large: whole numbers end at ±9007199254740991'],
     ],
-    ['infinity', spec('ips:', '  a: {id: .inf}'), ['a.yaml:4:11: this is no number that can be used']],
+    ['infinity', spec('ips:', '  a: {id: .inf}'), ['a.yaml:4:11: this number cannot be used']],
     [
       'a second document',
       `${spec()}---\nversion: 1\n`,

@@ -172,9 +172,13 @@ function shownPlan(plan: Plan, { flags, shown }: Carrying, paint: Paint): string
 /** Everything goes: the hand that types the name has read which project it is. */
 async function isNamed({ project }: Plan, io: Io, stop: AbortSignal): Promise<boolean> {
   const name = printable(project.name).trim() || String(project.id);
-  const answer = await askText(io, `To delete all of this, type the name of the project, ${name}: `, stop);
+  const answer = await askText(
+    io,
+    `To delete these resources, type the name of the project (${name}): `,
+    stop,
+  );
   if (answer?.trim() === name) return true;
-  if (!stop.aborted) io.stderr.write('This is not the name of the project. Nothing is deleted.\n');
+  if (!stop.aborted) io.stderr.write('This is not the name of the project. Nothing was deleted.\n');
   return false;
 }
 
@@ -185,7 +189,7 @@ function conclude(
 ): ExitCode {
   const code = check.refused && !signals.stop.aborted ? exitCodes.blocked : exitCodeOf(report, signals);
   view.end();
-  view.summary?.(report, code);
+  view.summary?.(report, code, destroy);
   if (flags.format === 'json') return code;
   const idle = report.outcome === 'converged' && report.results.length === 0;
   if (idle && destroy && report.blocked.length === 0) {
@@ -193,7 +197,7 @@ function conclude(
     return code;
   }
   const paint = paintFor(io.stdout, io);
-  const text = idle ? planText(report.plan, paint, true) : reportText(report, paint, timeScale);
+  const text = idle ? planText(report.plan, paint, true) : reportText(report, paint, { timeScale, destroy });
   io.stdout.write(text);
   return code;
 }

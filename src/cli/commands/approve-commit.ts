@@ -31,11 +31,11 @@ export async function approveCommit(change: string, flags: CommonFlags, io: Io):
     for (const endsAt = performance.now() + answerMs; performance.now() < endsAt; await pause(200)) {
       const now = await rolloutsIn(publications);
       if (now.some(({ id, phase }) => id === rollout.id && phase === rollout.phase)) continue;
-      io.stdout.write(`The change ${printable(rollout.change)} continues.\n`);
+      io.stdout.write(`The rollout of ${printable(rollout.change)} continues.\n`);
       return exitCodes.done;
     }
     throw new ConfigError(
-      'No replica has answered. The approval is not recorded. Check that a replica of the fleet leads, and run the command again.',
+      'No replica of the fleet has answered, so the approval is not recorded. Check that a replica runs, and run the command again.',
     );
   } finally {
     await publications?.close();
@@ -60,10 +60,10 @@ function waitingFor(rollouts: readonly Rollout[], change: string): Rollout {
     (each) => each.change === change || (change.length >= 7 && each.change.startsWith(change)),
   );
   if (meant !== undefined) return meant;
-  if (waiting.length === 0) throw new ConfigError('No change of this fleet waits for an approval.');
+  if (waiting.length === 0) throw new ConfigError('No rollout of this fleet waits for approval.');
   const changes = waiting.map((each) => printable(each.change)).join(', ');
   throw new ConfigError(
-    `The change ${printable(change)} does not wait for an approval. These changes wait: ${changes}.`,
+    `The rollout of ${printable(change)} does not wait for approval. Waiting: ${changes}.`,
   );
 }
 

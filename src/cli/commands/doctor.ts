@@ -105,8 +105,8 @@ function grouped(findings: readonly Finding[]): readonly Finding[] {
   const open = findings.filter(isOpen);
   if (open.length < 2) return findings;
   const names = [...new Set(open.map(({ id }) => id.replace('probe:', '')))].join(', ');
-  const message = `not known whether the API has ${names}`;
-  const when = 'for the reason of each; a server with a public address and a backup shows more';
+  const message = `a read could not show whether the API has ${names}`;
+  const when = 'shows the reason for each';
   const advice = [run('doctor', ['--format', 'json'], { when })];
   return [
     ...findings.filter((each) => !isOpen(each)),

@@ -97,7 +97,7 @@ function placeIn(text: string, path: readonly PropertyKey[]): string {
 
 /** The public JSON of `vdcsync emulator --format json`. */
 function connection({ baseUrl, projects: [first] }: RunningEmulator) {
-  if (first === undefined) throw new ConfigError('the emulator serves no project');
+  if (first === undefined) throw new ConfigError('the emulator has no project');
   const { readWrite, read, member } = first.tokens;
   return {
     base_url: baseUrl,
@@ -119,7 +119,7 @@ function profileLines({ speed = 1, profile }: EmulatorFlags, dim: (text: string)
     ];
   }
   const pace = speed === 1 ? '' : `, with \`time_scale: ${speed}\` in it`;
-  return ['', dim(`# the client takes the same profile${pace}`), ...own(profile)];
+  return ['', dim(`# use the same profile in the client${pace}`), ...own(profile)];
 }
 
 function howTo(running: RunningEmulator, flags: EmulatorFlags, io: Io): string {
@@ -140,7 +140,10 @@ function howTo(running: RunningEmulator, flags: EmulatorFlags, io: Io): string {
     `VDC_TOKEN=${tokens.read}  ${paint('dim', '# read only')}`,
     `VDC_TOKEN=${tokens.member}  ${paint('dim', '# a team member: no deletions')}`,
     '',
-    paint('dim', `Show all data: curl ${url.replace(/\/v1$/, '')}/_emulator/world · Ctrl-C ends it`),
+    paint(
+      'dim',
+      `Show all data: curl ${url.replace(/\/v1$/, '')}/_emulator/world · Ctrl-C ends the emulator`,
+    ),
     '',
   ].join('\n');
 }

@@ -57,11 +57,11 @@ export async function exportProject(flags: ExportFlags, io: Io): Promise<ExitCod
         run('plan', ['-f', out]),
         callFlags({ ...flags, file: [], overlay: [] }, io.env),
       );
-      io.stderr.write(`vdcsync: project ${spec.projectId} is in ${out}; next: ${next}\n`);
+      io.stderr.write(`vdcsync: ${out} is written, with project ${spec.projectId}. Next: ${next}\n`);
     }
     if (!inventory.complete) {
       io.stderr.write(
-        'vdcsync: the spec lacks servers without a public address: the documented API does not list servers\n',
+        'vdcsync: servers without a public address are missing in this spec, because the API does not list them\n',
       );
     }
     return exitCodes.done;

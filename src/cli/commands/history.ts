@@ -5,6 +5,7 @@ import type { Intent, StateStore } from '../../core/state.ts';
 import { refuseOtherState } from '../../engine/observe.ts';
 import { openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
+import { phaseWord } from '../render/status-text.ts';
 import type { CommonFlags } from '../settings/config.ts';
 import { checkedKey } from '../settings/key.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
@@ -42,7 +43,7 @@ export async function history(flags: HistoryFlags, io: Io): Promise<ExitCode> {
       const lines = intents.flatMap((intent) => intentLines(intent, (text) => paint('dim', text)));
       io.stdout.write(
         lines.length === 0
-          ? `No write was ever sent from this state${key === undefined ? '' : ` for ${key}`}.\n`
+          ? `This state has sent no write${key === undefined ? '' : ` for ${key}`}.\n`
           : `${lines.join('\n')}\n`,
       );
     }
@@ -109,12 +110,12 @@ function time(ms: number): string {
 function intentLines({ intent, resourceId }: Past, dim: (text: string) => string): string[] {
   const { key, verb, detail, requestId, sends, idempotencyKey } = intent;
   const taskId = partsOf(intent).answer?.taskId;
-  const end = intent.phase === 'closed' ? intent.outcome : intent.phase;
+  const end = intent.phase === 'closed' ? intent.outcome : phaseWord(intent.phase);
   const facts = [
     ...(resourceId === undefined ? [] : [`id ${resourceId}`]),
     ...(requestId === undefined ? [] : [`request ${requestId}`]),
     ...(taskId === undefined ? [] : [`task ${taskId}`]),
-    `key ${idempotencyKey}`,
+    `idempotency key ${idempotencyKey}`,
     ...(sends === 1 ? [] : [`sent ${sends} times`]),
   ];
   const told = detail === '' ? [] : [dim(`    ${printable(detail)}`)];

@@ -34,14 +34,16 @@ export async function outputs(flags: OutputsFlags, io: Io): Promise<ExitCode> {
   const made = outputsOf({ projectId: info.projectId, bindings, ...live }, flags.key);
   for (const { key, id } of missing(shown, live.live)) {
     io.stderr.write(
-      `vdcsync: ${key} is left out: the API does not find server ${id}. \`vdcsync plan\` shows the difference.\n`,
+      `vdcsync: ${key} is left out, because the project has no server ${id}. \`vdcsync plan\` shows the difference.\n`,
     );
   }
   const format = flags.format ?? 'json';
   for (const { key } of format === 'json' || format === 'env' ? [] : withoutAddress(made)) {
     const why =
-      flags.offline === true ? 'the state holds no address of it' : 'the API shows no address of it';
-    io.stderr.write(`vdcsync: ${key} has no address in this form: ${why}\n`);
+      flags.offline === true
+        ? 'the state has no address of this server'
+        : 'the API shows no address of this server';
+    io.stderr.write(`vdcsync: ${key} is left out: ${why}\n`);
   }
   const masks = new Mask(desired);
   const text = formatOutputs(made, format);

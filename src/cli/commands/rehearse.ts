@@ -16,7 +16,7 @@ import {
   trialsFor,
 } from '../rehearse/trials.ts';
 import { blockedLines } from '../render/plan-text.ts';
-import { counted, span } from '../render/values.ts';
+import { counted, readsText, span } from '../render/values.ts';
 import { type CommonFlags, profileOf } from '../settings/config.ts';
 import { readSources } from '../settings/spec-source.ts';
 import { type Io, paintFor, printable } from '../terminal.ts';
@@ -58,7 +58,9 @@ export async function rehearse(flags: RehearseFlags, io: Io): Promise<ExitCode> 
   const ends = await played(trials, io);
   const asked = settings.exclusive ? [] : trials.filter((_, at) => (ends[at]?.asked.length ?? 0) > 0);
   if (asked.length > 0)
-    io.stderr.write(`${counted(asked.length, 'trial')} again, with \`exclusive: true\` under \`settings\`\n`);
+    io.stderr.write(
+      `Repeating ${counted(asked.length, 'trial')} with \`exclusive: true\` under \`settings\`\n`,
+    );
   const again = await played(asked.map(exclusively), io);
   const byExclusive = again.filter((end) => end.asked.length === 0).length;
   const rehearsal = masked({ projectId, adapted, calm, ends, byExclusive }, mask);
@@ -149,16 +151,16 @@ function rehearsalText(rehearsal: Rehearsal, io: Io): string {
   const failures = ends.filter((end) => !end.converged);
   const verdict =
     report.outcome !== 'converged'
-      ? `Undisturbed, it ends ${report.outcome}: nothing else was tried.`
-      : `${counts.converged} of ${counts.trials} trials converged, ${counted(counts.duplicates, 'duplicate')}; ${counted(counts.needed_an_operator, 'trial')} needed an operator to settle an outcome.`;
+      ? `Without any fault, the run ends ${report.outcome}. So vdcsync tried no faults.`
+      : `${counts.converged} of ${counts.trials} trials converged, ${counted(counts.duplicates, 'duplicate')}; ${counted(counts.needed_an_operator, 'trial')} needed a decision of the operator.`;
   return `${[
     paint('bold', titleOf(rehearsal)),
     ...adapted.notes.map((note) => paint('dim', printable(note))),
     '',
     ...barsText(bars),
     '',
-    `Requests: ${counted(requests.writes, 'write')}, ${counted(requests.reads, 'read')} (${counted(requests.polls, 'poll')})`,
-    `Time: ${span(durationMs)} with the emulator's task durations; the request limits alone take at least ${plan.effort.seconds_at_least} s`,
+    `Requests: ${counted(requests.writes, 'write')}, ${readsText(requests.reads, requests.polls)}`,
+    `Time: ${span(durationMs)} with the task durations of the emulator${plan.effort.seconds_at_least === 0 ? '' : `; the request limits alone need ${plan.effort.seconds_at_least} s`}`,
     ...costLine(plan),
     '',
     ...blockedLines(report.blocked, paint),
@@ -175,19 +177,17 @@ function questionLines(counts: ReturnType<typeof countsOf>): string[] {
   const asked = Object.entries(counts.asked_by_code).map(([code, times]) => `${code} ${times}`);
   const stopped = counts.stopped_by_refusal;
   return [
-    ...(asked.length === 0 ? [] : [`Asked by code: ${asked.join(', ')}`]),
+    ...(asked.length === 0 ? [] : [`Decisions by code: ${asked.join(', ')}`]),
     ...(stopped === 0
       ? []
-      : [
-          `${counted(stopped, 'trial')} stopped at a refusal or a late task: a cause that vdcsync cannot remove.`,
-        ]),
+      : [`${counted(stopped, 'trial')} ended at a refusal or a late task, which vdcsync cannot remove.`]),
   ];
 }
 
 function exclusiveHint({ byExclusive }: Rehearsal): string[] {
   if (byExclusive === 0) return [];
   return [
-    `${counted(byExclusive, 'trial')} would not ask with \`exclusive: true\` under \`settings\`. Set it if only vdcsync creates resources in this project.`,
+    `${counted(byExclusive, 'trial')} would need no decision with \`exclusive: true\` under \`settings\`. Write this setting if only vdcsync creates resources in this project.`,
   ];
 }
 
@@ -195,7 +195,7 @@ function costLine({ cost }: Plan): string[] {
   const known =
     Number(cost.known_monthly_delta) === 0
       ? []
-      : [`${cost.known_monthly_delta} a month by the emulator's prices`];
+      : [`${cost.known_monthly_delta} a month with the prices of the emulator`];
   const unknown =
     cost.unknown.length === 0
       ? []
@@ -205,8 +205,8 @@ function costLine({ cost }: Plan): string[] {
 }
 
 function numberOf(played: number, all: number): string {
-  if (played < all) return `${played} of ${counted(all, 'trial')} (--trials ${played})`;
-  return `${counted(all, 'trial')}. For fewer: --trials COUNT`;
+  if (played < all) return `Playing ${played} of ${counted(all, 'trial')} (--trials ${played})`;
+  return `Playing ${counted(all, 'trial')}. For fewer: --trials COUNT`;
 }
 
 /** In place on a terminal; elsewhere a line now and then. */

@@ -171,7 +171,7 @@ async function serve(
   if (listen === undefined) return undefined;
   if (hasShortToken) {
     const source = 'VDCSYNC_HTTP_TOKEN';
-    log.warn({ source }, 'a secret of less than 16 characters is easy to guess');
+    log.warn({ source }, 'a secret of less than 16 characters is easy to guess: use a longer one');
   }
   if (!isLoopback(listen) && token === undefined) {
     log.warn(
@@ -184,7 +184,10 @@ async function serve(
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : '';
     const address = `--listen ${listen.host}:${listen.port}`;
-    if (code === 'EADDRINUSE') throw new ConfigError(`${address} is taken: name another, or off`);
+    if (code === 'EADDRINUSE')
+      throw new ConfigError(
+        `the port ${address} of --listen is in use: name another one, or write --listen off`,
+      );
     if (code === 'EACCES' || code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
       throw new ConfigError(`${address} cannot be used: ${code}`);
     }

@@ -52,7 +52,7 @@ function checked(text: string): string {
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackHost(url.hostname));
   if (url === null || !isSafe || url.username !== '' || url.search !== '' || url.hash !== '') {
     throw new ConfigError(
-      '--commit-status-url is no https URL of a repository in an API, such as https://api.github.com/repos/OWNER/REPO',
+      '--commit-status-url must be the https URL of a repository in the API of the forge, such as https://api.github.com/repos/OWNER/REPO',
     );
   }
   return url.href.replace(/\/+$/, '');
@@ -66,7 +66,7 @@ function derived(forge: Forge, gitUrl: string): string {
   const isKnown = url !== null && url.hostname !== '' && /^[\w.-]+(\/[\w.-]+)+$/.test(path);
   if (!isKnown) {
     throw new ConfigError(
-      `--commit-status ${forge} needs --commit-status-url: the address of the API does not follow from --git-url`,
+      `--commit-status ${forge} needs --commit-status-url: vdcsync cannot derive the URL from --git-url`,
       true,
     );
   }

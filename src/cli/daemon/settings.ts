@@ -111,14 +111,17 @@ function trustOf(flags: RunFlags, io: Io): SpecTrust {
   for (const name of names) {
     if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !isOwnVariable(name)) continue;
     throw new ConfigError(
-      `--allow-env ${JSON.stringify(name)} is no name of a variable that specs may use: VDC_*, VDCSYNC_* and PG* are vdcsync's own`,
+      `--allow-env ${JSON.stringify(name)} is not possible: specs cannot use VDC_*, VDCSYNC_* and PG*, which belong to vdcsync`,
       true,
     );
   }
   const folder = flags.tokenFolder ?? env.VDCSYNC_TOKEN_FOLDER ?? '';
   const prefix = flags.tokenEnvPrefix ?? env.VDCSYNC_TOKEN_ENV_PREFIX ?? '';
   if (prefix !== '' && !/^[A-Za-z_][A-Za-z0-9_]*$/.test(prefix)) {
-    throw new ConfigError(`--token-env-prefix ${JSON.stringify(prefix)} begins no name of a variable`, true);
+    throw new ConfigError(
+      `--token-env-prefix ${JSON.stringify(prefix)} cannot be the beginning of a variable name`,
+      true,
+    );
   }
   return {
     variables: names,
@@ -151,7 +154,7 @@ function listenOf(text: string): Listen | undefined {
   const listen = parseListen(text);
   if (listen !== undefined) return listen;
   throw new ConfigError(
-    `--listen ${JSON.stringify(text)} is no HOST:PORT, such as 127.0.0.1:9464, nor off`,
+    `--listen ${JSON.stringify(text)} must be HOST:PORT, such as 127.0.0.1:9464, or off`,
     true,
   );
 }
@@ -196,7 +199,8 @@ function isFolder(path: string): boolean {
 }
 
 function gitSettings(url: string, flags: RunFlags, io: Io): GitSettings {
-  if (flags.file !== undefined) throw new ConfigError('-f and --git-url are two sources: give one', true);
+  if (flags.file !== undefined)
+    throw new ConfigError('-f and --git-url cannot be used together: give one of them', true);
   if (flags.overlay !== undefined) {
     throw new ConfigError('--overlay changes files of this machine, and --git-url names a repository', true);
   }
@@ -255,7 +259,7 @@ function receiversOf(io: Io): Receiver[] {
     const parsed = URL.parse(url());
     const isSafe = parsed?.protocol === 'https:' || (parsed !== null && isLoopbackHost(parsed.hostname));
     // The URL is a secret in itself, so that the message does not repeat it.
-    if (!isSafe) throw new ConfigError(`${name} holds no https URL`);
+    if (!isSafe) throw new ConfigError(`${name} must be an https URL`);
   }
   return [
     ...(json === undefined ? [] : [{ form: 'json' as const, url: json }]),

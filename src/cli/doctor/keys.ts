@@ -17,7 +17,8 @@ import { type Finding, finding, ok } from './findings.ts';
  */
 export async function probeKeys(session: Session, project: number | undefined): Promise<Finding[]> {
   if (project === undefined) {
-    const reason = 'no write is sent, because no file or state names the project of the token';
+    const reason =
+      'vdcsync sends no write here, because neither a file nor a state names the project of the token';
     return [
       finding('idempotency_keys', 'unknown', reason, [run('doctor', ['--probe-writes', '-f', 'FILE'])]),
     ];
@@ -63,8 +64,8 @@ async function probeOne(
     return finding(
       id,
       'error',
-      `${request.name} was accepted with an invalid body, and may have created something`,
-      'check the client area, and report it to the provider; vdcsync is not safe with this API',
+      `the API accepted ${request.name} with an invalid body, and may have created a resource`,
+      'check the client area, and report this to the provider: vdcsync is not safe with this API',
     );
   return 'type' in behaviour ? inconclusive(id, behaviour) : judge(id, behaviour);
 }
@@ -78,33 +79,34 @@ function inconclusive(id: string, result: WriteResult): Finding {
 
 /** A lost answer is settled by reads alone. */
 const byReads =
-  'a lost answer is not settled by the idempotency key: reads decide, and then the same request is sent again';
+  'after a lost answer, vdcsync cannot use the idempotency key: it decides by reads, and then sends the same request again';
 
 function judge(id: string, { storesRefusals, reuse, deviation }: KeyBehaviour): Finding {
   if (storesRefusals) {
     const order =
       reuse === undefined
-        ? 'bodies are checked before keys'
-        : `keys are looked up before bodies, and a reused key is refused by ${reuse.status} ${reuse.code}`;
+        ? 'the API checks the body before the key'
+        : `the API checks the key before the body, and refuses a reused key with ${reuse.status} ${reuse.code}`;
     return ok(
       id,
-      `vdcsync can settle a lost answer by itself: the API stores and replays refusals; ${order}`,
+      `vdcsync can find out the outcome after a lost answer: the API stores refusals and answers with them again. ${order.charAt(0).toUpperCase()}${order.slice(1)}`,
     );
   }
-  const advice = 'use `unconfirmed_servers: ask` under `settings` for servers that no read shows';
+  const advice =
+    'write `unconfirmed_servers: ask` under `settings`, if you create servers without a public address';
   if (deviation === 'not_replayed')
-    return finding(id, 'warning', `refusals of a body are not stored; ${byReads}`, advice);
+    return finding(id, 'warning', `the API does not store refusals. So ${byReads}`, advice);
   return finding(
     id,
     'warning',
-    `${deviations[deviation ?? 'unnamed']}, which no modelled reading does; ${byReads}`,
+    `${deviations[deviation ?? 'unnamed']}, which differs from the API document. So ${byReads}`,
     advice,
   );
 }
 
 const deviations: Readonly<Record<Exclude<NonNullable<KeyBehaviour['deviation']>, 'not_replayed'>, string>> =
   {
-    unnamed: 'the refusal of an unknown field does not name the field',
-    not_refused: 'another body under a used key is not refused',
-    replaced: 'the refusal of another body replaces the stored answer',
+    unnamed: 'the API refuses an unknown field without naming the field',
+    not_refused: 'the API accepts another body under a used key',
+    replaced: 'the API replaces the stored answer by a refusal of another body',
   };

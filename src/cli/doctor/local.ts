@@ -59,11 +59,7 @@ export function checkProfile(flags: CommonFlags, io: Io): Finding[] {
     const { profile, text } = profileOf(flags, io);
     if (text === '') {
       return [
-        finding(
-          'profile',
-          'info',
-          'no API profile: vdcsync uses the documented limits, and no undocumented operation',
-        ),
+        finding('profile', 'info', 'no API profile: vdcsync uses the documented limits and operations only'),
       ];
     }
     const { limits, timeScale, operations } = profile;
@@ -88,8 +84,8 @@ export function checkProfile(flags: CommonFlags, io: Io): Finding[] {
             finding(
               'profile',
               'warning',
-              `its clock runs ${timeScale} times faster`,
-              'that is for an emulator: leave time_scale out for a real API',
+              `\`time_scale: ${timeScale}\` makes the clock of vdcsync ${timeScale} times faster`,
+              'remove `time_scale` from the API profile, unless the API is an emulator',
             ),
           ]),
     ];
@@ -136,7 +132,7 @@ async function told(store: StateStore, location: string, exists: boolean): Promi
   const blocked = open.filter(({ phase }) => phase === 'blocked');
   const summary = ok(
     'state',
-    `the state ${location} is of ${projectId === null ? 'no project yet' : `project ${projectId}`}: ${counted(bound, 'binding')}, ${counted(serial, 'change')}`,
+    `the state ${location} belongs to ${projectId === null ? 'no project yet' : `project ${projectId}`}: ${counted(bound, 'binding')}, ${counted(serial, 'change')}`,
   );
   const held = await heldSpending(store);
   const settle = (keys: readonly Intent[]) => keys.map(({ key }) => key).join(', ');
@@ -148,15 +144,15 @@ async function told(store: StateStore, location: string, exists: boolean): Promi
     ...(blocked.length === 0
       ? []
       : [
-          finding('state', 'warning', `manual decision needed: ${settle(blocked)}`, [
+          finding('state', 'warning', `blocked, manual decision needed: ${settle(blocked)}`, [
             run('status', [], { when: 'to see the commands' }),
           ]),
         ]),
     ...(open.length === blocked.length
       ? []
       : [
-          finding('state', 'info', `${counted(open.length - blocked.length, 'write')} not settled yet`, [
-            run('apply', [], { when: 'to settle them' }),
+          finding('state', 'info', `${counted(open.length - blocked.length, 'open write')}`, [
+            run('apply', [], { when: 'to finish them' }),
           ]),
         ]),
   ];
@@ -182,8 +178,8 @@ function checkFolder(location: string): Finding[] {
     finding(
       'state_folder',
       'warning',
-      `the state would not survive a restart: ${why}`,
-      'put it on a volume: --state, or VDCSYNC_STATE',
+      `the state would be lost with a restart: ${why}`,
+      'put the state on a volume, with --state or VDCSYNC_STATE',
     ),
   ];
 }

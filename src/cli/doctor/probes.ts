@@ -71,7 +71,7 @@ export async function probeOperations(session: Session): Promise<Finding[]> {
     finding(
       'probe:update_backup_policy',
       'unknown',
-      'no read shows whether a backup policy can be changed: its path also answers GET',
+      'a read cannot show whether the API changes backup policies',
     ),
   );
   return findings;
@@ -130,7 +130,7 @@ function untried({ operation, method, path }: Candidate): Finding {
   return finding(
     `probe:${operation}`,
     'unknown',
-    `${method} ${path} was not tried: there is no ${lacking} to try it on`,
+    `${method} ${path} was not tried, because the project has no ${lacking}`,
   );
 }
 
@@ -163,17 +163,17 @@ function judge(candidate: Candidate, seen: Seen, enabled: boolean): Finding {
       return finding(
         id,
         'unknown',
-        `${what}: its path answers GET with ${status}, so the operation is unknown`,
+        `${what}: a GET of this path answers ${status}, which does not show whether the operation exists`,
       );
     case 'absent': {
-      const message = `${what} is not available (${status}${takes})${tabled ? ', although the document has it' : ''}`;
+      const message = `${what} is not available (${status}${takes})${tabled ? ', although it is documented' : ''}`;
       return enabled
         ? finding(
             id,
             // Every refresh sends this read, so nothing runs without it.
             method === 'GET' ? 'error' : 'warning',
             message,
-            'the API profile enables it at this path: correct the path, or remove the operation',
+            'the API profile enables the operation at this path: correct the path, or remove the operation',
           )
         : finding(id, 'info', message);
     }
@@ -181,16 +181,16 @@ function judge(candidate: Candidate, seen: Seen, enabled: boolean): Finding {
 }
 
 function unsure({ method, tabled }: Candidate): string {
-  if (tabled) return 'as documented; the operator of the API must confirm the payload';
+  if (tabled) return 'but its payload is not documented: ask the provider';
   return method === 'GET'
-    ? 'though undocumented'
-    : 'though undocumented; the operator of the API must confirm its payload and effect';
+    ? 'but not documented'
+    : 'but not documented: ask the provider about its payload and effect';
 }
 
 function entryFor({ operation, method, path, body }: Candidate): string {
   const named = path.replace(/\{id\}(?=\/)/, '{server_id}').replace(/\{(card|backup)\}/, '{id}');
   const payload = body === undefined ? '' : `, body: ${body}`;
-  return `to use it, write into the API profile: operations: {${operation}: {method: ${method}, path: "${named}"${payload}}}`;
+  return `to use this operation, write into the API profile: operations: {${operation}: {method: ${method}, path: "${named}"${payload}}}`;
 }
 
 function verdictOf({ status, allow }: Answer, method: string): 'there' | 'absent' | 'unknown' {

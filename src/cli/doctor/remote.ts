@@ -24,7 +24,7 @@ export async function checkReach(
     if (answer.sort === 'unidentified') {
       return failed(
         'api',
-        `something answers, and it is not the API: ${answer.reason}`,
+        `the answer does not come from the API: ${answer.reason}`,
         'check VDC_BASE_URL and any proxy in between',
       );
     }
@@ -36,7 +36,7 @@ export async function checkReach(
             'project',
             'warning',
             `project ${project.id} ("${project.name}") is ${project.status}`,
-            'the API refuses new spending until it is Active',
+            'the API refuses new spending until the project is Active',
           );
     return { findings: [ok('api', 'the API answers'), status], project };
   } catch (error) {
@@ -63,7 +63,7 @@ export function checkFence(project: Project, wanted: number | undefined, recorde
           finding(
             'project',
             'error',
-            `the file is for project ${wanted}, and the token for ${project.id}`,
+            `the file is for project ${wanted}, and the token belongs to project ${project.id}`,
             `use a token of project ${wanted}, or correct project.id`,
           ),
         ]),
@@ -73,8 +73,8 @@ export function checkFence(project: Project, wanted: number | undefined, recorde
           finding(
             'project',
             'error',
-            `the state is of project ${recorded}, and the token of ${project.id}`,
-            'name another --state',
+            `the state belongs to project ${recorded}, and the token to project ${project.id}`,
+            'name another state with --state',
           ),
         ]),
   ];
@@ -90,25 +90,27 @@ export async function checkLevel({ tokenLevels }: Session): Promise<Finding> {
   const levels = await tokenLevels();
   // Of several tokens, one that may write is enough.
   const { passed, refused } = levels.find((each) => each.passed !== undefined) ?? levels[0] ?? {};
-  const cannot = 'no read of the API shows whether the token may write';
+  const cannot = 'a read cannot show whether the token may write';
   if (refused !== undefined && (passed === undefined || refused.at > passed.at)) {
     const so =
-      passed === undefined ? cannot : `the token may write, as ${passed.write} at ${moment(passed.at)} shows`;
+      passed === undefined
+        ? cannot
+        : `the token may write: the API accepted ${passed.write} at ${moment(passed.at)}`;
     return finding(
       'token_level',
       'warning',
-      `${so}; ${refused.write} at ${moment(refused.at)} was refused to it with ${refused.code ?? 'no code'}`,
+      `${so}. But the API refused ${refused.write} at ${moment(refused.at)} with ${refused.code ?? 'no code'}`,
       passed === undefined
-        ? 'apply needs a token for reading and writing, and a team member with the permission'
-        : "use a token that may do this, or have the token's member permitted it in the client area",
+        ? 'apply needs a token that may read and write, of a team member with this permission'
+        : 'use a token that may do this, or change the permissions of its team member in the client area',
     );
   }
   if (passed === undefined) {
     return finding(
       'token_level',
       'unknown',
-      `${cannot}, and this state knows of no write under this one`,
-      'the first apply shows it; a plan needs a read token only',
+      `${cannot}, and this state has no write with this token yet`,
+      'the first apply shows it; for a plan, a read token is enough',
     );
   }
   return ok(
@@ -130,19 +132,18 @@ export async function checkClock(session: Session): Promise<Finding> {
     return finding(
       'clock',
       'error',
-      `the API's clock runs about ${Math.round(speed)} times as fast as this machine's, and the client counts on ${timeScale}`,
+      `the API's clock runs about ${Math.round(speed)} times as fast as the clock of this machine, and vdcsync expects ${timeScale} times`,
       speed > 1 + speedErrorAtMost
-        ? `write \`time_scale: N\` into the API profile, with the N of \`emulator --speed N\`: some ${Math.round(speed)}`
-        : 'take `time_scale` out of the API profile',
+        ? `write \`time_scale: N\` into the API profile, with the N of \`emulator --speed N\`: about ${Math.round(speed)}`
+        : 'remove `time_scale` from the API profile',
     );
   }
-  if (timeScale !== 1)
-    return ok('clock', `the API's clock runs ${timeScale} times faster, as set in the API profile`);
+  if (timeScale !== 1) return ok('clock', `the API's clock runs ${timeScale} times faster, as expected`);
   return finding(
     'clock',
     Math.abs(skew) > 10 * 60 * secondMs ? 'error' : 'warning',
-    `the local clock is ${span(Math.abs(skew))} ${skew < 0 ? 'behind' : 'ahead of'} the API's`,
-    'synchronise the clock with NTP: the ages of keys and the history depend on it',
+    `the local clock is ${span(Math.abs(skew))} ${skew < 0 ? 'behind' : 'ahead of'} the clock of the API`,
+    'synchronise the clock with NTP: vdcsync computes the ages of idempotency keys with it',
   );
 }
 
@@ -163,11 +164,11 @@ export async function checkBudgets({ profile, counts }: Session): Promise<Findin
   const { reads, throttled } = counts();
   const each = `${limits.reads} reads and ${limits.writes} writes in ${span(limits.windowMs)}`;
   return throttled === 0
-    ? ok('budgets', `vdcsync stays within ${each}; this diagnosis took ${reads} reads`)
+    ? ok('budgets', `vdcsync stays within ${each}; this command used ${reads} reads`)
     : finding(
         'budgets',
         'warning',
-        `the API limited ${throttled} of ${reads} reads, with ${each} taken as the limits`,
+        `the API refused ${throttled} of ${reads} reads because of its request limits, although vdcsync stays within ${each}`,
         'another program uses this token, or the limits of the API profile are too high',
       );
 }

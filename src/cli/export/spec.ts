@@ -50,7 +50,7 @@ export function specOf(inventory: Inventory, names: Names): ExportedSpec {
       ips: ips.map(({ id, address, server_id }) => ({
         name: ipName.get(id) ?? '',
         fields: { id },
-        notes: [server_id === null ? `${address}: attached to nothing, and billed` : address],
+        notes: [server_id === null ? `${address}: detached, and billed` : address],
       })),
       isos,
       servers: servers.map(({ server, name }) =>
@@ -65,14 +65,14 @@ function headOf({ project, networks, servers, complete }: Inventory): string[] {
   const counted = networks.flatMap(({ id, name, server_count }) => {
     const found = servers.filter(({ cards }) => cards.some((card) => card.network_id === id)).length;
     return (server_count ?? 0) > found
-      ? [`Network ${name} counts ${server_count} servers, and only ${found} of them could be found.`]
+      ? [`Network ${name} has ${server_count} servers, and this file has only ${found} of them.`]
       : [];
   });
   const shownOfAll = (field: keyof Server) =>
     servers.length > 0 && servers.every(({ shown }) => shown?.[field] !== undefined);
   const isSized = servers.length > 0 && servers.every(({ shown }) => shown?.plan_id ?? shown?.cores);
   const unseen = [
-    'where an ISO came from',
+    'the URL of an ISO',
     ...(shownOfAll('iso') ? [] : ['the ISO in a drive (iso)']),
     'images taken from servers (server_images)',
     'SSH keys, tags, data disks, the router',
@@ -84,7 +84,7 @@ function headOf({ project, networks, servers, complete }: Inventory): string[] {
       ? []
       : [
           'Servers were found by their public addresses: the documented API has no list of servers. A server',
-          'without an address is missing here; an API profile with list_servers finds it.',
+          'without an address is missing here, unless the API profile has list_servers.',
           ...counted,
         ]),
     'Not shown by the API, so not in this file:',
@@ -110,7 +110,7 @@ function exportNetworks(networks: readonly Network[], names: Names): ExportedNet
     seen.push(network);
     const named = key === plain ? {} : { name: plain };
     if (is_default || unnamed !== undefined) {
-      const why = is_default ? 'the default network is never touched' : `not managed, as ${unnamed}`;
+      const why = is_default ? 'vdcsync never changes the default network' : `not managed, as ${unnamed}`;
       const fields = { id, managed: false, ...(unnamed === undefined ? named : {}) };
       return { network, entry: { name: key, fields, notes: [`${cidr}: ${why}`] } };
     }
@@ -123,9 +123,9 @@ function exportNetworks(networks: readonly Network[], names: Names): ExportedNet
 
 /** Why a file cannot contain the name of the network. Servers can still reference an entry that has only an id. */
 function whyUnnamed(name: string, seen: readonly Network[]): string | undefined {
-  if (!networkName.test(name)) return `no file can say its name, ${JSON.stringify(name)}`;
+  if (!networkName.test(name)) return `its name, ${JSON.stringify(name)}, is not possible in a file`;
   return seen.some((each) => each.name.trim() === name)
-    ? `it is a second one named ${name}, and a file names each once`
+    ? `another one is named ${name} too, and names are unique in a file`
     : undefined;
 }
 
@@ -154,10 +154,10 @@ function whyLeftOut({
   seen,
 }: Pick<Iso, 'download' | 'reason'> & { plain: string; seen: ReadonlySet<string> }) {
   if (download === 'failed') return `its download failed: ${reason ?? 'no reason given'}`;
-  if (seen.has(plain)) return 'a second one of that name';
+  if (seen.has(plain)) return 'another ISO has that name';
   return plain.length >= 1 && plain.length <= 50
     ? undefined
-    : 'an ISO has a name of 1 to 50 characters in a file';
+    : 'the name of an ISO has 1 to 50 characters in a file';
 }
 
 function exportServer(
@@ -192,13 +192,15 @@ function exportServer(
       iso: shown?.iso == null ? undefined : (isoName.get(shown.iso) ?? shown.iso),
     }),
     notes: [
-      ...(further.length === 0 ? [] : [`also holds ${further.map(({ address }) => address).join(', ')}`]),
+      ...(further.length === 0 ? [] : [`also has ${further.map(({ address }) => address).join(', ')}`]),
       ...(known.length === inside.length
         ? []
-        : ['has several network interfaces in one network, or one in a network that is missing here']),
+        : [
+            'has several network interfaces in one network, or a network interface in a network that is missing here',
+          ]),
       ...(rules?.notes ?? []),
       ...(policy !== undefined && schedule === undefined
-        ? [`its backup policy has no form in the file: ${JSON.stringify(policy)}`]
+        ? [`its backup policy is not possible in a file: ${JSON.stringify(policy)}`]
         : []),
     ],
   };
@@ -231,10 +233,10 @@ function exportFirewall({ enabled, policy_in, policy_out, rules }: Firewall) {
     notes: [
       ...(policy_out === null || policy_out === 'accept'
         ? []
-        : [`policy_out is ${policy_out}, which the API does not take back`]),
+        : [`policy_out is ${policy_out}, which the API does not document how to set`]),
       ...(extra.length === 0
         ? []
-        : [`the API's document does not show, and so it is not compared: ${extra.join('; ')}`]),
+        : [`undocumented fields, which vdcsync does not compare: ${extra.join('; ')}`]),
     ],
   };
 }

@@ -65,7 +65,7 @@ export async function interview(
   if (answers.network !== '-') await put('cidr', `Subnet of ${answers.network}`, anything);
   await put('server', 'Name of a first server (- for none)', anything);
   if (answers.server === '-') return fileText(answers, modeOf);
-  await put('address', `Shall ${answers.server} have a public address, which is billed`, yesOrNo);
+  await put('address', `Public address for ${answers.server} (billed)`, yesOrNo);
   const names = offer?.types.map(({ name }) => name) ?? [];
   await put('type', `Server type${listed(names)}`, oneOf(names));
   const found = offer?.types.find(({ name }) => name === answers.type);

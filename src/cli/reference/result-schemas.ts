@@ -76,7 +76,10 @@ export const statusSchema = z.strictObject({
   unconfirmed: z
     .array(billed)
     .nullable()
-    .describe('Billed resources that an unconfirmed write may have bought. They do not count as idle.'),
+    .describe('Billed resources that an open write may have created. They do not count as idle.'),
+  unconfirmed_creations: z
+    .array(text)
+    .describe('Keys of open creations that may have created a billed resource whose id is not known.'),
   ignored: z
     .array(ignoredObject)
     .describe('Ignored resources. They are billed as long as they exist. `vdcsync ignore --undo` ends this.'),
@@ -222,7 +225,7 @@ export const rehearsalSchema = z.strictObject({
   outcome: text.describe('Outcome of the run without faults.'),
   trials: count,
   converged: count,
-  needed_an_operator: count.describe('Trials that asked an operator to settle an outcome.'),
+  needed_an_operator: count.describe('Trials that needed a decision of the operator.'),
   asked_by_code: z
     .record(z.string(), count)
     .describe('Trials that asked, by code. A trial may ask by several.'),

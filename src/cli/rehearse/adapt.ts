@@ -99,9 +99,9 @@ function adaptServer(entry: Fields, name: string, notes: Set<string>): Fields | 
   const mode = rest.gpu_package !== undefined ? 'fixed' : rest.plan_id !== undefined ? 'plans' : 'sliders';
   const played = stock[mode];
   if (server_type !== undefined && server_type !== played.server_type)
-    notes.add(`server type ${server_type}: the emulator plays ${played.server_type}`);
+    notes.add(`server type ${server_type}: the rehearsal uses ${played.server_type} instead`);
   if (image !== undefined && image !== played.image)
-    notes.add(`image ${image}: the emulator plays ${played.image}`);
+    notes.add(`image ${image}: the rehearsal uses ${played.image} instead`);
   return {
     ...rest,
     ...played,
@@ -121,7 +121,7 @@ function sizeOf(mode: keyof typeof stock, entry: Fields, notes: Set<string>): Fi
   const known = wanted.filter((each) => packages.includes(each));
   if (known.length === wanted.length) return { gpu_package: entry.gpu_package };
   notes.add(
-    `package ${wanted.filter((each) => !packages.includes(each)).join(', ')}: the emulator plays ${packages[0]}`,
+    `package ${wanted.filter((each) => !packages.includes(each)).join(', ')}: the rehearsal uses ${packages[0]} instead`,
   );
   return { gpu_package: known.length > 0 ? known : packages[0] };
 }

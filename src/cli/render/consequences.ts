@@ -55,10 +55,12 @@ function addressChange(
     ({ key, changes }) =>
       key === server && changes.some(({ path, to }) => path === 'public_ipv4' && to === null),
   );
-  if (dropped && address !== undefined) return [`its address ${address} goes, and it gets no other`];
-  if (address !== undefined) return [`its address changes: ${address} → known afterwards`];
+  if (dropped && address !== undefined)
+    return [`its address ${address} is deleted, and the new server has none`];
+  if (address !== undefined)
+    return [`its address ${address} is deleted, and the new server gets another one`];
   const kept = warnings.some(({ code, key }) => code === 'released' && key === own);
-  return kept && !dropped ? ['its address changes: the new server gets another one'] : [];
+  return kept && !dropped ? ['the new server gets another address'] : [];
 }
 
 function traffic({ traffic: change }: Operation): string[] {

@@ -6,17 +6,16 @@ import type { CodeExplanation, KeyStory } from '../explain.ts';
 import { type Paint, printable } from '../terminal.ts';
 import { blockedLines, warningLines } from './plan-text.ts';
 import { remedyLines } from './remedies.ts';
-import { looks } from './status-text.ts';
+import { looks, phaseWord } from './status-text.ts';
 import { changeLines } from './values.ts';
 
 /** The explanation of a code, for an operator. */
 export function codeText(explanation: CodeExplanation, paint: Paint): string {
-  const { code, meaning, cause, class: asks, next_step: next, example } = explanation;
+  const { code, meaning, cause, next_step: next, example } = explanation;
   return lines([
     paint('bold', code),
     ...row('Meaning', sentence(meaning)),
     ...(cause === null ? [] : row('Cause', sentence(cause))),
-    ...(asks === null ? [] : row('Class', sentence(asks))),
     ...row('Next step', sentence(next)),
     ...row('Example', example.situation),
     ...example.ways.map((way, at) => `${margin}${at === 0 ? '→' : '  or'} ${paint('cyan', way)}`),
@@ -31,7 +30,7 @@ export function storyText(story: KeyStory, paint: Paint): string {
     paint('bold', key),
     ...row('Declared', declaredText(story)),
     ...(declared === null ? [] : [`${margin}${printable(flowYaml(declared.entry))}`]),
-    ...row('Bound', bound === null ? 'to no resource' : `to ${bound.id} since ${at(bound.since)}`),
+    ...row('Binding', bound === null ? 'none' : `id ${bound.id}, since ${at(bound.since)}`),
     ...row('Observed', observedText(story)),
     ...planned.flatMap(({ verb, changes, reason }) => [
       ...row('Planned', reason === undefined ? verb : `${verb}: ${reason}`),
@@ -41,8 +40,8 @@ export function storyText(story: KeyStory, paint: Paint): string {
     ]),
     ...open.flatMap(({ verb, phase, since, detail, task_id: task }) =>
       row(
-        'Pending',
-        `${verb}, ${phase} since ${at(since)}${task === null ? '' : `, task ${task}`}${detail === null ? '' : `: ${detail}`}`,
+        'Open write',
+        `${verb}, ${phaseWord(phase)} since ${at(since)}${task === null ? '' : `, task ${task}`}${detail === null ? '' : `: ${detail}`}`,
       ),
     ),
     ...blocked.flatMap(({ code, since }) =>
@@ -71,8 +70,8 @@ function declaredText({ declared, file_read: read }: KeyStory): string {
 }
 
 function observedText({ observed_at: observed, offline, bound }: KeyStory): string {
-  if (observed === null) return `no: ${offline ?? 'the API was not read'}`;
-  if (bound === null) return `${at(observed)}: no resource`;
+  if (observed === null) return `not now (${offline ?? 'the API was not read'})`;
+  if (bound === null) return `${at(observed)}: the key is bound to no resource`;
   const addresses = bound.addresses.length === 0 ? '' : `, ${bound.addresses.join(', ')}`;
   return `${at(observed)}: ${looks[bound.standing][1]}${addresses}`;
 }

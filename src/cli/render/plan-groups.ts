@@ -100,17 +100,17 @@ export function summaryLine(plan: Plan, isApplied = false): string {
   return `Plan: ${parts.join(', ')}.`;
 }
 
-/** An operation that waits for a write in flight needs no decision, so it is counted apart. */
+/** An operation that waits for an open write needs no decision, so it is counted apart. */
 function blockedParts({ blocked, summary }: Plan): string[] {
   const decisions = new Set(blocked.filter((each) => !isWaiting(each)).map(({ key }) => key)).size;
   const waiting = summary.blocked - decisions;
   return [
     ...(decisions === 0 ? [] : [`${decisions} blocked`]),
-    ...(waiting === 0 ? [] : [`${waiting} waiting for a write in flight`]),
+    ...(waiting === 0 ? [] : [`${waiting} waiting for an open write`]),
   ];
 }
 
-/** The operation waits for a write in flight, so it needs no decision. */
+/** The operation waits for an open write, so it needs no decision. */
 export function isWaiting({ code, remedies: [only, another] }: Blocked): boolean {
   const isApply = only?.type === 'run' && only.command === 'apply';
   return code === 'dependency_blocked' && isApply && another === undefined;
@@ -149,7 +149,7 @@ export function costLines({ cost, effort, operations }: Plan): string[] {
   const atMost =
     most === undefined
       ? ''
-      : ` (at most ${Number(most) > 0 ? '+' : ''}${most}, where another preference is taken)`;
+      : ` (at most ${Number(most) > 0 ? '+' : ''}${most}, if another package of the list is taken)`;
   const known =
     delta === 0 && most === undefined
       ? []
@@ -157,10 +157,10 @@ export function costLines({ cost, effort, operations }: Plan): string[] {
           `Cost: ${signed}${unit} a month${atMost}, from ${before} to ${after}${where}, as far as prices are known`,
         ];
   const effortText =
-    `Effort: ${counted(effort.writes, 'write')}, about ${counted(effort.reads, 'read')}` +
+    `Requests: ${counted(effort.writes, 'write')}, about ${counted(effort.reads, 'read')}` +
     (effort.seconds_at_least === 0
       ? ''
-      : `, at least ${span(effort.seconds_at_least * 1000)} for the request limits alone`);
+      : `; because of the request limits, they take at least ${span(effort.seconds_at_least * 1000)}`);
   return [
     ...known,
     ...unknownCost(cost.unknown),

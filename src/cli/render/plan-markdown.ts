@@ -60,7 +60,7 @@ export function planMarkdown(plan: Plan, flags = ''): string {
   const foot = `<sub>Refreshed ${moment(Date.parse(plan.observed_at))}, ${inline(plan.digest)}</sub>`;
   const page = new Page(markdownLimit - [...head, foot].join('\n\n').length - noteRoom);
   // It is short, and nothing that is long shall push it out.
-  const money = page.section('Cost and effort', costs);
+  const money = page.section('Cost and requests', costs);
   const body = [
     ...page.section('Deleted, replaced or lost', dangers),
     ...page.section('Blocked: manual decision needed', blocked),

@@ -126,7 +126,7 @@ function waitingLines(waiting: readonly Blocked[], paint: Paint): string[] {
   const [first] = waiting;
   if (first === undefined) return [];
   return [
-    paint('bold', 'Waiting for a write in flight'),
+    paint('bold', 'Waiting for an open write'),
     ...waiting.map(
       ({ key, verb, reason }) => `  ${paint('dim', '…')} ${verb} ${printable(key)}: ${printable(reason)}`,
     ),
@@ -197,7 +197,7 @@ function runLines(alike: readonly Blocked[], paint: Paint): string[] {
 export function warningLines(
   { code, key, message, remedies = [] }: Omit<Warning, 'key'> & { readonly key: string | null },
   paint: Paint,
-  { indent = '', title = 'Warning ' } = {},
+  { indent = '', title = 'Warning: ' } = {},
 ): string[] {
   const subject = key === null ? '' : `${printable(key)}: `;
   return [

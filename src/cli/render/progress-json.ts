@@ -43,6 +43,7 @@ export function jsonProgress(io: Io): ProgressView {
     pause: () => {},
     resume: () => {},
     end: () => {},
-    summary: (report, exitCode) => put({ type: 'summary', ...reportJson(report), exit_code: exitCode }),
+    summary: (report, exitCode, destroy) =>
+      put({ type: 'summary', ...reportJson(report, destroy), exit_code: exitCode }),
   };
 }

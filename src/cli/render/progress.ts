@@ -16,7 +16,7 @@ export interface ProgressView {
   /** The run is over: nothing of the display stays on the screen. */
   end(): void;
   /** The last word, for formats in which it belongs to the stream. */
-  summary?(report: ApplyReport, exitCode: number): void;
+  summary?(report: ApplyReport, exitCode: number, destroy: boolean): void;
 }
 
 /** The present step of an operation. */
@@ -48,7 +48,7 @@ export function stepText(
     case 'failed':
       return `${stepWords.failed} (${note})`;
     case 'checking':
-      return `${stepWords.checking} ${note}${leftMs === 0 ? '' : `, ${span(leftMs)} left`}`;
+      return `${stepWords.checking} ${note}${leftMs === 0 ? '' : `, for up to ${span(leftMs)}`}`;
     case 'waiting':
       if (code === rateLimited) return `rate limited until ${timeOfDay(untilMs ?? now)}`;
       return `retrying${leftMs === 0 ? '' : ` in ${span(leftMs)}`}: ${note}`;
@@ -104,8 +104,8 @@ export function patienceOf(): (event: Progressed) => string | undefined {
     if (deadlineMs === undefined || told.has(name)) return undefined;
     told.add(name);
     return (
-      `${name} waits until ${moment(deadlineMs)}. Ctrl-C or --timeout ends the wait, and the next apply continues. ` +
-      `--exclude ${printable(key)} leaves it out. Further packages in gpu_package are tried in order.`
+      `${name} waits for free capacity until ${moment(deadlineMs)}. Ctrl-C or --timeout ends the wait, and the next apply continues. ` +
+      `To leave out the server: --exclude ${printable(key)}. Further packages in gpu_package are tried in order.`
     );
   };
 }
@@ -133,11 +133,11 @@ export function endLine(result: OperationResult, paint: Paint, tally?: Tally): s
   const tail = [
     ...(outcome === 'done' && tally?.isPlanned === false ? ['begun by an earlier run'] : []),
     ...(exposedMs === undefined ? [] : [`server was exposed for ${span(exposedMs)}`]),
-    ...(code === undefined ? [] : [`[${printable(code)}]`]),
+    ...(code === undefined || detail?.includes(code) === true ? [] : [`[${printable(code)}]`]),
     ...(detail === undefined ? [] : [printable(detail)]),
     ...(requestId === undefined || outcome === 'done' ? [] : [`(request ${printable(requestId)})`]),
   ].join(' ');
-  const after = tail === '' ? '' : ` ${tail}`;
+  const after = tail === '' ? '' : `: ${tail}`;
   const count = tally === undefined || tally.text === '' ? '' : `${tally.text}  `;
   switch (outcome) {
     case 'done':
@@ -147,6 +147,6 @@ export function endLine(result: OperationResult, paint: Paint, tally?: Tally): s
     case 'failed':
       return `${paint('red', '✗')} ${name} failed${after}`;
     case 'unresolved':
-      return `${paint('yellow', '…')} ${name} not settled yet${tail === '' ? '' : `: ${tail}`}`;
+      return `${paint('yellow', '…')} ${name} not finished${tail === '' ? '' : `: ${tail}`}`;
   }
 }

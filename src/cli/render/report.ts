@@ -1,10 +1,10 @@
 import { takeApart } from '../../core/keys.ts';
-import { blockedJson } from '../../core/plan.ts';
+import { blockedJson, type Warning } from '../../core/plan.ts';
 import type { ApplyReport, OperationResult } from '../../core/progress.ts';
 import { type Paint, printable } from '../terminal.ts';
 import { blockedLines } from './plan-text.ts';
 import { endLine } from './progress.ts';
-import { counted, span } from './values.ts';
+import { counted, readsText, span } from './values.ts';
 
 /** How an operation ended, in the names of the public JSON. */
 export function resultJson(result: OperationResult): Record<string, unknown> {
@@ -22,11 +22,25 @@ export function resultJson(result: OperationResult): Record<string, unknown> {
   };
 }
 
+/** A run that has done all that was asked, while the file describes more, has not converged. */
+export type Verdict = ApplyReport['outcome'] | 'deleted' | 'done';
+
+/** @param destroy whether the run was a `destroy` */
+export function verdictOf({ outcome, plan }: ApplyReport, destroy: boolean): Verdict {
+  if (outcome !== 'converged') return outcome;
+  if (destroy) return 'deleted';
+  return plan.warnings.some(isLeftOut) ? 'done' : 'converged';
+}
+
+function isLeftOut({ code }: Warning): boolean {
+  return code === 'left_out';
+}
+
 /** A whole run in the names of the public JSON. */
-export function reportJson(report: ApplyReport): Record<string, unknown> {
-  const { outcome, results, plan, blocked, requests, durationMs } = report;
+export function reportJson(report: ApplyReport, destroy: boolean): Record<string, unknown> {
+  const { results, plan, blocked, requests, durationMs } = report;
   return {
-    outcome,
+    outcome: verdictOf(report, destroy),
     project: plan.project,
     operations: countOutcomes(results),
     failures: results.filter(({ outcome: each }) => each !== 'done').map(resultJson),
@@ -48,16 +62,22 @@ function countOutcomes(results: readonly OperationResult[]): Record<OperationRes
   return counts;
 }
 
-const titles = {
+const titles: Readonly<Record<Verdict, string>> = {
   converged: 'Converged',
+  deleted: 'Deleted',
+  done: 'Done',
   blocked: 'Blocked',
   failed: 'Failed',
   stopped: 'Stopped',
   declined: 'Nothing was changed',
-} as const;
+};
 
 /** The end of a run for an operator: first the open problems, then counts, then the verdict. */
-export function reportText(report: ApplyReport, paint: Paint, timeScale = 1): string {
+export function reportText(
+  report: ApplyReport,
+  paint: Paint,
+  { timeScale = 1, destroy = false }: { readonly timeScale?: number; readonly destroy?: boolean } = {},
+): string {
   const { outcome, results, blocked, requests, durationMs, plan } = report;
   const failures = results.filter(({ outcome: each }) => each === 'failed' || each === 'unresolved');
   const told = new Set([...results.map(({ key }) => key), ...blocked.map(({ key }) => key)]);
@@ -91,9 +111,17 @@ export function reportText(report: ApplyReport, paint: Paint, timeScale = 1): st
     ),
     ...bill,
   ];
-  const requestText = `${counted(writes, 'write')}, ${counted(reads, 'read')} (${counted(polls, 'poll')})`;
+  const requestText = `${counted(writes, 'write')}, ${readsText(reads, polls)}`;
   const pace = timeScale === 1 ? '' : ` (emulator clock, ${timeScale}×)`;
   const limited = throttled === 0 ? '' : `, limited ${counted(throttled, 'time')}`;
-  const verdict = `${titles[outcome]}: ${counted(done, 'operation')} done in ${span(durationMs)}${pace}; ${requestText}${limited}.${outcome === 'stopped' ? ' The next apply continues from here.' : ''}`;
+  const verdictWord = verdictOf(report, destroy);
+  const isAll = verdictWord === 'done' || verdictWord === 'deleted';
+  const held = new Set(blocked.map(({ key }) => key)).size;
+  const count = `${counted(done, 'operation')}${isAll ? '' : ' done'}${held === 0 ? '' : ` and ${held} blocked`}`;
+  const further = [
+    ...(outcome === 'stopped' ? [' The next apply continues from here.'] : []),
+    ...plan.warnings.filter(isLeftOut).map(({ message }) => ` ${message}.`),
+  ].join('');
+  const verdict = `${titles[verdictWord]}: ${count} in ${span(durationMs)}${pace}; ${requestText}${limited}.${further}`;
   return [...lines, paint('bold', outcome === 'declined' ? `${titles.declined}.` : verdict), ''].join('\n');
 }

@@ -13,12 +13,17 @@ import { counted, span } from './values.ts';
 export const looks: Readonly<Record<KeyStatus, readonly [Style, string]>> = {
   converged: ['green', 'converged'],
   differs: ['yellow', 'differs'],
-  in_flight: ['cyan', 'in flight'],
+  in_flight: ['cyan', 'open write'],
   blocked: ['red', 'blocked'],
   tainted: ['red', 'tainted'],
   undeclared: ['yellow', 'no longer in its entry'],
-  unknown: ['dim', 'as recorded'],
+  unknown: ['dim', 'recorded'],
 };
+
+/** The phase of an open write, for an operator. */
+export function phaseWord(phase: string): string {
+  return phase === 'unknown' ? 'unconfirmed' : phase;
+}
 
 /** The clock of all times in a status. */
 export interface StatusClock {
@@ -30,37 +35,45 @@ export interface StatusClock {
 
 /** The status for an operator. */
 export function statusText(view: StatusView, paint: Paint, { now, timeScale }: StatusClock): string {
-  const { state, resources, missing, in_flight: inFlight, blocked, idle, billed } = view;
-  const project = view.project_id === null ? 'No project yet' : `Project ${view.project_id}`;
+  const { state, resources, missing, in_flight: inFlight, blocked, idle } = view;
+  const project = view.project_id === null ? 'Project unknown' : `Project ${view.project_id}`;
   const recorded = state.exists
     ? `state ${state.location}, serial ${state.serial}${state.changed_at === null ? '' : `, last changed ${at(state.changed_at)}`}`
     : `no state yet at ${state.location}`;
-  const width = Math.max(0, ...resources.map(({ key }) => key.length));
-  const idWidth = Math.max(0, ...resources.map(({ id }) => printable(id).length));
+  const width = Math.max('KEY'.length, ...resources.map(({ key }) => key.length));
+  const idWidth = Math.max('ID'.length, ...resources.map(({ id }) => printable(id).length));
   const addressOf = ({ addresses }: StatusView['resources'][number]) => addresses.map(printable).join(', ');
-  const addressWidth = Math.max(0, ...resources.map((each) => addressOf(each).length));
+  const longest = Math.max(0, ...resources.map((each) => addressOf(each).length));
+  const addressWidth = longest === 0 ? 0 : Math.max('ADDRESS'.length, longest);
+  const line = (key: string, id: string, address: string, status: string) =>
+    `  ${key.padEnd(width)}  ${id.padEnd(idWidth)}  ${addressWidth === 0 ? '' : `${address.padEnd(addressWidth)}  `}${status}`;
   const seen =
     view.observed_at === null
-      ? paint('yellow', `From the state only (${printable(view.offline ?? 'the API was not read')})`)
+      ? paint(
+          'yellow',
+          `${state.exists ? 'From the state only' : 'The API was not read'} (${printable(view.offline ?? 'the API was not read')})`,
+        )
       : `Last refresh: ${at(view.observed_at)}${age(view.observed_at, now)}${timeScale === 1 ? '' : ` (emulator clock, ${timeScale}×)`}`;
   return [
     paint('bold', project),
     paint('dim', printable(recorded)),
     seen,
     '',
+    ...(resources.length === 0 ? [] : [paint('dim', line('KEY', 'ID', 'ADDRESS', 'STATUS'))]),
     ...resources.map((resource) => {
       const { key, id, standing, protect, bound_at: since } = resource;
       const [style, look] = looks[standing];
       const word = standing === 'unknown' ? `${look} ${at(since)}${age(since, now)}` : look;
-      return `  ${key.padEnd(width)}  ${printable(id).padEnd(idWidth)}  ${addressWidth === 0 ? '' : `${addressOf(resource).padEnd(addressWidth)}  `}${paint(style, word)}${protect ? paint('dim', ', protected') : ''}`;
+      const status = `${paint(style, word)}${protect ? paint('dim', ', protected') : ''}`;
+      return line(key, printable(id), addressOf(resource), status);
     }),
     ...(resources.length === 0 ? ['  no managed resources'] : []),
     '',
     ...section(
-      paint('bold', 'In flight'),
+      paint('bold', 'Open writes'),
       inFlight.map(
         ({ key, verb, phase, since, task_id: task }) =>
-          `  ${verb} ${key}: ${phase} since ${at(since)}${task === null ? '' : `, task ${printable(task)}`}`,
+          `  ${verb} ${key}: ${phaseWord(phase)} since ${at(since)}${task === null ? '' : `, task ${printable(task)}`}`,
       ),
     ),
     ...blockedLines(blocked, paint),
@@ -68,7 +81,7 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
       paint('bold', 'Billed, unconfirmed'),
       (view.unconfirmed ?? []).map(
         ({ what, id, key }) =>
-          `  ${printable(what)}, id ${printable(id)}: the open write of ${key} may have bought it`,
+          `  ${printable(what)}, id ${printable(id)}: the open write of ${key} may have created it`,
       ),
     ),
     ...section(
@@ -95,7 +108,7 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
       ]),
     ),
     ...section(paint('bold', 'Ignored (still billed)'), ignoredLines(view.ignored, paint)),
-    `Billed: ${billedText(billed)}${idle === null ? ' (idle addresses: unknown without the API)' : ''}`,
+    `Billed: ${billedText(view)}`,
     ...monthlyLines(view),
     paint('bold', verdict(view, paint.flags)),
     '',
@@ -106,7 +119,7 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
 const mostNames = 20;
 
 function idleLines({ what, id, key, since }: StatusView['billed'][number], paint: Paint): string[] {
-  const whose = key === null ? 'not of this file' : key;
+  const whose = key === null ? 'not managed by this file' : key;
   const line = `  ${printable(what)}, id ${printable(id)}, ${whose}${since === null ? '' : `, since ${at(since)}`}`;
   if (key !== null) return [line];
   const [, address = id] = printable(what).split(' ');
@@ -121,8 +134,15 @@ function ignoredLines(left: StatusView['ignored'], paint: Paint): string[] {
   return [`  ${shown.map(printable).join(', ')}`, ...remedyLines(waysWithIgnored(), paint, '    ')];
 }
 
-function billedText(billed: StatusView['billed']): string {
-  if (billed.length === 0) return 'nothing';
+function billedText(view: StatusView): string {
+  const { state, idle, observed_at: observed, unconfirmed_creations: open } = view;
+  if (!state.exists && observed === null) return 'unknown without the API';
+  const may = open.length === 0 ? '' : `; unconfirmed, and possibly billed: ${open.join(', ')}`;
+  const known = view.billed.length > 0 ? billedSum(view.billed) : `nothing${may === '' ? '' : ' known'}`;
+  return `${known}${may}${idle === null ? ' (idle addresses: unknown without the API)' : ''}`;
+}
+
+function billedSum(billed: StatusView['billed']): string {
   const others = billed.filter(({ key }) => key === null).length;
   const sorts = new Map<string, number>();
   for (const { what } of billed) {
@@ -130,7 +150,7 @@ function billedText(billed: StatusView['billed']): string {
     sorts.set(sort, (sorts.get(sort) ?? 0) + 1);
   }
   const each = [...sorts].map(([sort, count]) => counted(count, sort, plurals[sort]));
-  return `${each.join(', ')}${others === 0 ? '' : `; ${others} not of this file`}`;
+  return `${each.join(', ')}${others === 0 ? '' : `; ${others} of these not managed by this file`}`;
 }
 
 const plurals: Readonly<Record<string, string>> = { address: 'addresses' };
@@ -163,7 +183,8 @@ function section(title: string, lines: readonly string[]): string[] {
 }
 
 function verdict({ converged, blocked, in_flight: inFlight }: StatusView, flags?: string): string {
-  const inFlightText = `A write is in flight: \`${commandLine(run('apply'), flags)}\` settles it.`;
+  const writes = inFlight.length === 1 ? 'the open write' : `${inFlight.length} open writes`;
+  const inFlightText = `Not converged: \`${commandLine(run('apply'), flags)}\` finishes ${writes}.`;
   if (converged === true) return 'Converged.';
   if (converged === false && blocked.length === 0 && inFlight.length > 0) return inFlightText;
   if (converged === false)

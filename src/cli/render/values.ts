@@ -168,3 +168,8 @@ export function span(ms: number): string {
 export function counted(count: number, noun: string, plural = `${noun}s`): string {
   return `${count} ${count === 1 ? noun : plural}`;
 }
+
+/** `52 reads (14 task polls)`: reads of tasks are counted among the reads. */
+export function readsText(reads: number, polls: number): string {
+  return `${counted(reads, 'read')}${polls === 0 ? '' : ` (${counted(polls, 'task poll')})`}`;
+}

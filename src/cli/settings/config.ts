@@ -24,7 +24,7 @@ export interface CommonFlags {
 /** The commands that write a first spec. */
 export const writingSpec: readonly Remedy[] = [
   run('init', [], { when: 'to write a first one' }),
-  run('export', [], { when: 'to write that of an existing project' }),
+  run('export', [], { when: 'to write the file of an existing project' }),
 ];
 
 /** The default files, in order of preference, in the working folder. */
@@ -75,7 +75,10 @@ export function baseUrlOf(io: Io): string {
   const url = io.env.VDC_BASE_URL;
   if (url !== undefined && url.trim() !== '') return url;
   if (io.env.npm_config_emulator !== undefined) {
-    throw new ConfigError('npm took --emulator for itself: npm run -s vdcsync -- … --emulator', true);
+    throw new ConfigError(
+      'npm has taken --emulator as its own flag. Write: npm run -s vdcsync -- … --emulator',
+      true,
+    );
   }
   throw new ConfigError(
     'no API: set VDC_BASE_URL (it ends in its version, such as https://api.example.com/v1), or try --emulator',
@@ -125,7 +128,7 @@ function namedPlace({ env: name, file, below }: TokenPlace, { env }: Io) {
   if (name === undefined) return { value: undefined, file, below };
   const value = env[name];
   if (value) return { value, file: undefined, below: undefined };
-  throw new ConfigError(`no token: the file names the variable ${name}, and it is not set`, true);
+  throw new ConfigError(`no token: the file names the variable ${name}, which is not set`, true);
 }
 
 /** More tokens than this are a mistake: a project has no use for them. */
@@ -136,7 +139,7 @@ function checkedTokens(texts: readonly string[], source: string): readonly strin
   const lines = texts.flatMap((text) => text.split('\n')).filter((line) => line.trim() !== '');
   if (lines.length > mostTokens)
     throw new ConfigError(
-      `${source} holds ${lines.length} lines: a project takes ${mostTokens} tokens at most`,
+      `${source} has ${lines.length} lines: a project can have at most ${mostTokens} tokens`,
     );
   return lines.length === 0 ? [checkedToken('', source)] : lines.map((line) => checkedToken(line, source));
 }
@@ -146,7 +149,7 @@ function checkedToken(text: string, source: string): string {
   if (token === '') throw new ConfigError(`${source} holds no token`);
   // The message must not repeat a text that may be most of a secret.
   if (!/^[\x21-\x7e]+$/.test(token)) {
-    throw new ConfigError(`${source} holds spaces or characters that no token has: is it the right value?`);
+    throw new ConfigError(`${source} has spaces or characters that a token cannot have. Check the value`);
   }
   return token;
 }
@@ -187,7 +190,7 @@ export function reasonOf(error: unknown): string {
     ENOENT: 'the file does not exist',
     EACCES: 'permission denied',
     EISDIR: 'it is a folder',
-    ENOTDIR: 'a part of its path is no folder',
+    ENOTDIR: 'a part of its path is not a folder',
     EROFS: 'the file system is read-only',
     ENOSPC: 'the disk is full',
   };

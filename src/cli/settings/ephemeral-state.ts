@@ -14,7 +14,7 @@ export function refuseEphemeral(flags: CommonFlags, io: Io): void {
   const why = location === ':memory:' ? 'it is kept in memory' : whyFolderEphemeral(location);
   if (why === undefined) return;
   throw new ConfigError(
-    `the state ${location} would not survive: ${why}. vdcsync would lose the bindings of its resources. ` +
+    `the state ${location} would be lost: ${why}. Then vdcsync no longer knows its resources. ` +
       'Name a folder on a volume with --state, or set VDCSYNC_ALLOW_EPHEMERAL_STATE=1 for a trial.',
   );
 }

@@ -47,9 +47,9 @@ export async function refuseSecondState(projectId: number, flags: CommonFlags, i
   );
   const way = isUrl(own)
     ? `the same URL with state=${stateNameOf(own)}, --state ${stateWord(own, io.env)}`
-    : `--state ${there}, or move it away if it is of no use any more`;
+    : `--state ${there}, or move it away if you no longer need it`;
   throw new ConfigError(
-    `project ${projectId} is kept at ${there}, by a vdcsync run with a folder of projects, and not at ${given}: a second state would buy the resources of the first one again. Use the first one: ${way}`,
+    `the state of project ${projectId} is ${there}, which a vdcsync run with a folder of projects uses, and not ${given}. With a second state, vdcsync would create all resources again. Use the first state: ${way}`,
     true,
   );
 }
@@ -59,7 +59,7 @@ export async function refuseNoState(flags: CommonFlags, io: Io): Promise<void> {
   if ((await projectOf(flags, io)) !== null) return;
   const place = shownLocation(stateLocation(flags, io));
   throw new ConfigError(
-    `nothing is recorded at ${place}, so that nothing is managed or unsettled there: name the state that is meant with --state or VDCSYNC_STATE (a new one in this folder as ./NAME)`,
+    `there is no state at ${place}. Name an existing state with --state or VDCSYNC_STATE (for a new state in this folder: ./NAME)`,
     true,
   );
 }
@@ -106,9 +106,9 @@ export async function refuseStateBeside(
   if ((await found.given()) !== projectId) return false;
   const [given, there] = [location, own].map(shownLocation);
   throw new ConfigError(
-    `project ${projectId} has a state at ${given}, of its file alone, and none at ${there}, where a folder of projects keeps it: ` +
-      `a second state would buy the resources of the first one again. Stop the process that uses the first one, and move it: ${moveOf(location, own)}. ` +
-      'If it is of no use any more, move it away',
+    `the state of project ${projectId} is ${given}, and a folder of projects uses ${there}. ` +
+      `With a second state, vdcsync would create all resources again. Stop the process that uses the first state, and move the state: ${moveOf(location, own)}. ` +
+      'If you no longer need it, move it away',
   );
 }
 

@@ -37,7 +37,7 @@ const template = z
         'Sent unchanged, except that "{name}" as a complete value is replaced by the value of that name.',
       ),
   })
-  .describe('Method, path and body of the operation. A missing member has its default.');
+  .describe('Method, path and body of the operation. A missing field has its default.');
 
 /** A number of the file is the decimal in its text, as far as a number can hold the decimal exactly. */
 const price = z
@@ -141,7 +141,7 @@ function checkOperations(root: Located, report: Report): void {
   for (const [name, here] of find(root, ['operations'])?.fields ?? []) {
     const body = placeholders(JSON.stringify(find(here, ['body'])?.value ?? null));
     if (name === 'named_address' && !body.includes('ip_id')) {
-      report(here.position, '`body` has to say where the address stands: `body: {ip_id: "{ip_id}"}`');
+      report(here.position, '`body` must contain the address: `body: {ip_id: "{ip_id}"}`');
     }
     const call = presumedCall(name);
     if (call !== undefined) checkCall(call, name, here, body, report);

@@ -58,7 +58,7 @@ export interface Guard {
 function refuseShort(text: string, name: string): void {
   if (!hasShortPart(text)) return;
   throw new ConfigError(
-    `${name} holds a secret of less than ${fewestCharacters} characters, which is quickly guessed: make one with \`openssl rand -hex 20\``,
+    `${name} holds a secret of less than ${fewestCharacters} characters, which is easy to guess: make one with \`openssl rand -hex 20\``,
   );
 }
 

@@ -45,9 +45,9 @@ export function refuseOtherSelection(saved: Plan, given: SelectionFlags, path: s
   const { targets = [], excludes = [] } = saved.selection ?? {};
   const [made, asked] = [written(targets, excludes), written(given.target, given.exclude)];
   if (asked === '' || asked === made) return;
-  const of = made === '' ? 'of all of the file' : `with ${made}`;
+  const of = made === '' ? 'for the complete file' : `with ${made}`;
   throw new ConfigError(
-    `${printable(path)} was made ${of}, and this call has ${asked}: remove these flags, or make the plan again with them`,
+    `${printable(path)} was made ${of}, and this command has ${asked}. Remove these flags, or make the plan again with them`,
     true,
   );
 }

@@ -43,16 +43,13 @@ export async function readSources(flags: CommonFlags, io: Io): Promise<readonly 
 async function readSource(file: string, io: Io): Promise<Source> {
   if (file === '-') return { file: '<stdin>', text: await readAll(io.stdin) };
   if (/\.[cm]?[jt]s$/.test(file)) {
-    return unreadable(
-      file,
-      `it is a program, and only \`vdcsync render\` runs programs. Render it first: vdcsync render ${file} --out vdcsync.yaml`,
-    );
+    return unreadable(file, `it is a program. First render it: vdcsync render ${file} --out vdcsync.yaml`);
   }
   const path = resolve(io.cwd, file);
   try {
     const stats = statSync(path);
     if (stats.isDirectory())
-      return unreadable(file, 'it is a folder, which run and validate take; name one file of it');
+      return unreadable(file, 'it is a folder, which only run and validate accept: name one of its files');
     if (stats.size > mostBytes) return unreadable(file, 'it is longer than 1 MiB');
     return { file, text: decode(readFileSync(path), file) };
   } catch (error) {

@@ -32,7 +32,7 @@ export function readTokenFiles(path: string, below?: string): readonly string[] 
     .sort();
   if (names.length > mostFiles)
     throw new ConfigError(
-      `the token folder ${path} has ${names.length} files: it takes ${mostFiles} at most`,
+      `the token folder ${path} has ${names.length} files: at most ${mostFiles} are possible`,
     );
   return names.map((name) => readTokenFile(join(path, name), below));
 }
@@ -54,7 +54,7 @@ export function readTokenFile(path: string, below?: string): string {
     const bytes = Buffer.alloc(mostBytes + 1);
     const length = readSync(handle, bytes, 0, bytes.length, 0);
     if (length > mostBytes)
-      throw new ConfigError(`the token file ${path} is larger than 8 KiB, so it holds no token`);
+      throw new ConfigError(`the token file ${path} is larger than 8 KiB, so it cannot be a token`);
     return bytes.toString('utf8', 0, length);
   } finally {
     closeSync(handle);

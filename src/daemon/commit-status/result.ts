@@ -65,12 +65,12 @@ function ofProject(project: ProjectResult, commit: string): Result {
     case 'converged':
       return { state: 'success', text: `Converged. ${plan}` };
     case 'drifting':
-      return { state: 'success', text: observing ? plan : `Differs, and is not corrected. ${plan}` };
+      return { state: 'success', text: observing ? plan : `Drift is only reported. ${plan}` };
     case 'starting':
     case 'converging':
       return { state: 'pending', text: `In progress. ${plan}` };
     case 'awaiting_approval':
-      return { state: 'pending', text: `Waits for an approval. ${plan}` };
+      return { state: 'pending', text: `Waiting for approval. ${plan}` };
     case 'suspended':
       return { state: 'pending', text: `Suspended by the spec. ${plan}` };
     case 'blocked':
@@ -119,11 +119,11 @@ function ofRollouts(rollouts: readonly Rollout[]): Result {
     case 'stopped':
       return { state: 'failure', text: `Stopped after wave ${wave}. ${progress}` };
     case 'waiting':
-      return { state: 'pending', text: `Waits for an approval: ${deletions} deletions. ${progress}` };
+      return { state: 'pending', text: `Waiting for approval: ${deletions} deletions. ${progress}` };
     case 'counting':
       return { state: 'pending', text: `Counting the deletions. ${progress}` };
     case 'queued':
-      return { state: 'pending', text: `Waits for an earlier commit. ${progress}` };
+      return { state: 'pending', text: `Waiting for an earlier commit. ${progress}` };
     case 'running':
       return { state: 'pending', text: `Wave ${wave}. ${progress}` };
   }

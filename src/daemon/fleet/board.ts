@@ -237,7 +237,7 @@ export class Board {
 
   #leading(): Publications {
     if (this.#owned === undefined || !this.leads())
-      throw new StateError('This replica leads no more, and so publishes no specs.');
+      throw new StateError('This replica is no longer the leader, so it publishes no specs.');
     return this.#owned;
   }
 

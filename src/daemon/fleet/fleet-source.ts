@@ -116,7 +116,7 @@ export function fleetSource(options: FleetSourceOptions): SpecSource {
   async function leadOn(hint: (trigger: Trigger) => void, signal: AbortSignal): Promise<void> {
     log.info({ source: name }, 'leadership acquired');
     const over = new AbortController();
-    const end = () => over.abort(new Error('this replica leads no more'));
+    const end = () => over.abort(new Error('this replica is no longer the leader'));
     signal.addEventListener('abort', end, { once: true });
     const endHints = calls.listen((call) => call.of === 'source' && hint(triggerOf(call)));
     const watching = Promise.all([

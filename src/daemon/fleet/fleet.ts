@@ -137,7 +137,7 @@ export class Fleet {
     const hanging = [...this.#ending].filter(([, since]) => clock.monotonic() - since > hangsMs);
     return [
       ...(heart.isAlive() ? [] : ['the shared database does not confirm the heartbeat of this replica']),
-      ...hanging.map(([project]) => `the work on project ${project} was asked to end, and still runs`),
+      ...hanging.map(([project]) => `the reconciliation of project ${project} was stopped, and still runs`),
     ];
   }
 

@@ -111,6 +111,6 @@ export class Heart {
   }
 
   #end(): void {
-    this.#life.abort(new Error('no heartbeat of this replica is confirmed any more'));
+    this.#life.abort(new Error('the heartbeat of this replica is no longer confirmed'));
   }
 }

@@ -188,10 +188,10 @@ export class Releases {
     if (verdict.is === 'passed')
       return phase === 'running' || verdict.byChange || left === 0 ? goOn() : begun;
     if (phase === 'stopped') return begun;
-    const others = left === 0 ? 'No other project gets it' : `${left} projects keep their specs`;
+    const others = left === 0 ? 'No other project gets the change' : `${left} projects keep their specs`;
     const reason =
       `The change ${change} has stopped after wave ${wave}: ${verdict.reason}. ` +
-      `${others}. Correct the specs, or put the change in force in the next wave:`;
+      `${others}. Correct the specs, or continue with the next wave:`;
     return { ...begun, rollout: { ...rollout, phase: 'stopped', reason } };
   }
 
@@ -328,7 +328,7 @@ export class Releases {
     const reason =
       `The change ${change} would delete or replace ${deletions} resources in ${members.length} projects. ` +
       `That is more than fleet.max_deletions (${maxDeletions}), so no project gets the change. ` +
-      'If this is meant, approve it:';
+      'If these deletions are intended, approve the change:';
     return { ...rollout, phase: 'waiting', deletions, reason };
   }
 

@@ -74,7 +74,10 @@ export function createApp(options: AppOptions): App {
     // A page elsewhere may give its own name this machine's address, and a browser would let the page read.
     const foreign = token === undefined && !isOwnName(context.req.header('host'), options.loopback);
     if (!foreign) return next();
-    return context.json({ error: 'ask by an address or by localhost, or set VDCSYNC_HTTP_TOKEN' }, 421);
+    return context.json(
+      { error: 'use an IP address or localhost as the host name, or set VDCSYNC_HTTP_TOKEN' },
+      421,
+    );
   });
   app.get('/metrics', async (context) =>
     context.body(await metrics.render(daemon), 200, { 'content-type': metrics.registry.contentType }),

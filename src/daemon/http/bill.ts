@@ -39,11 +39,11 @@ function monthly({ plan }: ProjectFacts): Html {
   const isKnown = Number(sum.known_before) !== 0;
   const change = Number(delta);
   if (!isKnown && change === 0) {
-    return html`<p class="dim">No prices are known. <code>--prices FILE</code> gives vdcsync the prices that the API does not show.</p>`;
+    return html`<p class="dim">No prices are known. Add prices with <code>--prices FILE</code>.</p>`;
   }
   const currency = sum.currency === null ? '' : ` ${sum.currency}`;
   return html`<p class="sum">${isKnown ? html`<b>${sum.known_before}${currency}</b> a month for managed resources` : ''}${isKnown && sum.unknown.length > 0 ? html`, and ${counted(sum.unknown.length, 'resource')} without a known price` : ''}</p>
-${change === 0 ? '' : html`<p class="${change > 0 ? 'warn' : 'good'}">${change > 0 ? '+' : '−'}${perMonth(delta.replace('-', ''), sum.currency)} when the plan is carried out</p>`}`;
+${change === 0 ? '' : html`<p class="${change > 0 ? 'warn' : 'good'}">${change > 0 ? '+' : '−'}${perMonth(delta.replace('-', ''), sum.currency)} when the plan is applied</p>`}`;
 }
 
 function costOf(world: ProjectFacts['world']): string {

@@ -58,7 +58,7 @@ function exposedItem({ plan, known, world, blockedSince, flags }: ProjectFacts, 
   const since =
     binding === undefined || known === undefined ? '' : html` ${timeSince(binding.boundAt, known.now)}`;
   return html`<li><strong>${keyText(server)}</strong> <span class="bad">exposed${since}</span>${public_}
-<p>The server is public, and its firewall is not in place: nothing is filtered.${entry === undefined ? ' The firewall is the next write.' : html` The firewall is blocked${sinceText(entry, blockedSince, known?.now)}. ${marked(sentence(entry.reason))}`}</p>${entry === undefined ? '' : retryText(entry, known)}${remediesHtml(entry?.remedies ?? [], flags)}</li>`;
+<p>The server has a public address, and its firewall is not set: all its ports are open to the internet.${entry === undefined ? ' vdcsync sets the firewall next.' : html` The firewall is blocked${sinceText(entry, blockedSince, known?.now)}. ${marked(sentence(entry.reason))}`}</p>${entry === undefined ? '' : retryText(entry, known)}${remediesHtml(entry?.remedies ?? [], flags)}</li>`;
 }
 
 /** How long an entry has been blocked, where that is known. */
@@ -89,7 +89,7 @@ function leaks(facts: ProjectFacts): Html[] {
     ...unconfirmed.map(
       ({ ip, key }) =>
         html`<li><strong class="nowrap">${ip.address}</strong> <span class="bad">billed and unconfirmed${since(idleSince.get(ip.id))}${cost}</span>
-<p>No server uses the address. An unconfirmed write of ${keyText(key ?? '')} may have created it.</p>${unconfirmedItem(facts, key, String(ip.id))}</li>`,
+<p>No server uses the address. The open write of ${keyText(key ?? '')} may have created it.</p>${unconfirmedItem(facts, key, String(ip.id))}</li>`,
     ),
     ...(known?.leftBackups ?? []).map(
       ({ server, key, backups, at }) =>
@@ -106,7 +106,7 @@ function unconfirmedItem(
   id: string,
 ): Html {
   const entry = plan?.blocked.find((each) => each.key === key);
-  if (entry === undefined) return html`<p class="dim">vdcsync is finding out. No action is needed yet.</p>`;
+  if (entry === undefined) return html`<p class="dim">vdcsync checks this. No action is needed yet.</p>`;
   const filled = entry.remedies.map((remedy) =>
     remedy.type === 'run'
       ? { ...remedy, args: remedy.args.map((each) => (each === 'ID' ? id : each)) }

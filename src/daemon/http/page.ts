@@ -123,7 +123,7 @@ function freshness({ known, refreshedAt, reconciling, nextReconciliationAt }: Pr
 
 function overview({ projects, wanted = {} }: PageInput): Html {
   return projects.length === 0
-    ? html`<section class="wide"><p>No project yet: vdcsync has read no spec that it can use.</p></section>`
+    ? html`<section class="wide"><p>No project yet: vdcsync has not read a valid spec.</p></section>`
     : overviewPanel(projects, wanted);
 }
 
@@ -139,7 +139,7 @@ function chips(facts: ProjectFacts): Html {
     [isLeaking(facts) ? 1 : 0, 'danger', 'bad', 'billed and unused'],
     [problem.length, 'broken', 'bad', 'spec broken'],
     [blocked, 'blocked', 'bad', `${blocked} blocked`],
-    [inFlight.length, 'in-flight', 'busy', `${inFlight.length} in flight`],
+    [inFlight.length, 'in-flight', 'busy', `${inFlight.length} in progress`],
     [pending, 'differences', 'warn', `${pending} pending`],
     [converged, 'resources', 'good', `${converged} converged`],
   ];
@@ -169,7 +169,7 @@ function summary(facts: ProjectFacts): Html {
   const commit = offer?.commit;
   return html`<p class="facts"><span>Project ${facts.id}${plan === undefined ? '' : `, ${plan.project.status}`}</span>
 ${commit === undefined ? html`<span>${offer?.files.join(', ') ?? 'No spec yet'}</span>` : html`<span>${commit.ref} at <code>${commit.id.slice(0, 12)}</code> ${commit.subject}</span>`}
-${now === undefined || lastReconciliation === undefined ? '' : html`<span>Last reconciliation: ${lastReconciliation.outcome}, ${timeAgo(lastReconciliation.endedAt, now)} (${lastReconciliation.triggers.join(', ')})</span>`}
-<span>${facts.mode === 'observe' ? 'Only observed: nothing is written' : `Reconciled every ${span(facts.intervalMs)}`}</span>
+${now === undefined || lastReconciliation === undefined ? '' : html`<span>Last reconciliation: ${lastReconciliation.outcome.replaceAll('_', ' ')}, ${timeAgo(lastReconciliation.endedAt, now)} (${lastReconciliation.triggers.join(', ')})</span>`}
+<span>${facts.mode === 'observe' ? 'Mode observe: vdcsync only reports, and never writes' : `Reconciled every ${span(facts.intervalMs)}`}</span>
 <span>${counted(facts.reconciliations, 'reconciliation')} since the start</span></p>`;
 }

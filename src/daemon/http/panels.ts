@@ -34,7 +34,7 @@ export function alarms(facts: ProjectFacts | undefined, source: SourceState, now
   return [
     source.error === undefined
       ? ''
-      : html`<section class="wide alarm" id="source"><h2>The source cannot be read</h2><p>${source.error}</p><p>The specs ${source.readAt === undefined ? 'were never read.' : html`that were read ${timeAgo(source.readAt, now)} stay in force.`}</p></section>`,
+      : html`<section class="wide alarm" id="source"><h2>The source cannot be read</h2><p>${source.error}</p><p>${source.readAt === undefined ? 'No spec was read yet.' : html`The specs of the last read, ${timeAgo(source.readAt, now)}, stay in force.`}</p></section>`,
     broken.length === 0
       ? ''
       : html`<section class="wide alarm" id="broken"><h2>The spec is broken${facts?.problemSince === undefined || facts.known === undefined ? '' : html` ${timeSince(facts.problemSince, facts.known.now)}`}</h2>
@@ -44,7 +44,7 @@ export function alarms(facts: ProjectFacts | undefined, source: SourceState, now
         )}</ul>${remediesHtml(checkingSpec(broken), '')}</section>`,
     facts?.waitingFor === undefined
       ? ''
-      : html`<section class="wide alarm" id="waiting"><h2>Another process owns the state</h2><p>The owner is ${facts.waitingFor}. Nothing is written until that process ends.</p></section>`,
+      : html`<section class="wide alarm" id="waiting"><h2>Another process owns the state</h2><p>The owner is ${facts.waitingFor}. This process writes nothing until the owner ends.</p></section>`,
     error === undefined
       ? ''
       : html`<section class="wide alarm" id="error"><h2>${failures[facts?.condition ?? 'failing'] ?? failures.failing}</h2><p>${error instanceof Error ? error.message : String(error)}</p>${facts?.known === undefined || facts.nextReconciliationAt === undefined ? '' : html`<p class="dim">Next attempt: ${timeAhead(facts.nextReconciliationAt, facts.known.now)}.</p>`}${remediesHtml(notificationOf(facts?.condition ?? 'failing', facts?.plan, error).remedies, facts?.flags ?? '')}</section>`,
@@ -85,7 +85,7 @@ export function blockedPanel(facts: ProjectFacts): Html {
 ${blocked.map((each) => blockedItem(each, facts))}
 ${pauses.map(
   ({ scope, code, reason, probeAt, since }) =>
-    html`<li><strong>Writes of the class ${scope} are paused</strong> <span class="bad">${timeSince(since, now)}</span> <span class="code">${code}</span><p>${marked(sentence(reason))}</p><p class="dim">${probeAt === null ? 'They resume when the project is Active.' : html`Next attempt: ${timeAhead(probeAt, now)}.`}</p></li>`,
+    html`<li><strong>Writes of the class ${scope} are paused</strong> <span class="bad">${timeSince(since, now)}</span> <span class="code">${code}</span><p>${marked(sentence(reason))}</p><p class="dim">${probeAt === null ? 'They continue when the project is Active.' : html`Next attempt: ${timeAhead(probeAt, now)}.`}</p></li>`,
 )}
 ${backOff.map(
   ({ key, failures, until, reason, code }) =>
@@ -108,7 +108,7 @@ export function inFlightPanel({ inFlight, known, plan }: ProjectFacts): Html {
   const open = (known?.intents ?? []).filter(({ key, phase }) => phase !== 'blocked' && !shown.has(key));
   if (inFlight.length + open.length === 0) return '';
   const now = known?.now ?? 0;
-  return html`<section id="in-flight"><h2 class="busy">In flight</h2><ul>
+  return html`<section id="in-flight"><h2 class="busy">In progress</h2><ul>
 ${inFlight.map(
   ({ key, verb, step, detail, since, until }) =>
     html`<li><strong>${verb} ${keyText(key)}</strong> ${timeSince(since, now)}<p class="dim">${steps[step]}${detail === '' ? '' : `: ${detail}`}</p>${
@@ -217,8 +217,8 @@ export function budgetPanel({ known, world }: ProjectFacts): Html {
   const row = (name: 'reads' | 'writes') =>
     html`<li>${name} <meter aria-label="${name}" min="0" max="${limits[name]}" high="${limits[name] * 0.9}" value="${Math.min(used[name], limits[name])}"></meter> ${used[name]} of ${limits[name]} in ${span(limits.windowMs)}</li>`;
   return html`<section id="budgets"><h2>Requests</h2><ul>${row('reads')}${row('writes')}
-<li class="dim">Since the start: ${counted(counts.reads, 'read')}, ${counts.polls} of them polls of tasks; ${counted(counts.writes, 'write')}; rate limited ${counted(counts.throttled, 'time')}</li>
-${world === undefined ? '' : html`<li class="dim">The oldest read of a server in use is ${span(oldestReadMs)} old</li>`}</ul></section>`;
+<li class="dim">Since the start: ${counted(counts.reads, 'read')}, ${counts.polls} of them task polls; ${counted(counts.writes, 'write')}; rate limited ${counted(counts.throttled, 'time')}</li>
+${world === undefined ? '' : html`<li class="dim">Oldest server data in use: ${span(oldestReadMs)} old</li>`}</ul></section>`;
 }
 
 /** So many writes are read at a glance; the others are folded. */

@@ -98,7 +98,7 @@ function approvalOf(plan: Plan | undefined): readonly Remedy[] {
 const doctor = run('doctor', [], { when: 'to check connection, token, project and state' });
 
 const newToken =
-  'put a valid token into the file that `VDC_TOKEN_FILE` or the spec names: vdcsync reads it at once. A new `VDC_TOKEN` needs a restart.';
+  'put a valid token into the file that `VDC_TOKEN_FILE` or the spec names: vdcsync reads the file at once. A new `VDC_TOKEN` needs a restart';
 
 function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

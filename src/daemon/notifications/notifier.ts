@@ -220,9 +220,9 @@ function bodyOf(
 
 const titles: Readonly<Record<Exclude<Notification['event'], 'condition' | 'source' | 'rollout'>, string>> = {
   drift: 'was changed outside vdcsync',
-  capacity_found: 'has the graphics cards that it waited for',
-  spec_broken: 'has a broken spec. The last good spec stays in force',
-  spec_valid: 'has a good spec again',
+  capacity_found: 'has found the graphics cards for a waiting server',
+  spec_broken: 'has a broken spec. The last valid spec stays in force',
+  spec_valid: 'has a valid spec again',
 };
 
 /** Each condition as a sentence, with the word of the condition in status and metrics. */
@@ -233,9 +233,9 @@ const statements: Readonly<Record<Condition, string>> = {
   unreachable: 'is unreachable: the API does not answer',
   failing: 'is failing: the last reconciliation ended with an error',
   blocked: 'is blocked: a manual decision is needed',
-  awaiting_approval: 'is awaiting approval of a plan',
+  awaiting_approval: 'is awaiting approval: a plan waits for your approval',
   paused: 'is paused: the API refuses writes that add spending',
-  drifting: 'is drifting: the project differs from its file, and nothing corrects that',
+  drifting: 'is drifting: the project differs from its file, and vdcsync only reports this',
   converging: 'is converging',
   suspended: 'is suspended: the spec pauses all changes',
   converged: 'is converged again',

@@ -18,15 +18,15 @@ export function logReconciliation(
   log: DaemonLogger,
   { triggers, outcome, commit, startedAt, endedAt, operations, settled }: ReconciliationRecord,
   plan: Plan | undefined,
-  digest: string | undefined,
+  spec: string | undefined,
 ): void {
   const idle = settled === 0 && triggers.every((each) => each === 'timer' || each === 'refresh');
   // After an error, the plan is the one of an earlier reconciliation, so its counts do not belong into this line.
   const { blocked, unchanged } = (outcome === 'error' ? undefined : plan?.summary) ?? {};
   log[idle && outcome !== 'error' ? 'debug' : 'info'](
     {
-      ...{ event: triggers.join(' '), outcome, commit, digest },
-      ...{ durationMs: Math.round(endedAt - startedAt), count: operations, blocked, unchanged },
+      ...{ event: triggers.join(' '), outcome, commit, spec },
+      ...{ durationMs: Math.round(endedAt - startedAt), operations, blocked, unchanged },
     },
     'reconciliation ended',
   );

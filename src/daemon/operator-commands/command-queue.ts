@@ -33,7 +33,7 @@ export class CommandQueue {
 
 /** Carries out an operator command. Every result, also an error, is an answer. */
 async function obey(command: OperatorCommand, engine: Engine, desired: Desired | undefined): Promise<Answer> {
-  if (desired === undefined) return { refused: 'the daemon has no spec that can be used yet', misuse: false };
+  if (desired === undefined) return { refused: 'the daemon has no valid spec yet', misuse: false };
   try {
     return { done: await carryOut(command, engine, desired) };
   } catch (error) {

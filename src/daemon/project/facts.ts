@@ -26,7 +26,13 @@ export interface ReconciliationRecord {
   readonly triggers: readonly Trigger[];
   readonly startedAt: number;
   readonly endedAt: number;
-  readonly outcome: ApplyReport['outcome'] | 'observed' | 'error';
+  /** A plan that is not applied either waits for an approval, or the check command has refused it. */
+  readonly outcome:
+    | Exclude<ApplyReport['outcome'], 'declined'>
+    | 'awaiting_approval'
+    | 'check_refused'
+    | 'observed'
+    | 'error';
   /** The number of operations that ended, with success or without. */
   readonly operations: number;
   /** The number of operations that are done or failed. Operations that are postponed do not count. */

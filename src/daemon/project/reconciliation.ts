@@ -88,19 +88,34 @@ async function carryOut(
 ): Promise<Ended & Pick<ApplyReport, 'plan'>> {
   approval.begin();
   if (mode !== 'observe')
-    return engine.apply(desired, {
-      approve: async (plan) =>
-        (await check.accepts(plan, desired, signals.halt)) &&
-        (await approval.permits(plan, desired, clock.now())),
-      unattended: true,
-      ...signals,
-      repeating,
-    });
+    return named(
+      await engine.apply(desired, {
+        approve: async (plan) =>
+          (await check.accepts(plan, desired, signals.halt)) &&
+          (await approval.permits(plan, desired, clock.now())),
+        unattended: true,
+        ...signals,
+        repeating,
+      }),
+      { isAwaiting: approval.waiting !== undefined, isHalted: signals.halt.aborted },
+    );
   const plan = await engine.plan(desired, { repeating });
   if (plan.project.id === desired.projectId) return { outcome: 'observed', results: [], plan };
   throw new FenceError(
     `The file is for project ${desired.projectId}, but the token belongs to project ${plan.project.id}.`,
   );
+}
+
+/** Says why a plan was not applied: it waits for an approval, or the check command refused it. */
+function named(
+  report: ApplyReport,
+  { isAwaiting, isHalted }: { readonly isAwaiting: boolean; readonly isHalted: boolean },
+): Ended & Pick<ApplyReport, 'plan'> {
+  const { outcome, results, plan } = report;
+  const isRefused = outcome === 'declined' || outcome === 'failed';
+  if (isAwaiting && isRefused) return { outcome: 'awaiting_approval', results, plan };
+  if (outcome !== 'declined') return { outcome, results, plan };
+  return { outcome: isHalted ? 'stopped' : 'check_refused', results, plan };
 }
 
 /** An error that also ended the reconciliation before is logged at level debug. */

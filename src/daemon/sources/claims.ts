@@ -57,12 +57,12 @@ function whyNotTaken(
   all: readonly Taken[],
 ): string {
   if (holder !== undefined) {
-    return `project ${projectId} is described in both ${holder} and ${name}: ${holder} was first and stays in force, and vdcsync ignores ${name}. Give ${name} the id of its own project, or delete it`;
+    return `two files are for project ${projectId}: ${holder}, which stays in force, and ${name}, which vdcsync ignores. Give ${name} the id of its own project, or delete it`;
   }
   const names = all.map((each) => each.name);
-  return `project ${projectId} is described in ${names.join(' and ')}, so vdcsync uses none of these files. Give each file the id of its own project, or delete the others`;
+  return `these files are for the same project ${projectId}, so vdcsync uses none of them: ${names.join(', ')}. Give each file the id of its own project, or delete all but one`;
 }
 
 function whyNotMoved(held: number, projectId: number): string {
-  return `project.id was ${held} and is ${projectId} now: the state is project ${held}'s. Write ${held} back; project ${projectId} needs another file, and where this vdcsync has one project alone, another vdcsync`;
+  return `project.id was ${held} and is ${projectId} now, but the state belongs to project ${held}. Write ${held} again. For project ${projectId}, use another file with its own state`;
 }

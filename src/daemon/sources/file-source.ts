@@ -104,7 +104,7 @@ export function fileSource(options: FileSourceOptions): SpecSource {
       });
     watcher.on('all', () => settled(onEvent()));
     watcher.on('error', (error) =>
-      log.warn({ source: name, error }, 'file watcher failed: files are only read periodically'),
+      log.warn({ source: name, error }, 'file watcher failed: vdcsync reads the files periodically only'),
     );
     try {
       seen = await contents('all');

@@ -243,10 +243,10 @@ function quoted(text: string): string {
 
 function failureOf(error: Error & { killed?: boolean; code?: unknown }, stderr: Buffer): string {
   if (error.code === 'ENOENT') return 'the program git is not installed';
-  if (error.killed === true) return `no end after ${timeoutMs / 1000} s, or too much output`;
+  if (error.killed === true) return `git did not end within ${timeoutMs / 1000} s, or its output is too long`;
   const said = stderr
     .toString('utf8')
     .replace(/[\p{Cc}\p{Cf}]+/gu, ' ')
     .trim();
-  return said === '' ? `it ended with ${String(error.code)}` : said.slice(-400);
+  return said === '' ? `git ended with ${String(error.code)}` : said.slice(-400);
 }

@@ -50,7 +50,7 @@ const depths = [50, 1_000, 2_147_483_647];
 /** @throws SourceError for a text that git would take for an option, or that is not exactly one ref or path. */
 export function checkGitNames(ref: string, path: string): void {
   if (!/^[A-Za-z0-9_][A-Za-z0-9_./@+-]*$/.test(ref) || ref.includes('..') || ref.endsWith('/')) {
-    throw new SourceError(`the Git ref ${JSON.stringify(ref)} is no name of a branch or tag`);
+    throw new SourceError(`the Git ref ${JSON.stringify(ref)} is not the name of a branch or tag`);
   }
   const parts = path.replace(/\/$/, '').split('/');
   if (
@@ -59,7 +59,7 @@ export function checkGitNames(ref: string, path: string): void {
     /[\p{Cc}\\:]/u.test(path)
   ) {
     throw new SourceError(
-      `the Git path ${JSON.stringify(path)} is no path inside the repository, such as infra/vdcsync.yaml`,
+      `the Git path ${JSON.stringify(path)} is not a path inside the repository, such as infra/vdcsync.yaml`,
     );
   }
 }
@@ -168,7 +168,7 @@ async function findTip(
   const [other] = tips;
   if (other === undefined) throw new SourceError(`the repository has no branch or tag ${ref}`);
   throw new SourceError(
-    `the repository has ${other.ref} but no ${names[0]} any more, which vdcsync has followed so far. ` +
+    `the repository has ${other.ref}, but no longer ${names[0]}, which vdcsync follows. ` +
       `The last good commit stays in force. To follow ${other.ref} from now on, start with --git-ref ${other.ref}`,
   );
 }
@@ -248,15 +248,13 @@ async function fetchTip(
     if (await isAncestor(git, last, tip.commit, signal)) return;
   }
   throw new SourceError(
-    `${options.ref} is at ${tip.commit.slice(0, 12)}, which does not follow on ${last.slice(0, 12)}: its history was rewritten. ` +
+    `the history of ${options.ref} was rewritten: ${tip.commit.slice(0, 12)} does not come after ${last.slice(0, 12)}. ` +
       'Check the pushed commits. --git-allow-rewind accepts them',
   );
 }
 
 async function verify(git: GitProgram, commit: string, signal: AbortSignal): Promise<void> {
-  const refused = new SourceError(
-    `commit ${commit.slice(0, 12)} carries no ssh signature of an allowed signer`,
-  );
+  const refused = new SourceError(`commit ${commit.slice(0, 12)} has no ssh signature of an allowed signer`);
   const [headers = ''] = (await git.run(['cat-file', 'commit', commit], signal)).split('\n\n', 1);
   const signatures = headers.split('\n').filter((line) => line.startsWith('gpgsig'));
   if (signatures.length !== 1 || signatures[0] !== 'gpgsig -----BEGIN SSH SIGNATURE-----') throw refused;
@@ -362,7 +360,7 @@ async function readBlob(
 ): Promise<SpecText> {
   // A link could name any file. The spec should name the target itself.
   if (mode === '120000') return { name: path, problem: unreadable(path, 'it is a symbolic link') };
-  if (type !== 'blob') return { name: path, problem: unreadable(path, 'it is no file') };
+  if (type !== 'blob') return { name: path, problem: unreadable(path, 'it is not a file') };
   if (sizeBytes > mostBytes) return { name: path, problem: unreadable(path, 'it is longer than 1 MiB') };
   const file = decodeSpec(await git.bytes(['cat-file', 'blob', `${commit}:${path}`], signal), path);
   return 'text' in file ? { name: path, sources: [file] } : { name: path, problem: file };

@@ -77,8 +77,7 @@ export class Intake {
       const first = { file: files[0] ?? name, line: 1, column: 1 };
       const answer = answers.get(spec);
       if (answer === undefined) {
-        const message =
-          'the file was not read: reading the other files has taken too long. It is tried again';
+        const message = 'the file was not read, because the other files took too long. vdcsync tries again';
         return { name, problem: [{ position: first, message }], mayPass: true };
       }
       if ('problem' in answer) return { name, ...answer };

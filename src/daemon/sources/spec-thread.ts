@@ -32,13 +32,17 @@ export class SpecThread {
     this.#idle.abort();
     try {
       const worker = this.#worker ?? (await this.#start());
-      const answered = this.#next(worker, deadlineMs, `reading it takes longer than ${deadlineMs / 1000} s`);
+      const answered = this.#next(
+        worker,
+        deadlineMs,
+        `reading the file takes longer than ${deadlineMs / 1000} s`,
+      );
       worker.postMessage(request);
       return (await answered) as SpecAnswer;
     } catch (error) {
       await this.end();
       const code = error instanceof Error && 'code' in error ? error.code : '';
-      if (code === 'ERR_WORKER_OUT_OF_MEMORY') return { failure: 'reading it takes too much memory' };
+      if (code === 'ERR_WORKER_OUT_OF_MEMORY') return { failure: 'reading the file takes too much memory' };
       return { failure: error instanceof Error ? error.message : String(error) };
     }
   }

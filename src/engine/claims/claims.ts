@@ -229,7 +229,7 @@ async function goneClaims(run: Run, register: Register): Promise<StateChange[]> 
   const missed = (claim: Claim, missedAt: number) =>
     ({ type: 'claim', claim: { ...claim, missedAt } }) as const;
   return [
-    ...gone.map((object) => ({ type: 'unclaim', object, reason: 'it is gone' }) as const),
+    ...gone.map((object) => ({ type: 'unclaim', object, reason: 'the object no longer exists' }) as const),
     ...due.filter((claim) => !gone.includes(claim)).map((claim) => missed(claim, now)),
     ...missing.filter(({ missedAt }) => missedAt === undefined).map((claim) => missed(claim, now)),
     ...foreign.filter((claim) => claim.missedAt !== undefined && isShown(claim)).map(withoutMissed),

@@ -82,11 +82,9 @@ export function leftByDeletion(
   const held = world.ips.filter((each) => addresses.includes(each.address) && world.isUnbound(each));
   const backups = backupsBefore(deletion);
   return [
-    ...(backups.length === 0
-      ? []
-      : [`backup ${backups.join(', ')} of ${key}, which is deleted, stays billed`]),
+    ...(backups.length === 0 ? [] : [`backup ${backups.join(', ')} of the deleted ${key} stays billed`]),
     ...held.map(
-      ({ address }) => `${address} stays billed: deleted with ${key}, and no key of the file is bound to it`,
+      ({ address }) => `${address} stays billed: ${key} had it, and no key of the file is bound to it`,
     ),
   ];
 }

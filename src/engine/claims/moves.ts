@@ -94,16 +94,16 @@ function inFlight({ from, to }: Move, intents: ReadonlyMap<ResourceKey, Intent>)
   );
   const [first] = open;
   if (first === undefined) return [];
-  const reason = `${first.key} has an unsettled ${first.verb}, so ${from} cannot become ${to} yet`;
+  const reason = `${first.key} has an open write (${first.verb}), so ${from} cannot become ${to} yet`;
   const remedies = first.phase === 'blocked' ? settleFirst(first.key) : [run('apply')];
   const blocked = { key: to, verb: 'update', code: 'moved_in_flight', reason, remedies } as const;
   return [{ blocked, waitsFor: open.map(({ key }) => key) }];
 }
 
 function ontoBound({ from, to }: Move): WaitingMove {
-  const reason = `${from} cannot become ${to}: each is bound to a resource of its own`;
+  const reason = `${from} cannot become ${to}: each of the two keys is bound to a resource`;
   const remedies = [
-    run('forget', [from], { when: 'to leave its resource unmanaged and billed' }),
+    run('forget', [from], { when: 'to keep its resource, unmanaged and billed' }),
     edit(to, { remove: ['moved'], when: `to give ${from} up` }),
   ];
   return { blocked: { key: to, verb: 'update', code: 'moved_onto_bound', reason, remedies }, waitsFor: [] };

@@ -13,7 +13,8 @@ export function released(run: Run, key: ResourceKey, reason: string): StateChang
   return [
     { type: 'release', key, gone: true, reason },
     ...children.map(
-      (child) => ({ type: 'release', key: child.key, gone: false, reason: 'went with its server' }) as const,
+      (child) =>
+        ({ type: 'release', key: child.key, gone: false, reason: 'deleted with its server' }) as const,
     ),
   ];
 }

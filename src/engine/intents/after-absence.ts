@@ -20,7 +20,7 @@ export async function sendAgain({ run, intent }: { run: Run; intent: Intent }): 
   const unconfirmed = partsOf(intent).unconfirmed ?? doubtedKey;
   const { why } = unconfirmed;
   if (!keyIsFresh(run, intent)) {
-    const reason = 'no read finds the resource, and its idempotency key is too old to be sent again';
+    const reason = 'reads do not show the resource, and its idempotency key is too old to be sent again';
     return block(run, intent, 'key_too_old', reason);
   }
   if (asksKey(run, intent)) return createAgain(run, intent, unconfirmed);
@@ -29,7 +29,7 @@ export async function sendAgain({ run, intent }: { run: Run; intent: Intent }): 
     case 'unreadable':
     case 'conflict': {
       if (intent.lost >= mostLost || intent.sends >= mostSends) {
-        const reason = `no answer after ${intent.sends} sends, and reads show no effect`;
+        const reason = `no answer after ${intent.sends} requests, and reads show no effect`;
         return block(run, intent, 'outcome_unknown', reason);
       }
       if (run.kindOf(kind).setting) {
@@ -41,7 +41,7 @@ export async function sendAgain({ run, intent }: { run: Run; intent: Intent }): 
       return close(run, intent, { outcome: 'absent', text: detail }, { retryAfterMs: 0 });
     case 'not_found':
       return closeBlocked(run, intent, { outcome: 'refused', text: detail }, 'not_found', {
-        reason: `${detail}, and yet its reads show it`,
+        reason: `${detail}, but reads show the resource`,
       });
     case 'gateway_error':
     case 'server_error': {
@@ -61,9 +61,19 @@ export async function sendAgain({ run, intent }: { run: Run; intent: Intent }): 
 async function createAgain(run: Run, intent: Intent, { why, question }: Unconfirmed): Promise<Progress> {
   const { detail } = intent;
   if (why === 'unreadable')
-    return block(run, intent, 'outcome_unknown', `it was accepted, and no read shows it: ${detail}`);
+    return block(
+      run,
+      intent,
+      'outcome_unknown',
+      `the API accepted the creation, but reads do not show the resource: ${detail}`,
+    );
   if (question.stage !== 'fenced' && why === 'refused' && intent.sends >= mostRefused)
-    return block(run, intent, 'outcome_unknown', `no read shows it, and it was sent again: ${detail}`);
+    return block(
+      run,
+      intent,
+      'outcome_unknown',
+      `reads do not show the resource, also after a second request: ${detail}`,
+    );
   if (question.stage !== 'fenced') return resendSame(run, intent, why);
   if (isServerError(why)) return closeAndRetry(run, intent, { ...serverError, text: detail });
   const ended = { outcome: 'absent', text: detail } as const;

@@ -86,7 +86,7 @@ async function keyConflict(run: Run, intent: Intent): Promise<Progress> {
   const then = await tryNextIncarnation(run, intent);
   if ('now' in then) return then;
   const reason =
-    'its idempotency key was used for another request that this state did not send: that request may have created it, billed';
+    'another state or file sent another request under the same idempotency key: that request may have created a billed resource';
   return block(run, then, 'key_conflict', reason);
 }
 

@@ -47,7 +47,11 @@ export function awaitEnd(until: ResourceKey): Again {
 
 /** The operation is blocked until the result of the creation is known, because both could take the same resource. */
 export function unresolved(key: ResourceKey): Stopped {
-  return { now: 'blocked', code: 'unresolved_create', reason: `it is not known whether ${key} was created` };
+  return {
+    now: 'blocked',
+    code: 'unresolved_create',
+    reason: `the creation of ${key} is unconfirmed, and this creation could be confused with it`,
+  };
 }
 
 /** Ends the intent. With `retryAfterMs`, the operation begins again under a new key. */

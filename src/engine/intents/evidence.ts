@@ -80,7 +80,7 @@ export async function readForEffect(run: Run, intent: InPhase<'unknown'>): Promi
     settleMs - stopwatch.since(intent.id, 'sent', intent.lastSentAt),
   );
   if (wait > 0) return again(wait);
-  run.tell(intent, 'checking', 'whether it took effect');
+  run.tell(intent, 'checking', 'whether the write had its effect');
   return conclude({ run, intent, known: 'unconfirmed' });
 }
 
@@ -97,7 +97,7 @@ export async function finish(run: Run, intent: InPhase<'accepted'>, halt: AbortS
   run.tell(
     intent,
     'checking',
-    answer.end === 'failed' ? 'for leftovers of the failed task' : effectOf(intent),
+    answer.end === 'failed' ? 'whether the failed task left a resource' : effectOf(intent),
   );
   const known = ({ reported: 'ended', unreported: 'unreported', failed: 'failed' } as const)[answer.end];
   return conclude({ run, intent, known });
@@ -178,7 +178,7 @@ async function readEvidence(run: Run, intent: Intent): Promise<Evidence | undefi
     return writes.evidence(intent, read, (kind) => run.known(kind, intent));
   });
   if (found === undefined || !('id' in found) || fitsPath(found.id)) return found;
-  const reason = `the resource that appeared since has the id ${JSON.stringify(found.id)}, which no path can carry`;
+  const reason = `the new resource has the id ${JSON.stringify(found.id)}, which cannot be part of a URL path`;
   return { verdict: 'unclear', reason, candidates: [] };
 }
 
@@ -204,7 +204,7 @@ function bind(reading: Reading, found: Found<'done'>): Promise<Progress> | Progr
       settled(run, intent, found, isTainted ? failureOf(intent) : undefined),
     ) ??
     // The resource may be unmanaged, so the operator is asked.
-    ask(reading, { reason: `${name} appeared since: it may be the created resource`, candidates: [id] })
+    ask(reading, { reason: `${name} is new, and may be the created resource`, candidates: [id] })
   );
 }
 
@@ -277,7 +277,7 @@ function accept({ run, intent }: Reading, { id, facts = {} }: Found<'pending'>):
 }
 
 function notReady({ run, intent }: Reading): Progress {
-  return stuck(`it is not ready after ${minutes(sinceAccepted(run, intent))}`);
+  return stuck(`the new ${nounOf(intent.kind)} is not ready after ${minutes(sinceAccepted(run, intent))}`);
 }
 
 function taint({ run, intent }: Reading, found: Found<'failed' | 'pending'>): Promise<Progress> {
@@ -288,7 +288,9 @@ function stuckUnlessReplayed(reading: Reading, found: Found<'not_done'>): Promis
   const { run, intent } = reading;
   if (isReplay(intent)) return notThere(reading, found);
   const elapsed = minutes(sinceAccepted(run, intent));
-  return stuck(`no read shows it after ${elapsed}, and no task shows whether it has ended`);
+  return stuck(
+    `reads do not show the new ${nounOf(intent.kind)} after ${elapsed}, and the API no longer has its task`,
+  );
 }
 
 function retry({ run, intent }: Reading, { left, strays }: Found<'not_done'>): Promise<Progress> {
@@ -322,13 +324,13 @@ function onceAbsent<Verdict extends 'done' | 'not_done'>(then: Step<Verdict>): S
     if (forMs > 0) {
       const detail =
         known === 'failed'
-          ? 'the lists for leftovers of the failed task'
-          : `the lists for the new ${nounOf(intent.kind)}`;
+          ? 'whether the failed task left a resource'
+          : `whether the lists show the new ${nounOf(intent.kind)}`;
       run.tell(intent, 'checking', detail, { untilMs: now + forMs + absenceGapMs });
       return again(Math.min(forMs, minute));
     }
     if (intent.notSeenAt === undefined) {
-      run.tell(intent, 'checking', 'a second time', { untilMs: now + absenceGapMs });
+      run.tell(intent, 'checking', 'again, to be sure', { untilMs: now + absenceGapMs });
       run.stopwatch.mark(intent.id, 'not_seen');
       return goOn(run, intent, { stage: notSeen(intent, now) }, absenceGapMs);
     }

@@ -27,8 +27,8 @@ export function giveUp(
 function whyUnconfirmed(run: Run, intent: Intent): string | undefined {
   const unconfirmed = partsOf(intent).unconfirmed;
   if (unconfirmed === undefined || intent.verb !== 'create') return undefined;
-  if (unconfirmed.why === 'unreadable') return 'it was accepted once';
+  if (unconfirmed.why === 'unreadable') return 'the API accepted the creation before';
   return run.kindOf(intent.kind).billing.billed !== false
-    ? 'its answer was lost, and a list that ends early would not show it'
+    ? 'its answer was lost, and an incomplete list would not show the resource'
     : undefined;
 }

@@ -29,19 +29,22 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
   };
   const begun = { world: run.world, preimage };
   // The key was used before the first send of this creation, so that no send of it was carried out.
-  await close(run, intent, { outcome: 'void', text: 'its key holds the answer to another request' });
+  await close(run, intent, {
+    outcome: 'void',
+    text: 'its idempotency key holds the answer to another request',
+  });
   const next = await beginIntent(run, operation, request, { ...begun, question: unasked, ahead: 1 });
   const { held, asking } = await probeKey(run, next);
   if (held.is === 'taken' || (held.is === 'accepted' && held.answer.replayed))
     return close(
       run,
       asking,
-      { outcome: 'void', text: 'an earlier state used the key of this incarnation' },
+      { outcome: 'void', text: 'an earlier state used this idempotency key' },
       { changes: [{ type: 'next_incarnation', key }], retryAfterMs: 0 },
     );
   if (held.is === 'fenced')
-    await close(run, asking, { outcome: 'absent', text: 'no earlier state used its key' });
-  else await close(run, asking, { outcome: 'void', text: 'its key gives no answer' });
+    await close(run, asking, { outcome: 'absent', text: 'no earlier state used this idempotency key' });
+  else await close(run, asking, { outcome: 'void', text: 'the API did not answer for this idempotency key' });
   const question = { ...unasked, stage: 'taken', conflict: true } as const;
   const same = await beginIntent(run, operation, request, { ...begun, question });
   // The new record replaces the previous record, so it keeps the time and number of its sends.

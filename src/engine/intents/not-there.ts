@@ -33,10 +33,10 @@ export async function notThere(
     return createNext(
       run,
       intent,
-      'its key was used before this state knew it, and the effect of that write is gone',
+      'an earlier state used its idempotency key, and the resource of that write is gone',
     );
   }
-  const reason = 'the API accepted it and reported no failure, but its reads do not show the effect';
+  const reason = 'the API accepted the write and reported no failure, but reads do not show its effect';
   // A deletion or an update is safe to repeat.
   if (intent.verb !== 'create' || run.kindOf(intent.kind).setting)
     return closeAndRetry(run, intent, { outcome: 'absent', text: reason, most: 3, code: 'not_there' });
@@ -59,7 +59,7 @@ function createNext(
 }
 
 const replayedUnreported =
-  'an old answer says that it is being made, without a task to ask: no read shows it, and it may be gone, or come yet';
+  'a stored answer says that the resource is being created, and names no task. Reads do not show the resource: it may be gone, or may still appear';
 
 /** Whether the API marks replayed answers, and only these. A fresh answer that is marked by mistake is a purchase. */
 async function marksReplaysAlone(run: Run, intent: Intent): Promise<boolean> {
@@ -70,7 +70,7 @@ async function marksReplaysAlone(run: Run, intent: Intent): Promise<boolean> {
 
 function replayedOnly(intent: Intent, before: readonly Intent[]): string {
   if (intent.verb === 'delete')
-    return `its deletion was answered as done ${before.length + 1} times, each by an old answer, and reads show it`;
+    return `the API answered the deletion ${before.length + 1} times with a stored answer, and reads still show the resource`;
   const ids = [intent, ...before].flatMap((each) => partsOf(each).answer?.id ?? []);
-  return `${ids.join(', ')} were answered as made, one after the other, and no read shows them: they may be there, billed`;
+  return `the API answered that it created ${ids.join(', ')}, and reads show none of them: they may exist and be billed`;
 }

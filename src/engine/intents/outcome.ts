@@ -133,7 +133,7 @@ function accepted(result: Conclusive, asks: boolean, settleMs: number): Disposit
     return {
       do: 'accept',
       task: null,
-      breach: 'the answer has no `task` member, which it should always have',
+      breach: 'the answer lacks the field `task`',
     };
   const isAsync = status === 202;
   if (isAsync === (task !== null)) return { do: 'accept', task: task?.id ?? null };
@@ -199,7 +199,7 @@ function isOfToken({ ofToken, status }: Conclusive): boolean {
 }
 
 function saysNothing(result: Conclusive): string {
-  return `${told(result)}, which says nothing of the send before`;
+  return `${told(result)}; this answer does not show the outcome of the earlier request`;
 }
 
 function refusal(result: Conclusive, { asks, unconfirmed }: Sent, pace: Pace): Disposition {

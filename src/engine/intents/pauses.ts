@@ -164,14 +164,16 @@ function speaksFor(pause: RefusedClass, { kind, verb, spend }: Written): boolean
 }
 
 function since({ at, holder }: PauseClaim): string {
-  return `held since ${moment(at)}: ${holder.reason}`;
+  return `paused since ${moment(at)}: ${holder.reason}`;
 }
 
 function liftedBy({ scope, code }: RefusedClass, next: readonly Step[]): readonly Remedy[] {
   if (scope === 'spending') return [outside(paying, { next })];
   if (code === 'insufficient_scope') return [outside(writingToken, { next }), tokenReport];
   const text =
-    scope === 'operation' ? 'use a token that may do this, or have it permitted' : 'use another token';
+    scope === 'operation'
+      ? 'use a token that may do this, or change its permissions in the client area'
+      : 'use another token';
   return [outside(text, { next })];
 }
 

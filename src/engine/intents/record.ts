@@ -101,7 +101,7 @@ async function waitAndResend(
   const progress = await goOn(run, intent, patch, afterMs);
   const waitedMs = Math.max(0, now - intent.createdAt);
   if (waitedMs > run.kindOf(intent.kind).timing.deadlineMs)
-    return stillRefused(run, intent, next, `still so after ${minutes(waitedMs)}: ${reason}`);
+    return stillRefused(run, intent, next, `unchanged after ${minutes(waitedMs)}: ${reason}`);
   run.tell(intent, 'waiting', reason, { untilMs: now + afterMs, code: next.code });
   return progress;
 }
@@ -215,11 +215,16 @@ async function refused(
       return block(run, intent, code, reason, { until, ...(parameters === undefined ? {} : { parameters }) });
     case 'now': {
       const because = 'replayed';
-      const text = `a replayed answer: ${reason}`;
+      const text = `a stored answer of the API: ${reason}`;
       const before = await unbrokenRow(run, intent, (past) => partsOf(past).because === because);
       return before.length + 1 < mostReplayed
         ? close(run, intent, { outcome: 'refused', because, text }, { retryAfterMs: 0 })
-        : block(run, intent, code, `${reason}; ${mostReplayed} keys in a row were answered so`);
+        : block(
+            run,
+            intent,
+            code,
+            `${reason}; the API answered so for ${mostReplayed} idempotency keys in a row`,
+          );
     }
     case 'token':
       return close(run, intent, { outcome: 'refused', text: reason }, { retryAfterMs: 0 });

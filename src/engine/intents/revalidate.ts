@@ -34,7 +34,7 @@ export function whyNotWanted(
   if (subject === undefined) return { now: 'satisfied' };
   const open = restsOnOpenIdentity({ key, verb }, run.deps.kinds, world);
   if (open !== undefined) {
-    const reason = `${open} is blocked: manual decision needed about which live resource is bound to it`;
+    const reason = `${open} is blocked: first decide which live resource it is bound to`;
     return { now: 'blocked', code: 'dependency_blocked', reason };
   }
   const draft = draftOne(run.deps.kinds, world, subject);
@@ -45,7 +45,7 @@ export function whyNotWanted(
   if (fresh !== undefined && (verb === 'create' || equal(fresh.changes, changes))) return undefined;
   if (verdict.verdict === 'blocked') return { now: 'blocked', code: verdict.code, reason: verdict.reason };
   if (fresh === undefined && verdict.verdict === 'unchanged') return { now: 'satisfied' };
-  return { now: 'overtaken', reason: 'the project or the file has moved since the plan' };
+  return { now: 'overtaken', reason: 'the project or the file has changed since the plan' };
 }
 
 /**
@@ -66,7 +66,7 @@ export async function revalidate(
     (each) => world.subjects.get(each)?.binding !== undefined,
   );
   if (verb === 'create' && obstacle !== undefined)
-    return { now: 'overtaken', reason: `${obstacle} has to be deleted first` };
+    return { now: 'overtaken', reason: `${obstacle} must be deleted first` };
   const creation = creationAfter(run, world, key, verb);
   const next = creation === undefined || creation.key === key ? undefined : world.subjects.get(creation.key);
   const drafts = [subject, ...(next === undefined ? [] : [next])].map((each) => draftOne(kinds, world, each));

@@ -120,7 +120,7 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
     const not = await revalidate(run, world, { ...half, ...intent });
     // A new intent passes the same checks as any other intent.
     if (not !== undefined)
-      return giveUp(run, intent, 'reason' in not ? not.reason : 'the project has moved since', {
+      return giveUp(run, intent, 'reason' in not ? not.reason : 'the project has changed since the plan', {
         retryAfterMs: 0,
       });
     const waits = await secondHalfPaused(run, world, intent);
@@ -135,7 +135,7 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
       run,
       intent,
       'profile_changed',
-      'the API profile, or a variable of the environment, would have it sent as another request',
+      'the API profile or an environment variable has changed, so the repeated request would be another one',
     );
   const sending = await run.update(intent, {
     stage: { phase: 'sending', ...(unconfirmed && { unconfirmed }), ...doubtOf(intent) },
@@ -164,7 +164,7 @@ function serverIsGone(run: Run, { key, kind, parentId }: Intent): boolean {
 function endWithServer(run: Run, intent: Intent): Promise<Progress> {
   const reason = 'its server is gone';
   if (run.kindOf(intent.kind).billing.billed && intent.phase !== 'waiting')
-    return block(run, intent, 'outcome_unknown', `${reason}, so no read can show the created resource`);
+    return block(run, intent, 'outcome_unknown', `${reason}, so reads cannot show the created resource`);
   return close(run, intent, { outcome: 'absent', text: reason });
 }
 

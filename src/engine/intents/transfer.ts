@@ -67,7 +67,7 @@ async function transferred(run: Run, intent: Intent, own: Binding): Promise<Stat
   const before = run.bindings.get(key);
   // The resource that is bound to a key must not leave the state without a warning.
   if (before !== undefined && !repeats && !setting && before.parentId === own.parentId && before.id !== id) {
-    const reason = `${id} was created for ${key}, which is already bound to ${before.id}: adopting ${id} releases ${before.id}`;
+    const reason = `the API created ${id} for ${key}, which is already bound to ${before.id}. If you adopt ${id}, ${before.id} is released`;
     return block(run, intent, 'bound_already', reason, { candidates: [id] });
   }
   const foreign = foreignHolder(run, intent, own);
@@ -75,7 +75,7 @@ async function transferred(run: Run, intent: Intent, own: Binding): Promise<Stat
   const taken = await takeOver(run, intent, own);
   if (!('isOpen' in taken)) return taken;
   if (taken.isOpen) return awaitEnd(taken.key);
-  const reason = `the API answered that ${id} was created for ${key}, but ${taken.key} is bound to ${id}`;
+  const reason = `the API answered that it created ${id} for ${key}, but ${taken.key} is bound to ${id}`;
   return block(run, intent, 'bound_already', reason);
 }
 
@@ -85,12 +85,12 @@ async function transferred(run: Run, intent: Intent, own: Binding): Promise<Stat
  */
 async function refuse(run: Run, intent: Intent, id: string, foreign: string): Promise<Progress> {
   const { key } = intent;
-  const reason = `the idempotency key of ${key} was used before, by another file of this project or an earlier state, and ${foreign}`;
+  const reason = `another file of this project, or an earlier state, used the idempotency key of ${key} before, and ${foreign}`;
   await close(run, intent, { outcome: 'void', text: reason });
-  const when = 'in one of the files, if another file of the project created it';
+  const when = 'in one of the two files, if another file of the project created the resource';
   const remedies = [
     edit('project', { choose: { scope: [] }, when }),
-    runs('adopt', [key, id], { when: 'if it belongs to this file' }),
+    runs('adopt', [key, id], { when: 'if the resource belongs to this file' }),
   ];
   return { now: 'blocked', code: 'key_conflict', reason, remedies };
 }

@@ -38,7 +38,7 @@ export async function adoptKey(
   refuseContradiction(subject.desired, id);
   const open = run.intents.get(key);
   if (open !== undefined) {
-    throw new ConfigError(`${key} has a pending ${open.verb}, which has to be resolved first.`, false, [
+    throw new ConfigError(`${key} has an open write (${open.verb}). Resolve it first.`, false, [
       runs('resolve', [key, '--adopt', id]),
     ]);
   }
@@ -57,7 +57,7 @@ export async function adoptKey(
   await run.change([...takenFrom(run, binding), ...left, { type: 'bind', binding }]);
   const ignoring =
     before && factsOf(before.kind).container
-      ? [runs('ignore', [before.id], { when: 'if this is intended' })]
+      ? [runs('ignore', [before.id], { when: `if this file shall no longer manage server ${before.id}` })]
       : [];
   const text = [
     `${key} is bound to ${id}.`,
@@ -85,14 +85,14 @@ async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<s
   const said = subject.desired === undefined ? {} : { protect };
   const taken = applied === undefined ? {} : { applied };
   await run.change([{ type: 'bind', binding: { ...binding, ...said, ...taken, identity } }]);
-  return `${key} was already bound to ${id}. Its current state is accepted.${believed(run, subject, seen)}`;
+  return `${key} was already bound to ${id}. vdcsync accepts the present values of the ${nounOf(subject.kind)}.${believed(run, subject, seen)}`;
 }
 
 /** The replacement that the file would then ask for, which would delete the adopted resource. */
 function comesAnew(run: Run, subject: Subject, live: Seen | undefined): string {
   const { verdict } = run.kindOf(subject.kind).diff(subject, live, run.world);
   if (verdict.verdict !== 'replace' || !verdict.allowed) return '';
-  const changes = verdict.changes.map(({ path, from, to }) => `${path} ${from}, not ${to}`).join(', ');
+  const changes = verdict.changes.map(({ path, from, to }) => `${path} ${from} instead of ${to}`).join(', ');
   return ` The resource has ${changes}, which cannot be changed in place: the next apply would delete the resource and create it again. To keep it, correct the entry first.`;
 }
 
@@ -101,7 +101,7 @@ function warningsOf(run: Run, subject: Subject, id: string): readonly string[] {
   return differences.length === 0
     ? []
     : [
-        ` But ${differences.join('; ')}. If ${id} is the wrong ${nounOf(subject.kind)}, adopt the right one instead.`,
+        ` Check the id: ${differences.join('; ')}. If ${id} is the wrong ${nounOf(subject.kind)}, adopt the right ${nounOf(subject.kind)} instead.`,
       ];
 }
 
@@ -109,7 +109,7 @@ function warningsOf(run: Run, subject: Subject, id: string): readonly string[] {
 function refuseUnmanaged({ key, managed, position: { file, line, column } }: DesiredResource): void {
   if (managed) return;
   throw new ConfigError(
-    `${file}:${line}:${column}: ${key} is not managed, so nothing can be bound to it. Remove \`managed: false\` from its entry first.`,
+    `${file}:${line}:${column}: ${key} has \`managed: false\`, so it cannot be bound to a resource. Remove \`managed: false\` first.`,
   );
 }
 
@@ -121,7 +121,7 @@ export function refuseContradiction(
   const { file, line, column } = position;
   if (named === undefined || named === id || found) return;
   throw new ConfigError(
-    `${file}:${line}:${column}: the entry of ${key} binds it to ${nounOf(kind)} ${named}, so it cannot adopt ${id}. Write \`id: ${id}\` in the entry, or remove \`id: ${named}\`, then adopt again.`,
+    `${file}:${line}:${column}: ${key} has \`id: ${named}\` in the file, so it cannot adopt ${nounOf(kind)} ${id}. Write \`id: ${id}\`, or remove \`id: ${named}\`, and adopt again.`,
   );
 }
 
@@ -141,7 +141,7 @@ function instead(key: ResourceKey, { resources }: Desired): string {
   const kind = parseKey(key)?.kind;
   const alike = resources.filter((each) => each.kind === kind).map((each) => each.key);
   const [shown, more] = [alike.slice(0, 10).join(', '), alike.length - 10];
-  return alike.length === 0 ? '.' : `. It has ${shown}${more > 0 ? ` and ${more} more` : ''}.`;
+  return alike.length === 0 ? '.' : `. The file has ${shown}${more > 0 ? ` and ${more} more` : ''}.`;
 }
 
 /** The differences between the entry and the server that is about to be bound. */
@@ -181,9 +181,9 @@ export function takenFrom(
   const { id } = binding;
   const maker = makerOf(run, binding);
   if (maker !== undefined)
-    throw new ConfigError(`${id} was created for ${maker.key}, and that creation is still pending.`, false, [
+    throw new ConfigError(`${id} was created for ${maker.key}, and the creation is still open.`, false, [
       runs('apply'),
-      runs('resolve', [maker.key, '--abandon'], { when: 'to give the creation up' }),
+      runs('resolve', [maker.key, '--abandon'], { when: 'to give up the creation' }),
     ]);
   const owner = ownerOf(run, binding, rebound);
   if (owner === undefined) return [];
@@ -191,14 +191,14 @@ export function takenFrom(
   const isIts = !isAnother(owner, binding) && !identityChanged(run, owner.key);
   if (owner.tainted === undefined && isIts) throw new ConfigError(`${id} is already bound to ${owner.key}.`);
   return [
-    ...released(run, owner.key, `its id ${id} is another resource's now`),
+    ...released(run, owner.key, `its id ${id} belongs to another resource now`),
     ...heldBy(run, binding, owner),
   ];
 }
 
 /** The addresses under the old key that this server holds. The new key takes them. */
 function heldBy({ boundIn, world }: Run, live: Binding, owner: Binding): StateChange[] {
-  const reason = `came with ${live.id}, which is ${live.key} now`;
+  const reason = `created with ${live.id}, which is bound to ${live.key} now`;
   // A list may end early. An address that no list shows belongs to the server, unless the server is another one.
   // @assumption A8
   const isHeld = (ip: Ip | undefined) =>

@@ -50,8 +50,11 @@ export async function resolveIntent(
   }
   if (intent === undefined) {
     const open = [...run.intents.keys()];
-    const others = open.length === 0 ? 'No other key has one.' : `Keys with one: ${open.join(', ')}`;
-    throw new ConfigError(`${key} has no unconfirmed write to resolve. ${others}`, true);
+    const message =
+      open.length === 0
+        ? 'No key has an open write, so there is nothing to resolve.'
+        : `${key} has no open write. Keys with an open write: ${open.join(', ')}.`;
+    throw new ConfigError(message, true);
   }
   switch (resolution.type) {
     case 'adopt':
@@ -68,8 +71,8 @@ export async function resolveIntent(
 async function abandonedOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   const { key, verb, phase } = intent;
   const lifted = verb === 'delete' && phase !== 'blocked' ? await liftPause(run, key) : undefined;
-  await close(run, intent, { outcome: 'abandoned', text: 'the operator gave it up' });
-  const report = `${key}: the ${verb} is given up. ${leftBehind(run, intent)}`;
+  await close(run, intent, { outcome: 'abandoned', text: 'the operator gave up the write' });
+  const report = `The write (${verb}) of ${key} is given up. ${leftBehind(run, intent)}`;
   return result(lifted === undefined ? report : `${report} ${lifted}`);
 }
 
@@ -82,7 +85,7 @@ async function liftPause(run: Run, key: ResourceKey): Promise<string | undefined
   const held = await pausedBefore(run.deps, second, key);
   if (held === undefined) return undefined;
   for (const each of second) await lift(run.deps, each);
-  return `${key}: the pause after ${held.code} is over. The next apply creates it again.`;
+  return `The pause of ${key} after ${held.code} is over. The next apply creates the resource again.`;
 }
 
 /** Names the known resources of the write, because they are not bound to a key. */
@@ -94,8 +97,11 @@ function leftBehind({ world }: Run, intent: Intent): string {
   const id = answer?.id;
   if (id === undefined) {
     const seen = (blocked?.candidates ?? []).map((each) => world.nameOf({ kind, id: each }));
-    const what = seen.length === 0 ? '' : ` It may be ${noun} ${seen.join(' or ')}, which appeared since.`;
-    return `If the write created a resource, no key is bound to it, and it is billed.${what}`;
+    const what =
+      seen.length === 0
+        ? ''
+        : ` Possibly it is ${noun} ${seen.join(' or ')}, which appeared after the write.`;
+    return `If the write created a resource, the resource is billed and unmanaged.${what}`;
   }
   const isServer = factsOf(kind).container;
   const held = isServer ? world.ipsOf(id).map(({ address }) => address) : [];
@@ -103,7 +109,7 @@ function leftBehind({ world }: Run, intent: Intent): string {
     ' and ',
   );
   const unseen = isServer && held.length === 0 ? ', which plans do not show' : '';
-  return `It created ${what}${unseen}. No key is bound to this resource, and it is billed while it exists.`;
+  return `The write created ${what}${unseen}. ${what.charAt(0).toUpperCase()}${what.slice(1)} is unmanaged, and billed while it exists.`;
 }
 
 /** The bound id belongs to an unmanaged resource now, and the bound resource is gone. @assumption A17 */
@@ -117,17 +123,21 @@ async function goneAndUsedAgain(run: Run, { key, kind, id }: Binding): Promise<C
     // An address that came with a server of this file belongs to that server.
     addresses: address === undefined || isOurs(address.server_id) ? [] : [address],
   });
-  const gone = released(run, key, 'an operator said that it is gone, and its id used again');
+  const gone = released(
+    run,
+    key,
+    'the operator reported that the resource is gone, and that another resource has its id',
+  );
   await run.change(ignored.length > 0 ? ignored : gone);
-  return result(`${key} is recorded as gone. ${nounOf(kind)} ${id} is ignored.`);
+  return result(`The resource of ${key} is recorded as gone. The present ${nounOf(kind)} ${id} is ignored.`);
 }
 
 async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<CommandResult> {
   refuseMalformed(intent.kind, id);
   if (intent.verb === 'delete') {
-    throw new ConfigError(`${intent.key} is being deleted, so it cannot be adopted.`, true, [
-      runs('resolve', [intent.key, '--absent'], { when: 'once it is gone' }),
-      runs('resolve', [intent.key, '--abandon'], { when: 'to give the deletion up' }),
+    throw new ConfigError(`${intent.key} is being deleted, so it cannot adopt a resource.`, true, [
+      runs('resolve', [intent.key, '--absent'], { when: 'once the resource is gone' }),
+      runs('resolve', [intent.key, '--abandon'], { when: 'to give up the deletion' }),
     ]);
   }
   const entry = run.world.subjects.get(intent.key)?.desired;
@@ -141,7 +151,9 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   // Another request used the key, so its resource may differ from the request of this intent.
   const other = fits ? undefined : await madeByOther(run, intent, id);
   if (!fits && other === undefined) {
-    throw new ConfigError(`The project has no ${nounOf(intent.kind)} ${id} that fits ${intent.key}.`);
+    throw new ConfigError(
+      `The project has no ${nounOf(intent.kind)} ${id} with the values of ${intent.key}.`,
+    );
   }
   const facts = found.verdict === 'done' ? found.facts : undefined;
   const bound = other ?? boundBy(run, intent, id, facts);
@@ -167,8 +179,8 @@ async function absentOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   const read = run.cache.since(run.deps.clock.monotonic());
   const found = await run.kindOf(kind).writes.evidence(intent, read, (each) => run.known(each, intent));
   if (verb === 'delete' && found.verdict !== 'done') {
-    throw new ConfigError(`${key} still exists, so its deletion cannot be recorded as done.`, false, [
-      runs('resolve', [key, '--abandon'], { when: 'to give the deletion up' }),
+    throw new ConfigError(`${key} still exists, so vdcsync cannot record its deletion.`, false, [
+      runs('resolve', [key, '--abandon'], { when: 'to give up the deletion' }),
     ]);
   }
   const isThere =
@@ -176,19 +188,20 @@ async function absentOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   const isOurs = isThere && ownerOf(run, { ...intent, id: found.id }) === undefined;
   // A refused entry created no resource, so the live resource is another one.
   if (verb !== 'delete' && isOurs && partsOf(intent).blocked?.until !== 'file') {
-    throw new ConfigError(`${key} is not absent: it is ${found.id}.`, false, [
+    throw new ConfigError(`${key} exists: it is ${nounOf(kind)} ${found.id}.`, false, [
       runs('resolve', [key, '--adopt', found.id]),
     ]);
   }
   const remark = await askBeforeAbsent(run, intent);
-  const changes = verb === 'delete' ? released(run, key, 'an operator said that it is gone') : [];
+  const changes =
+    verb === 'delete' ? released(run, key, 'the operator reported that the resource is gone') : [];
   const outcome = verb === 'delete' ? 'done' : 'absent';
   const ours = run.known(addressObject(0).kind, intent);
   const left = cameFree(intent, await read.ips(), ({ id }) => ours.has(String(id)));
   const text = 'the operator reported it absent';
   await close(run, intent, { outcome, because: 'reported_absent', text }, { changes });
   return result(
-    `${key} is recorded as absent. The next apply continues from there.${remark}`,
+    `${key} is recorded as absent. ${verb === 'create' ? 'The next apply creates it.' : 'The next apply plans from there.'}${remark}`,
     releasing(left),
   );
 }
@@ -201,12 +214,12 @@ function refuseTooSoon({ deps }: Run, intent: Intent): void {
   const rest = deps.requestTimeoutMs + 30_000 - age;
   if (age < 0 || rest <= 0) return;
   throw new TooSoonError(
-    `${key} was sent ${Math.round(age / 1000)} s ago and may still take effect. Try again in ${Math.ceil(rest / 1000)} s.`,
+    `The write of ${key} was sent ${Math.round(age / 1000)} s ago, and may still take effect. Try again in ${Math.ceil(rest / 1000)} s.`,
     rest,
   );
 }
 
-const keyUnasked = ' Its idempotency key could not be asked, so your answer alone decides.';
+const keyUnasked = ' vdcsync could not verify this with the idempotency key, so it relies on your answer.';
 
 /**
  * Asks the idempotency key of a creation that the operator declares absent. Returns a remark on the answer.
@@ -228,7 +241,7 @@ async function askBeforeAbsent(run: Run, intent: Intent): Promise<string> {
   const sent = run.intents.get(key) ?? intent;
   if (held === 'open')
     throw new ConfigError(
-      `${key} is not known to be absent: its idempotency key was used, and the API gave no conclusive answer.`,
+      `${key} may exist: its idempotency key was used, and the API did not show by which request.`,
       false,
       [runs('apply')],
     );
@@ -236,7 +249,7 @@ async function askBeforeAbsent(run: Run, intent: Intent): Promise<string> {
   const { id } = run.kindOf(kind).writes.accept(answer, intent.request, intent.preimage);
   await record(run, sent, answer);
   const what = id === undefined ? 'its creation was accepted' : `it is ${nounOf(kind)} ${id}`;
-  throw new NotAbsentError(`${key} is not absent: its idempotency key shows that ${what}.`, [
+  throw new NotAbsentError(`${key} exists: its idempotency key shows that ${what}.`, [
     runs('apply', [], { when: `to bind it to ${key}` }),
   ]);
 }

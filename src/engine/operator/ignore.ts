@@ -63,7 +63,7 @@ export async function ignore(
     ...forgotten.flatMap(({ server, backups }) =>
       backups.map((id) => {
         const object = backupObject(id, server);
-        return { type: 'unclaim', object, reason: 'an operator knows of it' } as const;
+        return { type: 'unclaim', object, reason: 'the operator asked for no further reports' } as const;
       }),
     ),
     ...ignoring(run, { servers, addresses }),
@@ -74,9 +74,10 @@ export async function ignore(
   const what = described({ servers, addresses: [...addresses, ...held] });
   const are = servers.length + addresses.length === 1 ? 'is' : 'are';
   return result(
-    [`${what} ${are} ignored: not managed, and no longer a reason to block a creation.`, ...reports].join(
-      ' ',
-    ),
+    [
+      `${upper(what)} ${are} ignored: vdcsync does not manage ${servers.length + addresses.length === 1 ? 'it' : 'them'}, and no longer blocks creations because of ${servers.length + addresses.length === 1 ? 'it' : 'them'}.`,
+      ...reports,
+    ].join(' '),
   );
 }
 
@@ -90,7 +91,11 @@ export function ignoring(run: Run, objects: Unmanaged): StateChange[] {
   const bound = [...run.bindings.values()].filter((binding) => names.has(objectName(binding)));
   return [
     ...bound.flatMap(({ key }) =>
-      released(run, key, 'an operator said that it is gone, and its id used again'),
+      released(
+        run,
+        key,
+        'the operator reported that the resource is gone, and that another resource has its id',
+      ),
     ),
     ...claims.map((claim) => ({ type: 'claim', claim }) as const),
   ];
@@ -101,7 +106,7 @@ function refuseOurs(run: Run, object: LiveObject, there: boolean, called = objec
   if (!there) throw new ConfigError(`The project has no ${noun}.`);
   const key = run.world.keyOf(object);
   if (key !== undefined && !identityChanged(run, key))
-    throw new ConfigError(`${noun} is bound to ${key}.`, false, waysToRelease(run, key, object.id));
+    throw new ConfigError(`${upper(noun)} is bound to ${key}.`, false, waysToRelease(run, key, object.id));
 }
 
 async function isServer({ world, cache, deps }: Run, id: ServerId): Promise<boolean> {
@@ -122,14 +127,14 @@ export async function forgetKey(
   if (binding === undefined) {
     const hint = didYouMeanKey(key, run.bindings.keys());
     throw new ConfigError(
-      `The state binds nothing to ${key}${hint === '' ? '.' : hint}`,
+      `The state has no binding for ${key}${hint === '' ? '.' : hint}`,
       true,
-      hint === '' ? [runs('status', [], { when: 'to list its keys' })] : [],
+      hint === '' ? [runs('status', [], { when: 'to list the bound keys' })] : [],
     );
   }
   const open = [...run.intents.values()].find((each) => each.key === key || isInside(each.key, key));
   if (open !== undefined)
-    throw new ConfigError(`${open.key} has an unsettled ${open.verb}: settle that first.`);
+    throw new ConfigError(`${open.key} has an open write (${open.verb}). Finish or resolve it first.`);
   const { parent, kind, id } = { ...takeApart(key), ...binding };
   if (parent === undefined && run.world.subjects.get(key)?.desired !== undefined)
     throw new ConfigError(
@@ -138,7 +143,7 @@ export async function forgetKey(
       waysToRelease(run, key, id),
     );
   await run.keepMoves();
-  const changes = releasing(run, key, 'operator', 'an operator released it');
+  const changes = releasing(run, key, 'operator', 'the operator released the resource');
   const ended = bindingsOf(run, changes);
   const listed = factsOf(kind).staysBilled && parent !== undefined ? await listedBackups(run, ended) : [];
   await run.change([...changes, ...listed]);
@@ -179,6 +184,10 @@ async function listedBackups({ deps, cache }: Run, backups: readonly Binding[]):
   });
 }
 
+function upper(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+}
+
 /** Reports that a released resource, with the resources released together with it, is still billed if it exists. */
 export function stays({ world, kindOf }: Run, { kind, id }: Binding, ended: readonly Binding[]): string {
   const { container, staysBilled } = factsOf(kind);
@@ -191,9 +200,7 @@ export function stays({ world, kindOf }: Run, { kind, id }: Binding, ended: read
   ];
   const isBilled = kindOf(kind).billing.billed === true;
   const end = isBilled ? ' It still exists and is still billed.' : ' It still exists.';
-  const noun = nounOf(kind);
-  const subject = `${noun.charAt(0).toUpperCase()}${noun.slice(1)}`;
-  return ` ${subject} ${[name, ...(along.length === 0 ? [] : [along.join(' and ')])].join(' with ')} is no longer managed.${end}`;
+  return ` ${upper(nounOf(kind))} ${[name, ...(along.length === 0 ? [] : [along.join(' and ')])].join(' with ')} is no longer managed.${end}`;
 }
 
 /** Ends the ignored or released mark of servers (by id) and addresses (as text). vdcsync asks about them again. */
@@ -222,12 +229,12 @@ export async function unignore(
   await run.change(
     claims
       .filter(isMeant)
-      .map((object) => ({ type: 'unclaim', object, reason: 'an operator ignores it no more' }) as const),
+      .map((object) => ({ type: 'unclaim', object, reason: 'the operator no longer ignores it' }) as const),
   );
   const what = described({ servers, addresses: [...held, ...named] });
   const [are, them] = names.length === 1 ? ['is', 'it'] : ['are', 'them'];
   return result(
-    `${what} ${are} no longer ignored. Creations of this file may be blocked until you adopt or ignore ${them}.`,
+    `${upper(what)} ${are} no longer ignored. Until you adopt or ignore ${them} again, vdcsync may block creations because of ${them}.`,
   );
 }
 
@@ -244,7 +251,7 @@ function refuseAddress(run: Run, address: string, also: readonly number[]): void
   const holder = server === undefined ? undefined : attributionOf(run).server(String(server)).is;
   if (server !== undefined && !also.includes(server) && (holder === 'ignored' || holder === 'released'))
     throw new ConfigError(
-      `address ${address} belongs to server ${server}, which is ignored with it.`,
+      `Address ${address} belongs to the ignored server ${server}, and is ignored with it.`,
       false,
       [runs('ignore', ['--undo', server], { when: 'for both' })],
     );
@@ -261,11 +268,13 @@ function isSame(
 /** If the file marks the object, the next apply would mark the object again. */
 function refuseDeclared(noun: string, key: string | undefined): void {
   if (key !== undefined)
-    throw new ConfigError(`${noun} is ${key} in the file, so the file decides about it: correct its entry.`);
+    throw new ConfigError(
+      `${key} in the file names ${noun}, so the entry decides whether it is ignored: correct the entry.`,
+    );
 }
 
 function notIgnored(noun: string): ConfigError {
-  return new ConfigError(`${noun} is not ignored.`, false, [
+  return new ConfigError(`${upper(noun)} is not ignored.`, false, [
     runs('status', [], { when: 'to list the ignored resources' }),
   ]);
 }

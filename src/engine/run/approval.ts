@@ -129,17 +129,21 @@ function endsReplacement({ verb, replacement, changes }: Operation, shown: reado
 /** Releases the plan that waits. Returns a sentence about the plan. */
 export async function approvePlan(store: Store, digest: string, now: number): Promise<CommandResult> {
   const wait = (await readClaim(store))?.holder;
-  if (wait?.is !== 'awaiting_approval') throw new ConfigError('No plan of this state waits for an approval.');
+  if (wait?.is !== 'awaiting_approval') throw new ConfigError('No plan of this state waits for approval.');
   const full = digest.startsWith('sha256:') ? digest : `sha256:${digest}`;
   if (full.length < 'sha256:'.length + shortest || !wait.digest.startsWith(full))
     throw new ConfigError(
-      `The plan ${digest} does not wait for an approval: the file or the project has changed since.`,
+      `No plan ${digest} waits for approval: the file or the project may have changed since that plan.`,
       false,
-      [run('approve', [shortDigest(wait.digest)], { when: 'after a review of the plan that waits now' })],
+      [
+        run('approve', [shortDigest(wait.digest)], {
+          when: 'after you have reviewed the plan that waits now',
+        }),
+      ],
     );
   await claim(store, { is: 'approved', digest: wait.digest }, now);
   return result(
-    `The plan ${shortDigest(wait.digest)} is approved. The daemon carries it out now, or with its next start.`,
+    `The plan ${shortDigest(wait.digest)} is approved. The daemon applies it now, or after its next start.`,
   );
 }
 

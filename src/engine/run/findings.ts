@@ -54,12 +54,12 @@ function firstOf(run: Run, { key, verb, code }: Found): string | undefined {
   switch (code) {
     case 'unresolved_create': {
       const other = otherUnresolved(run, { key, verb });
-      return other?.phase === 'blocked' ? `settle ${other.key} first` : undefined;
+      return other?.phase === 'blocked' ? `resolve ${other.key} first` : undefined;
     }
     case 'insufficient_scope':
       return writingToken;
     case 'insufficient_privileges':
-      return 'use a token that may do this, or have it permitted in the client area';
+      return 'use a token that may do this, or change its permissions in the client area';
     default:
       return undefined;
   }
@@ -85,11 +85,11 @@ function endingIt(open: Intent | undefined): readonly Remedy[] {
     open.verb === 'create'
       ? [
           runs('resolve', [open.key, '--adopt', partsOf(open).answer?.id ?? 'ID'], {
-            when: 'if the client area shows it',
+            when: 'if the client area shows the resource',
           }),
         ]
       : [];
-  return [...adopt, runs('resolve', [open.key, '--abandon'], { when: 'to give the write up' })];
+  return [...adopt, runs('resolve', [open.key, '--abandon'], { when: 'to give up the write' })];
 }
 
 /** The writes of earlier runs that this run has not closed. */
@@ -106,7 +106,7 @@ export function supersededOf(run: Run, { operations }: Plan): readonly Operation
   return operations
     .filter((each) => isSuperseded(run, each))
     .map(({ key, verb }) => {
-      const detail = `its id was given to ${run.supersededBy(key)}, so it is gone; the next run makes it again`;
+      const detail = `its id was given to ${run.supersededBy(key)}, so the resource is gone. The next run creates it again`;
       return { key, verb, outcome: 'blocked', code: 'superseded', detail, durationMs: 0 };
     });
 }

@@ -18,7 +18,7 @@ import { inWriteSlot, observationValidMs, roomToWrite, sinceObservation } from '
 import type { Run } from '../run.ts';
 import { absenceGapMs } from '../staleness.ts';
 
-const overtaken: NotWanted = { now: 'overtaken', reason: 'the server that it came with is there' };
+const overtaken: NotWanted = { now: 'overtaken', reason: 'the server that it was created with exists' };
 
 /** The result of one turn of work on an operation. */
 export type Turn = Progress | NotWanted;
@@ -90,7 +90,7 @@ async function confirmLost(run: Run, operation: Operation): Promise<Turn | undef
   if (!lost || !run.bindings.has(creation.key)) return undefined;
   const { clock } = run.deps;
   const untilMs = clock.now() + absenceGapMs;
-  run.tell(operation, 'checking', `a second time whether ${creation.key} is gone`, { untilMs });
+  run.tell(operation, 'checking', `again whether ${creation.key} is gone`, { untilMs });
   await clock.sleep(absenceGapMs, run.stop);
   const world = await run.fenced(() => run.observe(creation.key, clock.monotonic()));
   if (world === undefined) return { now: 'again', afterMs: 0 };
@@ -98,7 +98,7 @@ async function confirmLost(run: Run, operation: Operation): Promise<Turn | undef
   if (not !== undefined) return not.now === 'satisfied' && verb === 'delete' ? overtaken : not;
   // A repeating resource, such as a backup, stays known until its successor exists.
   if (verb === 'create' && !factsOf(creation.kind).repeats)
-    await run.change(released(run, key, 'it does not exist any more'));
+    await run.change(released(run, key, 'the resource no longer exists'));
   return undefined;
 }
 
@@ -134,11 +134,11 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   const binding = bindingOf(run, subject, id, world);
   const maker = makerOf(run, binding);
   if (maker !== undefined)
-    return { now: 'blocked', code: 'bound_already', reason: `${id} was made for ${maker.key}` };
+    return { now: 'blocked', code: 'bound_already', reason: `${id} was created for ${maker.key}` };
   const owner = ownerOf(run, binding);
   // The file gives another name to a resource whose previous entry is gone: only the previous name ends.
   const renamed =
-    owner === undefined ? [] : releasing(run, owner.key, 'file', `the file calls it ${subject.key} now`);
+    owner === undefined ? [] : releasing(run, owner.key, 'file', `its key in the file is ${subject.key} now`);
   const before = subject.binding?.id;
   const left =
     before === undefined || before === id

@@ -19,13 +19,15 @@ export function shownBy({ operations }: Plan): ReadonlySet<OperationId> {
 /** Reports the losses that the shown plan did not contain, instead of causing them. */
 export function unshownResults(unshown: readonly Operation[]): readonly OperationResult[] {
   const what = ({ loses, replacement }: Operation) =>
-    loses === undefined ? `be deleted${replacement === undefined ? '' : ' and made again'}` : `lose ${loses}`;
+    loses === undefined
+      ? `be deleted${replacement === undefined ? '' : ' and created again'}`
+      : `lose ${loses}`;
   return unshown.map((operation) => ({
     key: operation.key,
     verb: operation.replacement === undefined ? operation.verb : 'update',
     outcome: 'blocked',
     code: 'not_shown',
-    detail: `it would ${what(operation)}, and the plan that this run began with did not show that`,
+    detail: `the resource would ${what(operation)}, and the first plan of this run did not show that`,
     remedies: [run('apply')],
     durationMs: 0,
   }));

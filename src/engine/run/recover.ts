@@ -108,10 +108,11 @@ async function lookUpOne(
     close(run, intent, { outcome, text }, { changes });
   const held = await inWriteSlot(run, intent, () => answerUnder(run, intent));
   if (held === 'open') return (await isReplaced(run, key)) ? 'next' : undefined;
-  if (held === 'unused') await end('absent', 'no earlier state used its key');
-  else if (held === 'fenced') await end('absent', 'an earlier state fenced its key');
-  else if (held === 'refused') await end('refused', 'an earlier state was refused under its key');
-  else if (held === 'unknown') await end('void', 'its key gives no answer');
+  if (held === 'unused') await end('absent', 'no earlier state used this idempotency key');
+  else if (held === 'fenced') await end('absent', 'an earlier state fenced this idempotency key');
+  else if (held === 'refused')
+    await end('refused', 'the API refused an earlier state under this idempotency key');
+  else if (held === 'unknown') await end('void', 'the API did not answer for this idempotency key');
   else {
     const { id: answeredId, facts } = kind.writes.accept(held.answer, request, preimage);
     const id = answeredId ?? (await idByEvidence(run, intent));
@@ -124,13 +125,13 @@ async function lookUpOne(
       case 'live':
         await end(
           'absent',
-          `found under its key: ${id}`,
+          `found under its idempotency key: ${id}`,
           foundClaim(run, { kind: name, id }, { is: 'found', key: own, ...taskIn(held.answer) }),
         );
         return 'found';
       case 'gone': {
         const changes = [{ type: 'next_incarnation', key } as const];
-        await end('absent', `${id} was created under its key, and is gone`, changes);
+        await end('absent', `${id} was created under this idempotency key, and is gone`, changes);
         return 'next';
       }
       case 'unknown':
@@ -184,7 +185,7 @@ async function lifeOf(
   if (await isLive(run, intent, made)) return 'live';
   const { clock, tasks } = run.deps;
   const { deadlineMs, showsWithinMs = 0 } = run.kindOf(intent.kind).timing;
-  run.tell(intent, 'checking', `whether ${made.id} is still there`);
+  run.tell(intent, 'checking', `whether ${made.id} still exists`);
   if (typeof task === 'object' && task !== null) {
     const watch = { id: task.id, sort: intent.request.name, acceptedAt: clock.now(), deadlineMs };
     const { end } = await tasks.wait(watch, run.halt);

@@ -12,10 +12,10 @@ export function refuseStale(plan: Plan, saved: Plan): void {
   const where =
     others.length === 0
       ? ''
-      : `, and now differs in ${others.slice(0, 5).join(', ')}${others.length > 5 ? ' and more' : ''}`;
+      : `. Other operations result now for ${others.slice(0, 5).join(', ')}${others.length > 5 ? ' and more' : ''}`;
   throw new PlanStaleError(
-    `The saved plan no longer fits: the project or the file has moved since it was made${where}.`,
-    { remedies: [run('plan', ['--out', 'FILE'], { when: 'to make a new one' })] },
+    `The saved plan no longer fits: the project or the file has changed since${where}.`,
+    { remedies: [run('plan', ['--out', 'FILE'], { when: 'to save a new plan' })] },
   );
 }
 

@@ -24,7 +24,7 @@ async function settleFor(run: Run, patienceMs: number): Promise<readonly Operati
   const late = new AbortController();
   const early = new AbortController();
   const alarm = run.deps.clock.sleep(patienceMs, early.signal).then(
-    () => late.abort(new Error('its task takes longer')),
+    () => late.abort(new Error('the task still runs')),
     () => undefined,
   );
   const halt = AbortSignal.any([run.halt, late.signal]);

@@ -45,7 +45,7 @@ async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
     const asked = planned || (run.selection !== undefined && !whyNotWanted(run, run.world, intent));
     const subject = run.world.subjects.get(intent.key);
     if (asked && intent.basis === digestOf(subject?.desired?.value ?? null)) continue;
-    await giveUp(run, intent, 'not wanted any more');
+    await giveUp(run, intent, 'no longer in the file');
   }
 }
 
@@ -58,7 +58,7 @@ export async function settleMoves(run: Run): Promise<void> {
     const intent = run.intents.get(key);
     if (intent === undefined) continue;
     if (isOvertaken(intent, run.world) || intent.phase === 'waiting')
-      await giveUp(run, intent, 'not wanted any more');
+      await giveUp(run, intent, 'no longer in the file');
   }
   run.renewMoves();
 }

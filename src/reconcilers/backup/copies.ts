@@ -60,11 +60,11 @@ function diffMissing(
   const at = takenAt({ id, created_at: id });
   const enclosed = backups.some((each) => takenAt(each) < at) && backups.some((each) => takenAt(each) > at);
   if (missing.length === 1 && enclosed) {
-    const reason = `backup ${id} does not exist any more`;
+    const reason = `backup ${id} no longer exists`;
     return { verdict: { verdict: 'release', gone: true, reason } };
   }
-  const message = `the list of backups lacks ${id}, and may be cut short: the backup is taken as existing`;
-  const remedies = [run('forget', [key], { when: 'if it is gone' })];
+  const message = `the list of backups lacks ${id}, but the list may be incomplete: vdcsync assumes that the backup exists`;
+  const remedies = [run('forget', [key], { when: 'if the backup no longer exists' })];
   return { ...unchanged, warnings: [{ code: 'backup_not_listed', key, message, remedies }] };
 }
 
@@ -82,14 +82,14 @@ export function keptWarnings({ key, parent }: Subject, observed: BackupObserved,
   if (parent === undefined || why === undefined) return [];
   const count = surplus(parent, observed, world).length;
   if (count === 0) return [];
-  const message = `${count} more ${count === 1 ? 'backup' : 'backups'} than \`keep\` asks for, and billed: ${why}`;
+  const message = `${count} ${count === 1 ? 'backup' : 'backups'} more than \`keep\` permits, all billed: ${why}`;
   return [{ code: 'backups_kept', key, message }];
 }
 
 function whyKept(server: ResourceKey, world: World): string | undefined {
   if (wishOf(server, world)?.protect) return 'the server is protected, and so are its backups';
   return world.profile.operations.delete_backup === undefined
-    ? 'deleting one is not documented: do it in the client area, or enable delete_backup in the API profile'
+    ? 'the API does not document how to delete a backup: delete it in the client area, or enable `delete_backup` in the API profile'
     : undefined;
 }
 

@@ -46,15 +46,18 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
   const live = id === undefined ? undefined : world.ip(id);
   const holder = live?.server_id ?? null;
   if (holder !== null && String(holder) !== world.subjects.get(key)?.binding?.id) {
+    const owner = world.keyOf(serverObject(holder));
     return {
       code: 'address_in_use',
-      reason: `${ipKey} (${live?.address}) is attached to server ${holder}`,
+      reason: `${ipKey} (${live?.address}) is attached to ${owner === undefined ? `server ${holder}` : `${owner} (server ${holder})`}`,
       remedies: () => [
-        ...(world.keyOf(serverObject(holder)) === undefined
-          ? [run('adopt', [key, holder], { when: `if the client area shows that server ${holder} is it` })]
+        ...(owner === undefined
+          ? [run('adopt', [key, holder], { when: `if server ${holder} is ${key}: see the client area` })]
           : []),
-        edit(key, { choose: { public_ipv4: [] } }),
-        outside(`delete server ${holder} first`, { about: [String(holder)] }),
+        edit(key, { choose: { public_ipv4: [] }, when: 'to use another address' }),
+        outside(`delete ${owner === undefined ? `server ${holder}` : `${owner} (server ${holder})`} first`, {
+          about: [String(holder)],
+        }),
       ],
     };
   }
@@ -64,14 +67,17 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
   const [other, ...further] = [...others, ...left];
   if (other === undefined) return undefined;
   const more = further.length > 0 ? ` and ${further.length} more are` : ' is';
-  const once =
-    others.length > 0 ? '' : `, once the server that holds ${left.length > 1 ? 'them' : 'it'} is gone`;
+  const once = others.length > 0 ? '' : ' once the old server is deleted';
   return {
     code: 'address_not_the_only_free_one',
-    reason: `the API only offers to take a free address, and in addition to ${ipKey}, ${other.address}${more} free${once}`,
+    reason: `the API attaches any free address, and ${other.address}${more} free too${once}: the server could get another address than ${ipKey}`,
     remedies: () => [
       ...(others.length > 0
-        ? [outside('release or attach the others', { about: others.map(({ address }) => address) })]
+        ? [
+            outside(`attach or delete ${others.map(({ address }) => address).join(', ')}`, {
+              about: others.map(({ address }) => address),
+            }),
+          ]
         : left.flatMap((each) => leftOut(each, world))),
       edit(key, { set: { public_ipv4: { reuse: true } } }),
       outside('enable `named_address` in the API profile'),
@@ -83,7 +89,12 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
 function leftOut({ id }: Ip, world: World): readonly Remedy[] {
   const key = world.keyOf(addressObject(id));
   if (key === undefined || world.subjects.get(key)?.parent !== undefined) return [];
-  return [edit(key, { entry: 'remove', when: 'with `settings.prune`, apply then releases it first' })];
+  return [
+    edit(key, {
+      entry: 'remove',
+      when: 'with `prune: true` under `settings`, the next apply then deletes the address first',
+    }),
+  ];
 }
 
 /**

@@ -47,7 +47,7 @@ export function heldUnconfirmed(
   if (along.length === 0 || allow === undefined) return undefined;
   if (asked.length === 0 && settings.drift === 'report') return undefined;
   const sent = along.map((size) => `${size}: ${desired?.value[size]}`).join(', ');
-  const reason = `a resize sends ${sent} as well, and nothing shows whether server ${binding?.id} has that: the resize could change it without an edit`;
+  const reason = `a resize also sends ${sent}, and the API does not show whether server ${binding?.id} has that already: the resize could change more than your edit`;
   const less = desired?.id === undefined ? [] : [edit(key, { remove: along })];
   return blocked('update', 'size_unconfirmed', reason, [confirming(subject, changes), ...less, allow]);
 }
@@ -63,6 +63,6 @@ export function wordsLacking({ key, desired }: Subject<ServerEntry>): Remedy | u
 
 /** The command by which an operator confirms values that are only believed. */
 export function confirming({ key, binding }: Subject, changes: readonly Change[]): Remedy {
-  const when = `if it has every value of the file; else ${remedyText(restoring(changes, key))} before, and edit it again after`;
+  const when = `if the server has all values of the file. If not: first ${remedyText(restoring(changes, key))}, adopt, and then edit the file again`;
   return run('adopt', [key, binding?.id ?? 'ID'], { when });
 }

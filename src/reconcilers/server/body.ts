@@ -179,7 +179,7 @@ function withdrawn(entry: ServerEntry, body: unknown, world: World): string[] {
   if (entry.gpu_package === undefined || bought === undefined || pricing === undefined) return [];
   return pricing.gpu_packages.some(({ key }) => key === bought)
     ? []
-    : [`package ${bought} is not sold any more: the server could not be made again`];
+    : [`package ${bought} is no longer sold: vdcsync could not create this server again`];
 }
 
 function typeNotFound(entry: ServerEntry, types: readonly ServerType[]): Problem {
@@ -188,7 +188,7 @@ function typeNotFound(entry: ServerEntry, types: readonly ServerType[]): Problem
     reason: `the project's catalogue has no server type ${entry.server_type}`,
     remedies: choosing(
       'server_type',
-      types.map(({ id, name }) => `${name} (${id})`),
+      types.map(({ id, name }) => `${name} (id ${id})`),
     ),
   };
 }
@@ -211,7 +211,7 @@ function findImage(
     return { problem: { code: 'image_not_found', reason, remedies } };
   }
   if (found.type === 'useriso') {
-    const reason = `${wanted} is the project's own ISO, and a server cannot be created from one`;
+    const reason = `${wanted} is an ISO of the project, and a server cannot be created from an ISO`;
     return { problem: { code: 'image_not_supported', reason, remedies } };
   }
   if (byId === undefined && another !== undefined) {
@@ -246,7 +246,7 @@ export function modeProblem(entry: ServerEntry, type: ServerType): Problem | und
   if (wrong === undefined || !Object.hasOwn(sizing, mode)) return undefined;
   return {
     code: 'sizing_mode_mismatch',
-    reason: `${type.name} is priced by ${mode}, which does not take ${wrong[0]}`,
+    reason: `server type ${type.name} is sized by ${mode}, and does not take ${wrong[0]}`,
     remedies: (key) => [edit(key, { choose: sizing[mode as keyof typeof sizing], remove: [wrong[0]] })],
   };
 }
@@ -337,7 +337,9 @@ function choosePackage(
   const missing = wanted.filter((key) => !sold.some((each) => each.key === key));
   return {
     package: available.find(({ key }) => !exhausted.includes(key)) ?? available[0],
-    warnings: missing.map((key) => `${type.name} does not sell ${key}; the next preference is taken`),
+    warnings: missing.map(
+      (key) => `server type ${type.name} does not sell ${key}: vdcsync takes the next package of the list`,
+    ),
   };
 }
 

@@ -37,9 +37,7 @@ export function diffCreate(subject: Subject<ServerEntry>, entry: ServerEntry, wo
     verdict: {
       verdict: 'create',
       changes,
-      ...(subject.binding === undefined
-        ? {}
-        : { lost: `server ${subject.binding.id} does not exist any more` }),
+      ...(subject.binding === undefined ? {} : { lost: `server ${subject.binding.id} no longer exists` }),
     },
     warnings: [
       ...resolved.warnings.map(
@@ -152,12 +150,15 @@ function whatStays(
       ...(count === 0 ? [] : [`${backups} of ${key} ${stay} billed: ${backupsLeft(world)}`]),
       ...live.addresses
         .filter(world.isUnbound)
-        .map(({ address }) => `${address} stays billed: ${key} holds it, and no entry of the file does`),
+        .map(
+          ({ address }) =>
+            `${address} stays billed: it is attached to ${key}, and no entry of the file declares it`,
+        ),
     ],
     consequences: live.addresses.flatMap(({ id, address }) => {
       const ip = world.keyOf(addressObject(id));
       if (ip === undefined || !isLeftIdle(ip, world)) return [];
-      const message = `${ip} (${address}) is attached to nothing then, and stays billed as long as its entry is in the file`;
+      const message = `${ip} (${address}) is detached then, and stays billed as long as its entry is in the file`;
       return [{ code: 'address_left_idle', key, message }];
     }),
   };
@@ -168,7 +169,7 @@ function mayBeRefused({ key, binding }: Subject, body: Sent, world: World): Warn
   const fields = unproven(body, binding?.applied ?? null, world);
   if (fields.length === 0) return [];
   const values = fields.map((field) => `${field} ${JSON.stringify(body[field])}`).join(', ');
-  const message = `server ${binding?.id} is deleted before the API accepts ${values}. If the API refuses the new server, you have none. First create a server with these values under a new key, or check the values in the client area`;
+  const message = `server ${binding?.id} is deleted before the API checks ${values}. If the API refuses the new server, you have no server. To be safe, first create a second server with these values under a new key, or check the values in the client area`;
   return [{ code: 'replacement_unchecked', key, message }];
 }
 
@@ -179,7 +180,7 @@ export function addressLeft({ key, desired }: Subject<ServerEntry>, world: World
   const ip = topLevelKey('ips', wanted.ip);
   const live = world.ip(world.idOf(ip) ?? '');
   if (live === undefined || live.server_id !== null) return [];
-  const message = `${ip} (${live.address}) is attached to nothing, and stays billed as long as its entry is in the file`;
+  const message = `${ip} (${live.address}) is detached, and stays billed as long as its entry is in the file`;
   return [{ code: 'address_left_idle', key, message }];
 }
 
@@ -198,7 +199,7 @@ export function backupsReleased({ key }: Subject, world: World): readonly string
   const ids = world
     .childrenOf(key)
     .flatMap(({ kind, binding }) => (kind === 'backup' ? (binding?.id ?? []) : []));
-  return ids.length === 0 ? [] : [`backup ${ids.join(', ')} of ${key}, which is not managed, stays billed`];
+  return ids.length === 0 ? [] : [`backup ${ids.join(', ')} of ${key} is not managed, and stays billed`];
 }
 
 /** The remedies before and after the deletion of the server. */
@@ -206,6 +207,6 @@ function backupsLeft({ profile }: World): string {
   const sooner =
     profile.operations.delete_backup === undefined
       ? ''
-      : ' (a lower `backup.keep` deletes some while the server is there)';
-  return `delete backups that you do not need in the client area${sooner}`;
+      : '. A lower `backup.keep` deletes some of them while the server exists';
+  return `delete unneeded backups in the client area${sooner}`;
 }

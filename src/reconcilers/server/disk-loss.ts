@@ -37,8 +37,8 @@ export function diskLoss(
     const change = [...asked, ...moved].find((each) => each.path === path) ?? { path, from: to, to };
     const size = certaintyOf(subject, path, shown);
     if (size === 'believed' && shown?.disk_gb === undefined) {
-      const unknown = `nothing shows how large the disk of server ${binding?.id} is`;
-      return { change, size, loses: `the data that does not fit on its disk afterwards: ${unknown}` };
+      const unknown = `the API does not show the size of the disk of server ${binding?.id}`;
+      return { change, size, loses: `the data that does not fit on the new disk (${unknown})` };
     }
     if (change.from === to) continue;
     const had = [change.from, ...(size === 'shown' ? [] : doubted(subject, path))];
@@ -46,12 +46,12 @@ export function diskLoss(
     const before = shown?.disk_gb === undefined ? had.map(diskOf) : [shown.disk_gb];
     const after = diskOf(to);
     if (after == null || before.some((each) => each == null)) {
-      const unknown = 'nothing shows whether that gets smaller';
-      return { change, size, loses: `the data that does not fit on its disk afterwards: ${unknown}` };
+      const unknown = 'it is not known whether the disk gets smaller';
+      return { change, size, loses: `the data that does not fit on the new disk (${unknown})` };
     }
     const largest = Math.max(...before.map(Number));
     if (after < largest)
-      return { change, size, loses: `the data on its disk of ${largest} GB beyond ${after} GB` };
+      return { change, size, loses: `the data beyond ${after} GB on its disk of ${largest} GB` };
   }
   return undefined;
 }
@@ -77,16 +77,17 @@ export function heldLoss(
     blocked('update', 'disk_would_shrink', reason, ways);
   if (asked.length === 0 && settings.drift === 'report') return undefined;
   if (moved.includes(change)) {
-    const when = 'to keep it; a smaller value is then an edit that needs `replace: allowed`';
-    return hold(`${path} is ${from}, not ${to}, without this file's doing, and would lose ${loses}`, [
-      edit(key, { set: { [path]: from }, when }),
-    ]);
+    const when = `to keep ${path} ${from}`;
+    return hold(
+      `${path} was changed outside vdcsync from ${to} to ${from}. A change back would destroy ${loses}`,
+      [edit(key, { set: { [path]: from }, when })],
+    );
   }
   const allow = wordsLacking(subject);
   if (allow === undefined) return undefined;
   if (size !== 'believed') {
-    return hold(`${path}: ${from} → ${to} loses ${loses}`, [allow, restoring([change], key)]);
+    return hold(`${path}: ${from} → ${to} destroys ${loses}`, [allow, restoring([change], key)]);
   }
   const ways = [confirming(subject, [...asked, ...moved]), allow];
-  return hold(`a resize sends ${path}: ${to}, and would lose ${loses}`, ways);
+  return hold(`a resize to ${path}: ${to} would destroy ${loses}`, ways);
 }

@@ -125,7 +125,7 @@ export function checkSizing(entry: ServerEntry): readonly EntryIssue[] {
       : []),
     ...refused.map((field) => ({
       path: [field],
-      message: `${field} is refused on packaged graphics-card types`,
+      message: `a server with \`gpu_package\` cannot have ${field}`,
     })),
   ];
 }

@@ -46,17 +46,17 @@ export async function evidenceOfCreation(intent: SentWrite, read: ReadPort, know
   const all = appeared.map((id) => (called(id) === '' ? id : `${id} (${called(id)})`)).join(', ');
   if (!asksForAddress(intent) && !isWhole) {
     // The server that appeared may be unmanaged, while no read shows the created one. @assumption A22
-    const came = appeared.length === 0 ? '' : `server ${all} appeared since, but `;
+    const came = appeared.length === 0 ? '' : `server ${all} is new, but `;
     const hidden =
       listed === undefined
-        ? 'a server without a public address leaves no trace in the documented reads'
-        : 'the list of servers is not whole: it lacks a server that is there';
+        ? 'the API does not show servers without a public address'
+        : 'the list of servers is incomplete: it lacks a server that exists';
     const reason = `${came}${hidden}`;
     return { verdict: 'unseen', reason, candidates: appeared } as const;
   }
   const [one, another] = appeared;
   if (another !== undefined) {
-    const reason = `${appeared.length} servers have come since: ${all}`;
+    const reason = `${appeared.length} new servers exist: ${all}`;
     return { verdict: 'unclear', reason, candidates: appeared } as const;
   }
   if (one !== undefined) {

@@ -38,7 +38,7 @@ function inCreation(existing: Existing): Warning[] {
 /** A resize that the profile enabled earlier, and does not enable any more. */
 function mayBe({ key }: Subject): (change: Change) => Warning {
   return ({ path, from, to }) => {
-    const message = `${path} may be ${from}, not ${to}: a resize was given up, and its outcome is unknown. Check the size in the client area`;
+    const message = `${path} may be ${from} instead of ${to}: you gave up a resize, and its outcome is unknown. Check the size in the client area`;
     return { code: 'server_differs', key, message };
   };
 }
@@ -54,11 +54,15 @@ function shownOtherwise(
   const renamed = sent !== undefined && shown !== undefined && shown.name.trim() !== name;
   return [
     ...(renamed
-      ? [warn(`it is named "${shown.name}" in the project; giving it another name is not documented`)]
+      ? [
+          warn(
+            `the server is named "${shown.name}" in the project, and the API does not document how to rename it`,
+          ),
+        ]
       : []),
     ...moved.map(({ path, from, to }) =>
       warn(
-        `${path} is ${from}, not ${to}; a resize is not documented, and may be enabled in the API profile`,
+        `${path} is ${from} instead of ${to}. The API does not document how to resize a server: resize it in the client area, or enable \`resize_server\` in the API profile`,
       ),
     ),
   ];
@@ -87,14 +91,13 @@ export function unchecked(subject: Subject<ServerEntry>, live: ServerObserved): 
     subject.binding === undefined
       ? ''
       : `. Until you confirm the values, vdcsync does not replace the server if you edit ${names}`;
-  const hint =
-    live.shown === undefined ? '. The operation read_server in the API profile may show its size' : '';
+  const hint = live.shown === undefined ? '. `read_server` in the API profile may show its size' : '';
   const message = `this state did not create server ${live.id}, and the API does not show its ${names}: vdcsync assumes the values in the file${edits}${hint}`;
   const remedies = [
     run('adopt', [subject.key, live.id ?? 'ID'], { when: 'if the client area shows these values' }),
     edit(subject.key, {
       choose: chosen(fields),
-      when: 'if it shows other values; an entry with `id:` may omit them',
+      when: 'if the client area shows other values; an entry with `id:` may omit them',
     }),
   ];
   return [{ code: 'server_unchecked', key: subject.key, message, remedies }];
@@ -120,7 +123,7 @@ function unasked({ subject, live, world }: Existing): Warning[] {
     .map(({ id, address }) => ({
       code: 'address_not_as_declared',
       key: subject.key,
-      message: `the server holds ${address}, which no entry in the file declares. It is billed, also after the server is gone, unless an entry under \`ips\` takes it over by \`id: ${id}\``,
+      message: `the server has address ${address}, which no entry of the file declares. The address is billed, and stays billed after the server is deleted. To manage it, add an entry with \`id: ${id}\` under \`ips\``,
     }));
 }
 
@@ -140,15 +143,15 @@ function surplusCards({ subject, live, world }: Existing): Warning[] {
   const added = new Set(cards.flatMap(({ desired, binding }) => (desired ? [] : (binding?.id ?? []))));
   const why =
     world.profile.operations.remove_network_interface === undefined
-      ? 'removing a network interface is not documented'
-      : "nothing says that it is this file's: name its network in the file, apply, and take it out again";
+      ? 'The API does not document how to remove it: remove it in the client area, or add its network to the entry'
+      : 'This state did not add it, so vdcsync does not remove it. To remove it, add its network to the entry, apply, and remove the network from the entry again';
   return (live.cards ?? [])
     .filter((card) => !card.public && card.network_id !== null && !wanted.has(String(card.network_id)))
     .filter(({ id }) => !added.has(id))
     .map((card) => ({
       code: 'surplus_network_interface',
       key: subject.key,
-      message: `card ${card.id} is in network ${card.network_id}, which the file does not name; ${why}`,
+      message: `network interface ${card.id} is in network ${card.network_id}, which the entry does not declare. ${why}`,
     }));
 }
 
@@ -158,6 +161,6 @@ function misattached(existing: Existing): Warning[] {
   const wanted = entry.public_ipv4;
   if (wanted === undefined || !('ip' in wanted) || holdsNamed(existing)) return [];
   const held = live.addresses.map(({ address }) => address).join(', ');
-  const message = `the server holds ${held === '' ? 'no address' : held} instead of ips.${wanted.ip}; attaching an address to a server that exists is not documented`;
+  const message = `the server has ${held === '' ? 'no address' : held} instead of ips.${wanted.ip}. The API does not document how to attach an address to an existing server: attach it in the client area`;
   return [{ code: 'address_not_as_declared', key: subject.key, message }];
 }

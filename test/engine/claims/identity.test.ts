@@ -206,7 +206,7 @@ describe('src/engine/claims: an id that is used again', () => {
 
     const resolved = played.clock.run(played.engine.resolve(load(web), key, { type: 'absent' }));
 
-    await expect(resolved).rejects.toThrow('has no unconfirmed write');
+    await expect(resolved).rejects.toThrow('No key has an open write');
   });
 });
 

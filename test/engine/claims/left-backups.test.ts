@@ -97,7 +97,7 @@ describe('src/engine/claims/left-backups.ts: what stays billed after its server'
 
   test.each([
     ['a kept address', 'public_ipv4: {new: true}, keep_ip: true', '203.0.113.10 stays billed'],
-    ['a backup', 'public_ipv4: {new: true}, backup: {max_age: 24h}', 'of servers.web, which is deleted'],
+    ['a backup', 'public_ipv4: {new: true}, backup: {max_age: 24h}', 'of the deleted servers.web'],
   ])('%s is told by the run that settles the deletion of one that was killed', async (_what, more, told) => {
     const killed = new AbortController();
     const played = rig({

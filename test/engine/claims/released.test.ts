@@ -109,7 +109,7 @@ describe('src/engine/claims: the own address of a server that another one of the
       code: 'ip_in_use',
       reason: '203.0.113.10 is attached to servers.a',
       remedies: [
-        run('apply', [], { when: 'once it is detached' }),
+        run('apply', [], { when: 'once the address is detached' }),
         run('forget', [own], { when: expect.any(String) as unknown as string }),
       ],
     });

@@ -82,7 +82,7 @@ describe('src/engine/claims: a state that is behind the project', () => {
     const [spare, server] = report.blocked;
     expect(resolveOf(server)).toContain('vdcsync adopt servers.web 2001');
     expect(resolveOf(spare), 'two would do').toContain(
-      'vdcsync adopt ips.spare ID (if ips.spare is one of them: its id, or the address itself)',
+      'vdcsync adopt ips.spare ID (if ips.spare already exists: ID is its id or the address)',
     );
     const adopt = (key: string, id: string) =>
       played.clock.run(played.engine.adopt(load(spec), key as ResourceKey, id));

@@ -45,7 +45,7 @@ describe('src/engine/claims: what somebody else makes', () => {
     expect(codes(await played.plan(head + web))).toEqual({ 'servers.web': 'unmanaged_resources' });
     const said = await played.clock.run(played.engine.ignore(load(head + web), ['2001']));
 
-    expect(saidBy(said)).toContain(`server 2001 (${address?.address})`);
+    expect(saidBy(said)).toContain(`Server 2001 (${address?.address})`);
     const report = await played.apply(head + web);
     expect(report.outcome).toBe('converged');
     expect(report.plan.warnings).toEqual([]);
@@ -138,7 +138,7 @@ describe('src/engine/claims: what somebody else makes', () => {
     await played.apply(head + web);
     const ignore = (name: string) => played.clock.run(played.engine.ignore(load(head + web), [name]));
 
-    await expect(ignore('2001')).rejects.toThrow('server 2001 is bound to servers.web');
+    await expect(ignore('2001')).rejects.toThrow('Server 2001 is bound to servers.web');
     await expect(ignore('2999')).rejects.toThrow('no server 2999');
     await expect(ignore('203.0.113.250')).rejects.toThrow('no address 203.0.113.250');
   });
@@ -169,7 +169,7 @@ describe('src/engine/claims: a server of which only a network tells', () => {
     expect(project(played).servers).toHaveLength(2);
     const more = await played.plan(`${spec}  new: {${size}, public_ipv4: {new: true}}\n`);
     expect(more.blocked.find(({ key }) => key === 'servers.new')?.reason).toContain(
-      '1 server that no address shows, which may be this server: an address may have been taken from it since',
+      '1 server without a known address. It may be servers.new. Its address may have been detached',
     );
     await adopt(played, spec, 'servers.db', idOf('db'));
     expect((await played.apply(spec)).outcome).toBe('converged');

@@ -57,7 +57,7 @@ describe('src/engine/intents/pauses.ts: what one refusal holds', () => {
     expect(told.map(({ key }) => key).sort()).toEqual(['ips.one', 'ips.two']);
     expect(told[0]).toMatchObject({
       code: 'insufficient_privileges',
-      reason: expect.stringContaining('held since 2026-01-01 '),
+      reason: expect.stringContaining('paused since 2026-01-01 '),
       remedies: resolving(expect.stringContaining('use a token that may do this')),
     });
 
@@ -97,7 +97,7 @@ describe('src/engine/intents/pauses.ts: a plan of what is held', () => {
       {
         key: 'servers.web.firewall',
         code: 'dependency_blocked',
-        remedies: resolving('settle servers.web first'),
+        remedies: resolving('resolve servers.web first'),
       },
     ]);
     const text = planText(plan, plainPaint);

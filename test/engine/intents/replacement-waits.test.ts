@@ -228,7 +228,7 @@ describe('src/engine/intents: nothing is deleted of a replacement that cannot be
 
     const held = { key, verb: 'update', code: 'dependency_blocked' };
     expect(plan.blocked).toContainEqual(
-      expect.objectContaining({ ...held, remedies: resolving(`settle ${key}.firewall first`) }),
+      expect.objectContaining({ ...held, remedies: resolving(`resolve ${key}.firewall first`) }),
     );
     expect(report.blocked).toContainEqual(expect.objectContaining(held));
     expect(stands(played)).toEqual([true, true]);
@@ -251,7 +251,7 @@ describe('src/engine/intents: nothing is deleted of a replacement that cannot be
     const held = { code: 'insufficient_privileges', remedies: resolving(expect.stringContaining(way)) };
     expect(plan.blocked).toContainEqual(expect.objectContaining({ key: `${key}.firewall`, ...held }));
     expect(plan.blocked).toContainEqual(
-      expect.objectContaining({ key, remedies: resolving(`settle ${key}.firewall first`) }),
+      expect.objectContaining({ key, remedies: resolving(`resolve ${key}.firewall first`) }),
     );
     expect(report.blocked).toContainEqual(expect.objectContaining({ ...blocked, ...held }));
     expect(stands(played)).toEqual([true, true]);
@@ -271,7 +271,7 @@ describe('src/engine/intents: nothing is deleted of a replacement that cannot be
     expect(report.blocked).toContainEqual(
       expect.objectContaining({ ...blocked, verb: 'update', code: 'unresolved_create' }),
     );
-    expect(remedies).toEqual([outside('settle servers.db first', { next: [run('apply')] })]);
+    expect(remedies).toEqual([outside('resolve servers.db first', { next: [run('apply')] })]);
     expect(stands(played)).toEqual([true, true]);
   });
 });

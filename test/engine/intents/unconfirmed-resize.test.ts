@@ -56,7 +56,10 @@ describe('src/engine/intents: a resize that no read shows', () => {
     const { blocked } = await played.apply(disk(40).replace('allowed', 'never'));
 
     expect(blocked).toMatchObject([
-      { code: 'disk_would_shrink', reason: expect.stringContaining('80 GB beyond 40 GB') },
+      {
+        code: 'disk_would_shrink',
+        reason: expect.stringContaining('the data beyond 40 GB on its disk of 80 GB'),
+      },
     ]);
   });
 
@@ -77,7 +80,7 @@ describe('src/engine/intents: a resize that no read shows', () => {
 
     expect(plan.operations).toEqual([]);
     expect(plan.warnings).toMatchObject([
-      { code: 'server_differs', message: expect.stringContaining('cores may be 16, not 1') },
+      { code: 'server_differs', message: expect.stringContaining('cores may be 16 instead of 1') },
     ]);
   });
 

@@ -39,7 +39,7 @@ describe('src/engine/operator/decide.ts: an answer of the operator, and of the k
   test('a creation whose key holds its answer is not declared absent, and the next apply binds it', async () => {
     const played = await haltedAfter(5_000, head + web, lost);
 
-    await expect(absent(played, head + web)).rejects.toThrow('is not absent: its idempotency key shows');
+    await expect(absent(played, head + web)).rejects.toThrow('exists: its idempotency key shows');
     const report = await played.apply(head + web);
 
     expect([report.outcome, count(played)]).toEqual(['converged', [1, 1]]);
@@ -49,7 +49,7 @@ describe('src/engine/operator/decide.ts: an answer of the operator, and of the k
   test('a creation whose key holds no answer is declared absent', async () => {
     const played = await haltedAfter(5_000, head + web, { do: 'reset', effect: 'none' });
 
-    expect(await absent(played, head + web)).not.toContain('could not be asked');
+    expect(await absent(played, head + web)).not.toContain('could not verify this with the idempotency key');
     const report = await played.apply(head + web);
 
     expect([report.outcome, count(played)]).toEqual(['converged', [1, 1]]);
@@ -58,7 +58,9 @@ describe('src/engine/operator/decide.ts: an answer of the operator, and of the k
   test('the operator is believed where the key cannot be asked, and the command says so', async () => {
     const played = await haltedAfter(5_000, head + web, lost, { bodyCheck: 'beforeKeyUnstored' });
 
-    expect(saidBy(await absent(played, head + web))).toContain('could not be asked');
+    expect(saidBy(await absent(played, head + web))).toContain(
+      'could not verify this with the idempotency key',
+    );
     expect(await played.store.openIntents()).toEqual([]);
   });
 });
@@ -84,7 +86,7 @@ describe('src/plan/unmanaged.ts', () => {
     expect(count(played)).toEqual([2, 0]);
 
     expect(await messages(played, spec)).toContainEqual(
-      expect.stringContaining('Possibly servers.web, declared absent'),
+      expect.stringContaining('possibly servers.web, which was declared absent'),
     );
     await played.clock.run(played.engine.ignore(load(spec), ['2001']));
     expect(await messages(played, spec)).toEqual([]);

@@ -74,7 +74,7 @@ describe('src/engine/operator: an operator decides', () => {
       played.engine.resolve(load(server()), 'servers.web' as never, { type: 'absent' }),
     );
 
-    await expect(said).rejects.toThrow('it is 2001');
+    await expect(said).rejects.toThrow('it is server 2001');
   });
 
   test('adopt: binds what somebody else made, and the next run makes no other', async () => {

@@ -38,7 +38,7 @@ describe('src/engine/operator/decide.ts: resolve --absent', () => {
     played.emulator.setReadings({ pageSize: 1 });
     await played.apply(web(addresses));
 
-    await expect(resolve(played, web(addresses), { type: 'absent' })).rejects.toThrow('it is 2001');
+    await expect(resolve(played, web(addresses), { type: 'absent' })).rejects.toThrow('it is server 2001');
 
     played.emulator.setReadings({ pageSize: null });
     await played.clock.run(played.engine.resolve(load(web(addresses)), key, { type: 'adopt', id: '2001' }));
@@ -68,7 +68,7 @@ describe('src/engine/operator/decide.ts: resolve --absent', () => {
 
 describe('src/engine/operator/decide.ts: a purchase in doubt, and its server deleted elsewhere', () => {
   const spec = web().replace('exclusive: true, ', '');
-  const left = ({ blocked }: Plan) => /release \S+ in the client area/.exec(resolveOf(blocked[0]))?.[0];
+  const left = ({ blocked }: Plan) => /delete \S+ in the client area/.exec(resolveOf(blocked[0]))?.[0];
 
   /** Its answer was lost and is not stored, so an operator is asked; the server is deleted instead, and its address stays. */
   async function deserted(): Promise<Rig> {
@@ -89,7 +89,7 @@ describe('src/engine/operator/decide.ts: a purchase in doubt, and its server del
     const told = left(await played.plan(spec));
     const said = await resolve(played, spec, { type: 'absent' });
 
-    const release = `release ${project(played).ips[0]?.address} in the client area`;
+    const release = `delete ${project(played).ips[0]?.address} in the client area`;
     expect([told, saidBy(said)]).toEqual([
       expect.stringContaining(release),
       expect.stringContaining(release),
@@ -129,7 +129,7 @@ describe('src/engine/operator/adopt-key.ts', () => {
     expect(saidBy(await adopt('servers.a', idOf('b')))).toContain(
       'says `public_ipv4: {ip: www}`, and the server holds no address',
     );
-    expect(await adopt('servers.a', idOf('a'))).not.toContain('But');
+    expect(await adopt('servers.a', idOf('a'))).not.toContain('Check the id');
     await adopt('servers.b', idOf('b'));
     expect((await played.apply(spec)).outcome).toBe('converged');
     expect(project(played).servers).toHaveLength(2);
@@ -171,9 +171,9 @@ describe('src/engine/operator/decide.ts: resolve --abandon', () => {
 
     const [address] = project(played).ips.map((each) => each.address);
     expect(resolveOf(report.blocked[0])).toContain(
-      `--adopt 5001 (if the client area shows that ${address} is ips.web)`,
+      `--adopt 5001 (if ${address} is ips.web: see the client area)`,
     );
-    expect(saidBy(said)).toContain(`It may be address ${address}, which appeared since.`);
+    expect(saidBy(said)).toContain(`Possibly it is address ${address}, which appeared after the write.`);
   });
 });
 
@@ -189,10 +189,10 @@ describe('src/engine/operator/decide.ts: what came since a lost answer', () => {
     const { blocked } = await played.apply(shared);
     const [ip] = project(played).ips;
     expect(blocked[0]?.reason).toContain(
-      `the answer was lost, and server 2001 (${ip?.address}) appeared since: it may be the created resource`,
+      `the answer was lost, and server 2001 (${ip?.address}) is new, and may be the created resource`,
     );
     expect(resolveOf(blocked[0])).toContain(
-      `--adopt 2001 (if the client area shows that ${ip?.address} is servers.web)`,
+      `--adopt 2001 (if ${ip?.address} is servers.web: see the client area)`,
     );
   });
 
@@ -208,9 +208,7 @@ describe('src/engine/operator/decide.ts: what came since a lost answer', () => {
       .then(() => played.emulator.mutate({ do: 'add_server', name: 'web', public: true }));
     const { blocked } = await played.apply(shared);
     const [one, two] = project(played).ips.map(({ address }) => address);
-    expect(blocked[0]?.reason).toContain(
-      `2 servers have come since: 2001 ("web", ${one}), 2002 ("web", ${two})`,
-    );
+    expect(blocked[0]?.reason).toContain(`2 new servers exist: 2001 ("web", ${one}), 2002 ("web", ${two})`);
   });
 
   test('is told so of each of several servers', async () => {
@@ -221,7 +219,7 @@ describe('src/engine/operator/decide.ts: what came since a lost answer', () => {
       .then(() => played.emulator.mutate({ do: 'add_server', name: 'other', public: true }));
     const { blocked } = await played.apply(shared);
     const [one, two] = project(played).ips.map(({ address }) => address);
-    expect(blocked[0]?.reason).toContain(`2 servers have come since: 2001 (${one}), 2002 (${two})`);
+    expect(blocked[0]?.reason).toContain(`2 new servers exist: 2001 (${one}), 2002 (${two})`);
   });
 
   test('is not asked about a network, which name and cidr identify', async () => {
@@ -284,7 +282,7 @@ describe('src/engine/operator/decide.ts: an address in doubt, and one that tells
 
     expect(plan.blocked).toMatchObject([
       { key: 'ips.web', code: 'outcome_unknown' },
-      { key: 'servers.web', code: 'dependency_blocked', remedies: resolving('settle ips.web first') },
+      { key: 'servers.web', code: 'dependency_blocked', remedies: resolving('resolve ips.web first') },
     ]);
   });
 
@@ -318,7 +316,7 @@ describe('src/engine/operator/decide.ts: a key that the file has not', () => {
       'The file has no servers.app10; did you mean `servers.app-10`?',
     );
     await expect(adopt('servers.other')).rejects.toThrow(
-      /^The file has no servers\.other\. It has servers\.app-10, (?:servers\.app-1\d, ){8}servers\.app-19 and 2 more\.$/,
+      /^The file has no servers\.other\. The file has servers\.app-10, (?:servers\.app-1\d, ){8}servers\.app-19 and 2 more\.$/,
     );
     await expect(adopt('ips.web')).rejects.toThrow('The file has no ips.web.');
   });

@@ -43,7 +43,7 @@ describe("engine: what was said to be somebody else's", () => {
 
     const said = await undo(played, web + one, '2001');
 
-    expect(saidBy(said)).toContain(`server 2001 (${held})`);
+    expect(saidBy(said)).toContain(`Server 2001 (${held})`);
     expect(codes(await played.plan(web + one))).toEqual({
       'ips.one': 'unmanaged_resources',
       'servers.web': 'unmanaged_resources',
@@ -66,9 +66,9 @@ describe("engine: what was said to be somebody else's", () => {
     await expect(undo(played, 'settings: {unmanaged: ignore}\n', '2001')).rejects.toThrow(
       'unmanaged: ignore',
     );
-    await expect(undo(played, '', held)).rejects.toThrow('belongs to server 2001');
-    await expect(undo(played, '', '2002')).rejects.toThrow('server 2002');
-    await expect(undo(played, '', '203.0.113.250')).rejects.toThrow('address 203.0.113.250');
+    await expect(undo(played, '', held)).rejects.toThrow('belongs to the ignored server 2001');
+    await expect(undo(played, '', '2002')).rejects.toThrow('Server 2002');
+    await expect(undo(played, '', '203.0.113.250')).rejects.toThrow('Address 203.0.113.250');
     expect(await told(played)).toMatchObject([{ id: '2001' }]);
   });
 
