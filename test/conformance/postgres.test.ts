@@ -1,4 +1,4 @@
-import { expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { StateStore } from '../../src/core/state.ts';
 import { openPostgresState } from '../../src/state/postgres.ts';
 import type { Replica } from '../../src/state/postgres-replica.ts';
@@ -12,9 +12,11 @@ import { backend, later, sampleBinding, sampleIntent, web } from './state-sample
 
 const server = postgresServer();
 
-stateConformance('postgres', postgresHarness('one'));
-stateConformance('postgres, beside states of other projects on the same connection', neighbouredHarness());
-stateEquivalence('postgres', postgresHarness('any'), 40);
+describe('src/state/postgres-store.ts', () => {
+  stateConformance('postgres', postgresHarness('one'));
+  stateConformance('postgres, beside states of other projects on the same connection', neighbouredHarness());
+  stateEquivalence('postgres', postgresHarness('any'), 40);
+});
 
 /**
  * In one database with two others that are owned and written at the same time and hold the

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { describe } from 'vitest';
 import type { StateStore } from '../../src/core/state.ts';
 import { memoryState } from '../../src/state/memory.ts';
 import { openSqliteState } from '../../src/state/sqlite.ts';
@@ -9,13 +10,17 @@ import type { StateHarness } from './state-checks.ts';
 import { stateEquivalence } from './state-equivalence.ts';
 import { sampleBinding, sampleIntent, web } from './state-samples.ts';
 
-stateConformance('memory', {
-  create: async () => memoryState({ createdAt: 1, lineage: 'born' }),
-  readOnly: async () => memoryState({ createdAt: 1, lineage: 'born', mode: 'read' }),
+describe('src/state/memory.ts', () => {
+  stateConformance('memory', {
+    create: async () => memoryState({ createdAt: 1, lineage: 'born' }),
+    readOnly: async () => memoryState({ createdAt: 1, lineage: 'born', mode: 'read' }),
+  });
 });
 
-stateConformance('sqlite', sqliteHarness());
-stateEquivalence('sqlite', sqliteHarness(), 60);
+describe('src/state/sqlite-store.ts', () => {
+  stateConformance('sqlite', sqliteHarness());
+  stateEquivalence('sqlite', sqliteHarness(), 60);
+});
 
 function sqliteHarness(): Required<StateHarness> {
   const folders: string[] = [];

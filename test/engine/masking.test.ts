@@ -56,7 +56,7 @@ async function contents({ store }: Rig): Promise<string> {
 
 const planOf = (one: Rig, desired = load()) => one.clock.run(one.engine.plan(desired));
 
-describe('src/core/masking.ts: values that came from the environment', () => {
+describe('src/engine/sealed-store.ts: values that came from the environment', () => {
   test('are sent, and stand in no plan, event, report, binding, intent or journal', async () => {
     const one = rig();
     const plan = await planOf(one);

@@ -5,7 +5,7 @@ import { type Rig, rig } from '../support/rig.ts';
 
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
 
-describe('src/engine: a server that stands open', () => {
+describe('src/engine/run/findings.ts: a server that stands open', () => {
   const server = `${head}servers:\n  web:\n    {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop, rules: []}}\n`;
 
   test('is told where its firewall is refused, and how long it was, once it is put by another run', async () => {

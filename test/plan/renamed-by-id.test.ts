@@ -10,7 +10,7 @@ const entries: Readonly<Record<string, (name: string, more: string) => string>> 
     `networks: {backend: {cidr: 10.1.0.0/24}}\nservers: {${name}: {${more}name: a, ${sliders}, public_ipv4: {new: true}, network_interfaces: [backend], firewall: {enabled: true, policy_in: drop, rules: []}}}\n`,
 };
 
-describe('src/plan/build.ts: a rename by the same id', () => {
+describe('src/plan/draft.ts: a rename by the same id', () => {
   describe.each(Object.entries(entries))('of %s', (_what, entry) => {
     test.each([
       'prune: false',

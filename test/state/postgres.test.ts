@@ -83,7 +83,7 @@ function openAfter(url: string): Promise<StateStore> {
   return open(url, { ...write, waitMs: 10_000, clock });
 }
 
-describe('src/state/postgres.ts: names', () => {
+describe('src/state/postgres-url.ts: names', () => {
   test('one database holds several states that know nothing of each other', async () => {
     const [shop, lab] = [await open(newUrl()), await open(newUrl(), { ...write, lineage: 'other' })];
     await shop.claimProject(1);
@@ -163,7 +163,7 @@ describe('src/state/postgres.ts: names', () => {
   });
 });
 
-describe('src/state/postgres.ts: owners that promise a heartbeat', () => {
+describe('src/state/postgres-replica.ts: owners that promise a heartbeat', () => {
   /** A replica whose last heartbeat was so many seconds ago, by the server's clock. */
   async function replicaSeen(id: string, secondsAgo: number, isAlive = () => true) {
     await sql(
@@ -317,7 +317,7 @@ describe('src/state/postgres.ts: reading', () => {
   });
 });
 
-describe('src/state/postgres.ts: one owner', () => {
+describe('src/state/postgres-owner.ts: one owner', () => {
   test("another process's state is refused, naming the process, since when, and what to do", async () => {
     const url = newUrl();
     const owner = await ownedElsewhere(url);

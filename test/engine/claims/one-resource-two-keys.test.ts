@@ -12,7 +12,7 @@ const deletions = (played: Rig) => played.writes().filter(({ method }) => method
 const bound = async ({ store }: Rig) =>
   Object.fromEntries((await store.bindings()).map(({ key, id }) => [key as string, id]));
 
-describe('src/engine/claims: one resource under two names', () => {
+describe('src/engine/claims/owner.ts: one resource under two names', () => {
   test.each([
     [
       'a protected server',

@@ -19,7 +19,7 @@ const addresses = ({ emulator }: Rig) =>
   (emulator.world.projects[0]?.ips ?? []).map(({ address }) => address);
 const boundKeys = async ({ store }: Rig) => (await store.bindings()).map((each) => each.key as string);
 
-describe('src/engine/claims: a server that is released takes its address with it', () => {
+describe('src/engine/claims/release.ts: a server that is released takes its address with it', () => {
   test('adopting another server leaves the old one, and its address, alone', async () => {
     const played = rig();
     await played.apply(spec);
@@ -194,7 +194,7 @@ describe('src/engine/claims: `keep_ip` in the edit that replaces a server', () =
   });
 });
 
-describe('src/engine/claims: a name with a dot in it', () => {
+describe('src/core/keys.ts: a name with a dot in it', () => {
   const file = (...names: string[]) =>
     `${head}ips: {${names.map((name) => `${name}: {}`).join(', ')}}\nnetworks: {${names
       .map((name, at) => `${name}: {cidr: 10.${at}.0.0/24}`)

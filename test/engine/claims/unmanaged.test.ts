@@ -32,7 +32,7 @@ async function ignored({ store }: Rig) {
   ];
 }
 
-describe('src/engine/claims: what somebody else makes', () => {
+describe('src/engine/claims/claims.ts: what somebody else makes', () => {
   test('later than this state is told, and creation goes on once it is said to be theirs', async () => {
     const played = rig();
     await played.apply(head);
@@ -144,7 +144,7 @@ describe('src/engine/claims: what somebody else makes', () => {
   });
 });
 
-describe('src/engine/claims: a server of which only a network tells', () => {
+describe('src/plan/purchases.ts: a server of which only a network tells', () => {
   const inside = `networks:\n  a: {cidr: 10.1.0.0/24}\nservers:\n  db: {${size}, network_interfaces: [a]}\n`;
   const lost = async (played: Rig) => {
     await played.clock.advance(25 * hour);
@@ -206,7 +206,7 @@ describe('src/engine/claims: a server of which only a network tells', () => {
   });
 });
 
-describe('src/engine/claims: an ignored object that is gone', () => {
+describe('src/engine/claims/claims.ts: an ignored object that is gone', () => {
   const theirs = async (more: RigOptions = {}) => {
     const played = rig({ ...more, emulator: { readings: { reuseIds: true }, ...more.emulator } });
     played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });

@@ -61,7 +61,7 @@ function makeWay(played: Rig, sort: 'server' | 'ip', id: number): void {
   world.nextId[sort] = id;
 }
 
-describe("engine: what a creation made is gone, and its id another key's", () => {
+describe("src/engine/intents/bound-by.ts: what a creation made is gone, and its id another key's", () => {
   test.each([
     ['server', `${head}servers:\n${server('a')}${server('b')}`, 2001, 2005],
     ['ip', `${head}ips:\n  a: {}\n  b: {}\n`, 5001, 5005],
@@ -221,7 +221,7 @@ describe('src/engine/intents/bound-by.ts: what is answered as made, and another 
   });
 });
 
-describe("engine: an operator's word and what is under way", () => {
+describe("src/engine/intents/bound-by.ts: an operator's word and what is under way", () => {
   test("what an open creation was answered with is not another key's", async () => {
     const cut = tampered();
     const { played } = cut;

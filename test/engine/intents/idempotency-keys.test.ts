@@ -87,7 +87,7 @@ describe('src/engine/intents: answers that are always replays', () => {
   });
 });
 
-describe('src/engine/intents: the age of a key', () => {
+describe('src/engine/intents/question.ts: the age of a key', () => {
   const busy = faultRule(
     { path: 'allocate_ip', nth: 1, times: 8 },
     { do: 'answer', status: 409, code: 'busy' },
@@ -130,7 +130,7 @@ describe('src/engine/intents: the age of a key', () => {
   });
 });
 
-describe('src/engine/intents: an API profile that changes while a write waits', () => {
+describe('src/engine/intents/settle.ts: an API profile that changes while a write waits', () => {
   const server = (cores: number) =>
     `${head}servers:\n  web: {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}}\n`;
 

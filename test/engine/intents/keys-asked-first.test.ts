@@ -9,7 +9,7 @@ const head = 'settings: {prune: true, max_deletions: 10}\n';
 const server = (name: string, cores = 1, more = '') =>
   `${head}servers:\n  ${name}: {${slider}, cores: ${cores}, replace: allowed${more}}\n`;
 
-describe('src/engine/intents: a state that is lost, in a project that shows nothing', () => {
+describe('src/engine/run/recover.ts: a state that is lost, in a project that shows nothing', () => {
   const fresh = () => memoryState({ createdAt: virtualClock().now(), lineage: 'new' });
 
   test('finds a server that was renamed under the key of its former name', async () => {

@@ -7,7 +7,7 @@ import { rig } from '../../support/rig.ts';
 import { virtualClock } from '../../support/virtual-clock.ts';
 import { executed, ips, server } from '../shop.ts';
 
-describe('src/engine/intents: keys used before', () => {
+describe('src/engine/run/recover.ts: keys used before', () => {
   const state = () => memoryState({ createdAt: virtualClock().now(), lineage: 'another' });
 
   test('by a state that was lost: what is alive is adopted, not bought again', async () => {

@@ -30,7 +30,7 @@ function removeServer(played: Rig): void {
   for (const { id } of project(played)?.servers ?? []) played.emulator.mutate({ do: 'delete_server', id });
 }
 
-describe('src/engine/intents/evidence.ts: a creation that succeeded and that no read shows', () => {
+describe('src/engine/intents/not-there.ts: a creation that succeeded and that no read shows', () => {
   test.each([
     ['ip', ips('web'), '/ips/\\d+$', removeIp],
     ['server', gpu, '/network-interfaces$', removeServer],

@@ -9,7 +9,7 @@ servers:
   web: {server_type: sliders-1, image: ${image}, cores: 1, memory_mb: 1024, disk_gb: 20, replace: allowed}
 `;
 
-describe('src/engine/intents: a replacement whose deletion has been given up on, in a run that goes on', () => {
+describe('src/engine/intents/replacement.ts: a replacement whose deletion has been given up on, in a run that goes on', () => {
   test('buys nothing beside what is there', async () => {
     let losses = 5;
     const lose = () =>

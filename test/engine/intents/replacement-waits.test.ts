@@ -46,7 +46,7 @@ async function replacesOnceActive(played: Rig, text: string): Promise<void> {
   expect(stands(played)).toEqual([false, false]);
 }
 
-describe('src/engine/intents: nothing is deleted of a replacement that cannot be made again', () => {
+describe('src/engine/intents/replacement.ts: nothing is deleted of a replacement that cannot be made again', () => {
   test('while the project is suspended', async () => {
     const played = await made();
     played.emulator.mutate({ do: 'set_standing', standing: 'suspended' });
@@ -276,7 +276,7 @@ describe('src/engine/intents: nothing is deleted of a replacement that cannot be
   });
 });
 
-describe('src/engine/intents: nothing is given away before what takes its place can be made', () => {
+describe('src/engine/intents/replacement.ts: nothing is given away before what takes its place can be made', () => {
   const cleared = (played: Rig) => played.emulator.mutate({ do: 'delete_server', id: 2001 });
   const address = `${key}.public_ipv4`;
 
@@ -360,7 +360,7 @@ describe('src/engine/intents: nothing is given away before what takes its place 
   });
 });
 
-describe('src/engine/intents: a process that runs again and again', () => {
+describe('src/engine/intents/replacement.ts: a process that runs again and again', () => {
   test('holds nothing by itself that an operator has lifted in the state', async () => {
     const played = await made();
     const repeating = played.repeating();

@@ -26,7 +26,7 @@ async function bought(readings: Partial<Readings>, wrap?: RigOptions['wrap']) {
   return { ...played, other, bills };
 }
 
-describe('src/engine/intents: a key that was used before this state knew it', () => {
+describe('src/engine/intents/next-incarnation.ts: a key that was used before this state knew it', () => {
   test.each([
     [422, 'idempotency_key_reused'],
     [422, 'invalid_request'],

@@ -1,31 +1,33 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createStopwatch } from '../../../src/engine/stopwatch.ts';
 import { virtualClock } from '../../support/virtual-clock.ts';
 
-test('engine/intents/stopwatch: a clock that was set back makes a wait no longer, however often it is asked for', async () => {
-  const clock = virtualClock();
-  const due = clock.now() + 25 * 3_600_000;
-  const stopwatch = createStopwatch(clock, 1);
+describe('src/engine/stopwatch.ts', () => {
+  test('a clock that was set back makes a wait no longer, however often it is asked for', async () => {
+    const clock = virtualClock();
+    const due = clock.now() + 25 * 3_600_000;
+    const stopwatch = createStopwatch(clock, 1);
 
-  const first = stopwatch.until('intent', 'due', due);
-  await clock.run(clock.sleep(first));
+    const first = stopwatch.until('intent', 'due', due);
+    await clock.run(clock.sleep(first));
 
-  expect(first).toBe(20 * 60_000);
-  expect(stopwatch.until('intent', 'due', due)).toBe(0);
-});
+    expect(first).toBe(20 * 60_000);
+    expect(stopwatch.until('intent', 'due', due)).toBe(0);
+  });
 
-test.each([
-  'sent',
-  'not_seen',
-  'accepted',
-] as const)('engine/intents/stopwatch: since a moment (%s) that a clock set back has yet to reach, it counts from the first question', async (moment) => {
-  const clock = virtualClock();
-  const ahead = clock.now() + 25 * 3_600_000;
-  const stopwatch = createStopwatch(clock, 1);
+  test.each([
+    'sent',
+    'not_seen',
+    'accepted',
+  ] as const)('since a moment (%s) that a clock set back has yet to reach, it counts from the first question', async (moment) => {
+    const clock = virtualClock();
+    const ahead = clock.now() + 25 * 3_600_000;
+    const stopwatch = createStopwatch(clock, 1);
 
-  const first = stopwatch.since('intent', moment, ahead);
-  await clock.run(clock.sleep(60_000));
+    const first = stopwatch.since('intent', moment, ahead);
+    await clock.run(clock.sleep(60_000));
 
-  expect(first).toBe(0);
-  expect(stopwatch.since('intent', moment, ahead)).toBe(60_000);
+    expect(first).toBe(0);
+    expect(stopwatch.since('intent', moment, ahead)).toBe(60_000);
+  });
 });

@@ -31,7 +31,7 @@ async function withOthers() {
   return { played, held, free };
 }
 
-describe("engine: what was said to be somebody else's", () => {
+describe("src/engine/operator/ignore.ts: what was said to be somebody else's", () => {
   test('is told, and is unmanaged again once that is taken back', async () => {
     const { played, held, free } = await withOthers();
     await ignore(played, '2001', free);
