@@ -7,13 +7,14 @@ import { memoryState } from '../../src/state/memory.ts';
 import { SqliteStore } from '../../src/state/sqlite-store.ts';
 
 /*
- * Plays seeds and prints the rule that each breaks. The notes named by `--notes` are empty at the start of each run: a run reads
+ * Plays seeds and prints the rule that each breaks. The notes whose names begin as `--notes` says are empty at the start of each run: a run reads
  * only the notes that it has written itself.
  */
 const args = process.argv.slice(2);
 const flagOf = (flag: string) => args[args.indexOf(flag) + 1] ?? '';
 const [seeds, from] = [Number(flagOf('--seeds')), args.includes('--from') ? Number(flagOf('--from')) : 0];
-const emptied = new Set(flagOf('--notes').split(','));
+const prefixes = flagOf('--notes').split(',');
+const isEmptied = (name: string) => prefixes.some((each) => name.startsWith(each));
 /** The notes that the current run of each state has written. */
 const written = new WeakMap<StateStore, Set<string>>();
 
@@ -28,7 +29,7 @@ for (const store of [
     return info.call(this);
   };
   store.note = async function (this: StateStore, name: string) {
-    const isEmpty = emptied.has(name) && written.get(this)?.has(name) !== true;
+    const isEmpty = isEmptied(name) && written.get(this)?.has(name) !== true;
     return isEmpty ? undefined : note.call(this, name);
   };
   store.putNote = function (this: StateStore, name: string, value: Json) {

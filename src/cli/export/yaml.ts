@@ -1,7 +1,6 @@
 import { Document, isMap, isScalar, isSeq, type Node, visit, type YAMLMap } from 'yaml';
 import { Mask } from '../../core/environment-mask.ts';
 import { escapeUnseenInLines, hasUnseen } from '../../core/escape.ts';
-import type { Collection } from '../../core/kind-facts.ts';
 import { printable } from '../terminal.ts';
 import type { ExportedEntry, ExportedSpec } from './spec.ts';
 
@@ -19,9 +18,10 @@ export function exportedYaml(spec: ExportedSpec, mask = new Mask({})): string {
     { value: string; spaceBefore?: boolean; commentBefore?: string },
     Node
   >;
+  const lists = new Map(Object.entries(spec.entries));
   for (const pair of root.items) {
     if (pair.key.value !== 'version') pair.key.spaceBefore = true;
-    const entries = spec.entries[pair.key.value as Collection];
+    const entries = lists.get(pair.key.value);
     if (pair.key.value === 'project' && isMap(pair.value)) pair.value.flow = true;
     if (entries !== undefined && isMap(pair.value)) decorate(pair.value, entries);
   }

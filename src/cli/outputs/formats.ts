@@ -38,10 +38,10 @@ function env(outputs: Outputs): string {
 
 /** Every text inside a value, with its path. A list becomes one text with spaces; null is left out. */
 function leaves(value: unknown, path: readonly string[] = []): (readonly [readonly string[], string])[] {
-  if (value === null) return [];
   if (typeof value === 'string') return [[path, value]];
+  if (typeof value !== 'object' || value === null) return [];
   if (Array.isArray(value)) return value.length === 0 ? [] : [[path, value.join(' ')]];
-  return Object.entries(value as object).flatMap(([name, each]) => leaves(each, [...path, name]));
+  return Object.entries(value).flatMap(([name, each]) => leaves(each, [...path, name]));
 }
 
 /** An inventory file for `ansible-playbook -i`: each server, in a group for each of its networks. */

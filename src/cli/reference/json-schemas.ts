@@ -80,7 +80,7 @@ function pricesJsonSchema(): string {
   return rendered('prices', 'Price list of vdcsync', z.toJSONSchema(pricesSchema, { io: 'input' }));
 }
 
-function rendered(name: string, title: string, schema: object): string {
-  const { $schema, ...rest } = schema as { $schema?: string };
+function rendered(name: string, title: string, schema: { readonly $schema?: string | undefined }): string {
+  const { $schema, ...rest } = schema;
   return `${JSON.stringify({ $schema, $id: `urn:vdcsync:${name}`, title, ...rest }, null, 2)}\n`;
 }

@@ -5,7 +5,8 @@ import { printable } from '../terminal.ts';
 import { consequences } from './consequences.ts';
 
 /** `waits`: only for another operation, which is blocked. */
-export type Sort = 'create' | 'update' | 'delete' | 'adopt' | 'replace' | 'blocked' | 'waits';
+const sorts = ['create', 'update', 'delete', 'adopt', 'replace', 'blocked', 'waits'] as const;
+export type Sort = (typeof sorts)[number];
 
 /** One box of the graph of a plan. */
 export interface Node {
@@ -62,9 +63,9 @@ export function planMermaid(plan: Plan): string {
     ...edgesOf(nodes).map(
       ({ from, to, label: why }) => `  ${idOf.get(from)} -->|${text(why)}| ${idOf.get(to)}`,
     ),
-    ...Object.entries(colours).map(
-      ([sort, colour]) =>
-        `  classDef ${sort} stroke:${colour},stroke-width:2px${isIdle(sort as Sort) ? `,stroke-dasharray:${dashes}` : ''}`,
+    ...sorts.map(
+      (sort) =>
+        `  classDef ${sort} stroke:${colours[sort]},stroke-width:2px${isIdle(sort) ? `,stroke-dasharray:${dashes}` : ''}`,
     ),
   ].join('\n')}\n`;
 }

@@ -264,14 +264,14 @@ export class Metrics {
     this.#seen.set(project, now);
   }
 
-  #labels<Labels extends object>(labels: Labels): Partial<Labels> {
+  #labels<Labels extends { readonly project?: unknown }>(labels: Labels): Labels | Omit<Labels, 'project'> {
     if (this.#perProject) return labels;
-    const { project: _, ...others } = labels as { readonly project?: unknown };
-    return others as Partial<Labels>;
+    const { project: _, ...others } = labels;
+    return others;
   }
 
   #set(name: GaugeName, of: Record<string, string>, given: number): void {
-    const labels = this.#labels(of) as Record<string, string>;
+    const labels = this.#labels(of);
     const value = labels === of || !('project' in of) ? given : this.#total(name, labels, given);
     let gauge = this.#gauges.get(name);
     if (gauge === undefined) {

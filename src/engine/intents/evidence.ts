@@ -152,10 +152,10 @@ async function conclude(reading: Reading): Promise<Progress> {
   const found = await readEvidence(run, intent);
   if (found === undefined) return again(0);
   const steps = table[known][sortOf(run, intent)];
-  return follow(steps, found.verdict, reading, found);
+  return takeStep(steps, found.verdict, reading, found);
 }
 
-function follow<Verdict extends Evidence['verdict']>(
+function takeStep<Verdict extends Evidence['verdict']>(
   steps: { readonly [Each in Verdict]: Step<Each> },
   verdict: Verdict,
   reading: Reading,
