@@ -1,9 +1,7 @@
 import type { LeftBehind } from '../../core/evidence.ts';
 import { partsOf } from '../../core/intent.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import type { Ip } from '../../core/resources.ts';
 import type { Binding, Effect, Facts, Intent, RecordedWrite, StateChange } from '../../core/state.ts';
-import { claimsOn } from '../claims/claims.ts';
 import { makerOf, ownerOf, wasNamed } from '../claims/owner.ts';
 import type { Run } from '../run.ts';
 
@@ -61,17 +59,8 @@ export function companionsOf(run: Run, made: Made, id: string, facts: Facts): St
     .map((binding) => ({ type: 'bind', binding }));
 }
 
-/**
- * Binds an address that the answer of a failed creation named, and the next plan releases it. One that `{reuse: true}`
- * may have taken from another client stays free, so that the next attempt takes it.
- */
+/** Binds an address that the answer of a failed creation named, and the next plan releases it. */
 export function leftByFailed(run: Run, intent: Intent, left: LeftBehind | undefined): readonly StateChange[] {
   const id = partsOf(intent).answer?.id;
-  if (left === undefined || id === undefined) return [];
-  const bound = companionsOf(run, intent, id, left);
-  const isLeft = ({ id }: Ip) => left.addresses.some((each) => each.id === id);
-  if (bound.length > 0) return bound;
-  const holder = { is: 'released', by: 'file', formerKey: intent.key } as const;
-  const claims = claimsOn(run, holder, { servers: [], addresses: run.world.ips.filter(isLeft) });
-  return claims.map((claim) => ({ type: 'claim', claim }));
+  return left === undefined || id === undefined ? [] : companionsOf(run, intent, id, left);
 }

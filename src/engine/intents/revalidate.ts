@@ -7,19 +7,20 @@ import { obstacles } from '../../plan/order.ts';
 import { restsOnOpenIdentity } from '../../plan/waits.ts';
 import { knownRegister, registerOf } from '../claims/claims.ts';
 import type { Run } from '../run.ts';
-import type { Stopped } from './endings.ts';
 import { creationAfter } from './replacement.ts';
 
 /** The highest age of the project status that a deletion is decided on, in ms. */
 const projectHoldsMs = 30_000;
 
-/** The reason why an operation must not be done now. */
-export type NotWanted =
-  /** Nothing is left to do: the project is already in the wanted state. */
-  | { readonly now: 'satisfied' }
-  | Stopped
-  /** The project changed, so the operation is not the approved one. The next plan shows the change. */
-  | { readonly now: 'overtaken'; readonly reason: string };
+/** The project changed, so the operation is not the approved one. The next plan shows the change. */
+export interface Overtaken {
+  readonly now: 'overtaken';
+  readonly reason: string;
+}
+
+function overtaken(reason = 'the project or the file has changed since the plan'): Overtaken {
+  return { now: 'overtaken', reason };
+}
 
 /**
  * The plan is a permission: the operation is done only if a fresh observation asks for the same operation. A creation
@@ -29,23 +30,18 @@ export function whyNotWanted(
   run: Run,
   world: World,
   { key, verb, changes }: Pick<Operation, 'key' | 'verb' | 'changes'>,
-): NotWanted | undefined {
+): Overtaken | undefined {
   const subject = world.subjects.get(key);
-  if (subject === undefined) return { now: 'satisfied' };
+  if (subject === undefined) return overtaken();
   const open = restsOnOpenIdentity({ key, verb }, run.deps.kinds, world);
-  if (open !== undefined) {
-    const reason = `${open} is blocked: first decide which live resource it is bound to`;
-    return { now: 'blocked', code: 'dependency_blocked', reason };
-  }
+  if (open !== undefined) return overtaken(`first decide which live resource ${open} is bound to`);
   const draft = draftOne(run.deps.kinds, world, subject);
   const { verdict } = draft.diff;
   const fresh = operationsOf(draft).find(({ id }) => id === operationId(verb, key));
   if (verb === 'create' && verdict.verdict === 'replace')
-    return { now: 'overtaken', reason: 'the resource that it replaces still exists' };
+    return overtaken('the resource that it replaces still exists');
   if (fresh !== undefined && (verb === 'create' || equal(fresh.changes, changes))) return undefined;
-  if (verdict.verdict === 'blocked') return { now: 'blocked', code: verdict.code, reason: verdict.reason };
-  if (fresh === undefined && verdict.verdict === 'unchanged') return { now: 'satisfied' };
-  return { now: 'overtaken', reason: 'the project or the file has changed since the plan' };
+  return overtaken(verdict.verdict === 'blocked' ? verdict.reason : undefined);
 }
 
 /**
@@ -56,7 +52,7 @@ export async function revalidate(
   run: Run,
   world: World,
   operation: Pick<Operation, 'key' | 'kind' | 'verb' | 'changes' | 'replacement'>,
-): Promise<NotWanted | undefined> {
+): Promise<Overtaken | undefined> {
   const { key, verb, replacement } = operation;
   const not = whyNotWanted(run, world, operation);
   const subject = world.subjects.get(key);
@@ -65,8 +61,7 @@ export async function revalidate(
   const obstacle = obstacles(operation, kinds, world).find(
     (each) => world.subjects.get(each)?.binding !== undefined,
   );
-  if (verb === 'create' && obstacle !== undefined)
-    return { now: 'overtaken', reason: `${obstacle} must be deleted first` };
+  if (verb === 'create' && obstacle !== undefined) return overtaken(`${obstacle} must be deleted first`);
   const creation = creationAfter(run, world, key, verb);
   const next = creation === undefined || creation.key === key ? undefined : world.subjects.get(creation.key);
   const drafts = [subject, ...(next === undefined ? [] : [next])].map((each) => draftOne(kinds, world, each));
@@ -81,7 +76,7 @@ export async function revalidate(
     plannedMost: run.plannedMost,
     endsReplacement: verb === 'create' && replacement !== undefined,
   }).values();
-  return objection && { now: 'overtaken', reason: objection.reason };
+  return objection && overtaken(objection.reason);
 }
 
 function isBought({ kind, diff: { verdict } }: Draft): boolean {

@@ -120,7 +120,7 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
     const not = await revalidate(run, world, { ...half, ...intent });
     // A new intent passes the same checks as any other intent.
     if (not !== undefined)
-      return giveUp(run, intent, 'reason' in not ? not.reason : 'the project has changed since the plan', {
+      return giveUp(run, intent, not.reason, {
         retryAfterMs: 0,
       });
     const waits = await secondHalfPaused(run, world, intent);

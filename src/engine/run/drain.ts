@@ -165,8 +165,6 @@ export function resultOf(
 ): OperationResult {
   const base = { key, verb, durationMs, ...(requestId === undefined ? {} : { requestId }) };
   switch (turn.now) {
-    case 'satisfied':
-      return { ...base, outcome: 'done' };
     case 'closed': {
       if (turn.outcome !== 'done')
         return { ...base, outcome: 'failed', code: turn.outcome, detail: turn.detail };

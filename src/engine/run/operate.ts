@@ -12,16 +12,14 @@ import { companionsOf } from '../intents/bound-by.ts';
 import type { Progress } from '../intents/endings.ts';
 import { giveUp } from '../intents/give-up.ts';
 import { creationAfter, secondHalfPaused, unresolvedCreate } from '../intents/replacement.ts';
-import { type NotWanted, revalidate, whyNotWanted } from '../intents/revalidate.ts';
+import { type Overtaken, revalidate, whyNotWanted } from '../intents/revalidate.ts';
 import { advance, send } from '../intents/settle.ts';
 import { inWriteSlot, observationValidMs, roomToWrite, sinceObservation } from '../intents/write-slot.ts';
 import type { Run } from '../run.ts';
 import { absenceGapMs } from '../staleness.ts';
 
-const overtaken: NotWanted = { now: 'overtaken', reason: 'the server that it was created with exists' };
-
 /** The result of one turn of work on an operation. */
-export type Turn = Progress | NotWanted;
+export type Turn = Progress | Overtaken;
 
 /**
  * One turn of work on an approved operation. An open intent goes first. Then the operation begins if a fresh
@@ -95,7 +93,7 @@ async function confirmLost(run: Run, operation: Operation): Promise<Turn | undef
   const world = await run.fenced(() => run.observe(creation.key, clock.monotonic()));
   if (world === undefined) return { now: 'again', afterMs: 0 };
   const not = whyNotWanted(run, world, { ...creation, changes: [] });
-  if (not !== undefined) return not.now === 'satisfied' && verb === 'delete' ? overtaken : not;
+  if (not !== undefined) return not;
   // A repeating resource, such as a backup, stays known until its successor exists.
   if (verb === 'create' && !factsOf(creation.kind).repeats)
     await run.change(released(run, key, 'the resource no longer exists'));
@@ -130,7 +128,7 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   if (not !== undefined) return not;
   const subject = world.subjects.get(operation.key);
   const id = operation.target;
-  if (subject === undefined || id === undefined) return { now: 'satisfied' };
+  if (subject === undefined || id === undefined) throw new Error(`Nothing to adopt: ${operation.key}`);
   const binding = bindingOf(run, subject, id, world);
   const maker = makerOf(run, binding);
   if (maker !== undefined)
