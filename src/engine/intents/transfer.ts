@@ -144,8 +144,7 @@ export async function takeOver(
     return { key: maker.key, isOpen: maker.phase !== 'blocked' };
   const bound = ownerOf(run, own);
   const isSame = bound !== undefined && !isAnother(bound, own);
-  if (!isFresh && isSame && !(await wasAskedBefore(run, bound, intent)))
-    return { key: bound.key, isOpen: false };
+  if (!isFresh && isSame && bound.boundAt > intent.firstSentAt) return { key: bound.key, isOpen: false };
   if (maker !== undefined) await supersede(run, maker, intent);
   if (bound === undefined) return [];
   run.supersede(bound.key, intent.key);
@@ -156,13 +155,6 @@ export async function takeOver(
 function isLater(one: Intent, other: Intent): boolean {
   if (one.firstSentAt !== other.firstSentAt) return one.firstSentAt > other.firstSentAt;
   return (partsOf(one).answer?.at ?? 0) > (partsOf(other).answer?.at ?? 0);
-}
-
-/** Whether the resource with the id was requested before the intent. */
-async function wasAskedBefore(run: Run, { key, id, boundAt }: Binding, intent: Intent): Promise<boolean> {
-  const past = await run.deps.store.intents({ key, limit: 20 });
-  const made = past.find((each) => each.verb === 'create' && partsOf(each).answer?.id === id);
-  return (made?.firstSentAt ?? boundAt) <= intent.firstSentAt;
 }
 
 /** The work on the key of `maker` closes `maker`. That work may be waiting for the task of `maker` now. */

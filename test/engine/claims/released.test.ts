@@ -19,6 +19,25 @@ const addresses = ({ emulator }: Rig) =>
   (emulator.world.projects[0]?.ips ?? []).map(({ address }) => address);
 const boundKeys = async ({ store }: Rig) => (await store.bindings()).map((each) => each.key as string);
 
+describe('src/plan/build.ts: a server that leaves the file and keeps its address', () => {
+  test.each([
+    ['prune_disabled', 'prune: false', ''],
+    ['protected', 'prune: true', ', protect: true'],
+    ['max_deletions', 'prune: true, max_deletions: 0', ''],
+    ['suspended', 'prune: true, suspend: {reason: audit}', ''],
+  ])('both stay bound while %s blocks the deletion', async (code, settings, entry) => {
+    const played = rig();
+    await played.apply(
+      `${head}servers:\n  web: {${size}, public_ipv4: {new: true}, keep_ip: true${entry}}\n`,
+    );
+
+    const { plan } = await played.apply(`settings: {${settings}}\n`);
+
+    expect(codesOf(plan)).toEqual({ [key]: code });
+    expect(await boundKeys(played)).toEqual([key, `${key}.public_ipv4`]);
+  });
+});
+
 describe('src/engine/claims/release.ts: a server that is released takes its address with it', () => {
   test('adopting another server leaves the old one, and its address, alone', async () => {
     const played = rig();
