@@ -42,7 +42,7 @@ export function withChanges(command: Command): Command {
     .option('--timeout <duration>', 'end after this time, such as 30m, even during a wait', duration)
     .option(
       '--check-command <command>',
-      'before a plan is applied, give it to this shell command as JSON; any exit code but 0 refuses it',
+      'before a plan is applied, give it to this shell command as JSON; any exit code except 0 refuses the plan',
     )
     .addOption(textOrJson());
 }
@@ -78,7 +78,7 @@ export function withRun(command: Command): Command {
     )
     .option(
       '--check-command <command>',
-      'before a plan is applied, give it to this shell command as JSON; any exit code but 0 refuses it',
+      'before a plan is applied, give it to this shell command as JSON; any exit code except 0 refuses the plan',
     )
     .option('--git-url <url>', 'take the spec from this Git repository (https or ssh) instead of a file')
     .option('--git-ref <ref>', 'branch or tag to follow (default: main)')

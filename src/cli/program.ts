@@ -186,7 +186,7 @@ function addBinding({ command, io, end }: Making): void {
 }
 
 function addApproval({ command, io, end }: Making): void {
-  withApi(command('approve', 'approve the plan that a daemon waits with (settings.approval)'))
+  withApi(command('approve', 'approve a plan that a daemon waits to apply (settings.approval)'))
     .argument('<digest>', 'the digest in the log, the notification or the status page')
     .addOption(textOrJson())
     .action(async (digest: string, flags: AdoptFlags) => {

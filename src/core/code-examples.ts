@@ -244,7 +244,7 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
     'prices.yaml has slider-1, and the catalogue has sliders-1.',
     'servers: {sliders-1: {…}}   # in prices.yaml',
   ],
-  project_not_active: ['The project is Suspended: the API refuses all purchases.'],
+  project_not_active: ['The project is Suspended: the API refuses new spending.'],
   protected: [
     'servers.db-1 left the file, and had `protect: true`.',
     'servers: {db-1: {protect: false}}',

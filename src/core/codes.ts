@@ -135,7 +135,7 @@ export const codes = {
   ],
   image_taken_before: [
     'the state is new, and an earlier state may have taken this image: no list shows images',
-    'adopt the image with its id from the client area; to take a new one, set `unmanaged: ignore` under `settings`',
+    'adopt the image with its id from the client area; to take a new image, set `unmanaged: ignore` under `settings`',
   ],
   immutable: [
     'the field cannot be changed, not even by a replacement',
@@ -152,7 +152,7 @@ export const codes = {
   ],
   exposed: [
     'a new server is exposed: it has a public address, and its firewall is not set yet',
-    'resolve the firewall operation, or close the server in the client area',
+    'resolve the firewall operation, or restrict the traffic of the server in the client area',
   ],
   profile_changed: [
     'a write is unconfirmed, and the API profile or an environment variable has changed, so the repeated request would be another one',
@@ -249,7 +249,7 @@ export const codes = {
   ],
   project_not_active: [
     'the project is suspended',
-    'pay, or ask the provider. Until the project is Active, the API refuses creations, and vdcsync starts no replacement',
+    'pay, or ask the provider. Until the project is Active, the API refuses new spending, and vdcsync starts no replacement',
   ],
   protected: [
     'the entry has, or last had, `protect: true`',

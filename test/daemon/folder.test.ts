@@ -141,7 +141,7 @@ describe('src/daemon/sources: two files of one project', () => {
         (message) => message.includes('uses none of them'),
         'notified',
       ),
-    ).toContain('projects/api.yaml and projects/shop.yaml');
+    ).toContain('projects/api.yaml, projects/shop.yaml');
     expect(networks(api, 4711)).toEqual(['default']);
 
     writeFileSync(join(folder, 'projects/api.yaml'), copy.replaceAll('4711', '4713'));

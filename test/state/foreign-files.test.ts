@@ -52,7 +52,7 @@ describe('src/state/sqlite.ts: refuses and leaves as it is', () => {
   test('an empty file', async () => {
     const path = newStatePath();
     writeFileSync(path, '');
-    await expectRefused(path, /is empty, which no state ever is/);
+    await expectRefused(path, /is empty, so it cannot be the state/);
   });
 
   test('a place where no folder can be made, without trying for ever', async () => {
@@ -64,15 +64,15 @@ describe('src/state/sqlite.ts: refuses and leaves as it is', () => {
   test('a folder', async () => {
     const path = newStatePath();
     mkdirSync(path);
-    await expect(openSqliteState(path, { ...options, mode: 'write' })).rejects.toThrow(/is no file/);
-    await expect(openSqliteState(path, { ...options, mode: 'read' })).rejects.toThrow(/is no file/);
+    await expect(openSqliteState(path, { ...options, mode: 'write' })).rejects.toThrow(/is not a file/);
+    await expect(openSqliteState(path, { ...options, mode: 'read' })).rejects.toThrow(/is not a file/);
   });
 
   test("another program's database, in either journal mode", async () => {
     for (const mode of ['delete', 'wal']) {
       const path = newStatePath();
       sql(path, `PRAGMA journal_mode = ${mode}; CREATE TABLE meta (a); INSERT INTO meta VALUES (1)`);
-      await expectRefused(path, /is another program's database/);
+      await expectRefused(path, /is the database of another program/);
     }
   });
 
@@ -99,7 +99,7 @@ describe('src/state/sqlite.ts: refuses and leaves as it is', () => {
   test('a state that has lost its first row', async () => {
     const path = await filledState();
     sql(path, 'DELETE FROM meta');
-    await expectRefused(path, /lost its head/);
+    await expectRefused(path, /its header is missing/);
   });
 
   test('a journal whose state is missing', async () => {

@@ -107,7 +107,7 @@ describe('src/state/owner-lock.ts', () => {
     rmSync(`${path}.lock`);
     const second = await openSqliteState(path, options);
     await second.putNote('n', 'second');
-    await expect(first.putNote('n', 'first')).rejects.toThrow(/written by another process/);
+    await expect(first.putNote('n', 'first')).rejects.toThrow(/Another process has changed/);
     await expect(first.claimProject(1)).rejects.toThrow(StateError);
     expect(await second.note('n')).toBe('second');
     await first.close();

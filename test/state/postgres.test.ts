@@ -384,7 +384,9 @@ describe('src/state/postgres-owner.ts: one owner', () => {
     const name = url.slice(url.lastIndexOf('=') + 1);
     await sql(`UPDATE vdcsync.states SET serial = serial + 1 WHERE name = '${name}'`);
     const before = await seen(store);
-    await expect(store.beginIntent(sampleIntent('a', web))).rejects.toThrow(/written by another process/);
+    await expect(store.beginIntent(sampleIntent('a', web))).rejects.toThrow(
+      /Another process has taken or changed/,
+    );
     await expect(store.putNote('n', 1)).rejects.toThrow(StateError);
     expect(await seen(store)).toEqual(before);
   });

@@ -19,5 +19,7 @@ export function idOf(facts: ProjectFacts, key: ResourceKey): string | undefined 
 
 /** A standing in words. */
 export function statusText(standing: KeyStatus): string {
-  return standing === 'undeclared' ? 'no longer in its entry' : standing.replace('_', ' ');
+  // Includes an operation that is still queued, so its write may not be open yet.
+  if (standing === 'in_flight') return 'in progress';
+  return standing === 'undeclared' ? 'no longer in its entry' : standing;
 }

@@ -71,7 +71,7 @@ function rowItem({ project, headline }: Row): Html {
   // The age belongs to the condition, which the headline may not name.
   const { id, name, condition, since, now, blocked, broken, leaking } = project;
   const notes = [
-    ...(blocked === 0 ? [] : [`${blocked} blocked`]),
+    ...(blocked === 0 ? [] : [`${counted(blocked, 'operation')} blocked`]),
     ...(leaking && headline.word !== 'billed and unused' ? ['billed and unused'] : []),
     ...(broken && headline.word !== 'spec broken' ? ['spec broken'] : []),
   ];

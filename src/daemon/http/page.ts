@@ -117,7 +117,7 @@ function freshness({ known, refreshedAt, reconciling, nextReconciliationAt }: Pr
     ? html`<span class="busy">Reconciling now</span>`
     : nextReconciliationAt === undefined
       ? ''
-      : html`<span>Next: ${timeAhead(nextReconciliationAt, now)}</span>`;
+      : html`<span>Next reconciliation: ${timeAhead(nextReconciliationAt, now)}</span>`;
   return html`<p class="facts fresh">${last} ${next}</p>`;
 }
 
@@ -169,7 +169,7 @@ function summary(facts: ProjectFacts): Html {
   const commit = offer?.commit;
   return html`<p class="facts"><span>Project ${facts.id}${plan === undefined ? '' : `, ${plan.project.status}`}</span>
 ${commit === undefined ? html`<span>${offer?.files.join(', ') ?? 'No spec yet'}</span>` : html`<span>${commit.ref} at <code>${commit.id.slice(0, 12)}</code> ${commit.subject}</span>`}
-${now === undefined || lastReconciliation === undefined ? '' : html`<span>Last reconciliation: ${lastReconciliation.outcome.replaceAll('_', ' ')}, ${timeAgo(lastReconciliation.endedAt, now)} (${lastReconciliation.triggers.join(', ')})</span>`}
+${now === undefined || lastReconciliation === undefined ? '' : html`<span>Last reconciliation: ${lastReconciliation.outcome.replaceAll('_', ' ')}, ${timeAgo(lastReconciliation.endedAt, now)} (trigger: ${lastReconciliation.triggers.join(', ')})</span>`}
 <span>${facts.mode === 'observe' ? 'Mode observe: vdcsync only reports, and never writes' : `Reconciled every ${span(facts.intervalMs)}`}</span>
 <span>${counted(facts.reconciliations, 'reconciliation')} since the start</span></p>`;
 }
