@@ -124,7 +124,7 @@ export const codes = {
     '`vdcsync adopt KEY ID`, or correct `id:`',
   ],
   identity_changed: [
-    'the resource with the bound id has another name, address or network than before: the id may belong to another resource now',
+    'the resource with the bound id has another name, address or network than before',
     'if it is still the same resource: `vdcsync adopt KEY ID`; if the bound resource is gone: `vdcsync resolve KEY --absent`',
   ],
   image_ambiguous: ['several images have that name', 'write the id'],

@@ -74,7 +74,7 @@ export const settingsSchema = z.strictObject({
       reason: z.string().trim().min(1).describe('vdcsync shows this text with each suspended operation.'),
       until: z
         .string()
-        .refine(isRealMoment, 'write an existing time, such as 2027-01-31T00:00:00Z')
+        .refine(isRealMoment, 'write a valid time, such as 2027-01-31T00:00:00Z')
         .optional()
         .meta({
           description: 'A time in RFC 3339. Without this field, the pause lasts until you remove `suspend`.',

@@ -85,7 +85,7 @@ Blocked: manual decision needed
 
 Warning: **bold** <script> [drift]
 
-Cost: +12.50 a month, from 0.00 to 0.00, in the account's currency, as far as prices are known
+Cost: +12.50 a month, from 0.00 to 0.00; known prices only, in the account's currency
 Left behind: 203.0.113.7 stays
 Requests: 2 writes, about 8 reads; because of the request limits, they take at least 1 min
 

@@ -77,7 +77,7 @@ describe('src/cli/commands/status.ts', () => {
       { kind: 'ip', id: '5009', addresses: ['203.0.113.9'] },
     ]);
     expect(statusText(view, plainPaint, clock)).toContain(
-      'Ignored (still billed)\n  server 9, address 203.0.113.9\n    → vdcsync ignore --undo ID',
+      'Released or ignored, and still billed\n  server 9, address 203.0.113.9\n    → vdcsync ignore --undo ID',
     );
   });
 

@@ -56,7 +56,7 @@ describe('src/daemon/http/remedies.ts', () => {
     const known = { bindings: [], intents: [], claims };
     const facts = { known, flags: '' } as unknown as ProjectFacts;
     const card = String(await billPanel(facts));
-    expect(card).toContain('Ignored, and still billed: server 9');
+    expect(card).toContain('Released or ignored, and still billed: server 9');
     expect(card).toContain('data-copy="vdcsync ignore --undo ID"');
   });
 

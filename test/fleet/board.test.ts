@@ -94,7 +94,7 @@ describe('src/daemon/fleet/board.ts', () => {
     await one.board.publish({ specs: [textOf(1)], commit, holders: holdersOf([1]) });
     await expect(two.board.lead()).rejects.toThrow(/in use/);
     await one.board.yieldLead();
-    await expect(one.board.publish({ specs: [], holders: {} })).rejects.toThrow(/leads no more/);
+    await expect(one.board.publish({ specs: [], holders: {} })).rejects.toThrow(/is no longer the leader/);
     await two.board.lead();
     expect(await two.board.published()).toEqual({
       specs: [textOf(1)],

@@ -124,7 +124,7 @@ labels: { canary: [4712] }
       'the networks are deleted',
     );
     expect(deletions()).toBe(4);
-    expect((await inProcess(['approve-commit', String(waiting?.change)], call)).stderr).toMatch(/No change/);
+    expect((await inProcess(['approve-commit', String(waiting?.change)], call)).stderr).toMatch(/No rollout/);
   }, 90_000);
 });
 

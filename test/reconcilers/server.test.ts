@@ -424,7 +424,7 @@ servers:
     expect(creation?.changes).toContainEqual({ path: 'gpu_package', from: null, to: ['l40s-1', 'l40s-2'] });
     expect(listed.cost).toMatchObject({ known_monthly_delta: '890.00', known_monthly_most: '1690.00' });
     expect(planText(listed, plainPaint)).toContain(
-      'Cost: +890.00 a month (at most +1690.00, if another package of the list is taken), from 0.00 to 890.00',
+      'Cost: +890.00 a month, from 0.00 to 890.00 (at most +1690.00 with another package); known prices only',
     );
     const plain = await plan(servers({ ai: `${gpu}, gpu_package: l40s-1` }));
     expect(plain.cost).not.toHaveProperty('known_monthly_most');

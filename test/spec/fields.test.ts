@@ -77,14 +77,14 @@ describe('src/reconcilers: fields', () => {
       spec('settings:', '  suspend: {until: 2027-02-29T00:00:00Z}'),
       [
         'a.yaml:4:12: `reason` is missing',
-        'a.yaml:4:20: "2027-02-29T00:00:00Z" cannot be `until`: write an existing time, such as 2027-01-31T00:00:00Z',
+        'a.yaml:4:20: "2027-02-29T00:00:00Z" cannot be `until`: write a valid time, such as 2027-01-31T00:00:00Z',
       ],
     ],
     [
       'a moment without an offset',
       spec('settings: {suspend: {reason: x, until: 2027-01-31T00:00:00}}'),
       [
-        'a.yaml:3:40: "2027-01-31T00:00:00" cannot be `until`: write an existing time, such as 2027-01-31T00:00:00Z',
+        'a.yaml:3:40: "2027-01-31T00:00:00" cannot be `until`: write a valid time, such as 2027-01-31T00:00:00Z',
       ],
     ],
     [

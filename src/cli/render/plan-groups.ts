@@ -147,15 +147,11 @@ export function costLines({ cost, effort, operations }: Plan): string[] {
   const [unit, where] = currency === null ? ['', ", in the account's currency"] : [` ${currency}`, ''];
   const most = cost.known_monthly_most;
   const atMost =
-    most === undefined
-      ? ''
-      : ` (at most ${Number(most) > 0 ? '+' : ''}${most}, if another package of the list is taken)`;
+    most === undefined ? '' : ` (at most ${Number(most) > 0 ? '+' : ''}${most} with another package)`;
   const known =
     delta === 0 && most === undefined
       ? []
-      : [
-          `Cost: ${signed}${unit} a month${atMost}, from ${before} to ${after}${where}, as far as prices are known`,
-        ];
+      : [`Cost: ${signed}${unit} a month, from ${before} to ${after}${atMost}; known prices only${where}`];
   const effortText =
     `Requests: ${counted(effort.writes, 'write')}, about ${counted(effort.reads, 'read')}` +
     (effort.seconds_at_least === 0

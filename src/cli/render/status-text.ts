@@ -107,7 +107,7 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
         ...remedyLines(waysWithBackups(id), paint, '    '),
       ]),
     ),
-    ...section(paint('bold', 'Ignored (still billed)'), ignoredLines(view.ignored, paint)),
+    ...section(paint('bold', 'Released or ignored, and still billed'), ignoredLines(view.ignored, paint)),
     `Billed: ${billedText(view)}`,
     ...monthlyLines(view),
     paint('bold', verdict(view, paint.flags)),

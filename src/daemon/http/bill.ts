@@ -55,5 +55,5 @@ function costOf(world: ProjectFacts['world']): string {
 function ignoredItem(facts: ProjectFacts): Html {
   const left = ignoredIn(facts);
   if (left.length === 0) return '';
-  return html`<li class="dim">Ignored, and still billed: ${left.map(ignoredName).join(', ')}${remediesHtml(waysWithIgnored(), facts.flags)}</li>`;
+  return html`<li class="dim">Released or ignored, and still billed: ${left.map(ignoredName).join(', ')}${remediesHtml(waysWithIgnored(), facts.flags)}</li>`;
 }

@@ -131,7 +131,7 @@ servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1
       expect(planText(held, plainPaint)).not.toMatch(/^(Cost|Effort)/m);
     }
     expect(planText(free, plainPaint)).toContain(
-      "Cost: +890.00 a month, from 0.00 to 890.00, in the account's currency, as far as prices are known",
+      "Cost: +890.00 a month, from 0.00 to 890.00; known prices only, in the account's currency",
     );
   });
 });
