@@ -12,14 +12,12 @@ import type { Facts, GuardInput, Objection } from './objections.ts';
 import { described, ignoring, isNone, unmanagedFor } from './unmanaged.ts';
 
 /** An unmanaged resource may be the one that this file describes: bought before, or by another copy of the state. */
-export function unmanaged(
-  { subject, diff }: Draft,
-  { kinds, world, register, endsReplacement = false }: GuardInput,
-  { matches }: Facts,
-): Objection | undefined {
-  if (!isPurchase(subject, diff) || (endsReplacement && !world.settings.exclusive)) return undefined;
+export function unmanaged(draft: Draft, input: GuardInput, { matches }: Facts): Objection | undefined {
+  if (!mayDuplicate(draft, input)) return undefined;
+  const { kinds, world, register } = input;
+  const { subject } = draft;
   const found = unmanagedFor(subject.kind, register, world);
-  if (isNone(found) || world.settings.unmanaged === 'ignore') return undefined;
+  if (isNone(found)) return undefined;
   const { key, kind } = subject;
   // A state that knows the project from before has no servers that are visible only by a free address.
   const isUnseen = factsOf(kind).container && found.servers.length === 0;
@@ -80,14 +78,11 @@ export function releasedBefore(
 }
 
 /** A server that only the count of a network shows may also be the one that this file describes. @assumption A8 */
-export function unlistedServers(
-  { subject, diff }: Draft,
-  { world, register, endsReplacement = false }: GuardInput,
-): Objection | undefined {
-  if (endsReplacement && !world.settings.exclusive) return undefined;
-  if (!isPurchase(subject, diff) || !factsOf(subject.kind).container || !register.isNew) return undefined;
-  const found = register.unlisted;
-  if (found === undefined || world.settings.unmanaged === 'ignore') return undefined;
+export function unlistedServers(draft: Draft, input: GuardInput): Objection | undefined {
+  const { subject } = draft;
+  const { unlisted: found, isNew } = input.register;
+  if (found === undefined || !isNew || !factsOf(subject.kind).container) return undefined;
+  if (!mayDuplicate(draft, input)) return undefined;
   const { network, servers } = found;
   const address = subject.desired?.value.public_ipv4;
   const hidden =
@@ -193,6 +188,12 @@ function hasComeSince({ preimage }: Pick<Intent, 'preimage'>, world: World, regi
       (id) => isOpen(register.server(String(id))) && cameSince(preimage, serverObject(id)),
     )
   );
+}
+
+/** The second half of a replacement is no duplicate: the replaced resource is gone. */
+function mayDuplicate({ subject, diff }: Draft, { world, endsReplacement = false }: GuardInput): boolean {
+  const { unmanaged, exclusive } = world.settings;
+  return isPurchase(subject, diff) && unmanaged !== 'ignore' && (!endsReplacement || exclusive);
 }
 
 export function isPurchase({ kind }: Subject, { verdict }: Diff): boolean {

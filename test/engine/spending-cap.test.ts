@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../src/cli/settings/profile.ts';
+import { faultRule } from '../../src/emulator/faults.ts';
 import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
 import { type Rig, rig } from '../support/rig.ts';
 
@@ -22,6 +23,25 @@ describe('src/engine/run/increase.ts: settings.max_monthly_increase', () => {
     ]);
     expect(bought(played)).toEqual([]);
     expect((await played.apply(spec.replace('1000', '1690'))).outcome).toBe('converged');
+  });
+
+  test('counts a purchase whose outcome is not known', async () => {
+    const played = rig();
+    const one = `${gpu}, gpu_package: l40s-1`;
+    const asks = head.replace('{', '{unconfirmed_servers: ask, ');
+    const file = (more: string) => `${asks}servers:\n  a: {${one}}\n${more}`;
+    played.emulator.setFaults([
+      faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'none' }),
+    ]);
+    await played.apply(file(''));
+
+    const report = await played.apply(file(`  b: {${one}}\n`));
+
+    expect(Object.fromEntries(report.blocked.map(({ key, code }) => [key, code]))).toMatchObject({
+      'servers.a': 'outcome_unknown',
+      'servers.b': 'max_monthly_increase',
+    });
+    expect(played.emulator.world.projects[0]?.servers).toEqual([]);
   });
 
   test('holds for all rounds of a run together', async () => {
