@@ -206,7 +206,7 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'an empty state buys in a project that is not empty',
     file: 'plan/purchases.ts',
-    find: "if (isNone(found) || world.settings.unmanaged === 'ignore') return undefined;\n  const { key, kind }",
+    find: 'if (isNone(found)) return undefined;\n  const { key, kind }',
     replace: 'return undefined;\n  const { key, kind }',
   },
   {
