@@ -56,6 +56,12 @@ function run(folder: string, args: readonly string[]): Promise<string> {
 
 if (import.meta.main) {
   const [seeds = '1600', only = ''] = process.argv.slice(2);
+  if (!/^[1-9]\d*$/.test(seeds)) {
+    console.error(
+      'npm run simulate:planted -- [SEEDS [PART-OF-A-NAME]]: SEEDS is the number of stories for each mistake',
+    );
+    process.exit(2);
+  }
   const left = plantedBugs.filter(({ name }) => name.includes(only));
   const total = left.length;
   let missed = 0;
