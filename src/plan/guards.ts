@@ -157,7 +157,7 @@ function attached({ subject, diff }: Draft, { world }: GuardInput): Objection | 
   const holder = live?.server_id ?? null;
   if (holder === null || world.keyOf(serverObject(holder)) !== undefined) return undefined;
   return {
-    reason: `${live?.address} is attached to server ${holder}, which stays`,
+    reason: `${live?.address} is still attached to server ${holder}`,
     remedies: [
       run('apply', [], { when: 'once the address is detached' }),
       keeping(key, 'to keep the address, unmanaged and billed'),

@@ -11,10 +11,11 @@ import { planText } from '../../src/cli/render/plan-text.ts';
 import { endLine, stepText, Tally } from '../../src/cli/render/progress.ts';
 import { liveProgress } from '../../src/cli/render/progress-live.ts';
 import { plainProgress } from '../../src/cli/render/progress-plain.ts';
+import { reportJson, reportText } from '../../src/cli/render/report.ts';
 import { changeLines, shown, span } from '../../src/cli/render/values.ts';
 import { askYesNo, type Io, plainPaint } from '../../src/cli/terminal.ts';
 import type { Plan } from '../../src/core/plan.ts';
-import type { ProgressEvent } from '../../src/core/progress.ts';
+import type { ApplyReport, ProgressEvent } from '../../src/core/progress.ts';
 import { run, setting } from '../../src/core/remedy.ts';
 import { rig } from '../support/rig.ts';
 
@@ -503,6 +504,21 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
     planned('create:ips.b', 'create:ips.c');
     done('ips.a');
     expect(tally.text).toBe('1 of 3');
+  });
+
+  test('a failure that a later try of the same run mended is no failure of the run', () => {
+    const result = { key: 'ips.a', verb: 'delete', durationMs: 0 };
+    const results = [
+      { ...result, outcome: 'failed', code: 'overtaken' },
+      { ...result, outcome: 'done' },
+    ];
+    const report = {
+      ...{ outcome: 'converged', results, blocked: [], durationMs: 0 },
+      plan: { ...plan, operations: [], warnings: [], cost: { left_billed: [] } },
+      requests: { reads: 1, writes: 1, polls: 0, throttled: 0 },
+    } as unknown as ApplyReport;
+    expect(reportText(report, plainPaint)).toMatch(/^Converged: 1 operation done/);
+    expect(reportJson(report, false)).toMatchObject({ failures: [], operations: { done: 1, failed: 0 } });
   });
 
   test('an operation that an earlier run began is marked, and not counted', () => {

@@ -1,5 +1,5 @@
 import { takeApart } from '../../core/keys.ts';
-import { blockedJson, type Warning } from '../../core/plan.ts';
+import { blockedJson, operationId, type Warning } from '../../core/plan.ts';
 import type { ApplyReport, OperationResult } from '../../core/progress.ts';
 import { type Paint, printable } from '../terminal.ts';
 import { blockedLines } from './plan-text.ts';
@@ -42,8 +42,10 @@ export function reportJson(report: ApplyReport, destroy: boolean): Record<string
   return {
     outcome: verdictOf(report, destroy),
     project: plan.project,
-    operations: countOutcomes(results),
-    failures: results.filter(({ outcome: each }) => each !== 'done').map(resultJson),
+    operations: countOutcomes(lasting(results)),
+    failures: lasting(results)
+      .filter(({ outcome: each }) => each !== 'done')
+      .map(resultJson),
     exposed: results
       .filter(({ exposedMs }) => exposedMs !== undefined)
       .map(({ key, exposedMs }) => ({ key, seconds: (exposedMs ?? 0) / 1000 })),
@@ -54,6 +56,14 @@ export function reportJson(report: ApplyReport, destroy: boolean): Record<string
     requests,
     duration_ms: Math.round(durationMs),
   };
+}
+
+/** Without the failures of operations that a later try of the same run has done. */
+function lasting(results: readonly OperationResult[]): readonly OperationResult[] {
+  const done = new Set(
+    results.flatMap(({ outcome, verb, key }) => (outcome === 'done' ? [operationId(verb, key)] : [])),
+  );
+  return results.filter(({ outcome, verb, key }) => outcome === 'done' || !done.has(operationId(verb, key)));
 }
 
 function countOutcomes(results: readonly OperationResult[]): Record<OperationResult['outcome'], number> {
@@ -79,7 +89,7 @@ export function reportText(
   { timeScale = 1, destroy = false }: { readonly timeScale?: number; readonly destroy?: boolean } = {},
 ): string {
   const { outcome, results, blocked, requests, durationMs, plan } = report;
-  const failures = results.filter(({ outcome: each }) => each === 'failed' || each === 'unresolved');
+  const failures = lasting(results).filter(({ outcome: each }) => each === 'failed' || each === 'unresolved');
   const told = new Set([...results.map(({ key }) => key), ...blocked.map(({ key }) => key)]);
   const left =
     outcome === 'converged' || outcome === 'declined'

@@ -201,7 +201,7 @@ async function absentOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   const text = 'the operator reported it absent';
   await close(run, intent, { outcome, because: 'reported_absent', text }, { changes });
   return result(
-    `${key} is recorded as absent. ${verb === 'create' ? 'The next apply creates it.' : 'The next apply plans from there.'}${remark}`,
+    `${key} is recorded as absent. Run \`vdcsync plan\` to see the next step.${remark}`,
     releasing(left),
   );
 }
