@@ -7,6 +7,8 @@ interface AppliedServer {
   readonly isCreated: boolean;
   /** The name in the last applied entry. */
   readonly name: string | undefined;
+  /** The name in the request that created the server. */
+  readonly sentName: string | undefined;
   /** The last applied entry named an entry of `ips`. */
   readonly namesAddress: boolean;
   /** The server type, by id, and the package that the server was created with. */
@@ -21,6 +23,7 @@ export function appliedServer(binding: Pick<Binding, 'applied'> | undefined): Ap
   return {
     isCreated: body !== undefined && body !== null,
     name: textIn(entry, 'name'),
+    sentName: textIn(body, 'name'),
     namesAddress: member(member(entry, 'public_ipv4'), 'ip') !== undefined,
     typeId: typeof typeId === 'number' ? typeId : undefined,
     gpuPackage: textIn(body, 'gpu_package'),

@@ -5,11 +5,12 @@ describe('src/core/applied.ts', () => {
   test('a server that this state created shows its entry, and the type that the request asked for', () => {
     const applied = {
       entry: { name: 'web', public_ipv4: { ip: 'web' } },
-      body: { server_type_id: 3, gpu_package: 'l40s-1' },
+      body: { name: 'web-1', server_type_id: 3, gpu_package: 'l40s-1' },
     };
     expect(appliedServer({ applied })).toEqual({
       isCreated: true,
       name: 'web',
+      sentName: 'web-1',
       namesAddress: true,
       typeId: 3,
       gpuPackage: 'l40s-1',

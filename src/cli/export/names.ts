@@ -1,4 +1,4 @@
-import { member } from '../../core/json.ts';
+import { appliedServer } from '../../core/applied.ts';
 import { parseKey } from '../../core/keys.ts';
 import { factsOf, type KindName } from '../../core/kind-facts.ts';
 import type { Binding } from '../../core/state.ts';
@@ -23,16 +23,12 @@ export function createNames(bindings: readonly Binding[]): Names {
   const given = new Map<string, string>();
   const taken = new Set([...known.entries()].map(([what, name]) => `${what.split(' ')[0]} ${name}`));
   const made = new Map(
-    bindings.map(({ kind, id, applied }) => [
-      factsOf(kind).container ? id : '',
-      member(member(applied, 'body'), 'name'),
-    ]),
+    bindings.flatMap((binding) =>
+      factsOf(binding.kind).container ? [[binding.id, appliedServer(binding).sentName] as const] : [],
+    ),
   );
   return {
-    madeAs(server) {
-      const name = made.get(String(server));
-      return typeof name === 'string' ? name : undefined;
-    },
+    madeAs: (server) => made.get(String(server)),
     of(kind, id, wanted) {
       const what = `${kind} ${id}`;
       const before = given.get(what) ?? known.get(what);
