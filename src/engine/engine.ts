@@ -12,6 +12,8 @@ import { forgetKey, ignore, unignore } from './operator/ignore.ts';
 import { apply } from './run/apply.ts';
 import { approvePlan } from './run/approval.ts';
 import { planOnce } from './run/plan.ts';
+import { openRun } from './run/start.ts';
+import type { Run } from './run.ts';
 import { sealedStore } from './sealed-store.ts';
 import { createWriteGate, type WriteGate } from './write-gate.ts';
 
@@ -52,6 +54,8 @@ export function createEngine(deps: EngineDeps): Engine {
       const mask = new Mask(desired);
       return { text: mask.text(text), remedies: mask.remedies(remedies) };
     });
+  const decide = (desired: Desired, work: (run: Run) => Promise<CommandResult>) =>
+    settle(desired, async (own) => work(await openRun(own, gate, desired)));
   return {
     plan: async (desired, options = {}) =>
       new Mask(desired).plan(await planOnce(await maskedDeps(deps, desired), gate, desired, options)),
@@ -60,13 +64,12 @@ export function createEngine(deps: EngineDeps): Engine {
       const project = { 'vdcsync.project': desired.projectId };
       return runs.run(1, () => traced(deps.tracing, 'reconcile', project, reconcile), options.halt);
     },
-    adopt: (desired, key, id) => settle(desired, (own) => adoptKey(own, gate, desired, key, id)),
-    ignore: (desired, names) => settle(desired, (own) => ignore(own, gate, desired, names)),
-    unignore: (desired, names) => settle(desired, (own) => unignore(own, gate, desired, names)),
-    forget: (desired, key) => settle(desired, (own) => forgetKey(own, gate, desired, key)),
+    adopt: (desired, key, id) => decide(desired, (run) => adoptKey(run, key, id)),
+    ignore: (desired, names) => decide(desired, (run) => ignore(run, names)),
+    unignore: (desired, names) => decide(desired, (run) => unignore(run, names)),
+    forget: (desired, key) => decide(desired, (run) => forgetKey(run, key)),
     approve: (desired, digest) => settle(desired, (own) => approvePlan(own.store, digest, own.clock.now())),
-    resolve: (desired, key, resolution) =>
-      settle(desired, (own) => resolveIntent(own, gate, desired, key, resolution)),
+    resolve: (desired, key, resolution) => decide(desired, (run) => resolveIntent(run, key, resolution)),
   };
 }
 

@@ -11,29 +11,19 @@ import type { Binding, StateChange } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
 import { identityChanged, isAnother, makerOf, ownerOf } from '../claims/owner.ts';
 import { released, releasing } from '../claims/release.ts';
-import type { EngineDeps } from '../deps.ts';
 import { bindingOf } from '../run/operate.ts';
-import { openRun } from '../run/start.ts';
 import type { Run } from '../run.ts';
-import type { WriteGate } from '../write-gate.ts';
 import { bindingsOf, stays } from './ignore.ts';
 
 /** Binds a key of the file to a live resource of any origin. */
-export async function adoptKey(
-  deps: EngineDeps,
-  gate: WriteGate,
-  desired: Desired,
-  key: ResourceKey,
-  named: string,
-): Promise<CommandResult> {
-  const run = await openRun(deps, gate, desired);
+export async function adoptKey(run: Run, key: ResourceKey, named: string): Promise<CommandResult> {
   const id = idOf(run, key, named);
   const subject = run.world.subjects.get(key);
   const bound = subject?.binding?.id === id ? subject.binding : undefined;
   if (subject !== undefined && bound !== undefined && subject.desired === undefined && run.world.isThere(key))
     return result(await knowAgain(run, subject, bound));
   if (subject?.desired === undefined)
-    throw new ConfigError(`The file has no ${key}${instead(key, desired)}`, true);
+    throw new ConfigError(`The file has no ${key}${instead(key, run.desired)}`, true);
   refuseUnmanaged(subject.desired);
   refuseContradiction(subject.desired, id);
   const open = run.intents.get(key);
@@ -46,7 +36,7 @@ export async function adoptKey(
   const world = await worldWith(run, subject, id);
   if (world === undefined) throw new ConfigError(`The project has no ${nounOf(subject.kind)} ${id}.`);
   const live = world.observed.get(key);
-  await deps.store.claimProject(desired.projectId);
+  await run.deps.store.claimProject(run.desired.projectId);
   await run.keepMoves();
   if (bound !== undefined)
     return result([await knowAgain(run, subject, bound), ...warningsOf(run, subject, id)].join(''));

@@ -1,5 +1,4 @@
 import { addressObject, serverObject } from '../../core/claims.ts';
-import type { Desired } from '../../core/desired.ts';
 import { ConfigError, NotAbsentError, TooSoonError } from '../../core/errors.ts';
 import { partsOf } from '../../core/intent.ts';
 import { nounOf, type ResourceKey } from '../../core/keys.ts';
@@ -9,7 +8,7 @@ import type { Answer, Binding, Intent, StateChange } from '../../core/state.ts';
 import { cameFree, releasing } from '../../plan/open-writes.ts';
 import { identityChanged, ownerOf } from '../claims/owner.ts';
 import { released } from '../claims/release.ts';
-import type { EngineDeps, Resolution } from '../deps.ts';
+import type { Resolution } from '../deps.ts';
 import { boundBy } from '../intents/bound-by.ts';
 import { close } from '../intents/endings.ts';
 import { lift, pausedBefore } from '../intents/pauses.ts';
@@ -19,21 +18,16 @@ import { madeRoomFor } from '../intents/replacement.ts';
 import { inWriteSlot } from '../intents/write-slot.ts';
 import { bindingOf } from '../run/operate.ts';
 import { answerUnder } from '../run/recover.ts';
-import { openRun } from '../run/start.ts';
 import type { Run } from '../run.ts';
-import type { WriteGate } from '../write-gate.ts';
 import { refuseContradiction, refuseMalformed, takenFrom, unverified, worldWith } from './adopt-key.ts';
 import { ignoring } from './ignore.ts';
 
 /** Ends an intent by a decision of the operator, and checks the decision against the project if possible. */
 export async function resolveIntent(
-  deps: EngineDeps,
-  gate: WriteGate,
-  desired: Desired,
+  run: Run,
   key: ResourceKey,
   resolution: Resolution,
 ): Promise<CommandResult> {
-  const run = await openRun(deps, gate, desired);
   await run.keepMoves();
   const intent = run.intents.get(key);
   const bound = run.bindings.get(key);

@@ -7,7 +7,6 @@ import {
   objectName,
   serverObject,
 } from '../../core/claims.ts';
-import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { isInside, nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
@@ -20,22 +19,13 @@ import { attributionOf, claimsOn } from '../claims/claims.ts';
 import { leftBackups } from '../claims/left-backups.ts';
 import { identityChanged } from '../claims/owner.ts';
 import { released, releasing } from '../claims/release.ts';
-import type { EngineDeps } from '../deps.ts';
-import { openRun } from '../run/start.ts';
 import type { Run } from '../run.ts';
-import type { WriteGate } from '../write-gate.ts';
 
 /**
  * Marks servers (by id) and addresses (as text) as ignored. For a server that is gone, ends the reports about the
  * backups that the server left.
  */
-export async function ignore(
-  deps: EngineDeps,
-  gate: WriteGate,
-  desired: Desired,
-  names: readonly string[],
-): Promise<CommandResult> {
-  const run = await openRun(deps, gate, desired);
+export async function ignore(run: Run, names: readonly string[]): Promise<CommandResult> {
   const { world } = run;
   const named = namedOf(names);
   const left = new Set(leftBackups(run.claims.values()).map(({ server }) => server));
@@ -51,7 +41,7 @@ export async function ignore(
     refuseOurs(run, addressObject(live?.id ?? ''), live !== undefined, name);
     return live ?? [];
   });
-  await deps.store.claimProject(desired.projectId);
+  await run.deps.store.claimProject(run.desired.projectId);
   const forgotten = leftBackups(run.claims.values()).filter(({ server }) =>
     named.servers.map(String).includes(server),
   );
@@ -116,13 +106,7 @@ async function isServer({ world, cache, deps }: Run, id: ServerId): Promise<bool
 }
 
 /** Releases the resource that is bound to a key. The resource continues to exist. */
-export async function forgetKey(
-  deps: EngineDeps,
-  gate: WriteGate,
-  desired: Desired,
-  key: ResourceKey,
-): Promise<CommandResult> {
-  const run = await openRun(deps, gate, desired);
+export async function forgetKey(run: Run, key: ResourceKey): Promise<CommandResult> {
   const binding = run.bindings.get(key);
   if (binding === undefined) {
     const hint = didYouMeanKey(key, run.bindings.keys());
@@ -204,13 +188,7 @@ export function stays({ world, kindOf }: Run, { kind, id }: Binding, ended: read
 }
 
 /** Ends the ignored or released mark of servers (by id) and addresses (as text). vdcsync asks about them again. */
-export async function unignore(
-  deps: EngineDeps,
-  gate: WriteGate,
-  desired: Desired,
-  names: readonly string[],
-): Promise<CommandResult> {
-  const run = await openRun(deps, gate, desired);
+export async function unignore(run: Run, names: readonly string[]): Promise<CommandResult> {
   const { world } = run;
   if (world.settings.unmanaged === 'ignore')
     throw new ConfigError(
