@@ -134,7 +134,7 @@ function correction(intent: Intent, desired: DesiredResource | undefined): Remed
 }
 
 const absentWhen = {
-  create: 'only if the client area does not show the resource: else the next apply creates a duplicate',
+  create: 'only if the client area does not show the resource; otherwise the next apply creates a duplicate',
   update: 'if the write had no effect: the next apply sends it again',
   adopt: 'if the resource does not exist',
 };

@@ -39,7 +39,7 @@ describe('src/plan/open-writes.ts: writes that are not settled', () => {
       'vdcsync resolve networks.a --adopt 41 (if 41 is networks.a: see the client area)',
       'vdcsync resolve networks.a --adopt 42 (if 42 is networks.a: see the client area)',
       'vdcsync resolve networks.a --adopt ID (if networks.a is another resource: the client area shows its id)',
-      'vdcsync resolve networks.a --absent (only if the client area does not show the resource: else the next apply creates a duplicate)',
+      'vdcsync resolve networks.a --absent (only if the client area does not show the resource; otherwise the next apply creates a duplicate)',
     ]);
   });
 

@@ -151,7 +151,7 @@ function wantedAddresses({ offer }: ProjectFacts): (readonly [string, string])[]
 /** A server's own address has no name but its server's. */
 function nameOf(key: ResourceKey): string {
   const { name, parent, kind } = takeApart(key);
-  return parent !== undefined && isAddress(kind) ? `${takeApart(parent).name}'s own` : name;
+  return parent !== undefined && isAddress(kind) ? `own address of ${takeApart(parent).name}` : name;
 }
 
 function distinct(links: readonly (readonly [string, string])[]): (readonly [string, string])[] {
