@@ -4,11 +4,13 @@ import { marked, sentence } from './text.ts';
 
 /** Each remedy with its case: commands to be copied, edits and the rest as text. */
 export function remediesHtml(remedies: readonly Remedy[], flags: string) {
-  return remedies.map((remedy) => {
+  return remedies.map((remedy, way) => {
+    // The case of a remedy stands above it, and shows that the remedy is an alternative.
+    const alternative = way === 0 || remedy.when !== undefined ? '' : 'or ';
     const steps = piecesOf(remedy, flags).map((piece, at) =>
       'command' in piece
         ? commandBox(piece.command)
-        : html`<span>${at === 0 ? '→ ' : ''}${marked(sentence(at === 0 ? piece.text : `then ${piece.text}`))}</span>`,
+        : html`<span>${at === 0 ? '→ ' : ''}${marked(sentence(`${at === 0 ? alternative : 'then '}${piece.text}`))}</span>`,
     );
     return html`<div class="way">${remedy.when === undefined ? '' : html`<span class="dim">${marked(sentence(`${remedy.when}:`))}</span>`}${steps}</div>`;
   });
