@@ -94,7 +94,7 @@ export const codes = {
     'correct it, or keep it: vdcsync sends it unchanged',
   ],
   firewall_field_dropped: [
-    'every live rule has an undocumented field. vdcsync takes it for a field of the server, and does not send it',
+    'every live rule has an undocumented field. vdcsync assumes that the API adds the field itself, and does not send it',
     'if you set the field, write it in the rules of the file; otherwise nothing',
   ],
   firewall_lockout: [

@@ -271,7 +271,7 @@ function droppedFields({ key, binding }: Subject, live: Firewall, added: Readonl
     return rule === undefined || carriers.some(isSent) ? [] : [`${field} (${JSON.stringify(rule[field])})`];
   });
   if (dropped.length === 0) return [];
-  const message = `every live rule has ${dropped.join(', ')}, an undocumented field. vdcsync takes it for a field of the server, and does not send it. If you set the field, write it in the rules of the file`;
+  const message = `every live rule has ${dropped.join(', ')}, an undocumented field. vdcsync assumes that the API adds the field itself, and does not send it. If you set the field, write it in the rules of the file`;
   return [{ code: 'firewall_field_dropped', key, message }];
 }
 

@@ -141,8 +141,8 @@ appears twice in a map. To avoid repetition, use \`defaults\`, [an overlay or a 
 In a text, \`\${env:NAME}\` takes the value of the environment variable \`NAME\`. Write \`$\${env:\` for the literal characters. Names, ids and references
 cannot contain it, because every output shows them.
 
-vdcsync hides these values: plans, logs, pages and the state show \`\${env:NAME}\`. A value of one or two characters is hidden in a sentence only if the sentence
-quotes it. \`vdcsync export\` needs \`-f\` to know the variables.
+vdcsync hides these values: plans, logs, pages and the state show \`\${env:NAME}\`. In a sentence, vdcsync hides a value of one or two characters only if
+the value is in quotation marks. \`vdcsync export\` needs \`-f\` to know the variables.
 
 The state and a saved plan contain a digest of the values. With the file and a saved plan, a reader can test guesses of a value. So use variables only for values that are hard to guess.`;
 

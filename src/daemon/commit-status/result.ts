@@ -76,7 +76,7 @@ function ofProject(project: ProjectResult, commit: string): Result {
     case 'blocked':
       return { state: 'failure', text: blockedText(blocked) };
     case 'paused':
-      return { state: 'failure', text: 'Paused: the API refuses writes that add spending' };
+      return { state: 'failure', text: 'Paused: the API refuses a class of writes' };
     case 'fenced':
       return { state: 'failure', text: 'The token belongs to another project' };
     case 'unauthorized':

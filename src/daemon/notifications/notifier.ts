@@ -234,7 +234,7 @@ const statements: Readonly<Record<Condition, string>> = {
   failing: 'is failing: the last reconciliation ended with an error',
   blocked: 'is blocked: a manual decision is needed',
   awaiting_approval: 'is awaiting approval: a plan waits for your approval',
-  paused: 'is paused: the API refuses writes that add spending',
+  paused: 'is paused: the API refuses a class of writes',
   drifting: 'is drifting: the project differs from its file, and vdcsync only reports this',
   converging: 'is converging',
   suspended: 'is suspended: the spec pauses all changes',

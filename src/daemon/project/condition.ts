@@ -11,12 +11,12 @@ import type { ShownPause } from '../scheduling/pauses.ts';
  * - `unauthorized`: the API does not accept the token
  * - `unreachable`: the API does not answer, or fails
  * - `failing`: reconciliations end with another error
- * - `blocked`: an operation needs a manual decision
+ * - `suspended`: nothing is changed while `settings.suspend` lasts
+ * - `blocked`: an operation needs a manual decision, for a reason other than `paused`
  * - `awaiting_approval`: the plan waits for the operator (`settings.approval`)
- * - `paused`: the API refuses writes that add spending
+ * - `paused`: the API refuses a class of writes
  * - `drifting`: the project differs from the file, and nothing corrects it, because of the file, the mode or the API
  * - `converging`: differences are being removed
- * - `suspended`: nothing is changed while `settings.suspend` lasts
  * - `converged`
  */
 export const conditions = [

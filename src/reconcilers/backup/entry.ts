@@ -31,7 +31,7 @@ export const backupSchema = z
       .min(1)
       .optional()
       .describe(
-        'How many of the backups that vdcsync took stay. vdcsync deletes older ones, if the API profile has delete_backup. Backups that are older than this setting do not count.',
+        'Number of its own backups that vdcsync keeps. It deletes older ones, if the API profile has delete_backup. Of the backups that it took before you set keep, only the newest counts. The others stay.',
       ),
   })
   .describe('Backups that vdcsync takes.');
