@@ -39,7 +39,7 @@ export async function resolveIntent(
   )
     return goneAndUsedAgain(run, bound);
   if (intent === undefined && resolution.type === 'abandon') {
-    const lifted = await liftPause(run, key);
+    const lifted = (await liftPause(run, key)) ?? alreadyLifted(run, key);
     if (lifted !== undefined) return result(lifted);
   }
   if (intent === undefined) {
@@ -80,6 +80,15 @@ async function liftPause(run: Run, key: ResourceKey): Promise<string | undefined
   if (held === undefined) return undefined;
   for (const each of second) await lift(run.deps, each);
   return `The pause of ${key} after ${held.code} is over. The next apply creates the resource again.`;
+}
+
+/**
+ * One pause can hold several replacements, and the message of each names the command that ends it. The first command
+ * ends the pause, so the others have nothing left to do.
+ */
+function alreadyLifted(run: Run, key: ResourceKey): string | undefined {
+  if (madeRoomFor(run, run.world, key, 'delete').length === 0) return undefined;
+  return `${key} is not paused. The next apply creates the resource again.`;
 }
 
 /** Names the known resources of the write, because they are not bound to a key. */

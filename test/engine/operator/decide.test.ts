@@ -177,6 +177,41 @@ describe('src/engine/operator/decide.ts: resolve --abandon', () => {
   });
 });
 
+describe('src/engine/operator/decide.ts: resolve --abandon of a paused replacement', () => {
+  const entry = (name: string, cores: number) =>
+    `  ${name}: {${size.replace('cores: 1', `cores: ${cores}`)}, public_ipv4: {new: true}, replace: allowed}\n`;
+  const pair = (cores: number) => `${head}servers:\n${entry('web', cores)}${entry('db', cores)}`;
+  const abandon = (played: Rig, name: string) =>
+    played.clock.run(
+      played.engine.resolve(load(pair(2)), `servers.${name}` as ResourceKey, { type: 'abandon' }),
+    );
+
+  test('ends one pause that holds two replacements: the command of each is accepted', async () => {
+    const played = rig();
+    await played.apply(pair(1));
+    played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
+    await played.apply(`${pair(1)}${entry('more', 1)}`);
+    played.restart();
+    const { blocked } = await played.apply(pair(2));
+    for (const name of ['web', 'db'])
+      expect(blocked).toContainEqual(
+        expect.objectContaining({
+          key: `servers.${name}`,
+          code: 'payment_required',
+          remedies: resolving(expect.stringContaining(`resolve servers.${name} --abandon`)),
+        }),
+      );
+    played.emulator.mutate({ do: 'set_standing', standing: 'active' });
+
+    await abandon(played, 'web');
+    await abandon(played, 'db');
+
+    expect((await played.apply(pair(2))).outcome).toBe('converged');
+    expect(project(played).servers.map(({ cores }) => cores)).toEqual([2, 2]);
+    await expect(abandon(played, 'web')).rejects.toThrow('nothing to resolve');
+  });
+});
+
 describe('src/engine/operator/decide.ts: what came since a lost answer', () => {
   const shared = web().replace('exclusive: true, ', '');
   /** As after a server error that had its effect: no key holds the answer. */
