@@ -21,7 +21,7 @@ export function inFlightWarning(intent: Intent): Warning[] {
   if (intent.phase === 'blocked') return [];
   const detail = intent.detail === undefined || intent.detail === '' ? '' : ` (${intent.detail})`;
   const known = intent.phase === 'accepted' ? 'is not finished' : 'is unconfirmed';
-  const message = `an open write (${intent.verb}) of an earlier run ${known}${detail}. The next apply finishes it first`;
+  const message = `an open write (${intent.verb}) of an earlier run ${known}${detail}. The next apply finishes that write first, and does not carry it out twice`;
   return [{ code: 'in_flight', key: intent.key, message }];
 }
 

@@ -2,7 +2,7 @@ import { isRecorded, type Plan } from '../../core/plan.ts';
 import { openSession } from '../compose.ts';
 import { type ExitCode, exitCodes, Interrupted } from '../exit.ts';
 import type { PlanFormat } from '../plan/formats.ts';
-import { nothingManaged } from '../render/plan-groups.ts';
+import { isWaiting, nothingManaged } from '../render/plan-groups.ts';
 import type { CommonFlags } from '../settings/config.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
 import { type SelectionFlags, selectionOf } from '../settings/selection.ts';
@@ -43,7 +43,10 @@ export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<E
   }
 }
 
+/** An operation that only waits for an open write is a change: the next apply continues without a decision. */
 function detailed({ blocked, operations, warnings }: Plan): ExitCode {
-  if (blocked.length > 0) return exitCodes.blocked;
-  return operations.length > 0 || warnings.some(isRecorded) ? exitCodes.changes : exitCodes.done;
+  if (!blocked.every(isWaiting)) return exitCodes.blocked;
+  return operations.length + blocked.length > 0 || warnings.some(isRecorded)
+    ? exitCodes.changes
+    : exitCodes.done;
 }

@@ -13,6 +13,7 @@ import { shownLocation } from '../../state/open.ts';
 import { clockOf } from '../clock.ts';
 import { openSession, openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
+import { isWaiting } from '../render/plan-groups.ts';
 import { type StatusClock, statusText } from '../render/status-text.ts';
 import { type CommonFlags, stateLocation } from '../settings/config.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
@@ -76,7 +77,7 @@ export async function status(flags: StatusFlags, io: Io): Promise<ExitCode> {
 
 /** The exit code for monitoring: 0 only if vdcsync has seen that the project matches the file. */
 function detailed({ converged, blocked }: StatusView): ExitCode {
-  if (blocked.length > 0) return exitCodes.blocked;
+  if (!blocked.every(isWaiting)) return exitCodes.blocked;
   if (converged === null) return exitCodes.failed;
   return converged ? exitCodes.done : exitCodes.changes;
 }
