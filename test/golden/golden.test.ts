@@ -302,6 +302,7 @@ servers:
     await scene.run(['ignore', '--undo', '2001', '--emulator']);
     scene.edit('db-1 is back', () => shop);
     await scene.run(['adopt', 'servers.db-1', '2001', '--emulator']);
+    await scene.run(['adopt', 'servers.db-1', '2002', '--emulator']);
     await matches(scene, 'binding');
   });
 

@@ -13,7 +13,7 @@ import { identityChanged, isAnother, makerOf, ownerOf } from '../claims/owner.ts
 import { released, releasing } from '../claims/release.ts';
 import { bindingOf } from '../run/operate.ts';
 import type { Run } from '../run.ts';
-import { bindingsOf, stays } from './ignore.ts';
+import { bindingsOf, stays, wayToForget } from './ignore.ts';
 
 /** Binds a key of the file to a live resource of any origin. */
 export async function adoptKey(run: Run, key: ResourceKey, named: string): Promise<CommandResult> {
@@ -75,7 +75,7 @@ async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<s
   const said = subject.desired === undefined ? {} : { protect };
   const taken = applied === undefined ? {} : { applied };
   await run.change([{ type: 'bind', binding: { ...binding, ...said, ...taken, identity } }]);
-  return `${key} was already bound to ${id}. vdcsync accepts the present values of the ${nounOf(subject.kind)}.${believed(run, subject, seen)}`;
+  return `${key} was already bound to ${id}. The binding is confirmed, and the state records the current identity of the ${nounOf(subject.kind)}, such as its name or address.${believed(run, subject, seen)}`;
 }
 
 /** The replacement that the file would then ask for, which would delete the adopted resource. */
@@ -179,7 +179,11 @@ export function takenFrom(
   if (owner === undefined) return [];
   // A resource that a failed write left may be the resource of another write, if its id was free again.
   const isIts = !isAnother(owner, binding) && !identityChanged(run, owner.key);
-  if (owner.tainted === undefined && isIts) throw new ConfigError(`${id} is already bound to ${owner.key}.`);
+  if (owner.tainted === undefined && isIts) {
+    const when = `to release ${id} before you run this command again`;
+    const ways = [wayToForget(run, owner.key, when)];
+    throw new ConfigError(`${id} is already bound to ${owner.key}.`, false, ways);
+  }
   return [
     ...released(run, owner.key, `its id ${id} belongs to another resource now`),
     ...heldBy(run, binding, owner),

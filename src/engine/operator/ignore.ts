@@ -140,19 +140,26 @@ export function bindingsOf({ bindings }: Run, changes: readonly StateChange[]): 
 }
 
 /** A key of the file is released by its entry: without the binding, the next apply would create the resource again. */
-function waysToRelease({ world }: Run, key: ResourceKey, id: string): readonly Remedy[] {
-  const desired = world.subjects.get(key)?.desired;
+function waysToRelease(run: Run, key: ResourceKey, id: string): readonly Remedy[] {
+  const desired = run.world.subjects.get(key)?.desired;
   if (desired === undefined || takeApart(key).parent !== undefined) return [runs('forget', [key])];
   const set = { managed: false, id: /^\d+$/.test(id) ? Number(id) : id };
-  const removed = edit(key, { entry: 'remove' });
-  // With `prune`, an apply between the two steps would delete the resource.
-  const [first, ...then] = world.settings.prune ? [setting('prune', false), removed] : [removed];
   return [
     edit(key, { entry: 'replace', set, when: 'to keep the key in the file', next: [runs('apply')] }),
-    ...(first === undefined
-      ? []
-      : [{ ...first, when: 'to remove the key from the file', next: [...then, runs('forget', [key])] }]),
+    wayToForget(run, key, 'to remove the key from the file'),
   ];
+}
+
+/** Releases the resource of a key. A key in the file leaves the file first. */
+export function wayToForget({ world }: Run, key: ResourceKey, when: string): Remedy {
+  const forget = runs('forget', [key]);
+  if (world.subjects.get(key)?.desired === undefined || takeApart(key).parent !== undefined)
+    return { ...forget, when };
+  const removed = edit(key, { entry: 'remove' });
+  // With `prune`, an apply between the two steps would delete the resource.
+  return world.settings.prune
+    ? { ...setting('prune', false), when, next: [removed, forget] }
+    : { ...removed, when, next: [forget] };
 }
 
 /** The backups of a server that exists, as released. A backup that the list lacks is gone already. */

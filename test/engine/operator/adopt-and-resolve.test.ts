@@ -15,7 +15,25 @@ describe('src/engine/operator: an operator decides', () => {
       played.engine.adopt(load(ips('one', 'two')), 'ips.two' as never, String(made?.id)),
     );
 
-    await expect(said).rejects.toThrow('already bound to ips.one');
+    await expect(said).rejects.toMatchObject({
+      message: expect.stringContaining('already bound to ips.one'),
+      remedies: [
+        {
+          path: 'settings',
+          set: { prune: false },
+          next: [
+            { path: 'ips.one', entry: 'remove' },
+            { command: 'forget', args: ['ips.one'] },
+          ],
+        },
+      ],
+    });
+
+    await played.clock.run(played.engine.forget(load(ips('two')), 'ips.one' as never));
+    const adopted = await played.clock.run(
+      played.engine.adopt(load(ips('two')), 'ips.two' as never, String(made?.id)),
+    );
+    expect(adopted.text).toContain(`ips.two is bound to ${made?.id}`);
   });
 
   const blind = gpu

@@ -52,7 +52,7 @@ describe.each(
     expect((await played.apply(spec)).blocked).toEqual([]);
     expect(await played.plan(spec)).toMatchObject({ operations: [], blocked: [] });
     const known = await played.clock.run(played.engine.adopt(load(spec), each.key as ResourceKey, id));
-    expect(saidBy(known)).toContain('vdcsync accepts the present values');
+    expect(saidBy(known)).toContain('The binding is confirmed');
     expect(await played.plan(spec)).toMatchObject({ operations: [], blocked: [] });
     const leaving = await played.apply(settings);
 
