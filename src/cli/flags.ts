@@ -37,7 +37,7 @@ export function withApi(command: Command): Command {
 
 export function withChanges(command: Command): Command {
   return withApi(command)
-    .option('-y, --yes', 'apply without a question')
+    .option('-y, --yes', 'do not ask for confirmation')
     .option('--dry-run', 'only show the plan; change nothing')
     .option('--timeout <duration>', 'end after this time, such as 30m, even during a wait', duration)
     .option(

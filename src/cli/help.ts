@@ -96,7 +96,7 @@ export function exampleText(name: string): string {
 
 /** The variables that vdcsync reads. A flag has priority over its variable. */
 export const environment: readonly (readonly [name: string, meaning: string])[] = [
-  ['VDC_BASE_URL', 'URL of the API; ends in its version, such as /v1'],
+  ['VDC_BASE_URL', 'URL of the API with its version, such as https://api.example.com/v1'],
   ['VDC_TOKEN', 'the API token'],
   [
     'VDC_TOKEN_FILE',

@@ -175,7 +175,7 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
     'vdcsync resolve servers.web-1 --absent   # the client area does not show it',
   ],
   released_before: [
-    'servers.web-1 was forgotten and is in the file again, and server 2001 still exists.',
+    'servers.web-1 had `managed: false` for some time, and server 2001 still exists.',
     'vdcsync adopt servers.web-1 2001',
     'vdcsync ignore 2001   # and create another one',
   ],
@@ -190,7 +190,7 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
     'servers.web-2 says `moved: {from: servers.wbe-1}`, and the state binds servers.web-1.',
     'servers: {web-2: {moved: {from: servers.web-1}}}',
   ],
-  flags_change: ['servers.web-1 has `protect: true` since the last apply.', 'vdcsync apply'],
+  flags_change: ['After the last apply, you added `protect: true` to servers.web-1.', 'vdcsync apply'],
   perhaps_renamed: [
     'servers.web-1 left the file, and the new servers.web-2 has the same fields.',
     'servers: {web-2: {moved: {from: servers.web-1}}}',

@@ -54,7 +54,7 @@ export const codes = {
   ],
   cap_unchecked: [
     '`settings.max_monthly_increase` counts known prices only, and the plan buys a resource without a known price',
-    'add the price with `--prices FILE`, or check the plan without that limit',
+    'add the price with `--prices FILE`. Without the price, check the cost of that resource yourself: the limit does not count it',
   ],
   catalogue_changed: [
     'the type, plan or image of a server is no longer sold',
@@ -155,7 +155,7 @@ export const codes = {
     'resolve the firewall operation, or restrict the traffic of the server in the client area',
   ],
   profile_changed: [
-    'a write is unconfirmed, and the API profile or an environment variable has changed, so the repeated request would be another one',
+    'a write is unconfirmed, and the API profile or an environment variable has changed, so a repeated request would differ from the first one',
     'restore the profile or the variable, or `vdcsync resolve KEY --adopt ID` or `--absent`',
   ],
   key_conflict: [
@@ -172,7 +172,7 @@ export const codes = {
   ],
   released_before: [
     'the entry was not managed for some time, and its previous resource still exists. The creation would be a second one',
-    'to manage it again, `vdcsync adopt KEY ID`; to create another one, `vdcsync ignore ID`. For another image, add a new entry',
+    'to manage it again, `vdcsync adopt KEY ID`; to create another server or address, `vdcsync ignore ID`; for a resource of another kind, add a new entry',
   ],
   left_out: ['`--target` or `--exclude` leaves out operations', 'nothing: the next plan shows them'],
   max_deletions: [
@@ -190,7 +190,7 @@ export const codes = {
   ],
   flags_change: [
     'the file changes `protect` or `keep_ip` of the entry',
-    'nothing: the next apply changes only the state',
+    'nothing: the next apply records this in the state, and sends nothing for it',
   ],
   perhaps_renamed: [
     'the entry is new, and equals an entry that has left the file, except for its key',
@@ -323,7 +323,7 @@ export const codes = {
     'remove the cause, then run `vdcsync apply`. If the task may have left a resource, first run the `vdcsync resolve` command of the message',
   ],
   unlisted_servers: [
-    'a network has more servers than vdcsync knows. Either the state is new, or these servers appeared while a plan waited',
+    'a network has more servers than vdcsync knows. Either the state is new, or a creation that you declared absent may have created one of these servers',
     'adopt the servers of this file with their ids from the client area, and `vdcsync ignore` the others; or set `unmanaged: ignore` under `settings`',
   ],
   unmanaged_resources: [

@@ -38,7 +38,10 @@ const questions = {
   disk_would_shrink: ['policy', 'only the operator knows whether the data may be lost'],
   entry_incomplete: ['refusal', 'the file lacks fields that the replacement needs'],
   firewall_no_public_iface: ['refusal', 'the API puts no firewall on a server without a public address'],
-  firewall_would_lose: ['policy', 'live rules have fields of other users, which a change could lose'],
+  firewall_would_lose: [
+    'policy',
+    'other users set fields in the live rules, and a change could delete these fields',
+  ],
   gpu_package_not_found: ['refusal', 'the type does not sell the package that the file names'],
   gpu_package_required: ['refusal', 'the file does not choose a package'],
   id_conflict: ['policy', 'the file and the state have different ids for the entry'],

@@ -8,7 +8,7 @@ export function waysWithBackups(server: string): readonly Remedy[] {
 /** The choices for an idle address that is unmanaged. */
 export function waysWithIdle(id: string, address: string): readonly Remedy[] {
   return [
-    edit('ips', { set: { spare: { id: Number(id) } }, when: 'to manage the address' }),
+    edit('ips', { set: { [`spare-${id}`]: { id: Number(id) } }, when: 'to manage the address' }),
     run('ignore', [address], { when: 'if this file does not manage the address' }),
   ];
 }

@@ -36,6 +36,6 @@ export function flagsChange({ subject }: Draft, world: World): Warning[] {
       : [flags.protect ? 'the file adds `protect`' : 'the file removes `protect`']),
     ...(flags.keep === keep ? [] : [flags.keep ? 'the file adds `keep_ip`' : 'the file removes `keep_ip`']),
   ];
-  const message = `${said.join(', and ')}. The next apply changes only the state`;
+  const message = `${said.join(', and ')}. The next apply records this in the state, and sends nothing for it`;
   return [{ code: 'flags_change', key: subject.key, message }];
 }

@@ -95,7 +95,7 @@ function suspended({ diff }: Draft, { world, now }: GuardInput): Objection | und
     return undefined;
   if (suspend.until !== undefined && Date.parse(suspend.until) <= now) return undefined;
   return {
-    reason: `settings.suspend stops all changes${suspend.until === undefined ? '' : ` until ${suspend.until}`}: ${suspend.reason}`,
+    reason: `settings.suspend stops all changes${suspend.until === undefined ? '' : ` until ${suspend.until}`}. Reason: ${suspend.reason}`,
     remedies: [edit('settings', { remove: ['suspend'] })],
   };
 }

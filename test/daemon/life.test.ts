@@ -23,7 +23,7 @@ describe('src/daemon/project/project.ts: a project kept as its file says', () =>
     api.emulator.mutate({ do: 'set_firewall', server_id: server?.id ?? 0, policy_in: 'drop' });
     await daemon.until(
       () => live(api).servers[0]?.firewall.policyIn === 'accept',
-      'the last good spec repairs it',
+      'the last valid spec repairs it',
     );
     expect(daemon.log().filter(({ msg }) => msg === 'spec invalid')).toHaveLength(1);
 

@@ -135,7 +135,7 @@ describe('src/daemon: a poisoned spec from Git', () => {
     ['no token any more', 'scope_is_unknown: 1', /unknown field/],
     ['the wrong variable', 'token_env: TOKEN_99', /no token: the file names the variable TOKEN_99/],
   ])(
-    '%s: the last good one stays in force, and the daemon goes on, also after a restart',
+    '%s: the last valid one stays in force, and the daemon goes on, also after a restart',
     async (_, line, why) => {
       const api = await emulate({ projects: [{ id: 4711, name: 'shop' }] });
       const { url, push } = await createRepository();

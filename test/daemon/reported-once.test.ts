@@ -69,7 +69,7 @@ describe('src/daemon/notifications: what its operator is told', () => {
     await daemon.until(({ converged }) => converged, 'it is settled');
   });
 
-  test('a file that has vanished is a source that cannot be read: not ready, and the last good spec in force', async () => {
+  test('a file that has vanished is a source that cannot be read: not ready, and the last valid spec in force', async () => {
     const api = await emulate();
     const daemon = await startDaemon(api, { spec: oneNetwork });
     await daemon.until(({ converged }) => converged, 'it converges');

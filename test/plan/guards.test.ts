@@ -183,7 +183,7 @@ describe('src/plan/guards.ts', () => {
     const planned = await plan(until + text);
 
     expect(codesOf(planned)).toEqual({ 'networks.a': 'suspended', 'servers.web': 'suspended' });
-    expect(planned.blocked[0]?.reason).toContain('until 2026-01-02T00:00:00Z: freeze');
+    expect(planned.blocked[0]?.reason).toContain('until 2026-01-02T00:00:00Z. Reason: freeze');
     expect(planned.warnings.map(({ code }) => code)).not.toContain('suspension_over');
     await clock.advance(24 * 3_600_000);
     const over = await plan(until + text);

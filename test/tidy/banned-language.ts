@@ -36,6 +36,7 @@ const words: readonly Banned[] = [
   [/\bperhaps\b/i, 'possibly'],
   [/\b(behind|out of) (its|vdcsync's|the API's) back\b/i, 'outside vdcsync'],
   [/\bfor good\b/i, 'permanently'],
+  [/\b(last good|good spec)\b/i, 'last valid spec'],
   [/\bunasked\b|\bbeforehand\b/i, 'without a question, or before'],
   [/\bof (its|their|his) own accord\b/i, 'automatically'],
 ];

@@ -132,7 +132,7 @@ async function told(store: StateStore, location: string, exists: boolean): Promi
   const blocked = open.filter(({ phase }) => phase === 'blocked');
   const summary = ok(
     'state',
-    `the state ${location} belongs to ${projectId === null ? 'no project yet' : `project ${projectId}`}: ${counted(bound, 'binding')}, ${counted(serial, 'change')}`,
+    `the state ${location} belongs to ${projectId === null ? 'no project yet' : `project ${projectId}`}: ${counted(bound, 'binding')}, serial ${serial}`,
   );
   const held = await heldSpending(store);
   const settle = (keys: readonly Intent[]) => keys.map(({ key }) => key).join(', ');

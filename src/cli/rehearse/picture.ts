@@ -49,7 +49,7 @@ export function barsSvg(bars: readonly Bar[], title: string): string {
   });
   const sorts = [
     ['works', 'the API works'],
-    ['waits', 'vdcsync waits: turn, request limit or retry'],
+    ['waits', 'vdcsync waits: next poll, request limit or retry'],
     ...(bars.some(({ outcome }) => outcome !== 'done') ? [['other', 'not done']] : []),
   ] as const;
   let nextX = left;

@@ -81,7 +81,7 @@ export function baseUrlOf(io: Io): string {
     );
   }
   throw new ConfigError(
-    'no API: set VDC_BASE_URL (it ends in its version, such as https://api.example.com/v1), or try --emulator',
+    'no API: set VDC_BASE_URL to the URL of the API with its version, such as https://api.example.com/v1, or try --emulator',
     true,
   );
 }

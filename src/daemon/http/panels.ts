@@ -218,7 +218,7 @@ export function budgetPanel({ known, world }: ProjectFacts): Html {
     html`<li>${name} <meter aria-label="${name}" min="0" max="${limits[name]}" high="${limits[name] * 0.9}" value="${Math.min(used[name], limits[name])}"></meter> ${used[name]} of ${limits[name]} in ${span(limits.windowMs)}</li>`;
   return html`<section id="budgets"><h2>Requests</h2><ul>${row('reads')}${row('writes')}
 <li class="dim">Since the start: ${counted(counts.reads, 'read')}, ${counts.polls} of them task polls; ${counted(counts.writes, 'write')}; rate limited ${counted(counts.throttled, 'time')}</li>
-${world === undefined ? '' : html`<li class="dim">Oldest server data in use: ${span(oldestReadMs)} old</li>`}</ul></section>`;
+${world === undefined ? '' : html`<li class="dim">Oldest cached answer about a server: ${span(oldestReadMs)} old</li>`}</ul></section>`;
 }
 
 /** So many writes are read at a glance; the others are folded. */

@@ -28,7 +28,7 @@ import { isEmpty, knownOf, openWorkspace, type ProjectParts, type Workspace } fr
 const exposedMs = 6_000;
 
 /**
- * Keeps one project equal to its newest good spec, reconciliation after reconciliation.
+ * Keeps one project equal to its newest valid spec, reconciliation after reconciliation.
  *
  * ```
  * no spec ──offer──▶ due ──▶ reconciling ──▶ resting ──timer, trigger, back-off──▶ due
@@ -109,7 +109,7 @@ export class Project {
     return this.#problem.list().length > 0;
   }
 
-  /** Takes in a good spec. A spec equal to the last one changes nothing. Returns whether the spec differs. */
+  /** Takes in a valid spec. A spec equal to the last one changes nothing. Returns whether the spec differs. */
   offer(offer: Offer, trigger: Trigger): boolean {
     const { desired: before } = this.#offer ?? {};
     const same = before?.digest === offer.desired.digest && !isOtherPlace(before?.token, offer.desired.token);
@@ -124,7 +124,7 @@ export class Project {
     return true;
   }
 
-  /** A spec that cannot be used: the last good one stays in force. */
+  /** A spec that cannot be used: the last valid one stays in force. */
   reject(diagnostics: readonly Diagnostic[]): void {
     this.#problem.begin(diagnostics);
     this.#options.onChange();

@@ -11,7 +11,7 @@ export interface SpecProblemOptions {
   readonly now: () => number;
 }
 
-/** The problems of the newest spec, while the last good spec stays in force. Their start and end are reported once. */
+/** The problems of the newest spec, while the last valid spec stays in force. Their start and end are reported once. */
 export class SpecProblem {
   readonly #options: SpecProblemOptions;
   #diagnostics: readonly Diagnostic[] = [];

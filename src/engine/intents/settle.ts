@@ -135,7 +135,7 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
       run,
       intent,
       'profile_changed',
-      'the API profile or an environment variable has changed, so the repeated request would be another one',
+      'the API profile or an environment variable has changed, so a repeated request would differ from the first one',
     );
   const sending = await run.update(intent, {
     stage: { phase: 'sending', ...(unconfirmed && { unconfirmed }), ...doubtOf(intent) },
