@@ -1,18 +1,20 @@
 import type { Clock } from '../core/clock.ts';
 
 /** The moments of an intent that are timed. */
-export type Moment = 'sent' | 'not_seen' | 'accepted' | 'due' | 'silent';
+export type Moment = 'sent' | 'not_seen' | 'accepted' | 'ended' | 'due' | 'silent';
 
 /**
  * Measures time spans: the time since a write was sent, or since a resource was not found. The state has only wall
  * times, and a wall clock may jump. This process times its own events on the monotonic clock. For events of an
  * earlier process, the stopwatch uses the wall time in the state, with two limits: a remaining wait is never longer
- * than `mostMs`, and a span that confirms an absence (`sent`, `not_seen`) is never longer than the age of this
+ * than `mostMs`, and a span that confirms an absence (`sent`, `ended`, `not_seen`) is never longer than the age of this
  * stopwatch.
  */
 export interface Stopwatch {
   /** `inMs`: the moment is this number of milliseconds in the future. */
   mark(intentId: string, moment: Moment, inMs?: number): void;
+  /** Whether this process has timed the moment. */
+  isMarked(intentId: string, moment: Moment): boolean;
   /** Milliseconds since the moment. `wallAt` is the wall time of the moment in the state. */
   since(intentId: string, moment: Moment, wallAt: number): number;
   /** Milliseconds until the moment, or 0 if the moment has passed. */
@@ -21,6 +23,7 @@ export interface Stopwatch {
   keep(intentIds: ReadonlySet<string>): void;
 }
 
+const confirming: ReadonlySet<Moment> = new Set(['sent', 'ended', 'not_seen']);
 /** The outcome table has no longer wait. */
 const mostMs = 20 * 60_000;
 
@@ -36,7 +39,7 @@ export function createStopwatch(clock: Clock, timeScale: number): Stopwatch {
       mark(intentId, moment);
       return 0;
     }
-    return moment === 'sent' || moment === 'not_seen' ? Math.min(ms, clock.monotonic() - bornAt) : ms;
+    return confirming.has(moment) ? Math.min(ms, clock.monotonic() - bornAt) : ms;
   }
 
   function mark(intentId: string, moment: Moment, inMs = 0): void {
@@ -46,6 +49,7 @@ export function createStopwatch(clock: Clock, timeScale: number): Stopwatch {
 
   return {
     mark,
+    isMarked: (intentId, moment) => marks.get(intentId)?.has(moment) === true,
     since(intentId, moment, wallAt) {
       const marked = marks.get(intentId)?.get(moment);
       return marked === undefined ? sinceWall(intentId, moment, wallAt) : clock.monotonic() - marked;

@@ -87,7 +87,9 @@ export async function readForEffect(run: Run, intent: InPhase<'unknown'>): Promi
 /** Waits for the task of an accepted write, then reads its effect. */
 export async function finish(run: Run, intent: InPhase<'accepted'>, halt: AbortSignal): Promise<Progress> {
   const { answer, notSeenAt } = intent;
-  const isAwaited = answer.end === 'reported' && notSeenAt === undefined;
+  // A task that has ended is not read again.
+  const isEnded = notSeenAt !== undefined || run.stopwatch.isMarked(intent.id, 'ended');
+  const isAwaited = answer.end === 'reported' && !isEnded;
   if (isAwaited && answer.taskId !== undefined) return awaitTask(run, intent, answer.taskId, halt);
   if (answer.end === 'failed') {
     // The reads must be no older than the end of the task. @assumption A14
@@ -127,6 +129,7 @@ async function awaitTask(
     case 'lost':
       return goOn(run, intent, { stage: { phase: 'accepted', answer: { ...answer, end: 'unreported' } } });
     case 'succeeded':
+      run.stopwatch.mark(intent.id, 'ended');
       run.tell(intent, 'checking', effectOf(intent));
       return conclude({ run, intent, known: 'ended' });
   }
@@ -313,19 +316,21 @@ function pastDeadline<Verdict extends 'pending' | 'not_done'>(then: Step<Verdict
 }
 
 /**
- * The step follows only after two reads, a minute apart, that do not find the resource. If the answer to a creation is
- * missing, or its task failed, both reads come after the time in which a successful creation would show.
+ * The step follows only after two reads, a minute apart, that do not find the resource. Both reads come after the time
+ * in which the effect would show.
  */
 function onceAbsent<Verdict extends 'done' | 'not_done'>(then: Step<Verdict>): Step<Verdict> {
   return async (reading, found) => {
     const { run, intent, known } = reading;
     const now = run.deps.clock.now();
-    const forMs = known === 'unconfirmed' || known === 'failed' ? await hiddenMs(run, intent) : 0;
+    const forMs = await showsAfterMs(reading);
     if (forMs > 0) {
-      const detail =
-        known === 'failed'
-          ? 'whether the failed task left a resource'
-          : `whether the lists show the new ${nounOf(intent.kind)}`;
+      const detail = {
+        unconfirmed: `whether the lists show the new ${nounOf(intent.kind)}`,
+        failed: 'whether the failed task left a resource',
+        ended: effectOf(intent),
+        unreported: effectOf(intent),
+      }[known];
       run.tell(intent, 'checking', detail, { untilMs: now + forMs + absenceGapMs });
       return again(Math.min(forMs, minute));
     }
@@ -343,6 +348,22 @@ function notSeen(intent: InPhase<'unknown' | 'accepted'>, notSeenAt: number) {
   return intent.phase === 'unknown'
     ? ({ phase: 'unknown', unconfirmed: intent.unconfirmed, notSeenAt } as const)
     : ({ phase: 'accepted', answer: intent.answer, notSeenAt } as const);
+}
+
+/** The time after which every read shows the effect of the write. */
+async function showsAfterMs({ run, intent, known }: Reading): Promise<number> {
+  switch (known) {
+    case 'unconfirmed':
+    case 'failed':
+      return hiddenMs(run, intent);
+    case 'ended':
+      // @assumption A9
+      return (
+        staleMs - run.stopwatch.since(intent.id, 'ended', partsOf(intent).answer?.at ?? intent.lastSentAt)
+      );
+    case 'unreported':
+      return 0;
+  }
 }
 
 /** The time that a creation may stay hidden: longer if tasks of its kind took longer. @source API §3 rule 5 */

@@ -47,6 +47,22 @@ describe('src/engine/intents/not-there.ts: a creation that succeeded and that no
     expectFixedPoint(await played.plan(spec));
   });
 
+  test.each([
+    ['ip', ips('web'), 'read_ip'],
+    ['iso', `${head}isos: {rescue: {url: "https://mirror.example.com/a.iso"}}\n`, 'read_iso'],
+  ] as const)('is not gone if its own read (%s) is late once and answers a false 404 once', async (kind, spec, path) => {
+    const played = rig({ emulator: { readings: { staleReadsMs: 30_000, isoCreate: 'sync' } } });
+    played.emulator.setFaults([
+      faultRule({ path, nth: 2 }, { do: 'answer', status: 404, code: 'not_found' }),
+    ]);
+
+    const report = await played.apply(spec);
+
+    expect(report.outcome).toBe('converged');
+    expect(executed(played, kind)).toBe(1);
+    await expectInvariants(played);
+  });
+
   test('asks the operator if the second one is gone as well, because the reads may be wrong', async () => {
     const played = losing('/ips/\\d+$', removeIp, Number.POSITIVE_INFINITY);
 

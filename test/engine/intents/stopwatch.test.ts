@@ -17,6 +17,7 @@ describe('src/engine/stopwatch.ts', () => {
 
   test.each([
     'sent',
+    'ended',
     'not_seen',
     'accepted',
   ] as const)('since a moment (%s) that a clock set back has yet to reach, it counts from the first question', async (moment) => {
