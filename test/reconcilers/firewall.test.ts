@@ -113,6 +113,18 @@ describe('src/reconcilers/firewall.ts', () => {
     expect(projectOf(emulator).servers[0]?.firewall.enabled).toBe(true);
   });
 
+  test('waits for a server whose creation takes 25 minutes, if no task tells when it is finished', async () => {
+    const { apply, emulator } = rig({
+      emulator: {
+        readings: { omitTaskField: true, firewallWhileCreating: 409 },
+        durations: { create_server: [25 * 60_000, 25 * 60_000] },
+      },
+    });
+
+    expect((await apply(file('enabled: true'))).outcome).toBe('converged');
+    expect(projectOf(emulator).servers[0]?.firewall.enabled).toBe(true);
+  });
+
   test('waits for the public card where no task tells when the server is finished', async () => {
     const { apply } = rig({ emulator: { readings: { publicCardAt: 'taskDone', omitTaskField: true } } });
 

@@ -1,5 +1,6 @@
 import { partsOf } from '../../core/intent.ts';
-import { factsOf } from '../../core/kind-facts.ts';
+import { takeApart } from '../../core/keys.ts';
+import { factsOf, type KindName } from '../../core/kind-facts.ts';
 import type { Spend } from '../../core/plan.ts';
 import type { Conclusive, WriteResult } from '../../core/ports.ts';
 import type { TaskId } from '../../core/resources.ts';
@@ -99,11 +100,22 @@ async function waitAndResend(
     ...requestId,
   };
   const progress = await goOn(run, intent, patch, afterMs);
-  const waitedMs = Math.max(0, now - intent.createdAt);
-  if (waitedMs > run.kindOf(intent.kind).timing.deadlineMs)
-    return stillRefused(run, intent, next, `unchanged after ${minutes(waitedMs)}: ${reason}`);
+  if (now > deadlineOf(run, intent))
+    return stillRefused(run, intent, next, `unchanged after ${minutes(now - intent.createdAt)}: ${reason}`);
   run.tell(intent, 'waiting', reason, { untilMs: now + afterMs, code: next.code });
   return progress;
+}
+
+/**
+ * Until the creation of a server ends, the API may refuse the writes inside the server, and an answer without a task
+ * does not report that end. These writes therefore wait at least as long as the creation may take. @assumption A34
+ * @assumption A43
+ */
+function deadlineOf(run: Run, { key, kind, createdAt }: Intent): number {
+  const endsAt = (since: number, waiting: KindName) => since + run.kindOf(waiting).timing.deadlineMs;
+  const server = run.bindings.get(takeApart(key).parent ?? key);
+  const own = endsAt(createdAt, kind);
+  return server === undefined ? own : Math.max(own, endsAt(Math.min(server.boundAt, createdAt), server.kind));
 }
 
 /** The effect is unknown. The key of a creation is asked. Evidence decides about updates and deletions. */
