@@ -3,6 +3,7 @@ import {
   type Claim,
   type Holder,
   isForeign,
+  isFoundServer,
   type LiveObject,
   objectName,
   serverObject,
@@ -92,7 +93,9 @@ export function attribute(
     address,
     get unmanaged() {
       found ??= {
-        servers: [...serversShown(shown)].filter((id) => server(String(id)).is === 'unmanaged'),
+        servers: [...new Set([...serversShown(shown), ...foundServers(claims)])].filter(
+          (id) => server(String(id)).is === 'unmanaged',
+        ),
         addresses: shown.ips.filter((ip) => address(ip).is === 'unmanaged'),
       };
       return found;
@@ -112,6 +115,11 @@ export function serversShown({ ips, servers = [] }: Omit<Shown, 'keyOf'>): Reado
     ...ips.flatMap(({ server_id }) => server_id ?? []),
     ...servers.map(({ id }) => id),
   ]);
+}
+
+/** The servers that the keys of an earlier state were answered with. Possibly no list shows them. */
+function foundServers(claims: readonly Claim[]): readonly number[] {
+  return claims.filter(isFoundServer).map(({ id }) => Number(id));
 }
 
 /** The objects that open writes have made, may have made, or have just removed. */

@@ -94,6 +94,11 @@ export function foreignClaims(claims: Iterable<Claim>): readonly Claim[] {
   return [...claims].filter(({ kind, holder }) => factsOf(kind).bought && isForeign(holder));
 }
 
+/** A server that was found under its idempotency key. It is unmanaged unless an entry adopts it. */
+export function isFoundServer({ kind, holder }: Claim): boolean {
+  return factsOf(kind).container === true && holder.is === 'found';
+}
+
 /** A holder other than a binding: durable, journaled, and never two for one object. */
 export interface Claim extends LiveObject {
   /** Distinguishes the object from a later one with the same id. @assumption A17 */

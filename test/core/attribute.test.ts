@@ -57,6 +57,14 @@ describe('src/core/attribute.ts', () => {
     expect(held([], { claims }, {}, [7]).server('7')).toEqual(ignored);
   });
 
+  test('a server that was found under its key is unmanaged until an entry adopts it, even if no list shows it', () => {
+    const found = claim('server', 7, { holder: { is: 'found', key: 'servers.web' as ResourceKey } });
+    expect(held([], { claims: [found] }).unmanaged.servers).toEqual([7]);
+    expect(held([], { claims: [found] }, {}, [7]).unmanaged.servers).toEqual([7]);
+    expect(held([], { claims: [found] }, { 'server 7': 'servers.web' }).unmanaged.servers).toEqual([]);
+    expect(held([], { claims: [claim('server', 7)] }).unmanaged.servers).toEqual([]);
+  });
+
   test('an answer names its object for certain, and an unconfirmed creation may have made whatever came since', () => {
     const preimage = { servers: [6], ips: [1] };
     const certain = held(

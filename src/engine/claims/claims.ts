@@ -11,6 +11,7 @@ import {
   foreignClaims,
   type Holder,
   isForeign,
+  isFoundServer,
   objectName,
   serverObject,
 } from '../../core/claims.ts';
@@ -222,8 +223,8 @@ async function goneClaims(run: Run, register: Register): Promise<StateChange[]> 
   const shown = serversShown(run.world);
   const isShown = ({ kind, id, identity }: Claim) =>
     isAddress(kind) ? listed.has(`${id} ${identity.address}`) : shown.has(Number(id));
-  const foreign = foreignClaims(register.claims);
-  const missing = foreign.filter((claim) => !isShown(claim));
+  const watched = [...foreignClaims(register.claims), ...register.claims.filter(isFoundServer)];
+  const missing = watched.filter((claim) => !isShown(claim));
   const due = missing.filter(({ missedAt = now }) => now - missedAt >= missedGapMs);
   const gone = await goneOf(run, due);
   const missed = (claim: Claim, missedAt: number) =>
@@ -232,7 +233,7 @@ async function goneClaims(run: Run, register: Register): Promise<StateChange[]> 
     ...gone.map((object) => ({ type: 'unclaim', object, reason: 'the object no longer exists' }) as const),
     ...due.filter((claim) => !gone.includes(claim)).map((claim) => missed(claim, now)),
     ...missing.filter(({ missedAt }) => missedAt === undefined).map((claim) => missed(claim, now)),
-    ...foreign.filter((claim) => claim.missedAt !== undefined && isShown(claim)).map(withoutMissed),
+    ...watched.filter((claim) => claim.missedAt !== undefined && isShown(claim)).map(withoutMissed),
   ];
 }
 

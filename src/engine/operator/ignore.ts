@@ -3,6 +3,7 @@ import {
   addressObject,
   backupObject,
   foreignClaims,
+  isFoundServer,
   type LiveObject,
   objectName,
   serverObject,
@@ -99,8 +100,11 @@ function refuseOurs(run: Run, object: LiveObject, there: boolean, called = objec
     throw new ConfigError(`${upper(noun)} is bound to ${key}.`, false, waysToRelease(run, key, object.id));
 }
 
-async function isServer({ world, cache, deps }: Run, id: ServerId): Promise<boolean> {
+/** A server that was found under its key may be gone since. The warning about it names this command. */
+async function isServer({ world, cache, claims, deps }: Run, id: ServerId): Promise<boolean> {
   if (world.ipsOf(String(id)).length > 0 || world.servers?.some((each) => each.id === id)) return true;
+  const claim = claims.get(objectName(serverObject(id)));
+  if (claim !== undefined && isFoundServer(claim)) return true;
   const read = cache.since(deps.clock.monotonic());
   return (await read.findNetworkInterfaces(id)) !== undefined;
 }

@@ -3,9 +3,9 @@ import { faultRule } from '../../../src/emulator/faults.ts';
 import { memoryState } from '../../../src/state/memory.ts';
 import { crashable } from '../../support/crashable.ts';
 import { resolveOf } from '../../support/resolve.ts';
-import { rig } from '../../support/rig.ts';
+import { load, type Rig, rig } from '../../support/rig.ts';
 import { virtualClock } from '../../support/virtual-clock.ts';
-import { executed, ips, server } from '../shop.ts';
+import { executed, gpu, head, hour, ips, server } from '../shop.ts';
 
 describe('src/engine/run/recover.ts: keys used before', () => {
   const state = () => memoryState({ createdAt: virtualClock().now(), lineage: 'another' });
@@ -69,6 +69,54 @@ describe('src/engine/run/recover.ts: keys used before', () => {
     expect(played.emulator.billed()).toHaveLength(1);
     expect(executed(played, 'ip')).toBe(2);
     expect(await fresh.incarnation('ips.web' as never)).toBe(1);
+  });
+
+  describe('for a server without an address, which no list shows', () => {
+    const rest = ips('one').slice(head.length);
+    /** The server was found under its key, and its entry left the file before the adoption was approved. */
+    async function unlisted(): Promise<Rig> {
+      const played = rig();
+      await played.apply(gpu + rest);
+      played.restart(state());
+      await played.apply(gpu + rest, { approve: async () => false });
+      return played;
+    }
+    const warnings = async (played: Rig) =>
+      (await played.plan(head + rest)).warnings.filter(({ code }) => code === 'unmanaged_resources');
+
+    test('and whose entry has left the file: it is reported as unmanaged until it is ignored', async () => {
+      const played = await unlisted();
+
+      const report = await played.apply(head + rest);
+      expect(report.outcome).toBe('converged');
+      expect(report.plan.warnings).toMatchObject([
+        { code: 'unmanaged_resources', message: expect.stringContaining('server 2001') },
+      ]);
+
+      await played.clock.run(played.engine.ignore(load(head + rest), ['2001']));
+      expect(await warnings(played)).toEqual([]);
+    });
+
+    test('and which is gone since: the report ends after two reads an hour apart', async () => {
+      const played = await unlisted();
+      played.emulator.mutate({ do: 'delete_server', id: 2001 });
+
+      await played.apply(head + rest);
+      expect(await warnings(played)).toHaveLength(1);
+      await played.clock.advance(hour);
+      await played.apply(head + rest);
+
+      expect(await warnings(played)).toEqual([]);
+    });
+
+    test('and which is gone since: it can be ignored at once', async () => {
+      const played = await unlisted();
+      played.emulator.mutate({ do: 'delete_server', id: 2001 });
+
+      await played.clock.run(played.engine.ignore(load(head + rest), ['2001']));
+
+      expect(await warnings(played)).toEqual([]);
+    });
   });
 
   test('by a state that was lost, with another body: blocked, and nothing is bought beside it', async () => {
