@@ -8,6 +8,9 @@ import type { Execution, Project } from '../emulator/world.ts';
 export type Sort = 'server' | 'ip' | 'network' | 'iso';
 export const sorts: readonly Sort[] = ['server', 'ip', 'network', 'iso'];
 
+/** How long the API keeps an answer under its key. @source API §8 */
+const keyLifeMs = 24 * 3_600_000;
+
 /** A live thing; ids may come round again, births do not. */
 export interface Birth {
   readonly number: number;
@@ -34,6 +37,8 @@ export interface ResourceHistory {
   /** Creations that took effect for a resource, oldest first. */
   executionsOf(key: ResourceKey): readonly Execution[];
   executionsUnder(idempotencyKey: string): readonly Execution[];
+  /** The executions that a state with this intent can know of: the API had not forgotten the key when the intent began. */
+  knowableUnder(intent: Intent): readonly Execution[];
   isLive(execution: Execution): boolean;
   /** An operator, or the file, released the resource of the key. */
   released(key: ResourceKey, id: string): void;
@@ -65,6 +70,8 @@ export function createResourceHistory(
   serversAreListed: boolean,
 ): ResourceHistory {
   const writes = new Map<string, Intent>();
+  /** When each intent was first seen, by its id, in the emulator's time. */
+  const begunAt = new Map<string, number>();
   const living = new Map<string, Birth>();
   const boundBirths = new Map<string, Birth>();
   const excused = new Set<Execution>();
@@ -90,7 +97,10 @@ export function createResourceHistory(
 
   const history: ResourceHistory = {
     writes,
-    recordWrite: (intent) => void writes.set(intent.idempotencyKey, intent),
+    recordWrite(intent) {
+      writes.set(intent.idempotencyKey, intent);
+      if (!begunAt.has(intent.id)) begunAt.set(intent.id, emulator.now());
+    },
     look(isForeign) {
       const all = emulator.world.executions;
       for (; executionsSeen < all.length; executionsSeen++) unborn.add(all[executionsSeen] as Execution);
@@ -124,6 +134,8 @@ export function createResourceHistory(
         ({ idempotencyKey }) => idempotencyKey !== null && writes.get(idempotencyKey)?.key === key,
       ),
     executionsUnder: (name) => executions().filter(({ idempotencyKey }) => idempotencyKey === name),
+    knowableUnder: ({ id, idempotencyKey }) =>
+      history.executionsUnder(idempotencyKey).filter(({ atMs }) => (begunAt.get(id) ?? 0) - atMs < keyLifeMs),
     isLive(execution) {
       const { kind, id } = execution;
       // Another server may have the server's id by now, with a network interface of the same name.

@@ -98,7 +98,7 @@ async function knownTo(stage: Stage, controller: Controller): Promise<readonly T
   return [...bindings, ...made];
 }
 
-/** Servers that only a state of before has known, and no documented read shows. */
+/** Servers that only a state of before has known, or whose key the API had forgotten, and no documented read shows. */
 async function unknowableTo(
   { history, clock, coverage }: Stage,
   { box, epoch, behind }: Controller,
@@ -112,7 +112,7 @@ async function unknowableTo(
   const ever = new Set(
     journal.flatMap(({ data }) => {
       const { binding, intent } = data as { readonly binding?: Binding; readonly intent?: Intent };
-      const made = intent === undefined ? [] : history.executionsUnder(intent.idempotencyKey);
+      const made = intent === undefined ? [] : history.knowableUnder(intent);
       return [...made, ...(binding === undefined ? [] : [binding])].map(({ kind, id }) => `${kind} ${id}`);
     }),
   );
