@@ -137,7 +137,7 @@ export async function takeOver(
   isFresh = false,
 ): Promise<StateChange[] | Rival> {
   const { idMayBeName, repeats } = factsOf(intent.kind);
-  const isNamed = idMayBeName === true && own.identity.name === own.id;
+  const isNamed = idMayBeName === true && intent.entry?.value.name === own.id;
   if (isNamed || repeats === true) return [];
   const maker = makerOf(run, own);
   if (!isFresh && maker !== undefined && isLater(maker, intent))
