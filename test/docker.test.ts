@@ -140,7 +140,7 @@ describe('Dockerfile: the image, built in a folder', () => {
 
   test('is healthy before it has a state', () => {
     const [, ...args] = JSON.parse(last('HEALTHCHECK').replace(/^.*CMD /, '')) as string[];
-    expect(run(args, scratch)).toContain('No write was ever sent');
+    expect(run(args, scratch)).toContain('This state has sent no write');
   });
 });
 

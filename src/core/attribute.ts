@@ -81,11 +81,11 @@ export function attribute(
     return isSame ? foreign(claimed.get(objectName(serverObject(id)))?.holder) : undefined;
   };
   const server = (id: string): Attributed =>
-    serverClaim(id) ?? bound(serverObject(id)) ?? pending(serverObject(id)) ?? unmanaged;
+    serverClaim(id) ?? bound(serverObject(id)) ?? pending(serverObject(id), held.get(id) ?? []) ?? unmanaged;
   const address = (ip: Ip): Attributed =>
     addressClaim(ip) ??
     bound(addressObject(ip.id)) ??
-    pending(addressObject(ip.id)) ??
+    pending(addressObject(ip.id), [ip]) ??
     (ip.server_id === null ? unmanaged : server(String(ip.server_id)));
   let found: Unmanaged | undefined;
   return {
@@ -127,7 +127,6 @@ function pendingOf(intents: readonly Intent[], removed: readonly Intent[]) {
   const found = new Map<string, Attributed>();
   const put = (kind: KindName, id: string, key: ResourceKey, certain: boolean) =>
     found.set(`${kind} ${id}`, { is: 'pending', key, certain });
-  for (const { key, kind, request } of removed) put(kind, String(request.path.id), key, true);
   for (const intent of intents)
     for (const id of partsOf(intent).blocked?.candidates ?? []) put(intent.kind, id, intent.key, false);
   // If reads do not show the created resource, a resource with the same id is another one.
@@ -136,12 +135,23 @@ function pendingOf(intents: readonly Intent[], removed: readonly Intent[]) {
     if (answer?.id !== undefined && blocked?.code !== 'not_there')
       put(intent.kind, answer.id, intent.key, true);
   }
+  const deletions = new Map(removed.map((each) => [`${each.kind} ${each.request.path.id}`, each]));
   const open = intents.filter(isUnconfirmed);
-  return (object: LiveObject): Attributed | undefined => {
-    const known = found.get(objectName(object));
-    const maker = known ?? open.find(({ preimage }) => cameSince(preimage, object));
-    return maker === undefined || 'is' in maker ? maker : { is: 'pending', key: maker.key, certain: false };
+  return (object: LiveObject, ips: readonly Ip[]): Attributed | undefined => {
+    const name = objectName(object);
+    const known = found.get(name);
+    if (known !== undefined) return known;
+    const deletion = deletions.get(name);
+    if (deletion !== undefined && isDeleted(deletion, ips))
+      return { is: 'pending', key: deletion.key, certain: true };
+    const maker = open.find(({ preimage }) => cameSince(preimage, object));
+    return maker && { is: 'pending', key: maker.key, certain: false };
   };
+}
+
+/** An object that has only other addresses than the deleted object reuses its id. @assumption A17 */
+function isDeleted({ preimage: { addresses = [] } }: Intent, ips: readonly Ip[]): boolean {
+  return addresses.length === 0 || ips.length === 0 || ips.some(({ address }) => addresses.includes(address));
 }
 
 /** A purchase that may have been carried out: an object that has come since may be its result. */

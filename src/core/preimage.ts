@@ -10,6 +10,6 @@ export type Preimage = {
 } & {
   /** The ids of the backups of a server. */
   readonly backups?: readonly string[];
-  /** The addresses of a server that is deleted. */
+  /** The addresses of a server that is deleted, or the address that is. */
   readonly addresses?: readonly string[];
 };

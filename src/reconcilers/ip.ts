@@ -29,11 +29,6 @@ interface IpObserved {
   readonly live: Ip | undefined;
 }
 
-interface IpBefore extends Preimage {
-  /** The address that a deletion releases. */
-  readonly address?: string | null;
-}
-
 export const ipSchema = z.strictObject({
   server_type_id: z
     .int()
@@ -50,7 +45,7 @@ export const ipSchema = z.strictObject({
  * An address that a server got at its creation is an address too: its key is
  * `servers.NAME.public_ipv4`, it is created with the server and released after the server.
  */
-export const ip: ResourceKind<IpEntry, IpObserved, IpBefore> = {
+export const ip: ResourceKind<IpEntry, IpObserved, Preimage> = {
   name: 'ip',
   entry: {
     schema: ipSchema,
@@ -131,7 +126,7 @@ export const ip: ResourceKind<IpEntry, IpObserved, IpBefore> = {
 
     preimage: async ({ operation, subject }, read) =>
       operation.verb === 'delete'
-        ? { address: subject.binding?.identity.address ?? null }
+        ? { addresses: [subject.binding?.identity.address ?? []].flat() }
         : { ips: (await read.ips()).map(({ id }) => id) },
 
     accept: (answer) => {
@@ -146,10 +141,9 @@ export const ip: ResourceKind<IpEntry, IpObserved, IpBefore> = {
     async evidence(intent, read, known) {
       if (intent.verb === 'delete') {
         const id = Number(intent.request.path.id);
-        const { address } = intent.preimage;
+        const [address] = intent.preimage.addresses ?? [];
         // The id may belong to another address by now. @assumption A17
-        const isIt = (live: Ip) =>
-          live.id === id && (address === live.address || typeof address !== 'string');
+        const isIt = (live: Ip) => live.id === id && (address ?? live.address) === live.address;
         const found = [(await read.findIp(id)) ?? [], await read.ips()].flat();
         return found.some(isIt)
           ? { verdict: 'not_done' }

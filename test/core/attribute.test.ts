@@ -87,7 +87,20 @@ describe('src/core/attribute.ts', () => {
   });
 
   test('an object that was deleted a moment ago may still show', () => {
-    const removed = [creation({ verb: 'delete', request: { name: 'delete_server', path: { id: 7 } } })];
+    const request = { name: 'delete_server', path: { id: 7 } } as const;
+    const removed = [creation({ verb: 'delete', request, preimage: {} })];
     expect(held([], { removed }, {}, [7]).unmanaged.servers).toEqual([]);
+  });
+
+  test('an object with the id of a deleted one, but another address, is another object', () => {
+    const release = (addresses: readonly string[]) =>
+      creation({
+        ...{ kind: 'ip', verb: 'delete', preimage: { addresses } },
+        request: { name: 'release_ip', path: { id: 1 } },
+      });
+    const [same, other] = [[address(1).address], ['203.0.113.250']].map(
+      (addresses) => held([address(1)], { removed: [release(addresses)] }).unmanaged.addresses.length,
+    );
+    expect([same, other]).toEqual([0, 1]);
   });
 });
