@@ -3,7 +3,6 @@ import { digestOf, type Json, member } from '../core/json.ts';
 import { childKey, topLevelKey } from '../core/keys.ts';
 import type { Accepted, Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { ReadPort } from '../core/ports.ts';
-import type { Preimage } from '../core/preimage.ts';
 import type { Ip, Server, ServerId } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { diffExistence, fieldsLacking, integerIdIn, recordedIds, unchanged } from './existence.ts';
@@ -18,14 +17,14 @@ import {
   neededToCreate,
 } from './server/diff.ts';
 import { checkSizing, type ServerEntry, type ServerObserved, serverSchema, sliders } from './server/entry.ts';
-import { evidenceOfCreation, evidenceOfDeletion, evidenceOfResize } from './server/evidence.ts';
+import {
+  evidenceOfCreation,
+  evidenceOfDeletion,
+  evidenceOfResize,
+  type ServerBefore,
+} from './server/evidence.ts';
 import { rebound, resizeRequest, withUnconfirmed } from './server/resize.ts';
 import { unchecked, unseen } from './server/warnings.ts';
-
-interface ServerBefore extends Preimage {
-  /** The number of servers in each network, by the id of the network. */
-  readonly server_counts: readonly (readonly [network: number, servers: number | null])[];
-}
 
 export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
   name: 'server',

@@ -39,6 +39,31 @@ describe('src/engine: a list that ends early proves nothing', () => {
     expect(bought(played, kind)).toBe(most);
   });
 
+  test('a server behind a server error that only a network counts is asked about, not bought again', async () => {
+    const played = rig({ emulator: { readings: { pageSize: 4, defaultNetworkCard: true } } });
+    const one = `${base}servers:\n  old: {${size}, public_ipv4: {new: true}}\n`;
+    await played.apply(one);
+    const fault = faultRule({ path: 'create_server', nth: 1 }, { do: 'answer', status: 500, effect: 'done' });
+    played.emulator.setFaults([fault]);
+
+    const report = await played.apply(`${one}  web: {${size}, public_ipv4: {new: true}}\n`);
+
+    expect(report.blocked).toMatchObject([{ key: 'servers.web', code: 'outcome_unknown' }]);
+    expect(bought(played, 'server')).toBe(2);
+  });
+
+  test('a server error without an effect is not taken for a server of this file that a network counts since', async () => {
+    const played = rig({ emulator: { readings: { defaultNetworkCard: true } } });
+    const fault = faultRule({ path: 'create_server', nth: 2 }, { do: 'answer', status: 500 });
+    played.emulator.setFaults([fault]);
+    const spec = ['one', 'two'].map((name) => `  ${name}: {${size}, public_ipv4: {new: true}}\n`);
+
+    const report = await played.apply(`${base}servers:\n${spec.join('')}`);
+
+    expect(report.outcome).toBe('converged');
+    expect(bought(played, 'server')).toBe(2);
+  });
+
   test.each([
     0, 1, 2, 3,
   ])('where the state is lost, and look %i shows an empty project, nothing is bought again', async (nth) => {

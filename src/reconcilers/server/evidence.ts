@@ -2,9 +2,15 @@ import type { LeftBehind, SentWrite } from '../../core/evidence.ts';
 import { member } from '../../core/json.ts';
 import type { Known } from '../../core/kind.ts';
 import type { ReadPort } from '../../core/ports.ts';
-import type { Ip, Server, ServerId } from '../../core/resources.ts';
+import type { Preimage } from '../../core/preimage.ts';
+import type { Ip, NetworkInterface, Server, ServerId } from '../../core/resources.ts';
 import { recordedIds } from '../existence.ts';
 import { cutShort, cutShortIps } from '../whole-list.ts';
+
+export interface ServerBefore extends Preimage {
+  /** The number of servers in each network, by the id of the network. */
+  readonly server_counts: readonly (readonly [network: number, servers: number | null])[];
+}
 
 /** The documented reads show a new server only by its public address; the profile may enable a list of servers. */
 export async function evidenceOfCreation(intent: SentWrite, read: ReadPort, known: Known) {
@@ -66,7 +72,35 @@ export async function evidenceOfCreation(intent: SentWrite, read: ReadPort, know
     return { verdict: 'done', id: one, certain, called: called(one), facts } as const;
   }
   const short = await cutShortIps(ips, recordedIds(intent.preimage.ips), known('ip'), read);
-  return short ?? ({ verdict: 'not_done' } as const);
+  return short ?? (await countedOnly(intent, read, known('server'))) ?? ({ verdict: 'not_done' } as const);
+}
+
+/**
+ * A network that counts more servers than before the creation, other than the servers of this file: the list of
+ * addresses may lack the created server. @assumption A8 @assumption A15
+ */
+async function countedOnly({ preimage }: SentWrite, read: ReadPort, ours: ReadonlySet<string>) {
+  const counts = new Map((preimage as Partial<ServerBefore>).server_counts);
+  const risen = (await read.networks()).filter(
+    ({ id, server_count }) => (server_count ?? 0) > (counts.get(id) ?? Number.POSITIVE_INFINITY),
+  );
+  if (risen.length === 0) return undefined;
+  const before = recordedIds(preimage.servers);
+  const attached = new Map<string, readonly NetworkInterface[]>();
+  for (const id of ours) attached.set(id, (await read.findNetworkInterfaces(Number(id) as ServerId)) ?? []);
+  for (const { id, name, server_count } of risen) {
+    const inside = [...attached].flatMap(([server, cards]) =>
+      cards.some(({ network_id }) => network_id === id) ? [server] : [],
+    );
+    const othersBefore = Math.max(
+      0,
+      (counts.get(id) ?? 0) - inside.filter((each) => before.has(each)).length,
+    );
+    if ((server_count ?? 0) - inside.length <= othersBefore) continue;
+    const reason = `network ${name} counts a new server that no list shows`;
+    return { verdict: 'unclear', reason, candidates: [] } as const;
+  }
+  return undefined;
 }
 
 /** Whether the list lacks a server whose own read shows it. @assumption A8 */

@@ -1,6 +1,6 @@
 import type { Intent } from '../../core/state.ts';
 import type { HttpRequest } from '../../core/transport.ts';
-import { seenCards, showsIso } from '../../emulator/visibility.ts';
+import { seenCards, seenIps, showsIso } from '../../emulator/visibility.ts';
 import type { Execution } from '../../emulator/world.ts';
 import { type Controller, type Running, stateOf } from '../controller.ts';
 import { keyOf, projectOf, type Truth } from './truth.ts';
@@ -94,7 +94,8 @@ export class Purchases {
     const another = maker?.state !== buyer?.state;
     // A second state asks as little as an old copy does.
     const isBehind = behind || maker?.controller !== buyer?.controller;
-    if (isCutOff(this.#truth, first)) giveUp('only a list shows the resource, and the list is cut off');
+    if (isCutOff(this.#truth, first) || (this.#unstored.has(first) && isServerCutOff(this.#truth, first)))
+      giveUp('only a list shows the resource, and the list is cut off');
     else if (machines() > 1 && this.#haveParted(first, execution, intent))
       giveUp('two states that have parted');
     else if (this.#isHidden(first)) giveUp('a server error had an effect that no read shows');
@@ -176,6 +177,17 @@ function isCutOff(truth: Truth, { kind, id }: Execution): boolean {
       ? cards.findIndex((each) => each.id === card)
       : (kind === 'ip' ? ips : networks).findIndex((each) => String(each.id) === id);
   return place === -1 || place >= pageSize;
+}
+
+/** Only its addresses show it, which the list ends before: no list of servers has it, and no network counts it. @assumption A8 */
+function isServerCutOff(truth: Truth, { kind, id }: Execution): boolean {
+  const { readings } = truth.emulator;
+  const project = projectOf(truth);
+  const server = project.servers.find((each) => kind === 'server' && String(each.id) === id);
+  if (readings.pageSize === null || server === undefined || truth.serversAreListed) return false;
+  const isCounted = seenCards(project, server, readings).some((card) => !card.public);
+  const shown = seenIps(project, readings).slice(0, readings.pageSize);
+  return !isCounted && shown.every(({ serverId }) => serverId !== server.id);
 }
 
 /** Its task never ends, so no list shows it, and its key has stopped to replay the answer. @source API §8 */
