@@ -56,12 +56,16 @@ describe('src/daemon/fleet', () => {
     const leader = await replica(api, state, one, { args });
     await allConverged(api, leader);
     const other = await replica(api, state, two, { args });
-    await until(
-      () => fetch(`${other.url}/metrics`).then((answer) => answer.text()),
-      (text) => text.includes('vdcsync_fleet_share 2'),
-      'the projects are shared out',
-    );
+    for (const each of [leader, other])
+      await until(
+        () => fetch(`${each.url}/metrics`).then((answer) => answer.text()),
+        (text) => text.includes('vdcsync_fleet_share 2'),
+        'the projects are shared out',
+      );
     const names = (await Promise.all([leader, other].map(fleetOf))).map((fleet) => fleet.replica);
+    const endsOf = (fleet: Awaited<ReturnType<typeof fleetOf>>) =>
+      fleet.projects.map((project) => project.last_reconciliation?.ended_at);
+    const before = endsOf(await fleetOf(other));
     const editedAt = performance.now();
     for (const id of ids)
       writeFileSync(join(one, 'specs', `${id}.yaml`), `${specOf(id)}  extra: { cidr: 10.21.0.0/24 }\n`);
@@ -73,8 +77,8 @@ describe('src/daemon/fleet', () => {
     expect(performance.now() - editedAt).toBeLessThan(10_000);
     const { projects } = await until(
       () => fleetOf(other),
-      (fleet) => fleet.projects.every(({ worker }) => worker === null),
-      'all turns have ended',
+      (fleet) => endsOf(fleet).every((end, at) => end !== before[at]),
+      'the reconciliations of the edit have ended',
     );
     expect(new Set(projects.map(({ last_reconciliation }) => last_reconciliation?.replica))).toEqual(
       new Set(names),

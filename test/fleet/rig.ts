@@ -64,7 +64,7 @@ export interface Shared {
       readonly id: number;
       readonly worker: string | null;
       readonly condition: string | null;
-      readonly last_reconciliation: { readonly replica: string } | null;
+      readonly last_reconciliation: { readonly replica: string; readonly ended_at: string } | null;
     }[];
   };
 }
