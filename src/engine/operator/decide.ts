@@ -20,7 +20,7 @@ import { bindingOf } from '../run/operate.ts';
 import { answerUnder } from '../run/recover.ts';
 import type { Run } from '../run.ts';
 import { refuseContradiction, refuseMalformed, takenFrom, unverified, worldWith } from './adopt-key.ts';
-import { ignoring } from './ignore.ts';
+import { goneAndReused, ignoring, upper } from './ignore.ts';
 
 /** Ends an intent by a decision of the operator, and checks the decision against the project if possible. */
 export async function resolveIntent(
@@ -112,7 +112,7 @@ function leftBehind({ world }: Run, intent: Intent): string {
     ' and ',
   );
   const unseen = isServer && held.length === 0 ? ', which plans do not show' : '';
-  return `The write created ${what}${unseen}. ${what.charAt(0).toUpperCase()}${what.slice(1)} is unmanaged, and billed while it exists.`;
+  return `The write created ${what}${unseen}. ${upper(what)} is unmanaged, and billed while it exists.`;
 }
 
 /** The bound id belongs to an unmanaged resource now, and the bound resource is gone. @assumption A17 */
@@ -126,12 +126,7 @@ async function goneAndUsedAgain(run: Run, { key, kind, id }: Binding): Promise<C
     // An address that came with a server of this file belongs to that server.
     addresses: address === undefined || isOurs(address.server_id) ? [] : [address],
   });
-  const gone = released(
-    run,
-    key,
-    'the operator reported that the resource is gone, and that another resource has its id',
-  );
-  await run.change(ignored.length > 0 ? ignored : gone);
+  await run.change(ignored.length > 0 ? ignored : goneAndReused(run, key));
   return result(`The resource of ${key} is recorded as gone. The present ${nounOf(kind)} ${id} is ignored.`);
 }
 

@@ -63,10 +63,10 @@ export async function ignore(run: Run, names: readonly string[]): Promise<Comman
   // An address of this file stays bound to this file, even if an ignored server holds it.
   const held = servers.flatMap((id) => world.ipsOf(String(id))).filter(world.isUnbound);
   const what = described({ servers, addresses: [...addresses, ...held] });
-  const are = servers.length + addresses.length === 1 ? 'is' : 'are';
+  const [are, them] = servers.length + addresses.length === 1 ? ['is', 'it'] : ['are', 'them'];
   return result(
     [
-      `${upper(what)} ${are} ignored: vdcsync does not manage ${servers.length + addresses.length === 1 ? 'it' : 'them'}, and no longer blocks creations because of ${servers.length + addresses.length === 1 ? 'it' : 'them'}.`,
+      `${upper(what)} ${are} ignored: vdcsync does not manage ${them}, and no longer blocks creations because of ${them}.`,
       ...reports,
     ].join(' '),
   );
@@ -81,15 +81,18 @@ export function ignoring(run: Run, objects: Unmanaged): StateChange[] {
   const names = new Set(claims.map(objectName));
   const bound = [...run.bindings.values()].filter((binding) => names.has(objectName(binding)));
   return [
-    ...bound.flatMap(({ key }) =>
-      released(
-        run,
-        key,
-        'the operator reported that the resource is gone, and that another resource has its id',
-      ),
-    ),
+    ...bound.flatMap(({ key }) => goneAndReused(run, key)),
     ...claims.map((claim) => ({ type: 'claim', claim }) as const),
   ];
+}
+
+/** Releases the key whose resource is gone, because its id belongs to another resource now. @assumption A17 */
+export function goneAndReused(run: Run, key: ResourceKey): StateChange[] {
+  return released(
+    run,
+    key,
+    'the operator reported that the resource is gone, and that another resource has its id',
+  );
 }
 
 function refuseOurs(run: Run, object: LiveObject, there: boolean, called = object.id): void {
@@ -179,7 +182,7 @@ async function listedBackups({ deps, cache }: Run, backups: readonly Binding[]):
   });
 }
 
-function upper(text: string): string {
+export function upper(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
