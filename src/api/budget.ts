@@ -125,11 +125,11 @@ export class Budget {
    * Rejects with the signal's reason, or the memory's error, and holds no slot then.
    */
   async acquire(priority: ReadPriority, signal?: AbortSignal): Promise<Slot> {
-    const { clock, memory } = this.#options;
+    const { clock } = this.#options;
     for (;;) {
       const slot = await this.#take(priority, signal);
       try {
-        await memory.recordUse(this.bucket, clock.now());
+        await this.#record(clock.now());
       } catch (error) {
         slot.unsent();
         throw error;
@@ -255,9 +255,14 @@ export class Budget {
     };
   }
 
+  #record(at: number): Promise<void> {
+    const { clock, memory } = this.#options;
+    return memory.recordUse(this.bucket, at, clock.now() - this.#timing.rememberMs - clockJumpMs);
+  }
+
   /** `lateMs`: how much later it may still arrive. */
   #end(startedAt: number, lateMs: number, ofDeferrable: boolean): void {
-    const { clock, memory } = this.#options;
+    const { clock } = this.#options;
     const now = clock.monotonic();
     this.#inFlight -= 1;
     if (ofDeferrable) this.#deferrableInFlight -= 1;
@@ -265,7 +270,7 @@ export class Budget {
     this.#pump();
     // The record of the start is too early for a slow or late exchange. A second record counts twice, which is safe.
     const slow = now - startedAt > this.#timing.promptMs;
-    if (slow || lateMs > 0) memory.recordUse(this.bucket, clock.now() + lateMs).catch(() => {});
+    if (slow || lateMs > 0) this.#record(clock.now() + lateMs).catch(() => {});
   }
 
   /** Hands out the free slots and sets an alarm for the next one. Every change of state ends here. */
@@ -336,6 +341,9 @@ function waitMs(cooling: readonly CoolingSlot[], ahead: number, now: number): nu
   const times = cooling.map(({ freeAt }) => freeAt).sort((a, b) => a - b);
   return (times[Math.min(ahead, times.length - 1)] ?? now) - now;
 }
+
+/** A clock that jumps by a day must not make the store forget the requests of the last minute. */
+const clockJumpMs = 26 * 3_600_000;
 
 function closedNote(bucket: string): string {
   return `closed:${bucket}`;

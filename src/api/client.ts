@@ -138,7 +138,7 @@ export function parseBaseUrl(text: string): string {
     throw new ConfigError(`The base URL has a query or fragment: remove the part after ${shown}.`);
   }
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname))) {
-    throw new ConfigError(`The base URL ${shown} is not https: the token would be readable on the way.`);
+    throw new ConfigError(`The base URL ${shown} is not https: others on the network could read the token.`);
   }
   const path = url.pathname.replace(/\/$/, '');
   if (!/\/v\d+$/.test(path)) {

@@ -16,14 +16,21 @@ export function isTooDeep(text: string): boolean {
   let levels = 0;
   let inString = false;
   for (let at = 0; at < text.length; at += 1) {
-    const character = text[at];
+    const code = text.charCodeAt(at);
     if (inString) {
-      if (character === '\\') at += 1;
-      else if (character === '"') inString = false;
-    } else if (character === '"') inString = true;
-    else if (character === '[' || character === '{') levels += 1;
-    else if (character === ']' || character === '}') levels -= 1;
+      if (code === backslash) at += 1;
+      else if (code === quote) inString = false;
+    } else if (code === quote) inString = true;
+    else if (code === openBracket || code === openBrace) levels += 1;
+    else if (code === closeBracket || code === closeBrace) levels -= 1;
     if (levels > mostLevels) return true;
   }
   return false;
+}
+
+const [quote, backslash] = codes('"\\');
+const [openBracket, closeBracket, openBrace, closeBrace] = codes('[]{}');
+
+function codes(characters: string): number[] {
+  return [...characters].map((each) => each.charCodeAt(0));
 }

@@ -143,7 +143,7 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
     ...(listing === undefined
       ? {}
       : {
-          servers: () => asEnabled('list_servers', read(listing.path ?? '/servers', z.array(serverSchema))),
+          servers: () => asEnabled('list_servers', read(listing.path ?? '/servers', lists.servers)),
         }),
     ...(reading === undefined
       ? {}
@@ -162,19 +162,18 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
   return {
     ...undocumented,
     project: () => read('/project', projectSchema),
-    ips: () => read('/ips', z.array(ipSchema)),
+    ips: () => read('/ips', lists.ips),
     findIp: async (id) => find(read(`/ips/${pathSegment(id)}`, ipSchema)),
-    networks: () => read('/networks', z.array(networkSchema)),
-    isos: () => read('/isos', z.array(isoSchema)),
+    networks: () => read('/networks', lists.networks),
+    isos: () => read('/isos', lists.isos),
     findIso: async (id) => find(read(`/isos/${asked(id)}`, isoSchema)),
-    findNetworkInterfaces: async (server) =>
-      ofServer(server, 'network-interfaces', z.array(networkInterfaceSchema)),
+    findNetworkInterfaces: async (server) => ofServer(server, 'network-interfaces', lists.networkInterfaces),
     findFirewall: async (server) => ofServer(server, 'firewall', firewallSchema),
-    findBackups: async (server) => ofServer(server, 'backups', z.array(backupSchema)),
+    findBackups: async (server) => ofServer(server, 'backups', lists.backups),
     findBackupPolicy: async (server) => ofServer(server, 'backup-policy', backupPolicySchema),
-    serverTypes: () => read('/server-types', z.array(serverTypeSchema)),
+    serverTypes: () => read('/server-types', lists.serverTypes),
     pricing: async (type) => ofType(type, 'pricing', pricingSchema),
-    images: async (type) => ofType(type, 'images', z.array(imageEntrySchema)),
+    images: async (type) => ofType(type, 'images', lists.images),
     findTask: async (id, signal) => find(read(`/tasks/${asked(id)}`, taskSchema, signal)),
     apiNow: () => options.apiClock.now(),
     now: () => clock.now(),
@@ -192,6 +191,18 @@ async function asEnabled<T>(operation: UndocumentedOperation, reading: Promise<T
     throw new ApiProblem(status, code, requestId, `${message.replace(/\.$/, '')}; ${advice}`);
   }
 }
+
+/** Zod compiles a schema at its first use, which takes longer than reading an answer. */
+const lists = {
+  servers: z.array(serverSchema),
+  ips: z.array(ipSchema),
+  networks: z.array(networkSchema),
+  isos: z.array(isoSchema),
+  networkInterfaces: z.array(networkInterfaceSchema),
+  backups: z.array(backupSchema),
+  serverTypes: z.array(serverTypeSchema),
+  images: z.array(imageEntrySchema),
+};
 
 type Outcome<T> = { readonly data: T } | Failure;
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Clock } from '../core/clock.ts';
 import { ConfigError } from '../core/errors.ts';
 import { maskerOf } from '../core/masking.ts';
@@ -95,7 +95,7 @@ export class TokenPool {
     const known = new Map(this.#members.map((member) => [member.secret, member]));
     this.#members = secrets.map((secret) => known.get(secret) ?? this.#member(usableToken(secret)));
     const names = this.#members.map(({ name }) => name);
-    this.#mark = names.length === 1 ? (names[0] ?? '') : hash([...names].sort().join('\n'));
+    this.#mark = names.length === 1 ? (names[0] ?? '') : nameOf([...names].sort().join('\n'));
   }
 
   /** Names the current tokens: equal marks, equal tokens. */
@@ -257,7 +257,7 @@ export class TokenPool {
   }
 
   #member(secret: string): Member {
-    const name = hash(`${this.#options.baseUrl}\n${secret}`);
+    const name = nameOf(`${this.#options.baseUrl}\n${secret}`);
     return {
       ...{ secret, mask: maskerOf([secret]), name, budgets: this.#options.budgets(name) },
       ...{ standing: 'unchecked', foreign: false, checking: undefined },
@@ -277,8 +277,8 @@ function soonest(members: readonly Member[], { bucket, priority }: Call): Member
 }
 
 /** The hash, not the token, names the budget: the state and logs hold this name. */
-function hash(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+function nameOf(text: string): string {
+  return hash('sha256', text).slice(0, 16);
 }
 
 /** The token as a header can carry it. No message holds its text. */

@@ -300,6 +300,8 @@ const moneyFields: ReadonlySet<string> = new Set(['price', 'backup_price']);
  * and no binary fraction ever represents a price.
  */
 export function parseKeepingDecimals(text: string): unknown {
+  // An escape can hide the name of a field. Without a reviver, the rest takes a fifth of the time.
+  if (!text.includes('price') && !text.includes('\\')) return JSON.parse(text);
   const parse = JSON.parse as (
     text: string,
     reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
@@ -317,10 +319,17 @@ export function readData<T>(
   body: unknown,
   schema: z.ZodType<T>,
 ): { readonly data: T } | { readonly mismatch: string } {
-  const result = z.object({ data: schema }).safeParse(body);
-  if (result.success) return { data: result.data.data };
-  const issues = result.error.issues.slice(0, 3);
-  return {
-    mismatch: issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`).join('; '),
-  };
+  const envelope = anyObject.safeParse(body);
+  if (!envelope.success) return { mismatch: mismatchOf(envelope.error, []) };
+  const result = schema.safeParse(envelope.data.data);
+  return result.success ? { data: result.data } : { mismatch: mismatchOf(result.error, ['data']) };
+}
+
+const anyObject = z.looseObject({});
+
+function mismatchOf({ issues }: z.ZodError, base: readonly string[]): string {
+  return issues
+    .slice(0, 3)
+    .map(({ path, message }) => `${[...base, ...path].join('.') || 'body'}: ${message}`)
+    .join('; ');
 }

@@ -1,6 +1,6 @@
 import type { Code } from './codes.ts';
 
-/** A situation in which the code appears, and the commands or lines of the file that end it. */
+/** A situation in which the code appears, and the commands or lines of the file that end it: alternatives, not steps. */
 export type Example = readonly [situation: string, ...ways: readonly string[]];
 
 /** One example for each code of vdcsync. */
@@ -32,8 +32,7 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
   ],
   address_pool_unchecked: [
     'servers.gpu-1 names ips.web, which was allocated for sliders-1.',
-    'ips: {gpu: {server_type_id: 8}}',
-    'servers: {gpu-1: {public_ipv4: {ip: gpu}}}',
+    'ips: {gpu: {server_type_id: 8}}   # and servers: {gpu-1: {public_ipv4: {ip: gpu}}}',
   ],
   address_unchecked: [
     'ips.web was adopted, and the file says `server_type_id: 3`, which no read shows.',
@@ -88,7 +87,7 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
   ],
   entry_incomplete: [
     'servers.web-1 has `id: 2001` and another `server_type` than before, and lacks `image`.',
-    'servers: {web-1: {image: ubuntu-24.04}}',
+    'servers: {web-1: {image: ubuntu-24.04}}   # without `id:`',
   ],
   firewall_doubtful: [
     'A rule says `protocol: tpc`, which resembles tcp.',
@@ -206,11 +205,12 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
     'vdcsync adopt networks.backend 32',
   ],
   network_not_listed: [
-    'networks.backend is bound to 32, and GET /networks lacks it although its server exists.',
+    'networks.backend is bound to 32, and GET /networks lacks it although servers.web-1 is in that network.',
   ],
   network_in_use: [
     'networks.backend left the file, and server 2001 is still on it.',
-    'remove networks.backend from the network_interfaces of the server, and apply',
+    'remove backend from `network_interfaces` of the server, and apply   # with `remove_network_interface` in the API profile',
+    'remove the network interface in the client area',
   ],
   no_gpu_capacity: [
     'The API answered the creation of servers.gpu-1 with no_gpu_capacity for 24 h.',
@@ -218,8 +218,7 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
   ],
   not_shown: [
     'ips.web could be deleted only after another change of the run, so the plan of the run did not show it.',
-    'vdcsync plan',
-    'vdcsync apply',
+    'vdcsync apply   # after you have checked the deletion with vdcsync plan',
   ],
   no_longer_declared: [
     'The entry of servers.web-1 lost its `firewall`: the live firewall stays unchanged.',
@@ -244,12 +243,11 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
     'prices.yaml has slider-1, and the catalogue has sliders-1.',
     'servers: {sliders-1: {…}}   # in prices.yaml',
   ],
-  project_not_active: ['The project is Suspended: the API refuses new spending.'],
+  project_not_active: ['GET /project shows the status Suspended: the API refuses new spending.'],
   protected: [
     'servers.db-1 left the file, and had `protect: true`.',
-    'servers: {db-1: {protect: false}}',
-    'vdcsync apply --target servers.db-1',
-    'remove servers.db-1 from the file, and apply',
+    'put servers.db-1 back with `protect: false`, and apply; then remove the entry, set `prune: true`, and apply again',
+    'vdcsync forget servers.db-1   # to keep it, released and still billed',
   ],
   bound_already: ['servers.a and servers.b both say `id: 2001`.', 'servers: {b: {id: 2002}}'],
   plan_not_found: [
@@ -259,10 +257,10 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
   prune_disabled: [
     'servers.old left the file, and the server still exists.',
     'settings: {prune: true}   # to delete it',
-    'vdcsync forget servers.old   # to keep it unmanaged',
+    'vdcsync forget servers.old   # to keep it, released and still billed',
   ],
-  read_failed: ['GET /servers/2001/firewall answered 503 six times.', 'vdcsync plan'],
-  released: ['networks.backend is gone from the project, and from the file.'],
+  read_failed: ['GET /servers/2001/firewall answered 503 five times.', 'vdcsync plan'],
+  released: ['The entry of servers.web-1 says `managed: false` now: server 2001 stays, and is still billed.'],
   replace_not_allowed: [
     'servers.web-1 has another `image` than at its creation.',
     'servers: {web-1: {replace: allowed}}   # deletes the server and creates it again',
@@ -272,7 +270,7 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
     'servers: {web-1-trial: {cores: 64, …}}   # try the new size first',
   ],
   server_differs: ['servers.web-1 declares `cores: 4`, and the API shows 8.', 'servers: {web-1: {cores: 8}}'],
-  server_error: ['POST /servers answered 500 three times.', 'vdcsync history', 'vdcsync apply'],
+  server_error: ['POST /servers answered each of four attempts with 500.', 'vdcsync apply   # later'],
   server_image_not_taken: [
     'server_images.golden names servers.web-1, and the API profile has no take_server_image.',
     'server_images: {golden: {id: ID}}   # once taken in the client area',
@@ -315,8 +313,7 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
   ],
   task_failed: [
     'The task of isos.rescue failed: the URL answers 404.',
-    'isos: {rescue: {url: "https://…"}}',
-    'vdcsync apply',
+    'isos: {rescue: {url: "https://…"}}   # then: vdcsync apply',
   ],
   unlisted_servers: [
     'Network default counts 3 servers, and vdcsync knows 1 of them. The others have no public address, so the API does not list them.',
@@ -329,13 +326,13 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
     'vdcsync adopt servers.web-1 2005',
     'vdcsync ignore 2005',
   ],
-  unreachable: ['The API could not be connected for 30 minutes.', 'vdcsync apply'],
+  unreachable: ['vdcsync could not connect to the API for 30 minutes.', 'vdcsync apply'],
   unresolved_create: [
     'The creation of servers.a is unconfirmed. A server that appears next could be servers.a or servers.b.',
     'vdcsync explain servers.a',
   ],
   url_missing: [
-    'isos.rescue has only `id: uiso-7`, and ISO uiso-7 is gone.',
-    'isos: {rescue: {url: "https://mirror.example.com/rescue.iso"}}',
+    'isos.rescue has only `id: uiso-7`, and the download of ISO uiso-7 failed.',
+    'isos: {rescue: {url: "https://mirror.example.com/rescue.iso"}}   # without `id:`',
   ],
 };

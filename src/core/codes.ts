@@ -2,7 +2,7 @@
 export const codes = {
   address_free: [
     'an address of the project is billed and attached to no server, while the plan buys another one',
-    'adopt it for the entry (`vdcsync adopt KEY ID`), write `{reuse: true}` or `{ip: NAME}` in the server, or mark it as not managed (`vdcsync ignore ADDRESS`)',
+    'adopt it for the entry (`vdcsync adopt KEY ID`), write `public_ipv4: {reuse: true}` or `public_ipv4: {ip: NAME}` in the server, or mark it as not managed (`vdcsync ignore ADDRESS`)',
   ],
   unused_address: [
     'the plan buys an address that no server of the file uses',
@@ -21,7 +21,7 @@ export const codes = {
     'change the entry, or change the server in the client area',
   ],
   address_not_the_only_free_one: [
-    'the API takes *any* free address, and several are free',
+    'the API attaches any free address, and several are free',
     'attach or delete the others, or enable `named_address` in the API profile',
   ],
   address_pool_unchecked: [
@@ -29,8 +29,8 @@ export const codes = {
     'nothing, if the API accepts the address. If the API refuses it (`ip_not_usable`) or attaches another one, name an address whose entry has the `server_type_id` of the server',
   ],
   address_unchecked: [
-    'this state did not allocate the address, and the API does not show whether the address comes from the pool of its `server_type_id`',
-    'if `server_type_id` is right, confirm it: `vdcsync adopt KEY ID`; otherwise remove it',
+    'vdcsync did not buy this address (it was adopted), and no read shows whether the address belongs to the `server_type_id` in its entry',
+    'if `server_type_id` is right, confirm it: `vdcsync adopt KEY ID`; otherwise remove the field',
   ],
   backup_creating: [
     'a backup is in progress, so vdcsync takes no second one',
@@ -87,7 +87,7 @@ export const codes = {
   ],
   entry_incomplete: [
     'the change needs a replacement, and the entry with `id:` lacks fields that a creation needs',
-    'restore the old value, or add these fields',
+    'restore the old value; or remove `id:`, and add these fields',
   ],
   firewall_doubtful: [
     'a value in the firewall is probably a typing error',
@@ -110,8 +110,8 @@ export const codes = {
     'remove the rule, or move it up',
   ],
   firewall_would_lose: [
-    'live rules have fields that vdcsync cannot send back',
-    'write these fields in the file, or remove those rules',
+    'the live firewall has values that vdcsync cannot send back, so a change would delete them',
+    'write the fields in the rules of the file, or remove those live rules; for `policy_out`, set accept in the client area',
   ],
   gpu_package_not_found: ['the server type does not sell that package', 'write a package that it sells'],
   gpu_package_not_sold: [
@@ -145,10 +145,13 @@ export const codes = {
     'an earlier run left an open write, or an adopted server is still being created',
     '`vdcsync apply` finishes the write',
   ],
-  iso_in_use: ['the ISO is in a drive', 'first write `iso: null` in the entry of that server, and apply'],
+  iso_in_use: [
+    'the ISO is in a drive',
+    'write `iso: null` in the entry of that server, and apply. Without `eject_iso` in the API profile, eject the ISO in the client area',
+  ],
   ip_in_use: [
     'the address is attached to a server that stays',
-    'detach the address, or delete that server, or `vdcsync forget` the address',
+    'detach the address in the client area, or delete that server, or `vdcsync forget` the address',
   ],
   exposed: [
     'a new server is exposed: it has a public address, and its firewall is not set yet',
@@ -163,7 +166,7 @@ export const codes = {
     'if it was another file, set `project.scope: NAME` in one of the two. If the resource belongs to this file, adopt it; if there is no resource, `vdcsync resolve KEY --absent`. The message shows the commands',
   ],
   key_not_answered: [
-    'the answer to a creation was lost, and for half an hour the API has not shown the outcome',
+    'the answer to a creation was lost or cannot be read, and the API has not shown the outcome yet',
     'nothing: the next `vdcsync apply` asks the API again, with the same idempotency key',
   ],
   key_too_old: [
@@ -172,7 +175,7 @@ export const codes = {
   ],
   released_before: [
     'the entry was not managed for some time, and its previous resource still exists. The creation would be a second one',
-    'to manage it again, `vdcsync adopt KEY ID`; to create another server or address, `vdcsync ignore ID`; for a resource of another kind, add a new entry',
+    'to manage the previous resource again: `vdcsync adopt KEY ID`. To create a second one: for a server or address, `vdcsync ignore ID`; for any other kind, add an entry with a new key',
   ],
   left_out: ['`--target` or `--exclude` leaves out operations', 'nothing: the next plan shows them'],
   max_deletions: [
@@ -186,7 +189,7 @@ export const codes = {
   moved: ['the entry was renamed', 'nothing: the binding moves to the new key'],
   moved_from_unknown: [
     '`moved` names a key that the state does not bind',
-    'correct the key, or remove the line. Until then, nothing that has left the file is deleted',
+    'correct the key, or remove the line. Until then, vdcsync deletes no resource of the same kind that has left the file',
   ],
   flags_change: [
     'the file changes `protect` or `keep_ip` of the entry',
@@ -213,7 +216,10 @@ export const codes = {
     'the list of networks lacks networks that certainly exist, so it is incomplete',
     'nothing: vdcsync continues when a list is complete',
   ],
-  network_in_use: ['servers are on the network', 'remove the servers from the network, or delete them first'],
+  network_in_use: [
+    'the network would be deleted or replaced, and servers are on it',
+    'remove the servers from the network, or delete them first',
+  ],
   no_gpu_capacity: [
     'for a day, no host had the graphics cards free',
     'add further packages to `gpu_package`, or wait',
@@ -231,7 +237,7 @@ export const codes = {
     'write a firewall; if the server should be exposed, `firewall: {enabled: false}`',
   ],
   not_found: [
-    'the id or name in the file does not exist',
+    'the project does not have the resource that the file or a write names',
     'remove the entry, or correct it. To create a new resource, remove `id:` and add the fields that a creation needs',
   ],
   not_there: [
@@ -248,12 +254,12 @@ export const codes = {
     'correct its name or id, or remove it',
   ],
   project_not_active: [
-    'the project is suspended',
+    'the project is not Active, for example because of an unpaid invoice',
     'pay, or ask the provider. Until the project is Active, the API refuses new spending, and vdcsync starts no replacement',
   ],
   protected: [
     'the entry has, or last had, `protect: true`',
-    'to delete it: write `protect: false`, run `vdcsync apply --target KEY`, then remove the entry or destroy',
+    'to delete it: write `protect: false` and run `vdcsync apply --target KEY`. Then remove the entry, set `prune: true` and run `vdcsync apply`; or run `vdcsync destroy`',
   ],
   bound_already: ['another entry is bound to the same resource', 'correct the `id:` of one of the two'],
   plan_not_found: ['the server type does not have the plan', 'write a plan that it has'],
@@ -262,10 +268,10 @@ export const codes = {
     'to delete the resource, set `prune: true`; to keep it, `vdcsync forget KEY`; or restore the entry',
   ],
   read_failed: ['a read failed, so the current value is unknown', 'run the command again'],
-  released: ['a binding ends without a write', 'nothing'],
+  released: ['vdcsync stops managing the resource, and sends nothing for this', 'nothing'],
   replace_not_allowed: [
     'the change needs a replacement: the resource is deleted and created again',
-    'write `replace: allowed`, or restore the old value',
+    'write `replace: allowed`, and remove `id:` if the entry has it; or restore the old value',
   ],
   replacement_unchecked: [
     'no read shows whether the API accepts the new values, and the replacement deletes the old server first',
@@ -293,8 +299,8 @@ export const codes = {
     'name another server',
   ],
   size_unconfirmed: [
-    'a resize sends every declared size, and vdcsync does not know one of them: the server was adopted, and no read shows it',
-    'if the file is right, `vdcsync adopt KEY ID`; otherwise correct the size first, or remove it (with `id:`)',
+    'a resize sends all sizes of the entry, and vdcsync does not know the live value of one of them',
+    'if the file is right, `vdcsync adopt KEY ID`; otherwise correct the size or, if the entry has `id:`, remove it',
   ],
   sizing_mode_mismatch: [
     'the server type uses other size fields',
@@ -308,10 +314,13 @@ export const codes = {
     'a server has a network interface that the file does not declare',
     'add its network to the entry, or remove the network interface in the client area. vdcsync removes only network interfaces that it added, and only with `remove_network_interface` in the API profile',
   ],
-  suspended: ['`settings.suspend` pauses all changes', 'remove it from the file'],
+  suspended: [
+    '`settings.suspend` stops all changes',
+    'remove `suspend` from the file, or wait for the time in `until` if there is one',
+  ],
   suspension_over: ['the time in `settings.suspend.until` has passed', 'remove `suspend` from the file'],
   superseded: [
-    'during this run, the API gave the id of the resource to another one',
+    'the resource is gone, and during this run the API gave its id to another resource',
     '`vdcsync apply` creates the resource again',
   ],
   tainted: [
@@ -323,7 +332,7 @@ export const codes = {
     'remove the cause, then run `vdcsync apply`. If the task may have left a resource, first run the `vdcsync resolve` command of the message',
   ],
   unlisted_servers: [
-    'a network has more servers than vdcsync knows. Either the state is new, or a creation that you declared absent may have created one of these servers',
+    'a network has more servers than vdcsync knows. They may be from an earlier state, or from a creation for which you ran `vdcsync resolve --absent`',
     'adopt the servers of this file with their ids from the client area, and `vdcsync ignore` the others; or set `unmanaged: ignore` under `settings`',
   ],
   unmanaged_resources: [
@@ -331,14 +340,17 @@ export const codes = {
     '`vdcsync adopt` those of this file, and `vdcsync ignore` the others; or set `unmanaged: ignore` under `settings`',
   ],
   unreachable: [
-    'vdcsync could not connect to the API until the deadline of a write, and did not send the write',
+    'vdcsync did not reach the API before the deadline of a write, so the write was not sent',
     'restore the connection, then `vdcsync apply`',
   ],
   unresolved_create: [
     'another creation is unconfirmed, and this creation could be confused with it',
     '`vdcsync apply` finishes the other creation first. If that creation is blocked, first run the command of its message',
   ],
-  url_missing: ['an ISO must be added again, and the file has no url', 'write `url:`'],
+  url_missing: [
+    'an ISO must be added again, and its entry has `id:` and no url',
+    'remove `id:`, and write `url:`',
+  ],
 } as const satisfies Readonly<Record<string, Explanation>>;
 
 type Explanation = readonly [meaning: string, next: string];

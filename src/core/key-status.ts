@@ -7,8 +7,8 @@ import type { Binding, Intent } from './state.ts';
  *
  * - `converged`: matches the file
  * - `unknown`: vdcsync has not read the API
- * - `undeclared`: its server's entry does not declare the resource any more, so nothing is compared
- * - `differs`: the plan has an operation for the resource, or reports a difference from the file
+ * - `undeclared`: the resource, or the server that it is in, has left the file, so nothing is compared
+ * - `differs`: the plan has an operation for the resource or deletes its server, or reports a difference from the file
  * - `in_flight`: a write of the resource is open
  * - `blocked`: manual decision needed
  * - `tainted`: the resource exists, but is not usable
@@ -42,7 +42,11 @@ export function keyStatusOf(key: ResourceKey, { bindings, intents, plan, ...fact
   if (blocked.some(isOf)) return 'blocked';
   if (intents.some(isOf)) return 'in_flight';
   if (plan === undefined) return 'unknown';
+  const ends = (each: Pick<Blocked, 'key' | 'verb'> & { readonly replacement?: unknown }) =>
+    each.verb === 'delete' && each.replacement === undefined && isInside(key, each.key);
   if ([...plan.operations, ...plan.warnings.filter(tellsDifference)].some(isOf)) return 'differs';
+  if (plan.operations.some(ends)) return 'differs';
+  if (plan.blocked.some(ends)) return 'undeclared';
   return plan.warnings.some((each) => isUndeclared(key, each)) ? 'undeclared' : 'converged';
 }
 

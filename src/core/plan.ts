@@ -58,6 +58,8 @@ export interface Operation {
   readonly traffic?: Traffic;
   /** The data that a change in place destroys. */
   readonly loses?: string;
+  /** An earlier run has sent the write, and the write has not ended: the next apply only finishes it. */
+  readonly open?: true;
   /** The live side was changed outside vdcsync. The file may ask for further changes. */
   readonly cause?: 'drift';
   /** The entry of the key. Left out if the file does not have it. */
@@ -180,6 +182,8 @@ export interface Summary {
   readonly delete: number;
   readonly adopt: number;
   readonly blocked: number;
+  /** Keys with an open write of an earlier run; left out if there are none. */
+  readonly in_progress?: number;
   readonly unchanged: number;
   /** Servers with fields in the file that no read shows; left out if there are none. */
   readonly unseen?: number;

@@ -76,7 +76,7 @@ export type Because = 'replayed' | 'no_capacity' | 'reported_absent' | 'key_too_
 
 /**
  * The reason why an intent's effect is unknown. It decides the next step after *absent*. An absent creation takes a new
- * key if its key is fenced, else the same key; `unreadable` is blocked.
+ * key if its key is fenced, else the same key.
  *
  * | | after an update or a deletion |
  * | --- | --- |
@@ -298,6 +298,8 @@ export interface StateInfo {
   readonly createdAt: number;
   /** The one project whose resources this state names; `null` until the first write. */
   readonly projectId: number | null;
+  /** The API that gave out its ids, such as `emulator`; `null` until the first write. Ids of another API mean nothing. */
+  readonly service: string | null;
 }
 
 /**
@@ -319,6 +321,8 @@ export interface StateStore {
   readonly lost?: AbortSignal;
   /** Binds the state to a project; rejects if the state is bound to another project. */
   claimProject(projectId: number): Promise<void>;
+  /** Binds the state to an API; rejects if the state is bound to another one. */
+  claimService(service: string): Promise<void>;
 
   bindings(): Promise<readonly Binding[]>;
   /** The objects that are claimed and not bound, by name. */
@@ -347,9 +351,9 @@ export interface StateStore {
    */
   prune(before: number): Promise<number>;
 
-  /** Requests counted against a budget, by the hash of their token. */
-  recordUse(bucket: string, at: number): Promise<void>;
-  /** Wall times in ms, oldest first; entries before `since` may be forgotten. */
+  /** A request counted against a budget, by the hash of its token. Forgets the requests of the bucket before `since`. */
+  recordUse(bucket: string, at: number, since: number): Promise<void>;
+  /** Wall times in ms, oldest first. */
   recentUse(bucket: string, since: number): Promise<readonly number[]>;
 
   /**

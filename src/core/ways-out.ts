@@ -9,7 +9,7 @@ export function waysWithBackups(server: string): readonly Remedy[] {
 export function waysWithIdle(id: string, address: string): readonly Remedy[] {
   return [
     edit('ips', { set: { [`spare-${id}`]: { id: Number(id) } }, when: 'to manage the address' }),
-    run('ignore', [address], { when: 'if this file does not manage the address' }),
+    run('ignore', [address], { when: 'if the address does not belong to this file' }),
   ];
 }
 

@@ -89,6 +89,5 @@ function openedSent(
   seal: Seal,
   digestOf: (request: WriteRequest) => string,
 ): string {
-  const now = digestOf(seal.open(request));
-  return seal.isDigest(sentAs, now) ? now : sentAs;
+  return seal.openedDigest(sentAs, () => digestOf(seal.open(request)));
 }

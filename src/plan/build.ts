@@ -73,7 +73,8 @@ export function buildPlan(input: PlanInput): Planned {
   const stuck = [...stuckOf(inFlight)].map((key) => [key, undefined] as const);
   const judged = judge(input, inFlight, new Map(stuck));
   const possible = possibleOf(input, judged, inFlight);
-  const { operations, releases, timely } = choose(possible, selection);
+  const { operations: chosenOnes, releases, timely } = choose(possible, selection);
+  const operations = chosenOnes.map((each) => withOpen(each, inFlight));
   const everythingBlocked = byKey([...blockedBy(input, judged, inFlight), ...possible.held]);
 
   const chosen = new Set(operations.map(({ key }) => key));
@@ -100,11 +101,15 @@ export function buildPlan(input: PlanInput): Planned {
     ...[...inFlight.values()].flatMap(inFlightWarning),
     ...warningsBeside(input, { drafts, operations, missing }),
   ].filter(({ key }) => isShown(key));
+  const open = [...inFlight.values()].filter(({ phase, key }) => phase !== 'blocked' && isShown(key));
   const concerned = new Set(
-    [...possible.operations, ...everythingBlocked, ...possible.releases].map(({ key }) => key),
+    [...possible.operations, ...everythingBlocked, ...possible.releases, ...open].map(({ key }) => key),
   );
   const reckon = reckoning(world, { drafts, allowed, releases });
-  const plan = assemble(input, { drafts, reckon, operations, blocked, warnings, releases, concerned });
+  const plan = assemble(input, {
+    ...{ drafts, reckon, operations, blocked, warnings, releases, concerned },
+    inProgress: open.length,
+  });
   const pending = drafts.flatMap(({ subject: { key }, diff }) => (diff.pending && isShown(key) ? [key] : []));
   const most = new Map(carriedOut.map((draft) => [draft.subject.key, mostOf(draft)]));
   return { plan, releases, pending, most, reckon };
@@ -268,6 +273,14 @@ interface Parts {
   readonly releases: readonly Release[];
   /** Keys with a planned or blocked operation, also outside the selection. */
   readonly concerned: ReadonlySet<ResourceKey>;
+  /** Keys with an open write of an earlier run. */
+  readonly inProgress: number;
+}
+
+/** Marks an operation whose write an earlier run has sent. */
+function withOpen(operation: Operation, inFlight: ReadonlyMap<ResourceKey, Intent>): Operation {
+  const open = inFlight.get(operation.key);
+  return open?.verb === operation.verb && open.phase !== 'blocked' ? { ...operation, open: true } : operation;
 }
 
 function assemble(input: PlanInput, parts: Parts): Plan {

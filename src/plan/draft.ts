@@ -4,6 +4,7 @@ import type { Diff, ResourceKind, Seen, Subject, World } from '../core/kind.ts';
 import { factsOf, type KindName } from '../core/kind-facts.ts';
 import type { Change, Operation, Spend, Traffic, Verb, Warning } from '../core/plan.ts';
 import { type OperationId, operationId } from '../core/plan.ts';
+import { type Remedy, run } from '../core/remedy.ts';
 import { createWorld } from '../core/world.ts';
 
 /** One subject with the result of its diff, before guards and order. */
@@ -11,6 +12,13 @@ export interface Draft {
   readonly subject: Subject;
   readonly kind: ResourceKind;
   readonly diff: Diff;
+}
+
+/** Releases the resource: it stays, and no key is bound to it any more. */
+export function keeping({ subject: { key }, kind: { billing } }: Pick<Draft, 'subject' | 'kind'>): Remedy {
+  return run('forget', [key], {
+    when: billing.billed ? 'to keep it, released and still billed' : 'to keep it, released',
+  });
 }
 
 /**

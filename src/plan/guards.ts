@@ -1,12 +1,12 @@
 import { serverObject } from '../core/claims.ts';
-import { comesWithServer, nounOf, type ResourceKey } from '../core/keys.ts';
-import type { Subject, World } from '../core/kind.ts';
+import { comesWithServer, nounOf } from '../core/keys.ts';
+import type { World } from '../core/kind.ts';
 import { factsOf } from '../core/kind-facts.ts';
 import { once } from '../core/once.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
 import { edit, outside, paying, type Remedy, run, setting } from '../core/remedy.ts';
 import { restoring } from '../core/restoring.ts';
-import { type Draft, operationsOf } from './draft.ts';
+import { type Draft, keeping, operationsOf } from './draft.ts';
 import { mostOf } from './money.ts';
 import { entriesFromUnknown, movedFromUnknown } from './moved-from.ts';
 import type { Coded, Facts, Guard, GuardInput, Objection } from './objections.ts';
@@ -100,7 +100,8 @@ function suspended({ diff }: Draft, { world, now }: GuardInput): Objection | und
   };
 }
 
-function protect({ subject, diff }: Draft, { world, destroy }: GuardInput): Objection | undefined {
+function protect(draft: Draft, { world, destroy }: GuardInput): Objection | undefined {
+  const { subject, diff } = draft;
   const { verdict } = diff;
   if (verdict.verdict !== 'delete' && verdict.verdict !== 'replace') return undefined;
   // The value in the file counts; the last value counts only for an entry that has left the file. A part of a server
@@ -122,7 +123,7 @@ function protect({ subject, diff }: Draft, { world, destroy }: GuardInput): Obje
         : `${verdict.reason}, and ${subject.key} is protected`,
     remedies:
       verdict.verdict === 'delete'
-        ? unprotecting(subject, world, destroy)
+        ? unprotecting(draft, world, destroy)
         : [
             edit(subject.parent ?? subject.key, { set: { protect: false } }),
             restoring(verdict.changes, subject.key),
@@ -135,33 +136,28 @@ function protect({ subject, diff }: Draft, { world, destroy }: GuardInput): Obje
  * With `--target` that apply does nothing else: an apply without a target creates again the resources that a destroy
  * has deleted.
  */
-function unprotecting({ key, parent }: Subject, { settings }: World, destroy: boolean): readonly Remedy[] {
+function unprotecting(draft: Draft, { settings }: World, destroy: boolean): readonly Remedy[] {
+  const { key, parent } = draft.subject;
   const owner = parent ?? key;
   const set = { protect: false };
   const record = run('apply', ['--target', owner]);
   if (destroy) return [edit(owner, { set, next: [record, run('destroy')] })];
   const prune = settings.prune ? [] : [edit('settings', { set: { prune: true } })];
   const next = [record, edit(owner, { entry: 'remove' }), ...prune, run('apply')];
-  return [edit(owner, { entry: 'restore', set, next, when: 'to have it deleted' }), keeping(key)];
-}
-
-function keeping(key: ResourceKey, when = 'to keep it as an unmanaged resource'): Remedy {
-  return run('forget', [key], { when });
+  return [edit(owner, { entry: 'restore', set, next, when: 'to have it deleted' }), keeping(draft)];
 }
 
 /** No key is bound to the server of the address, or a list is out of date: in both cases the address is in use. */
-function attached({ subject, diff }: Draft, { world }: GuardInput): Objection | undefined {
-  const { key, binding } = subject;
+function attached(draft: Draft, { world }: GuardInput): Objection | undefined {
+  const { subject, diff } = draft;
+  const { binding } = subject;
   if (!comesWithServer(subject) || diff.verdict.verdict !== 'delete') return undefined;
   const live = world.ip(binding?.id ?? '');
   const holder = live?.server_id ?? null;
   if (holder === null || world.keyOf(serverObject(holder)) !== undefined) return undefined;
   return {
     reason: `${live?.address} is still attached to server ${holder}`,
-    remedies: [
-      run('apply', [], { when: 'once the address is detached' }),
-      keeping(key, 'to keep the address, unmanaged and billed'),
-    ],
+    remedies: [run('apply', [], { when: 'once the address is detached' }), keeping(draft)],
   };
 }
 
@@ -194,7 +190,7 @@ function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefi
     reason: `${subject.key} has left the file, and settings.prune is false. With prune, ${impactOf(draft, world)}`,
     remedies: [
       setting('prune', true, 'to have it deleted'),
-      keeping(subject.key),
+      keeping(draft),
       edit(subject.key, { entry: 'restore' }),
     ],
   };

@@ -54,7 +54,7 @@ export function releasing(addresses: readonly string[]): readonly Remedy[] {
   return [
     outside(text, {
       about: addresses,
-      when: `if no user needs ${addresses.length === 1 ? 'the address' : 'the addresses'}: free, and billed since this write`,
+      when: `if not needed: free, and billed since this write`,
     }),
   ];
 }

@@ -9,7 +9,7 @@ import { outside, run, setting } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 import type { Facts, GuardInput, Objection } from './objections.ts';
-import { described, ignoring, isNone, unmanagedFor } from './unmanaged.ts';
+import { described, ignoring, isNone, notOurs, unmanagedFor } from './unmanaged.ts';
 
 /** An unmanaged resource may be the one that this file describes: bought before, or by another copy of the state. */
 export function unmanaged(draft: Draft, input: GuardInput, { matches }: Facts): Objection | undefined {
@@ -36,7 +36,7 @@ export function unmanaged(draft: Draft, input: GuardInput, { matches }: Facts): 
       run('adopt', [key, id ?? 'ID'], {
         when: `if ${key} ${id === undefined ? one : `is ${address ?? `server ${id}`}`}`,
       }),
-      { ...ignoring(found), when: 'if this file does not manage these resources' },
+      { ...ignoring(found), when: notOurs(found) },
       setting('unmanaged', 'ignore', 'if other users create resources in this project'),
     ],
   };
@@ -97,7 +97,7 @@ export function unlistedServers(draft: Draft, input: GuardInput): Objection | un
       run('adopt', [subject.key, 'ID'], {
         when: `if ${subject.key} already exists: ID is its id in the client area`,
       }),
-      run('ignore', ['ID'], { when: 'if this file does not manage that server' }),
+      run('ignore', ['ID'], { when: 'if that server does not belong to this file' }),
       setting('unmanaged', 'ignore', 'if other users create resources in this project'),
     ],
   };

@@ -16,8 +16,9 @@ export function withBlocked(plan: Plan, blocked: readonly Blocked[]): Plan {
   return { ...plan, blocked, summary: { ...plan.summary, ...counts(left), blocked: keys.size } };
 }
 
-/** Both halves of a replacement count as one. */
-function counts(operations: readonly Operation[]) {
+/** Both halves of a replacement count as one. An operation that an earlier run has sent is not counted again. */
+function counts(all: readonly Operation[]) {
+  const operations = all.filter(({ open }) => open !== true);
   const plain = (verb: string) =>
     operations.filter((each) => each.verb === verb && each.replacement === undefined).length;
   return {
@@ -36,15 +37,21 @@ interface Counted {
   readonly blocked: readonly Blocked[];
   /** Keys with a planned or blocked operation, also outside the selection. */
   readonly concerned: ReadonlySet<ResourceKey>;
+  /** Keys with an open write of an earlier run. */
+  readonly inProgress: number;
 }
 
-export function summarise({ operations, blocked, drafts, concerned }: Counted, { observed }: World): Summary {
+export function summarise(
+  { operations, blocked, drafts, concerned, inProgress }: Counted,
+  { observed }: World,
+): Summary {
   const unseen = drafts.filter(
     ({ subject, kind }) =>
       observed.has(subject.key) && (kind.unseen?.fields(subject, observed.get(subject.key)) ?? []).length > 0,
   ).length;
   return {
     ...(unseen === 0 ? {} : { unseen }),
+    ...(inProgress === 0 ? {} : { in_progress: inProgress }),
     ...counts(operations),
     blocked: new Set(blocked.map(({ key }) => key)).size,
     unchanged: drafts.filter(
@@ -93,7 +100,7 @@ export function pricesNow(
  */
 export function effortOf(operations: readonly Operation[], world: World): Effort {
   const { limits } = world.profile;
-  const writes = operations.filter(({ verb }) => verb !== 'adopt');
+  const writes = operations.filter(({ verb, open }) => verb !== 'adopt' && open !== true);
   if (writes.length === 0) return { writes: 0, reads: 0, seconds_at_least: 0 };
   const servers = world.serverSubjects().length;
   const deletions = writes.filter(({ verb }) => verb === 'delete').length;

@@ -5,6 +5,7 @@ import { partsOf } from '../core/intent.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
+import { countedBeside } from '../core/network-count.ts';
 import { type Remedy, type Run, run } from '../core/remedy.ts';
 import type { Ip, NetworkInterface } from '../core/resources.ts';
 import { namedAddress, wantedAddress } from '../core/server-entry.ts';
@@ -78,14 +79,8 @@ export function unlisted(
     const cards = world.observed.get(key)?.cards;
     return cards === undefined ? [] : [cards];
   });
-  const isIn = (network: number, cards: readonly NetworkInterface[]) =>
-    cards.some(({ network_id }) => network_id === network);
-  const attached = [...ours, ...others];
   const more = world.networks
-    .map(({ id, name, server_count }) => ({
-      network: name,
-      servers: (server_count ?? 0) - attached.filter((cards) => isIn(id, cards)).length,
-    }))
+    .map((network) => ({ network: network.name, servers: countedBeside(network, [...ours, ...others]) }))
     .sort((a, b) => b.servers - a.servers);
   return more.find(({ servers }) => servers > 0);
 }
@@ -95,9 +90,10 @@ export function isNone({ servers, addresses }: Unmanaged): boolean {
 }
 
 /** For a message: `servers 2001 (203.0.113.10) and 2002, and address 203.0.113.11`. */
-export function described({ servers, addresses }: Unmanaged): string {
+export function described(found: Unmanaged): string {
+  const { servers, addresses } = found;
   const held = (id: number) => addresses.filter(({ server_id }) => server_id === id);
-  const free = addresses.filter(({ server_id }) => server_id === null || !servers.includes(server_id));
+  const free = addresses.filter(isBeside(found));
   const named = servers.map((id) => {
     const its = held(id).map(({ address }) => address);
     return `${id}${its.length === 0 ? '' : ` (${its.join(', ')})`}`;
@@ -136,10 +132,25 @@ export function perhapsAbsent({ servers, addresses }: Unmanaged, declared: reado
   return texts.join('; ');
 }
 
+/** The command already names all resources. */
+const mostNamed = 3;
+
+/** When the command of {@link ignoring} is right. */
+export function notOurs(found: Unmanaged): string {
+  const count = found.servers.length + found.addresses.filter(isBeside(found)).length;
+  const which = count > mostNamed ? `these ${count} resources` : described(found);
+  return `if ${which} ${count === 1 ? 'does' : 'do'} not belong to this file`;
+}
+
+/** An address that none of the servers has. */
+function isBeside({ servers }: Unmanaged): (ip: Unmanaged['addresses'][number]) => boolean {
+  return ({ server_id }) => server_id === null || !servers.includes(server_id);
+}
+
 /** The command that marks all of them as not managed by this file. */
-export function ignoring({ servers, addresses }: Unmanaged): Remedy & Run {
-  const free = addresses.filter(({ server_id }) => server_id === null || !servers.includes(server_id));
-  return run('ignore', [...servers, ...free.map(({ address }) => address)]);
+export function ignoring(found: Unmanaged): Remedy & Run {
+  const free = found.addresses.filter(isBeside(found));
+  return run('ignore', [...found.servers, ...free.map(({ address }) => address)]);
 }
 
 /**

@@ -12,10 +12,10 @@ import { factsOf } from '../core/kind-facts.ts';
 import type { Warning } from '../core/plan.ts';
 import { edit, run } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
-import type { Draft } from './draft.ts';
+import { type Draft, keeping } from './draft.ts';
 import { priceChanges } from './money.ts';
 import { movedFromNothing } from './moved-from.ts';
-import { described, ignoring, isNone, perhapsAbsent, type Register } from './unmanaged.ts';
+import { described, ignoring, isNone, notOurs, perhapsAbsent, type Register } from './unmanaged.ts';
 
 export function inFlightWarning(intent: Intent): Warning[] {
   if (intent.phase === 'blocked') return [];
@@ -50,7 +50,8 @@ function movedWarning({ from, to }: Move): Warning {
  * A part of a server whose entry no longer declares the part. The file does not ask for its deletion, and without an
  * entry nothing is compared. The warning of the newest backup covers older backups.
  */
-export function noLongerDeclared({ subject, kind, diff }: Draft, world: World): Warning[] {
+export function noLongerDeclared(draft: Draft, world: World): Warning[] {
+  const { subject, kind, diff } = draft;
   const { key, parent, desired, binding } = subject;
   if (desired !== undefined || binding === undefined || parent === undefined) return [];
   if (comesWithServer(subject) || diff.verdict.verdict !== 'unchanged') return [];
@@ -63,10 +64,7 @@ export function noLongerDeclared({ subject, kind, diff }: Draft, world: World): 
   const what = `${nounOf(kind.name)}${id}${older}`;
   const billed = kind.billing.billed ? ', billed' : '';
   const message = `the entry of ${parent} no longer declares this resource: ${what} still exists${billed}, and vdcsync neither compares nor changes it`;
-  const remedies = [
-    edit(key, { entry: 'restore' }),
-    run('forget', [key], { when: 'to keep the resource unmanaged' }),
-  ];
+  const remedies = [edit(key, { entry: 'restore' }), keeping(draft)];
   return [{ code: 'no_longer_declared', key, message, remedies }];
 }
 
@@ -86,8 +84,8 @@ export function unmanagedWarnings(world: World, { unmanaged, isNew, declaredAbse
     ? `the state is new, and the project has unmanaged resources: ${what}`
     : `the project has new unmanaged resources: ${what}`;
   const remedies = [
-    run('adopt', ['KEY', 'ID'], { when: 'for each resource that this file manages' }),
-    { ...ignoring(unmanaged), when: 'if this file does not manage these resources' },
+    run('adopt', ['KEY', 'ID'], { when: 'for each resource that belongs to this file' }),
+    { ...ignoring(unmanaged), when: notOurs(unmanaged) },
   ];
   const absent = perhapsAbsent(unmanaged, declaredAbsent);
   const text = absent === '' ? message : `${message}. ${absent}`;

@@ -52,10 +52,10 @@ export function believedPool(entry: IpEntry | undefined): Json {
 export function uncheckedPool({ key, desired, binding }: Subject<IpEntry>, { id, address }: Ip): Warning[] {
   const said = desired?.value.server_type_id;
   if (said === undefined || member(binding?.applied, 'believed') === said) return [];
-  const message = `this state did not allocate ${address}, and the API does not show whether its pool serves server type ${said}`;
+  const message = `vdcsync did not buy ${address}, and no read shows whether the address belongs to server type ${said}`;
   const remedies = [
-    run('adopt', [key, id], { when: 'if the client area shows that pool' }),
-    edit(key, { remove: ['server_type_id'], when: 'if the pool is another one or not known' }),
+    run('adopt', [key, id], { when: 'if the client area shows that server type' }),
+    edit(key, { remove: ['server_type_id'], when: 'if the server type is another one, or not known' }),
   ];
   return [{ code: 'address_unchecked', key, message, remedies }];
 }

@@ -142,7 +142,9 @@ export function whoseItIs({ key, desired }: Subject, id: string): readonly Remed
     run('adopt', ['KEY', id], {
       when: 'if the resource belongs to another entry: KEY is the key of that entry',
     }),
-    ...(desired === undefined ? [run('forget', [key], { when: 'to keep the resource, unmanaged' })] : []),
+    ...(desired === undefined
+      ? [run('forget', [key], { when: 'to release the resource: it stays unchanged' })]
+      : []),
   ];
 }
 

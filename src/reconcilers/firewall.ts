@@ -3,7 +3,7 @@ import { type Json, member } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Change, Warning } from '../core/plan.ts';
-import { edit, outside } from '../core/remedy.ts';
+import { edit, outside, run } from '../core/remedy.ts';
 import type { Firewall, FirewallRule, ServerId } from '../core/resources.ts';
 import { blocked, fromNothing, unchanged } from './existence.ts';
 import { type FirewallEntry, firewallSchema, shownRuleFields } from './firewall/entry.ts';
@@ -183,16 +183,23 @@ function willBePublic(subject: Subject, world: World): boolean {
 
 /** @source API §3.4 */
 function noPublicCard(subject: Subject, world: World): Diff {
-  const { parent } = subject;
+  const { key, parent = key } = subject;
+  const isExpected = willBePublic(subject, world);
+  const why = isExpected
+    ? ' yet: its creation has not ended, or it lacks the `public_ipv4` of its entry'
+    : '';
   return blocked(
     'update',
     'firewall_no_public_iface',
-    'a firewall filters only the public network interface. The server has none, so the API refuses to enable the firewall',
+    `a firewall filters only the public network interface, and the API refuses to enable it without one. The server has none${why}`,
     [
-      willBePublic(subject, world)
-        ? outside(`resolve ${parent} first: the server lacks the \`public_ipv4\` of its entry`)
-        : edit(parent ?? subject.key, { choose: { public_ipv4: [] } }),
-      edit(subject.key, { set: { enabled: false } }),
+      ...(isExpected
+        ? [
+            run('apply', [], { when: `once the creation of ${parent} has ended` }),
+            outside(`resolve ${parent} first`, { when: 'if the server has no public address' }),
+          ]
+        : [edit(parent, { choose: { public_ipv4: [] } })]),
+      edit(key, { set: { enabled: false } }),
     ],
   );
 }

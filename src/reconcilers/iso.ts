@@ -62,7 +62,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
   entry: {
     schema: isoSchema,
     section: {
-      description: "The project's own images by name.",
+      description: "The project's own ISOs, by name.",
       example: { rescue: { url: 'https://mirror.example.com/rescue.iso' } },
       names: {
         pattern: /^[A-Za-z0-9_.-]([A-Za-z0-9 _.-]{0,48}[A-Za-z0-9_.-])?$/,
@@ -143,7 +143,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
         'name_exists',
         `the project already has an unmanaged ISO "${taken.name}" (${taken.id})`,
         [
-          run('adopt', [subject.key, taken.id], { when: 'if this file manages that ISO' }),
+          run('adopt', [subject.key, taken.id], { when: 'if that ISO belongs to this file' }),
           edit(subject.key, { choose: { name: [] }, when: 'to add another ISO' }),
         ],
       );

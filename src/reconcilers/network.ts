@@ -265,10 +265,10 @@ function waysWithTaken({ key }: Subject, { cidr }: NetworkEntry, taken: Network)
     edit(key, { choose: { name: [] }, when: 'to create another network' }),
   ];
   if (cidr === undefined || normalCidr(cidr) === normalCidr(taken.cidr))
-    return [adopt('if this file manages that network'), ...others];
+    return [adopt('if that network belongs to this file'), ...others];
   return [
     ...others,
-    adopt(`if this file manages that network: the next apply then replaces it by a network with ${cidr}`),
+    adopt(`if that network belongs to this file: the next apply then replaces it by a network with ${cidr}`),
   ];
 }
 

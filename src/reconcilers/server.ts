@@ -113,14 +113,16 @@ export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
 
     stale: staleAfter,
 
-    async preimage({ operation }, read) {
+    async preimage({ operation, world }, read) {
       const [ips, networks] = [await read.ips(), await read.networks()];
       const listed = ((await read.servers?.()) ?? []).map(({ id }) => id);
+      // No list shows a server without a public address.
+      const bound = world.serverSubjects().flatMap(({ binding }) => (binding ? Number(binding.id) : []));
       const target = Number(operation.target);
       const leaving = operation.verb === 'delete' ? await read.findBackups(target as ServerId) : undefined;
       return {
         ips: ips.map(({ id }) => id),
-        servers: [...new Set([...ips.flatMap(({ server_id }) => server_id ?? []), ...listed])],
+        servers: [...new Set([...ips.flatMap(({ server_id }) => server_id ?? []), ...listed, ...bound])],
         server_counts: networks.map(({ id, server_count }) => [id, server_count]),
         ...(operation.verb === 'delete'
           ? {

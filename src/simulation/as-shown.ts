@@ -37,9 +37,19 @@ const liftable = new Set([
   'address_not_the_only_free_one',
 ]);
 
+/** The report of a run, and the operations that the run has begun. */
+export interface Reported {
+  readonly report: ApplyReport;
+  readonly done: ReadonlySet<OperationId>;
+}
+
 /** Each operation of the dry run was done, or reported as unnecessary or impossible. The run did no other operation. */
-export function checkAsShown(stage: Stage, controller: Controller, shown: Plan, report: ApplyReport): void {
-  const { done } = controller;
+export function checkAsShown(
+  stage: Stage,
+  controller: Controller,
+  shown: Plan,
+  { report, done }: Reported,
+): void {
   // A dry run writes nothing, so it does not ask a key for resources that an earlier state has lost.
   if (done.has(keysAsked)) return;
   stage.coverage.count('runs compared with their dry run');

@@ -29,8 +29,6 @@ export interface Controller {
   runs: number;
   /** The plans that the operator has approved, the last one at the end. */
   readonly approved: ApprovedPlan[];
-  /** The operations that its last process began. */
-  readonly done: Set<OperationId>;
   /** Changes of its disk that take effect once its process has ended. */
   readonly onRelease: (() => Promise<void>)[];
 }
@@ -58,6 +56,8 @@ export interface Running {
   readonly dry: boolean;
   readonly mostDeletions: number;
   readonly deleted: Set<string>;
+  /** The operations that it has begun. */
+  readonly done: Set<OperationId>;
   /** The requests that the answers to this run forbid for its remainder. */
   readonly holds: {
     everything: boolean;

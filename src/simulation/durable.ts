@@ -26,16 +26,18 @@ export interface Disk {
   durable: boolean;
 }
 
-/** The calls of a state that change it. */
-export const writing = new Set<string>([
+/** The calls that change the resources and operations that a state has recorded. */
+export const changing = [
   'claimProject',
+  'claimService',
   'change',
   'beginIntent',
   'updateIntent',
   'closeIntent',
-  'recordUse',
-  'putNote',
-]);
+] as const;
+
+/** The calls of a state that change it. */
+export const writing = new Set<string>([...changing, 'recordUse', 'putNote']);
 
 /** Notes each write, and each binding that comes without one, as the operation that it is. */
 export function noted(
@@ -115,6 +117,7 @@ export function watchedStore(
     isOwned: () => !crashable.isFenced,
     info: () => call('info', () => store.info()),
     claimProject: (id) => call('claimProject', () => store.claimProject(id)),
+    claimService: (service) => call('claimService', () => store.claimService(service)),
     bindings: () => call('bindings', () => store.bindings()),
     claims: () => call('claims', () => store.claims()),
     incarnation: (key) => call('incarnation', () => store.incarnation(key)),
@@ -163,7 +166,7 @@ export function watchedStore(
     intents: (filter) => call('intents', () => store.intents(filter)),
     journal: (filter) => call('journal', () => store.journal(filter)),
     prune: (before) => call('prune', () => store.prune(before)),
-    recordUse: (bucket, at) => call('recordUse', () => store.recordUse(bucket, at)),
+    recordUse: (bucket, at, since) => call('recordUse', () => store.recordUse(bucket, at, since)),
     recentUse: (bucket, since) => call('recentUse', () => store.recentUse(bucket, since)),
     note: (name) => call('note', () => store.note(name)),
     putNote: (name, value) => call('putNote', () => store.putNote(name, value)),

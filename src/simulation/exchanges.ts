@@ -7,20 +7,31 @@ export function isEndedTask(response: HttpResponse | undefined): boolean {
 }
 
 /** A proxy's page or a broken body proves nothing: the API did not write it. */
-export function isConclusive({ headers, body }: HttpResponse): boolean {
-  if (headers['x-request-id'] === undefined) return false;
+export function isConclusive(response: HttpResponse): boolean {
+  const known = conclusive.get(response);
+  if (known !== undefined) return known;
+  const found = response.headers['x-request-id'] !== undefined && isJson(response.body);
+  conclusive.set(response, found);
+  return found;
+}
+
+/** Each answer is judged several times. */
+const conclusive = new WeakMap<HttpResponse, boolean>();
+
+function isJson(text: string): boolean {
   try {
-    JSON.parse(body);
+    JSON.parse(text);
     return true;
   } catch {
     return false;
   }
 }
 
-/** The code of a refusal, or its status where it has none. */
+/** The code of a refusal, or its status where it has none. After a 429 no operator has to decide anything. */
 export function refusalOf(response: HttpResponse): string | undefined {
-  if (response.status < 400 || response.status >= 500 || !isConclusive(response)) return undefined;
-  return (JSON.parse(response.body) as { code?: string }).code ?? `http_${response.status}`;
+  const { status } = response;
+  if (status < 400 || status >= 500 || status === 429 || !isConclusive(response)) return undefined;
+  return (JSON.parse(response.body) as { code?: string }).code ?? `http_${status}`;
 }
 
 /** Its body is made invalid, so that the answer shows whether its key is in use and nothing can be carried out. */

@@ -1,4 +1,5 @@
-import { readingValues } from '../emulator/readings.ts';
+import { type Readings, readingValues } from '../emulator/readings.ts';
+import type { Chance } from './chance.ts';
 
 /**
  * Readings, and further values of readings, that are drawn separately: the stories of the seeds before them do not change.
@@ -18,13 +19,16 @@ const apart: Readonly<Record<string, readonly unknown[] | 'all'>> = {
   serverListedAt: 'all',
 };
 
+/** Drawn by {@link taskIdsOf} alone. */
+const alone = 'taskIds';
+
 type Values = Readonly<Record<string, readonly unknown[]>>;
 
 function valuesWhere(holds: (name: string, value: unknown) => boolean): Values {
   return Object.fromEntries(
     Object.entries(readingValues)
       .map(([name, values]) => [name, values.filter((value) => holds(name, value))] as const)
-      .filter(([, values]) => values.length > 0),
+      .filter(([name, values]) => values.length > 0 && name !== alone),
   );
 }
 
@@ -40,3 +44,8 @@ export const generatedReadings: Values = valuesWhere((name, value) => !isApart(n
 export const readingsApart: Values = valuesWhere(
   (name, value) => isApart(name, value) && value !== readingValues[name]?.[0],
 );
+
+/** The form of the ids of tasks decides nothing, so every kind of story draws it. */
+export function taskIdsOf(dice: Chance): Partial<Readings> {
+  return dice.happens(0.3) ? { [alone]: 'printable' } : {};
+}

@@ -4,7 +4,7 @@ import { withApproval } from './approvals.ts';
 import { type Chance, chance } from './chance.ts';
 import { drillCount, drillOf } from './drill.ts';
 import { readFaults, writeFaults } from './fault-kinds.ts';
-import { generatedReadings, readingsApart } from './generated-readings.ts';
+import { generatedReadings, readingsApart, taskIdsOf } from './generated-readings.ts';
 import { writeNames } from './operations.ts';
 import { slowDrillCount, slowDrillOf, slowTasks, slowTasksShownLater } from './slow-drills.ts';
 import type { Disturbance, Incident, SpecModel, Story } from './story.ts';
@@ -20,7 +20,8 @@ export function generateStory(seed: number): Story {
       ? generateSlowDrill(seed)
       : (tokenStoryOf(seed, () => generateReadings(chance(seed), false)) ??
         withApproval(generateEvents(seed)));
-  return { ...generateSpeed(chance(seed ^ 0x51047), events), ...generateEnd(chance(seed ^ 0xe4d)) };
+  const story = { ...generateSpeed(chance(seed ^ 0x51047), events), ...generateEnd(chance(seed ^ 0xe4d)) };
+  return { ...story, readings: { ...taskIdsOf(chance(seed ^ 0x7a5c)), ...story.readings } };
 }
 
 /** One seed of so many plays a drill of slow work and late requests. */

@@ -43,7 +43,6 @@ export interface Starting {
 export async function startProcess(starting: Starting): Promise<Running> {
   const { controller, desired, dry, clock, trace, coverage } = starting;
   controller.runs += 1;
-  controller.done.clear();
   const machine = clock.machine();
   machine.jump(controller.skewMs);
   const inner = await controller.box.open(machine.now());
@@ -59,6 +58,7 @@ export async function startProcess(starting: Starting): Promise<Running> {
     dry,
     mostDeletions: desired.settings.max_deletions,
     deleted: new Set(),
+    done: new Set(),
     holds: { everything: false, spendingUntil: 0, names: new Set(), tokens: new Map() },
     answered: new Set(),
     endedTasks: new Map(),
@@ -81,7 +81,7 @@ export async function startProcess(starting: Starting): Promise<Running> {
   const store = watchedStore(inner, {
     crashable: process.crashable,
     mirror,
-    watch: noted(watch, controller.done, mirror.bindings),
+    watch: noted(watch, process.done, mirror.bindings),
     disk: controller.disk,
   });
   const approval = new Approval(store);

@@ -113,7 +113,8 @@ function isHarmless(what: Disturbance): boolean {
   return ends.includes(what.do) || (what.do === 'outage' && isAnswered(what.action.do));
 }
 
-const identified: ReadonlySet<string | undefined> = new Set([
+/** The writes whose resource the documented lists identify. An address shows no request. @assumption A72 */
+export const identified: ReadonlySet<string | undefined> = new Set([
   ...['create_network', 'delete_network', 'release_ip', 'add_iso', 'delete_iso', 'delete_server'],
   ...['add_network_interface', 'replace_firewall', 'take_backup'],
 ]);

@@ -1,16 +1,10 @@
 import type { StateStore } from '../core/state.ts';
+import { changing } from './durable.ts';
 
 type Change = (store: StateStore) => Promise<void>;
 
 /** The changes of a state that identify resources. Notes of requests are kept separately. */
-const identifying = new Set<PropertyKey>([
-  'claimProject',
-  'change',
-  'beginIntent',
-  'updateIntent',
-  'closeIntent',
-  'putNote',
-]);
+const identifying = new Set<PropertyKey>([...changing, 'putNote']);
 
 /** All durable changes of a state, in order: any number of them, made again, are the state as it was then. */
 export interface Recorder {

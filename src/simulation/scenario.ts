@@ -4,7 +4,7 @@ import type { ApplyReport } from '../core/progress.ts';
 import { TransportError } from '../core/transport.ts';
 import type { ApplyOptions } from '../engine/deps.ts';
 import { approvalOptions, approve, asks } from './approvals.ts';
-import { checkAsShown, show } from './as-shown.ts';
+import { checkAsShown, type Reported, show } from './as-shown.ts';
 import type { Controller, Running } from './controller.ts';
 import { type Coverage, createCoverage } from './coverage.ts';
 import { exchangeState, plantIncidents, type Wishes } from './disturbances.ts';
@@ -33,7 +33,7 @@ export interface Outcome {
 
 /** How a process ended. */
 export type End =
-  | { readonly end: 'report'; readonly report: ApplyReport }
+  | ({ readonly end: 'report' } & Reported)
   | { readonly end: 'error'; readonly error: unknown }
   | { readonly end: 'crash' };
 
@@ -200,7 +200,7 @@ export function optionsOf(running: Running): ApplyOptions {
 export function untilEnd(running: Running, work: Promise<ApplyReport>): Promise<End> {
   return Promise.race([
     work.then(
-      (report): End => ({ end: 'report', report }),
+      (report): End => ({ end: 'report', report, done: running.done }),
       (error: unknown): End => ({ end: 'error', error }),
     ),
     running.crashable.died.then((): End => ({ end: 'crash' })),
@@ -319,7 +319,7 @@ async function settle(stage: Stage, main: Controller, wanted: SpecModel, calm: b
       return blocked;
     }
     const { report } = end;
-    if (shown !== undefined) checkAsShown(stage, main, shown, report);
+    if (shown !== undefined) checkAsShown(stage, main, shown, end);
     if (report.outcome === 'converged') {
       if (await awaitCreations(stage)) continue;
       const warnings = await checkFixedPoint(stage, main, spec);

@@ -1,5 +1,4 @@
 import type { Desired } from '../core/desired.ts';
-import type { OperationId } from '../core/plan.ts';
 import { type ApiProfile, documentedProfile } from '../core/profile.ts';
 import type { ProgressEvent } from '../core/progress.ts';
 import { createEmulator } from '../emulator/emulator.ts';
@@ -133,7 +132,6 @@ export class Stage {
       clockWasSet: false,
       runs: 0,
       approved: [],
-      done: new Set<OperationId>(),
       onRelease: [],
       tokenName,
       budgetUnknown: () => this.clock.monotonic() < unknownUntil || isShared(),

@@ -271,6 +271,19 @@ describe('src/api/budget.ts', () => {
     expect(clock.monotonic()).toBeGreaterThan(60_000);
   });
 
+  test('a process that runs for days forgets the uses of the days before', async () => {
+    const clock = virtualClock();
+    const memo = memory();
+    const budget = new Budget({
+      ...{ bucket: 'b', limit: 1, windowMs: 60_000, clock, timeScale: 1, memory: memo },
+    });
+    for (let day = 0; day < 5; day++) {
+      await clock.run(use(budget));
+      await clock.advance(24 * 3_600_000);
+    }
+    expect(memo.uses.length).toBeLessThanOrEqual(2);
+  });
+
   test('a use that cannot be recorded is not sent', async () => {
     const clock = virtualClock();
     const memo = memory();

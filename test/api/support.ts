@@ -17,7 +17,8 @@ export function memory(): Memory {
   return {
     uses,
     notes,
-    recordUse: async (bucket, at) => {
+    recordUse: async (bucket, at, since) => {
+      uses.splice(0, uses.length, ...uses.filter((use) => use.bucket !== bucket || use.at >= since));
       uses.push({ bucket, at });
     },
     recentUse: async (bucket, since) =>

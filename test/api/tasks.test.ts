@@ -195,9 +195,9 @@ describe('src/api/tasks.ts', () => {
     const { client, clock, sent } = rig(() => ok({ id: 't', status: 'running', is_terminal: false }), {
       memory: {
         ...failing,
-        recordUse: async (bucket, at) => {
+        recordUse: async (bucket, at, since) => {
           if (failing.uses.length === 2) throw new StateError('the connection is gone');
-          await failing.recordUse(bucket, at);
+          await failing.recordUse(bucket, at, since);
         },
       },
     });

@@ -55,7 +55,7 @@ function neighbouredHarness(): Required<StateHarness> {
       await store.closeIntent(id, { outcome: 'done', text: 'of a neighbour' }, [], later);
     }
     await store.beginIntent(sampleIntent('d', web));
-    await store.recordUse('writes', 1_000);
+    await store.recordUse('writes', 1_000, 0);
     for (const note of ['name', 'a', 'service']) await store.putNote(note, name);
     neighbours.push({ store, name, before: await inDatabase(name) });
   };

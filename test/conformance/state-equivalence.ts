@@ -5,7 +5,7 @@ import type { ResourceKey } from '../../src/core/keys.ts';
 import type { IntentOutcome, IntentPatch, StateChange, StateStore } from '../../src/core/state.ts';
 import { memoryState } from '../../src/state/memory.ts';
 import { expectReplayed, type StateHarness } from './state-checks.ts';
-import { sampleBinding, sampleClaim, sampleIntent } from './state-samples.ts';
+import { sampleAnswer, sampleBinding, sampleClaim, sampleIntent } from './state-samples.ts';
 
 type Step = (store: StateStore) => Promise<unknown>;
 type Move = { readonly name: string; readonly run: Step } | { readonly name: 'reopen' };
@@ -29,13 +29,18 @@ const change: fc.Arbitrary<StateChange> = fc.oneof(
 );
 const changes = fc.array(change, { maxLength: 3 });
 
+/** A record in its form, with any further field. */
+const more = <Form extends object>(form: Form) => json.map((further) => ({ ...form, further }));
+const unconfirmed = more({ why: 'lost', question: { stage: 'asking', probes: 1 } });
+const blocked = more({ code: 'stuck', reason: 'because', candidates: [] });
+
 const patch = fc.record(
   {
     stage: fc.oneof(
       fc.record({ phase: fc.constantFrom('sending', 'waiting') }),
-      fc.record({ phase: fc.constant('unknown'), unconfirmed: json, notSeenAt: time }),
-      fc.record({ phase: fc.constant('accepted'), answer: json }),
-      fc.record({ phase: fc.constant('blocked'), blocked: json, unconfirmed: json }),
+      fc.record({ phase: fc.constant('unknown'), unconfirmed, notSeenAt: time }),
+      fc.record({ phase: fc.constant('accepted'), answer: more(sampleAnswer) }),
+      fc.record({ phase: fc.constant('blocked'), blocked, unconfirmed }),
     ),
     sends: fc.nat(5),
     detail: fc.string(),
@@ -46,6 +51,9 @@ const outcome = fc.constantFrom<IntentOutcome>('done', 'refused', 'absent', 'fai
 
 const move: fc.Arbitrary<Move> = fc.oneof(
   step('claim', fc.tuple(fc.constantFrom(1, 1, 2)), (store, [project]) => store.claimProject(project)),
+  step('serve', fc.tuple(fc.constantFrom('api', 'api', 'local')), (store, [service]) =>
+    store.claimService(service),
+  ),
   step('change', fc.tuple(changes, time), (store, [some, at]) => store.change(some, at)),
   step('begin', fc.tuple(id, key, fc.nat(3), time), (store, [some, of, attempt, createdAt]) =>
     store.beginIntent(sampleIntent(some, of, { attempt, createdAt })),
@@ -57,7 +65,9 @@ const move: fc.Arbitrary<Move> = fc.oneof(
     store.closeIntent(some, { outcome: how, text }, made, at),
   ),
   step('prune', fc.tuple(time), (store, [before]) => store.prune(before)),
-  step('use', fc.tuple(fc.constantFrom('reads', 'writes'), time), (store, args) => store.recordUse(...args)),
+  step('use', fc.tuple(fc.constantFrom('reads', 'writes'), time, time), (store, args) =>
+    store.recordUse(...args),
+  ),
   step('note', fc.tuple(fc.string(), json), (store, args) => store.putNote(...args)),
   fc.constant<Move>({ name: 'reopen' }),
 );

@@ -30,7 +30,13 @@ export function stateConformance(name: string, harness: StateHarness): void {
 function identity(harness: StateHarness): void {
   test('a new state has its lineage, no project and nothing in it', async () => {
     const store = await harness.create();
-    expect(await store.info()).toEqual({ lineage: 'born', serial: 0, createdAt: 1, projectId: null });
+    expect(await store.info()).toEqual({
+      lineage: 'born',
+      serial: 0,
+      createdAt: 1,
+      projectId: null,
+      service: null,
+    });
     expect(await store.bindings()).toEqual([]);
     expect(await store.claims()).toEqual([]);
     expect(await store.openIntents()).toEqual([]);
@@ -57,6 +63,19 @@ function identity(harness: StateHarness): void {
     expect(await store.info()).toMatchObject({ projectId: 1, serial: 1 });
   });
 
+  test('the first claim ties it to an API, a second one of the same changes nothing', async () => {
+    const store = await harness.create();
+    await store.claimService('emulator');
+    await store.claimService('emulator');
+    await expectRejected(
+      store,
+      () => store.claimService('api'),
+      /belongs to the API `emulator`, not to `api`/,
+    );
+    const kept = harness.reopen === undefined ? store : await harness.reopen(store);
+    expect(await kept.info()).toMatchObject({ service: 'emulator', serial: 1 });
+  });
+
   test('every change moves the serial on by one, and no read does', async () => {
     const store = await harness.create();
     const serials: number[] = [];
@@ -71,7 +90,7 @@ function identity(harness: StateHarness): void {
     await note();
     await store.closeIntent('a', { outcome: 'done', text: '' }, none, later);
     await note();
-    await store.recordUse('writes', 5);
+    await store.recordUse('writes', 5, 0);
     await note();
     await store.putNote('n', 1);
     await note();
@@ -86,24 +105,23 @@ function identity(harness: StateHarness): void {
 function budgetsAndNotes(harness: StateHarness): void {
   test('uses are counted by bucket, oldest first, however they were recorded', async () => {
     const store = await harness.create();
-    for (const at of [30, 10.5, 20, 20]) await store.recordUse('writes', at);
-    await store.recordUse('reads', 15);
+    for (const at of [30, 10.5, 20, 20]) await store.recordUse('writes', at, 0);
+    await store.recordUse('reads', 15, 0);
     expect(await store.recentUse('writes', 0)).toEqual([10.5, 20, 20, 30]);
     expect(await store.recentUse('writes', 20)).toEqual([20, 20, 30]);
     expect(await store.recentUse('reads', 0)).toEqual([15]);
     expect(await store.recentUse('other', 0)).toEqual([]);
   });
 
-  test('uses before the time last asked for are forgotten at the next one, of that bucket alone', async () => {
+  test('a use forgets the uses before a moment, of its bucket alone', async () => {
     const store = await harness.create();
     for (const bucket of ['writes', 'reads']) {
-      for (const at of [10, 20, 30]) await store.recordUse(bucket, at);
+      for (const at of [10, 20, 30]) await store.recordUse(bucket, at, 0);
     }
-    await store.recentUse('writes', 20);
-    await store.recordUse('writes', 40);
+    await store.recordUse('writes', 40, 20);
     expect(await store.recentUse('writes', 0)).toEqual([20, 30, 40]);
     expect(await store.recentUse('reads', 0)).toEqual([10, 20, 30]);
-    await expectRejected(store, () => store.recordUse('writes', Number.NaN), /no time/);
+    await expectRejected(store, () => store.recordUse('writes', Number.NaN, 0), /no time/);
   });
 
   test('a note is any JSON, and the last one counts', async () => {
@@ -130,7 +148,7 @@ function readingOnly(harness: StateHarness): void {
       () => store.closeIntent('z', { outcome: 'done', text: '' }, none, later),
       refused,
     );
-    await expectRejected(store, () => store.recordUse('writes', 1), refused);
+    await expectRejected(store, () => store.recordUse('writes', 1, 0), refused);
     await expectRejected(store, () => store.putNote('n', 1), refused);
     expect(await store.recentUse('never used', 0)).toEqual([]);
     expect(await store.note('never put')).toBeUndefined();
@@ -163,7 +181,7 @@ function reopening(harness: StateHarness, reopen: (store: StateStore) => Promise
       ],
       later,
     );
-    await store.recordUse('writes', 10);
+    await store.recordUse('writes', 10, 0);
     await store.putNote('n', { deep: [1] });
     const before = await seen(store);
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { loadProfile as parseEmulatorProfile } from '../../src/emulator/profile.ts';
+import { resolving } from '../support/resolve.ts';
 import { load, type Rig, type RigOptions, rig } from '../support/rig.ts';
 import { head, project, state, web } from './claims/one-server.ts';
 
@@ -29,6 +30,28 @@ describe('src/engine/run/operate.ts', () => {
     const report = await played.apply(head + web);
 
     expect([report.outcome, statuses(played)]).toEqual(['converged', ['active']]);
+  });
+});
+
+describe('src/reconcilers/firewall.ts', () => {
+  test('the firewall of a server adopted in creation waits for the end of the creation, as the message says', async () => {
+    const played = await lostInCreation({ emulator: { readings: { publicCardAt: 'taskDone' } } });
+    await played.clock.run(played.engine.adopt(load(head + web), 'servers.web' as ResourceKey, '2001'));
+    const walled = head + web.replace(', replace', ', firewall: {enabled: true, rules: []}, replace');
+
+    const { blocked } = await played.apply(walled);
+
+    expect(blocked).toMatchObject([
+      {
+        key: 'servers.web.firewall',
+        code: 'firewall_no_public_iface',
+        remedies: resolving(
+          expect.stringContaining('vdcsync apply (once the creation of servers.web has ended)'),
+        ),
+      },
+    ]);
+    await played.clock.advance(20 * minutes);
+    expect((await played.apply(walled)).outcome).toBe('converged');
   });
 });
 

@@ -72,8 +72,8 @@ describe('src/engine: an id that no path can carry', () => {
     const asked = report.blocked.find(({ key }) => key === 'isos.rescue');
     if (everywhere)
       expect(asked).toMatchObject({
-        code: 'outcome_unknown',
-        remedies: resolving(expect.stringContaining('--absent')),
+        code: 'key_not_answered',
+        remedies: resolving(expect.stringContaining('--abandon')),
       });
     else expect(report.outcome).toBe('converged');
     // An answer that cannot be read is asked for again under its key.
@@ -81,6 +81,19 @@ describe('src/engine: an id that no path can carry', () => {
     expect(new Set(sends.map(({ key }) => key)).size).toBe(1);
     expect(sends.length).toBeLessThanOrEqual(3);
     expect(played.emulator.world.executions.filter(({ kind }) => kind === 'iso')).toHaveLength(1);
+    await expectInvariants(played);
+  });
+});
+
+describe('src/engine: an id that a path must encode', () => {
+  test('the task of a creation is polled until it ends', async () => {
+    const played = rig({ emulator: { readings: { taskIds: 'printable' } } });
+    const report = await played.apply(
+      `${head}networks: {backend: {cidr: 10.20.0.0/24}}\nservers: {web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, network_interfaces: [backend]}}\n`,
+    );
+    expect(report.outcome).toBe('converged');
+    const polls = played.emulator.requests.filter(({ url }) => url.includes('/tasks/'));
+    expect(new Set(polls.map(({ status }) => status))).toEqual(new Set([200]));
     await expectInvariants(played);
   });
 });

@@ -39,9 +39,12 @@ describe('src/engine: a list that ends early proves nothing', () => {
     expect(bought(played, kind)).toBe(most);
   });
 
-  test('a server behind a server error that only a network counts is asked about, not bought again', async () => {
-    const played = rig({ emulator: { readings: { pageSize: 4, defaultNetworkCard: true } } });
-    const one = `${base}servers:\n  old: {${size}, public_ipv4: {new: true}}\n`;
+  test.each([
+    ['with', 4, ', public_ipv4: {new: true}'],
+    ['without', 3, ''],
+  ])('a server behind a server error that only a network counts, beside one %s an address, is asked about, not bought again', async (_old, pageSize, address) => {
+    const played = rig({ emulator: { readings: { pageSize, defaultNetworkCard: true } } });
+    const one = `${base}servers:\n  old: {${size}${address}}\n`;
     await played.apply(one);
     const fault = faultRule({ path: 'create_server', nth: 1 }, { do: 'answer', status: 500, effect: 'done' });
     played.emulator.setFaults([fault]);

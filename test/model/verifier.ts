@@ -42,7 +42,7 @@ export class Verifier {
     await run('spin', ['-a', model], { cwd });
     const common = ['-DCOLLAPSE', '-DMEMLIM=4096', 'pan.c'];
     await Promise.all([
-      run('gcc', ['-O1', '-w', '-DSAFETY', '-o', 'safety', ...common], { cwd }),
+      run('gcc', ['-Og', '-w', '-DSAFETY', '-o', 'safety', ...common], { cwd }),
       run('gcc', ['-O0', '-w', '-DNP', '-o', 'cycles', ...common], { cwd }),
     ]);
     return new Verifier(folder);

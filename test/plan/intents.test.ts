@@ -112,4 +112,20 @@ describe('src/plan/open-writes.ts: writes that are not settled', () => {
     expect(plan.warnings).toMatchObject([{ code: 'in_flight', key: 'networks.a' }]);
     expect(plan.blocked).toEqual([]);
   });
+
+  test('one under way is in progress: it is neither to be done nor unchanged, and takes no further write', () => {
+    const before = planOf(worldOf(desired));
+    const plan = planOf(worldOf(desired), { openIntents: [intent({ phase: 'accepted' })] });
+    const { create, unchanged } = before.summary;
+
+    expect(plan.operations.filter(({ open }) => open).map(({ id }) => id)).toEqual(['create:networks.a']);
+    expect(plan.summary).toMatchObject({ create: create - 1, in_progress: 1, unchanged });
+    expect(plan.effort.writes).toBe(before.effort.writes - 1);
+  });
+
+  test('a creation that is unconfirmed is in progress too', () => {
+    const unconfirmed = intent({ phase: 'unknown', unconfirmed: { since: 0, why: 'timeout' } });
+    const { summary } = planOf(worldOf(desired), { openIntents: [unconfirmed] });
+    expect(summary).toMatchObject({ in_progress: 1, unchanged: planOf(worldOf(desired)).summary.unchanged });
+  });
 });

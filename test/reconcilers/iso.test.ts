@@ -103,7 +103,7 @@ describe('src/reconcilers/iso.ts', () => {
     const planned = await plan(own);
     expect(codesOf(planned)).toMatchObject({ 'isos.mine': 'name_exists' });
     expect(resolveOf(planned.blocked.find(({ key }) => key === 'isos.mine'))).toBe(
-      `vdcsync adopt isos.mine ${id} (if this file manages that ISO) | set \`name\` in isos.mine (to add another ISO)`,
+      `vdcsync adopt isos.mine ${id} (if that ISO belongs to this file) | set \`name\` in isos.mine (to add another ISO)`,
     );
     await apply('isos: {rescue: {managed: false}}\n');
     await clock.run(engine.adopt(load(own), 'isos.mine' as never, id));

@@ -154,7 +154,7 @@ describe('src/reconcilers/network.ts', () => {
     const ways = resolveOf((await plan(backend)).blocked[0]).split(' | ');
     expect(ways?.[0]).toBe('write `managed: false` in networks.backend (to use that network unchanged)');
     expect(ways?.at(-1)).toBe(
-      `vdcsync adopt networks.backend ${id} (if this file manages that network: the next apply then replaces it by a network with 10.20.0.0/24)`,
+      `vdcsync adopt networks.backend ${id} (if that network belongs to this file: the next apply then replaces it by a network with 10.20.0.0/24)`,
     );
     const said = await clock.run(engine.adopt(load(backend), 'networks.backend' as never, String(id)));
     expect(saidBy(said)).toContain(

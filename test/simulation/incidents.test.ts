@@ -1,12 +1,17 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { type Cell, playAllCells } from './incidents.ts';
+import { writes } from '../../src/simulation/operations.ts';
+import { identified } from '../../src/simulation/questions.ts';
+import { type Cell, operations, playAllCells } from './incidents.ts';
+
+/** The operations whose resource no list identifies. */
+const unidentified = operations
+  .filter(({ write }) => !identified.has(writes[write].name))
+  .map(({ label }) => label);
 
 /** Cells in which only an operator can know the outcome. */
 const known: Readonly<Record<string, readonly string[]>> = {
   '500 before the effect': ['create server without address'],
-  '500 after the effect': [
-    ...['allocate ip', 'create server', 'create server without address', 'replace server'],
-  ],
+  '500 after the effect': unidentified,
   '503 for 10 min': ['create server without address'],
 };
 
@@ -30,5 +35,8 @@ describe.each([
       [],
     );
     expect(asked.length / cells.length).toBeLessThanOrEqual(most);
+    if (exclusive) return;
+    const afterEffect = asked.filter(({ incident }) => incident === '500 after the effect');
+    expect(afterEffect.map(({ operation }) => operation)).toEqual(unidentified);
   });
 });

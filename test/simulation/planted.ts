@@ -277,12 +277,6 @@ export const plantedBugs: readonly Planted[] = [
     replace: "return goOn(run, intent, { stage: { phase: 'waiting', unconfirmed }, lost",
   },
   {
-    name: 'looked for before the time-out is over',
-    file: evidence,
-    find: "  if (wait > 0) return again(wait);\n  run.tell(intent, 'checking', 'whether the write had its effect');",
-    replace: '',
-  },
-  {
     name: 'no hold after a 401',
     file: outcome,
     find: "  401: 'everything',\n",
@@ -334,7 +328,7 @@ export const plantedBugs: readonly Planted[] = [
     name: 'a dry run that keeps notes',
     file: 'api/budget.ts',
     find: '    recordUse: async () => {},',
-    replace: '    recordUse: (bucket, at) => memory.recordUse(bucket, at),',
+    replace: '    recordUse: (bucket, at, since) => memory.recordUse(bucket, at, since),',
   },
   {
     name: 'the newest backups go, and the oldest stay',
@@ -377,12 +371,6 @@ export const plantedBugs: readonly Planted[] = [
     file: 'engine/intents/calibrate.ts',
     find: '  if (known[name] !== undefined) return known[name];\n',
     replace: '  if (name !== undefined) return { storesRefusals: true };\n',
-  },
-  {
-    name: 'a refusal ends a key that may be reused',
-    file: outcome,
-    find: 'if (intent.doubted === true && asks && !result.replayed && !isWaitedOut(result))',
-    replace: 'if (intent.doubted === true && intent.doubted === undefined)',
   },
   {
     name: 'a disk is cut down without a word of the file',

@@ -10,6 +10,7 @@ import {
   trialsFor,
 } from '../../src/cli/rehearse/trials.ts';
 import { documentedProfile } from '../../src/core/profile.ts';
+import { identified } from '../../src/simulation/questions.ts';
 
 const bareServer = `version: 1
 project: { id: 4711 }
@@ -34,15 +35,13 @@ const serverErrors = [
   ...['500 after', '503 after', '504 after', 'reset after, unstored'],
 ];
 
-/** No documented read identifies these: a server, and an address that only a difference of lists shows. */
-const unidentified = ['create_server', 'allocate_ip'];
 const failedTasks = ['task fails, all there', 'task fails, address left'];
 
 /** A question outside of what safety.md allows: after a crash, a lost or malformed answer, a 409, a 429, a 5xx on a kind with a list. */
 export function asksNeedlessly({ name, asked }: TrialEnd): boolean {
   if (asked.length === 0) return false;
   const [fault = '', path = ''] = name.split(' on ');
-  if (serverErrors.includes(fault)) return !unidentified.includes(path);
+  if (serverErrors.includes(fault)) return identified.has(path);
   return !failedTasks.includes(fault);
 }
 

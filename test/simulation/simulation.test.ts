@@ -27,7 +27,7 @@ const pinned = [
   1900009275, 1900009299, 1900009949, 1900011077, 1900010461, 2100002661, 2100004004, 2300001072, 2200003195,
   2200006693, 2200010129, 2200010751, 2500005462, 2600006237, 121001929, 131000740, 271828388, 311008933,
   400000431, 520000573, 520000627, 860000037, 900137, 1719, 6735, 7533, 1111003077, 1111010483, 1111012165,
-  1111003173, 1111004407, 1111012431, 1111000393, 1111001387,
+  1111003173, 1111004407, 1111012431, 1111000393, 1111001387, 1300007627, 1300007673, 1400013573, 238559415,
 ];
 
 describe('src/simulation', () => {
@@ -123,6 +123,23 @@ describe('src/simulation', () => {
 
     expect(missingCoverage(coverage).filter((name) => name.startsWith('reading '))).toEqual([]);
     expect(stories.filter(({ durations }) => durations !== undefined).length).toBeGreaterThan(300);
+  });
+
+  test('a run that asks the keys of a lost state is compared with no dry run, also if its plan is then approved', async () => {
+    const settings = { prune: true, approval: 'plan' };
+    const isos = { rescue: { url: 'https://mirror.example.com/a.iso' } };
+    const size = { server_type: 'sliders-1', cores: 2, memory_mb: 4096, disk_gb: 40, image: 'debian-13' };
+    const specs = [{ settings, networks: {}, ips: {}, isos, servers: { web: size } }];
+    const story: Story = {
+      ...{ seed: 1, state: 'memory', readings: {}, specs, faults: [], incidents: [], shown: true },
+      ...{ pausesMs: [60_000], cut: { back: 32, afterMs: 60_000 } },
+    };
+    const coverage = createCoverage();
+
+    const { violation, trace } = await play(story, coverage);
+
+    expect(violation).toBeUndefined();
+    expect(trace.join('\n')).toMatch(/put back.*plan adopt:.*\$ vdcsync approve/s);
   });
 
   test('each question to an operator is counted once, by code and kind', async () => {

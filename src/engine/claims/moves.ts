@@ -103,7 +103,7 @@ function inFlight({ from, to }: Move, intents: ReadonlyMap<ResourceKey, Intent>)
 function ontoBound({ from, to }: Move): WaitingMove {
   const reason = `${from} cannot become ${to}: each of the two keys is bound to a resource`;
   const remedies = [
-    run('forget', [from], { when: 'to keep its resource, unmanaged and billed' }),
+    run('forget', [from], { when: 'to release its resource: it stays, and is still billed' }),
     edit(to, { remove: ['moved'], when: `to give ${from} up` }),
   ];
   return { blocked: { key: to, verb: 'update', code: 'moved_onto_bound', reason, remedies }, waitsFor: [] };

@@ -60,13 +60,6 @@ export async function sendAgain({ run, intent }: { run: Run; intent: Intent }): 
  */
 async function createAgain(run: Run, intent: Intent, { why, question }: Unconfirmed): Promise<Progress> {
   const { detail } = intent;
-  if (why === 'unreadable')
-    return block(
-      run,
-      intent,
-      'outcome_unknown',
-      `the API accepted the creation, but reads do not show the resource: ${detail}`,
-    );
   if (question.stage !== 'fenced' && why === 'refused' && intent.sends >= mostRefused)
     return block(
       run,

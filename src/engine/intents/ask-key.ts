@@ -103,3 +103,10 @@ async function later(run: Run, intent: Intent, reason: string, retryAfterMs = 0)
   run.tell(intent, 'waiting', reason, { untilMs });
   return progress;
 }
+
+/** A later run sends the original again, and the API replays its answer. */
+export async function replayLater(run: Run, intent: Intent): Promise<Progress> {
+  await decided(run, intent, 'taken');
+  const reason = `the API accepted the creation, and reads do not identify the resource: ${intent.detail}`;
+  return { now: 'blocked', code: 'key_not_answered', reason };
+}

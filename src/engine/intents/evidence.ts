@@ -8,6 +8,7 @@ import type { InPhase, Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { absenceGapMs, staleMs } from '../staleness.ts';
 import { sendAgain } from './after-absence.ts';
+import { replayLater } from './ask-key.ts';
 import { leftByFailed } from './bound-by.ts';
 import { again, awaitEnd, block, closeAndRetry, goOn, minutes, type Progress } from './endings.ts';
 import { notThere } from './not-there.ts';
@@ -154,6 +155,7 @@ async function conclude(reading: Reading): Promise<Progress> {
   const { run, intent, known } = reading;
   const found = await readEvidence(run, intent);
   if (found === undefined) return again(0);
+  if (!('id' in found) && isStored(run, intent)) return replayLater(run, intent);
   const steps = table[known][sortOf(run, intent)];
   return takeStep(steps, found.verdict, reading, found);
 }
@@ -214,7 +216,7 @@ function bind(reading: Reading, found: Found<'done'>): Promise<Progress> | Progr
 /**
  * A resource that only a difference of lists shows may be unmanaged, or of another creation, which ends first. It is
  * ours only if the project is exclusive, no other creation is unconfirmed, and the key is fresh: a restored state
- * does not know the resources that this file created and deleted meanwhile.
+ * does not know the resources that this file created and deleted meanwhile. @assumption A72
  */
 function ifOurs(
   run: Run,
@@ -248,11 +250,17 @@ function ask(
   { run, intent, known }: Reading,
   { reason, candidates }: Pick<Found<'unclear'>, 'reason' | 'candidates'>,
 ): Promise<Progress> {
+  if (isStored(run, intent)) return replayLater(run, intent);
   const why = { failed: failureOf(intent), unconfirmed: 'the answer was lost', ended: '', unreported: '' }[
     known
   ];
   const code = known === 'failed' ? 'task_failed' : 'outcome_unknown';
   return block(run, intent, code, why === '' ? reason : `${why}, and ${reason}`, { candidates });
+}
+
+/** The key holds an acceptance with an unreadable body, so no read has to prove that the resource is absent. */
+function isStored(run: Run, intent: Intent): boolean {
+  return asksKey(run, intent) && partsOf(intent).unconfirmed?.why === 'unreadable' && keyIsFresh(run, intent);
 }
 
 function failureOf({ detail }: Intent): string {

@@ -25,9 +25,7 @@ export function giveUp(
 
 /** Another send under the same key would find a purchase that a short list hides. @assumption A8 */
 function whyUnconfirmed(run: Run, intent: Intent): string | undefined {
-  const unconfirmed = partsOf(intent).unconfirmed;
-  if (unconfirmed === undefined || intent.verb !== 'create') return undefined;
-  if (unconfirmed.why === 'unreadable') return 'the API accepted the creation before';
+  if (partsOf(intent).unconfirmed === undefined || intent.verb !== 'create') return undefined;
   return run.kindOf(intent.kind).billing.billed !== false
     ? 'its answer was lost, and an incomplete list would not show the resource'
     : undefined;

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { canonicalJson } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Verb } from '../../core/plan.ts';
@@ -23,5 +23,5 @@ export function idempotencyKey(write: {
   readonly attempt: number;
   readonly nonce?: string;
 }): string {
-  return `vdcsync-${createHash('sha256').update(canonicalJson(write)).digest('base64url')}`;
+  return `vdcsync-${hash('sha256', canonicalJson(write), 'base64url')}`;
 }

@@ -16,6 +16,8 @@ const projectHoldsMs = 30_000;
 export interface Overtaken {
   readonly now: 'overtaken';
   readonly reason: string;
+  /** The resource has the declared values already, so that no write is necessary. */
+  readonly isMet?: true;
 }
 
 function overtaken(reason = 'the project or the file has changed since the plan'): Overtaken {
@@ -41,6 +43,8 @@ export function whyNotWanted(
   if (verb === 'create' && verdict.verdict === 'replace')
     return overtaken('the resource that it replaces still exists');
   if (fresh !== undefined && (verb === 'create' || equal(fresh.changes, changes))) return undefined;
+  if (verb !== 'delete' && verdict.verdict === 'unchanged')
+    return { ...overtaken('the resource already has the declared values'), isMet: true };
   return overtaken(verdict.verdict === 'blocked' ? verdict.reason : undefined);
 }
 

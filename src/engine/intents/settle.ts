@@ -86,7 +86,9 @@ export async function send(
 
 /** The key of a creation is asked first: an answer stored under the key is certain, and lists come second. */
 function settleUnknown(run: Run, intent: InPhase<'unknown'>, half: Half): Promise<Progress> | Progress {
-  if (!asksKey(run, intent) || !keyIsFresh(run, intent)) return readForEffect(run, intent);
+  if (!asksKey(run, intent)) return readForEffect(run, intent);
+  if (!keyIsFresh(run, intent))
+    return intent.sends === 0 ? neverSent(run, intent) : readForEffect(run, intent);
   switch (questionOf(intent).stage) {
     case 'asking':
       return askKey(run, intent);
@@ -98,6 +100,11 @@ function settleUnknown(run: Run, intent: InPhase<'unknown'>, half: Half): Promis
     case 'open':
       return readForEffect(run, intent);
   }
+}
+
+/** A new state began to ask the key, and the API has forgotten the answer by now. The next plan shows the missing resource. */
+function neverSent(run: Run, intent: Intent): Promise<Progress> {
+  return close(run, intent, { outcome: 'void', text: 'nothing was sent under the idempotency key' });
 }
 
 /** Sends the same bytes again under the same key. */

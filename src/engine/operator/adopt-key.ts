@@ -220,11 +220,9 @@ function believed(run: Run, subject: Subject, live: Seen | undefined): string {
 export async function worldWith(run: Run, subject: Subject, id: string): Promise<World | undefined> {
   const { key, kind } = subject;
   const unknown = { identity: {}, applied: null, protect: false, keep: false, boundAt: 0 };
-  const read = run.cache.since(run.deps.clock.monotonic());
-  const seen = await run
-    .kindOf(kind)
-    .observe(read, [{ ...subject, binding: { key, kind, id, ...unknown } }], run.world.idOf);
-  return seen.get(key)?.id === id
+  const asked = [{ ...subject, binding: { key, kind, id, ...unknown } }];
+  const seen = await run.fenced((read) => run.kindOf(kind).observe(read, asked, run.world.idOf));
+  return seen?.get(key)?.id === id
     ? { ...run.world, observed: new Map([...run.world.observed, ...seen]) }
     : undefined;
 }

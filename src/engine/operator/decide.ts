@@ -3,15 +3,17 @@ import { ConfigError, NotAbsentError, TooSoonError } from '../../core/errors.ts'
 import { partsOf } from '../../core/intent.ts';
 import { nounOf, type ResourceKey } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
+import type { ReadPort } from '../../core/ports.ts';
 import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
 import type { Answer, Binding, Intent, StateChange } from '../../core/state.ts';
+import { capitalised } from '../../core/text.ts';
 import { cameFree, releasing } from '../../plan/open-writes.ts';
 import { identityChanged, ownerOf } from '../claims/owner.ts';
 import { released } from '../claims/release.ts';
 import type { Resolution } from '../deps.ts';
 import { boundBy } from '../intents/bound-by.ts';
 import { close } from '../intents/endings.ts';
-import { lift, pausedBefore } from '../intents/pauses.ts';
+import { lift } from '../intents/pauses.ts';
 import { asksKey, keyIsFresh, questionOf } from '../intents/question.ts';
 import { record } from '../intents/record.ts';
 import { madeRoomFor } from '../intents/replacement.ts';
@@ -20,7 +22,7 @@ import { bindingOf } from '../run/operate.ts';
 import { answerUnder } from '../run/recover.ts';
 import type { Run } from '../run.ts';
 import { refuseContradiction, refuseMalformed, takenFrom, unverified, worldWith } from './adopt-key.ts';
-import { goneAndReused, ignoring, upper } from './ignore.ts';
+import { goneAndReused, ignoring } from './ignore.ts';
 
 /** Ends an intent by a decision of the operator, and checks the decision against the project if possible. */
 export async function resolveIntent(
@@ -39,7 +41,7 @@ export async function resolveIntent(
   )
     return goneAndUsedAgain(run, bound);
   if (intent === undefined && resolution.type === 'abandon') {
-    const lifted = (await liftPause(run, key)) ?? alreadyLifted(run, key);
+    const lifted = await liftPause(run, key);
     if (lifted !== undefined) return result(lifted);
   }
   if (intent === undefined) {
@@ -72,23 +74,13 @@ async function abandonedOutcome(run: Run, intent: Intent): Promise<CommandResult
 
 /**
  * An earlier refusal pauses a replacement, so no write is sent that could show the end of the refusal. The operator
- * declares the end.
+ * declares the end, for every replacement that the pause holds.
  */
 async function liftPause(run: Run, key: ResourceKey): Promise<string | undefined> {
   const second = madeRoomFor(run, run.world, key, 'delete');
-  const held = await pausedBefore(run.deps, second, key);
-  if (held === undefined) return undefined;
+  if (second.length === 0) return undefined;
   for (const each of second) await lift(run.deps, each);
-  return `The pause of ${key} after ${held.code} is over. The next apply creates the resource again.`;
-}
-
-/**
- * One pause can hold several replacements, and the message of each names the command that ends it. The first command
- * ends the pause, so the others have nothing left to do.
- */
-function alreadyLifted(run: Run, key: ResourceKey): string | undefined {
-  if (madeRoomFor(run, run.world, key, 'delete').length === 0) return undefined;
-  return `${key} is not paused. The next apply creates the resource again.`;
+  return `No earlier refusal pauses the replacement of ${key} any more. The next apply creates the resource again.`;
 }
 
 /** Names the known resources of the write, because they are not bound to a key. */
@@ -112,7 +104,7 @@ function leftBehind({ world }: Run, intent: Intent): string {
     ' and ',
   );
   const unseen = isServer && held.length === 0 ? ', which plans do not show' : '';
-  return `The write created ${what}${unseen}. ${upper(what)} is unmanaged, and billed while it exists.`;
+  return `The write created ${what}${unseen}. ${capitalised(what)} is unmanaged, and billed while it exists.`;
 }
 
 /** The bound id belongs to an unmanaged resource now, and the bound resource is gone. @assumption A17 */
@@ -140,11 +132,12 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   }
   const entry = run.world.subjects.get(intent.key)?.desired;
   if (entry !== undefined) refuseContradiction(entry, id);
-  const read = run.cache.since(run.deps.clock.monotonic());
   // The decision of the operator takes precedence over the facts of an answer.
   const { at = 0, end = 'reported' } = partsOf(intent).answer ?? {};
   const answer: Answer = { at, id, facts: {}, to: 'this_send', end };
-  const found = await run.kindOf(intent.kind).writes.evidence({ ...intent, answer }, read, () => new Set());
+  const found = await fenced(run, (read) =>
+    run.kindOf(intent.kind).writes.evidence({ ...intent, answer }, read, () => new Set()),
+  );
   const fits = 'id' in found && found.id === id;
   // Another request used the key, so its resource may differ from the request of this intent.
   const other = fits ? undefined : await madeByOther(run, intent, id);
@@ -174,8 +167,10 @@ async function madeByOther(run: Run, intent: Intent, id: string): Promise<StateC
 async function absentOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   const { key, verb, kind } = intent;
   refuseTooSoon(run, intent);
-  const read = run.cache.since(run.deps.clock.monotonic());
-  const found = await run.kindOf(kind).writes.evidence(intent, read, (each) => run.known(each, intent));
+  const [found, ips] = await fenced(run, async (read) => [
+    await run.kindOf(kind).writes.evidence(intent, read, (each) => run.known(each, intent)),
+    await read.ips(),
+  ]);
   if (verb === 'delete' && found.verdict !== 'done') {
     throw new ConfigError(`${key} still exists, so vdcsync cannot record its deletion.`, false, [
       runs('resolve', [key, '--abandon'], { when: 'to give up the deletion' }),
@@ -195,13 +190,21 @@ async function absentOutcome(run: Run, intent: Intent): Promise<CommandResult> {
     verb === 'delete' ? released(run, key, 'the operator reported that the resource is gone') : [];
   const outcome = verb === 'delete' ? 'done' : 'absent';
   const ours = run.known(addressObject(0).kind, intent);
-  const left = cameFree(intent, await read.ips(), ({ id }) => ours.has(String(id)));
+  const left = cameFree(intent, ips, ({ id }) => ours.has(String(id)));
   const text = 'the operator reported it absent';
   await close(run, intent, { outcome, because: 'reported_absent', text }, { changes });
   return result(
     `${key} is recorded as absent. Run \`vdcsync plan\` to see the next step.${remark}`,
     releasing(left),
   );
+}
+
+/** @throws ConfigError if the token was exchanged: the reads may be about another project */
+async function fenced<Result>(run: Run, work: (read: ReadPort) => Promise<Result>): Promise<Result> {
+  const result = await run.fenced(work);
+  if (result === undefined)
+    throw new ConfigError('The token was exchanged during the command, so nothing was recorded. Try again.');
+  return result;
 }
 
 /** A write without an answer may take effect until its time-out and a short time after. */

@@ -15,6 +15,7 @@ import { type CommandResult, edit, type Remedy, result, run as runs, setting } f
 import type { Ip, ServerId } from '../../core/resources.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
+import { capitalised } from '../../core/text.ts';
 import { described } from '../../plan/unmanaged.ts';
 import { attributionOf, claimsOn } from '../claims/claims.ts';
 import { leftBackups } from '../claims/left-backups.ts';
@@ -66,7 +67,7 @@ export async function ignore(run: Run, names: readonly string[]): Promise<Comman
   const [are, them] = servers.length + addresses.length === 1 ? ['is', 'it'] : ['are', 'them'];
   return result(
     [
-      `${upper(what)} ${are} ignored: vdcsync does not manage ${them}, and no longer blocks creations because of ${them}.`,
+      `${capitalised(what)} ${are} ignored: vdcsync does not manage ${them}, and no longer blocks creations because of ${them}.`,
       ...reports,
     ].join(' '),
   );
@@ -100,7 +101,11 @@ function refuseOurs(run: Run, object: LiveObject, there: boolean, called = objec
   if (!there) throw new ConfigError(`The project has no ${noun}.`);
   const key = run.world.keyOf(object);
   if (key !== undefined && !identityChanged(run, key))
-    throw new ConfigError(`${upper(noun)} is bound to ${key}.`, false, waysToRelease(run, key, object.id));
+    throw new ConfigError(
+      `${capitalised(noun)} is bound to ${key}.`,
+      false,
+      waysToRelease(run, key, object.id),
+    );
 }
 
 /** A server that was found under its key may be gone since. The warning about it names this command. */
@@ -182,10 +187,6 @@ async function listedBackups({ deps, cache }: Run, backups: readonly Binding[]):
   });
 }
 
-export function upper(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
-}
-
 /** Reports that a released resource, with the resources released together with it, is still billed if it exists. */
 export function stays({ world, kindOf }: Run, { kind, id }: Binding, ended: readonly Binding[]): string {
   const { container, staysBilled } = factsOf(kind);
@@ -198,7 +199,7 @@ export function stays({ world, kindOf }: Run, { kind, id }: Binding, ended: read
   ];
   const isBilled = kindOf(kind).billing.billed === true;
   const end = isBilled ? ' It still exists and is still billed.' : ' It still exists.';
-  return ` ${upper(nounOf(kind))} ${[name, ...(along.length === 0 ? [] : [along.join(' and ')])].join(' with ')} is no longer managed.${end}`;
+  return ` ${capitalised(nounOf(kind))} ${[name, ...(along.length === 0 ? [] : [along.join(' and ')])].join(' with ')} is no longer managed.${end}`;
 }
 
 /** Ends the ignored or released mark of servers (by id) and addresses (as text). vdcsync asks about them again. */
@@ -226,7 +227,7 @@ export async function unignore(run: Run, names: readonly string[]): Promise<Comm
   const what = described({ servers, addresses: [...held, ...named] });
   const [are, them] = names.length === 1 ? ['is', 'it'] : ['are', 'them'];
   return result(
-    `${upper(what)} ${are} no longer ignored. Until you adopt or ignore ${them} again, vdcsync may block creations because of ${them}.`,
+    `${capitalised(what)} ${are} no longer ignored. Until you adopt or ignore ${them} again, vdcsync may block creations because of ${them}.`,
   );
 }
 
@@ -266,7 +267,7 @@ function refuseDeclared(noun: string, key: string | undefined): void {
 }
 
 function notIgnored(noun: string): ConfigError {
-  return new ConfigError(`${upper(noun)} is not ignored.`, false, [
+  return new ConfigError(`${capitalised(noun)} is not ignored.`, false, [
     runs('status', [], { when: 'to list the ignored resources' }),
   ]);
 }

@@ -179,6 +179,7 @@ export function resultOf(
         ...(turn.remedies === undefined ? {} : { remedies: turn.remedies }),
       };
     case 'overtaken':
+      if (turn.isMet) return { ...base, outcome: 'done', detail: turn.reason };
       return { ...base, outcome: 'failed', code: 'overtaken', detail: turn.reason };
     case 'interrupted':
       return { ...base, outcome: 'unresolved', detail: 'interrupted; the next run continues from here' };

@@ -135,7 +135,7 @@ async function lookUpOne(
         return 'next';
       }
       case 'unknown':
-        await end('void', `the task that creates ${id} has not ended`);
+        await end('void', `reads do not show yet whether ${id} exists`);
         return undefined;
     }
   }
@@ -147,11 +147,10 @@ async function lookUpOne(
  * rule 5
  */
 async function idByEvidence(run: Run, intent: Intent): Promise<string | undefined> {
-  await run.fence();
-  const read = run.cache.since(run.deps.clock.monotonic());
+  const { writes } = run.kindOf(intent.kind);
   const asked = { ...intent, preimage: {}, phase: 'accepted' as const };
-  const found = await run.kindOf(intent.kind).writes.evidence(asked, read, (kind) => run.known(kind, intent));
-  return found.verdict === 'done' && found.certain ? found.id : undefined;
+  const found = await run.fenced((read) => writes.evidence(asked, read, (kind) => run.known(kind, intent)));
+  return found?.verdict === 'done' && found.certain ? found.id : undefined;
 }
 
 /** The resource that an answer named. */
@@ -175,14 +174,12 @@ function taskIn({ task }: Conclusive): { readonly taskId?: TaskId } {
   return typeof task === 'object' && task !== null ? { taskId: task.id } : {};
 }
 
+type Life = 'live' | 'gone' | 'unknown';
+
 /** The resource is gone only if no read finds the resource after its task has ended, and again a minute later. */
-async function lifeOf(
-  run: Run,
-  intent: Intent,
-  made: Made,
-  { task }: Conclusive,
-): Promise<'live' | 'gone' | 'unknown'> {
-  if (await isLive(run, intent, made)) return 'live';
+async function lifeOf(run: Run, intent: Intent, made: Made, { task }: Conclusive): Promise<Life> {
+  const first = await look(run, intent, made);
+  if (first !== 'gone') return first;
   const { clock, tasks } = run.deps;
   const { deadlineMs, showsWithinMs = 0 } = run.kindOf(intent.kind).timing;
   run.tell(intent, 'checking', `whether ${made.id} still exists`);
@@ -192,16 +189,18 @@ async function lifeOf(
     if (end === 'stuck') return 'unknown';
   }
   await clock.sleep(task === 'missing' ? showsWithinMs : absenceGapMs, run.halt);
-  return (await isLive(run, intent, made)) ? 'live' : 'gone';
+  return look(run, intent, made);
 }
 
-async function isLive(run: Run, intent: Intent, made: Made): Promise<boolean> {
-  await run.fence();
-  const read = run.cache.since(run.deps.clock.monotonic());
+async function look(run: Run, intent: Intent, made: Made): Promise<Life> {
+  const { writes } = run.kindOf(intent.kind);
   const answer = { ...made, at: 0, to: 'unknown_send', end: 'reported' } as const;
   const asked = { ...intent, phase: 'accepted' as const, answer };
-  const found = await run.kindOf(intent.kind).writes.evidence(asked, read, () => new Set());
-  return found.verdict === 'done' || found.verdict === 'pending' || found.verdict === 'failed';
+  const found = await run.fenced((read) => writes.evidence(asked, read, () => new Set()));
+  if (found === undefined) return 'unknown';
+  return found.verdict === 'done' || found.verdict === 'pending' || found.verdict === 'failed'
+    ? 'live'
+    : 'gone';
 }
 
 /** Probes the key. If the key is taken, sends the original bytes again, and the API replays their answer. */

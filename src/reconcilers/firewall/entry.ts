@@ -63,8 +63,6 @@ export const firewallSchema = z
         }),
       )
       .optional()
-      .describe(
-        'The first rule that matches decides. vdcsync sends fields of a rule that it does not know unchanged.',
-      ),
+      .describe('The first rule that matches decides. vdcsync sends unknown fields of a rule unchanged.'),
   })
   .describe('The firewall of the server. Without this field, vdcsync does not change the firewall.');

@@ -1,6 +1,7 @@
 import type { LeftBehind, SentWrite } from '../../core/evidence.ts';
 import { member } from '../../core/json.ts';
 import type { Known } from '../../core/kind.ts';
+import { countedBeside } from '../../core/network-count.ts';
 import type { ReadPort } from '../../core/ports.ts';
 import type { Preimage } from '../../core/preimage.ts';
 import type { Ip, NetworkInterface, Server, ServerId } from '../../core/resources.ts';
@@ -88,19 +89,15 @@ async function countedOnly({ preimage }: SentWrite, read: ReadPort, ours: Readon
   const before = recordedIds(preimage.servers);
   const attached = new Map<string, readonly NetworkInterface[]>();
   for (const id of ours) attached.set(id, (await read.findNetworkInterfaces(Number(id) as ServerId)) ?? []);
-  for (const { id, name, server_count } of risen) {
-    const inside = [...attached].flatMap(([server, cards]) =>
-      cards.some(({ network_id }) => network_id === id) ? [server] : [],
-    );
-    const othersBefore = Math.max(
-      0,
-      (counts.get(id) ?? 0) - inside.filter((each) => before.has(each)).length,
-    );
-    if ((server_count ?? 0) - inside.length <= othersBefore) continue;
-    const reason = `network ${name} counts a new server that no list shows`;
-    return { verdict: 'unclear', reason, candidates: [] } as const;
-  }
-  return undefined;
+  const all = [...attached.values()];
+  const old = [...attached].flatMap(([id, interfaces]) => (before.has(id) ? [interfaces] : []));
+  const network = risen.find((each) => {
+    const earlier = { id: each.id, server_count: counts.get(each.id) ?? 0 };
+    return countedBeside(each, all) > countedBeside(earlier, old);
+  });
+  if (network === undefined) return undefined;
+  const reason = `network ${network.name} counts a new server that no list shows`;
+  return { verdict: 'unclear', reason, candidates: [] } as const;
 }
 
 /** Whether the list lacks a server whose own read shows it. @assumption A8 */

@@ -17,6 +17,9 @@ export class Keys {
   readonly #truth: Truth;
   readonly #sentAs = new Map<string, string>();
   readonly #firstSent = new Map<string, number>();
+  /** A server error that the process has not acted on yet: it may die before it reads the answer. */
+  readonly #unread = new Map<Running, string>();
+  readonly #failed = new Set<string>();
 
   constructor(truth: Truth) {
     this.#truth = truth;
@@ -39,7 +42,21 @@ export class Keys {
     const scope = scopeOf(running, key);
     this.#checkForm(scope, request);
     this.#checkAge(running, scope, intent);
+    // Only the key of a creation is asked, and its original bytes are sent again. @source API §8.3
+    if (intent.verb !== 'create' && this.#failed.has(scope))
+      fail('I6', `${intent.key} was sent again under the key of a server error`);
     return intent;
+  }
+
+  answered(running: Running, request: HttpRequest, status: number): void {
+    if (status >= 500 && !isProbe(request)) this.#unread.set(running, scopeOf(running, keyOf(request)));
+  }
+
+  /** The process acted, so it has read all earlier answers. */
+  livesOn(running: Running): void {
+    const scope = this.#unread.get(running);
+    if (scope !== undefined) this.#failed.add(scope);
+    this.#unread.delete(running);
   }
 
   /** Counted before it is sent, under the key of an open write or a spare one. */

@@ -98,7 +98,8 @@ export class Purchases {
       giveUp('only a list shows the resource, and the list is cut off');
     else if (machines() > 1 && this.#haveParted(first, execution, intent))
       giveUp('two states that have parted');
-    else if (this.#isHidden(first)) giveUp('a server error had an effect that no read shows');
+    else if (this.#isHidden(first))
+      giveUp('a server error was lost that had its effect, of a resource that no read shows');
     else if (first.kind === 'server' && history.isBare(first.id ?? ''))
       giveUp('another user took away the address of a server whose answer was lost');
     else if (another && (isUnseen(this.#truth, first, isBehind) || isPendingForGood(first, execution)))
@@ -141,7 +142,7 @@ export class Purchases {
 
   /** Its answer was lost and is not stored, and no read shows it: the default of `unconfirmed_servers`. */
   #isHidden(first: Execution): boolean {
-    const { idempotencyKey, kind, id } = first;
+    const { idempotencyKey, kind, id, requestId } = first;
     const { history, serversAreListed } = this.#truth;
     const body = history.writes.get(idempotencyKey ?? '')?.request.body as
       | { public_ipv4?: unknown }
@@ -150,7 +151,7 @@ export class Purchases {
     const isBare = body?.public_ipv4 === undefined && !serversAreListed;
     const neverShown =
       kind === 'image' || (kind === 'server' && (isBare || history.isUnseen(id ?? '', true)));
-    return neverShown && this.#unstored.has(first);
+    return neverShown && this.#unstored.has(first) && !this.#read.has(requestId);
   }
 
   /** A network interface in a replaced network is another one. */

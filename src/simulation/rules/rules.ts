@@ -33,6 +33,7 @@ export function createRules(truth: Truth): Rules {
     arrives(running, request) {
       budgets.arrives(running, request);
       purchases.livesOn(running);
+      keys.livesOn(running);
       if (!isWrite(request)) return;
       turns.arrives(running, request);
       purchases.arrives(running, request);
@@ -48,7 +49,10 @@ export function createRules(truth: Truth): Rules {
       budgets.handled(running, request, handled);
       if (isWrite(request)) {
         turns.handled(running);
-        if (status !== undefined) turns.answered(running, request, status);
+        if (status !== undefined) {
+          turns.answered(running, request, status);
+          keys.answered(running, request, status);
+        }
       }
       if (!isWrite(request) && status === 200) turns.read(running, request);
       history.look(false);
@@ -60,12 +64,13 @@ export function createRules(truth: Truth): Rules {
       began(intent) {
         keys.began(running.controller, intent);
         checkApproved(truth, running, intent);
-        if (partsOf(intent).unconfirmed !== undefined) running.controller.done.add(keysAsked);
+        if (partsOf(intent).unconfirmed !== undefined) running.done.add(keysAsked);
         looks.began(running, intent);
         history.recordWrite(intent);
       },
       updated(before, after) {
         purchases.livesOn(running);
+        keys.livesOn(running);
         looks.updated(running, before, after);
       },
       closed(before, intent) {

@@ -54,6 +54,36 @@ describe('src/engine/run/recover.ts: keys used before', () => {
     }
   });
 
+  test('by a state that was lost, and whose question ended too early: a day later, no operator is asked about it', async () => {
+    const spec = 'networks: {a: {cidr: 10.1.0.0/24}}\n';
+    let unsent = 0;
+    for (let moment = 1, alive = false; !alive; moment++) {
+      const played = rig();
+      await played.apply(spec);
+      const [death, fresh] = [crashable(), state()];
+      played.restart(death.store(fresh));
+      death.dieAt(moment, 'after');
+      alive = await played.apply(spec).then(
+        () => true,
+        () => false,
+      );
+      const [open] = await fresh.openIntents();
+      if (open?.sends !== 0) continue;
+      unsent += 1;
+      await played.clock.advance(25 * hour);
+      played.restart(fresh);
+
+      const report = await played.apply(spec);
+
+      expect(
+        report.blocked.map(({ code }) => code),
+        `moment ${moment}`,
+      ).not.toContain('key_too_old');
+      expect(executed(played, 'network'), `moment ${moment}`).toBe(1);
+    }
+    expect(unsent).toBeGreaterThan(0);
+  });
+
   test('by a state that was lost, and dead since: the next incarnation is made', async () => {
     const played = rig();
     const spec = ips('web');
@@ -69,6 +99,46 @@ describe('src/engine/run/recover.ts: keys used before', () => {
     expect(played.emulator.billed()).toHaveLength(1);
     expect(executed(played, 'ip')).toBe(2);
     expect(await fresh.incarnation('ips.web' as never)).toBe(1);
+  });
+
+  test('by a state that was lost, where reads of the resource meet the token of another project: the next run adopts it', async () => {
+    const projects = [
+      { id: 4711, name: 'shop' },
+      { id: 4712, name: 'other' },
+    ];
+    const spec = ips('web');
+    /** After the last probe, the token is asked for so often. From each of these times, it is the other project's for one read. */
+    async function recovery(foreign: readonly number[]) {
+      let asked = Number.NEGATIVE_INFINITY;
+      const played: Rig = rig({
+        emulator: { projects },
+        token: () => {
+          if (asked > 0 || played.sent.at(-1)?.method === 'POST') asked += 1;
+          const project = foreign.some((each) => asked >= each && asked < each + 4) ? 4712 : 4711;
+          return played.emulator.tokens(project).readWrite;
+        },
+      });
+      await played.apply(spec);
+      played.restart(state());
+      asked = 0;
+      await played.apply(spec).catch((error: Error) => expect(error.name).toBe('FenceError'));
+      const met = played.emulator.requests.filter(({ project }) => project === 4712);
+      const times = asked;
+      asked = Number.NEGATIVE_INFINITY;
+      return { played, times, met: met.map(({ url }) => new URL(url).pathname).join() };
+    }
+    const { times } = await recovery([]);
+    let looks = 0;
+    for (let one = 20; one < times; one++) {
+      if ((await recovery([one])).met !== '/v1/ips/5001') continue;
+      looks += 1;
+      for (let other = one + 4; other < one + 12; other++) {
+        const { played } = await recovery([one, other]);
+        expect((await played.apply(spec)).outcome, `${one}, ${other}`).toBe('converged');
+        expect(executed(played, 'ip')).toBe(1);
+      }
+    }
+    expect(looks).toBeGreaterThan(0);
   });
 
   describe('for a server without an address, which no list shows', () => {

@@ -14,8 +14,8 @@ function sleeper(pause: (played: Rig) => Promise<void>): Rig {
   const store = memoryState({ createdAt: 1, lineage: 'test' });
   const record = store.recordUse.bind(store);
   let pauses = 1;
-  store.recordUse = async (bucket, at) => {
-    await record(bucket, at);
+  store.recordUse = async (bucket, at, since) => {
+    await record(bucket, at, since);
     if (bucket.endsWith(':writes') && pauses-- > 0) await pause(played);
   };
   const played: Rig = rig({ store });

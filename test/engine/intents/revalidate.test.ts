@@ -43,6 +43,22 @@ describe('src/engine/intents/revalidate.ts', () => {
     expect(networks(played)).toEqual([]);
   });
 
+  test('an operation is done without a write if the resource already has the declared values', async () => {
+    const played = rig();
+    const fields = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+
+    const report = await played.apply(
+      `servers: {web: {${fields}, public_ipv4: {new: true}, firewall: {enabled: false}}}\n`,
+    );
+
+    expect(report.outcome).toBe('converged');
+    expect(report.results.map(({ key, outcome }) => `${key} ${outcome}`)).toEqual([
+      'servers.web done',
+      'servers.web.firewall done',
+    ]);
+    expect((await played.store.intents({ limit: 9 })).map(({ key }) => key)).toEqual(['servers.web']);
+  });
+
   test('an unmanaged address that appears after the plan stops the purchase of one', async () => {
     const played = rig();
     await played.apply(network);

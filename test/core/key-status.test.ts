@@ -1,0 +1,25 @@
+import { describe, expect, test } from 'vitest';
+import { keyStatusOf } from '../../src/core/key-status.ts';
+import { topLevelKey } from '../../src/core/keys.ts';
+import type { Plan } from '../../src/core/plan.ts';
+
+const server = topLevelKey('servers', 'db-1');
+const part = `${server}.backup` as typeof server;
+const deletion = { verb: 'delete', key: server } as const;
+const planWith = (more: object) =>
+  ({ operations: [], blocked: [], warnings: [], ...more }) as unknown as Plan;
+
+describe('src/core/key-status.ts', () => {
+  test.each([
+    ['stays in the project, has left the file', { blocked: [deletion] }, 'undeclared'],
+    ['is deleted, goes with it', { operations: [deletion] }, 'differs'],
+    [
+      'is replaced, has operations of its own',
+      { operations: [{ ...deletion, replacement: 'x' }] },
+      'converged',
+    ],
+    ['is not changed, is converged', {}, 'converged'],
+  ])('a part of a server that %s', (_name, plan, status) => {
+    expect(keyStatusOf(part, { bindings: [], intents: [], plan: planWith(plan) })).toBe(status);
+  });
+});
