@@ -27,8 +27,10 @@ import {
 import { pastLine, pruning } from './prune.ts';
 import {
   checkPatch,
+  isRecorded,
   refuseClosedStore,
   refuseOtherProject,
+  refuseOtherService,
   refuseReadOnly,
   refuseSecondHolder,
   refuseSecondIntent,
@@ -54,6 +56,7 @@ class MemoryState implements StateStore {
   private readonly options: MemoryStateOptions;
   private serial = 0;
   private projectId: number | null = null;
+  private service: string | null = null;
   private closed = false;
   private readonly bound = new Map<ResourceKey, Binding>();
   private readonly claimed = new Map<string, Claim>();
@@ -64,7 +67,6 @@ class MemoryState implements StateStore {
   private readonly openByKey = new Map<ResourceKey, string>();
   private readonly lines: JournalEntry[] = [];
   private readonly uses = new Map<string, number[]>();
-  private readonly askedSince = new Map<string, number>();
   private readonly notes = new Map<string, Json>();
 
   constructor(options: MemoryStateOptions) {
@@ -74,14 +76,20 @@ class MemoryState implements StateStore {
   async info(): Promise<StateInfo> {
     this.checkOpen();
     const { lineage, createdAt } = this.options;
-    return { lineage, serial: this.serial, createdAt, projectId: this.projectId };
+    return { lineage, serial: this.serial, createdAt, projectId: this.projectId, service: this.service };
   }
 
   async claimProject(projectId: number): Promise<void> {
     this.checkWritable();
-    if (this.projectId === projectId) return;
-    if (this.projectId !== null) refuseOtherProject(this.projectId, projectId);
+    if (isRecorded(this.projectId, projectId, refuseOtherProject)) return;
     this.projectId = projectId;
+    this.serial += 1;
+  }
+
+  async claimService(service: string): Promise<void> {
+    this.checkWritable();
+    if (isRecorded(this.service, service, refuseOtherService)) return;
+    this.service = service;
     this.serial += 1;
   }
 
@@ -205,21 +213,20 @@ class MemoryState implements StateStore {
     return lines.length;
   }
 
-  async recordUse(bucket: string, at: number): Promise<void> {
+  async recordUse(bucket: string, at: number, since: number): Promise<void> {
     this.checkWritable();
     validTime(at, `A request of ${bucket}`);
-    const since = this.askedSince.get(bucket) ?? Number.NEGATIVE_INFINITY;
-    const kept = (this.uses.get(bucket) ?? []).filter((use) => use >= since);
-    this.uses.set(
-      bucket,
-      [...kept, at].sort((a, b) => a - b),
-    );
+    const uses = this.uses.get(bucket) ?? [];
+    const firstKept = uses.findIndex((use) => use >= since);
+    uses.splice(0, firstKept === -1 ? uses.length : firstKept);
+    // The uses stay sorted, also if the clock was set back.
+    uses.splice(uses.findLastIndex((use) => use <= at) + 1, 0, at);
+    this.uses.set(bucket, uses);
     this.serial += 1;
   }
 
   async recentUse(bucket: string, since: number): Promise<readonly number[]> {
     this.checkOpen();
-    this.askedSince.set(bucket, since);
     return (this.uses.get(bucket) ?? []).filter((use) => use >= since);
   }
 

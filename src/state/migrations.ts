@@ -28,7 +28,8 @@ export const migrations: readonly Migration[] = [
         lineage TEXT NOT NULL,
         serial INTEGER NOT NULL,
         created_at REAL NOT NULL,
-        project_id INTEGER
+        project_id INTEGER,
+        service TEXT
       ) STRICT;
       CREATE TABLE claims (
         object TEXT PRIMARY KEY,

@@ -10,6 +10,7 @@ import { noteOf } from './rows.ts';
 export interface InspectedState {
   readonly name: string;
   readonly projectId: number;
+  readonly service: string | null;
   /** Who owns it at this moment. */
   readonly owner: Holder | undefined;
   /** Whether an owner took it and has not given it back: there still, or cut off. */
@@ -27,11 +28,17 @@ export class PostgresInspection {
   }
 
   /**
-   * All states of projects in the database, or those of these names, each with one of its notes.
+   * All states of projects in the database, or those of these names, each with the note of this name.
    *
    * @throws StateError where the server cannot be reached or used. The next call opens another connection.
    */
-  async states(note: string, names?: readonly string[]): Promise<readonly InspectedState[]> {
+  async states({
+    note,
+    names,
+  }: {
+    readonly note?: string;
+    readonly names?: readonly string[] | undefined;
+  }): Promise<readonly InspectedState[]> {
     const opening = this.#connection ?? PostgresConnection.open(parsePostgresUrl(this.#url), 'read');
     this.#connection = opening;
     try {
@@ -39,7 +46,7 @@ export class PostgresInspection {
       return await connection.exclusive(() =>
         connection.failingAs('be read', async () => {
           if ((await schemaVersion(connection)) === 'missing') return [];
-          return (await connection.query(states, lockClass, note, names ?? null)).map(surveyed);
+          return (await connection.query(states, lockClass, note ?? null, names ?? null)).map(surveyed);
         }),
       );
     } catch (error) {
@@ -60,7 +67,7 @@ export class PostgresInspection {
  * All states with their owners. The row of an owner counts only while the server shows that the owner's lock exists.
  */
 const states = `
-  SELECT s.name, s.project_id, l.pid AS backend, o.pid, o.host, o.since, n.value
+  SELECT s.name, s.project_id, s.service, l.pid AS backend, o.pid, o.host, o.since, n.value
   FROM vdcsync.states s
   LEFT JOIN pg_locks l ON l.locktype = 'advisory' AND l.granted
     AND l.classid = $1::bigint::oid AND l.objid = s.id::bigint::oid
@@ -70,10 +77,20 @@ const states = `
   WHERE s.project_id IS NOT NULL AND ($3::text[] IS NULL OR s.name = ANY($3::text[]))
   ORDER BY s.name`;
 
-function surveyed({ name, project_id: projectId, backend, pid, host, since, value }: Row): InspectedState {
+function surveyed({
+  name,
+  project_id: projectId,
+  service,
+  backend,
+  pid,
+  host,
+  since,
+  value,
+}: Row): InspectedState {
   return {
     name: String(name),
     projectId: Number(projectId),
+    service: service === null ? null : String(service),
     owner:
       backend === null || pid === null
         ? undefined

@@ -29,7 +29,8 @@ export const postgresMigrations: readonly PostgresMigration[] = [
         lineage text NOT NULL,
         serial bigint NOT NULL DEFAULT 0,
         created_at double precision NOT NULL,
-        project_id bigint
+        project_id bigint,
+        service text
       );
       CREATE TABLE vdcsync.owners (
         state_id integer PRIMARY KEY REFERENCES vdcsync.states (id),
@@ -180,7 +181,7 @@ export async function schemaVersion(
   if (found === undefined || Number(found.relations) === 0) return 'missing';
   if (Number(found.ours) === 0) {
     throw new StateError(
-      `The database of ${connection.label} has a schema vdcsync that is not ours; it was left unchanged. Name another database.`,
+      `The database of ${connection.label} has a schema vdcsync of another program; it was left unchanged. Name another database.`,
     );
   }
   const [row] = await connection.query('SELECT version FROM vdcsync.schema_version');

@@ -14,7 +14,6 @@ import type {
   StateInfo,
   StateStore,
 } from '../core/state.ts';
-import { claimOf } from './claim-row.ts';
 import {
   begun,
   begunEntry,
@@ -30,16 +29,19 @@ import type { PostgresConnection } from './postgres-connection.ts';
 import { headColumns, type PostgresWriter } from './postgres-writer.ts';
 import { type PastIntent, pastLine, pruning } from './prune.ts';
 import type { Row } from './queries.ts';
+import { bindingOf, claimOf, intentOf } from './records.ts';
 import {
   checkPatch,
+  isRecorded,
   refuseClosedStore,
   refuseOtherProject,
+  refuseOtherService,
   refuseReadOnly,
   refuseSecondIntent,
   refuseUsedId,
   stillOpen,
 } from './refusals.ts';
-import { bodyOf, infoOf, journalEntryOf, noteOf } from './rows.ts';
+import { infoOf, journalEntryOf, noteOf } from './rows.ts';
 
 export interface PostgresStoreDeps {
   readonly connection: PostgresConnection;
@@ -66,7 +68,6 @@ export class PostgresStore implements StateStore {
    * own write drops the rows when it is called.
    */
   private readonly known = new Map<string, Promise<readonly Row[]>>();
-  private readonly askedSince = new Map<string, number>();
   private closed = false;
 
   constructor(deps: PostgresStoreDeps) {
@@ -92,20 +93,15 @@ export class PostgresStore implements StateStore {
   }
 
   async claimProject(projectId: number): Promise<void> {
-    this.writer();
-    const { projectId: recorded } = await this.info();
-    if (recorded === projectId) return;
-    if (recorded !== null) refuseOtherProject(recorded, projectId);
-    this.known.delete('head');
-    await this.writing(async () => {
-      const [row] = await this.run('SELECT project_id FROM vdcsync.states WHERE id = $1');
-      if (row !== undefined && row.project_id !== null) refuseOtherProject(Number(row.project_id), projectId);
-      await this.run('UPDATE vdcsync.states SET project_id = $2 WHERE id = $1', projectId);
-    });
+    await this.claimOnce('project_id', (await this.info()).projectId, projectId, refuseOtherProject);
+  }
+
+  async claimService(service: string): Promise<void> {
+    await this.claimOnce('service', (await this.info()).service, service, refuseOtherService);
   }
 
   async bindings(): Promise<readonly Binding[]> {
-    return (await this.held()).filter(({ key }) => key !== null).map(bodyOf<Binding>);
+    return (await this.held()).filter(({ key }) => key !== null).map(bindingOf);
   }
 
   async claims(): Promise<readonly Claim[]> {
@@ -131,10 +127,10 @@ export class PostgresStore implements StateStore {
     await this.writing(async () => {
       if ((await this.find(copy.id)) !== undefined) refuseUsedId(copy.id);
       const [open] = await this.run(
-        `SELECT body FROM vdcsync.intents WHERE state_id = $1 AND key = $2 AND phase <> 'closed'`,
+        `SELECT id, body FROM vdcsync.intents WHERE state_id = $1 AND key = $2 AND phase <> 'closed'`,
         copy.key,
       );
-      if (open !== undefined) refuseSecondIntent(bodyOf<Intent>(open), copy);
+      if (open !== undefined) refuseSecondIntent(intentOf(open), copy);
       const { id, key, verb, incarnation, attempt, phase } = copy;
       await this.run(
         `INSERT INTO vdcsync.intents (state_id, id, key, verb, incarnation, attempt, phase, body)
@@ -173,8 +169,8 @@ export class PostgresStore implements StateStore {
   }
 
   async openIntents(): Promise<readonly Intent[]> {
-    const sql = `SELECT body FROM vdcsync.intents WHERE state_id = $1 AND phase <> 'closed' ORDER BY seq`;
-    return (await this.knowing('open intents', sql)).map(bodyOf<Intent>);
+    const sql = `SELECT id, body FROM vdcsync.intents WHERE state_id = $1 AND phase <> 'closed' ORDER BY seq`;
+    return (await this.knowing('open intents', sql)).map(intentOf);
   }
 
   async lastAttempt(key: ResourceKey, verb: Verb, incarnation: string): Promise<number> {
@@ -185,10 +181,10 @@ export class PostgresStore implements StateStore {
 
   async intents(filter: IntentFilter): Promise<readonly Intent[]> {
     const { outcome, limit } = filter;
-    const select = 'SELECT body FROM vdcsync.intents';
+    const select = 'SELECT id, body FROM vdcsync.intents';
     const ended = `${select} WHERE state_id = $1 AND outcome = '${outcome}' ORDER BY seq DESC LIMIT ${limit}`;
     const rows = await (outcome === undefined ? this.newest(select, filter) : this.knowing(ended, ended));
-    return rows.map(bodyOf<Intent>);
+    return rows.map(intentOf);
   }
 
   async journal(filter: {
@@ -231,27 +227,19 @@ export class PostgresStore implements StateStore {
     return lines.length;
   }
 
-  /**
-   * Also deletes the uses that the last `recentUse` did not ask for. A read must not write, and this method writes
-   * anyway.
-   */
-  async recordUse(bucket: string, at: number): Promise<void> {
+  async recordUse(bucket: string, at: number, since: number): Promise<void> {
     this.writer();
     validTime(at, `A request of ${bucket}`);
     await this.changing(
       `, old AS (DELETE FROM vdcsync.uses USING fence WHERE state_id = $1 AND bucket = $6 AND at < $8)
        INSERT INTO vdcsync.uses (state_id, bucket, at) SELECT $1, $6, $7 FROM fence`,
-      () => [bucket, at, this.askedSince.get(bucket) ?? Number.NEGATIVE_INFINITY],
+      () => [bucket, at, since],
     );
   }
 
   async recentUse(bucket: string, since: number): Promise<readonly number[]> {
     const sql = 'SELECT at FROM vdcsync.uses WHERE state_id = $1 AND bucket = $2 AND at >= $3 ORDER BY at';
-    const rows = await this.reading(async () => {
-      const found = await this.run(sql, bucket, since);
-      this.askedSince.set(bucket, since);
-      return found;
-    });
+    const rows = await this.reading(() => this.run(sql, bucket, since));
     return rows.map(({ at }) => Number(at));
   }
 
@@ -300,6 +288,23 @@ export class PostgresStore implements StateStore {
     );
   }
 
+  /** Records a value of the head that never changes. `known` may be older than the row. */
+  private async claimOnce<Value extends string | number>(
+    column: 'project_id' | 'service',
+    known: Value | null,
+    value: Value,
+    refuse: (recorded: Value, asked: Value) => never,
+  ): Promise<void> {
+    this.writer();
+    if (isRecorded(known, value, refuse)) return;
+    this.known.delete('head');
+    await this.writing(async () => {
+      const [row] = await this.run(`SELECT ${column} AS recorded FROM vdcsync.states WHERE id = $1`);
+      if (row !== undefined && row.recorded !== null) refuse(row.recorded as Value, value);
+      await this.run(`UPDATE vdcsync.states SET ${column} = $2 WHERE id = $1`, value);
+    });
+  }
+
   private async apply(changes: readonly StateChange[], at: number, intent?: Intent): Promise<void> {
     for (const change of changes) {
       await applyChange((sql, ...values) => this.run(sql, ...values), change);
@@ -331,8 +336,8 @@ export class PostgresStore implements StateStore {
   }
 
   private async find(id: string): Promise<Intent | undefined> {
-    const rows = await this.run('SELECT body FROM vdcsync.intents WHERE state_id = $1 AND id = $2', id);
-    return rows.map(bodyOf<Intent>)[0];
+    const rows = await this.run('SELECT id, body FROM vdcsync.intents WHERE state_id = $1 AND id = $2', id);
+    return rows.map(intentOf)[0];
   }
 
   /** One statement about this state: `$1` is its id. */

@@ -4,7 +4,7 @@ import { postgresVersion } from './postgres-migrations.ts';
 import type { Row } from './queries.ts';
 
 /** Of `vdcsync.states`. */
-export const headColumns = 'lineage, serial, created_at, project_id';
+export const headColumns = 'lineage, serial, created_at, project_id, service';
 
 /**
  * Increments the serial if no other process has done so, if this connection belongs to the owner, and if no other

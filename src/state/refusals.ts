@@ -19,6 +19,22 @@ export function refuseOtherProject(recorded: number, asked: number): never {
   );
 }
 
+export function refuseOtherService(recorded: string, asked: string): never {
+  throw new StateError(
+    `The state belongs to the API \`${recorded}\`, not to \`${asked}\`. Name another state with --state.`,
+  );
+}
+
+/** Whether the value is recorded already. `refuse`: another value is recorded. */
+export function isRecorded<Value>(
+  recorded: Value | null,
+  asked: Value,
+  refuse: (recorded: Value, asked: Value) => never,
+): boolean {
+  if (recorded !== null && recorded !== asked) refuse(recorded, asked);
+  return recorded === asked;
+}
+
 export function refuseSecondIntent(open: Intent, asked: Intent): never {
   throw new StateError(
     `${asked.key} has an open write (${open.verb}, ${open.phase}, id ${open.id}). A new write (${asked.verb}) must wait for its end.`,

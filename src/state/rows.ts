@@ -3,17 +3,14 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { JournalEntry, StateInfo } from '../core/state.ts';
 import type { Row } from './queries.ts';
 
-/** The content of a row of either database, in the types of the program. */
-export function bodyOf<T>(row: Row): T {
-  return JSON.parse(String(row.body)) as T;
-}
-
+/** The values in a row of either database, in the types of the program. */
 export function infoOf(row: Row): StateInfo {
   return {
     lineage: String(row.lineage),
     serial: Number(row.serial),
     createdAt: Number(row.created_at),
     projectId: row.project_id === null ? null : Number(row.project_id),
+    service: row.service === null ? null : String(row.service),
   };
 }
 

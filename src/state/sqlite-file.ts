@@ -73,7 +73,10 @@ export function createState(path: string, createdAt: number, lineage: string): v
     try {
       db.exec('PRAGMA synchronous = FULL');
       migrate(db, draft);
-      db.prepare('INSERT INTO meta VALUES (1, ?, 0, ?, NULL)').run(lineage, createdAt);
+      db.prepare('INSERT INTO meta (one, lineage, serial, created_at) VALUES (1, ?, 0, ?)').run(
+        lineage,
+        createdAt,
+      );
       db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA journal_mode = WAL`);
     } finally {
       db.close();

@@ -14,7 +14,6 @@ import type {
   StateInfo,
   StateStore,
 } from '../core/state.ts';
-import { claimOf } from './claim-row.ts';
 import {
   begun,
   begunEntry,
@@ -27,17 +26,20 @@ import {
 } from './journal.ts';
 import { type PastIntent, pastLine, pruning } from './prune.ts';
 import type { Queries, Row } from './queries.ts';
+import { bindingOf, claimOf, intentOf } from './records.ts';
 import {
   checkPatch,
+  isRecorded,
   refuseClosedStore,
   refuseOtherProject,
+  refuseOtherService,
   refuseReadOnly,
   refuseSecondHolder,
   refuseSecondIntent,
   refuseUsedId,
   stillOpen,
 } from './refusals.ts';
-import { bodyOf, infoOf, journalEntryOf, noteOf } from './rows.ts';
+import { infoOf, journalEntryOf, noteOf } from './rows.ts';
 import type { SqliteWriter } from './sqlite-writer.ts';
 
 export interface SqliteStoreDeps {
@@ -56,7 +58,6 @@ export interface SqliteStoreDeps {
  */
 export class SqliteStore implements StateStore {
   private readonly deps: SqliteStoreDeps;
-  private readonly askedSince = new Map<string, number>();
   private closed = false;
 
   constructor(deps: SqliteStoreDeps) {
@@ -69,14 +70,18 @@ export class SqliteStore implements StateStore {
 
   async claimProject(projectId: number): Promise<void> {
     const writer = this.writer();
-    const { projectId: recorded } = this.head();
-    if (recorded === projectId) return;
-    if (recorded !== null) refuseOtherProject(recorded, projectId);
+    if (isRecorded(this.head().projectId, projectId, refuseOtherProject)) return;
     writer.transaction(() => writer.run('UPDATE meta SET project_id = ?', projectId));
   }
 
+  async claimService(service: string): Promise<void> {
+    const writer = this.writer();
+    if (isRecorded(this.head().service, service, refuseOtherService)) return;
+    writer.transaction(() => writer.run('UPDATE meta SET service = ?', service));
+  }
+
   async bindings(): Promise<readonly Binding[]> {
-    return this.rows('SELECT body FROM claims WHERE key IS NOT NULL ORDER BY key').map(bodyOf<Binding>);
+    return this.rows('SELECT key, body FROM claims WHERE key IS NOT NULL ORDER BY key').map(bindingOf);
   }
 
   async claims(): Promise<readonly Claim[]> {
@@ -99,8 +104,8 @@ export class SqliteStore implements StateStore {
     const writer = this.writer();
     const copy = begun(intent);
     if (this.find(copy.id) !== undefined) refuseUsedId(copy.id);
-    const [open] = this.rows(`SELECT body FROM intents WHERE key = ? AND phase <> 'closed'`, copy.key);
-    if (open !== undefined) refuseSecondIntent(bodyOf<Intent>(open), copy);
+    const [open] = this.rows(`SELECT id, body FROM intents WHERE key = ? AND phase <> 'closed'`, copy.key);
+    if (open !== undefined) refuseSecondIntent(intentOf(open), copy);
     writer.transaction(() => {
       writer.run('INSERT INTO intents (id, body) VALUES (?, ?)', copy.id, JSON.stringify(copy));
       this.append(writer, begunEntry(copy));
@@ -133,7 +138,7 @@ export class SqliteStore implements StateStore {
   }
 
   async openIntents(): Promise<readonly Intent[]> {
-    return this.rows(`SELECT body FROM intents WHERE phase <> 'closed' ORDER BY seq`).map(bodyOf<Intent>);
+    return this.rows(`SELECT id, body FROM intents WHERE phase <> 'closed' ORDER BY seq`).map(intentOf);
   }
 
   async lastAttempt(key: ResourceKey, verb: Verb, incarnation: string): Promise<number> {
@@ -145,8 +150,8 @@ export class SqliteStore implements StateStore {
   async intents({ key, outcome, limit }: IntentFilter): Promise<readonly Intent[]> {
     const asked = key ?? outcome;
     const where = asked === undefined ? '' : `WHERE ${key === undefined ? 'outcome' : 'key'} = ?`;
-    const sql = `SELECT body FROM intents ${where} ORDER BY seq DESC LIMIT ?`;
-    return this.rows(sql, ...(asked === undefined ? [] : [asked]), limitOf(limit)).map(bodyOf<Intent>);
+    const sql = `SELECT id, body FROM intents ${where} ORDER BY seq DESC LIMIT ?`;
+    return this.rows(sql, ...(asked === undefined ? [] : [asked]), limitOf(limit)).map(intentOf);
   }
 
   async journal(filter: {
@@ -182,23 +187,17 @@ export class SqliteStore implements StateStore {
     return lines.length;
   }
 
-  /**
-   * Also deletes the uses that the last `recentUse` did not ask for. A read must not write, and this method writes
-   * anyway.
-   */
-  async recordUse(bucket: string, at: number): Promise<void> {
+  async recordUse(bucket: string, at: number, since: number): Promise<void> {
     const writer = this.writer();
     validTime(at, `A request of ${bucket}`);
-    const since = this.askedSince.get(bucket);
     writer.transaction(() => {
-      if (since !== undefined) writer.run('DELETE FROM uses WHERE bucket = ? AND at < ?', bucket, since);
+      writer.run('DELETE FROM uses WHERE bucket = ? AND at < ?', bucket, since);
       writer.run('INSERT INTO uses (bucket, at) VALUES (?, ?)', bucket, at);
     });
   }
 
   async recentUse(bucket: string, since: number): Promise<readonly number[]> {
     const rows = this.rows('SELECT at FROM uses WHERE bucket = ? AND at >= ? ORDER BY at', bucket, since);
-    this.askedSince.set(bucket, since);
     return rows.map(({ at }) => Number(at));
   }
 
@@ -226,7 +225,7 @@ export class SqliteStore implements StateStore {
   }
 
   private head(): StateInfo {
-    const [row = {}] = this.rows('SELECT lineage, serial, created_at, project_id FROM meta');
+    const [row = {}] = this.rows('SELECT lineage, serial, created_at, project_id, service FROM meta');
     return infoOf(row);
   }
 
@@ -269,7 +268,7 @@ export class SqliteStore implements StateStore {
   }
 
   private find(id: string): Intent | undefined {
-    return this.rows('SELECT body FROM intents WHERE id = ?', id).map(bodyOf<Intent>)[0];
+    return this.rows('SELECT id, body FROM intents WHERE id = ?', id).map(intentOf)[0];
   }
 
   private rows(sql: string, ...values: (string | number)[]): readonly Row[] {

@@ -1,20 +1,11 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach } from 'vitest';
+import { newFolder } from '../support/folders.ts';
 
-const folders: string[] = [];
-
-afterEach(() => {
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
-});
-
-/** A path in a new folder, removed after the test. */
+/** A path in a new folder. */
 export function newStatePath(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'vdcsync-state-'));
-  folders.push(folder);
-  return join(folder, 'state.db');
+  return join(newFolder('vdcsync-state-'), 'state.db');
 }
 
 /** Every file of a folder with a digest of its bytes. Not for a folder whose state this process has open. */

@@ -57,7 +57,7 @@ describe('src/state/postgres-connection.ts: servers on other machines', () => {
     for (const opened of [
       openPostgresState(url, read),
       openPostgresState(url, write),
-      new PostgresInspection(url).states('n'),
+      new PostgresInspection(url).states({}),
     ]) {
       await expect(opened).rejects.toThrow(StateError);
       await expect(opened).rejects.toThrow(/sslmode=verify-full .*allow_insecure=true/);

@@ -25,7 +25,7 @@ const script: readonly ((store: StateStore) => Promise<unknown>)[] = [
       at,
     ),
   (store) => store.change([{ type: 'release', key: web, gone: true, reason: 'gone' }] as never, at),
-  (store) => store.recordUse('reads', at),
+  (store) => store.recordUse('reads', at, 0),
   (store) => store.putNote('n', 1),
 ];
 

@@ -106,7 +106,7 @@ describe('src/state/postgres-url.ts: names', () => {
     const inspection = new PostgresInspection(server.url());
     onTestFinished(() => inspection.close());
     const observeAll = async () =>
-      (await inspection.states('daemon'))
+      (await inspection.states({ note: 'daemon' }))
         .filter(({ projectId }) => projectId === 71 || projectId === 72)
         .map(({ projectId, owner, isTaken, note }) => [projectId, owner?.pid, isTaken, note]);
     expect(await observeAll()).toEqual([
@@ -228,7 +228,7 @@ describe('src/state/postgres-replica.ts: owners that promise a heartbeat', () =>
     await cutConnections();
 
     await expect(stores[1]?.putNote('n', 2)).rejects.toThrow(StateError);
-    expect(stores.slice(1).map((store) => store.lost?.aborted)).toEqual([true, true, true]);
+    await expect.poll(() => stores.slice(1).map((store) => store.lost?.aborted)).toEqual([true, true, true]);
     for (const store of stores) await store.close();
     const again = await openAll();
     expect(await again[1]?.note('n')).toBe(1);
@@ -297,7 +297,13 @@ describe('src/state/postgres.ts: reading', () => {
   test('what does not exist is an empty state, and nothing is created', async () => {
     await sql('CREATE DATABASE untouched');
     const store = await open(server.url('untouched'), read);
-    expect(await store.info()).toEqual({ lineage: 'nobody', serial: 0, createdAt: 2, projectId: null });
+    expect(await store.info()).toEqual({
+      lineage: 'nobody',
+      serial: 0,
+      createdAt: 2,
+      projectId: null,
+      service: null,
+    });
     await expect(store.putNote('n', 1)).rejects.toThrow(/reading only/);
     expect(await sql("SELECT 1 FROM pg_namespace WHERE nspname = 'vdcsync'", 'untouched')).toEqual([]);
     const owner = await open(newUrl());
@@ -587,7 +593,7 @@ describe('src/state/postgres.ts: what cannot be used', () => {
     await sql('CREATE SCHEMA vdcsync; CREATE TABLE vdcsync.theirs (x int)', 'foreigner');
     for (const options of [write, read]) {
       expect(await refusal(server.url('foreigner'), options)).toMatch(
-        /has a schema vdcsync that is not ours/,
+        /has a schema vdcsync of another program/,
       );
     }
     await sql('CREATE DATABASE future');
@@ -634,7 +640,7 @@ describe('src/state/postgres.ts: settings', () => {
     await store.change([{ type: 'bind', binding: sampleBinding(web) }], 1_700_000_000_000.125);
     await sql('SELECT pg_sleep(0.2)');
     expect((await store.journal({ limit: 1 }))[0]?.at).toBe(1_700_000_000_000.125);
-    await store.recordUse('writes', 0.1 + 0.2);
+    await store.recordUse('writes', 0.1 + 0.2, 0);
     expect(await (await open(url, read)).recentUse('writes', 0)).toEqual([0.1 + 0.2]);
   });
 

@@ -66,7 +66,13 @@ describe('src/state/sqlite.ts', () => {
   test('reading what does not exist is an empty state and creates nothing', async () => {
     const path = join(dirname(newStatePath()), 'none', 'state.db');
     const state = await openSqliteState(path, read);
-    expect(await state.info()).toEqual({ lineage: 'nobody', serial: 0, createdAt: 2, projectId: null });
+    expect(await state.info()).toEqual({
+      lineage: 'nobody',
+      serial: 0,
+      createdAt: 2,
+      projectId: null,
+      service: null,
+    });
     await expect(state.putNote('n', 1)).rejects.toThrow(/reading only/);
     await state.close();
     expect(readdirSync(dirname(dirname(path)))).toEqual([]);

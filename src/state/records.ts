@@ -1,0 +1,131 @@
+import { z } from 'zod';
+import type { Claim } from '../core/claims.ts';
+import { StateError } from '../core/errors.ts';
+import type { Binding, Intent } from '../core/state.ts';
+import type { Row } from './queries.ts';
+
+/**
+ * The records in the rows of either database. Purchases and deletions depend on them, so a damaged record is refused.
+ * A later version may add fields: fields that this version does not know are kept.
+ *
+ * @throws StateError if a field that this version reads is missing, or has another type
+ */
+export function bindingOf({ key, body }: Row): Binding {
+  return recordOf<Binding>(binding, body, `the binding of ${String(key)}`);
+}
+
+/** @throws StateError as `bindingOf` */
+export function claimOf({ object, body }: Row): Claim {
+  return recordOf<Claim>(claim, body, `the claim on ${String(object)}`);
+}
+
+/** @throws StateError as `bindingOf` */
+export function intentOf({ id, body }: Row): Intent {
+  return recordOf<Intent>(intent, body, `the write ${String(id)}`);
+}
+
+function recordOf<Kind>(schema: z.ZodType, body: unknown, called: string): Kind {
+  const record = parsed(String(body));
+  if (schema.safeParse(record).success) return record as Kind;
+  throw new StateError(
+    `The state is damaged: ${called} cannot be read. Nothing was written. Restore the state from a backup.`,
+  );
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const text = z.string();
+const texts = z.array(text);
+const number = z.number();
+const flag = z.boolean();
+const object = z.record(text, z.unknown());
+
+const liveObject = { kind: text, id: text, parentId: text.optional(), identity: z.record(text, text) };
+
+const binding = z.looseObject({
+  ...liveObject,
+  key: text,
+  protect: flag,
+  keep: flag,
+  tainted: text.optional(),
+  formerKeys: texts.optional(),
+  boundAt: number,
+});
+
+const by = z.enum(['operator', 'file']);
+const holder = z.discriminatedUnion('is', [
+  z.looseObject({ is: z.literal('ignored'), by }),
+  z.looseObject({ is: z.literal('released'), by, formerKey: text }),
+  z.looseObject({ is: z.literal('found'), key: text, taskId: text.optional() }),
+  z.looseObject({ is: z.literal('leftover'), formerKey: text }),
+  z.looseObject({ is: z.literal('baseline') }),
+  z.looseObject({ is: z.literal('awaiting_approval'), digest: text }),
+  z.looseObject({
+    is: z.literal('approved'),
+    digest: text,
+    operations: texts.optional(),
+    desired: text.optional(),
+  }),
+  z.looseObject({
+    is: z.literal('paused'),
+    scope: z.enum(['spending', 'operation', 'everything']),
+    ...{ kind: text, verb: text, code: text, reason: text, token: text },
+  }),
+]);
+
+const claim = z.looseObject({ ...liveObject, holder, at: number, missedAt: number.optional() });
+
+const unconfirmed = z.looseObject({
+  why: text,
+  question: z.looseObject({ stage: z.enum(['asking', 'taken', 'fenced', 'open']), probes: number }),
+});
+const answer = z.looseObject({
+  at: number,
+  id: text.optional(),
+  facts: object,
+  to: z.enum(['this_send', 'earlier_send', 'unknown_send']),
+  end: z.enum(['reported', 'unreported', 'failed']),
+});
+const effect = { unconfirmed: unconfirmed.optional(), answer: answer.optional() };
+const notSeenAt = number.optional();
+
+const write = {
+  ...{ id: text, key: text, kind: text, verb: text, incarnation: text, idempotencyKey: text },
+  ...{ request: object, sentAs: text, basis: text, preimage: object, changes: z.array(z.unknown()) },
+  ...{ attempt: number, sends: number, lost: number, lastSentAt: number, dueAt: number, detail: text },
+  ...{ createdAt: number, firstSentAt: number, firstSentApiAt: number, parentId: text.optional() },
+};
+
+const intent = z.discriminatedUnion('phase', [
+  z.looseObject({
+    ...write,
+    phase: z.enum(['sending', 'waiting']),
+    unconfirmed: unconfirmed.optional(),
+    because: text.optional(),
+  }),
+  z.looseObject({ ...write, phase: z.literal('unknown'), unconfirmed, notSeenAt }),
+  z.looseObject({ ...write, phase: z.literal('accepted'), answer, notSeenAt }),
+  z.looseObject({
+    ...write,
+    phase: z.literal('superseded'),
+    by: text,
+    former: z.looseObject({ id: text.optional(), facts: object }),
+  }),
+  z.looseObject({
+    ...{ ...write, ...effect },
+    phase: z.literal('blocked'),
+    blocked: z.looseObject({ code: text, reason: text, candidates: texts }),
+  }),
+  z.looseObject({
+    ...{ ...write, ...effect },
+    phase: z.literal('closed'),
+    outcome: z.enum(['done', 'refused', 'absent', 'failed', 'abandoned', 'void']),
+    closedAt: number,
+  }),
+]);
