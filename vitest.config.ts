@@ -52,12 +52,13 @@ export default defineConfig({
     env: { NODE_COMPILE_CACHE: compileCache },
     projects: [
       { extends: true, test: { name: 'unit', include: unit, isolate: false } },
-      { extends: true, test: { name: 'thorough', include: thorough, globalSetup } },
+      { extends: true, test: { name: 'thorough', include: thorough, globalSetup, isolate: false } },
       {
         extends: true,
         test: {
           name: 'whole',
           globalSetup,
+          isolate: false,
           include: ['test/**/*.test.ts'],
           exclude: [...configDefaults.exclude, ...unit, ...thorough, 'test/fleet/long/**'],
         },

@@ -1,3 +1,5 @@
+import { afterAll } from 'vitest';
+import { removeFolders } from './support/folders.ts';
 import { compileCache } from './support/program-env.ts';
 
 // With coverage Vitest turns the cache off for its workers, and for every program that they start. Those programs count
@@ -12,3 +14,6 @@ if (SEED !== undefined) {
   const { configureGlobal } = await import('fast-check');
   configureGlobal({ seed: Number(SEED) });
 }
+
+// Here and not in a helper: the test files of one worker share a helper, which registers only with the first of them.
+afterAll(removeFolders);

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { GpuPackage, ServerType } from './world.ts';
 
 /** The server types a new world sells. `@source API §2` */
@@ -88,7 +88,7 @@ function gpuPackage(size: Omit<GpuPackage, 'name' | 'backupPrice' | 'withdrawn'>
 
 function images(typeId: number): { id: string; name: string }[] {
   return ['ubuntu-24.04', 'debian-13', 'almalinux-10', 'windows-2025'].map((name) => ({
-    id: `os-${createHash('sha256').update(`${typeId}:${name}`).digest('hex').slice(0, 12)}`,
+    id: `os-${hash('sha256', `${typeId}:${name}`).slice(0, 12)}`,
     name,
   }));
 }

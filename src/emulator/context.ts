@@ -37,7 +37,7 @@ export interface Reply {
 export function spend({ project }: Pick<Context, 'project'>): void {
   if (project.standing === 'active') return;
   throw new Refusal(402, 'payment_required', {
-    detail: 'The project is suspended or has an unpaid invoice: no new spending.',
+    detail: 'The project is not Active or has an unpaid invoice: no new spending.',
   });
 }
 
@@ -87,7 +87,7 @@ export function startTask(context: Context, effect: TaskEffect, willFail = false
   if (ordered) project.failNextTasks -= 1;
   const leaves = faulty?.leaves ?? readings.failedTaskLeaves;
   const task: Task = {
-    id: `task-${hex(world, 16)}`,
+    id: taskId(hex(world, 16), readings),
     kind: effect.kind,
     createdMs: nowMs,
     startsMs: nowMs + Math.min(1000, Math.floor(spanMs / 4)),
@@ -107,6 +107,11 @@ export function startTask(context: Context, effect: TaskEffect, willFail = false
   };
   project.tasks.push(task);
   return task;
+}
+
+/** With `printable`, the id has characters that a path must encode. `@assumption A65` */
+function taskId(text: string, { taskIds }: Readings): string {
+  return taskIds === 'simple' ? `task-${text}` : `Täsk ${text}/1?a=b+c#d%2F..`;
 }
 
 /** Does the work inside the request, as the readings with a synchronous form have it. */

@@ -5,9 +5,16 @@ import type { World } from './world.ts';
 const MOST_AGE_MS = 600_000;
 const MOST_COPIES = 500;
 
+interface Copy {
+  readonly atMs: number;
+  readonly world: string;
+}
+
 /** Copies of the world after each change, from which stale reads are answered. `@assumption A9` */
 export class History {
-  #copies: { atMs: number; world: string }[] = [];
+  #copies: Copy[] = [];
+  /** The world of the last stale read. The next read often asks for the same copy at a later moment. */
+  #shown: { readonly copy: Copy; atMs: number; readonly world: World } | undefined;
 
   /** Keeps a copy of the current world. */
   record(world: World, nowMs: number): void {
@@ -22,12 +29,15 @@ export class History {
   at(ms: number): World | null {
     const copy = this.#copies.findLast((candidate) => candidate.atMs <= ms) ?? this.#copies[0];
     if (copy === undefined) return null;
-    const world = JSON.parse(copy.world) as World;
-    advance(world, ms);
-    return world;
+    if (this.#shown?.copy !== copy || this.#shown.atMs > ms)
+      this.#shown = { copy, atMs: ms, world: JSON.parse(copy.world) as World };
+    this.#shown.atMs = ms;
+    advance(this.#shown.world, ms);
+    return this.#shown.world;
   }
 
   clear(): void {
     this.#copies = [];
+    this.#shown = undefined;
   }
 }

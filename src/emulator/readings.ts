@@ -123,6 +123,8 @@ export interface Readings {
   isoAt: 'accepted' | 'taskDone';
   /** `@assumption A64` */
   serverListedAt: 'accepted' | 'taskDone';
+  /** `@assumption A65` */
+  taskIds: 'simple' | 'printable';
   /** `@assumption A66` */
   isoSchemes: 'web' | 'any';
 }
@@ -189,6 +191,7 @@ const VALUES: { [Name in keyof Readings]: readonly [Readings[Name], ...(Readings
   networkAt: ['taskDone', 'accepted'],
   isoAt: ['accepted', 'taskDone'],
   serverListedAt: ['accepted', 'taskDone'],
+  taskIds: ['simple', 'printable'],
   isoSchemes: ['web', 'any'],
 };
 

@@ -44,15 +44,14 @@ export function matchPath(template: string, path: string): Record<string, string
   const literal = template.indexOf('{');
   if (literal === -1) return template === path ? {} : null;
   if (!path.startsWith(template.slice(0, literal))) return null;
-  const wanted = template.split('/');
+  const wanted = partsOf(template);
   const given = path.split('/');
   if (wanted.length !== given.length) return null;
   const params: Record<string, string> = {};
-  for (const [index, part] of wanted.entries()) {
+  for (const [index, { text, name }] of wanted.entries()) {
     const value = given[index] ?? '';
-    const name = /^\{(\w+)\}$/.exec(part)?.[1];
     if (name === undefined) {
-      if (part !== value) return null;
+      if (text !== value) return null;
     } else {
       const decoded = decode(value);
       if (decoded === null || decoded === '') return null;
@@ -60,6 +59,22 @@ export function matchPath(template: string, path: string): Record<string, string
     }
   }
   return params;
+}
+
+interface Part {
+  readonly text: string;
+  /** The parameter's, where the segment is one. */
+  readonly name: string | undefined;
+}
+
+const partsByTemplate = new Map<string, readonly Part[]>();
+
+function partsOf(template: string): readonly Part[] {
+  const found =
+    partsByTemplate.get(template) ??
+    template.split('/').map((text) => ({ text, name: /^\{(\w+)\}$/.exec(text)?.[1] }));
+  partsByTemplate.set(template, found);
+  return found;
 }
 
 function decode(text: string): string | null {

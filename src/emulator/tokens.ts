@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Refusal } from './problem.ts';
 import type { Token, World } from './world.ts';
 
@@ -18,13 +18,13 @@ const MEMBER_REFUSED: readonly string[] = ['delete_server', 'release_ip'];
 /** Derives a project's secrets; the world itself keeps only their fingerprints. */
 export function projectTokens(seed: string, projectId: number): ProjectTokens {
   const secret = (name: string) =>
-    `vdc_${createHash('sha256').update(`token:${seed}:${projectId}:${name}`).digest('base64url').slice(0, 40)}`;
+    `vdc_${hash('sha256', `token:${seed}:${projectId}:${name}`, 'base64url').slice(0, 40)}`;
   return { readWrite: secret('readWrite'), read: secret('read'), member: secret('member') };
 }
 
 /** The fingerprint of a secret. Only the fingerprint may be stored. `@source API §5.2` */
 export function fingerprint(secret: string): string {
-  return createHash('sha256').update(secret).digest('hex');
+  return hash('sha256', secret);
 }
 
 /** The three tokens a project of the seed world has. */

@@ -158,7 +158,7 @@ export function taskView(task: Task, nowMs: number): View {
     id: task.id,
     status,
     is_terminal: task.done,
-    poll: `/v1/tasks/${task.id}`,
+    poll: `/v1/tasks/${encodeURIComponent(task.id)}`,
     created_at: timestamp(task.createdMs),
   };
 }

@@ -39,6 +39,7 @@ const allowedFields: ReadonlySet<string> = new Set(
     ['change', 'wave', 'left', 'total', 'projects'],
     [
       'event',
+      'trigger',
       'command',
       'operations',
       'spec',

@@ -32,6 +32,8 @@ export class OpenApiDocument {
   readonly knownCodes: readonly KnownCode[];
   private readonly root: Node;
   private readonly ajv: Ajv2020;
+  private readonly paths: readonly (readonly [path: string, pattern: RegExp])[];
+  private readonly found = new Map<string, unknown>();
   private readonly compiled = new Map<string, ValidateFunction>();
 
   constructor(text: string) {
@@ -41,6 +43,10 @@ export class OpenApiDocument {
     (addFormats as unknown as (ajv: Ajv2020) => void)(this.ajv);
     this.ajv.addSchema(this.root, 'openapi');
     this.operations = this.collectOperations();
+    this.paths = [...new Set(this.operations.map(({ path }) => path))].map((path) => [
+      path,
+      new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{[^}]+\}/g, '[^/]+')}$`),
+    ]);
     this.knownCodes = (this.at('/components/schemas/Problem/x-known-codes') as readonly Node[]).map(
       (entry) => ({
         code: String(entry.code),
@@ -58,10 +64,7 @@ export class OpenApiDocument {
 
   /** The documented path that a concrete path, without base and query, belongs to. */
   pathOf(concrete: string): string | undefined {
-    const paths = [...new Set(this.operations.map((operation) => operation.path))];
-    return paths.find((path) =>
-      new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{[^}]+\}/g, '[^/]+')}$`).test(concrete),
-    );
+    return this.paths.find(([, pattern]) => pattern.test(concrete))?.[0];
   }
 
   operation(method: string, path: string): DocumentedOperation | undefined {
@@ -91,6 +94,11 @@ export class OpenApiDocument {
   }
 
   find(pointer: string): unknown {
+    if (!this.found.has(pointer)) this.found.set(pointer, this.search(pointer));
+    return this.found.get(pointer);
+  }
+
+  private search(pointer: string): unknown {
     let value: unknown = this.root;
     for (const step of pointer.split('/').slice(1)) {
       if (!isNode(value)) return undefined;

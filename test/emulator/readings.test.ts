@@ -156,6 +156,19 @@ describe('src/emulator/readings.ts', () => {
     }
   });
 
+  test('ids of tasks: simple, or with characters that a path must encode', async () => {
+    for (const [taskIds, form] of [
+      ['simple', /^task-[0-9a-f]{16}$/],
+      ['printable', /[^ -~].* .*\/.*\?.*#.*%/],
+    ] as const) {
+      const { call } = stage({ readings: { taskIds } });
+      const { task } = (await call('POST', '/networks', { name: 'a', cidr: '10.1.0.0/24' })).body;
+      expect(task.id).toMatch(form);
+      expect(task.poll).toBe(`/v1/tasks/${encodeURIComponent(task.id)}`);
+      expect((await call('GET', task.poll.slice('/v1'.length))).body.data.id).toBe(task.id);
+    }
+  });
+
   test('the rest', async () => {
     const { call, emulator } = stage({
       readings: {

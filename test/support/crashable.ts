@@ -1,8 +1,9 @@
 import type { StateStore } from '../../src/core/state.ts';
 import type { Transport } from '../../src/core/transport.ts';
+import { changing } from '../../src/simulation/durable.ts';
 
 /** What a process does to the outside: each is a moment at which it may die. */
-const changes = new Set(['claimProject', 'change', 'beginIntent', 'updateIntent', 'closeIntent']);
+const changes = new Set<string>(changing);
 
 /**
  * A process that dies at a chosen moment: before or after one of its durable changes and

@@ -9,6 +9,7 @@ const long = [
   'daemon/reported-once',
   'daemon/soak',
   'simulation/simulation',
+  'simulation/notes',
   'daemon/work',
   'fleet/rollout',
   'cli/docs',
@@ -39,18 +40,23 @@ const long = [
   'engine/several-tokens',
   'intents/ask-key',
   'test/docker',
+  'examples/adding-a-kind',
   'engine/crash',
   'conformance/postgres',
   'simulation/prose',
   'contract/contract',
 ];
 
-/** Runs the files that take longest first. */
+/**
+ * Runs the files that take longest first, and those of one project one after another: a worker keeps its compiled code
+ * from file to file until a file of another project comes.
+ */
 export class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification) => {
+    const rank = ({ moduleId, project }: TestSpecification) => {
       const at = long.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`));
-      return at === -1 ? long.length : at;
+      if (at === -1) return 2 * long.length;
+      return project.name === 'whole' ? at : long.length + at;
     };
     return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
   }
