@@ -87,9 +87,6 @@ interface Service {
   readonly profile: ApiProfile;
 }
 
-/** The name under which a state remembers whose resources it holds. */
-export const serviceNote = 'service';
-
 /** Connects client, state and engine. If a later part fails, the parts that are already open are closed. */
 export async function openSession(flags: CommonFlags, io: Io, options: SessionOptions): Promise<Session> {
   const service = await openService(flags, io, options);
@@ -274,23 +271,20 @@ const serviceNouns: Readonly<Record<ServiceName, string>> = {
 
 /** An emulator gives out ids of its own: its state must never meet the real API, nor the other way round. */
 async function checkService(store: StateStore, name: ServiceName, mode: 'read' | 'write'): Promise<void> {
-  const note = await store.note(serviceNote);
-  const recorded = serviceNames.find((each) => each === note);
-  if (note !== undefined && recorded === undefined)
+  const { service } = await store.info();
+  if (service !== null && service !== name) {
+    const recorded = serviceNames.find((each) => each === service);
+    const other = recorded === undefined ? `another API (\`${service}\`)` : serviceNouns[recorded];
     throw new StateError(
-      'The state is damaged: it does not show which API it was made with. Nothing was written. Restore the state from a backup.',
-    );
-  if (recorded !== undefined && recorded !== name) {
-    throw new StateError(
-      `This state belongs to ${serviceNouns[recorded]}, so it cannot be used with ${serviceNouns[name]}. Name another state with --state.`,
+      `This state belongs to ${other}, so it cannot be used with ${serviceNouns[name]}. Name another state with --state.`,
     );
   }
-  if (recorded === undefined && mode === 'write') await store.putNote(serviceNote, name);
+  if (service === null && mode === 'write') await store.claimService(name);
 }
 
 function memoryOf(store: StateStore, mode: 'read' | 'write'): UseMemory {
   const memory: UseMemory = {
-    recordUse: (bucket, at) => store.recordUse(bucket, at),
+    recordUse: (bucket, at, since) => store.recordUse(bucket, at, since),
     recentUse: (bucket, since) => store.recentUse(bucket, since),
     note: (name) => store.note(name),
     putNote: (name, value) => store.putNote(name, value),

@@ -8,6 +8,7 @@ import {
   SpecError,
   StateError,
 } from '../core/errors.ts';
+import { capitalised } from '../core/text.ts';
 import { TransportError } from '../core/transport.ts';
 import { whyUnreached } from './reach.ts';
 import { remedyLines } from './render/remedies.ts';
@@ -73,7 +74,7 @@ function explain(error: unknown): string {
   }
   if (error instanceof TransportError) {
     const { why, advice } = whyUnreached(error);
-    return `the API cannot be reached: ${printable(why)}. ${advice.charAt(0).toUpperCase()}${advice.slice(1)}.`;
+    return `the API cannot be reached: ${printable(why)}. ${capitalised(advice)}.`;
   }
   // Messages may hold several lines on purpose, never other control characters.
   const text = error instanceof Error ? error.message : String(error);

@@ -31,7 +31,7 @@ export function codeExplanation(code: string): CodeExplanation | undefined {
     format_version: 1,
     code,
     meaning,
-    cause: operatorQuestions[code]?.[1] ?? null,
+    cause: asks === undefined || asks === 'none' ? null : (operatorQuestions[code]?.[1] ?? null),
     class: asks === undefined ? null : questionClasses[asks].title,
     next_step: next,
     example: { situation, ways },

@@ -4,13 +4,13 @@ import { duration, wholeNumber } from './flag-values.ts';
 
 // Flags that several commands have in common. Each function adds its flags to those of a smaller set.
 
-export function withFile(command: Command): Command {
+const spec = 'the spec; repeatable: several files form one spec; - is standard input';
+export const specOrFolder =
+  'the spec, or a folder with the spec of each project; repeatable: several files form one spec';
+
+export function withFile(command: Command, meaning = spec): Command {
   return command
-    .option(
-      '-f, --file <file>',
-      'the spec; repeatable: several files form one spec; - is standard input',
-      listed,
-    )
+    .option('-f, --file <file>', meaning, listed)
     .option(
       '--overlay <file>',
       'changes to the spec as a merge patch (RFC 7396), for one environment; repeatable',
@@ -25,18 +25,22 @@ export function withState(command: Command): Command {
   );
 }
 
-export function withApi(command: Command): Command {
-  return withState(withFile(command))
+export function withApi(command: Command, meaning = spec): Command {
+  return withState(withFile(command, meaning))
     .option('--api-profile <file>', 'settings of your API deployment: limits, time_scale, operations')
     .option(
       '--emulator',
       'use an embedded emulator instead of an API; its resources are kept next to the state',
-    )
-    .option('--prices <file>', 'prices that the catalogue does not give, for the cost of a plan');
+    );
+}
+
+/** For commands that show costs. */
+export function withPrices(command: Command): Command {
+  return command.option('--prices <file>', 'prices that the catalogue does not give');
 }
 
 export function withChanges(command: Command): Command {
-  return withApi(command)
+  return withPrices(withApi(command))
     .option('-y, --yes', 'do not ask for confirmation')
     .option('--dry-run', 'only show the plan; change nothing')
     .option('--timeout <duration>', 'end after this time, such as 30m, even during a wait', duration)
@@ -51,7 +55,7 @@ export function withSelection(command: Command): Command {
   return command
     .option(
       '--target <key>',
-      'only this resource and its dependencies; repeatable; a server includes its children',
+      'only this resource and its dependencies; repeatable; a server includes the resources inside it',
       listed,
     )
     .option('--exclude <key>', 'all except this resource and its dependents; repeatable', listed);
@@ -63,7 +67,7 @@ function listed(value: string, values: string[] = []): string[] {
 }
 
 export function withRun(command: Command): Command {
-  return withApi(command)
+  return withPrices(withApi(command, specOrFolder))
     .option('--interval <duration>', 'time between reconciliations, with jitter (default: 5m)')
     .option(
       '--listen <host:port>',
@@ -114,11 +118,11 @@ export function withRun(command: Command): Command {
     )
     .option(
       '--token-folder <folder>',
-      'folder of the files that specs from a folder or Git may name with token_file (default: none)',
+      'specs from a folder or Git may use token_file only for files in this folder (default: for none)',
     )
     .option(
       '--token-env-prefix <prefix>',
-      'prefix of the variables that specs from a folder or Git may name with token_env (default: none)',
+      'specs from a folder or Git may use token_env only for variables with this prefix (default: for none)',
     );
 }
 

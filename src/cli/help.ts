@@ -29,7 +29,7 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
     ['vdcsync run -f vdcsync.yaml', 'watches the file'],
     ['vdcsync run --git-url https://git.example.com/shop.git', 'watches a branch'],
   ],
-  export: [['vdcsync export --out vdcsync.yaml', 'takes over an existing project']],
+  export: [['vdcsync export --out vdcsync.yaml', 'the first step to take over an existing project']],
   adopt: [['vdcsync adopt servers.web-1 2001', 'binds servers.web-1 to server 2001']],
   forget: [['vdcsync forget servers.old', 'releases servers.old: the resource stays in the project']],
   ignore: [
@@ -47,6 +47,7 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
       'the API has not created the server: the next apply creates it',
     ],
   ],
+  approve: [['vdcsync approve dd33ed3fcc4b', 'the daemon applies the plan with this digest']],
   'approve-commit': [['vdcsync approve-commit 9f2c41d', "with the fleet's URL in VDCSYNC_STATE"]],
   explain: [
     ['vdcsync explain outcome_unknown', 'the meaning of a code, and the next step'],
@@ -65,8 +66,8 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
       'also checks whether vdcsync can find out the outcome after a lost answer; sends up to 20 writes',
     ],
   ],
-  history: [['vdcsync history --key servers.web-1', 'every write for one resource']],
-  rehearse: [['vdcsync rehearse --svg run.svg', 'a crash at every step, with a picture of the run']],
+  history: [['vdcsync history --key servers.web-1', 'the writes of one resource']],
+  rehearse: [['vdcsync rehearse --svg run.svg', 'crashes and faults, with a picture of the run']],
   emulator: [
     ['vdcsync emulator --speed 60', '60 times real speed; set `time_scale: 60` in the API profile'],
     [
@@ -105,20 +106,29 @@ export const environment: readonly (readonly [name: string, meaning: string])[] 
   ['VDCSYNC_STATE', 'the same as --state'],
   ['VDCSYNC_API_PROFILE', 'the same as --api-profile'],
   ['VDCSYNC_PRICES', 'the same as --prices'],
-  ['VDCSYNC_HTTP_TOKEN', 'token that run requires for the status page, /status and /metrics (or …_FILE)'],
-  ['VDCSYNC_WEBHOOK_SECRET', 'secret of webhooks; during a rotation two, separated by a comma (or …_FILE)'],
-  ['VDCSYNC_GIT_TOKEN', 'token for --git-url over https (or …_FILE); see docs/operating.md'],
+  [
+    'VDCSYNC_HTTP_TOKEN',
+    'token that run requires for the status page, /status and /metrics (or in a file: …_FILE)',
+  ],
+  [
+    'VDCSYNC_WEBHOOK_SECRET',
+    'secret of webhooks; during a rotation two, separated by a comma (or in a file: …_FILE)',
+  ],
+  ['VDCSYNC_GIT_TOKEN', 'token for --git-url over https (or in a file: …_FILE); see docs/operating.md'],
   ['VDCSYNC_ALLOW_ENV', 'the same as --allow-env of run, separated by commas'],
   ['VDCSYNC_TOKEN_FOLDER', 'the same as --token-folder of run'],
   ['VDCSYNC_TOKEN_ENV_PREFIX', 'the same as --token-env-prefix of run'],
-  ['VDCSYNC_COMMIT_STATUS_TOKEN', 'token for --commit-status (or …_FILE); see docs/how-to/commit-status.md'],
+  [
+    'VDCSYNC_COMMIT_STATUS_TOKEN',
+    'token for --commit-status (or in a file: …_FILE); see docs/how-to/commit-status.md',
+  ],
   [
     'VDCSYNC_NOTIFY_URL',
-    'URL for the notifications of run, as JSON (or …_FILE); VDCSYNC_SLACK_URL for Slack',
+    'URL for the notifications of run, as JSON (or in a file: …_FILE); VDCSYNC_SLACK_URL for Slack',
   ],
   ['VDCSYNC_PUBLIC_URL', 'URL of the status page of run, for links in notifications'],
-  ['LOG_LEVEL', 'silent, fatal, error, warn, info (default), debug, trace'],
-  ['LOG_FORMAT', 'text, json'],
+  ['LOG_LEVEL', 'lowest level that is logged: fatal, error, warn, info (default), debug, trace; or silent'],
+  ['LOG_FORMAT', 'format of the log: text or json'],
   ['OTEL_…', 'traces, if an OpenTelemetry SDK is loaded; see docs/operating.md'],
   ['TRACEPARENT', 'trace that the command continues; run does not use it'],
   ['NO_COLOR', 'no colours'],
@@ -136,7 +146,7 @@ export const endings: readonly (readonly [code: number, meaning: string])[] = [
 
 /** Files with default names. */
 export const files: readonly (readonly [path: string, meaning: string])[] = [
-  ['vdcsync.yaml', 'the spec, without -f; then vdcsync.yml, vdc.yaml, vdc.yml'],
+  ['vdcsync.yaml', 'the default spec; if it is missing: vdcsync.yml, vdc.yaml, vdc.yml'],
   ['.vdcsync/state.db', 'the state: the bindings of keys to live resources, and every write'],
   ['.vdcsync/emulator.json', 'the resources of --emulator; delete this file together with the state'],
 ];

@@ -16,7 +16,17 @@ import type { ValidateFlags } from './commands/validate.ts';
 import type { RunFlags } from './daemon/settings.ts';
 import { type ExitCode, exitCodes, report } from './exit.ts';
 import { durationRange, positiveNumber, wholeNumber } from './flag-values.ts';
-import { textOrJson, withApi, withChanges, withFile, withRun, withSelection, withState } from './flags.ts';
+import {
+  specOrFolder,
+  textOrJson,
+  withApi,
+  withChanges,
+  withFile,
+  withPrices,
+  withRun,
+  withSelection,
+  withState,
+} from './flags.ts';
 import { exampleText, programHelp, visibleCommands } from './help.ts';
 import { outputFormats } from './outputs/names.ts';
 import { planFormats } from './plan/formats.ts';
@@ -82,14 +92,17 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
 }
 
 function addPlanAndApply({ command, io, end }: Making): void {
-  withFile(command('validate', 'check the file offline, and print every error as file:line:col: message'))
+  withFile(
+    command('validate', 'check the file offline, and print every error as file:line:col: message'),
+    `${specOrFolder}; - is standard input`,
+  )
     .addOption(textOrJson())
     .action(async (flags: ValidateFlags) => {
       const { validate } = await import('./commands/validate.ts');
       end(await validate(flags, io));
     });
 
-  withSelection(withApi(command('plan', 'show the operations of the next apply; change nothing')))
+  withSelection(withPrices(withApi(command('plan', 'show the operations of the next apply; change nothing'))))
     .addOption(new Option('--format <format>', 'format of the result (default: text)').choices(planFormats))
     .option('--out <file>', 'write the plan to a file; without --format, as JSON for apply --plan')
     .addOption(new Option('--dry-run', 'plan is one').hideHelp())
@@ -164,7 +177,7 @@ function addBinding({ command, io, end }: Making): void {
   withApi(command('ignore', 'mark servers, addresses and backups as not managed by this file'))
     .argument(
       '<id...>',
-      'ids of servers, and addresses such as 203.0.113.10; with the id of a deleted server: its backups',
+      'ids of servers, and addresses such as 203.0.113.10; the id of a deleted server means its backups',
     )
     .option('--undo', 'remove the mark; `vdcsync status` lists ignored resources')
     .addOption(textOrJson())
@@ -177,7 +190,10 @@ function addBinding({ command, io, end }: Making): void {
     .argument('<key>', 'such as servers.web-1')
     .option('--adopt <id>', 'the write succeeded, and created this resource')
     .option('--absent', 'the write had no effect, or the bound resource no longer exists')
-    .option('--abandon', 'give up the write; or end the pause of a refused replacement')
+    .option(
+      '--abandon',
+      'give up the write; or allow vdcsync to try a replacement again that the API has refused',
+    )
     .addOption(textOrJson())
     .action(async (key: string, flags: ResolveFlags) => {
       const { resolve } = await import('./commands/settle.ts');
@@ -196,13 +212,12 @@ function addApproval({ command, io, end }: Making): void {
 }
 
 function addFleet({ command, io, end }: Making): void {
-  withState(
-    command(
-      'approve-commit',
-      'continue the rollout of a commit in a fleet, if it waits for approval or has stopped',
-    ),
+  command(
+    'approve-commit',
+    'continue the rollout of a commit in a fleet, if it waits for approval or has stopped',
   )
-    .argument('<commit>', 'the commit or digest in the log, the notification or the status')
+    .option('--state <url>', 'postgres:// URL of the state of the fleet (default: VDCSYNC_STATE)')
+    .argument('<commit>', 'the commit or digest in the log, in the notification or in /status of the daemon')
     .action(async (change: string, flags: CommonFlags) => {
       const { approveCommit } = await import('./commands/approve-commit.ts');
       end(await approveCommit(change, flags, io));
@@ -210,7 +225,7 @@ function addFleet({ command, io, end }: Making): void {
 }
 
 function addReports({ command, io, end }: Making): void {
-  withApi(command('status', 'show managed, blocked, billed and idle resources, and open writes'))
+  withPrices(withApi(command('status', 'show managed, blocked, billed and idle resources, and open writes')))
     .addOption(textOrJson())
     .option('--offline', 'use the state only')
     .option(
@@ -222,7 +237,7 @@ function addReports({ command, io, end }: Making): void {
       end(await status(flags, io));
     });
 
-  withApi(command('explain', 'explain a code, or show the story of a key'))
+  withApi(command('explain', 'explain a code, or show everything that vdcsync knows about a key'))
     .argument('<code-or-key>', 'such as outcome_unknown or servers.web-1')
     .option('--offline', 'use the state only')
     .addOption(textOrJson())
@@ -241,7 +256,7 @@ function addReports({ command, io, end }: Making): void {
       end(await outputs(flags, io));
     });
 
-  withApi(command('doctor', 'check token, project, clock, state and API, with reads only'))
+  withApi(command('doctor', 'check token, project, clock, state and API; only --probe-writes sends writes'))
     .addOption(textOrJson())
     .option(
       '--probe-writes',
@@ -252,17 +267,20 @@ function addReports({ command, io, end }: Making): void {
       end(await doctor(flags, io));
     });
 
-  withState(withFile(command('history', 'show every write, newest first')))
+  withState(withFile(command('history', 'show the writes that vdcsync has sent, newest first')))
     .addOption(textOrJson())
     .option('--key <key>', 'only this resource')
-    .option('--limit <count>', 'maximum number of writes', wholeNumber(1, 100_000))
+    .option('--limit <count>', 'maximum number of writes (default: 50)', wholeNumber(1, 100_000))
     .action(async (flags: HistoryFlags) => {
       const { history } = await import('./commands/history.ts');
       end(await history(flags, io));
     });
 
   withFile(
-    command('rehearse', 'apply the file to the emulator, with a crash at every step and every common fault'),
+    command(
+      'rehearse',
+      'apply the file to the emulator many times: each time with a crash at another step, or with another common fault',
+    ),
   )
     .option('--api-profile <file>', 'settings of your API deployment: limits, time_scale, operations')
     .option('--svg <file>', 'write a picture of the operations on a time axis')
@@ -351,7 +369,7 @@ function addCompletion({ command, io }: Making, program: Command): void {
 /** A script can pass the same flags to every command: a flag without a meaning is accepted and hidden. */
 function acceptCommon(command: Command): void {
   const taken = new Set(command.options.map(({ long }) => long));
-  const common = withApi(new Command()).options.filter(({ long }) => !taken.has(long));
+  const common = withPrices(withApi(new Command())).options.filter(({ long }) => !taken.has(long));
   for (const option of common) command.addOption(option.hideHelp());
 }
 

@@ -43,7 +43,7 @@ export const settingsSchema = z.strictObject({
     .enum(['ask', 'ignore'])
     .default('ask')
     .describe(
-      'ask: while the project has unmanaged servers or addresses, they block the creation of servers and addresses until you adopt or ignore them. ignore: they block nothing.',
+      'ask: until you adopt or ignore them, unmanaged servers and addresses block the creation of servers and addresses that could be duplicates of them. ignore: they block nothing.',
     ),
   drift: z
     .enum(['correct', 'report'])
@@ -77,14 +77,15 @@ export const settingsSchema = z.strictObject({
         .refine(isRealMoment, 'write a valid time, such as 2027-01-31T00:00:00Z')
         .optional()
         .meta({
-          description: 'A time in RFC 3339. Without this field, the pause lasts until you remove `suspend`.',
+          description:
+            'A time in RFC 3339. Without this field, the suspension lasts until you remove `suspend`.',
           pattern: momentPattern.source,
           examples: ['2027-01-31T00:00:00Z'],
         }),
     })
     .nullable()
     .default(null)
-    .describe('Pauses all changes.'),
+    .describe('Stops all changes.'),
 });
 
 export const projectSchema = z.strictObject({
@@ -190,7 +191,7 @@ function entrySchema(
     id: id
       .optional()
       .describe(
-        'Binds the entry to the live resource with this id. vdcsync then never creates this resource.',
+        'Binds the entry to the live resource with this id. vdcsync then never creates or replaces this resource.',
       ),
     ...commonSchema.shape,
   });

@@ -12,6 +12,22 @@ describe('src/cli/commands/explain.ts', () => {
       expect(stdout.toLowerCase()).toContain(text.toLowerCase());
   });
 
+  test.each(
+    Object.entries(codeExamples),
+  )('%s: the ways of the example are alternatives', (_code, example) => {
+    const further = example.slice(2);
+    expect(further.filter((way) => way.startsWith('vdcsync apply'))).toEqual([]);
+  });
+
+  test('a code has a cause only if it asks the operator', async () => {
+    const cause = async (code: string) => {
+      const { stdout } = await inProcess(['explain', code, '--format', 'json'], { cwd: folderWith() });
+      return (JSON.parse(stdout) as { cause: string | null }).cause;
+    };
+    expect(await cause('prune_disabled')).toContain('deletions');
+    expect([await cause('unreachable'), await cause('drift')]).toEqual([null, null]);
+  });
+
   test('a key has its story: declared, planned, bound, written', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     const story = async () =>
@@ -24,7 +40,7 @@ describe('src/cli/commands/explain.ts', () => {
     expect(before).toMatch(/Planned +create\n/);
     expect(after).toMatch(/Binding +id \d+, since /);
     expect(after).toMatch(/Observed +.*: converged\n/);
-    expect(after).toMatch(/Last writes +.*create: done\n/);
+    expect(after).toMatch(/Last writes +.*create: done after \d+ m?s\n/);
   });
 
   test('a slip is refused with the code that is near', async () => {

@@ -33,7 +33,7 @@ describe('src/cli/commands/rehearse.ts', () => {
     const { code, stdout, stderr } = await inProcess(args, { cwd });
     expect({ code, stderr }).toMatchObject({
       code: 0,
-      stderr: expect.stringMatching(/^Playing \d+ trials. For fewer: --trials COUNT\n/),
+      stderr: expect.stringMatching(/^Running \d+ trials. For fewer: --trials COUNT\n/),
     });
     const traceLineOf = JSON.parse(stdout);
     expect(traceLineOf).toMatchObject({
@@ -82,7 +82,7 @@ describe('src/cli/commands/rehearse.ts', () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     const { stdout, stderr } = await inProcess(['rehearse', '--trials', '4', '--format', 'json'], { cwd });
     expect(JSON.parse(stdout).trials).toBe(4);
-    expect(stderr).toMatch(/^Playing 4 of \d+ trials \(--trials 4\)\n/);
+    expect(stderr).toMatch(/^Running 4 of \d+ trials \(--trials 4\)\n/);
   });
 
   test('counts a question that settles an outcome, and no refusal and no late task', async () => {

@@ -88,7 +88,7 @@ Warning: **bold** <script> [drift]
 
 Cost: +12.50 a month, from 0.00 to 0.00; known prices only, in the account's currency
 Left behind: 203.0.113.7 stays
-Requests: 2 writes, about 8 reads; because of the request limits, they take at least 1 min
+Requests: 2 writes, at least 8 reads; because of the request limits, they take at least 1 min
 
 Plan: 1 to replace, 1 blocked, 2 unchanged.
 `);

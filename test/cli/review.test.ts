@@ -100,7 +100,7 @@ describe('src/cli: reading a plan', () => {
     const text = (await inProcess(['plan', '--emulator', '-f', 'changed.yaml'], { cwd })).stdout;
     expect(text).toContain('cores cannot be changed in place');
     expect(text).toContain('impact: all data on its disks is lost');
-    expect(text).toContain('allows incoming tcp 443');
+    expect(text).toContain('allows only incoming tcp 443');
     const markdown = (
       await inProcess(['plan', '--emulator', '-f', 'changed.yaml', '--format', 'markdown'], { cwd })
     ).stdout;

@@ -1,14 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { afterAll } from 'vitest';
 import { main } from '../../src/cli/program.ts';
 import type { Io } from '../../src/cli/terminal.ts';
 import { builtCommand } from '../support/built.ts';
+import { newFolder } from '../support/folders.ts';
 import { programEnv } from '../support/program-env.ts';
 
 /** The source file of the command. */
@@ -70,16 +69,9 @@ export async function ended(child: ChildProcess): Promise<Ended> {
   return { code: await code, stdout, stderr };
 }
 
-const folders: string[] = [];
-// Not at each test's end: tests run side by side here.
-afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-});
-
 /** A folder of the test's own with these files in it. */
 export function folderWith(files: Readonly<Record<string, string>> = {}): string {
-  const folder = mkdtempSync(join(tmpdir(), 'vdcsync-test-'));
-  folders.push(folder);
+  const folder = newFolder('vdcsync-test-');
   for (const [name, content] of Object.entries(files)) {
     mkdirSync(join(folder, name, '..'), { recursive: true });
     writeFileSync(join(folder, name), content);

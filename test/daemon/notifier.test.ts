@@ -129,9 +129,9 @@ describe('src/daemon/notifications/notifier.ts: notifications', () => {
     for (const notice of [broken, broken, valid, broken, gone]) notifier.tell(notice);
     await settle();
     expect(sent.map(({ body }) => (JSON.parse(body ?? '') as { text: string }).text)).toEqual([
-      'vdcsync: a project has a broken spec. The last valid spec stays in force\na.yaml:1:1: wrong\nhttps://vdcsync.example.com/',
+      'vdcsync: a project has a broken spec, so the newest edit has no effect\na.yaml:1:1: wrong\nhttps://vdcsync.example.com/',
       'vdcsync: a project has a valid spec again\nhttps://vdcsync.example.com/',
-      'vdcsync: a project has a broken spec. The last valid spec stays in force\na.yaml:1:1: wrong\nhttps://vdcsync.example.com/',
+      'vdcsync: a project has a broken spec, so the newest edit has no effect\na.yaml:1:1: wrong\nhttps://vdcsync.example.com/',
       'vdcsync: shop (4711): the source can be read again\nhttps://vdcsync.example.com/?project=4711',
     ]);
   });

@@ -49,7 +49,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
       '▲ drifting · shop',
       '● blocked · shop',
       '● exposed · shop',
-      '● billed and unused · shop',
+      '● billed and idle · shop',
       '● spec broken · shop',
       '● unauthorized · project 4711',
       '● 7 of 1000 need attention · vdcsync',
@@ -103,7 +103,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
     }
     expect(headers).toEqual({
       exposed: expect.stringMatching(/^shop exposed for 1 h 59 min blocked for 60 min$/),
-      leaking: expect.stringMatching(/^shop billed and unused for (3 d|2 d 23 h).* converged for .* d/),
+      leaking: expect.stringMatching(/^shop billed and idle for (3 d|2 d 23 h).* converged for .* d/),
       broken: expect.stringMatching(/^shop spec broken for 40 min converged for /),
     });
     await page.close();
@@ -148,9 +148,22 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
     await page.close();
   });
 
+  test('an operation in progress is not pending too', async () => {
+    const page = await phone();
+    await page.setContent(await pageOf('converging'));
+    const began = await page.locator('#in-flight strong').allTextContents();
+    expect(began).toHaveLength(3);
+    expect(await page.locator('.chips').innerText()).toMatch(/3 in progress\s+6 pending/);
+    const pending = await page.locator('#differences strong').allTextContents();
+    expect(pending).toHaveLength(6);
+    expect(pending.filter((each) => began.includes(each))).toEqual([]);
+    await page.close();
+  });
+
   test('drift shows both values of each changed field', async () => {
     const page = await phone();
     await page.setContent(await pageOf('drifting'));
+    expect(await page.locator('.chips').innerText()).toContain('1 only reported');
     expect(await page.locator('#differences code').allTextContents()).toEqual([
       expect.stringMatching(/^rules\[0\]\.destination_port: "?22,443"? → "?443"?$/),
     ]);
@@ -165,7 +178,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
       (texts: string[]) => texts.every((text) => !text.includes('converged')),
     );
     expect(await page.locator('#converged').getAttribute('open')).toBeNull();
-    expect(await page.locator('#converged li').count()).toBe(10);
+    expect(await page.locator('#converged li').count()).toBe(8);
     await page.close();
   });
 
@@ -188,7 +201,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
     await page.waitForSelector('.copy:text-is("Copy")');
     expect(await page.locator('#converged').getAttribute('open')).not.toBeNull();
     // So that the next Tab continues from there.
-    expect(await page.evaluate('document.activeElement.textContent')).toBe('10 converged');
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('8 converged');
     expect(complaints).toEqual([]);
     await context.close();
   });
@@ -203,7 +216,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
     expect(await page.locator('.projects li').count()).toBe(14);
     // The age is that of the condition, and says so.
     expect(await page.locator('.projects li', { hasText: 'search-512' }).innerText()).toMatch(
-      /billed and unused\s+converged for 6 h 24 min/,
+      /billed and idle\s+converged for 6 h 24 min/,
     );
     await page.locator('#q').pressSequentially('media-3');
     await page.waitForSelector('.projects strong:text-is("media-303")');

@@ -28,6 +28,22 @@ describe('src/daemon/notifications: what its operator is told', () => {
     expect(page).not.toContain('idle, billed');
   });
 
+  test('an address that the operator ignores is not counted as unmanaged any more', async () => {
+    const api = await emulate();
+    const daemon = await startDaemon(api, { spec: oneAddress });
+    await daemon.until(({ condition }) => condition === 'converged', 'the address is bought');
+    const [bought] = api.emulator.world.projects[0]?.ips ?? [];
+    api.emulator.mutate({ do: 'add_ip' });
+    const unmanaged = async () =>
+      /^vdcsync_unmanaged_addresses\{.*\} (\d+)$/m.exec(await metrics(daemon))?.[1];
+    daemon.child.kill('SIGHUP');
+    await until(unmanaged, (count) => count === '1', 'the address of another user is counted');
+    const theirs = api.emulator.world.projects[0]?.ips.find(({ id }) => id !== bought?.id);
+    const { code } = await inProcess(['ignore', theirs?.address ?? ''], { cwd: daemon.folder });
+    expect(code).toBe(0);
+    await until(unmanaged, (count) => count === '0', 'the operator has ignored it');
+  });
+
   test('a purchase that is left to the operator is blocked at every look, and the other is made', async () => {
     const lost = faultRule(
       { method: 'POST', path: '/ips', times: 1 },
@@ -131,7 +147,7 @@ describe('src/daemon/notifications: what its operator is told', () => {
     ]);
     const changed = lines(daemon, 'condition changed').at(-1);
     expect(changed).toMatchObject({ condition: 'blocked', before: 'converging' });
-    expect(lines(daemon, 'reconciliation ended').at(-1)).toMatchObject({ event: 'file', blocked: 1 });
+    expect(lines(daemon, 'reconciliation ended').at(-1)).toMatchObject({ trigger: 'file', blocked: 1 });
     expect(lines(daemon, 'operation started').at(-1)).toMatchObject({ project: 4711 });
   });
 

@@ -1,11 +1,11 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { folderWith } from '../cli/run.ts';
-import { until } from '../daemon/support.ts';
+import { type RunningDaemon, until } from '../daemon/support.ts';
 import { postgresServer } from '../support/postgres.ts';
 import { allConverged, cloud, database, fleetOf, ids, replica, specOf, specs, withServer } from './rig.ts';
 
@@ -119,5 +119,47 @@ describe('src/daemon/fleet', () => {
     expect(new Set(api.emulator.requests.slice(asked).map(({ project }) => project))).toEqual(
       new Set([4712]),
     );
+  }, 60_000);
+
+  test('a project whose file was deleted stays on each replica until its restart, and keeps its resources', async () => {
+    const api = await cloud();
+    const state = await database(server, 'removed');
+    const folder = folderWith();
+    specs(folder);
+    const [one, two] = [
+      await replica(api, state, folder, { args }),
+      await replica(api, state, folder, { args }),
+    ];
+    await allConverged(api, one);
+    await allConverged(api, two);
+    rmSync(join(folder, 'specs', '4714.yaml'));
+    const listed = async (daemon: RunningDaemon) => (await fleetOf(daemon)).projects.map(({ id }) => id);
+    const broken = async ({ url }: RunningDaemon) =>
+      /^vdcsync_broken_specs (\d+)$/m.exec(await (await fetch(`${url}/metrics`)).text())?.[1];
+    for (const each of [one, two]) {
+      await until(
+        () => broken(each),
+        (count) => count === '1',
+        'the missing file is reported',
+      );
+      expect(await listed(each)).toEqual(ids);
+    }
+    expect(await one.end()).toBe(0);
+    const next = await replica(api, state, folder, { args });
+    await until(
+      () => listed(next),
+      (found) => found.length === 3,
+      'the restarted replica knows only the projects that have a file',
+    );
+    expect(await listed(two)).toEqual(ids);
+    expect(await two.end()).toBe(0);
+    const last = await replica(api, state, folder, { args });
+    await until(
+      () => listed(last),
+      (found) => found.length === 3,
+      'so does the other one',
+    );
+    expect(await listed(next)).toEqual(ids.slice(0, 3));
+    expect(api.emulator.world.projects[3]?.networks.map(({ name }) => name)).toContain('backend');
   }, 60_000);
 });

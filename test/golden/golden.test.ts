@@ -380,7 +380,7 @@ servers:
     const path = new URL('../../docs/comparison.md', import.meta.url);
     const page = readFileSync(path, 'utf8');
     const current = page.replace(
-      /(?<=(?:vdcsync|line to copy):\n\n```text\n)[\s\S]*?(?=\n```)/g,
+      /(?<=(?:vdcsync|way to continue):\n\n```text\n)[\s\S]*?(?=\n```)/g,
       () => outputs.shift() ?? '',
     );
     expect(outputs).toEqual([]);

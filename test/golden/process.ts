@@ -9,8 +9,10 @@ export async function serve(
   args: readonly string[],
   cwd: string,
   steps?: (until: Until) => Promise<void>,
+  own: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly code: number | null; readonly text: string }> {
-  const child = start(args, { cwd, env: { LOG_FORMAT: 'text', VDCSYNC_ALLOW_EPHEMERAL_STATE: '1' } });
+  const env = { LOG_FORMAT: 'text', VDCSYNC_ALLOW_EPHEMERAL_STATE: '1', ...own };
+  const child = start(args, { cwd, env });
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
   let text = '';
   for (const stream of [child.stdout, child.stderr])
@@ -44,5 +46,6 @@ export function masked(text: string): string {
     .replaceAll(/\b(durationMs=|serial )\d+/g, '$1N')
     .replaceAll(/\b(port=|127\.0\.0\.1:)\d+/g, '$1PORT')
     .replaceAll(/\breq_[0-9a-f]+/g, 'req_ID')
+    .replaceAll(/\breplica=\S+/g, 'replica=REPLICA')
     .replaceAll(/\bversion=\S+/g, 'version=VERSION');
 }

@@ -1,19 +1,16 @@
-import { cpSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { cpSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
-import { afterAll } from 'vitest';
 import { main } from '../../src/cli/program.ts';
 import type { Io } from '../../src/cli/terminal.ts';
 import { type Chance, chance } from '../../src/simulation/chance.ts';
+import { newFolder } from '../support/folders.ts';
 import { type VirtualClock, virtualClock } from '../support/virtual-clock.ts';
 import { masked, serve, type Until } from './process.ts';
 import { screens } from './screens.ts';
 
+/** Also those of earlier test files of this worker, which are removed by now. */
 const folders: string[] = [];
-afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-});
 
 interface Input {
   readonly env?: Readonly<Record<string, string>>;
@@ -47,7 +44,7 @@ export class Scene {
 
   /** @param files by name; `vdcsync.yaml` is the spec that commands read */
   static with(files: Readonly<Record<string, string>> = {}): Scene {
-    const scene = new Scene(newFolder(), Date.UTC(2026, 0, 5, 9), 1);
+    const scene = new Scene(sceneFolder(), Date.UTC(2026, 0, 5, 9), 1);
     for (const [name, content] of Object.entries(files)) scene.write(name, content);
     return scene;
   }
@@ -55,12 +52,13 @@ export class Scene {
   /** The same folder and time, as a scene of its own with an empty transcript. */
   copy(): Scene {
     // A moment later, so that the requests of the first scene do not count in the second.
-    const scene = new Scene(newFolder(), this.#clock.now() + 60_000, 2);
+    const scene = new Scene(sceneFolder(), this.#clock.now() + 60_000, 2);
     cpSync(this.cwd, scene.cwd, { recursive: true });
     return scene;
   }
 
   write(name: string, content: string): void {
+    mkdirSync(dirname(join(this.cwd, name)), { recursive: true });
     writeFileSync(join(this.cwd, name), content);
   }
 
@@ -131,10 +129,10 @@ export class Scene {
   async serve(
     args: readonly string[],
     steps?: (until: Until) => Promise<void>,
-    { head }: Pick<Input, 'head'> = {},
+    { head, env }: Pick<Input, 'head' | 'env'> = {},
   ): Promise<void> {
     const before = this.#transcript.splice(0);
-    const { code, text } = await serve(args, this.cwd, steps);
+    const { code, text } = await serve(args, this.cwd, steps, env);
     const during = this.#transcript.splice(0);
     this.#transcript.push(...before);
     this.#record(args.map(word).join(' '), cut(masked(text), head), code);
@@ -146,7 +144,7 @@ export class Scene {
     const all = this.#transcript.map((each) => (each.endsWith('\n') ? each : `${each}\n`)).join('\n');
     this.#transcript = [];
     return folders.reduce(
-      (text, folder) => text.replaceAll(realpathSync(folder), '/srv/shop').replaceAll(folder, '/srv/shop'),
+      (text, folder) => text.replaceAll(folder, '/srv/shop').replaceAll(folder, '/srv/shop'),
       all,
     );
   }
@@ -202,9 +200,9 @@ async function settled<T>(clock: VirtualClock, work: Promise<T>): Promise<T> {
   }
 }
 
-function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'vdcsync-golden-'));
-  folders.push(folder);
+function sceneFolder(): string {
+  const folder = newFolder('vdcsync-golden-');
+  folders.push(realpathSync(folder));
   return folder;
 }
 

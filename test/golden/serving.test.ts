@@ -1,7 +1,11 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { startEmulator } from '../../src/emulator/http-server.ts';
+import { postgresServer } from '../support/postgres.ts';
+import type { Until } from './process.ts';
 import { Scene } from './scene.ts';
+
+const postgres = postgresServer();
 
 /** Each operation needs the one before, so that the order of the lines does not depend on the speed of the machine. */
 const chain = `version: 1
@@ -102,8 +106,37 @@ servers:
   });
 
   test('approve-commit', async () => {
-    const scene = Scene.with({ 'vdcsync.yaml': chain });
+    const api = await startEmulator({ speed: 60 });
+    onTestFinished(() => api.close());
+    const shop = `version: 1
+project: { id: 4711 }
+settings: { prune: true }
+networks:
+  default: { managed: false }
+`;
+    const scene = Scene.with({
+      'specs/shop.yaml': `${shop}  old: { cidr: 10.21.0.0/24 }\n`,
+      'fleet.yaml': 'fleet: { max_deletions: 0 }\n',
+      'profile.yaml': 'time_scale: 60\n',
+    });
     await scene.run(['approve-commit', '9f2c41d']);
+    const env = {
+      VDC_BASE_URL: api.baseUrl,
+      VDC_TOKEN: api.projects[0]?.tokens.readWrite ?? '',
+      VDCSYNC_API_PROFILE: 'profile.yaml',
+      VDCSYNC_STATE: postgres.url(),
+    };
+    const fleet = ['run', '-f', 'specs', '--fleet-config', 'fleet.yaml', '--listen', '127.0.0.1:0'];
+    const steps = async (until: Until) => {
+      await until(/outcome=converged/);
+      scene.write('specs/shop.yaml', shop);
+      const [, change = ''] = await until(/rollout paused change=(\S+)/);
+      await scene.run(['approve-commit', '9f2c41d'], { env, realTime: true });
+      await scene.run(['approve-commit', change], { env, realTime: true });
+      await until(/rollout ended/);
+      await until(/verb=delete[\s\S]*outcome=converged/);
+    };
+    await scene.serve(fleet, steps, { env });
     await matches(scene, 'approve-commit');
   });
 });

@@ -1,5 +1,6 @@
 import { ConfigError, StateError } from '../../core/errors.ts';
 import { run } from '../../core/remedy.ts';
+import { counted } from '../../core/text.ts';
 import { openSession, type Session } from '../compose.ts';
 import { type Diagnosis, type Finding, finding, findingJson } from '../doctor/findings.ts';
 import { probeKeys } from '../doctor/keys.ts';
@@ -8,7 +9,6 @@ import { probeOperations } from '../doctor/probes.ts';
 import { checkBudgets, checkClock, checkFence, checkLevel, checkReach } from '../doctor/remote.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { remedyLines } from '../render/remedies.ts';
-import { counted } from '../render/values.ts';
 import type { CommonFlags } from '../settings/config.ts';
 import { type Io, paintFor, printable, type Style } from '../terminal.ts';
 

@@ -6,6 +6,7 @@ import { refuseOtherState } from '../../engine/observe.ts';
 import { openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { phaseWord } from '../render/status-text.ts';
+import { span } from '../render/values.ts';
 import type { CommonFlags } from '../settings/config.ts';
 import { checkedKey } from '../settings/key.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
@@ -110,7 +111,10 @@ function time(ms: number): string {
 function intentLines({ intent, resourceId }: Past, dim: (text: string) => string): string[] {
   const { key, verb, detail, requestId, sends, idempotencyKey } = intent;
   const taskId = partsOf(intent).answer?.taskId;
-  const end = intent.phase === 'closed' ? intent.outcome : phaseWord(intent.phase);
+  const end =
+    intent.phase === 'closed'
+      ? `${intent.outcome} after ${span(intent.closedAt - intent.createdAt)}`
+      : phaseWord(intent.phase);
   const facts = [
     ...(resourceId === undefined ? [] : [`id ${resourceId}`]),
     ...(requestId === undefined ? [] : [`request ${requestId}`]),

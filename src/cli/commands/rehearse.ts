@@ -1,5 +1,6 @@
 import { Mask } from '../../core/environment-mask.ts';
 import type { Plan } from '../../core/plan.ts';
+import { counted } from '../../core/text.ts';
 import { loadSpec } from '../../spec/load.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { type Adapted, adapt } from '../rehearse/adapt.ts';
@@ -16,7 +17,7 @@ import {
   trialsFor,
 } from '../rehearse/trials.ts';
 import { blockedLines } from '../render/plan-text.ts';
-import { counted, readsText, span } from '../render/values.ts';
+import { readsText, span } from '../render/values.ts';
 import { type CommonFlags, profileOf } from '../settings/config.ts';
 import { readSources } from '../settings/spec-source.ts';
 import { type Io, paintFor, printable } from '../terminal.ts';
@@ -206,8 +207,8 @@ function costLine({ cost }: Plan): string[] {
 }
 
 function numberOf(played: number, all: number): string {
-  if (played < all) return `Playing ${played} of ${counted(all, 'trial')} (--trials ${played})`;
-  return `Playing ${counted(all, 'trial')}. For fewer: --trials COUNT`;
+  if (played < all) return `Running ${played} of ${counted(all, 'trial')} (--trials ${played})`;
+  return `Running ${counted(all, 'trial')}. For fewer: --trials COUNT`;
 }
 
 /** In place on a terminal; elsewhere a line now and then. */

@@ -58,7 +58,7 @@ export async function statusFacts(
     ...known,
     ...(typeof live === 'string' ? { offline: live } : live),
   };
-  const clock = typeof live === 'string' ? { now: clockOf(io).now(), timeScale: 1 } : live;
+  const clock = typeof live === 'string' ? { timeScale: 1 } : live;
   const declared = desired === undefined ? {} : { desired: desired.resources, masked: desired.masked };
   return { facts: { ...facts, ...declared }, clock };
 }

@@ -106,7 +106,7 @@ async function assignmentsOf(
 ): Promise<readonly Assignment[]> {
   const fleet = stateNameOf(location);
   const names = projects?.map((project) => ownName(fleet, project));
-  const states = await inspection.states(memoryNote, names);
+  const states = await inspection.states({ note: memoryNote, names });
   return states
     .filter(({ name, projectId }) => name === ownName(fleet, projectId))
     .map(({ projectId: project, owner, isTaken, note }) => ({

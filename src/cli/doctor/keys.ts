@@ -1,6 +1,7 @@
 import { probedCreations } from '../../api/write-requests.ts';
 import type { WriteRequest, WriteResult } from '../../core/ports.ts';
 import { run } from '../../core/remedy.ts';
+import { capitalised } from '../../core/text.ts';
 import { type KeyBehaviour, observeKeys } from '../../engine/intents/calibrate.ts';
 import { told } from '../../engine/intents/outcome.ts';
 import { systemRandom } from '../../platform/system-random.ts';
@@ -89,7 +90,7 @@ function judge(id: string, { storesRefusals, reuse, deviation }: KeyBehaviour): 
         : `the API checks the key before the body, and refuses a reused key with ${reuse.status} ${reuse.code}`;
     return ok(
       id,
-      `vdcsync can find out the outcome after a lost answer: the API stores refusals and answers with them again. ${order.charAt(0).toUpperCase()}${order.slice(1)}`,
+      `vdcsync can find out the outcome after a lost answer: the API stores refusals and answers with them again. ${capitalised(order)}`,
     );
   }
   const advice =

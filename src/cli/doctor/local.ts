@@ -5,11 +5,11 @@ import { ConfigError, SpecError } from '../../core/errors.ts';
 import { documentedProfile } from '../../core/profile.ts';
 import { run } from '../../core/remedy.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
+import { counted } from '../../core/text.ts';
 import { whyEphemeral } from '../../daemon/ephemeral.ts';
 import { heldSpending } from '../../engine/intents/pauses.ts';
 import { shownLocation } from '../../state/open.ts';
 import { openStore } from '../compose.ts';
-import { counted } from '../render/values.ts';
 import {
   type CommonFlags,
   profileOf,

@@ -27,7 +27,7 @@ const candidates: readonly Candidate[] = [
   {
     operation: 'remove_network_interface',
     method: 'DELETE',
-    path: '/servers/{id}/network-interfaces/{card}',
+    path: '/servers/{id}/network-interfaces/{interface}',
   },
   { operation: 'resize_server', method: 'PUT', path: '/servers/{id}/resources' },
   { operation: 'resize_server', method: 'POST', path: '/servers/{id}/resize' },
@@ -56,7 +56,7 @@ export async function probeOperations(session: Session): Promise<Finding[]> {
   const findings: Finding[] = [];
   const values: Record<string, string | number | undefined> = { id: server };
   if (server !== undefined) {
-    values.card = (await session.reads.findNetworkInterfaces(server))?.[0]?.id;
+    values.interface = (await session.reads.findNetworkInterfaces(server))?.[0]?.id;
     values.backup = (await session.reads.findBackups(server))?.[0]?.id;
   }
   const asked = new Map<string, Seen>();
@@ -188,7 +188,7 @@ function unsure({ method, tabled }: Candidate): string {
 }
 
 function entryFor({ operation, method, path, body }: Candidate): string {
-  const named = path.replace(/\{id\}(?=\/)/, '{server_id}').replace(/\{(card|backup)\}/, '{id}');
+  const named = path.replace(/\{id\}(?=\/)/, '{server_id}').replace(/\{(interface|backup)\}/, '{id}');
   const payload = body === undefined ? '' : `, body: ${body}`;
   return `to use this operation, write into the API profile: operations: {${operation}: {method: ${method}, path: "${named}"${payload}}}`;
 }

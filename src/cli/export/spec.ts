@@ -79,7 +79,7 @@ function headOf({ project, networks, servers, complete }: Inventory): string[] {
     `the ${['type', ...(shownOfAll('name') ? [] : ['name']), ...(isSized ? [] : ['size'])].join(', ')} and image of a server`,
   ];
   return [
-    `Project ${project.id} (${project.name}, ${project.status}), as found. A plan of this file contains only adoptions.`,
+    `Project ${project.id} (${project.name}, ${project.status}), as found. With a new state, a plan of this file contains only adoptions.`,
     ...(complete
       ? []
       : [

@@ -43,6 +43,10 @@ const operation = z
       .optional()
       .describe('Of a firewall: the traffic that it opens and closes, and all traffic that it then allows.'),
     position: position.optional(),
+    open: z
+      .literal(true)
+      .optional()
+      .describe('An earlier run has sent the write. The next apply only finishes it.'),
     cause: z.literal('drift').optional().describe('The resource was changed outside vdcsync.'),
     loses: text.optional().describe('Data that a change in place destroys.'),
     target: text.optional().describe('Id of the live resource that is adopted or deleted.'),
@@ -121,6 +125,7 @@ export const planSchema = z
       delete: count,
       adopt: count,
       blocked: count,
+      in_progress: count.optional().describe('Keys with an open write of an earlier run.'),
       unchanged: count,
       unseen: count.optional().describe('Servers with declared fields that no read shows.'),
     }),

@@ -1,4 +1,5 @@
 import type { Command, Option } from 'commander';
+import { capitalised } from '../../core/text.ts';
 import { endings, environment, examples, files, visibleCommands } from '../help.ts';
 import { createProgram } from '../program.ts';
 import type { Io } from '../terminal.ts';
@@ -74,11 +75,7 @@ function optionLines({ flags, description, argChoices }: Option): string[] {
 }
 
 function item(name: string, meaning: string): string[] {
-  return ['.TP', `.B ${escaped(name)}`, escaped(sentence(meaning))];
-}
-
-function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+  return ['.TP', `.B ${escaped(name)}`, escaped(`${capitalised(meaning)}.`)];
 }
 
 /** Text that is no request of roff, and whose hyphens can be copied. */

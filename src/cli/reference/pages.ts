@@ -3,6 +3,7 @@ import { Command, type Option } from 'commander';
 import { parse } from 'yaml';
 import { codes } from '../../core/codes.ts';
 import { containers } from '../../core/keys.ts';
+import { capitalised } from '../../core/text.ts';
 import { describeMetrics } from '../../daemon/http/metrics.ts';
 import { projectJsonSchema } from '../../spec/json-schema.ts';
 import { commonFields } from '../../spec/schemas.ts';
@@ -44,7 +45,7 @@ function commandSection(command: Command): string {
   const description = command.description();
   return [
     `## ${usage}`,
-    `${description.charAt(0).toUpperCase()}${description.slice(1)}.`,
+    `${capitalised(description)}.`,
     ...flagSection(command.options.filter((each) => !each.hidden)),
     ...exampleSection(examples[command.name()] ?? []),
   ].join('\n\n');
@@ -133,16 +134,16 @@ function commonSection(properties: Readonly<Record<string, Schema>>): string {
 
 const spelling = `The file is YAML 1.2 (core schema): one document of at most 1 MiB and 32 levels. Several files (repeat \`-f\`) form one spec.
 
-Each entry is complete. So vdcsync does not accept aliases (\`*base\`), merge keys (\`<<\`), directives, other tags than those of the core schema, or a name that
-appears twice in a map. To avoid repetition, use \`defaults\`, [an overlay or a program](../how-to/environments.md).
+vdcsync does not accept aliases (\`*base\`), merge keys (\`<<\`), directives (\`%YAML\`), tags outside the core schema, or the same name twice in a map. To avoid repetition, use
+\`defaults\`, [an overlay or a program](../how-to/environments.md).
 
 ## Values from the environment
 
 In a text, \`\${env:NAME}\` takes the value of the environment variable \`NAME\`. Write \`$\${env:\` for the literal characters. Names, ids and references
 cannot contain it, because every output shows them.
 
-vdcsync hides these values: plans, logs, pages and the state show \`\${env:NAME}\`. In a sentence, vdcsync hides a value of one or two characters only if
-the value is in quotation marks. \`vdcsync export\` needs \`-f\` to know the variables.
+vdcsync hides these values: plans, logs, pages and the state show \`\${env:NAME}\` instead. One exception: inside a sentence, a value of one or two characters stays visible unless
+it is in quotation marks. \`vdcsync export\` hides values only with \`-f FILE\`, because the file names the variables.
 
 The state and a saved plan contain a digest of the values. With the file and a saved plan, a reader can test guesses of a value. So use variables only for values that are hard to guess.`;
 

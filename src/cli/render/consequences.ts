@@ -66,9 +66,21 @@ function addressChange(
 function traffic({ traffic: change }: Operation): string[] {
   if (change === undefined) return [];
   const { opened, closed, open } = change;
+  const named = closed.filter((each) => !isRest(each));
   return [
     ...(opened.length === 0 ? [] : [`opens ${opened.join(', ')}`]),
-    open.length === 0 ? 'allows no incoming traffic' : `allows incoming ${open.join(', ')}`,
-    ...(closed.length === 0 ? [] : [`closes ${closed.join(', ')}`]),
+    openText(open),
+    ...(named.length === 0 ? [] : [`closes ${named.join(', ')}`]),
   ];
+}
+
+/** All incoming traffic that is allowed: a reader must not need the previous rules to know it. */
+function openText(open: readonly string[]): string {
+  if (open.length === 0) return 'allows no incoming traffic';
+  return `${open.some(isRest) ? 'allows' : 'allows only'} incoming ${open.join(', ')}`;
+}
+
+/** Everything that no rule names. */
+function isRest(text: string): boolean {
+  return text === 'everything' || text === 'everything else';
 }

@@ -2,12 +2,13 @@ import { explanationOf } from '../../core/codes.ts';
 import { flowYaml } from '../../core/flow-yaml.ts';
 import { moment } from '../../core/moment.ts';
 import { run } from '../../core/remedy.ts';
+import { capitalised } from '../../core/text.ts';
 import type { CodeExplanation, KeyStory } from '../explain.ts';
 import { type Paint, printable } from '../terminal.ts';
 import { blockedLines, warningLines } from './plan-text.ts';
 import { remedyLines } from './remedies.ts';
 import { looks, phaseWord } from './status-text.ts';
-import { changeLines } from './values.ts';
+import { changeLines, span } from './values.ts';
 
 /** The explanation of a code, for an operator. */
 export function codeText(explanation: CodeExplanation, paint: Paint): string {
@@ -47,10 +48,10 @@ export function storyText(story: KeyStory, paint: Paint): string {
     ...blocked.flatMap(({ code, since }) =>
       row('Blocked', since === undefined ? `by ${code}` : `by ${code} since ${at(since)}`),
     ),
-    ...story.past_writes.flatMap(({ verb, outcome, closed_at: ended, detail }, index) =>
+    ...story.past_writes.flatMap(({ verb, outcome, since, closed_at: ended, detail }, index) =>
       row(
         index === 0 ? 'Last writes' : '',
-        `${at(ended)}  ${verb}: ${outcome}${detail === null ? '' : ` (${detail})`}`,
+        `${at(since)}  ${verb}: ${outcome} after ${span(Date.parse(ended) - Date.parse(since))}${detail === null ? '' : ` (${detail})`}`,
       ),
     ),
     ...(blocked.length + warnings.length === 0 ? [] : ['']),
@@ -84,7 +85,7 @@ function row(label: string, text: string): string[] {
 }
 
 function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.?!]$/.test(text) ? '' : '.'}`;
+  return `${capitalised(text)}${/[.?!]$/.test(text) ? '' : '.'}`;
 }
 
 function at(text: string): string {

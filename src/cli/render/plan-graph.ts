@@ -3,8 +3,9 @@ import { factsOf } from '../../core/kind-facts.ts';
 import type { Operation, Plan } from '../../core/plan.ts';
 import { printable } from '../terminal.ts';
 import { consequences } from './consequences.ts';
+import { openText } from './plan-groups.ts';
 
-/** `waits`: only for another operation, which is blocked. */
+/** `waits`: for another operation, which is blocked, or for a write of an earlier run. */
 const sorts = ['create', 'update', 'delete', 'adopt', 'replace', 'blocked', 'waits'] as const;
 export type Sort = (typeof sorts)[number];
 
@@ -85,10 +86,17 @@ export function nodesOf(plan: Plan): Node[] {
     const needs = [...operation.needs, ...(other?.needs ?? [])].filter((need) => !ids.includes(need));
     const code = ids.map((each) => codeOf.get(each)).find((each) => each !== undefined);
     for (const each of ids) drawn.add(each);
-    const sort = code === undefined ? (other === undefined ? verb : 'replace') : sortOfCode(code);
+    const isOpen = code === undefined && operation.open === true;
+    const sort = isOpen
+      ? 'waits'
+      : code === undefined
+        ? other === undefined
+          ? verb
+          : 'replace'
+        : sortOfCode(code);
     const depth = Math.max(-1, ...needs.map((need) => depths.get(need) ?? -1)) + 1;
     for (const each of ids) depths.set(each, depth);
-    const lost = consequences(operation, plan).join('; ');
+    const lost = isOpen ? openText(operation) : consequences(operation, plan).join('; ');
     return [{ ids, operation, needs, sort, name: nameOf(sort, key), note: code ?? lost, depth }];
   });
   const further = blocked

@@ -10,10 +10,11 @@ import {
   type Summary,
   tellsDifference,
 } from '../../core/plan.ts';
-import { counted, span } from './values.ts';
+import { counted } from '../../core/text.ts';
+import { span } from './values.ts';
 
-/** The sign of a plan line. `±` is a replacement, with both of its halves. */
-export type Sign = '+' | '~' | '-' | '±' | '=';
+/** The sign of a plan line. `±` is a replacement, with both of its halves, and `…` an open write of an earlier run. */
+export type Sign = '+' | '~' | '-' | '±' | '=' | '…';
 
 export interface PlanLine {
   readonly sign: Sign;
@@ -40,12 +41,20 @@ export function groupsOf(plan: Plan): PlanGroup[] {
     // A replacement has one line, at the creation of the new resource.
     if (operation.replacement !== undefined && operation.verb === 'delete') continue;
     const { title, name } = placeOf(operation.key);
-    const sign = operation.replacement === undefined ? signs[operation.verb] : '±';
+    const sign =
+      operation.open === true ? '…' : operation.replacement === undefined ? signs[operation.verb] : '±';
     const lines = groups.get(title) ?? [];
     groups.set(title, [...lines, { sign, operation, name }]);
   }
   return [...groups].map(([title, lines]) => ({ title, lines }));
 }
+
+/** An operation that an earlier run has sent. */
+export function openText({ verb }: Operation): string {
+  return `being ${participles[verb]} by an earlier run`;
+}
+
+const participles = { create: 'created', update: 'updated', delete: 'deleted', adopt: 'adopted' } as const;
 
 function placeOf(key: string): { title: string; name: string } {
   const parsed = parseKey(key);
@@ -89,11 +98,12 @@ export function summaryLine(plan: Plan, isApplied = false): string {
       ['replace', 'to replace'],
       ['delete', 'to delete'],
       ['adopt', 'to adopt'],
+      ['in_progress', 'in progress'],
       ['blocked', 'blocked'],
       ['unchanged', 'unchanged'],
     ] as const satisfies readonly (readonly [keyof Summary, string])[]
   ).flatMap(([count, words]) => {
-    if (summary[count] === 0) return [];
+    if ((summary[count] ?? 0) === 0) return [];
     if (count === 'blocked') return blockedParts(plan);
     return [`${summary[count]} ${words}${count === 'delete' ? alongside(plan) : ''}`];
   });
@@ -135,7 +145,7 @@ function alongside({ operations }: Plan): string {
 
 /** Of a `destroy` that finds nothing. */
 export function nothingManaged({ project }: Plan): string {
-  return `Nothing to delete: nothing in project ${project.id} is managed from this state.`;
+  return `Nothing to delete: the state manages no resource of project ${project.id}.`;
 }
 
 /** Money and effort, a line each; nothing where there is nothing to say. */
@@ -153,7 +163,7 @@ export function costLines({ cost, effort, operations }: Plan): string[] {
       ? []
       : [`Cost: ${signed}${unit} a month, from ${before} to ${after}${atMost}; known prices only${where}`];
   const effortText =
-    `Requests: ${counted(effort.writes, 'write')}, about ${counted(effort.reads, 'read')}` +
+    `Requests: ${counted(effort.writes, 'write')}, at least ${counted(effort.reads, 'read')}` +
     (effort.seconds_at_least === 0
       ? ''
       : `; because of the request limits, they take at least ${span(effort.seconds_at_least * 1000)}`);

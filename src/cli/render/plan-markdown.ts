@@ -4,7 +4,7 @@ import { comesFirst, type Plan } from '../../core/plan.ts';
 import { commandLine, piecesOf, type Remedy, run } from '../../core/remedy.ts';
 import { printable } from '../terminal.ts';
 import { consequences, liveOf } from './consequences.ts';
-import { costLines, groupsOf, type PlanLine, summaryLine } from './plan-groups.ts';
+import { costLines, groupsOf, openText, type PlanLine, summaryLine } from './plan-groups.ts';
 import { changeLines, declaredChanges } from './values.ts';
 
 /** The strictest of the usual forges limits a comment to 65,536 characters. The rest is for the caller's own text. */
@@ -122,6 +122,7 @@ function remedyMarkdown(remedy: Remedy, flags: string): string {
 /** A `diff` block colours by the first character of a line. */
 function diffLines({ sign, operation, name }: PlanLine, plan: Plan): string[] {
   const { verb, replacement, reason } = operation;
+  if (operation.open === true) return [`! ${sign} ${printable(name)}  # ${openText(operation)}`];
   const isNew = verb === 'create' && replacement === undefined;
   const mark = sign === '+' || sign === '-' ? sign : '!';
   const known = [...liveOf(operation, plan), ...(reason === undefined ? [] : [reason])];

@@ -12,7 +12,15 @@ import {
 } from '../../core/plan.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
 import { consequences, liveOf } from './consequences.ts';
-import { costLines, groupsOf, isWaiting, type PlanLine, type Sign, summaryLine } from './plan-groups.ts';
+import {
+  costLines,
+  groupsOf,
+  isWaiting,
+  openText,
+  type PlanLine,
+  type Sign,
+  summaryLine,
+} from './plan-groups.ts';
 import { remedyLines } from './remedies.ts';
 import { changeLines, declaredChanges, shown } from './values.ts';
 
@@ -22,6 +30,7 @@ const colours: Readonly<Record<Sign | ' ', Style | undefined>> = {
   '-': 'red',
   '±': 'magenta',
   '=': 'cyan',
+  '…': 'dim',
   ' ': undefined,
 };
 
@@ -81,6 +90,8 @@ function idOf(operation: Operation, plan: Plan): string[] {
 
 function operationLines({ sign, operation, name }: PlanLine, plan: Plan, paint: Paint): string[] {
   const { verb, reason, replacement } = operation;
+  if (operation.open === true)
+    return [`  ${tint(sign, `${sign} ${printable(name)}  ${openText(operation)}`, paint)}`];
   const why = reason === undefined ? [] : [printable(reason)];
   const about = [
     ...idOf(operation, plan),

@@ -1,10 +1,11 @@
 import { takeApart } from '../../core/keys.ts';
 import { blockedJson, operationId, type Warning } from '../../core/plan.ts';
 import type { ApplyReport, OperationResult } from '../../core/progress.ts';
+import { counted } from '../../core/text.ts';
 import { type Paint, printable } from '../terminal.ts';
 import { blockedLines } from './plan-text.ts';
 import { endLine } from './progress.ts';
-import { counted, readsText, span } from './values.ts';
+import { readsText, span } from './values.ts';
 
 /** How an operation ended, in the names of the public JSON. */
 export function resultJson(result: OperationResult): Record<string, unknown> {

@@ -1,13 +1,14 @@
 import type { KeyStatus } from '../../core/key-status.ts';
 import { moment } from '../../core/moment.ts';
 import { commandLine, run } from '../../core/remedy.ts';
+import { counted } from '../../core/text.ts';
 import { waysWithBackups, waysWithIdle, waysWithIgnored } from '../../core/ways-out.ts';
 import { ignoredName } from '../../engine/claims/unattached.ts';
 import type { StatusView } from '../status.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
 import { blockedLines, warningLines } from './plan-text.ts';
 import { remedyLines } from './remedies.ts';
-import { counted, span } from './values.ts';
+import { span } from './values.ts';
 
 /** The colour and the word of each status. */
 export const looks: Readonly<Record<KeyStatus, readonly [Style, string]>> = {
@@ -16,7 +17,7 @@ export const looks: Readonly<Record<KeyStatus, readonly [Style, string]>> = {
   in_flight: ['cyan', 'open write'],
   blocked: ['red', 'blocked'],
   tainted: ['red', 'tainted'],
-  undeclared: ['yellow', 'no longer in its entry'],
+  undeclared: ['yellow', 'left the file'],
   unknown: ['dim', 'recorded'],
 };
 
@@ -27,8 +28,11 @@ export function phaseWord(phase: string): string {
 
 /** The clock of all times in a status. */
 export interface StatusClock {
-  /** Ms since the epoch. Ages are counted from this time. */
-  readonly now: number;
+  /**
+   * Ms since the epoch. Ages are counted from this time. Absent without the API: the recorded times may come from a
+   * faster clock.
+   */
+  readonly now?: number;
   /** How many times faster than the wall's it runs. */
   readonly timeScale: number;
 }
@@ -195,7 +199,8 @@ function verdict({ converged, blocked, in_flight: inFlight }: StatusView, flags?
 }
 
 /** The age of a recorded time. A time in the future, written by a clock that ran faster, has no age. */
-function age(text: string, now: number): string {
+function age(text: string, now: number | undefined): string {
+  if (now === undefined) return '';
   const ms = now - Date.parse(text);
   return ms < 0 ? '' : ms < 1_000 ? ', just now' : `, ${span(ms)} ago`;
 }

@@ -1,6 +1,7 @@
 import { parseKey } from '../../core/keys.ts';
 import type { Change, Operation } from '../../core/plan.ts';
 import { addressEntry } from '../../core/restoring.ts';
+import { counted } from '../../core/text.ts';
 import { printable } from '../terminal.ts';
 
 /** The longest value shown in one line. */
@@ -162,11 +163,6 @@ export function span(ms: number): string {
   if (hours >= 48) return `${Math.floor(hours / 24)} d`;
   const minutes = Math.floor((seconds % 3600) / 60);
   return `${hours} h${minutes === 0 ? '' : ` ${minutes} min`}`;
-}
-
-/** `3 writes`, `1 write`. */
-export function counted(count: number, noun: string, plural = `${noun}s`): string {
-  return `${count} ${count === 1 ? noun : plural}`;
 }
 
 /** `52 reads (14 task polls)`: reads of tasks are counted among the reads. */

@@ -24,7 +24,7 @@ export interface CommonFlags {
 /** The commands that write a first spec. */
 export const writingSpec: readonly Remedy[] = [
   run('init', [], { when: 'to write a first one' }),
-  run('export', [], { when: 'to write the file of an existing project' }),
+  run('export', ['--out', 'vdcsync.yaml'], { when: 'to write the file of an existing project' }),
 ];
 
 /** The default files, in order of preference, in the working folder. */

@@ -5,7 +5,7 @@ import { shellWord } from '../../core/shell.ts';
 import { shownLocation } from '../../state/open.ts';
 import type { PostgresInspection } from '../../state/postgres-inspection.ts';
 import { defaultStateName } from '../../state/postgres-url.ts';
-import { openStore, serviceNote } from '../compose.ts';
+import { openStore } from '../compose.ts';
 import type { Io } from '../terminal.ts';
 import { type CommonFlags, stateLocation } from './config.ts';
 import { isUrl, stateNameOf, stateWord } from './state-url.ts';
@@ -49,7 +49,7 @@ export async function refuseSecondState(projectId: number, flags: CommonFlags, i
     ? `the same URL with state=${stateNameOf(own)}, --state ${stateWord(own, io.env)}`
     : `--state ${there}, or move it away if you no longer need it`;
   throw new ConfigError(
-    `the state of project ${projectId} is ${there}, which a vdcsync run with a folder of projects uses, and not ${given}. With a second state, vdcsync would create all resources again. Use the first state: ${way}`,
+    `project ${projectId} already has the state ${there}, because a daemon runs with a folder of projects. With ${given} as a second state, vdcsync would create all resources again. Use the first state: ${way}`,
     true,
   );
 }
@@ -106,8 +106,8 @@ export async function refuseStateBeside(
   if ((await found.given()) !== projectId) return false;
   const [given, there] = [location, own].map(shownLocation);
   throw new ConfigError(
-    `the state of project ${projectId} is ${given}, and a folder of projects uses ${there}. ` +
-      `With a second state, vdcsync would create all resources again. Stop the process that uses the first state, and move the state: ${moveOf(location, own)}. ` +
+    `project ${projectId} already has the state ${given}, and a daemon with a folder of projects uses ${there}. ` +
+      `With this second state, vdcsync would create all resources again. Stop the process that uses the first state, and move the state: ${moveOf(location, own)}. ` +
       'If you no longer need it, move it away',
   );
 }
@@ -128,14 +128,14 @@ function inspectedBeside(
   const names = [own, location].map((each) => stateNameOf(each) ?? defaultStateName);
   let asked: ReturnType<PostgresInspection['states']> | undefined;
   const find = async (name: string | undefined) => {
-    asked ??= inspection.states(serviceNote, names);
+    asked ??= inspection.states({ names });
     return (await asked).find((each) => each.name === name);
   };
   return {
     own: async () => (await find(names[0]))?.projectId ?? null,
     given: async () => {
       const found = await find(names[1]);
-      return found === undefined || found.note === 'emulator' ? null : found.projectId;
+      return found === undefined || found.service === 'emulator' ? null : found.projectId;
     },
   };
 }
@@ -151,8 +151,8 @@ function moveOf(from: string, to: string): string {
 async function projectOf(flags: CommonFlags, io: Io, but?: 'emulator'): Promise<number | null> {
   const store = await openStore(flags, io, 'read');
   try {
-    if (but !== undefined && (await store.note(serviceNote)) === but) return null;
-    return (await store.info()).projectId;
+    const { service, projectId } = await store.info();
+    return service === but ? null : projectId;
   } finally {
     await store.close();
   }

@@ -72,11 +72,11 @@ function ofProject(project: ProjectResult, commit: string): Result {
     case 'awaiting_approval':
       return { state: 'pending', text: `Waiting for approval. ${plan}` };
     case 'suspended':
-      return { state: 'pending', text: `Suspended by the spec. ${plan}` };
+      return { state: 'pending', text: `Suspended by settings.suspend. ${plan}` };
     case 'blocked':
       return { state: 'failure', text: blockedText(blocked) };
     case 'paused':
-      return { state: 'failure', text: 'Paused: the API refuses a class of writes' };
+      return { state: 'failure', text: 'Paused: the API refuses some writes' };
     case 'fenced':
       return { state: 'failure', text: 'The token belongs to another project' };
     case 'unauthorized':

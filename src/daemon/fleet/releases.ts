@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/clock.ts';
+import { counted } from '../../core/text.ts';
 import type { Notification } from '../notifications/notification.ts';
 import type { DaemonLogger } from '../ports.ts';
 import { endingOf } from '../project/condition.ts';
@@ -127,8 +128,8 @@ export class Releases {
   /** Reports once that a change waits or has stopped. Call this after the change was published. */
   tell(before: readonly Rollout[] = [], now: readonly Rollout[] = []): void {
     const { log, onNotification, approval } = this.#options;
-    for (const { id, change, left } of before)
-      if (!now.some((each) => each.id === id)) log.info({ change, left }, 'rollout ended');
+    for (const { id, change } of before)
+      if (!now.some((each) => each.id === id)) log.info({ change }, 'rollout ended');
     for (const { id, change, phase, wave, left, total, reason } of now) {
       const known = before.find((each) => each.id === id);
       if (known?.phase === phase && known.wave === wave) continue;
@@ -188,7 +189,10 @@ export class Releases {
     if (verdict.is === 'passed')
       return phase === 'running' || verdict.byChange || left === 0 ? goOn() : begun;
     if (phase === 'stopped') return begun;
-    const others = left === 0 ? 'No other project gets the change' : `${left} projects keep their specs`;
+    const others =
+      left === 0
+        ? 'No other project gets the change'
+        : `${counted(left, 'project')} ${left === 1 ? 'keeps its spec' : 'keep their specs'}`;
     const reason =
       `The change ${change} has stopped after wave ${wave}: ${verdict.reason}. ` +
       `${others}. Correct the specs, or continue with the next wave:`;
@@ -326,8 +330,8 @@ export class Releases {
     if (deletions === 'few') return { ...rollout, phase: 'queued' };
     if (deletions <= maxDeletions) return { ...rollout, phase: 'queued', deletions };
     const reason =
-      `The change ${change} would delete or replace ${deletions} resources in ${members.length} projects. ` +
-      `That is more than fleet.max_deletions (${maxDeletions}), so no project gets the change. ` +
+      `The change ${change} would delete or replace ${counted(deletions, 'resource')} in ${counted(members.length, 'project')}. ` +
+      `That is more than fleet.max_deletions (${maxDeletions}), so no project gets the change before your approval. ` +
       'If these deletions are intended, approve the change:';
     return { ...rollout, phase: 'waiting', deletions, reason };
   }

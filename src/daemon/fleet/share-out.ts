@@ -3,8 +3,8 @@ import { hash } from 'node:crypto';
 /**
  * Which replica works on which project. All replicas compute the same result from the same lists, so no replica has to
  * assign projects: each project goes to the replica with the highest hash of both names that is not full yet
- * (rendezvous hashing with bounded loads). Shares differ by one at most, and a replica that joins or leaves moves few
- * projects of other replicas.
+ * (rendezvous hashing with bounded loads). No share is larger than an equal share, rounded up, and a replica that joins
+ * or leaves moves few projects of other replicas.
  *
  * Replicas whose lists differ for a moment may both take a project, or none of them takes it. Then the lock of the
  * project's state decides, and the lists become equal with the next heartbeat.

@@ -119,13 +119,15 @@ async function pageInput(
   const byProject = new Map(assignments.map((each) => [each.project, each]));
   const worker = chosen && byProject.get(chosen.id);
   const replica = worker === undefined ? undefined : lastWorker(worker);
+  const own = daemon.fleet?.replica;
   return {
     facts: await chosen?.facts(),
-    projects: projects.map((project) =>
-      summaryOf(project.summary(), byProject.get(project.id), daemon.fleet?.replica),
-    ),
+    projects: projects.map((project) => summaryOf(project.summary(), byProject.get(project.id), own)),
     wanted: { text: query.q, state: query.state, all: query.all === '1' },
-    elsewhere: replica === daemon.fleet?.replica ? undefined : replica,
+    elsewhere:
+      replica === undefined || own === undefined || replica === own
+        ? undefined
+        : { worker: replica, shownBy: own },
     source: daemon.specs.state(),
     version,
     now: deps.clock.now(),

@@ -1,6 +1,7 @@
 import { html } from 'hono/html';
 import { nounOf } from '../../core/keys.ts';
 import { factsOf, isAddress, kindsWith } from '../../core/kind-facts.ts';
+import { counted } from '../../core/text.ts';
 import { waysWithIgnored } from '../../core/ways-out.ts';
 import { ignoredName } from '../../engine/claims/unattached.ts';
 import type { ProjectFacts } from '../project/facts.ts';
@@ -8,7 +9,7 @@ import { unattachedAddresses } from '../project/troubles.ts';
 import { addressPrice, perMonth } from './dangers.ts';
 import { remediesHtml } from './remedies.ts';
 import { ignoredIn } from './status.ts';
-import { counted, type Html, keyText, marked } from './text.ts';
+import { type Html, keyText, marked } from './text.ts';
 
 /** Everything that is billed, with its cost where prices are known. */
 export function billPanel(facts: ProjectFacts): Html {
@@ -39,7 +40,8 @@ function monthly({ plan }: ProjectFacts): Html {
   const isKnown = Number(sum.known_before) !== 0;
   const change = Number(delta);
   if (!isKnown && change === 0) {
-    return html`<p class="dim">No prices are known. Add prices with <code>--prices FILE</code>.</p>`;
+    if (sum.unknown.length === 0) return '';
+    return html`<p class="dim">No price is known for ${counted(sum.unknown.length, 'managed resource')}. Add prices with <code>--prices FILE</code>.</p>`;
   }
   const currency = sum.currency === null ? '' : ` ${sum.currency}`;
   return html`<p class="sum">${isKnown ? html`<b>${sum.known_before}${currency}</b> a month for managed resources` : ''}${isKnown && sum.unknown.length > 0 ? html`, and ${counted(sum.unknown.length, 'resource')} without a known price` : ''}</p>

@@ -2,11 +2,12 @@ import { html } from 'hono/html';
 import { money, part } from '../../core/decimal.ts';
 import { firewallKey, type ResourceKey } from '../../core/keys.ts';
 import { type Blocked, blockedName } from '../../core/plan.ts';
+import { counted } from '../../core/text.ts';
 import { waysWithBackups, waysWithIdle } from '../../core/ways-out.ts';
 import type { ProjectFacts } from '../project/facts.ts';
 import { exposedServers, unattachedAddresses } from '../project/troubles.ts';
 import { remediesHtml } from './remedies.ts';
-import { counted, type Html, keyText, marked, sentence, timeAhead, timeSince } from './text.ts';
+import { type Html, keyText, marked, sentence, timeAhead, timeSince } from './text.ts';
 
 /** The entries under *blocked* that the panel of dangers already shows. */
 export function isInDangers(facts: ProjectFacts, { key }: Pick<Blocked, 'key'>): boolean {
@@ -46,7 +47,8 @@ function earliest(moments: readonly number[]): number | undefined {
   return moments.length === 0 ? undefined : Math.min(...moments);
 }
 
-function exposedItem({ plan, known, world, blockedSince, flags }: ProjectFacts, server: ResourceKey): Html {
+function exposedItem(facts: ProjectFacts, server: ResourceKey): Html {
+  const { plan, known, world, blockedSince, flags } = facts;
   const firewall = firewallKey(server);
   const entry = plan?.blocked.find(({ key }) => key === firewall);
   const binding = known?.bindings.find(({ key }) => key === server);
@@ -58,7 +60,25 @@ function exposedItem({ plan, known, world, blockedSince, flags }: ProjectFacts, 
   const since =
     binding === undefined || known === undefined ? '' : html` ${timeSince(binding.boundAt, known.now)}`;
   return html`<li><strong>${keyText(server)}</strong> <span class="bad">exposed${since}</span>${public_}
-<p>The server has a public address, and its firewall is not set: all its ports are open to the internet.${entry === undefined ? ' vdcsync sets the firewall next.' : html` The firewall is blocked${sinceText(entry, blockedSince, known?.now)}. ${marked(sentence(entry.reason))}`}</p>${entry === undefined ? '' : retryText(entry, known)}${remediesHtml(entry?.remedies ?? [], flags)}</li>`;
+<p>The server has a public address, and its firewall is not set: all its ports are open to the internet.${entry === undefined ? ` ${nextOfFirewall(facts)}` : html` The firewall is blocked${sinceText(entry, blockedSince, known?.now)}. ${marked(sentence(entry.reason))}`}</p>${retryText({ key: firewall }, known)}${remediesHtml(entry?.remedies ?? [], flags)}</li>`;
+}
+
+/** The next step for a firewall that is not blocked. */
+function nextOfFirewall({ mode, condition }: ProjectFacts): string {
+  if (mode === 'observe') return 'In mode observe, vdcsync does not set the firewall.';
+  switch (condition) {
+    case 'awaiting_approval':
+      return 'The plan with the firewall waits for your approval.';
+    case 'paused':
+      return 'vdcsync sets the firewall when the API accepts writes again.';
+    case 'fenced':
+    case 'unauthorized':
+    case 'unreachable':
+    case 'failing':
+      return 'vdcsync sets the firewall when the reconciliations succeed again.';
+    default:
+      return 'vdcsync sets the firewall next.';
+  }
 }
 
 /** How long an entry has been blocked, where that is known. */

@@ -42,7 +42,7 @@ export function headlineOf(condition: Condition, { exposed, broken, leaking }: T
   if (exposed) return { level: 'bad', word: 'exposed' };
   if (level === 'bad') return { level, word: condition };
   if (broken) return { level: 'bad', word: 'spec broken' };
-  if (leaking) return { level: 'bad', word: 'billed and unused' };
+  if (leaking) return { level: 'bad', word: 'billed and idle' };
   return { level, word: condition };
 }
 

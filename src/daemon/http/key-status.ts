@@ -21,5 +21,5 @@ export function idOf(facts: ProjectFacts, key: ResourceKey): string | undefined 
 export function statusText(standing: KeyStatus): string {
   // Includes an operation that is still queued, so its write may not be open yet.
   if (standing === 'in_flight') return 'in progress';
-  return standing === 'undeclared' ? 'no longer in its entry' : standing;
+  return standing === 'undeclared' ? 'left the file' : standing;
 }

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { attribute } from '../../core/attribute.ts';
 import { parseKey } from '../../core/keys.ts';
 import { kindsWith } from '../../core/kind-facts.ts';
 import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
@@ -40,7 +41,7 @@ const gauges = {
   last_reconciliation_timestamp_seconds: ['When the last reconciliation ended', 'project'],
   drift_age_seconds: ['How long the project has differed from its spec', 'project'],
   oldest_read_age_seconds: ['Age of the oldest answer in use', 'project'],
-  open_writes: ['Writes whose outcome is not known yet', 'project'],
+  open_writes: ['Open writes: the answer is missing, or the task still runs', 'project'],
   backed_off_keys: ['Keys that wait after failures', 'project'],
   budget_limit: ['Requests that one window allows', 'project', 'budget'],
   budget_used: ['Requests in the last window', 'project', 'budget'],
@@ -48,7 +49,10 @@ const gauges = {
   billed_addresses: ['Addresses in the project, all of them billed', 'project'],
   idle_addresses: ['Billed addresses that no server uses, except unconfirmed and ignored ones', 'project'],
   left_backups: ['Billed backups of deleted servers', 'project'],
-  unmanaged_addresses: ['Addresses that are bound to no key', 'project'],
+  unmanaged_addresses: [
+    'Addresses of unmanaged servers, and unmanaged addresses that no server uses',
+    'project',
+  ],
 } as const satisfies Readonly<Record<string, readonly [help: string, ...labels: string[]]>>;
 type GaugeName = keyof typeof gauges;
 
@@ -249,7 +253,8 @@ export class Metrics {
     if (world === undefined) return;
     gauge('billed_addresses', world.ips.length);
     gauge('idle_addresses', unattachedAddresses(facts).idle.length);
-    gauge('unmanaged_addresses', world.ips.filter(world.isUnbound).length);
+    const { claims = [], intents = [] } = known ?? {};
+    gauge('unmanaged_addresses', attribute(world, { claims, intents }).unmanaged.addresses.length);
   }
 
   /** The client counts from its start; Prometheus wants sums that survive a reopened state. */

@@ -1,8 +1,9 @@
 import { html, raw } from 'hono/html';
+import { counted } from '../../core/text.ts';
 import { conditions } from '../project/condition.ts';
 import type { ProjectSummary } from '../project/facts.ts';
 import { type Headline, headlineOf, type Level, wordText } from './headline.ts';
-import { counted, type Html, timeSince } from './text.ts';
+import { type Html, timeSince } from './text.ts';
 
 /** More rows than an operator reads at once; the others are counted, and found by search or filter. */
 const mostRows = 100;
@@ -22,7 +23,7 @@ interface Row {
 
 const order: Readonly<Record<Level, number>> = { bad: 0, warn: 1, busy: 2, dim: 3, good: 4 };
 /** Within a level: an exposed server comes first, then the order of the conditions. */
-const words: readonly string[] = ['exposed', 'billed and unused', 'spec broken', ...conditions];
+const words: readonly string[] = ['exposed', 'billed and idle', 'spec broken', ...conditions];
 
 /** All projects in a word. */
 export function overviewHeadline(projects: readonly ProjectSummary[]): Headline {
@@ -72,7 +73,7 @@ function rowItem({ project, headline }: Row): Html {
   const { id, name, condition, since, now, blocked, broken, leaking } = project;
   const notes = [
     ...(blocked === 0 ? [] : [`${counted(blocked, 'operation')} blocked`]),
-    ...(leaking && headline.word !== 'billed and unused' ? ['billed and unused'] : []),
+    ...(leaking && headline.word !== 'billed and idle' ? ['billed and idle'] : []),
     ...(broken && headline.word !== 'spec broken' ? ['spec broken'] : []),
   ];
   return html`<li><a href="/?project=${id}"><span class="dot ${headline.level}"></span><strong>${name ?? `project ${id}`}</strong> <span class="dim">${id}</span></a>

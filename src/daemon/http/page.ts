@@ -1,4 +1,5 @@
 import { html, raw } from 'hono/html';
+import { counted } from '../../core/text.ts';
 import type { ProjectFacts, ProjectSummary } from '../project/facts.ts';
 import { exposedServers, isLeaking } from '../project/troubles.ts';
 import type { SourceState } from '../sources/spec-reader.ts';
@@ -8,12 +9,13 @@ import { type Headline, headlineOf, iconOf, levelOf, titleOf, wordText } from '.
 import { overviewHeadline, overviewPanel, type Wanted } from './overview.ts';
 import {
   alarms,
+  approvalPanel,
   blockedPanel,
   budgetPanel,
   differencesPanel,
   inFlightPanel,
   journalPanel,
-  openOperations,
+  pendingOperations,
   resourcesPanel,
   rowsOf,
   warningsPanel,
@@ -22,7 +24,7 @@ import { drawOutline, drawPicture } from './picture.ts';
 import { script } from './script.ts';
 import { span } from './spans.ts';
 import { style } from './style.ts';
-import { counted, type Html, timeAgo, timeAhead, timeSince } from './text.ts';
+import { type Html, timeAgo, timeAhead, timeSince } from './text.ts';
 import { pictureOf } from './view.ts';
 
 export interface PageInput {
@@ -31,8 +33,8 @@ export interface PageInput {
   readonly projects: readonly ProjectSummary[];
   /** Of the overview. */
   readonly wanted?: Wanted | undefined;
-  /** Of a fleet: the replica that knows more of the project, where it is another one. */
-  readonly elsewhere?: string | undefined;
+  /** Of a fleet: the replica that works on the project, where it is another one than the replica that shows the page. */
+  readonly elsewhere?: { readonly worker: string; readonly shownBy: string } | undefined;
   readonly source: SourceState;
   readonly version: string;
   /** Real wall ms. */
@@ -62,8 +64,8 @@ ${facts !== undefined && projects.length > 1 ? html`<a class="back" href="/">All
 <h1>${name}</h1> <span class="badge ${headline.level}">${wordText(headline.word)}</span>
 ${facts === undefined ? '' : otherWords(facts, headline)}</header>
 <main>${facts === undefined ? '' : freshness(facts)}${facts === undefined ? '' : chips(facts)}
-${input.elsewhere === undefined ? '' : html`<p class="facts"><span class="warn">Replica ${input.elsewhere} works on this project. This page shows the last refresh of this replica.</span></p>`}
-<div class="panels">${facts === undefined ? '' : dangersPanel(facts)}${alarms(facts, source, now)}${
+${input.elsewhere === undefined ? '' : html`<p class="facts"><span class="warn">Replica ${input.elsewhere.worker} works on this project. This page comes from replica ${input.elsewhere.shownBy}, and shows its last refresh, which may be older.</span></p>`}
+<div class="panels">${facts === undefined ? '' : dangersPanel(facts)}${alarms(facts, source, { now, isAlone: projects.length <= 1 })}${
     facts === undefined ? overview(input) : panels(facts)
   }</div>
 ${facts === undefined ? '' : summary(facts)}</main>`;
@@ -99,7 +101,7 @@ function otherWords(facts: ProjectFacts, { word }: Headline): Html {
   const began =
     word === 'exposed'
       ? exposedSince(facts)
-      : word === 'billed and unused'
+      : word === 'billed and idle'
         ? leakingSince(facts)
         : facts.problemSince;
   return html`${since(began)} <span class="badge ${levelOf(condition)}">${wordText(condition)}</span>${since(conditionSince)}`;
@@ -131,16 +133,16 @@ function overview({ projects, wanted = {} }: PageInput): Html {
 function chips(facts: ProjectFacts): Html {
   const { plan, inFlight, problem } = facts;
   const [exposed, blocked] = [exposedServers(facts).length, plan?.blocked.length ?? 0];
-  const pending = openOperations(plan).length;
+  const pending = pendingOperations(facts).length;
   const converged =
     plan === undefined ? 0 : rowsOf(facts).filter(({ standing }) => standing === 'converged').length;
   const all: readonly (readonly [number, string, string, string])[] = [
     [exposed, 'danger', 'bad', `${exposed} exposed`],
-    [isLeaking(facts) ? 1 : 0, 'danger', 'bad', 'billed and unused'],
+    [isLeaking(facts) ? 1 : 0, 'danger', 'bad', 'billed and idle'],
     [problem.length, 'broken', 'bad', 'spec broken'],
     [blocked, 'blocked', 'bad', `${blocked} blocked`],
     [inFlight.length, 'in-flight', 'busy', `${inFlight.length} in progress`],
-    [pending, 'differences', 'warn', `${pending} pending`],
+    [pending, 'differences', 'warn', `${pending} ${facts.mode === 'observe' ? 'only reported' : 'pending'}`],
     [converged, 'resources', 'good', `${converged} converged`],
   ];
   return html`<nav class="chips" aria-label="At a glance">${all
@@ -151,6 +153,7 @@ function chips(facts: ProjectFacts): Html {
 function panels(facts: ProjectFacts): Html[] {
   const picture = pictureOf(facts);
   return [
+    approvalPanel(facts),
     blockedPanel(facts),
     inFlightPanel(facts),
     differencesPanel(facts),

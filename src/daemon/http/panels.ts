@@ -8,27 +8,40 @@ import {
   isLeft,
   type Operation,
   operationId,
-  type Plan,
   type Warning,
 } from '../../core/plan.ts';
 import { run } from '../../core/remedy.ts';
+import { counted } from '../../core/text.ts';
+import { shortDigest } from '../../engine/run/approval.ts';
 import { changeTexts } from '../notifications/drift.ts';
-import { notificationOf } from '../notifications/notification.ts';
+import { approvalOf, notificationOf } from '../notifications/notification.ts';
 import type { Condition } from '../project/condition.ts';
 import type { ProjectFacts } from '../project/facts.ts';
 import { unattachedAddresses } from '../project/troubles.ts';
 import type { SourceState } from '../sources/spec-reader.ts';
 import { isInDangers, retryText, sinceText } from './dangers.ts';
+import { wordText } from './headline.ts';
 import { statusNow, statusText } from './key-status.ts';
 import { remediesHtml } from './remedies.ts';
 import { span } from './spans.ts';
 import { whyOpen } from './status.ts';
-import { counted, type Html, keyText, marked, sentence, timeAgo, timeAhead, timeSince } from './text.ts';
+import { type Html, keyText, marked, sentence, timeAgo, timeAhead, timeSince } from './text.ts';
 import { absence, keysOf } from './view.ts';
 
-/** Problems that stop vdcsync as a whole: as loud as a blocked write. */
-export function alarms(facts: ProjectFacts | undefined, source: SourceState, now: number): Html[] {
-  const broken = [...(facts?.problem ?? []), ...source.orphans.flatMap(({ problem }) => problem)];
+/**
+ * Problems that stop vdcsync as a whole: as loud as a blocked write.
+ *
+ * @param isAlone no page of all projects shows the specs that no project uses
+ */
+export function alarms(
+  facts: ProjectFacts | undefined,
+  source: SourceState,
+  { now, isAlone }: { readonly now: number; readonly isAlone: boolean },
+): Html[] {
+  const broken = facts?.problem ?? [];
+  const orphans = source.orphans
+    .filter(({ projectId }) => facts === undefined || isAlone || projectId === facts.id)
+    .flatMap(({ problem }) => problem);
   const error = facts?.error;
   const { commit } = source;
   return [
@@ -38,10 +51,10 @@ export function alarms(facts: ProjectFacts | undefined, source: SourceState, now
     broken.length === 0
       ? ''
       : html`<section class="wide alarm" id="broken"><h2>The spec is broken${facts?.problemSince === undefined || facts.known === undefined ? '' : html` ${timeSince(facts.problemSince, facts.known.now)}`}</h2>
-<p>The last valid spec stays in force, so the newest edit has no effect.${commit === undefined ? '' : html` Newest commit: <code>${commit.id.slice(0, 12)}</code> ${commit.subject}.`}</p><ul>${broken.map(
-          ({ position, message }) =>
-            html`<li><code>${position.file}:${position.line}:${position.column}</code><br>${marked(sentence(message))}</li>`,
-        )}</ul>${remediesHtml(checkingSpec(broken), '')}</section>`,
+<p>${facts?.offer === undefined ? 'No valid spec was read yet, so vdcsync changes nothing.' : 'The last valid spec stays in force, so the newest edit has no effect.'}${commit === undefined ? '' : html` Newest commit: <code>${commit.id.slice(0, 12)}</code> ${commit.subject}.`}</p>${problemList(broken)}</section>`,
+    orphans.length === 0
+      ? ''
+      : html`<section class="wide alarm" id="unused-specs"><h2>A spec cannot be used</h2><p>vdcsync does nothing for this spec until it is corrected.</p>${problemList(orphans)}</section>`,
     facts?.waitingFor === undefined
       ? ''
       : html`<section class="wide alarm" id="waiting"><h2>Another process owns the state</h2><p>The owner is ${facts.waitingFor}. This process writes nothing until the owner ends.</p></section>`,
@@ -49,6 +62,13 @@ export function alarms(facts: ProjectFacts | undefined, source: SourceState, now
       ? ''
       : html`<section class="wide alarm" id="error"><h2>${failures[facts?.condition ?? 'failing'] ?? failures.failing}</h2><p>${error instanceof Error ? error.message : String(error)}</p>${facts?.known === undefined || facts.nextReconciliationAt === undefined ? '' : html`<p class="dim">Next attempt: ${timeAhead(facts.nextReconciliationAt, facts.known.now)}.</p>`}${remediesHtml(notificationOf(facts?.condition ?? 'failing', facts?.plan, error).remedies, facts?.flags ?? '')}</section>`,
   ];
+}
+
+function problemList(problems: ProjectFacts['problem']): Html {
+  return html`<ul>${problems.map(
+    ({ position, message }) =>
+      html`<li><code>${position.file}:${position.line}:${position.column}</code><br>${marked(sentence(message))}</li>`,
+  )}</ul>${remediesHtml(checkingSpec(problems), '')}`;
 }
 
 /** Checks the files of a broken spec where they are edited. */
@@ -85,7 +105,7 @@ export function blockedPanel(facts: ProjectFacts): Html {
 ${blocked.map((each) => blockedItem(each, facts))}
 ${pauses.map(
   ({ scope, code, reason, probeAt, since }) =>
-    html`<li><strong>Writes of the class ${scope} are paused</strong> <span class="bad">${timeSince(since, now)}</span> <span class="code">${code}</span><p>${marked(sentence(reason))}</p><p class="dim">${probeAt === null ? 'They continue when the project is Active.' : html`Next attempt: ${timeAhead(probeAt, now)}.`}</p></li>`,
+    html`<li><strong>${pausedText(scope)}</strong> <span class="bad">${timeSince(since, now)}</span> <span class="code">${code}</span><p>${marked(sentence(reason))}</p><p class="dim">${probeAt === null ? 'These writes continue when the project is Active.' : html`Next attempt: ${timeAhead(probeAt, now)}.`}</p></li>`,
 )}
 ${backOff.map(
   ({ key, failures, until, reason, code }) =>
@@ -97,10 +117,24 @@ ${backOff.map(
   }</section>`;
 }
 
+/** The writes of a paused class. A class of one operation has the name of that operation. */
+function pausedText(scope: string): string {
+  if (scope === 'everything') return 'All writes are paused';
+  if (scope === 'spending') return 'Writes that add cost are paused';
+  return `Writes such as ${wordText(scope)} are paused`;
+}
+
 function blockedItem(entry: Blocked, { blockedSince, known, flags }: ProjectFacts): Html {
   const { key, verb, code, reason, remedies } = entry;
   return html`<li><strong>${verb} ${keyText(key)}</strong> <span class="bad">blocked${sinceText(entry, blockedSince, known?.now)}</span> <span class="code">${code}</span>
 <p>${marked(sentence(reason))}</p>${retryText(entry, known)}${remediesHtml(remedies, flags)}</li>`;
+}
+
+/** The plan that waits for the operator, with the command that approves it. */
+export function approvalPanel({ condition, plan, flags }: ProjectFacts): Html {
+  if (condition !== 'awaiting_approval' || plan === undefined) return '';
+  const digest = shortDigest(plan.digest);
+  return html`<section class="wide alarm" id="approval"><h2 class="warn">A plan waits for approval</h2><p>Plan <code>${digest}</code> has ${counted(plan.operations.length, 'operation')}. vdcsync applies it after your approval.</p>${remediesHtml(approvalOf(plan), flags)}</section>`;
 }
 
 export function inFlightPanel({ inFlight, known, plan }: ProjectFacts): Html {
@@ -140,9 +174,10 @@ const steps = {
   waiting: 'waiting',
 } as const;
 
-export function differencesPanel({ plan, differsSince, known }: ProjectFacts): Html {
+export function differencesPanel(facts: ProjectFacts): Html {
+  const { plan, differsSince, known } = facts;
   const left = (plan?.warnings ?? []).filter(isLeft);
-  const operations = openOperations(plan);
+  const operations = pendingOperations(facts);
   if (left.length + operations.length === 0) return '';
   const age =
     differsSince === undefined || known === undefined ? '' : html` ${timeSince(differsSince, known.now)}`;
@@ -151,10 +186,12 @@ ${left.map(({ key, code, message }) => html`<li><strong>${keyText(key ?? '')}</s
 ${operations.map(({ verb, key, reason, changes }) => html`<li><strong>${verb} ${keyText(key)}</strong>${reason === undefined ? '' : html`<p>${marked(sentence(reason))}</p>`}${verb === 'update' ? changeList(changes) : ''}</li>`)}</ul></section>`;
 }
 
-/** The operations that wait for no manual decision. */
-export function openOperations(plan: Plan | undefined): readonly Operation[] {
-  const blocked = new Set(plan?.blocked.map(({ verb, key }) => operationId(verb, key)));
-  return (plan?.operations ?? []).filter(({ id }) => !blocked.has(id));
+/** The operations that have not begun, and that wait for no manual decision. */
+export function pendingOperations({ plan, inFlight }: ProjectFacts): readonly Operation[] {
+  const others = new Set(
+    [...(plan?.blocked ?? []), ...inFlight].map(({ verb, key }) => operationId(verb, key)),
+  );
+  return (plan?.operations ?? []).filter(({ id }) => !others.has(id));
 }
 
 function changeList(changes: readonly Change[]): Html {

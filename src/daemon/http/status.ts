@@ -34,22 +34,30 @@ export async function statusOf(
       commit: commitJson(source.commit),
       broken: source.orphans.flatMap(({ problem }) => problem.map(diagnosticJson)),
     },
-    ...(daemon.fleet === undefined ? {} : { fleet: await fleetJson(daemon.fleet) }),
+    ...(daemon.fleet === undefined ? {} : { fleet: await fleetJson(daemon.fleet, daemon.projects()) }),
     projects: facts.map(projectJson),
   };
 }
 
-/** The replica that works on each project of a fleet. The other parts show the last refresh of this replica. */
-async function fleetJson(fleet: Fleet): Promise<Record<string, unknown>> {
+/**
+ * The replica that works on each of these projects of a fleet. The database also has the states of removed projects. The
+ * other parts of the status show the last refresh of this replica.
+ */
+async function fleetJson(
+  fleet: Fleet,
+  published: readonly { readonly id: number }[],
+): Promise<Record<string, unknown>> {
   const { replica } = fleet;
   const rollouts = fleet.board.rollouts.map(rolloutJson);
   const [rollout = null] = fleet.board.rollouts.toSorted((a, b) => urgency(b) - urgency(a)).map(rolloutJson);
   const assignments = await fleet.board.assignments().catch((error: Error) => error.message);
   if (typeof assignments === 'string')
     return { replica, leads: fleet.leads(), error: assignments, rollout, rollouts, projects: [] };
+  const ids = new Set(published.map(({ id }) => id));
+  const current = assignments.filter(({ project }) => ids.has(project));
   return {
     ...{ replica, leads: fleet.leads(), error: null, rollout, rollouts },
-    projects: assignments.map(({ project, worker, since, memory }) => ({
+    projects: current.map(({ project, worker, since, memory }) => ({
       ...{ id: project, worker: worker ?? null, since: time(since) },
       condition: memory?.history.condition ?? null,
       condition_since: time(memory?.history.conditionSince),

@@ -1,6 +1,7 @@
 import { html } from 'hono/html';
 import { collections } from '../../core/kind-facts.ts';
 import { moment } from '../../core/moment.ts';
+import { capitalised } from '../../core/text.ts';
 import { ago, ahead, span } from './spans.ts';
 
 export type Html = ReturnType<typeof html> | '';
@@ -21,7 +22,7 @@ export function keyText(key: string) {
  */
 export function sentence(text: string): string {
   const isWord = /^[a-z]+(?=[ ,]|$)/.test(text);
-  const begun = isWord ? `${text.slice(0, 1).toUpperCase()}${text.slice(1)}` : text;
+  const begun = isWord ? capitalised(text) : text;
   return /[.:?!…]$/.test(begun) ? begun : `${begun}.`;
 }
 
@@ -55,8 +56,4 @@ export function timeSince(at: number, now: number) {
 
 function stamped(at: number, text: string) {
   return html`<time datetime="${new Date(at).toISOString()}" title="${moment(at)}">${text}</time>`;
-}
-
-export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`;
 }

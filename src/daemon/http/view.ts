@@ -62,7 +62,7 @@ function serverBox(facts: ProjectFacts, key: ResourceKey): Box {
   const note = [type, id === undefined ? absence(facts, key) : `id ${id}`]
     .filter((each) => each !== '')
     .join(' · ');
-  const says = standing === 'undeclared' ? { says: 'a part of it is no longer in its entry' } : {};
+  const says = standing === 'undeclared' ? { says: 'a part of it has left the file' } : {};
   return { id: key, title: nameOf(key), note, standing, ...says, idle: false };
 }
 

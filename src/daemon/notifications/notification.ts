@@ -91,7 +91,8 @@ function plannedIn(plan: Plan | undefined): readonly string[] {
   return (plan?.operations ?? []).map(({ verb, key }) => `${verb} ${key}`);
 }
 
-function approvalOf(plan: Plan | undefined): readonly Remedy[] {
+/** The command that approves the plan. */
+export function approvalOf(plan: Plan | undefined): readonly Remedy[] {
   return plan === undefined ? [] : [run('approve', [shortDigest(plan.digest)])];
 }
 

@@ -221,7 +221,7 @@ function bodyOf(
 const titles: Readonly<Record<Exclude<Notification['event'], 'condition' | 'source' | 'rollout'>, string>> = {
   drift: 'was changed outside vdcsync',
   capacity_found: 'has found the graphics cards for a waiting server',
-  spec_broken: 'has a broken spec. The last valid spec stays in force',
+  spec_broken: 'has a broken spec, so the newest edit has no effect',
   spec_valid: 'has a valid spec again',
 };
 
@@ -234,10 +234,10 @@ const statements: Readonly<Record<Condition, string>> = {
   failing: 'is failing: the last reconciliation ended with an error',
   blocked: 'is blocked: a manual decision is needed',
   awaiting_approval: 'is awaiting approval: a plan waits for your approval',
-  paused: 'is paused: the API refuses a class of writes',
+  paused: 'is paused: the API refuses some writes, and vdcsync does not send them again yet',
   drifting: 'is drifting: the project differs from its file, and vdcsync only reports this',
   converging: 'is converging',
-  suspended: 'is suspended: the spec pauses all changes',
+  suspended: 'is suspended: `settings.suspend` stops all changes',
   converged: 'is converged again',
 };
 

@@ -25,7 +25,7 @@ export function logReconciliation(
   const { blocked, unchanged } = (outcome === 'error' ? undefined : plan?.summary) ?? {};
   log[idle && outcome !== 'error' ? 'debug' : 'info'](
     {
-      ...{ event: triggers.join(' '), outcome, commit, spec },
+      ...{ trigger: triggers.join(' '), outcome, commit, spec },
       ...{ durationMs: Math.round(endedAt - startedAt), operations, blocked, unchanged },
     },
     'reconciliation ended',

@@ -135,7 +135,7 @@ export class Project {
     if (this.#unwanted !== undefined) return;
     this.#unwanted = diagnostics;
     this.#wake.nudge('file');
-    this.#halt?.abort(new Error('nothing describes the project any more'));
+    this.#halt?.abort(new Error('no spec describes the project any more'));
   }
 
   /** Whether the project was dropped and is gone: its state holds no resource, or could not be opened at all. */
@@ -156,7 +156,7 @@ export class Project {
   take(command: OperatorCommand): Promise<Answer> {
     const answer = this.#commands.take(command);
     this.#wake.nudge('command');
-    this.#halt?.abort(new Error('an operator has something to say'));
+    this.#halt?.abort(new Error('an operator command has arrived'));
     return answer;
   }
 

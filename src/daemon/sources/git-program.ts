@@ -154,7 +154,7 @@ export class TooLargeError extends SourceError {
   constructor(mostBytes: number) {
     super(
       `the newest commit takes more than the ${Math.round(mostBytes / 1024 ** 2)} MiB that vdcsync keeps of a repository. ` +
-        'The last valid commit stays in force. Keep the spec in a repository of its own, or on a server that ' +
+        'The last valid commit, if there is one, stays in force. Keep the spec in a repository of its own, or on a server that ' +
         'can leave large files out of a fetch (uploadpack.allowFilter)',
     );
   }

@@ -169,7 +169,7 @@ async function findTip(
   if (other === undefined) throw new SourceError(`the repository has no branch or tag ${ref}`);
   throw new SourceError(
     `the repository has ${other.ref}, but no longer ${names[0]}, which vdcsync follows. ` +
-      `The last valid commit stays in force. To follow ${other.ref} from now on, start with --git-ref ${other.ref}`,
+      `The last valid commit, if there is one, stays in force. To follow ${other.ref} from now on, start with --git-ref ${other.ref}`,
   );
 }
 

@@ -1,0 +1,105 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { Operation } from '../../src/core/plan.ts';
+import { billPanel } from '../../src/daemon/http/bill.ts';
+import { dangersPanel } from '../../src/daemon/http/dangers.ts';
+import { type PageInput, renderBody } from '../../src/daemon/http/page.ts';
+import { blockedPanel } from '../../src/daemon/http/panels.ts';
+import type { ProjectFacts } from '../../src/daemon/project/facts.ts';
+import { pageStates, thousand } from '../support/page-states.ts';
+
+let input: PageInput;
+let facts: ProjectFacts;
+
+beforeEach(async () => {
+  const made = await pageStates.converged?.();
+  if (made?.facts === undefined) throw new Error('the page has no project');
+  [input, facts] = [made, made.facts];
+});
+
+/** The visible text. */
+async function textOf(part: unknown): Promise<string> {
+  return String(await part)
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ');
+}
+
+const page = (changed: Partial<ProjectFacts>, more: Partial<PageInput> = {}) =>
+  textOf(renderBody({ ...input, ...more, facts: { ...facts, ...changed } }));
+const problem = (file: string) => [{ position: { file, line: 1, column: 1 }, message: 'unknown field `x`' }];
+const planned = (operation: object) => {
+  if (facts.plan === undefined) throw new Error('the project has no plan');
+  return { ...facts.plan, operations: [operation as Operation] };
+};
+/** A change that lets a new server be exposed until it is done. */
+const firewall = {
+  ...{ id: 'create:servers.web-1.firewall', key: 'servers.web-1.firewall', kind: 'firewall', verb: 'create' },
+  changes: [{ path: 'enabled', from: null, to: true }],
+};
+
+describe('src/daemon/http/panels.ts', () => {
+  test('a plan that waits for approval is on the page, with its digest and its command', async () => {
+    const plan = { ...planned(firewall), digest: `sha256:dd33ed3fcc4b${'0'.repeat(52)}` };
+    expect(await page({ plan, condition: 'awaiting_approval' })).toMatch(
+      /Plan dd33ed3fcc4b has 1 operation.* vdcsync approve dd33ed3fcc4b /,
+    );
+    expect(await page({ plan, condition: 'converging' })).not.toContain('dd33ed3fcc4b');
+  });
+
+  test('a broken spec leaves the last valid one in force only if there was one', async () => {
+    expect(await page({ problem: problem('vdcsync.yaml') })).toContain('last valid spec stays in force');
+    const first = await page({ problem: problem('vdcsync.yaml'), offer: undefined });
+    expect(first).toContain('No valid spec was read yet');
+    expect(first).not.toContain('stays in force');
+  });
+
+  test('a spec that no project uses is on the overview, and not on the page of another project', async () => {
+    const source = { ...input.source, orphans: [{ name: 'other', problem: problem('other.yaml') }] };
+    const others = thousand();
+    expect(await page({}, { source, projects: others })).not.toContain('other.yaml');
+    const alone = await page({}, { source });
+    expect(alone).toMatch(/A spec cannot be used .*other\.yaml:1:1/);
+    expect(alone).not.toContain('spec is broken');
+    const overview = await textOf(renderBody({ ...input, source, projects: others, facts: undefined }));
+    expect(overview).toContain('other.yaml:1:1');
+  });
+
+  test.each([
+    ['everything', 'All writes are paused'],
+    ['spending', 'Writes that add cost are paused'],
+    ['create_server', 'Writes such as create server are paused'],
+  ])('a pause of %s names its writes', async (scope, text) => {
+    const pause = { scope, code: 'payment_required', reason: 'no money', since: 0, probeAt: null };
+    expect(await textOf(blockedPanel({ ...facts, pauses: [pause] }))).toContain(text);
+  });
+});
+
+describe('src/daemon/http/page.ts', () => {
+  test('the page of a project that another replica works on names both replicas', async () => {
+    const shown = await page({}, { elsewhere: { worker: 'host-a', shownBy: 'host-b' } });
+    expect(shown).toMatch(/Replica host-a works on this project\. This page comes from replica host-b/);
+  });
+});
+
+describe('src/daemon/http/dangers.ts', () => {
+  test.each([
+    [{ mode: 'observe', condition: 'drifting' }, 'does not set the firewall'],
+    [{ mode: 'correct', condition: 'awaiting_approval' }, 'waits for your approval'],
+    [{ mode: 'correct', condition: 'unreachable' }, 'when the reconciliations succeed again'],
+    [{ mode: 'correct', condition: 'converging' }, 'sets the firewall next'],
+  ] as const)('an exposed server with %o: %s', async (changed, next) => {
+    expect(await textOf(dangersPanel({ ...facts, ...changed, plan: planned(firewall) }))).toContain(next);
+  });
+});
+
+describe('src/daemon/http/bill.ts', () => {
+  test('only resources without a price are reported as such', async () => {
+    const billed = (unknown: readonly string[]) => {
+      const plan = planned(firewall);
+      const monthly = { ...plan.cost.monthly, known_before: '0.00', unknown };
+      const cost = { ...plan.cost, monthly, known_monthly_delta: '0.00' };
+      return textOf(billPanel({ ...facts, plan: { ...plan, cost } }));
+    };
+    expect(await billed([])).not.toContain('price');
+    expect(await billed(['servers.web-1'])).toContain('No price is known for 1 managed resource');
+  });
+});
