@@ -259,6 +259,10 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
     'settings: {prune: true}   # to delete it',
     'vdcsync forget servers.old   # to keep it, released and still billed',
   ],
+  rate_limit_exceeded: [
+    'Another client used up the request budget of the token for 30 minutes.',
+    'vdcsync apply',
+  ],
   read_failed: ['GET /servers/2001/firewall answered 503 five times.', 'vdcsync plan'],
   released: ['The entry of servers.web-1 says `managed: false` now: server 2001 stays, and is still billed.'],
   replace_not_allowed: [

@@ -267,6 +267,10 @@ export const codes = {
     'the entry has left the file, and `settings.prune` is false',
     'to delete the resource, set `prune: true`; to keep it, `vdcsync forget KEY`; or restore the entry',
   ],
+  rate_limit_exceeded: [
+    'the API limited the requests for so long that the deadline of a write passed. The write was not carried out',
+    'nothing: the next `vdcsync apply` sends the write again. If this lasts, find the other clients that use the token',
+  ],
   read_failed: ['a read failed, so the current value is unknown', 'run the command again'],
   released: ['vdcsync stops managing the resource, and sends nothing for this', 'nothing'],
   replace_not_allowed: [

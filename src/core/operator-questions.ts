@@ -111,6 +111,7 @@ const questions = {
   project_not_active: ['refusal', 'the API refuses new spending while the project is not Active'],
   protected: ['policy', 'the file protects the resource'],
   prune_disabled: ['policy', 'the file does not permit deletions'],
+  rate_limit_exceeded: ['none', 'the next run sends the write'],
   read_failed: ['none', 'the next run reads again'],
   replace_not_allowed: ['policy', 'the file does not permit the replacement'],
   server_error: ['refusal', 'the fault is in the API, so only the provider can remove it'],

@@ -1,14 +1,14 @@
 import type { Clock } from '../core/clock.ts';
 
 /** The moments of an intent that are timed. */
-export type Moment = 'sent' | 'not_seen' | 'accepted' | 'ended' | 'due' | 'silent';
+export type Moment = 'begun' | 'sent' | 'not_seen' | 'accepted' | 'ended' | 'due' | 'silent';
 
 /**
  * Measures time spans: the time since a write was sent, or since a resource was not found. The state has only wall
  * times, and a wall clock may jump. This process times its own events on the monotonic clock. For events of an
  * earlier process, the stopwatch uses the wall time in the state, with two limits: a remaining wait is never longer
- * than `mostMs`, and a span that confirms an absence (`sent`, `ended`, `not_seen`) is never longer than the age of this
- * stopwatch.
+ * than `mostMs`, and a span that ends a wait (`begun`), or confirms an absence (`sent`, `ended`, `not_seen`), is never
+ * longer than the age of this stopwatch.
  */
 export interface Stopwatch {
   /** `inMs`: the moment is this number of milliseconds in the future. */
@@ -23,7 +23,7 @@ export interface Stopwatch {
   keep(intentIds: ReadonlySet<string>): void;
 }
 
-const confirming: ReadonlySet<Moment> = new Set(['sent', 'ended', 'not_seen']);
+const ownTime: ReadonlySet<Moment> = new Set(['begun', 'sent', 'ended', 'not_seen']);
 /** The outcome table has no longer wait. */
 const mostMs = 20 * 60_000;
 
@@ -39,7 +39,7 @@ export function createStopwatch(clock: Clock, timeScale: number): Stopwatch {
       mark(intentId, moment);
       return 0;
     }
-    return confirming.has(moment) ? Math.min(ms, clock.monotonic() - bornAt) : ms;
+    return ownTime.has(moment) ? Math.min(ms, clock.monotonic() - bornAt) : ms;
   }
 
   function mark(intentId: string, moment: Moment, inMs = 0): void {

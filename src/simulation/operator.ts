@@ -1,6 +1,7 @@
 import { NotAbsentError, TooSoonError } from '../core/errors.ts';
 import { partsOf } from '../core/intent.ts';
 import type { ResourceKey } from '../core/keys.ts';
+import { questionClass } from '../core/operator-questions.ts';
 import type { Blocked } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
 import { type CommandResult, type Remedy, resolveText, stepsOf } from '../core/remedy.ts';
@@ -51,6 +52,7 @@ async function answer(
     await recognise(stage, controller, file, blocked);
     return file;
   }
+  if (questionClass(blocked.code) === 'none') await expectContinuation(stage, controller, blocked);
   if (runs(remedies, 'resolve').some(([its]) => its === key)) {
     await settle(stage, controller, file, blocked);
     return file;
@@ -82,6 +84,22 @@ async function answer(
     }
   }
   return edited ?? file;
+}
+
+/** A code that asks no question promises that a later run continues with the write. */
+async function expectContinuation(
+  stage: Stage,
+  { box }: Controller,
+  { key, verb, code, reason }: Blocked,
+): Promise<void> {
+  const store = await box.open(stage.clock.now());
+  const intent = (await store.openIntents()).find((each) => each.key === key && each.verb === verb);
+  await box.release();
+  if (intent?.phase === 'blocked')
+    stage.fail(
+      'I16',
+      `${key} is ${code}, and its write stays blocked until a question is answered: ${reason}`,
+    );
 }
 
 /** Adopts the resource that this file made. Ignores or releases the named resources that no entry of the file wants. */

@@ -74,7 +74,7 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'an operator is asked after a 429',
     file: outcome,
-    find: '    case 429:\n      return wait(0, code, reason);',
+    find: '    case 429:\n      return rateLimited(reason);',
     replace: "    case 429:\n      return { do: 'refuse', code: 'outcome_unknown', reason, until: 'file' };",
   },
   {
@@ -219,8 +219,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'a 429 is a refusal',
     file: outcome,
-    find: '      return wait(0, code, reason);\n',
-    replace: "      return { do: 'refuse', code, reason, until: 'now' };\n",
+    find: '      return rateLimited(reason);\n',
+    replace: "      return { do: 'refuse', code, reason, until: 'file' };\n",
   },
   {
     name: 'Retry-After is ignored',

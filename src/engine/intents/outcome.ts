@@ -157,7 +157,7 @@ function refusalOfResend(result: Conclusive, pace: Pace): Disposition {
   if (paused !== undefined) return { do: 'hold', code, reason, ...paused };
   // The key is asked again with another token.
   if (isOfToken(result)) return { do: 'look', afterMs: second, why: 'refused', reason, stage: 'asking' };
-  if (status === 429) return wait(0, code, reason);
+  if (status === 429) return rateLimited(reason);
   if (status === 409 && (result.retryAfterMs !== undefined || stateCodes.has(code)))
     return waitOut(result, code, reason, pace);
   // The probe shows whether the key holds the answer to another request, or to the probe itself.
@@ -222,7 +222,7 @@ function refusal(result: Conclusive, { asks, unconfirmed }: Sent, pace: Pace): D
       : { do: 'refuse', code, reason, until: 'now' };
   switch (result.status) {
     case 429:
-      return wait(0, code, reason);
+      return rateLimited(reason);
     case 409:
       return code === noCapacity ? { do: 'next_preference', reason } : waitOut(result, code, reason, pace);
     case 404:
@@ -295,6 +295,11 @@ function mayBeReusedKey({ status, invalidParams = [] }: Conclusive, code: string
   if ([code, ...invalidParams.map(({ name }) => name)].some((each) => /idempotency/i.test(each))) return true;
   const ofBody = invalidParams.length > 0 || bodyCodes.has(code);
   return asks && !ofBody && (status === 400 || status === 422);
+}
+
+/** The gate waits for the time that the API asks for. The API carried out nothing, so no operator is needed. */
+function rateLimited(reason: string): Disposition {
+  return wait(0, 'rate_limit_exceeded', reason);
 }
 
 function wait(afterMs: number, code: string, reason: string): Disposition & { readonly do: 'wait' } {

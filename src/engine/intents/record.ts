@@ -100,8 +100,10 @@ async function waitAndResend(
     ...requestId,
   };
   const progress = await goOn(run, intent, patch, afterMs);
-  if (now > deadlineOf(run, intent))
-    return stillRefused(run, intent, next, `unchanged after ${minutes(now - intent.createdAt)}: ${reason}`);
+  // A process that did not run meanwhile has not waited.
+  const waitedMs = run.stopwatch.since(intent.id, 'begun', intent.createdAt);
+  if (waitedMs > mostWaitMs(run, intent))
+    return stillRefused(run, intent, next, `unchanged after ${minutes(waitedMs)}: ${reason}`);
   run.tell(intent, 'waiting', reason, { untilMs: now + afterMs, code: next.code });
   return progress;
 }
@@ -111,11 +113,12 @@ async function waitAndResend(
  * does not report that end. These writes therefore wait at least as long as the creation may take. @assumption A34
  * @assumption A43
  */
-function deadlineOf(run: Run, { key, kind, createdAt }: Intent): number {
-  const endsAt = (since: number, waiting: KindName) => since + run.kindOf(waiting).timing.deadlineMs;
+function mostWaitMs(run: Run, { key, kind, createdAt }: Intent): number {
+  const deadlineMs = (waiting: KindName) => run.kindOf(waiting).timing.deadlineMs;
   const server = run.bindings.get(takeApart(key).parent ?? key);
-  const own = endsAt(createdAt, kind);
-  return server === undefined ? own : Math.max(own, endsAt(Math.min(server.boundAt, createdAt), server.kind));
+  const serverMs =
+    server === undefined ? 0 : deadlineMs(server.kind) - Math.max(0, createdAt - server.boundAt);
+  return Math.max(deadlineMs(kind), serverMs);
 }
 
 /** The effect is unknown. The key of a creation is asked. Evidence decides about updates and deletions. */

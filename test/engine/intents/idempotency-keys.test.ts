@@ -130,6 +130,43 @@ describe('src/engine/intents/question.ts: the age of a key', () => {
   });
 });
 
+describe('src/engine/intents/record.ts: the deadline of a refused write', () => {
+  test('does not count the time in which no process waited', async () => {
+    const limited = faultRule(
+      { path: 'allocate_ip', nth: 1, times: 2 },
+      { do: 'answer', status: 429, retryAfter: 20 },
+    );
+    const played = rig();
+    played.emulator.setFaults([limited]);
+    const halt = new AbortController();
+    const stopped = played.apply(`${head}ips:\n  one: {}\n`, { halt: halt.signal });
+    await played.clock.run(played.clock.sleep(5_000).then(() => halt.abort(new Error('killed'))));
+    await stopped.catch(() => undefined);
+    await played.clock.run(played.clock.sleep(3 * hour));
+    played.restart();
+
+    const report = await played.apply(`${head}ips:\n  one: {}\n`);
+
+    expect(report.outcome).toBe('converged');
+    await expectInvariants(played);
+  });
+
+  test('ends a run that the API limits for longer, and the next run sends the write', async () => {
+    const played = rig();
+    played.emulator.setFaults([
+      faultRule({ path: 'allocate_ip', nth: 1, times: 60 }, { do: 'answer', status: 429, retryAfter: 60 }),
+    ]);
+
+    const limited = await played.apply(`${head}ips:\n  one: {}\n`);
+    played.emulator.setFaults([]);
+    const later = await played.apply(`${head}ips:\n  one: {}\n`);
+
+    expect(limited.blocked.map(({ code }) => code)).toEqual(['rate_limit_exceeded']);
+    expect(later.outcome).toBe('converged');
+    await expectInvariants(played);
+  });
+});
+
 describe('src/engine/intents/settle.ts: an API profile that changes while a write waits', () => {
   const server = (cores: number) =>
     `${head}servers:\n  web: {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}}\n`;
