@@ -93,6 +93,11 @@ export class Pipeline {
     const tried = new Set<PooledToken>();
     for (;;) {
       const pass = await this.#acquire(call, tried);
+      // Another request's 429 may have arrived since the budget gave the slot.
+      if (pass.budget.isClosed()) {
+        pass.slot.unsent();
+        continue;
+      }
       const answer = await this.#exchangeUnder(call, pass);
       const { token } = pass;
       tried.add(token);

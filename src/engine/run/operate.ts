@@ -147,7 +147,7 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
     ...renamed,
     ...left,
     { type: 'bind', binding },
-    ...cameWith(run, operation, subject, id, world),
+    ...(await cameWith(run, subject, id, world)),
   ]);
   return { now: 'closed', outcome: 'done', detail: '' };
 }
@@ -156,12 +156,17 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
  * The resources that came with a creation of an earlier state, such as an address that the file does not ask for.
  * @assumption A22
  */
-function cameWith(run: Run, operation: Operation, subject: Subject, id: string, world: World): StateChange[] {
-  if (subject.desired?.found !== true) return [];
-  const request = run
-    .kindOf(subject.kind)
-    .writes.request(contextOf(run, { ...operation, verb: 'create' }, world));
-  const { key, kind, desired } = subject;
+async function cameWith(
+  run: Run,
+  { key, kind, desired }: Subject,
+  id: string,
+  world: World,
+): Promise<StateChange[]> {
+  if (desired?.found !== true) return [];
+  // The write that found the resource has the request of the creation. The catalogue may have changed since then.
+  const past = await run.deps.store.intents({ key, limit: 50 });
+  const request = past.find(({ verb }) => verb === 'create')?.request;
+  if (request === undefined) return [];
   const entry = { value: desired.value, protect: desired.protect };
   const made = { key, kind, request, preimage: {}, entry };
   return companionsOf(run, made, id, { addresses: addressesOf(id, world) });
