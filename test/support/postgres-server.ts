@@ -67,7 +67,8 @@ export class OwnPostgres implements PostgresServer {
       ...options,
       '-c',
       'listen_addresses=127.0.0.1',
-      ...this.settings.flatMap((each) => ['-c', each]),
+      // No test ends the machine, and its memory outlives every crash of the server.
+      ...['fsync=off', ...this.settings].flatMap((each) => ['-c', each]),
     ];
     this.running = spawn('sh', ['-c', script, 'sh', ...program], {
       ...this.user,
