@@ -161,7 +161,8 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
   exposed: ['The API refused the firewall of the new server 2001.', 'vdcsync explain servers.web-1.firewall'],
   profile_changed: [
     'The creation of servers.web-1 is unconfirmed, and a changed API profile would send another request.',
-    'vdcsync resolve servers.web-1 --adopt 2001',
+    'vdcsync resolve servers.web-1 --adopt 2001   # the client area shows it',
+    'vdcsync resolve servers.web-1 --absent   # the client area does not show it',
   ],
   key_conflict: [
     'shop.yaml and shop-copy.yaml of one project both create servers.web-1.',
@@ -231,12 +232,13 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
   not_found: ['servers.web-1 says `id: 2999`, and no server has that id.', 'servers: {web-1: {id: 2001}}'],
   not_there: [
     'The task of networks.backend succeeded, and GET /networks does not list it.',
-    'vdcsync resolve networks.backend --absent',
+    'vdcsync resolve networks.backend --adopt 31   # the client area shows it',
+    'vdcsync resolve networks.backend --absent   # the client area does not show it',
   ],
   outcome_unknown: [
     'The creation of servers.web-1 got no answer, and the reads show two new servers.',
-    'vdcsync resolve servers.web-1 --adopt 2001',
-    'vdcsync resolve servers.web-1 --absent',
+    'vdcsync resolve servers.web-1 --adopt 2001   # the client area shows that 2001 is servers.web-1',
+    'vdcsync resolve servers.web-1 --absent   # the client area does not show it',
   ],
   overtaken: ['Another user deleted server 2001 after the plan and before the write.'],
   price_unused: [

@@ -29,7 +29,7 @@ export const codes = {
     'nothing, if the API accepts the address. If the API refuses it (`ip_not_usable`) or attaches another one, name an address whose entry has the `server_type_id` of the server',
   ],
   address_unchecked: [
-    'vdcsync did not buy this address (it was adopted), and no read shows whether the address belongs to the `server_type_id` in its entry',
+    'this address was adopted, and the API does not show for which server type it was allocated',
     'if `server_type_id` is right, confirm it: `vdcsync adopt KEY ID`; otherwise remove the field',
   ],
   backup_creating: [
@@ -62,7 +62,7 @@ export const codes = {
   ],
   check_refused: [
     'the command of `--check-command` refuses the plan',
-    'change the spec, or the policy. vdcsync checks each new plan, and the same plan after SIGHUP',
+    'change the spec, or the policy. After a change of the policy, send SIGHUP: the daemon checks a plan only once',
   ],
   contract_breach: [
     'an answer of the API differs from its documentation',
@@ -71,14 +71,14 @@ export const codes = {
   default_network: ['vdcsync never changes the default network', 'write `managed: false` in its entry'],
   dependency_blocked: [
     'the operation depends on another operation that is blocked, or on a resource that does not exist',
-    'resolve the other operation first',
+    'resolve the other operation first, or create the missing resource. The message names it',
   ],
   drift: [
     'the resource was changed outside vdcsync, and `settings.drift` is `report`',
     'to keep the change, write it into the file; to undo it, set `drift: correct`',
   ],
   disk_would_shrink: [
-    'a resize would make a disk smaller, or could do so: data may be lost',
+    'a resize would make a disk smaller, or could do so, and destroy data',
     'write the actual size; for an adopted server, confirm the file with `vdcsync adopt KEY ID`; if you want the smaller disk, write `replace: allowed`',
   ],
   drive_differs: [
@@ -94,7 +94,7 @@ export const codes = {
     'correct it, or keep it: vdcsync sends it unchanged',
   ],
   firewall_field_dropped: [
-    'every live rule has an undocumented field. vdcsync assumes that the API adds the field itself, and does not send it',
+    'every live rule has an undocumented field. vdcsync assumes that the API adds this field, so vdcsync does not send it',
     'if you set the field, write it in the rules of the file; otherwise nothing',
   ],
   firewall_lockout: [
@@ -111,7 +111,7 @@ export const codes = {
   ],
   firewall_would_lose: [
     'the live firewall has values that vdcsync cannot send back, so a change would delete them',
-    'write the fields in the rules of the file, or remove those live rules; for `policy_out`, set accept in the client area',
+    'write these values in the rules of the file, or remove the live rules that have them. If the value is `policy_out`, which vdcsync cannot send, set it to accept in the client area',
   ],
   gpu_package_not_found: ['the server type does not sell that package', 'write a package that it sells'],
   gpu_package_not_sold: [
@@ -134,8 +134,8 @@ export const codes = {
     'write an image of the server type',
   ],
   image_taken_before: [
-    'the state is new, and an earlier state may have taken this image: no list shows images',
-    'adopt the image with its id from the client area; to take a new image, set `unmanaged: ignore` under `settings`',
+    'the state is new, and this image may have been created with an earlier state. The API has no list of images',
+    'adopt the image with its id from the client area; to create a new image, set `unmanaged: ignore` under `settings`',
   ],
   immutable: [
     'the field cannot be changed, not even by a replacement',
@@ -259,7 +259,7 @@ export const codes = {
   ],
   protected: [
     'the entry has, or last had, `protect: true`',
-    'to delete it: write `protect: false` and run `vdcsync apply --target KEY`. Then remove the entry, set `prune: true` and run `vdcsync apply`; or run `vdcsync destroy`',
+    'to delete it: write `protect: false` and run `vdcsync apply --target KEY`. Then remove the entry, set `prune: true` and run `vdcsync apply`',
   ],
   bound_already: ['another entry is bound to the same resource', 'correct the `id:` of one of the two'],
   plan_not_found: ['the server type does not have the plan', 'write a plan that it has'],
@@ -294,8 +294,8 @@ export const codes = {
     'take it in the client area and write its `id:`, or enable `take_server_image` in the API profile',
   ],
   server_unchecked: [
-    'no documented read shows the type, image or size of an adopted server',
-    'if the file is right, confirm it: `vdcsync adopt KEY ID`. Otherwise correct the values or, if the entry has `id:`, remove them. Until you confirm the values, you can edit them freely: vdcsync does not replace the server. `read_server` in the API profile may show sizes',
+    'the API does not show the type, image or size of an adopted server',
+    'if the values in the file are right, confirm them: `vdcsync adopt KEY ID`. If they are wrong, correct them; before you confirm them, a change of them does not replace the server. If the API can show sizes, enable `read_server` in the API profile',
   ],
   server_type_not_found: ['the catalogue does not have the server type', 'write a type that it has'],
   server_type_not_supported: [

@@ -41,7 +41,7 @@ const questions = {
   check_refused: ['policy', 'the plan breaks a rule of that command'],
   default_network: ['refusal', 'the file asks for a change of the default network'],
   dependency_blocked: ['none', 'the operation continues after the operation that it depends on'],
-  disk_would_shrink: ['policy', 'only the operator knows whether the data may be lost'],
+  disk_would_shrink: ['policy', 'only the operator knows whether the data is still needed'],
   entry_incomplete: ['refusal', 'an entry with `id:` may omit the fields that only a creation needs'],
   firewall_no_public_iface: ['refusal', 'the API puts no firewall on a server without a public address'],
   firewall_would_lose: ['policy', 'only the operator knows whether these values are needed'],
@@ -131,7 +131,7 @@ const questions = {
   tainted: ['task', 'vdcsync cannot know whether the resource works'],
   task_failed: [
     'candidates',
-    'only the operator can remove the cause of the failure; and a resource that appeared during the task may belong to another user',
+    'only the operator can remove the cause. A new resource in the project may come from the task, or may belong to another user',
   ],
   unlisted_servers: ['unmanaged', 'the planned creation could duplicate one of these servers'],
   unmanaged_resources: ['unmanaged', 'the planned creation could duplicate one of these resources'],

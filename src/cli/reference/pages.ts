@@ -236,7 +236,7 @@ export function codesPage(): string {
   const list = sorted(codes).map(([code, [meaning, todo]]) => [`\`${code}\``, meaning, todo]);
   return page('Codes', [
     'The values of `code` in `plan`, `apply` and `status`. `vdcsync explain CODE` adds an example.',
-    'Codes of the API, such as `insufficient_scope`, appear unchanged and are not in this table. vdcsync handles a code that it does not know by its HTTP status.',
+    'Codes of the API, such as `insufficient_scope`, appear unchanged and are not in this table. If vdcsync does not know a code of the API, it decides by the HTTP status.',
     table(['code', 'meaning', 'next step'], list),
   ]);
 }

@@ -55,6 +55,6 @@ export class PlanCheck {
 
 function remedyFor({ digest }: Plan): Remedy {
   return outside(
-    `change the spec, or the policy that refuses the plan ${shortDigest(digest)}. vdcsync checks each new plan, and the same plan after SIGHUP`,
+    `change the spec, or the policy that refuses the plan ${shortDigest(digest)}. After a change of the policy, send SIGHUP: the daemon checks a plan only once`,
   );
 }
