@@ -1,15 +1,23 @@
-import { edit, type Remedy, run } from './remedy.ts';
+import { edit, outside, type Remedy, run } from './remedy.ts';
 
 /** Ends the warning about the backups of a deleted server. */
 export function waysWithBackups(server: string): readonly Remedy[] {
-  return [run('ignore', [server], { when: 'once the backups are deleted in the client area' })];
+  return [
+    outside('delete the backups that you do not need in the client area', {
+      next: [run('ignore', [server])],
+    }),
+  ];
 }
 
 /** The choices for an idle address that is unmanaged. */
 export function waysWithIdle(id: string, address: string): readonly Remedy[] {
   return [
-    edit('ips', { set: { [`spare-${id}`]: { id: Number(id) } }, when: 'to manage the address' }),
-    run('ignore', [address], { when: 'if the address does not belong to this file' }),
+    edit('ips', {
+      set: { [`spare-${id}`]: { id: Number(id) } },
+      when: 'to let vdcsync manage the address, under a name of your choice',
+    }),
+    run('ignore', [address], { when: 'if it is not of this file: it stays billed' }),
+    outside('release it in the client area, if no user needs it'),
   ];
 }
 

@@ -114,7 +114,7 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
           say('adopt', `if ${other}: the client area shows its id`, ['ID']),
         ]
       : []),
-    say('absent', refused ? 'to send the write again unchanged' : absentWhen[verb]),
+    say('absent', refused ? 'to send the same write again (it had no effect)' : absentWhen[verb]),
   ];
 }
 

@@ -59,8 +59,8 @@ describe('src/cli/commands/status.ts', () => {
 
     expect(view.billed.map(({ what }) => what)).toContain('backup 2026-01-01T00:00:00Z of server 9');
     expect(view.left_backups).toMatchObject([{ server_id: '9', key: 'servers.old' }]);
-    expect(statusText(view, plainPaint, clock)).toContain(
-      '  → vdcsync ignore 9  # once the backups are deleted in the client area\n',
+    expect(statusText(view, plainPaint, clock)).toMatch(
+      /1\. delete the backups that you do not need in the client area\n\s+2\. vdcsync ignore 9\n/,
     );
   });
 

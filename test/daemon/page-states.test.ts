@@ -70,7 +70,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
       ...['exposed', 'exposed'],
       ...['billed and idle', 'billed and idle'],
     ]);
-    expect(texts[0]).toMatch(/servers\.web-1 exposed for .*203\.0\.113\.10/s);
+    expect(texts[0]).toMatch(/servers\.web-1 \(203\.0\.113\.10\) exposed for /);
     expect(texts[2]).toContain('3.20 EUR a month');
 
     await page.setContent(await pageOf('blocked'));
@@ -99,10 +99,10 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
     for (const state of ['exposed', 'leaking', 'broken']) {
       await page.setContent(await pageOf(state));
       headers[state] = (await page.locator('header').innerText()).replace(/\s+/g, ' ');
-      expect(await page.locator('.fresh').innerText()).toMatch(/^Last refresh: \d+ (s|min) ago/);
+      expect(await page.locator('.fresh').innerText()).toMatch(/^Project last read: \d+ (s|min) ago/);
     }
     expect(headers).toEqual({
-      exposed: expect.stringMatching(/^shop exposed for 1 h 59 min blocked for 60 min$/),
+      exposed: expect.stringMatching(/^shop exposed for 1 h 59 min blocked for 1 h 57 min$/),
       leaking: expect.stringMatching(/^shop billed and idle for (3 d|2 d 23 h).* converged for .* d/),
       broken: expect.stringMatching(/^shop spec broken for 40 min converged for /),
     });
@@ -134,16 +134,16 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
   test('without a refresh, no number is shown that only a refresh can give', async () => {
     const page = await phone();
     await page.setContent(await pageOf('unauthorized'));
-    expect(await page.locator('.fresh').innerText()).toContain('Not refreshed since the start');
+    expect(await page.locator('.fresh').innerText()).toContain('Not read since vdcsync started');
     expect(await page.locator('#bill').innerText()).not.toContain('address');
-    expect(await page.locator('#resources summary').innerText()).toBe('13 not refreshed since the start');
+    expect(await page.locator('#resources summary').innerText()).toBe('13 not read since vdcsync started');
     await page.close();
   });
 
   test('while the project converges, a bought address counts, and no resource is without a word', async () => {
     const page = await phone();
     await page.setContent(await pageOf('converging'));
-    expect(await page.locator('#bill').innerText()).toContain('1 address in the project');
+    expect(await page.locator('#bill').innerText()).toContain('1 address, unmanaged ones included');
     expect(await page.locator('#resources').innerText()).not.toContain('no id');
     await page.close();
   });
@@ -163,7 +163,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
   test('drift shows both values of each changed field', async () => {
     const page = await phone();
     await page.setContent(await pageOf('drifting'));
-    expect(await page.locator('.chips').innerText()).toContain('1 only reported');
+    expect(await page.locator('.chips').innerText()).toContain('1 not corrected');
     expect(await page.locator('#differences code').allTextContents()).toEqual([
       expect.stringMatching(/^rules\[0\]\.destination_port: "?22,443"? → "?443"?$/),
     ]);
@@ -216,7 +216,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
     expect(await page.locator('.projects li').count()).toBe(14);
     // The age is that of the condition, and says so.
     expect(await page.locator('.projects li', { hasText: 'search-512' }).innerText()).toMatch(
-      /billed and idle\s+converged for 6 h 24 min/,
+      /billed and idle\s+· converged for 6 h 24 min/,
     );
     await page.locator('#q').pressSequentially('media-3');
     await page.waitForSelector('.projects strong:text-is("media-303")');

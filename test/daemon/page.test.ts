@@ -54,7 +54,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: the status pa
     expect(await blocked.locator('.command').count()).toBe(0);
 
     daemon.write('version: 1\nproject: {id: 4711}\nnetworks: {"<b>x</b>": {cidr: 1}}\n');
-    await page.waitForSelector('text=The spec is broken');
+    await page.waitForSelector('text=The spec has been broken');
     expect(await page.locator('b').count()).toBe(0);
     expect(complaints).toEqual([]);
     await page.close();

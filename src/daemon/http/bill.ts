@@ -19,7 +19,7 @@ export function billPanel(facts: ProjectFacts): Html {
   const bound = (known?.bindings ?? []).filter(({ kind }) => isAddress(kind)).map(({ id }) => id);
   const ids = new Set([...(world?.ips ?? []).map(({ id }) => String(id)), ...bound]);
   const addresses =
-    world === undefined ? [] : [`${counted(ids.size, 'address', 'addresses')} in the project`];
+    world === undefined ? [] : [`${counted(ids.size, 'address', 'addresses')}, unmanaged ones included`];
   const managed = kindsWith('counted').flatMap((kind) => {
     const count = known?.bindings.filter((each) => each.kind === kind).length ?? 0;
     return count === 0 && !factsOf(kind).bought ? [] : [counted(count, `managed ${nounOf(kind)}`)];
@@ -44,7 +44,7 @@ function monthly({ plan }: ProjectFacts): Html {
     return html`<p class="dim">No price is known for ${counted(sum.unknown.length, 'managed resource')}. Add prices with <code>--prices FILE</code>.</p>`;
   }
   const currency = sum.currency === null ? '' : ` ${sum.currency}`;
-  return html`<p class="sum">${isKnown ? html`<b>${sum.known_before}${currency}</b> a month for managed resources` : ''}${isKnown && sum.unknown.length > 0 ? html`, and ${counted(sum.unknown.length, 'resource')} without a known price` : ''}</p>
+  return html`<p class="sum">${isKnown ? html`<b>${sum.known_before}${currency}</b> a month for managed resources` : ''}${isKnown && sum.unknown.length > 0 ? html`. Not included: ${counted(sum.unknown.length, 'resource')} without a known price` : ''}</p>
 ${change === 0 ? '' : html`<p class="${change > 0 ? 'warn' : 'good'}">${change > 0 ? '+' : '−'}${perMonth(delta.replace('-', ''), sum.currency)} when the plan is applied</p>`}`;
 }
 

@@ -56,11 +56,11 @@ function exposedItem(facts: ProjectFacts, server: ResourceKey): Html {
   const public_ =
     addresses.length === 0
       ? ''
-      : html` <span class="nowrap">${addresses.map(({ address }) => address).join(', ')}</span>`;
+      : html` <span class="nowrap">(${addresses.map(({ address }) => address).join(', ')})</span>`;
   const since =
     binding === undefined || known === undefined ? '' : html` ${timeSince(binding.boundAt, known.now)}`;
-  return html`<li><strong>${keyText(server)}</strong> <span class="bad">exposed${since}</span>${public_}
-<p>The server has a public address, and its firewall is not set: all its ports are open to the internet.${entry === undefined ? ` ${nextOfFirewall(facts)}` : html` The firewall is blocked${sinceText(entry, blockedSince, known?.now)}. ${marked(sentence(entry.reason))}`}</p>${retryText({ key: firewall }, known)}${remediesHtml(entry?.remedies ?? [], flags)}</li>`;
+  return html`<li><strong>${keyText(server)}</strong>${public_} <span class="bad">exposed${since}</span>
+<p>The server has a public address, and its firewall is not set: all its ports are open to the internet.${entry === undefined ? ` ${nextOfFirewall(facts)}` : html` ${blockedText('The write of the firewall', sinceText(entry, blockedSince, known?.now))} <span class="code">${entry.code}</span> ${marked(sentence(entry.reason))}`}</p>${retryText({ key: firewall }, known)}${remediesHtml(entry?.remedies ?? [], flags)}</li>`;
 }
 
 /** The next step for a firewall that is not blocked. */
@@ -81,6 +81,10 @@ function nextOfFirewall({ mode, condition }: ProjectFacts): string {
   }
 }
 
+function blockedText(write: string, since: Html): Html {
+  return since === '' ? html`${write} is blocked.` : html`${write} has been blocked${since}.`;
+}
+
 /** How long an entry has been blocked, where that is known. */
 export function sinceText(
   entry: Pick<Blocked, 'code' | 'verb' | 'key'>,
@@ -91,7 +95,8 @@ export function sinceText(
   return since === undefined || now === undefined ? '' : html` ${timeSince(since, now)}`;
 }
 
-function leaks(facts: ProjectFacts): Html[] {
+/** Each resource that is billed, and that the file does not ask for. */
+export function leaks(facts: ProjectFacts): Html[] {
   const { flags, known, world, idleSince } = facts;
   const { idle, unconfirmed } = unattachedAddresses(facts);
   const price = addressPrice(world, 1);
@@ -109,12 +114,12 @@ function leaks(facts: ProjectFacts): Html[] {
     ...unconfirmed.map(
       ({ ip, key }) =>
         html`<li><strong class="nowrap">${ip.address}</strong> <span class="bad">billed and unconfirmed${since(idleSince.get(ip.id))}${cost}</span>
-<p>No server uses the address. The open write of ${keyText(key ?? '')} may have created it.</p>${unconfirmedItem(facts, key, String(ip.id))}</li>`,
+<p>vdcsync requested ${keyText(key ?? '')}, and does not know the result: this address may be it. No server uses the address.</p>${unconfirmedItem(facts, key, String(ip.id))}</li>`,
     ),
     ...(known?.leftBackups ?? []).map(
       ({ server, key, backups, at }) =>
-        html`<li><strong>${keyText(key)}</strong> <span class="bad">backup left and billed${since(at)}</span>
-<p>Server ${server} is deleted. Its ${backups.length === 1 ? 'backup' : 'backups'} ${backups.map((id, at) => html`${at === 0 ? '' : ', '}<span class="nowrap">${id}</span>`)} still ${backups.length === 1 ? 'exists and is' : 'exist and are'} billed.</p>${remediesHtml(waysWithBackups(server), flags)}</li>`,
+        html`<li><strong>${keyText(key)}</strong> <span class="bad">deleted, with ${counted(backups.length, 'backup')} still billed${since(at)}</span>
+<p>Server ${server} was deleted. Its ${backups.length === 1 ? 'backup' : 'backups'} ${backups.map((id, at) => html`${at === 0 ? '' : ', '}<span class="nowrap">${id}</span>`)} still ${backups.length === 1 ? 'exists and is' : 'exist and are'} billed.</p>${remediesHtml(waysWithBackups(server), flags)}</li>`,
     ),
   ];
 }
@@ -132,7 +137,7 @@ function unconfirmedItem(
       ? { ...remedy, args: remedy.args.map((each) => (each === 'ID' ? id : each)) }
       : remedy,
   );
-  return html`<p>The write is blocked${sinceText(entry, blockedSince, known?.now)}. ${marked(sentence(entry.reason))}</p>${retryText(entry, known)}${remediesHtml(filled, flags)}`;
+  return html`<p>${blockedText('The write', sinceText(entry, blockedSince, known?.now))} <span class="code">${entry.code}</span> ${marked(sentence(entry.reason))}</p>${retryText(entry, known)}${remediesHtml(filled, flags)}`;
 }
 
 /** When vdcsync tries the operation again by itself. */

@@ -77,7 +77,7 @@ function rowItem({ project, headline }: Row): Html {
     ...(broken && headline.word !== 'spec broken' ? ['spec broken'] : []),
   ];
   return html`<li><a href="/?project=${id}"><span class="dot ${headline.level}"></span><strong>${name ?? `project ${id}`}</strong> <span class="dim">${id}</span></a>
-<span class="${headline.level}">${wordText(headline.word)}</span> <span class="dim">${since === undefined ? '' : html`${headline.word === condition ? '' : `${wordText(condition)} `}${timeSince(since, now)}`}${notes.map((note) => ` · ${note}`)}</span></li>`;
+<span class="${headline.level}">${wordText(headline.word)}</span> <span class="dim">${since === undefined ? '' : html`${headline.word === condition ? '' : `· ${wordText(condition)} `}${timeSince(since, now)}`}${notes.map((note) => ` · ${note}`)}</span></li>`;
 }
 
 function moreText(cut: number, converged: number, wanted: Wanted): Html {

@@ -1,10 +1,11 @@
 import { html, raw } from 'hono/html';
+import { blockedName } from '../../core/plan.ts';
 import { counted } from '../../core/text.ts';
 import type { ProjectFacts, ProjectSummary } from '../project/facts.ts';
 import { exposedServers, isLeaking } from '../project/troubles.ts';
 import type { SourceState } from '../sources/spec-reader.ts';
 import { billPanel } from './bill.ts';
-import { dangersPanel, exposedSince, leakingSince } from './dangers.ts';
+import { dangersPanel, exposedSince, isInDangers, leakingSince, leaks } from './dangers.ts';
 import { type Headline, headlineOf, iconOf, levelOf, titleOf, wordText } from './headline.ts';
 import { overviewHeadline, overviewPanel, type Wanted } from './overview.ts';
 import {
@@ -50,8 +51,9 @@ export function renderPage(input: PageInput, nonce: string) {
 <meta name="robots" content="noindex"><link rel="icon" id="icon" href="${icon}">
 <noscript><meta http-equiv="refresh" content="15"></noscript>
 <style nonce="${nonce}">${raw(style)}</style></head>
-<body><div id="page">${renderBody(input)}</div>
-<footer>vdcsync ${input.version} · <span id="live">read only</span> · <a href="/status">JSON</a> · <a href="/metrics">metrics</a></footer>
+<body><p id="offline" class="offline" role="alert" hidden>No connection: this page may be out of date</p>
+<div id="page">${renderBody(input)}</div>
+<footer>vdcsync ${input.version} · <span id="live">this page is read only</span> · <a href="/status">JSON</a> · <a href="/metrics">metrics</a></footer>
 <script nonce="${nonce}">${raw(script)}</script></body></html>`;
 }
 
@@ -97,30 +99,41 @@ function otherWords(facts: ProjectFacts, { word }: Headline): Html {
     at === undefined || known === undefined
       ? ''
       : html` <span class="dim">${timeSince(at, known.now)}</span>`;
-  if (word === condition) return since(conditionSince);
+  const conditionBegan = condition === 'blocked' ? oldestBlock(facts) : conditionSince;
+  if (word === condition) return since(conditionBegan);
   const began =
     word === 'exposed'
       ? exposedSince(facts)
       : word === 'billed and idle'
         ? leakingSince(facts)
         : facts.problemSince;
-  return html`${since(began)} <span class="badge ${levelOf(condition)}">${wordText(condition)}</span>${since(conditionSince)}`;
+  return html`${since(began)} <span class="badge ${levelOf(condition)}">${wordText(condition)}</span>${since(conditionBegan)}`;
+}
+
+/** A condition begins again when vdcsync starts; the oldest blocked operation may be older. */
+function oldestBlock({ plan, blockedSince, conditionSince }: ProjectFacts): number | undefined {
+  const began = (plan?.blocked ?? []).flatMap((each) => blockedSince.get(blockedName(each)) ?? []);
+  return began.length === 0 ? conditionSince : Math.min(...began);
 }
 
 /** The age of everything that the page shows. */
-function freshness({ known, refreshedAt, reconciling, nextReconciliationAt }: ProjectFacts): Html {
+function freshness({ known, mode, refreshedAt, reconciling, nextReconciliationAt }: ProjectFacts): Html {
   if (known === undefined) return '';
   const { now } = known;
   const last =
     refreshedAt === undefined
-      ? html`<span>Not refreshed since the start</span>`
-      : html`<span>Last refresh: ${timeAgo(refreshedAt, now)}</span>`;
+      ? html`<span>Not read since vdcsync started</span>`
+      : html`<span>Project last read: ${timeAgo(refreshedAt, now)}</span>`;
   const next = reconciling
     ? html`<span class="busy">Reconciling now</span>`
     : nextReconciliationAt === undefined
       ? ''
       : html`<span>Next reconciliation: ${timeAhead(nextReconciliationAt, now)}</span>`;
-  return html`<p class="facts fresh">${last} ${next}</p>`;
+  const observe =
+    mode === 'observe'
+      ? html`<span class="warn">Mode observe: vdcsync only reports, and never writes</span>`
+      : '';
+  return html`<p class="facts fresh">${observe} ${last} ${next}</p>`;
 }
 
 function overview({ projects, wanted = {} }: PageInput): Html {
@@ -132,17 +145,21 @@ function overview({ projects, wanted = {} }: PageInput): Html {
 /** The counts at a glance, each a link to its panel. */
 function chips(facts: ProjectFacts): Html {
   const { plan, inFlight, problem } = facts;
-  const [exposed, blocked] = [exposedServers(facts).length, plan?.blocked.length ?? 0];
+  const [exposed, blocked] = [
+    exposedServers(facts).length,
+    (plan?.blocked ?? []).filter((each) => !isInDangers(facts, each)).length,
+  ];
   const pending = pendingOperations(facts).length;
+  const leaking = leaks(facts).length;
   const converged =
     plan === undefined ? 0 : rowsOf(facts).filter(({ standing }) => standing === 'converged').length;
   const all: readonly (readonly [number, string, string, string])[] = [
     [exposed, 'danger', 'bad', `${exposed} exposed`],
-    [isLeaking(facts) ? 1 : 0, 'danger', 'bad', 'billed and idle'],
+    [leaking, 'danger', 'bad', `${leaking} billed and idle`],
     [problem.length, 'broken', 'bad', 'spec broken'],
     [blocked, 'blocked', 'bad', `${blocked} blocked`],
     [inFlight.length, 'in-flight', 'busy', `${inFlight.length} in progress`],
-    [pending, 'differences', 'warn', `${pending} ${facts.mode === 'observe' ? 'only reported' : 'pending'}`],
+    [pending, 'differences', 'warn', `${pending} ${facts.mode === 'observe' ? 'not corrected' : 'pending'}`],
     [converged, 'resources', 'good', `${converged} converged`],
   ];
   return html`<nav class="chips" aria-label="At a glance">${all
@@ -171,8 +188,8 @@ function summary(facts: ProjectFacts): Html {
   const now = known?.now;
   const commit = offer?.commit;
   return html`<p class="facts"><span>Project ${facts.id}${plan === undefined ? '' : `, ${plan.project.status}`}</span>
-${commit === undefined ? html`<span>${offer?.files.join(', ') ?? 'No spec yet'}</span>` : html`<span>${commit.ref} at <code>${commit.id.slice(0, 12)}</code> ${commit.subject}</span>`}
+${commit === undefined ? html`<span>${offer?.files.join(', ') ?? 'No spec yet'}</span>` : html`<span>${facts.problem.length > 0 ? 'Last valid commit of ' : ''}${commit.ref}: <code>${commit.id.slice(0, 12)}</code> “${commit.subject}”</span>`}
 ${now === undefined || lastReconciliation === undefined ? '' : html`<span>Last reconciliation: ${lastReconciliation.outcome.replaceAll('_', ' ')}, ${timeAgo(lastReconciliation.endedAt, now)} (trigger: ${lastReconciliation.triggers.join(', ')})</span>`}
-<span>${facts.mode === 'observe' ? 'Mode observe: vdcsync only reports, and never writes' : `Reconciled every ${span(facts.intervalMs)}`}</span>
-<span>${counted(facts.reconciliations, 'reconciliation')} since the start</span></p>`;
+<span>Reconciled every ${span(facts.intervalMs)}, and sooner after an edit or a failure</span>
+<span>${counted(facts.reconciliations, 'reconciliation')} since vdcsync started</span></p>`;
 }

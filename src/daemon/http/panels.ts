@@ -2,6 +2,7 @@ import { html } from 'hono/html';
 import { partsOf } from '../../core/intent.ts';
 import { type KeyStatus, keyStatuses } from '../../core/key-status.ts';
 import { takeApart } from '../../core/keys.ts';
+import { questionClass } from '../../core/operator-questions.ts';
 import {
   type Blocked,
   type Change,
@@ -50,8 +51,8 @@ export function alarms(
       : html`<section class="wide alarm" id="source"><h2>The source cannot be read</h2><p>${source.error}</p><p>${source.readAt === undefined ? 'No spec was read yet.' : html`The specs of the last read, ${timeAgo(source.readAt, now)}, stay in force.`}</p></section>`,
     broken.length === 0
       ? ''
-      : html`<section class="wide alarm" id="broken"><h2>The spec is broken${facts?.problemSince === undefined || facts.known === undefined ? '' : html` ${timeSince(facts.problemSince, facts.known.now)}`}</h2>
-<p>${facts?.offer === undefined ? 'No valid spec was read yet, so vdcsync changes nothing.' : 'The last valid spec stays in force, so the newest edit has no effect.'}${commit === undefined ? '' : html` Newest commit: <code>${commit.id.slice(0, 12)}</code> ${commit.subject}.`}</p>${problemList(broken)}</section>`,
+      : html`<section class="wide alarm" id="broken"><h2>The spec ${facts?.problemSince === undefined || facts.known === undefined ? 'is broken' : html`has been broken ${timeSince(facts.problemSince, facts.known.now)}`}</h2>
+<p>${facts?.offer === undefined ? 'No valid spec was read yet, so vdcsync changes nothing.' : 'The last valid spec stays in force, so the newest edit has no effect.'}${commit === undefined ? '' : html` Newest commit: <code>${commit.id.slice(0, 12)}</code> “${commit.subject}”.`}</p>${problemList(broken)}</section>`,
     orphans.length === 0
       ? ''
       : html`<section class="wide alarm" id="unused-specs"><h2>A spec cannot be used</h2><p>vdcsync does nothing for this spec until it is corrected.</p>${problemList(orphans)}</section>`,
@@ -60,7 +61,7 @@ export function alarms(
       : html`<section class="wide alarm" id="waiting"><h2>Another process owns the state</h2><p>The owner is ${facts.waitingFor}. This process writes nothing until the owner ends.</p></section>`,
     error === undefined
       ? ''
-      : html`<section class="wide alarm" id="error"><h2>${failures[facts?.condition ?? 'failing'] ?? failures.failing}</h2><p>${error instanceof Error ? error.message : String(error)}</p>${facts?.known === undefined || facts.nextReconciliationAt === undefined ? '' : html`<p class="dim">Next attempt: ${timeAhead(facts.nextReconciliationAt, facts.known.now)}.</p>`}${remediesHtml(notificationOf(facts?.condition ?? 'failing', facts?.plan, error).remedies, facts?.flags ?? '')}</section>`,
+      : html`<section class="wide alarm" id="error"><h2>${failures[facts?.condition ?? 'failing'] ?? failures.failing}</h2><p>${error instanceof Error ? error.message : String(error)}</p><p>Until this is solved, vdcsync changes nothing in this project, and this page shows older values.</p>${facts?.known === undefined || facts.nextReconciliationAt === undefined ? '' : html`<p class="dim">Next attempt: ${timeAhead(facts.nextReconciliationAt, facts.known.now)}.</p>`}${remediesHtml(notificationOf(facts?.condition ?? 'failing', facts?.plan, error).remedies, facts?.flags ?? '')}</section>`,
   ];
 }
 
@@ -78,7 +79,7 @@ function checkingSpec(broken: ProjectFacts['problem']) {
     run(
       'validate',
       files.flatMap((file) => ['-f', file]),
-      { when: 'to check the correction before you push or copy it' },
+      { when: 'to check the corrected file before you deploy it' },
     ),
   ];
 }
@@ -96,12 +97,13 @@ export function blockedPanel(facts: ProjectFacts): Html {
   const all = (plan?.blocked ?? []).filter((each) => !isInDangers(facts, each));
   const waiting = all.filter(({ code }) => code === 'dependency_blocked');
   const blocked = all.filter(({ code }) => code !== 'dependency_blocked');
+  const asks = blocked.some(({ code }) => questionClass(code) !== 'none');
   const backOff = (known?.backOff ?? []).filter(
     (each) => !(plan?.blocked ?? []).some(({ key }) => key === each.key),
   );
   if (all.length + pauses.length + backOff.length === 0) return '';
   const now = known?.now ?? 0;
-  return html`<section class="wide alarm" id="blocked"><h2>Blocked${blocked.length === 0 ? '' : ': manual decision needed'}</h2><ul>
+  return html`<section class="wide alarm" id="blocked"><h2>Blocked${asks ? ': manual decision needed' : ''}</h2><ul>
 ${blocked.map((each) => blockedItem(each, facts))}
 ${pauses.map(
   ({ scope, code, reason, probeAt, since }) =>
@@ -145,7 +147,7 @@ export function inFlightPanel({ inFlight, known, plan }: ProjectFacts): Html {
   return html`<section id="in-flight"><h2 class="busy">In progress</h2><ul>
 ${inFlight.map(
   ({ key, verb, step, detail, since, until }) =>
-    html`<li><strong>${verb} ${keyText(key)}</strong> ${timeSince(since, now)}<p class="dim">${steps[step]}${detail === '' ? '' : `: ${detail}`}</p>${
+    html`<li><strong>${verb} ${keyText(key)}</strong> <span class="dim">running ${timeSince(since, now)}</span><p class="dim">${steps[step]}${detail === '' ? '' : `: ${detail}`}</p>${
       until === undefined || until <= since
         ? html`<progress aria-label="${key}"></progress>`
         : html`<progress aria-label="${key}" max="100" value="${Math.min(100, Math.round((100 * (now - since)) / (until - since)))}"></progress> <span class="dim">${timeAhead(until, now)}</span>`
@@ -175,13 +177,14 @@ const steps = {
 } as const;
 
 export function differencesPanel(facts: ProjectFacts): Html {
-  const { plan, differsSince, known } = facts;
+  const { plan, differsSince, known, condition, mode } = facts;
   const left = (plan?.warnings ?? []).filter(isLeft);
   const operations = pendingOperations(facts);
   if (left.length + operations.length === 0) return '';
   const age =
     differsSince === undefined || known === undefined ? '' : html` ${timeSince(differsSince, known.now)}`;
-  return html`<section id="differences"><h2 class="warn">Differs from the file${age}</h2><ul>
+  const isDrift = condition === 'drifting';
+  return html`<section id="differences"><h2 class="warn">${isDrift ? html`Differs from the file${age}` : 'Pending'}</h2>${isDrift ? html`<p>${mode === 'observe' ? 'vdcsync corrects nothing in mode observe.' : 'vdcsync does not correct these differences by itself.'} The left value is the project, the right value is the file.</p>` : ''}<ul>
 ${left.map(({ key, code, message }) => html`<li><strong>${keyText(key ?? '')}</strong> ${code === 'drift' ? html`<span class="code">drift, only reported</span>` : ''}<p>${marked(sentence(message))}</p></li>`)}
 ${operations.map(({ verb, key, reason, changes }) => html`<li><strong>${verb} ${keyText(key)}</strong>${reason === undefined ? '' : html`<p>${marked(sentence(reason))}</p>`}${verb === 'update' ? changeList(changes) : ''}</li>`)}</ul></section>`;
 }
@@ -195,7 +198,7 @@ export function pendingOperations({ plan, inFlight }: ProjectFacts): readonly Op
 }
 
 function changeList(changes: readonly Change[]): Html {
-  return html`<p class="dim">${changeTexts(changes).map((text) => html`<code>${text}</code><br>`)}</p>`;
+  return html`<p>${changeTexts(changes).map((text) => html`<code>${text}</code><br>`)}</p>`;
 }
 
 /** Warnings that another panel shows. */
@@ -241,7 +244,7 @@ export function resourcesPanel(facts: ProjectFacts): Html {
   };
   const label =
     folded === 'unknown'
-      ? html`<span class="dim">${rest.length} not refreshed since the start</span>`
+      ? html`<span class="dim">${rest.length} not read since vdcsync started</span>`
       : html`<span class="good">${rest.length} converged</span>`;
   return html`<section class="wide" id="resources"><h2>${counted(rows.length, 'resource')}</h2>
 ${open.length === 0 ? '' : html`<ul class="rows">${open.map(row)}</ul>`}
@@ -254,9 +257,12 @@ export function budgetPanel({ known, world }: ProjectFacts): Html {
   const row = (name: 'reads' | 'writes') =>
     html`<li>${name} <meter aria-label="${name}" min="0" max="${limits[name]}" high="${limits[name] * 0.9}" value="${Math.min(used[name], limits[name])}"></meter> ${used[name]} of ${limits[name]} in ${span(limits.windowMs)}</li>`;
   return html`<section id="budgets"><h2>Requests</h2><ul>${row('reads')}${row('writes')}
-<li class="dim">Since the start: ${counted(counts.reads, 'read')}, ${counts.polls} of them task polls; ${counted(counts.writes, 'write')}; rate limited ${counted(counts.throttled, 'time')}</li>
-${world === undefined ? '' : html`<li class="dim">Oldest cached answer about a server: ${span(oldestReadMs)} old</li>`}</ul></section>`;
+<li class="dim">Since vdcsync started: ${counted(counts.reads, 'read')}, ${counts.polls} of them task polls; ${counted(counts.writes, 'write')}; rate limited ${counted(counts.throttled, 'time')}</li>
+${world === undefined ? '' : html`<li class="dim">The data of some servers is up to ${span(oldestReadMs)} old</li>`}</ul></section>`;
 }
+
+/** The phases of open writes that need attention. */
+const levels: Readonly<Record<string, string>> = { unknown: 'warn', blocked: 'bad' };
 
 /** So many writes are read at a glance; the others are folded. */
 const mostWrites = 5;
@@ -266,7 +272,7 @@ export function journalPanel({ known }: ProjectFacts): Html {
   const { history, now } = known;
   const row = (each: (typeof history)[number]) => {
     const { key, verb, createdAt, phase, requestId, detail, kind } = each;
-    return html`<li><span class="row-key">${verb} ${keyText(key)}<span class="dim">${takeApart(key).kind === kind ? '' : ` ${kind}`}</span></span> <span>${phaseText(partsOf(each).outcome ?? phase)}</span> <span class="dim">${timeAgo(createdAt, now)}${requestId === undefined ? '' : html`, request <span class="nowrap">${requestId}</span>`}</span>${detail ? html`<p class="dim">${marked(sentence(detail))}</p>` : ''}</li>`;
+    return html`<li><span class="row-key">${verb} ${keyText(key)}<span class="dim">${takeApart(key).kind === kind ? '' : ` ${kind}`}</span></span> <span class="${levels[phase] ?? ''}">${phaseText(partsOf(each).outcome ?? phase)}</span> <span class="dim">${timeAgo(createdAt, now)}${requestId === undefined ? '' : html`, request <span class="nowrap">${requestId}</span>`}</span>${detail ? html`<p class="dim">${marked(sentence(detail))}</p>` : ''}</li>`;
   };
   return html`<section class="wide" id="journal"><h2>Last writes</h2><ul class="rows">${history.slice(0, mostWrites).map(row)}</ul>
 ${history.length <= mostWrites ? '' : html`<details id="older-writes"><summary>${history.length - mostWrites} more</summary><ul class="rows">${history.slice(mostWrites).map(row)}</ul></details>`}</section>`;

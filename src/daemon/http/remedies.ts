@@ -1,10 +1,10 @@
 import { html } from 'hono/html';
-import { piecesOf, type Remedy } from '../../core/remedy.ts';
+import { outside, piecesOf, type Remedy, type Step } from '../../core/remedy.ts';
 import { marked, sentence } from './text.ts';
 
 /** Each remedy with its case: commands to be copied, edits and the rest as text. */
 export function remediesHtml(remedies: readonly Remedy[], flags: string) {
-  return remedies.map((remedy, way) => {
+  return remedies.map(inDaemon).map((remedy, way) => {
     // The case of a remedy stands above it, and shows that the remedy is an alternative.
     const alternative = way === 0 || remedy.when !== undefined ? '' : 'or ';
     const steps = piecesOf(remedy, flags).map((piece, at) =>
@@ -14,6 +14,17 @@ export function remediesHtml(remedies: readonly Remedy[], flags: string) {
     );
     return html`<div class="way">${remedy.when === undefined ? '' : html`<span class="dim">${marked(sentence(`${remedy.when}:`))}</span>`}${steps}</div>`;
   });
+}
+
+/** The daemon applies by itself, and no other process may apply while the daemon owns the state. */
+function inDaemon(remedy: Remedy): Remedy {
+  const next = remedy.next?.filter((step) => !isApply(step)) ?? [];
+  if (!isApply(remedy)) return { ...remedy, next };
+  return outside('vdcsync continues by itself', remedy.when === undefined ? {} : { when: remedy.when });
+}
+
+function isApply(step: Step): boolean {
+  return step.type === 'run' && step.command === 'apply' && step.args.length === 0;
 }
 
 /** The button copies where scripts run; without them a click selects the whole command. */

@@ -7,6 +7,7 @@ export const script = `
 document.documentElement.classList.add('scripted');
 const page = document.getElementById('page');
 const live = document.getElementById('live');
+const offline = document.getElementById('offline');
 let busy = false, again = false;
 function keep() {
   const open = [...page.querySelectorAll('details[open]')].map(each => each.id);
@@ -37,8 +38,9 @@ async function update() {
   busy = true;
   try {
     const answer = await window.fetch('/page' + location.search, { cache: 'no-store' });
+    offline.hidden = answer.ok;
     if (answer.ok) show(await answer.text());
-  } catch {} finally { busy = false; }
+  } catch { offline.hidden = false; } finally { busy = false; }
   if (again) { again = false; update(); }
 }
 async function copy(text) {
@@ -74,6 +76,6 @@ window.setInterval(() => { if (isSeen() && !isSelecting()) update(); }, 15000);
 document.addEventListener('visibilitychange', () => { if (isSeen()) update(); });
 const events = new EventSource('/events');
 events.addEventListener('changed', update);
-events.onopen = () => { live.textContent = 'live'; live.className = ''; update(); };
-events.onerror = () => { live.textContent = 'No connection: this page may be out of date'; live.className = 'offline'; };
+events.onopen = () => { live.textContent = 'live'; update(); };
+events.onerror = () => { live.textContent = 'offline'; offline.hidden = false; };
 `;

@@ -65,5 +65,5 @@ svg .in_flight circle { animation: pulse 1.2s infinite; } @keyframes pulse { 50%
 .narrow-screen { display: none; }
 @media (max-width: 720px) { .narrow-screen { display: block; } .wide-screen { display: none; } .rows .row-key { flex-basis: 100%; } .projects li > a { flex-basis: 100%; } }
 footer { color: var(--dim); font-size: 13px; padding: 4px 16px 28px; }
-.offline { color: var(--bad); }
+.offline { margin: 0; padding: .6rem 1rem; color: #fff; background: #b3202f; position: sticky; top: 0; z-index: 1; }
 `;

@@ -99,7 +99,7 @@ export function approvalOf(plan: Plan | undefined): readonly Remedy[] {
 const doctor = run('doctor', [], { when: 'to check connection, token, project and state' });
 
 const newToken =
-  'put a valid token into the file that `VDC_TOKEN_FILE` or the spec names: vdcsync reads the file at once. A new `VDC_TOKEN` needs a restart';
+  'put a valid token into the token file (`VDC_TOKEN_FILE`, or `token_file` in the spec): vdcsync then tries it at once. If the token is in the variable `VDC_TOKEN`, set the variable and restart vdcsync';
 
 function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
