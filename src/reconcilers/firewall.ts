@@ -164,7 +164,8 @@ function shadowed(key: ResourceKey, { rules = [] }: FirewallEntry): Warning[] {
 
 function lockout(key: ResourceKey, before: Filter, after: Filter): Warning[] {
   if (!locksOut(before, after)) return [];
-  const message = 'applying the file closes ssh (tcp 22). First make sure that you have another way to log in';
+  const message =
+    'applying the file closes ssh (tcp 22). First make sure that you have another way to log in';
   return [{ code: 'firewall_lockout', key, message }];
 }
 
