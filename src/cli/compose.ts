@@ -265,7 +265,7 @@ async function embeddedService(
 
 const serviceNouns: Readonly<Record<ServiceName, string>> = {
   api: 'a real API',
-  local: 'an API at http on this machine, such as `vdcsync emulator`',
+  local: 'an API on this machine, such as `vdcsync emulator`',
   emulator: 'the embedded emulator',
 };
 

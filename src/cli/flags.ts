@@ -99,7 +99,7 @@ export function withRun(command: Command): Command {
     )
     .option(
       '--commit-status-url <url>',
-      'the repository in the API of the forge (default: derived from --git-url)',
+      'URL of the repository in the API of the forge (default: derived from --git-url)',
     )
     .option('--commit-status-name <name>', 'name of the status (default: vdcsync)')
     .option(
@@ -118,11 +118,11 @@ export function withRun(command: Command): Command {
     )
     .option(
       '--token-folder <folder>',
-      'specs from a folder or Git may use token_file only for files in this folder (default: for none)',
+      'folder from which specs in a folder or Git may read a token_file (without it: from none)',
     )
     .option(
       '--token-env-prefix <prefix>',
-      'specs from a folder or Git may use token_env only for variables with this prefix (default: for none)',
+      'prefix of the variables that specs in a folder or Git may read as token_env (without it: none)',
     );
 }
 

@@ -33,7 +33,10 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
   adopt: [['vdcsync adopt servers.web-1 2001', 'binds servers.web-1 to server 2001']],
   forget: [['vdcsync forget servers.old', 'releases servers.old: the resource stays in the project']],
   ignore: [
-    ['vdcsync ignore 2001 203.0.113.10', 'both belong to another team, and no longer block creations'],
+    [
+      'vdcsync ignore 2001 203.0.113.10',
+      'both belong to another team; vdcsync no longer refuses to create servers because of them',
+    ],
     [
       'vdcsync ignore --undo 2001',
       'removes the mark: server 2001 is unmanaged again, and may block creations',
@@ -108,29 +111,32 @@ export const environment: readonly (readonly [name: string, meaning: string])[] 
   ['VDCSYNC_PRICES', 'the same as --prices'],
   [
     'VDCSYNC_HTTP_TOKEN',
-    'token that run requires for the status page, /status and /metrics (or in a file: …_FILE)',
+    'token that `run` requires for the status page, /status and /metrics; or VDCSYNC_HTTP_TOKEN_FILE: its file',
   ],
   [
     'VDCSYNC_WEBHOOK_SECRET',
-    'secret of webhooks; during a rotation two, separated by a comma (or in a file: …_FILE)',
+    'secret of webhooks; while you rotate it: old and new, separated by a comma; or VDCSYNC_WEBHOOK_SECRET_FILE: its file',
   ],
-  ['VDCSYNC_GIT_TOKEN', 'token for --git-url over https (or in a file: …_FILE); see docs/operating.md'],
-  ['VDCSYNC_ALLOW_ENV', 'the same as --allow-env of run, separated by commas'],
-  ['VDCSYNC_TOKEN_FOLDER', 'the same as --token-folder of run'],
-  ['VDCSYNC_TOKEN_ENV_PREFIX', 'the same as --token-env-prefix of run'],
+  [
+    'VDCSYNC_GIT_TOKEN',
+    'token for --git-url over https; or VDCSYNC_GIT_TOKEN_FILE: its file; see docs/operating.md',
+  ],
+  ['VDCSYNC_ALLOW_ENV', 'the same as --allow-env of `run`, separated by commas'],
+  ['VDCSYNC_TOKEN_FOLDER', 'the same as --token-folder of `run`'],
+  ['VDCSYNC_TOKEN_ENV_PREFIX', 'the same as --token-env-prefix of `run`'],
   [
     'VDCSYNC_COMMIT_STATUS_TOKEN',
-    'token for --commit-status (or in a file: …_FILE); see docs/how-to/commit-status.md',
+    'token for --commit-status; or VDCSYNC_COMMIT_STATUS_TOKEN_FILE: its file; see docs/how-to/commit-status.md',
   ],
   [
     'VDCSYNC_NOTIFY_URL',
-    'URL for the notifications of run, as JSON (or in a file: …_FILE); VDCSYNC_SLACK_URL for Slack',
+    'URL for the notifications of `run`, as JSON; or VDCSYNC_NOTIFY_URL_FILE: its file; VDCSYNC_SLACK_URL for Slack',
   ],
-  ['VDCSYNC_PUBLIC_URL', 'URL of the status page of run, for links in notifications'],
+  ['VDCSYNC_PUBLIC_URL', 'URL of the status page of `run`, for links in notifications'],
   ['LOG_LEVEL', 'lowest level that is logged: fatal, error, warn, info (default), debug, trace; or silent'],
   ['LOG_FORMAT', 'format of the log: text or json'],
   ['OTEL_…', 'traces, if an OpenTelemetry SDK is loaded; see docs/operating.md'],
-  ['TRACEPARENT', 'trace that the command continues; run does not use it'],
+  ['TRACEPARENT', 'trace that the command continues; not used by `vdcsync run`'],
   ['NO_COLOR', 'no colours'],
 ];
 
@@ -148,7 +154,10 @@ export const endings: readonly (readonly [code: number, meaning: string])[] = [
 export const files: readonly (readonly [path: string, meaning: string])[] = [
   ['vdcsync.yaml', 'the default spec; if it is missing: vdcsync.yml, vdc.yaml, vdc.yml'],
   ['.vdcsync/state.db', 'the state: the bindings of keys to live resources, and every write'],
-  ['.vdcsync/emulator.json', 'the resources of --emulator; delete this file together with the state'],
+  [
+    '.vdcsync/emulator.json',
+    'the resources of --emulator; if you delete this file or the state, delete both',
+  ],
 ];
 
 /** The text below the list of commands. */

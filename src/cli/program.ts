@@ -104,7 +104,7 @@ function addPlanAndApply({ command, io, end }: Making): void {
 
   withSelection(withPrices(withApi(command('plan', 'show the operations of the next apply; change nothing'))))
     .addOption(new Option('--format <format>', 'format of the result (default: text)').choices(planFormats))
-    .option('--out <file>', 'write the plan to a file; without --format, as JSON for apply --plan')
+    .option('--out <file>', 'write the plan to a file: JSON for `apply --plan`, or the format of --format')
     .addOption(new Option('--dry-run', 'plan is one').hideHelp())
     .addOption(new Option('-y, --yes', 'there is nothing to ask').hideHelp())
     .addOption(new Option('--timeout <duration>', 'there is nothing to wait for').hideHelp())
@@ -177,7 +177,7 @@ function addBinding({ command, io, end }: Making): void {
   withApi(command('ignore', 'mark servers, addresses and backups as not managed by this file'))
     .argument(
       '<id...>',
-      'ids of servers, and addresses such as 203.0.113.10; the id of a deleted server means its backups',
+      'ids of servers, and addresses such as 203.0.113.10; for the backups of a deleted server, the id of that server',
     )
     .option('--undo', 'remove the mark; `vdcsync status` lists ignored resources')
     .addOption(textOrJson())
@@ -192,7 +192,7 @@ function addBinding({ command, io, end }: Making): void {
     .option('--absent', 'the write had no effect, or the bound resource no longer exists')
     .option(
       '--abandon',
-      'give up the write; or allow vdcsync to try a replacement again that the API has refused',
+      'give up the write; for a replacement that the API refused: let vdcsync try it again',
     )
     .addOption(textOrJson())
     .action(async (key: string, flags: ResolveFlags) => {
@@ -225,7 +225,9 @@ function addFleet({ command, io, end }: Making): void {
 }
 
 function addReports({ command, io, end }: Making): void {
-  withPrices(withApi(command('status', 'show managed, blocked, billed and idle resources, and open writes')))
+  withPrices(
+    withApi(command('status', 'show managed, blocked, billed and unused resources, and open writes')),
+  )
     .addOption(textOrJson())
     .option('--offline', 'use the state only')
     .option(

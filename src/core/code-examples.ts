@@ -249,7 +249,7 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
   protected: [
     'servers.db-1 left the file, and had `protect: true`.',
     'put servers.db-1 back with `protect: false`, and apply; then remove the entry, set `prune: true`, and apply again',
-    'vdcsync forget servers.db-1   # to keep it, unmanaged and still billed',
+    'vdcsync forget servers.db-1   # to keep it, no longer managed and still billed',
   ],
   bound_already: ['servers.a and servers.b both say `id: 2001`.', 'servers: {b: {id: 2002}}'],
   plan_not_found: [
@@ -259,7 +259,7 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
   prune_disabled: [
     'servers.old left the file, and the server still exists.',
     'settings: {prune: true}   # to delete it',
-    'vdcsync forget servers.old   # to keep it, unmanaged and still billed',
+    'vdcsync forget servers.old   # to keep it, no longer managed and still billed',
   ],
   rate_limit_exceeded: [
     'Another client used up the request budget of the token for 30 minutes.',

@@ -17,7 +17,7 @@ export interface Draft {
 /** Releases the resource: it stays, and no key is bound to it any more. */
 export function keeping({ subject: { key }, kind: { billing } }: Pick<Draft, 'subject' | 'kind'>): Remedy {
   return run('forget', [key], {
-    when: billing.billed ? 'to keep it, unmanaged and still billed' : 'to keep it, unmanaged',
+    when: billing.billed ? 'to keep it, no longer managed and still billed' : 'to keep it, no longer managed',
   });
 }
 

@@ -128,7 +128,7 @@ function dependencyBlocked(
     key,
     verb: replacement === undefined ? verb : 'update',
     code: 'dependency_blocked',
-    reason: `waits for ${waitsFor}, which ${isOpen ? 'has an open write' : open === undefined ? state : 'is blocked'}`,
+    reason: `waits for ${waitsFor}, which ${isOpen ? 'has an open write from an earlier run' : open === undefined ? state : 'is blocked'}`,
     remedies: isOpen ? [run('apply')] : settleFirst(waitsFor),
   };
 }

@@ -170,7 +170,7 @@ function diffNewest(
   if (young && (listed || isYoung(binding, listsLagMs, world.now))) return unchanged;
   const cause =
     last === undefined
-      ? 'no backup is available'
+      ? 'there is no backup yet'
       : `the newest backup is older than max_age ${writtenDuration(max_age)}`;
   const newestAt = { path: 'due', from: last?.created_at ?? null, to: cause };
   const lost = young ? { lost: `backup ${binding?.id} no longer exists` } : {};

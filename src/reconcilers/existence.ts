@@ -143,7 +143,7 @@ export function whoseItIs({ key, desired }: Subject, id: string): readonly Remed
       when: 'if the resource belongs to another entry: KEY is the key of that entry',
     }),
     ...(desired === undefined
-      ? [run('forget', [key], { when: 'to leave the resource unmanaged: it stays unchanged' })]
+      ? [run('forget', [key], { when: 'to keep the resource unchanged, and no longer managed' })]
       : []),
   ];
 }

@@ -312,7 +312,7 @@ function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
           ? [edit(subject.key, { entry: 'restore' })]
           : []),
         run('apply', [], { when: 'once the address is detached' }),
-        run('forget', [subject.key], { when: 'to keep it, unmanaged and still billed' }),
+        run('forget', [subject.key], { when: 'to keep it, no longer managed and still billed' }),
       ],
     );
   }

@@ -85,7 +85,7 @@ function reportUnion(issue: z.core.$ZodIssueInvalidUnion, path: Path, context: C
     const known = fieldsAt(union, []);
     const has = fields.length === 0 ? 'no field' : fields.map(tick).join(' and ');
     const hint = fields.map((field) => (known.includes(field) ? '' : didYouMean(field, known))).join('');
-    context.report(here.position, `${name} must be one of ${forms}, and has ${has}${hint}`);
+    context.report(here.position, `${name} has ${has}, and must be one of ${forms}${hint}`);
     return;
   }
   context.report(

@@ -104,7 +104,9 @@ describe('src/cli/commands/doctor.ts', () => {
     const level = (told: Told) => told.findings.find(({ id }) => id === 'token_level');
     expect(level(await diagnose(cwd, { VDC_TOKEN: token }))).toMatchObject({
       level: 'ok',
-      message: expect.stringMatching(/^the token may write: the API accepted create_network with it at 2/),
+      message: expect.stringMatching(
+        /^this token may write \(the API accepted a create_network from it at 2/,
+      ),
     });
     expect(level(await diagnose(cwd, { VDC_TOKEN: read }))).toMatchObject({ level: 'unknown' });
 

@@ -178,7 +178,9 @@ describe('src/cli/commands/status.ts', () => {
     expect(unsure.idle).toEqual([]);
     expect(unsure.unconfirmed).toMatchObject([{ id: '5002', what: 'address 203.0.113.8', key: 'ips.new' }]);
     const text = statusText(unsure, plainPaint, clock);
-    expect(text).toContain('  address 203.0.113.8, id 5002: the open write of ips.new may have created it\n');
+    expect(text).toContain(
+      '  address 203.0.113.8, id 5002: possibly the result of the open write of ips.new\n',
+    );
     expect(text).not.toContain('Billed and idle');
   });
 

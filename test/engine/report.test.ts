@@ -17,7 +17,7 @@ describe('src/engine: a refusal that the file answers', () => {
 
     const details = (await played.store.intents({ limit: 100 })).map(({ detail = '' }) => detail);
     expect(details).toContainEqual(
-      expect.stringMatching(/^the file has changed; before that: 422 invalid_request .*source/),
+      expect.stringMatching(/^422 invalid_request .*source.*; given up later: the file has changed$/),
     );
   });
 });

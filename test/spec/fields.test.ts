@@ -207,9 +207,9 @@ describe('src/reconcilers: fields', () => {
       ),
       [
         'a.yaml:4:27: `public_ipv4` must be {new: …}, {reuse: …} or {ip: …}, not true',
-        'a.yaml:5:27: `public_ipv4` must be one of {new: …}, {reuse: …} or {ip: …}, and has `nwe`; did you mean `new`?',
+        'a.yaml:5:27: `public_ipv4` has `nwe`, and must be one of {new: …}, {reuse: …} or {ip: …}; did you mean `new`?',
         'a.yaml:6:33: `new` must be `true`, not false',
-        'a.yaml:7:27: `public_ipv4` must be one of {new: …}, {reuse: …} or {ip: …}, and has `new` and `ip`',
+        'a.yaml:7:27: `public_ipv4` has `new` and `ip`, and must be one of {new: …}, {reuse: …} or {ip: …}',
         'a.yaml:8:32: `ip` must be text, not 5: put it in quotes',
       ],
     ],

@@ -38,7 +38,7 @@ describe('src/spec: slips that deserve a word of their own', () => {
     ['{}', 'no field'],
   ])('public_ipv4: %s is told what it has', (address, has) => {
     expect(errorsIn(server(address))).toEqual([
-      `a.yaml:4:35: \`public_ipv4\` must be one of {new: …}, {reuse: …} or {ip: …}, and has ${has}`,
+      `a.yaml:4:35: \`public_ipv4\` has ${has}, and must be one of {new: …}, {reuse: …} or {ip: …}`,
     ]);
   });
 

@@ -67,7 +67,10 @@ export function checkProfile(flags: CommonFlags, io: Io): Finding[] {
     const higher =
       limits.reads > documentedProfile.limits.reads || limits.writes > documentedProfile.limits.writes;
     return [
-      ok('profile', `the API profile enables ${names.length === 0 ? 'no operation' : names.join(', ')}`),
+      ok(
+        'profile',
+        `the API profile is valid, and enables ${names.length === 0 ? 'no undocumented operation' : names.join(', ')}`,
+      ),
       ...(higher
         ? [
             finding(

@@ -115,7 +115,7 @@ export async function checkLevel({ tokenLevels }: Session): Promise<Finding> {
   }
   return ok(
     'token_level',
-    `the token may write: the API accepted ${passed.write} with it at ${moment(passed.at)}`,
+    `this token may write (the API accepted a ${passed.write} from it at ${moment(passed.at)})`,
   );
 }
 

@@ -79,7 +79,7 @@ function headOf({ project, networks, servers, complete }: Inventory): string[] {
     `the ${['type', ...(shownOfAll('name') ? [] : ['name']), ...(isSized ? [] : ['size'])].join(', ')} and image of a server`,
   ];
   return [
-    `Project ${project.id} (${project.name}, ${project.status}), as found. With a new state, a plan of this file contains only adoptions.`,
+    `Project ${project.id} (${project.name}, ${project.status}), as found. With this file and no state, vdcsync plan shows adoptions only.`,
     ...(complete
       ? []
       : [
@@ -89,8 +89,8 @@ function headOf({ project, networks, servers, complete }: Inventory): string[] {
         ]),
     'Not shown by the API, so not in this file:',
     ...unseen.map((each) => `- ${each}`),
-    'An entry without `id:` needs all fields of a creation; an entry with `id:` does not. Backups were not read: existing',
-    'ones stay billed. `backup: {max_age: 24h}` in a server takes backups.',
+    'To add a resource, write an entry without `id:` and with all fields that a creation needs.',
+    'This file contains no backups; existing backups are still billed. To take backups, write `backup: {max_age: 24h}` in a server.',
   ];
 }
 

@@ -85,7 +85,7 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
       paint('bold', 'Billed, unconfirmed'),
       (view.unconfirmed ?? []).map(
         ({ what, id, key }) =>
-          `  ${printable(what)}, id ${printable(id)}: the open write of ${key} may have created it`,
+          `  ${printable(what)}, id ${printable(id)}: possibly the result of the open write of ${key}`,
       ),
     ),
     ...section(
@@ -107,7 +107,7 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
     ...section(
       paint('bold', 'Billed backups of deleted servers'),
       view.left_backups.flatMap(({ server_id: id, key, backups, since }) => [
-        `  of server ${printable(id)}, ${key}, since ${at(since)}: ${backups.map(printable).join(', ')}`,
+        `  server ${printable(id)}, was ${key}, deleted ${at(since)}: ${counted(backups.length, 'backup')} ${backups.map(printable).join(', ')}`,
         ...remedyLines(waysWithBackups(id), paint, '    '),
       ]),
     ),
@@ -141,8 +141,10 @@ function ignoredLines(left: StatusView['ignored'], paint: Paint): string[] {
 function billedText(view: StatusView): string {
   const { state, idle, observed_at: observed, unconfirmed_creations: open } = view;
   if (!state.exists && observed === null) return 'unknown without the API';
-  const may = open.length === 0 ? '' : `; unconfirmed, and possibly billed: ${open.join(', ')}`;
-  const known = view.billed.length > 0 ? billedSum(view.billed) : `nothing${may === '' ? '' : ' known'}`;
+  const may =
+    open.length === 0 ? '' : `; possibly also ${open.join(', ')}: the result of the creation is not known`;
+  const known =
+    view.billed.length > 0 ? billedSum(view.billed) : `nothing${may === '' ? '' : ' for certain'}`;
   return `${known}${may}${idle === null ? ' (idle addresses: unknown without the API)' : ''}`;
 }
 

@@ -96,7 +96,7 @@ function unconfirmedUpdate(
 /** The reason why a write is no longer wanted, with the last answer of the API for the history. */
 export function after(why: string, intent: Intent): string {
   const said = partsOf(intent).blocked?.reason ?? intent.detail;
-  return said === '' ? why : `${why}; before that: ${said}`;
+  return said === '' ? why : `${said}; given up later: ${why}`;
 }
 
 /** Leaves the decision to the operator, or to the file. */

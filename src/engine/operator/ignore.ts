@@ -67,7 +67,7 @@ export async function ignore(run: Run, names: readonly string[]): Promise<Comman
   const [are, them] = servers.length + addresses.length === 1 ? ['is', 'it'] : ['are', 'them'];
   return result(
     [
-      `${capitalised(what)} ${are} ignored: vdcsync does not manage ${them}, and no longer blocks creations because of ${them}.`,
+      `${capitalised(what)} ${are} ignored: vdcsync does not manage ${them}, and no longer refuses to create resources because of ${them}.`,
       ...reports,
     ].join(' '),
   );
