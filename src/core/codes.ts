@@ -295,7 +295,7 @@ export const codes = {
   ],
   server_unchecked: [
     'the API does not show the type, image or size of an adopted server',
-    'if the values in the file are right, confirm them: `vdcsync adopt KEY ID`. If they are wrong, correct them; before you confirm them, a change of them does not replace the server. If the API can show sizes, enable `read_server` in the API profile',
+    'if the values in the file are right, confirm them: `vdcsync adopt KEY ID`. If they are wrong, correct them in the file: as long as you have not confirmed them, this edit does not replace the server. If the API can show sizes, enable `read_server` in the API profile',
   ],
   server_type_not_found: ['the catalogue does not have the server type', 'write a type that it has'],
   server_type_not_supported: [

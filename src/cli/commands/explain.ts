@@ -30,6 +30,6 @@ async function keyTexts(topic: string, flags: StatusFlags, io: Io): Promise<read
 
 function unknownTopic(topic: string): ConfigError {
   const near = nearMiss(topic, Object.keys(codes));
-  const text = `${JSON.stringify(printable(topic))} is neither a code of vdcsync nor a key such as servers.web-1.`;
+  const text = `${JSON.stringify(printable(topic))} is neither a code of vdcsync nor a key such as servers.web-1. The message next to a code of the API explains the code.`;
   return new ConfigError(text, true, near === undefined ? [] : [run('explain', [near])]);
 }

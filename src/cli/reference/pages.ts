@@ -124,7 +124,7 @@ function commonSection(properties: Readonly<Record<string, Schema>>): string {
   const fields = Object.fromEntries(commonFields.map((name) => [name, entries[0]?.[name] ?? {}]));
   return [
     '## Fields of every entry',
-    'An entry of each map above may also have these fields:',
+    'Each entry under `networks`, `ips`, `isos`, `servers` and `server_images` may also have these fields:',
     table(
       ['field', 'value', 'meaning'],
       rows({ ...fields, id: { description: fields.id?.description ?? '', anyOf: ids } }, ''),
@@ -142,7 +142,7 @@ vdcsync does not accept aliases (\`*base\`), merge keys (\`<<\`), directives (\`
 In a text, \`\${env:NAME}\` takes the value of the environment variable \`NAME\`. Write \`$\${env:\` for the literal characters. Names, ids and references
 cannot contain it, because every output shows them.
 
-vdcsync hides these values: plans, logs, pages and the state show \`\${env:NAME}\` instead. One exception: inside a sentence, a value of one or two characters stays visible unless
+vdcsync hides these values: plans, logs, pages and the state show \`\${env:NAME}\` instead. One exception: inside a message, a value of one or two characters stays visible unless
 it is in quotation marks. \`vdcsync export\` hides values only with \`-f FILE\`, because the file names the variables.
 
 The state and a saved plan contain a digest of the values. With the file and a saved plan, a reader can test guesses of a value. So use variables only for values that are hard to guess.`;
