@@ -37,8 +37,22 @@ describe('src/daemon/http/remedies.ts', () => {
     const edited = await shown(setting('prune', true, 'to have it deleted'));
     expect(edited).toContain('→ Write <code>prune: true</code> under <code>settings</code>.');
     expect(edited).toContain('<span class="dim">To have it deleted:</span>');
-    expect(await shown(outside('pay', { next: [run('apply')] }))).toContain('data-copy="vdcsync apply"');
+    expect(await shown(outside('delete it', { next: [run('ignore', ['9'])] }))).toContain(
+      'data-copy="vdcsync ignore 9"',
+    );
     expect(await shown(outside('<b>`'))).toContain('→ &lt;b&gt;');
+  });
+
+  test('no command applies next to the daemon, which continues by itself', async () => {
+    const shown = async (remedy: Remedy) =>
+      (await Promise.all(remediesHtml([remedy], ''))).map(String).join('');
+
+    expect(await shown(run('apply', [], { when: 'once the cause is gone' }))).toContain(
+      '→ vdcsync continues by itself.',
+    );
+    const paying = await shown(outside('pay', { next: [run('apply')] }));
+    expect(paying).toContain('→ Pay.');
+    expect(paying).not.toContain('data-copy');
   });
 
   test('a backup of a server that is gone is billed, with the command that means this project', async () => {
