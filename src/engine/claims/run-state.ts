@@ -103,13 +103,18 @@ export function createRunState(options: StateOptions): RunState {
 
 /**
  * The changes in the form that a store takes. A bound object has no claim any more, and neither has an address that
- * was claimed with a bound server. If the changes bind and claim the same object, only the binding counts.
+ * was claimed with a bound server. If the object of a claim is bound after the changes, only the binding counts.
  */
 function transferred(
   changes: readonly StateChange[],
   { bindings, claims }: Pick<RunState, 'bindings' | 'claims'>,
 ): StateChange[] {
-  const bound = new Set(changes.flatMap((each) => (each.type === 'bind' ? [objectName(each.binding)] : [])));
+  const names = new Map<ResourceKey, string>();
+  for (const each of changes) {
+    if (each.type === 'bind') names.set(each.binding.key, objectName(each.binding));
+    if (each.type === 'release') names.delete(each.key);
+  }
+  const bound = new Set(names.values());
   return changes.flatMap((change): StateChange[] => {
     if (change.type === 'claim') return bound.has(objectName(change.claim)) ? [] : [change];
     if (change.type !== 'bind') return [change];

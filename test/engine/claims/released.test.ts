@@ -183,6 +183,9 @@ describe('src/engine/claims: `keep_ip` in the edit that replaces a server', () =
     expect(plan.cost.left_billed.join()).toContain(`${address} stays billed: keep_ip`);
     expect(report.results.map(({ outcome }) => outcome)).toEqual(['done', 'done']);
     expect(addresses(played)).toContain(address);
+    const released = (await played.store.claims()).filter(({ holder }) => holder.is === 'released');
+    expect(released).toMatchObject([{ kind: 'ip', identity: { address } }]);
+    expect((await played.plan(`${head}ips: {spare: {}}\n`)).blocked).toEqual([]);
   });
 
   test('holds as well where the same edit asks for no address any more', async () => {
