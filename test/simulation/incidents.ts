@@ -166,14 +166,27 @@ export async function playCell(incident: IncidentKind, operation: Operation): Pr
 }
 
 /** @param exclusive the file says that nobody else creates in the project */
-export async function playAllCells({ exclusive = false } = {}): Promise<readonly Cell[]> {
+type Pair = readonly [incident: IncidentKind, operation: Operation];
+
+interface CellOptions {
+  readonly exclusive?: boolean;
+  /** The cells that are played: all of them by default. */
+  readonly of?: (cells: readonly Pair[]) => readonly Pair[];
+}
+
+export async function playCells({
+  exclusive = false,
+  of = (all) => all,
+}: CellOptions = {}): Promise<readonly Cell[]> {
   const cells: Cell[] = [];
   const setting = ({ specs, ...operation }: Operation): Operation => ({
     ...operation,
     specs: specs.map((spec) => ({ ...spec, settings: { ...spec.settings, exclusive } })),
   });
-  for (const incident of incidents)
-    for (const operation of operations.map(setting)) cells.push(await playCell(incident, operation));
+  const pairs = incidents.flatMap((incident) =>
+    operations.map((operation) => [incident, setting(operation)] as const),
+  );
+  for (const [incident, operation] of of(pairs)) cells.push(await playCell(incident, operation));
   return cells.filter(({ end }) => end !== 'none');
 }
 
@@ -193,7 +206,7 @@ export function matrixText(cells: readonly Cell[]): string {
 }
 
 async function main(): Promise<void> {
-  const cells = await playAllCells({ exclusive: process.argv.includes('--exclusive') });
+  const cells = await playCells({ exclusive: process.argv.includes('--exclusive') });
   const asked = cells.filter(({ end }) => end === 'operator');
   const failures = cells.filter(({ failure }) => failure !== undefined);
   console.log(matrixText(cells));

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { isDuplicate } from '../../src/cli/rehearse/trials.ts';
+import { drawn } from '../support/drawn.ts';
 import { asksNeedlessly, files, trialsOf } from './rehearse-report.ts';
 
 describe('src/cli/rehearse/trials.ts', () => {
@@ -9,7 +10,7 @@ describe('src/cli/rehearse/trials.ts', () => {
       timeout: 300_000,
     },
     async (file, text) => {
-      const ends = await trialsOf(file, text, 20);
+      const ends = await trialsOf(file, text, 20, { of: drawn });
 
       expect(ends.filter(isDuplicate)).toEqual([]);
       expect(ends.filter(({ converged }) => !converged)).toEqual([]);

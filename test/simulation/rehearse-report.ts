@@ -6,6 +6,7 @@ import {
   askedByCode,
   isDuplicate,
   runTrial,
+  type Trial,
   type TrialEnd,
   trialsFor,
 } from '../../src/cli/rehearse/trials.ts';
@@ -45,20 +46,26 @@ export function asksNeedlessly({ name, asked }: TrialEnd): boolean {
   return !failedTasks.includes(fault);
 }
 
+interface TrialOptions {
+  /** The trials that are played: all of them by default. */
+  readonly of?: (trials: readonly Trial[]) => readonly Trial[];
+  readonly onEnd?: (end: TrialEnd) => void;
+}
+
 /** Plays the trials of `rehearse` with the documented API alone. */
 export async function trialsOf(
   file: string,
   text: string,
   crashes: number,
-  onEnd: (end: TrialEnd) => void = () => undefined,
+  { of = (all) => all, onEnd }: TrialOptions = {},
 ): Promise<readonly TrialEnd[]> {
   const { spec } = adapt([{ file, text }], {});
   const { plan } = await calmRun(spec, 4711, documentedProfile, '');
   const ends: TrialEnd[] = [];
-  for (const trial of await trialsFor(spec, plan, crashes)) {
+  for (const trial of of(await trialsFor(spec, plan, crashes))) {
     const end = await runTrial(trial);
     ends.push(end);
-    onEnd(end);
+    onEnd?.(end);
   }
   return ends;
 }
@@ -86,14 +93,15 @@ async function main(): Promise<void> {
   console.log(`| ${head.join(' | ')} |\n|${head.map(() => ' --- |').join('')}`);
   const asked: string[] = [];
   for (const [file, text] of Object.entries(files)) {
-    const ends = await trialsOf(file, text, mostCrashes, (end) => {
+    const onEnd = (end: TrialEnd) => {
       const bad = !end.converged || asksNeedlessly(end);
       if (bad) process.exitCode = 1;
       if (bad || end.asked.length > 0) {
         const traceLineOf = end.converged ? end.asked.join(', ') : `${end.rule} ${end.message}`;
         asked.push(`${file}: ${end.name}: ${traceLineOf}${bad ? ' (not allowed)' : ''}`);
       }
-    });
+    };
+    const ends = await trialsOf(file, text, mostCrashes, { onEnd });
     console.log(`| ${rowOf(file, ends).join(' | ')} |`);
   }
   console.log(`\nTrials that asked:\n${asked.join('\n')}`);

@@ -4,6 +4,7 @@ import { type FaultAction, faultRule } from '../../../src/emulator/faults.ts';
 import type { Readings } from '../../../src/emulator/readings.ts';
 import { memoryState } from '../../../src/state/memory.ts';
 import { crashable } from '../../support/crashable.ts';
+import { drawn } from '../../support/drawn.ts';
 import { expectFixedPoint, expectInvariants, isProbe, isSpare } from '../../support/invariants.ts';
 import { resolving } from '../../support/resolve.ts';
 import { type Rig, rig, type Sent } from '../../support/rig.ts';
@@ -131,7 +132,7 @@ describe('src/engine/intents/ask-key.ts', () => {
   });
 
   test.each(bodyChecks)('a process that dies at any moment goes on asking (%s)', async (bodyCheck) => {
-    for (const action of [lost, done, { do: 'late', ms: 65_000, holdsKey: false }] as const) {
+    for (const action of drawn([lost, done, { do: 'late', ms: 65_000, holdsKey: false } as const])) {
       for (const [spec, path, kind] of [
         [ips('web'), 'allocate_ip', 'ip'],
         [gpu, 'create_server', 'server'],

@@ -4,6 +4,7 @@ import { loadProfile } from '../../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { type FaultAction, faultRule } from '../../../src/emulator/faults.ts';
 import { loadProfile as loadEmulatorProfile } from '../../../src/emulator/profile.ts';
+import { drawn } from '../../support/drawn.ts';
 import {
   expectAccounted,
   expectFixedPoint,
@@ -279,7 +280,9 @@ async function play(scene: Scene, action: FaultAction) {
 }
 
 describe.each(Object.entries(scenes))('src/engine/intents/outcome.ts: %s', (name, scene) => {
-  test.each(Object.entries(rows))('%s: settled as the table says, and bought once', async (_row, row) => {
+  test.each(
+    drawn(Object.entries(rows)),
+  )('%s: settled as the table says, and bought once', async (_row, row) => {
     const asks = 'exclusive: true, unconfirmed_servers: ask';
     const spec = row.asks ? scene.spec.replace('exclusive: true', asks) : scene.spec;
     const played = await play({ ...scene, spec }, row.action);
