@@ -22,7 +22,7 @@ export function boughtUnused(world: World, operations: readonly Operation[]): Wa
       code: 'unused_address',
       key,
       message:
-        'not used by any server of the file, but billed from creation on. To use an address, write `public_ipv4: {ip: NAME}` in a server',
+        'not used by any server of the file, but billed. To use an address, write `public_ipv4: {ip: NAME}` in a server',
     }));
 }
 

@@ -290,7 +290,7 @@ function diffLive(subject: Subject<NetworkEntry>, entry: NetworkEntry, live: Net
     return blocked(
       'update',
       'network_in_use',
-      `the change needs a replacement of the network, and ${live.server_count === 1 ? '1 server is' : `${live.server_count} servers are`} on it`,
+      `a change of ${changes.map(({ path }) => path).join(' and ')} deletes the network and creates a new one, but ${live.server_count === 1 ? '1 server is' : `${live.server_count} servers are`} on it`,
       [outside('remove the servers from the network'), restoring(changes, subject.key)],
     ).verdict;
   }

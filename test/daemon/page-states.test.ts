@@ -47,7 +47,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
       '✓ converged · shop',
       '◌ converging · shop',
       '▲ drifting · shop',
-      '● blocked · shop',
+      '● billed and idle · shop',
       '● exposed · shop',
       '● billed and idle · shop',
       '● spec broken · shop',
@@ -222,6 +222,15 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
     await page.waitForSelector('.projects strong:text-is("media-303")');
     expect((await names()).every((name) => name.startsWith('media-3'))).toBe(true);
     expect(await page.locator('#q').inputValue()).toBe('media-3');
+
+    await page.goto(url);
+    // The worse of the two blocked projects is found as well.
+    await page.locator('.chip', { hasText: 'blocked' }).click();
+    await page.waitForURL(/state=blocked/);
+    expect(await names()).toEqual(['search-007', 'shop-505']);
+    const time = page.locator('.projects time').first();
+    await time.click();
+    expect(await time.textContent()).toMatch(/^2026-01-01 .*UTC/);
 
     await page.goto(url);
     await page.locator('.chip', { hasText: 'suspended' }).click();

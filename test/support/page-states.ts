@@ -34,7 +34,7 @@ const commit = {
   id: '4f2a91c07be3d2',
   ref: 'main',
   fullRef: 'refs/heads/main',
-  subject: 'Give the shop a second server',
+  subject: 'Change the servers of the shop',
   at: Date.UTC(2026, 0, 1),
 };
 
@@ -168,14 +168,16 @@ const shop = {
 };
 
 async function play(
-  { clock, emulator, engine, store, client }: Rig,
+  own: Rig,
   { spec, mode = 'correct', faults = [], forMs = hour, problem, revoked, strays = 0 }: Story,
   follow: (listen: (event: ProgressEvent) => void) => void,
 ): Promise<ProjectFacts> {
+  const { clock, emulator, store } = own;
+  const engine = own.restart();
   emulator.setFaults(faults);
   for (let at = 0; at < strays; at += 1) emulator.mutate({ do: 'add_ip' });
   if (revoked) emulator.mutate({ do: 'revoke_token', token: emulator.tokens().readWrite });
-  const { reads, counts } = client();
+  const { reads, counts } = own.engineClient;
   const quiet = () => undefined;
   const project = new Project({
     deps: {

@@ -59,6 +59,8 @@ export interface Rig {
   readonly engine: Engine;
   /** The engine of another process, from now on: same state, or another one. */
   restart(store?: StateStore): Engine;
+  /** The client of the engine, with its counts. */
+  readonly engineClient: ReturnType<typeof createClient>;
   /** A client of its own on the same state and transport. */
   client(): ReturnType<typeof createClient>;
   /** What a daemon keeps from pass to pass. */
@@ -115,8 +117,9 @@ export function rig(options: RigOptions = {}): Rig {
   }
 
   function engineOn(state: StateStore): Engine {
+    engineClient = clientOn(state);
     return createEngine({
-      ...clientOn(state),
+      ...engineClient,
       ...{ store: state, clock, random, kinds, profile },
       onEvent: (event) => {
         events.push(event);
@@ -125,6 +128,7 @@ export function rig(options: RigOptions = {}): Rig {
     });
   }
 
+  let engineClient: ReturnType<typeof createClient>;
   let engine = engineOn(store);
   return {
     clock,
@@ -139,6 +143,9 @@ export function rig(options: RigOptions = {}): Rig {
     restart: (other) => {
       engine = engineOn(other ?? store);
       return engine;
+    },
+    get engineClient() {
+      return engineClient;
     },
     client: () => clientOn(store),
     repeating: () => ({

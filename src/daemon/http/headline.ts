@@ -36,13 +36,13 @@ export interface Troubles {
   readonly leaking: boolean;
 }
 
-/** The worst of all that is known: an exposed server first, and a broken spec as loud as a blocked write. */
+/** The worst of all that is known: danger first, and a broken spec as loud as a blocked write. */
 export function headlineOf(condition: Condition, { exposed, broken, leaking }: Troubles): Headline {
   const level = levels[condition];
   if (exposed) return { level: 'bad', word: 'exposed' };
+  if (leaking) return { level: 'bad', word: 'billed and idle' };
   if (level === 'bad') return { level, word: condition };
   if (broken) return { level: 'bad', word: 'spec broken' };
-  if (leaking) return { level: 'bad', word: 'billed and idle' };
   return { level, word: condition };
 }
 

@@ -2,7 +2,7 @@ import { html, raw } from 'hono/html';
 import { counted } from '../../core/text.ts';
 import { conditions } from '../project/condition.ts';
 import type { ProjectSummary } from '../project/facts.ts';
-import { type Headline, headlineOf, type Level, wordText } from './headline.ts';
+import { type Headline, headlineOf, type Level, levelOf, wordText } from './headline.ts';
 import { type Html, timeSince } from './text.ts';
 
 /** More rows than an operator reads at once; the others are counted, and found by search or filter. */
@@ -11,7 +11,7 @@ const mostRows = 100;
 /** The search and the filter of the overview, from the query of its address. */
 export interface Wanted {
   readonly text?: string | undefined;
-  /** A word of {@link headlineOf}. */
+  /** One of {@link wordsOf}. */
   readonly state?: string | undefined;
   readonly all?: boolean;
 }
@@ -44,7 +44,7 @@ export function overviewPanel(projects: readonly ProjectSummary[], wanted: Wante
   const matching = rows.filter(
     ({ project, headline }) =>
       (text === '' || `${project.name ?? ''} ${project.id}`.toLowerCase().includes(text)) &&
-      (wanted.state === undefined || wanted.state === '' || headline.word === wanted.state),
+      (!wanted.state || wordsOf({ project, headline }).includes(wanted.state)),
   );
   // Without a question, only projects that may need an operator.
   const isAsked = text !== '' || Boolean(wanted.state) || wanted.all === true;
@@ -59,11 +59,13 @@ ${moreText(listed.length - shown.length, matching.length - listed.length, wanted
 }
 
 function filters(rows: readonly Row[], wanted: Wanted): Html {
-  const counts = Map.groupBy(rows, ({ headline }) => headline.word);
-  const chips = [...counts].map(
-    ([word, own]) =>
-      html`<a class="chip ${own[0]?.headline.level ?? 'dim'}" href="${queryOf({ ...wanted, all: false, state: word })}" ${wanted.state === word ? raw('aria-current="true"') : ''}>${wordText(word)} <b>${own.length}</b></a>`,
-  );
+  const counts = Map.groupBy(rows.flatMap(wordsOf), (word) => word);
+  const chips = [...counts.keys()]
+    .sort((a, b) => words.indexOf(a) - words.indexOf(b))
+    .map(
+      (word) =>
+        html`<a class="chip ${levelOfWord(word)}" href="${queryOf({ ...wanted, all: false, state: word })}" ${wanted.state === word ? raw('aria-current="true"') : ''}>${wordText(word)} <b>${counts.get(word)?.length}</b></a>`,
+    );
   const all = html`<a class="chip" href="${queryOf({ text: wanted.text, all: true })}" ${wanted.all === true ? raw('aria-current="true"') : ''}>all <b>${rows.length}</b></a>`;
   return html`<nav class="chips" aria-label="Filter by state">${chips}${all}</nav>`;
 }
@@ -93,6 +95,23 @@ function queryOf({ text, state, all }: Wanted): string {
     ...(all === true ? { all: '1' } : {}),
   });
   return query.size === 0 ? '/' : `/?${query}`;
+}
+
+/** All words that are true of a project. A project is converged only if no other word is. */
+function wordsOf({ project }: Row): string[] {
+  const { exposed, leaking, broken, condition } = project;
+  const troubles = [
+    ...(exposed ? ['exposed'] : []),
+    ...(leaking ? ['billed and idle'] : []),
+    ...(broken ? ['spec broken'] : []),
+  ];
+  return condition === 'converged' && troubles.length > 0 ? troubles : [...troubles, condition];
+}
+
+/** A word that is no condition is a danger or a broken spec. */
+function levelOfWord(word: string): Level {
+  const condition = conditions.find((each) => each === word);
+  return condition === undefined ? 'bad' : levelOf(condition);
 }
 
 function rowOf(project: ProjectSummary): Row {

@@ -221,6 +221,9 @@ export function warningsPanel(facts: ProjectFacts): Html {
 ${warnings.map(({ key, code, message, remedies = [] }) => html`<li>${key === null ? '' : html`<strong>${keyText(key)}</strong> `}<span class="code">${code}</span><p>${marked(sentence(message))}</p>${remediesHtml(remedies, flags)}</li>`)}</ul></section>`;
 }
 
+/** The statuses of a resource that is still to be created. */
+const absent: ReadonlySet<KeyStatus> = new Set(['differs', 'unknown']);
+
 /** A resource of the file or the state, with its status. */
 export function rowsOf(facts: ProjectFacts) {
   return keysOf(facts).map((key) => ({ key, standing: statusNow(facts, key) }));
@@ -240,7 +243,7 @@ export function resourcesPanel(facts: ProjectFacts): Html {
   const row = ({ key, standing }: (typeof rows)[number]): Html => {
     const binding = bindings.get(key);
     const id = binding?.id ?? facts.world?.idOf(key);
-    return html`<li><span class="row-key">${keyText(key)}</span> <span class="${standing}">${statusText(standing)}</span> <span class="dim">${id !== undefined ? `id ${id}` : facts.plan === undefined ? 'no id' : absence(facts, key)}${binding?.protect ? ', protected' : ''}</span></li>`;
+    return html`<li><span class="row-key">${keyText(key)}</span> <span class="${standing}">${id === undefined && facts.plan !== undefined && absent.has(standing) ? 'pending' : statusText(standing)}</span> <span class="dim">${id !== undefined ? `id ${id}` : facts.plan === undefined ? 'no id' : absence(facts, key)}${binding?.protect ? ', protected' : ''}</span></li>`;
   };
   const label =
     folded === 'unknown'

@@ -3,7 +3,7 @@ import { statusText } from './key-status.ts';
 import type { Html } from './text.ts';
 import type { Box, Picture } from './view.ts';
 
-const size = { width: 760, box: 200, height: 46, gap: 14, top: 30 } as const;
+const size = { width: 760, box: 200, height: 60, gap: 14, top: 30 } as const;
 const columns = { networks: 0, servers: 280, addresses: 560 } as const;
 /** A box holds about so many characters of its title and note. */
 const most = { title: 24, note: 31 } as const;
@@ -48,17 +48,30 @@ export function drawOutline({ networks, servers, addresses, links }: Picture): H
     boxes.filter((box) => links.some(([a, b]) => (a === id && b === box.id) || (b === id && a === box.id)));
   const isAlone = ({ id }: Box) => !links.some(([a, b]) => a === id || b === id);
   const leaf = (noun: string) => (box: Box) =>
-    html`<li class="${classOf(box)}"><span class="dot"></span>${noun} <strong>${box.title}</strong> <span class="dim">${box.note}</span></li>`;
+    html`<li class="${classOf(box)}"><span class="dot"></span>${box.title.startsWith(`own ${noun}`) ? '' : noun} <strong>${box.title}</strong> <span class="dim">${box.note}</span>${badge(box)}</li>`;
+  /** The dot alone shows that a box is converged. */
+  const badge = (box: Box): Html =>
+    box.standing === 'converged'
+      ? ''
+      : html` · <span class="nowrap ${levelOfBox(box)}">${saysOf(box)}</span>`;
   return html`<ul class="outline">${servers.map(
     (
       server,
-    ) => html`<li class="${classOf(server)}"><span class="dot"></span><strong>${server.title}</strong> <span class="dim">${server.note}</span>
+    ) => html`<li class="${classOf(server)}"><span class="dot"></span><strong>${server.title}</strong> <span class="dim">${server.note}</span>${badge(server)}
 <ul>${linkedTo(server.id, networks).map(leaf('network'))}${linkedTo(server.id, addresses).map(leaf('address'))}</ul></li>`,
   )}${networks.filter(isAlone).map(leaf('network'))}${addresses.filter(isAlone).map(leaf('address'))}</ul>`;
 }
 
 function classOf({ standing, idle }: Box): string {
   return `${standing}${idle ? ' idle' : ''}`;
+}
+
+function levelOfBox({ standing, idle }: Box): string {
+  return idle ? 'warn' : standing;
+}
+
+function saysOf({ standing, says = statusText(standing) }: Box): string {
+  return says;
 }
 
 function drawLink(from: Placed | undefined, to: Placed | undefined) {
@@ -70,12 +83,14 @@ function drawLink(from: Placed | undefined, to: Placed | undefined) {
 }
 
 function drawBox({ box, x, y }: Placed) {
-  const { title, note, standing, says = statusText(standing) } = box;
+  const { title, note } = box;
+  const says = saysOf(box);
   return html`<g class="box ${classOf(box)}"><title>${title}: ${says}${note === '' ? '' : `, ${note}`}</title>
 <rect x="${x + 0.5}" y="${y + 0.5}" width="${size.box - 1}" height="${size.height}" rx="7"/>
 <circle cx="${x + 15}" cy="${y + 17}" r="4.5"/>
 <text class="name" x="${x + 27}" y="${y + 21}">${cut(title, most.title)}</text>
-<text class="note" x="${x + 27}" y="${y + 37}">${cut(note, most.note)}</text></g>`;
+<text class="note" x="${x + 27}" y="${y + 37}">${cut(note, most.note)}</text>
+<text class="status" x="${x + 27}" y="${y + 52}">${cut(says, most.note)}</text></g>`;
 }
 
 function cut(text: string, length: number): string {

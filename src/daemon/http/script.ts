@@ -53,6 +53,9 @@ async function copy(text) {
   field.remove();
 }
 page.addEventListener('click', async ({ target }) => {
+  // A phone has no hover: a tap shows the moment, and a second one the age again.
+  const time = target.closest('time');
+  if (time) [time.textContent, time.title] = [time.title, time.textContent];
   const button = target.closest('button.copy');
   if (!button) return;
   await copy(button.dataset.copy).then(() => { button.textContent = 'Copied'; }, () => { button.textContent = 'Not copied'; });

@@ -3,7 +3,7 @@ export function span(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 100) return `${seconds} s`;
   const minutes = Math.round(seconds / 60);
-  if (minutes < 100) return `${minutes} min`;
+  if (minutes < 60) return `${minutes} min`;
   const hours = Math.floor(minutes / 60);
   if (hours < 48) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;

@@ -49,7 +49,7 @@ form { display: flex; gap: 8px; margin-bottom: 12px; } input { font: 16px system
 ::placeholder { color: var(--dim); opacity: 1; }
 .dot { display: inline-block; width: 10px; height: 10px; border-radius: 50%; background: currentColor; margin-right: 9px; }
 .sum b { font-size: 20px; } #bill > p { margin-bottom: 6px; }
-time { text-decoration: underline dotted 1px; text-underline-offset: 3px; cursor: help; }
+time { text-decoration: underline dotted 1px; text-underline-offset: 3px; cursor: pointer; }
 .scroll { overflow-x: auto; }
 progress, meter { width: 140px; height: 12px; vertical-align: middle; } progress { accent-color: var(--busy); }
 .outline > li > ul { margin: 4px 0 0 4px; padding-left: 16px; border-left: 2px solid var(--line); } .outline ul li { border: 0; padding: 3px 0; }
@@ -58,7 +58,7 @@ progress, meter { width: 140px; height: 12px; vertical-align: middle; } progress
 svg { display: block; width: 100%; min-width: 660px; max-width: 860px; margin: 0 auto; }
 svg text { fill: var(--text); font: 13px system-ui, sans-serif; } svg .note, svg .column { fill: var(--dim); font-size: 11.5px; }
 svg .column { text-anchor: middle; } svg rect { fill: var(--back); stroke: var(--line); }
-svg circle { fill: currentColor; } svg .box:not(.converged) rect { stroke: currentColor; } svg .box.idle { color: var(--warn); } svg .idle rect { stroke-dasharray: 4 3; }
+svg circle, svg text.status { fill: currentColor; } svg text.status { font-size: 11.5px; } svg .box:not(.converged) rect { stroke: currentColor; } svg .box.idle { color: var(--warn); } svg .idle rect { stroke-dasharray: 4 3; }
 svg .link { fill: none; stroke: var(--dim); stroke-width: 1.4; opacity: .65; }
 svg .in_flight circle { animation: pulse 1.2s infinite; } @keyframes pulse { 50% { opacity: .2; } }
 @media (prefers-reduced-motion: reduce) { svg .in_flight circle { animation: none; } }

@@ -39,7 +39,7 @@ function withKeys(text: string) {
   return text.split(keys).map((part, index) => (index % 2 === 1 ? keyText(part) : part));
 }
 
-/** `5 min ago`, with the moment itself on hover. */
+/** `5 min ago`, with the moment itself on hover, and on a tap. */
 export function timeAgo(at: number, now: number) {
   return stamped(at, ago(now - at));
 }

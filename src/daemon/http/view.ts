@@ -79,12 +79,13 @@ function networkBox(facts: ProjectFacts, key: ResourceKey): Box {
   const seen = facts.world?.networks.find((each) => String(each.id) === id);
   const wanted = facts.offer?.desired.resources.find((each) => each.key === key);
   const cidr = seen?.cidr ?? wanted?.value.cidr ?? '';
-  const unmanaged = wanted?.managed === false ? 'not managed' : '';
   return {
     id: key,
     title: nameOf(key),
-    note: [cidr, unmanaged].filter((each) => each !== '').join(' · '),
-    standing: statusNow(facts, key),
+    note: cidr,
+    ...(wanted?.managed === false
+      ? { standing: 'unknown', says: 'not managed' }
+      : { standing: statusNow(facts, key) }),
     idle: false,
   };
 }
@@ -105,9 +106,11 @@ function addressBoxes(facts: ProjectFacts): { boxes: Box[]; links: (readonly [st
     const isIdle = idle.some((each) => each.ip.id === ip.id);
     const whose =
       key === undefined ? (server === undefined ? 'not in the file' : 'comes with its server') : nameOf(key);
-    const note = doubt ? `may be ${doubt.key}` : isIdle ? `${whose} · idle, billed` : whose;
-    const standing = key === undefined ? 'unknown' : statusNow(facts, key);
-    boxes.push({ id, title: ip.address, note, standing, idle: isIdle });
+    const note = doubt ? `may be ${doubt.key}` : whose;
+    const says = doubt ? 'billed and unconfirmed' : isIdle ? 'billed and idle' : 'not managed';
+    const standing =
+      key === undefined ? { standing: 'unknown' as const, says } : { standing: statusNow(facts, key) };
+    boxes.push({ id, title: ip.address, note, ...standing, idle: isIdle || doubt !== undefined });
     if (server !== undefined) links.push([server, id]);
   }
   for (const key of keysOf(facts)) {
@@ -115,7 +118,10 @@ function addressBoxes(facts: ProjectFacts): { boxes: Box[]; links: (readonly [st
     if (!isAddress(kind) || shown.has(key)) continue;
     const live = idOf(facts, key);
     const note = live === undefined ? absence(facts, key) : `id ${live}`;
-    boxes.push({ id: key, title: nameOf(key), note, standing: statusNow(facts, key), idle: false });
+    const standing = statusNow(facts, key);
+    // A server's own address comes with its server.
+    const says = standing === 'unknown' && facts.plan !== undefined ? { says: 'pending' } : {};
+    boxes.push({ id: key, title: nameOf(key), note, standing, ...says, idle: false });
     if (parent !== undefined) links.push([parent, key]);
   }
   return { boxes, links };
