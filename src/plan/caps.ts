@@ -1,6 +1,7 @@
 import { sumDecimals } from '../core/decimal.ts';
 import { type Blocked, deletionsOf } from '../core/plan.ts';
 import { run, setting } from '../core/remedy.ts';
+import { capitalised } from '../core/text.ts';
 import { type Draft, operationsOf } from './draft.ts';
 import { asBlocked, impactOf } from './guards.ts';
 import { mostOf } from './money.ts';
@@ -46,7 +47,7 @@ function maxDeletions(going: readonly Draft[], { world, destroy, deletedBefore }
     draft,
     {
       code: 'max_deletions',
-      reason: `${counts} in one run${alongside} ${verb} more than settings.max_deletions (${limit}). Without the limit, ${impactOf(draft, world)}`,
+      reason: `${counts} in one run${alongside} ${verb} more than settings.max_deletions (${limit}). ${capitalised(impactOf(draft, world))}`,
       remedies: [
         destroy
           ? run('destroy', ['--max-deletions', deletions])

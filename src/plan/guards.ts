@@ -6,6 +6,7 @@ import { once } from '../core/once.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
 import { edit, outside, paying, type Remedy, run, setting } from '../core/remedy.ts';
 import { restoring } from '../core/restoring.ts';
+import { capitalised } from '../core/text.ts';
 import { type Draft, keeping, operationsOf } from './draft.ts';
 import { mostOf } from './money.ts';
 import { entriesFromUnknown, movedFromUnknown } from './moved-from.ts';
@@ -250,6 +251,6 @@ export function impactOf({ subject, diff }: Draft, world: World): string {
   const name = world.nameOf({ kind, id });
   const what = `${nounOf(kind)} ${name}${held.length === 0 ? '' : ` (${held.join(', ')})`}`;
   const data = lost === undefined ? '' : ` with ${lost}`;
-  const stays = (diff.leftBilled ?? []).map((text) => `; ${text}`).join('');
+  const stays = (diff.leftBilled ?? []).map((text) => `. ${capitalised(text)}`).join('');
   return `${what} would be deleted${data}${stays}`;
 }

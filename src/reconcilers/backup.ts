@@ -1,4 +1,4 @@
-import { parseDuration, writtenDuration } from '../core/duration.ts';
+import { parseDuration } from '../core/duration.ts';
 import type { SentWrite } from '../core/evidence.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Price, ResourceKind, Subject, World } from '../core/kind.ts';
@@ -21,12 +21,9 @@ export const backup: ResourceKind<BackupEntry, BackupObserved, BackupBefore> = {
   name: 'backup',
   entry: {
     schema: backupSchema,
-    children(field) {
-      const entry = field as { readonly max_age: string; readonly keep?: number };
-      return [{ suffix: 'backup', value: { ...entry, max_age: parseDuration(entry.max_age) }, path: [] }];
-    },
-    check: ({ max_age }) =>
-      max_age > 0
+    children: (field) => [{ suffix: 'backup', value: field as BackupEntry, path: [] }],
+    check: (entry) =>
+      maxAgeMs(entry) > 0
         ? []
         : [
             {
@@ -157,25 +154,28 @@ function diffNewest(
 ): Diff {
   if (desired === undefined || !desired.managed) return unchanged;
   const { max_age, keep } = desired.value;
-  const wanted = fromNothing({ max_age: writtenDuration(max_age), keep });
+  const mostMs = maxAgeMs(desired.value);
+  const wanted = fromNothing({ max_age, keep });
   const price = priceOf(parent, observed?.backups ?? [], world);
   if (observed === undefined) return { verdict: { verdict: 'create', changes: wanted }, price };
   const last = newest(observed.backups);
-  const doubt = unconfirmed(observed.backups, desired.value.max_age, world.apiNow);
+  const doubt = unconfirmed(observed.backups, mostMs, world.apiNow);
   const ageMs = last === undefined ? undefined : world.apiNow - takenAt(last);
-  if (ageMs !== undefined && ageMs <= desired.value.max_age) return unchanged;
+  if (ageMs !== undefined && ageMs <= mostMs) return unchanged;
   if (doubt !== undefined) return { ...unchanged, warnings: [{ ...doubt, key }] };
-  const young = isYoung(binding, desired.value.max_age, world.now);
+  const young = isYoung(binding, mostMs, world.now);
   const listed = observed.backups.some(({ id }) => id === binding?.id);
   if (young && (listed || isYoung(binding, listsLagMs, world.now))) return unchanged;
   const cause =
-    last === undefined
-      ? 'there is no backup yet'
-      : `the newest backup is older than max_age ${writtenDuration(max_age)}`;
+    last === undefined ? 'there is no backup yet' : `the newest backup is older than max_age ${max_age}`;
   const newestAt = { path: 'due', from: last?.created_at ?? null, to: cause };
   const lost = young ? { lost: `backup ${binding?.id} no longer exists` } : {};
   const goes = parent === undefined ? [] : makesRoom(parent, observed, world);
   return { verdict: { verdict: 'create', changes: [newestAt, ...goes], ...lost }, price };
+}
+
+function maxAgeMs({ max_age }: BackupEntry): number {
+  return parseDuration(max_age) ?? 0;
 }
 
 /** For this time a list may lack a backup that exists. @assumption A9 */
@@ -185,10 +185,10 @@ const listsLagMs = 2 * 60_000;
  * Whether the last own backup is young enough by the local clock, counted from its binding. The stamps and the clock
  * of the API may be wrong, and would then cause a purchase at every reconciliation. @assumption A35
  */
-function isYoung(binding: Binding | undefined, maxAgeMs: number, now: number): boolean {
+function isYoung(binding: Binding | undefined, mostMs: number, now: number): boolean {
   if (binding === undefined) return false;
   const ageMs = now - binding.boundAt;
-  return ageMs >= 0 && ageMs <= maxAgeMs;
+  return ageMs >= 0 && ageMs <= mostMs;
 }
 
 function newest(backups: readonly Backup[]): Backup | undefined {
@@ -200,13 +200,13 @@ function newest(backups: readonly Backup[]): Backup | undefined {
 /**
  * Each backup is billed, so no backup is taken while another one may become valid. Other statuses are not documented.
  */
-function unconfirmed(backups: readonly Backup[], maxAgeMs: number, apiNow: number) {
+function unconfirmed(backups: readonly Backup[], mostMs: number, apiNow: number) {
   if (backups.some(({ status }) => status === 'creating')) {
     return { code: 'backup_creating' as const, message: 'a backup is being taken' };
   }
   const odd = backups.find((each) => {
     const age = apiNow - takenAt(each);
-    return Number.isNaN(age) || (each.status !== 'available' && age <= maxAgeMs);
+    return Number.isNaN(age) || (each.status !== 'available' && age <= mostMs);
   });
   if (odd === undefined) return undefined;
   const message = `backup ${odd.id} has status ${odd.status} and was taken at ${odd.created_at}: vdcsync takes no further backup until that is clear`;

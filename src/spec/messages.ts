@@ -77,7 +77,7 @@ function reportUnion(issue: z.core.$ZodIssueInvalidUnion, path: Path, context: C
   const here = nearest(context.root, path);
   if (isUnread(here)) return;
   const union = schemaAt(context.schema, path);
-  const forms = union instanceof z.ZodUnion ? listing(union.options.map(formOf)) : 'something else';
+  const forms = union instanceof z.ZodUnion ? listing(union.options.flatMap(formsOf)) : 'something else';
   const name = naming(path, context.label);
   const maps = union instanceof z.ZodUnion && union.options.every((option) => option instanceof z.ZodObject);
   if (maps && here.fields !== undefined) {
@@ -94,12 +94,15 @@ function reportUnion(issue: z.core.$ZodIssueInvalidUnion, path: Path, context: C
   );
 }
 
-function formOf(option: z.core.$ZodType): string {
-  if (option instanceof z.ZodObject) return `{${Object.keys(option.shape).join(', ')}: …}`;
-  if (option instanceof z.ZodArray) return noun('array');
-  if (isWhole(option)) return noun('int');
-  if (option instanceof z.ZodEnum) return listing(option.options.map((each) => tick(String(each))));
-  return noun(option._zod.def.type);
+function formsOf(option: z.core.$ZodType): string[] {
+  if (option instanceof z.ZodObject) {
+    const fields = Object.keys(option.shape);
+    return [fields.length === 1 ? `{${fields[0]}: …}` : `a map with ${listing(fields.map(tick))}`];
+  }
+  if (option instanceof z.ZodArray) return [noun('array')];
+  if (isWhole(option)) return [noun('int')];
+  if (option instanceof z.ZodEnum) return option.options.map((each) => tick(String(each)));
+  return [noun(option._zod.def.type)];
 }
 
 function wording(issue: Issue, path: Path, { schema, root, label }: Context): string {
@@ -139,7 +142,12 @@ function mustBe(name: string, wanted: string, { value, shown, secret }: Located)
   if (secret && /number|true/.test(wanted)) {
     return `${name} must be ${wanted}, and ${shown} gives text: write the value itself`;
   }
-  const quoted = wanted.includes('number') && typeof value === 'string' && !secret && /^-?\d+$/.test(value);
+  const unquoted = wanted.includes('number')
+    ? /^-?\d+$/
+    : wanted.includes('`true`')
+      ? /^(true|false)$/
+      : undefined;
+  const quoted = typeof value === 'string' && !secret && unquoted?.test(value) === true;
   const bare = wanted.startsWith('text') && (typeof value === 'number' || typeof value === 'boolean');
   const hint = quoted ? ': remove the quotes' : bare ? ': put it in quotes' : '';
   return `${name} must be ${wanted}, not ${shown}${hint}`;

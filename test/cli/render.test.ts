@@ -99,16 +99,16 @@ Plan: 1 to replace, 1 blocked, 2 unchanged.
       key: `networks.${name}`,
       verb: 'delete',
       code: 'max_deletions',
-      reason: `2 deletions are more than 1. Without the limit, network ${name} would be deleted`,
+      reason: `2 deletions are more than 1. Network ${name} would be deleted`,
       remedies: [setting('max_deletions', 2)],
     }));
     const text = planText({ ...plan, blocked: blocks } as unknown as Plan, plainPaint);
     expect(text).toContain(`
   2 deletions are more than 1:
   ! delete networks.a  [max_deletions]
-      Without the limit, network a would be deleted
+      Network a would be deleted
   ! delete networks.b  [max_deletions]
-      Without the limit, network b would be deleted
+      Network b would be deleted
 `);
   });
 

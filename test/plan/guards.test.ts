@@ -55,9 +55,9 @@ describe('src/plan/guards.ts', () => {
       expect.stringContaining(
         '3 deletions in one run (without addresses that are deleted with their servers) are more',
       ),
-      expect.stringContaining('(2). Without the limit, network '),
-      expect.stringMatching(/ server 2001 \(203\.0\.113\.\d+\) would be deleted with all data on its disks$/),
-      expect.stringMatching(/ address 203\.0\.113\.\d+ would be deleted$/),
+      expect.stringContaining('(2). Network '),
+      expect.stringMatching(/ Server 2001 \(203\.0\.113\.\d+\) would be deleted with all data on its disks$/),
+      expect.stringMatching(/ Address 203\.0\.113\.\d+ would be deleted$/),
     ]);
     const allowed = await plan(`settings: {prune: true, max_deletions: 3}\n${left}`);
     expect(allowed.blocked).toEqual([]);
@@ -132,7 +132,7 @@ describe('src/plan/guards.ts', () => {
     const { blocked } = await plan('');
     expect(projectOf(emulator).backups).toHaveLength(1);
     expect(blocked.find(({ key }) => key === 'servers.web')?.reason).toContain(
-      'with all data on its disks; 1 backup of servers.web stays billed',
+      'with all data on its disks. 1 backup of servers.web stays billed',
     );
   });
 

@@ -111,7 +111,7 @@ describe('src/reconcilers/backup.ts', () => {
     const subject = {
       key: 'servers.web.backup',
       kind: 'backup',
-      desired: { value: { max_age: 86_400_000 }, managed: true },
+      desired: { value: { max_age: '24h' }, managed: true },
     };
     const world = { apiNow: Date.parse('2026-01-02T12:00:00Z') };
 

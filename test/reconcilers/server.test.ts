@@ -231,17 +231,22 @@ servers:
       'plan_id',
       'server_type: 5, image: debian-13, plan_id: 51',
       ['plan_id: 51', 'plan_id: 52'],
-      'plan_id 52.',
+      '`plan_id: 52` only',
     ],
-    ['ssh_keys', `${sliders}, ssh_keys: [101, 102]`, ['[101, 102]', '[102, 999]'], 'ssh_keys [102,999].'],
-    ['disk_type', `${sliders}, disk_type: ssd`, ['ssd', 'nvme'], 'disk_type "nvme".'],
-    ['cores', sliders, ['cores: 1', 'cores: 2'], 'cores 2.'],
-    ['name', sliders, ['cores: 1', 'name: other, cores: 1'], 'name "other".'],
+    [
+      'ssh_keys',
+      `${sliders}, ssh_keys: [101, 102]`,
+      ['[101, 102]', '[102, 999]'],
+      '`ssh_keys: [102, 999]` only',
+    ],
+    ['disk_type', `${sliders}, disk_type: ssd`, ['ssd', 'nvme'], '`disk_type: nvme` only'],
+    ['cores', sliders, ['cores: 1', 'cores: 2'], '`cores: 2` only'],
+    ['name', sliders, ['cores: 1', 'name: other, cores: 1'], '`name: other` only'],
     [
       'server_type',
       `${gpu}, gpu_package: l40s-1`,
       [`${gpu}, gpu_package: l40s-1`, sliders],
-      'cores 1, memory_mb 1024, disk_gb 20.',
+      '`cores: 1`, `memory_mb: 1024`, `disk_gb: 20` only',
     ],
   ])('a replacement that only the API can refuse, by its %s, is told of', async (_, entry, [
     from,
@@ -411,7 +416,7 @@ servers:
     expect((await plan(of('plan_id: 99, ssh_keys: [999]'))).warnings).toMatchObject([
       {
         code: 'replacement_unchecked',
-        message: expect.stringContaining('before the API checks plan_id 99, ssh_keys [999]. If'),
+        message: expect.stringContaining('the API checks `plan_id: 99`, `ssh_keys: [999]` only after'),
       },
     ]);
   });

@@ -77,7 +77,7 @@ describe('src/spec: desired', () => {
       {
         key: 'servers.a.backup',
         kind: 'backup',
-        value: { max_age: 5_400_000 },
+        value: { max_age: '1h30m' },
         position: at(11, 13),
         ...inside,
       },

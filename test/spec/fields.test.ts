@@ -68,7 +68,7 @@ describe('src/reconcilers: fields', () => {
         'a.yaml:4:10: `prune` must be `true` or `false`, not "yes"',
         'a.yaml:5:18: `max_deletions` must be a whole number, not 1.5',
         'a.yaml:6:25: `max_monthly_increase` must be at least 0, not -1',
-        'a.yaml:7:14: `exclusive` must be `true` or `false`, not "true"',
+        'a.yaml:7:14: `exclusive` must be `true` or `false`, not "true": remove the quotes',
         'a.yaml:8:12: `suspend` must be a map, not true',
       ],
     ],

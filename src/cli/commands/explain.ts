@@ -3,11 +3,11 @@ import { ConfigError } from '../../core/errors.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import { blockedJson } from '../../core/plan.ts';
 import { run } from '../../core/remedy.ts';
-import { nearMiss } from '../../core/suggest.ts';
+import { didYouMeanKey, nearMiss } from '../../core/suggest.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { codeExplanation, storyOf } from '../explain.ts';
 import { codeText, storyText } from '../render/explain-text.ts';
-import { statusOf } from '../status.ts';
+import { type StatusFacts, statusOf } from '../status.ts';
 import { type Io, paintFor, printable } from '../terminal.ts';
 import { type StatusFlags, statusFacts } from './status.ts';
 
@@ -21,15 +21,27 @@ export async function explain(topic: string, flags: StatusFlags, io: Io): Promis
 }
 
 async function keyTexts(topic: string, flags: StatusFlags, io: Io): Promise<readonly [object, string]> {
-  if (parseKey(topic) === undefined) throw unknownTopic(topic);
+  if (parseKey(topic) === undefined) throw await unknownTopic(topic, flags, io);
   const { facts } = await statusFacts(flags, io);
   const story = storyOf(topic as ResourceKey, facts, statusOf(facts));
   const blocked = story.blocked.map((each) => blockedJson(each));
-  return [{ ...story, blocked }, storyText(story, paintFor(io.stdout, io))];
+  const isUnknown = story.declared === null && story.bound === null && story.past_writes.length === 0;
+  const hint = isUnknown ? didYouMeanKey(topic, knownKeys(facts)) : '';
+  return [{ ...story, blocked }, storyText(story, hint, paintFor(io.stdout, io))];
 }
 
-function unknownTopic(topic: string): ConfigError {
+async function unknownTopic(topic: string, flags: StatusFlags, io: Io): Promise<ConfigError> {
   const near = nearMiss(topic, Object.keys(codes));
-  const text = `${JSON.stringify(printable(topic))} is neither a code of vdcsync nor a key such as servers.web-1. The message next to a code of the API explains the code.`;
+  // Without a readable file or state there is no key to compare with.
+  const known = await statusFacts({ ...flags, offline: true }, io).then(
+    ({ facts }) => knownKeys(facts),
+    () => [],
+  );
+  const hint = near === undefined ? didYouMeanKey(topic, known) : '';
+  const text = `${JSON.stringify(printable(topic))} is neither a code of vdcsync nor a key such as servers.web-1${hint === '' ? '.' : hint} The message next to a code of the API explains that code.`;
   return new ConfigError(text, true, near === undefined ? [] : [run('explain', [near])]);
+}
+
+function knownKeys({ desired = [], bindings }: StatusFacts): readonly ResourceKey[] {
+  return [...new Set([...desired, ...bindings].map(({ key }) => key))];
 }

@@ -4,6 +4,7 @@ import { ConfigError } from '../../core/errors.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { ServerId } from '../../core/resources.ts';
 import type { Binding, StateInfo } from '../../core/state.ts';
+import { didYouMeanKey } from '../../core/suggest.ts';
 import { refuseOtherProject } from '../../engine/observe.ts';
 import { openSession, openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
@@ -73,8 +74,12 @@ async function readState(
 function withKey(key: string, bindings: readonly Binding[]): readonly Binding[] {
   const found = bindings.filter((each) => each.key === key);
   if (found.length > 0 && key.split('.').length === 2) return found;
+  const near = didYouMeanKey(
+    key,
+    bindings.map((each) => each.key),
+  );
   throw new ConfigError(
-    `--key ${key}: the state has no network, address, ISO, server or server image with this key. \`vdcsync status\` lists the managed resources.`,
+    `--key ${key}: the state has no network, address, ISO, server or server image with this key${near === '' ? '.' : near} \`vdcsync status\` lists the managed resources.`,
     true,
   );
 }

@@ -67,17 +67,18 @@ function traffic({ traffic: change }: Operation): string[] {
   if (change === undefined) return [];
   const { opened, closed, open } = change;
   const named = closed.filter((each) => !isRest(each));
-  return [
+  const changed = [
     ...(opened.length === 0 ? [] : [`opens ${opened.join(', ')}`]),
-    openText(open),
     ...(named.length === 0 ? [] : [`closes ${named.join(', ')}`]),
   ];
+  return [...changed, changed.length === 0 ? openText(open) : `then ${openText(open)}`];
 }
 
 /** All incoming traffic that is allowed: a reader must not need the previous rules to know it. */
 function openText(open: readonly string[]): string {
   if (open.length === 0) return 'allows no incoming traffic';
-  return `${open.some(isRest) ? 'allows' : 'allows only'} incoming ${open.join(', ')}`;
+  if (open.some(isRest)) return 'allows all incoming traffic that no rule drops';
+  return `allows only incoming ${open.join(', ')}`;
 }
 
 /** Everything that no rule names. */

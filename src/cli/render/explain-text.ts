@@ -23,13 +23,17 @@ export function codeText(explanation: CodeExplanation, paint: Paint): string {
   ]);
 }
 
-/** The story of a key, for an operator: the file, the state, the API, and then the open problems. */
-export function storyText(story: KeyStory, paint: Paint): string {
+/**
+ * The story of a key, for an operator: the file, the state, the API, and then the open problems.
+ *
+ * @param hint a key with a similar name, for a key that is unknown; otherwise empty
+ */
+export function storyText(story: KeyStory, hint: string, paint: Paint): string {
   const { key, declared, bound, planned, open_writes: open, blocked, warnings } = story;
   const codes = [...new Set([...blocked, ...warnings].map(({ code }) => code))];
   return lines([
     paint('bold', key),
-    ...row('Declared', declaredText(story)),
+    ...row('Declared', `${declaredText(story)}${hint}`),
     ...(declared === null ? [] : [`${margin}${printable(flowYaml(declared.entry))}`]),
     ...row('Binding', bound === null ? 'none' : `id ${bound.id}, since ${at(bound.since)}`),
     ...row('Observed', observedText(story)),

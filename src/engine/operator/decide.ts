@@ -45,11 +45,12 @@ export async function resolveIntent(
     if (lifted !== undefined) return result(lifted);
   }
   if (intent === undefined) {
-    const open = [...run.intents.keys()];
+    const others = [...run.bindings.keys()].filter((each) => identityChanged(run, each));
+    const waiting = [...new Set([...run.intents.keys(), ...others])].sort();
     const message =
-      open.length === 0
+      waiting.length === 0
         ? 'No key has an open write, so there is nothing to resolve.'
-        : `${key} has no open write. Keys with an open write: ${open.join(', ')}.`;
+        : `${key} has no open write. These keys can be resolved: ${waiting.join(', ')}.`;
     throw new ConfigError(message, true);
   }
   switch (resolution.type) {

@@ -1,6 +1,7 @@
 import type { ResourceKey } from '../../core/keys.ts';
 import type { OperationResult } from '../../core/progress.ts';
 import type { Intent } from '../../core/state.ts';
+import { isOvertaken } from '../../plan/open-writes.ts';
 import { type Next, WorkQueue } from '../../queue/work-queue.ts';
 import { IntentSpans } from '../intent-spans.ts';
 import type { Progress } from '../intents/endings.ts';
@@ -73,7 +74,8 @@ async function settleOne(
 ): Promise<Next> {
   const intent = run.intents.get(key);
   if (intent === undefined) return { next: 'done' };
-  if (intent.phase === 'waiting') return { next: 'done' };
+  // The plan ends a refused write whose entry the file has changed.
+  if (intent.phase === 'waiting' || isOvertaken(intent, run.world)) return { next: 'done' };
   try {
     const progress = await spans.within(intent, () => advance(run, intent, {}, halt));
     if (progress.now !== 'again') {

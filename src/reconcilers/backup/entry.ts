@@ -7,8 +7,8 @@ import type { Backup } from '../../core/resources.ts';
  * resource of its own; there is no task, so the list is polled until it is available.
  */
 export type BackupEntry = {
-  /** Milliseconds. */
-  readonly max_age: number;
+  /** A duration as in the file, such as `24h`. */
+  readonly max_age: string;
   /** Those that vdcsync took itself; all of them where left out. */
   readonly keep?: number;
 };
@@ -21,7 +21,7 @@ export interface BackupObserved {
 export const backupSchema = z
   .strictObject({
     max_age: z
-      .string()
+      .string('a duration is written like 90m, 24h or 7d')
       .regex(durationPattern, 'a duration is written like 90m, 24h or 7d')
       .describe(
         'vdcsync takes a backup if the newest available backup is older than this time, such as 90m, 24h or 7d.',

@@ -1,4 +1,5 @@
 import { addressObject } from '../../core/claims.ts';
+import { flowYaml } from '../../core/flow-yaml.ts';
 import { member } from '../../core/json.ts';
 import { childKey, type ResourceKey, topLevelKey } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
@@ -168,8 +169,8 @@ function whatStays(
 function mayBeRefused({ key, binding }: Subject, body: Sent, world: World): Warning[] {
   const fields = unproven(body, binding?.applied ?? null, world);
   if (fields.length === 0) return [];
-  const values = fields.map((field) => `${field} ${JSON.stringify(body[field])}`).join(', ');
-  const message = `server ${binding?.id} is deleted before the API checks ${values}. If the API refuses the new server, you have no server. To be safe, first create a second server with these values under a new key, or check the values in the client area`;
+  const values = fields.map((field) => `\`${field}: ${flowYaml(body[field])}\``).join(', ');
+  const message = `the API checks ${values} only after server ${binding?.id} is deleted. If the API refuses the new server, you have no server. To be safe, first create a second server with these values under a new key, or check the values in the client area`;
   return [{ code: 'replacement_unchecked', key, message }];
 }
 
