@@ -74,7 +74,9 @@ function rowItem({ project, headline }: Row): Html {
   // The age belongs to the condition, which the headline may not name.
   const { id, name, condition, since, now, blocked, broken, leaking } = project;
   const notes = [
-    ...(blocked === 0 ? [] : [`${counted(blocked, 'operation')} blocked`]),
+    ...(blocked === 0
+      ? []
+      : [`${counted(blocked, 'operation')}${condition === 'blocked' ? '' : ' blocked'}`]),
     ...(leaking && headline.word !== 'billed and idle' ? ['billed and idle'] : []),
     ...(broken && headline.word !== 'spec broken' ? ['spec broken'] : []),
   ];

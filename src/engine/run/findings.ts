@@ -3,7 +3,7 @@ import type { Subject } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { Blocked, Operation, Plan } from '../../core/plan.ts';
 import type { OperationResult } from '../../core/progress.ts';
-import { outside, type Remedy, run as runs } from '../../core/remedy.ts';
+import { outside, paying, type Remedy, run as runs } from '../../core/remedy.ts';
 import type { Intent } from '../../core/state.ts';
 import { waysOut } from '../../plan/open-writes.ts';
 import { withBlocked } from '../../plan/totals.ts';
@@ -56,6 +56,8 @@ function firstOf(run: Run, { key, verb, code }: Found): string | undefined {
       const other = otherUnresolved(run, { key, verb });
       return other?.phase === 'blocked' ? `resolve ${other.key} first` : undefined;
     }
+    case 'payment_required':
+      return paying;
     case 'insufficient_scope':
       return writingToken;
     case 'insufficient_privileges':
@@ -85,11 +87,16 @@ function endingIt(open: Intent | undefined): readonly Remedy[] {
     open.verb === 'create'
       ? [
           runs('resolve', [open.key, '--adopt', partsOf(open).answer?.id ?? 'ID'], {
-            when: 'if the client area shows the resource',
+            when: 'if the client area shows the created resource',
           }),
         ]
       : [];
-  return [...adopt, runs('resolve', [open.key, '--abandon'], { when: 'to give up the write' })];
+  return [
+    ...adopt,
+    runs('resolve', [open.key, '--abandon'], {
+      when: 'to give up the write; a resource that it created stays',
+    }),
+  ];
 }
 
 /** The writes of earlier runs that this run has not closed. */
