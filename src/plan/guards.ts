@@ -190,7 +190,7 @@ function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefi
   return {
     reason: `${subject.key} has left the file, and settings.prune is false. With prune: true, ${impactOf(draft, world)}`,
     remedies: [
-      setting('prune', true, 'to have it deleted'),
+      setting('prune', true, 'to delete it, and each other resource that has left the file'),
       keeping(draft),
       edit(subject.key, { entry: 'restore' }),
     ],
