@@ -184,7 +184,7 @@ export function differencesPanel(facts: ProjectFacts): Html {
   const age =
     differsSince === undefined || known === undefined ? '' : html` ${timeSince(differsSince, known.now)}`;
   const isDrift = condition === 'drifting';
-  return html`<section id="differences"><h2 class="warn">${isDrift ? html`Differs from the file${age}` : 'Pending'}</h2>${isDrift ? html`<p>${mode === 'observe' ? 'vdcsync corrects nothing in mode observe.' : 'vdcsync does not correct these differences by itself.'} The left value is the project, the right value is the file.</p>` : ''}<ul>
+  return html`<section id="differences"><h2 class="warn">${isDrift ? html`Differs from the file${age}` : 'Pending'}</h2>${isDrift ? html`<p>${mode === 'observe' ? html`vdcsync corrects nothing in mode observe. To end a difference, change the file, or restart vdcsync with <code>--mode correct</code>.` : 'vdcsync does not correct these differences by itself.'} The left value is the project, the right value is the file.</p>` : ''}<ul>
 ${left.map(({ key, code, message }) => html`<li><strong>${keyText(key ?? '')}</strong> ${code === 'drift' ? html`<span class="code">drift, only reported</span>` : ''}<p>${marked(sentence(message))}</p></li>`)}
 ${operations.map(({ verb, key, reason, changes }) => html`<li><strong>${verb} ${keyText(key)}</strong>${reason === undefined ? '' : html`<p>${marked(sentence(reason))}</p>`}${verb === 'update' ? changeList(changes) : ''}</li>`)}</ul></section>`;
 }
