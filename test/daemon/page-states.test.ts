@@ -164,7 +164,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
     const page = await phone();
     await page.setContent(await pageOf('drifting'));
     expect(await page.locator('.chips').innerText()).toContain('1 not corrected');
-    expect(await page.locator('#differences code').allTextContents()).toEqual([
+    expect(await page.locator('#differences li code').allTextContents()).toEqual([
       expect.stringMatching(/^rules\[0\]\.destination_port: "?22,443"? → "?443"?$/),
     ]);
     await page.close();
