@@ -8,10 +8,22 @@ const server = (more: string) =>
   `${head}servers:\n  web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, ${more}}\n`;
 
 describe('src/engine: a refusal that the file answers', () => {
+  const spec = (rule: string) =>
+    server(`firewall: {enabled: true, policy_in: drop, rules: [{direction: in, action: accept${rule}}]}`);
+
+  test('is not reported again', async () => {
+    const played = rig();
+    await played.apply(spec(', source: 198.51.100.7'));
+    const before = played.events.length;
+
+    await played.apply(spec(''));
+
+    const ends = played.events.slice(before).flatMap((each) => (each.type === 'ended' ? [each.result] : []));
+    expect(ends.map(({ key, outcome }) => [key, outcome])).toEqual([['servers.web.firewall', 'done']]);
+  });
+
   test('stays in the history, with what the API said', async () => {
     const played = rig();
-    const spec = (rule: string) =>
-      server(`firewall: {enabled: true, policy_in: drop, rules: [{direction: in, action: accept${rule}}]}`);
     await played.apply(spec(', source: 198.51.100.7'));
     expect((await played.apply(spec(''))).outcome).toBe('converged');
 

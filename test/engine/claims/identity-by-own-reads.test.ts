@@ -60,6 +60,8 @@ describe.each([
       [web, 'identity_changed'],
     ]);
     expect(it.writes()).toEqual([]);
+    const other = it.engine.resolve(load(head), 'ips.y' as ResourceKey, { type: 'absent' });
+    await expect(it.clock.run(other)).rejects.toThrow('These keys can be resolved: ips.x, servers.web.');
   });
 
   test('`adopt` said once more forgets nothing', async () => {
