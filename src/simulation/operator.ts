@@ -61,6 +61,10 @@ async function answer(
     cleanUp(stage, blocked);
     return file;
   }
+  if (blocked.code === 'iso_in_use' && stepsOf(remedies).some(({ type }) => type === 'outside')) {
+    await eject(stage, controller, blocked);
+    return file;
+  }
   if (blocked.code === 'firewall_would_lose') {
     await clearRules(stage, controller, blocked);
     return file;
@@ -290,6 +294,15 @@ async function clearRules(stage: Stage, { box }: Controller, { key }: Blocked): 
   stage.trace.add('op', `removes the rules of ${key} in the client area`);
   if (server !== undefined)
     mutate(stage, { do: 'set_firewall', server_id: Number(server.id), policy_in: 'drop', rules: [] });
+}
+
+async function eject(stage: Stage, { box }: Controller, { key }: Blocked): Promise<void> {
+  const store = await box.open(stage.clock.now());
+  const iso = (await store.bindings()).find((each) => each.key === key);
+  await box.release();
+  stage.trace.add('op', `ejects ${key} in the client area`);
+  const { servers } = stage.emulator.world.projects[0] as Project;
+  for (const server of servers.filter(({ isoInDrive }) => isoInDrive === iso?.id)) server.isoInDrive = null;
 }
 
 /** The operator deletes the leftover of a failed write in the client area. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { outside, run } from '../../src/core/remedy.ts';
 import { resolveOf } from '../support/resolve.ts';
 import { load, rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
@@ -72,7 +73,12 @@ describe('src/reconcilers/iso.ts', () => {
 
     expect(report.outcome).toBe('blocked');
     expect(report.blocked).toMatchObject([
-      { key: 'isos.rescue', code: 'iso_in_use', reason: expect.stringContaining("in a server's drive") },
+      {
+        key: 'isos.rescue',
+        code: 'iso_in_use',
+        reason: expect.stringContaining("in a server's drive"),
+        remedies: [outside('eject the ISO in the client area', { next: [run('apply')] })],
+      },
     ]);
     expect(projectOf(emulator).isos).toHaveLength(1);
   });

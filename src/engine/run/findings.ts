@@ -56,6 +56,8 @@ function firstOf(run: Run, { key, verb, code }: Found): string | undefined {
       const other = otherUnresolved(run, { key, verb });
       return other?.phase === 'blocked' ? `resolve ${other.key} first` : undefined;
     }
+    case 'iso_in_use':
+      return 'eject the ISO in the client area';
     case 'payment_required':
       return paying;
     case 'insufficient_scope':
