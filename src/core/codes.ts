@@ -357,6 +357,19 @@ export const codes = {
   ],
 } as const satisfies Readonly<Record<string, Explanation>>;
 
+/** Codes of the API that are no codes of vdcsync. The API may have others. @source API §7 */
+export const apiCodes: readonly string[] = [
+  'disk_type_not_supported',
+  'gpus_not_supported',
+  'insufficient_privileges',
+  'insufficient_scope',
+  'invalid_request',
+  'payment_required',
+  'resources_managed_by_package',
+  'server_busy',
+  'server_not_found',
+];
+
 type Explanation = readonly [meaning: string, next: string];
 
 export type Code = keyof typeof codes;

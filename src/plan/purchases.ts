@@ -23,7 +23,7 @@ export function unmanaged(draft: Draft, input: GuardInput, { matches }: Facts): 
   const isUnseen = factsOf(kind).container && found.servers.length === 0;
   if (!register.isNew && isUnseen && !takesAwaited(subject, world, kinds)) return undefined;
   const id = matches().get(key);
-  const address = isAddress(kind) ? world.ip(id ?? '')?.address : undefined;
+  const ip = isAddress(kind) ? world.ip(id ?? '') : undefined;
   const what = described(found);
   const one = isAddress(kind)
     ? 'already exists: ID is its id or the address'
@@ -34,7 +34,7 @@ export function unmanaged(draft: Draft, input: GuardInput, { matches }: Facts): 
       : `this state did not create ${what}. Another copy of the state may have created it; creating one more could be a duplicate`,
     remedies: [
       run('adopt', [key, id ?? 'ID'], {
-        when: `if ${key} ${id === undefined ? one : `is ${address ?? `server ${id}`}`}`,
+        when: `if ${key} ${id === undefined ? one : `is ${ip === undefined ? `server ${id}` : `address ${ip.address} (id ${ip.id})`}`}`,
       }),
       { ...ignoring(found), when: notOurs(found) },
       setting('unmanaged', 'ignore', 'if other users create resources in this project'),

@@ -102,7 +102,7 @@ export function countedAlone({ unlisted, isNew, declaredAbsent }: Register, { se
   const count = unlisted.servers === 1 ? '1 billed server' : `${unlisted.servers} billed servers`;
   const may = [
     ...absent.map((key) => `${key}, which was declared absent`),
-    ...(isNew ? ['from an earlier state of this file'] : []),
+    ...(isNew ? ['created with a state that is now lost'] : []),
   ];
   const message = `network "${unlisted.network}" has ${count} that the API does not list${may.length === 0 ? '' : `: possibly ${may.join(', or ')}`}`;
   return [{ code: 'unlisted_servers', key: null, message, remedies: [run('explain', ['unlisted_servers'])] }];

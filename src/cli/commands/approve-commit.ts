@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigError } from '../../core/errors.ts';
 import { member } from '../../core/json.ts';
+import { run } from '../../core/remedy.ts';
 import { type Rollout, readRollouts } from '../../daemon/fleet/rollout.ts';
 import type { PostgresPublications } from '../../state/postgres-publications.ts';
 import { isPostgresUrl, parsePostgresUrl } from '../../state/postgres-url.ts';
@@ -61,9 +62,11 @@ function waitingFor(rollouts: readonly Rollout[], change: string): Rollout {
   );
   if (meant !== undefined) return meant;
   if (waiting.length === 0) throw new ConfigError('No rollout of this fleet waits for approval.');
-  const changes = waiting.map((each) => printable(each.change)).join(', ');
+  const commands = waiting.map((each) => run('approve-commit', [each.change]));
   throw new ConfigError(
-    `The rollout of ${printable(change)} does not wait for approval. Waiting: ${changes}.`,
+    `No rollout of ${printable(change)} waits for approval. To approve a rollout that waits:`,
+    false,
+    commands,
   );
 }
 

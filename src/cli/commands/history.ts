@@ -6,7 +6,7 @@ import { refuseOtherState } from '../../engine/observe.ts';
 import { openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { phaseWord } from '../render/status-text.ts';
-import { span } from '../render/values.ts';
+import { endText } from '../render/values.ts';
 import type { CommonFlags } from '../settings/config.ts';
 import { checkedKey } from '../settings/key.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
@@ -113,7 +113,7 @@ function intentLines({ intent, resourceId }: Past, dim: (text: string) => string
   const taskId = partsOf(intent).answer?.taskId;
   const end =
     intent.phase === 'closed'
-      ? `${intent.outcome} after ${span(intent.closedAt - intent.createdAt)}`
+      ? endText(intent.outcome, intent.closedAt - intent.createdAt)
       : phaseWord(intent.phase);
   const facts = [
     ...(resourceId === undefined ? [] : [`id ${resourceId}`]),

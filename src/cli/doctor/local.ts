@@ -86,9 +86,8 @@ export function checkProfile(flags: CommonFlags, io: Io): Finding[] {
         : [
             finding(
               'profile',
-              'warning',
-              `\`time_scale: ${timeScale}\` makes the clock of vdcsync ${timeScale} times faster`,
-              'remove `time_scale` from the API profile, unless the API is an emulator',
+              'info',
+              `\`time_scale: ${timeScale}\`, for an emulator: the clock of vdcsync runs ${timeScale} times faster`,
             ),
           ]),
     ];

@@ -8,7 +8,7 @@ import { type Paint, printable } from '../terminal.ts';
 import { blockedLines, warningLines } from './plan-text.ts';
 import { remedyLines } from './remedies.ts';
 import { looks, phaseWord } from './status-text.ts';
-import { changeLines, span } from './values.ts';
+import { changeLines, endText } from './values.ts';
 
 /** The explanation of a code, for an operator. */
 export function codeText(explanation: CodeExplanation, paint: Paint): string {
@@ -55,7 +55,7 @@ export function storyText(story: KeyStory, hint: string, paint: Paint): string {
     ...story.past_writes.flatMap(({ verb, outcome, since, closed_at: ended, detail }, index) =>
       row(
         index === 0 ? 'Last writes' : '',
-        `${at(since)}  ${verb}: ${outcome} after ${span(Date.parse(ended) - Date.parse(since))}${detail === null ? '' : ` (${detail})`}`,
+        `${at(since)}  ${verb}: ${endText(outcome, Date.parse(ended) - Date.parse(since))}${detail === null ? '' : ` (${detail})`}`,
       ),
     ),
     ...(blocked.length + warnings.length === 0 ? [] : ['']),

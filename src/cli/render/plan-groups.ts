@@ -116,7 +116,7 @@ function blockedParts({ blocked, summary }: Plan): string[] {
   const waiting = summary.blocked - decisions;
   return [
     ...(decisions === 0 ? [] : [`${decisions} blocked`]),
-    ...(waiting === 0 ? [] : [`${waiting} waiting for an open write`]),
+    ...(waiting === 0 ? [] : [`${waiting} waiting for a write of an earlier run`]),
   ];
 }
 

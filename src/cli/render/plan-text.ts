@@ -137,7 +137,7 @@ function waitingLines(waiting: readonly Blocked[], paint: Paint): string[] {
   const [first] = waiting;
   if (first === undefined) return [];
   return [
-    paint('bold', 'Waiting for an open write'),
+    paint('bold', 'Waiting for a write of an earlier run'),
     ...waiting.map(
       ({ key, verb, reason }) => `  ${paint('dim', '…')} ${verb} ${printable(key)}: ${printable(reason)}`,
     ),
@@ -183,10 +183,12 @@ function isDependent({ code, remedies }: Blocked): boolean {
 }
 
 function runLines(alike: readonly Blocked[], paint: Paint): string[] {
+  const last = alike.at(-1);
+  const isGroup = alike.length > 1;
   const common = alike.some(isDependent) ? '' : commonSentences(alike.map(({ reason }) => reason));
   return [
     ...(common === '' ? [] : [`  ${printable(common.replace(/\. $/, ''))}:`]),
-    ...alike.flatMap((each, at) => {
+    ...alike.flatMap((each) => {
       const { key, verb, code } = each;
       const reason = each.reason.slice(common.length);
       const head = `${verb} ${printable(key)}`;
@@ -197,10 +199,11 @@ function runLines(alike: readonly Blocked[], paint: Paint): string[] {
       return [
         `  ${paint('red', `! ${head}`)}  ${tag}`,
         ...(reason === '' ? [] : [`      ${printable(reason)}`]),
-        // The remedies are printed once, after the last block that they resolve.
-        ...(at < alike.length - 1 ? [] : remedyLines(each.remedies, paint)),
+        ...(isGroup ? [] : remedyLines(each.remedies, paint)),
       ];
     }),
+    // The remedies of a group are printed once, and not under one of its resources.
+    ...(isGroup && last !== undefined && !isDependent(last) ? remedyLines(last.remedies, paint, '  ') : []),
   ];
 }
 

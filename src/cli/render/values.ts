@@ -152,6 +152,11 @@ function isObjectList(value: unknown): value is readonly object[] {
   );
 }
 
+/** The end of a write. A refused write stays open until an operator or the file ends it: the time is not that of the API. */
+export function endText(outcome: string, ms: number): string {
+  return outcome === 'refused' ? `refused, and closed after ${span(ms)}` : `${outcome} after ${span(ms)}`;
+}
+
 /** `1 h 5 min`, `12 s`, `340 ms`. */
 export function span(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
