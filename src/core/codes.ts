@@ -259,7 +259,7 @@ export const codes = {
   ],
   protected: [
     'the entry has, or last had, `protect: true`',
-    'to delete it: write `protect: false` and run `vdcsync apply --target KEY`. Then remove the entry, set `prune: true` and run `vdcsync apply`',
+    'to delete it: write `protect: false` and run `vdcsync apply --target KEY`. Then remove the entry, set `prune: true` and run `vdcsync apply`. To replace it: write `protect: false` and `replace: allowed`',
   ],
   bound_already: ['another entry is bound to the same resource', 'correct the `id:` of one of the two'],
   plan_not_found: ['the server type does not have the plan', 'write a plan that it has'],

@@ -23,10 +23,11 @@ export function projectJsonSchema(): object {
     additionalProperties: false,
     required: ['version'],
     properties: {
-      version: { const: 1, description: 'The version of this format.' },
+      version: { const: 1, description: 'The version of this format: 1.' },
       project: {
         ...convert(projectSchema),
-        description: 'The project of this file.',
+        description:
+          'The project of this file. If several files form one spec, one of them needs this field.',
         examples: [{ id: 4711 }],
       },
       settings: nullable({

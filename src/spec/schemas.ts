@@ -17,7 +17,7 @@ export const settingsSchema = z.strictObject({
     .min(0)
     .default(2)
     .describe(
-      'If a run has more deletions than this, they are blocked. A replacement counts, and so does the removal of a network interface. An address that is deleted with its server does not count.',
+      'If a run has more deletions than this, they are blocked. Replacements count, and so do removals of network interfaces and deletions of backups. An address that is deleted with its server does not count.',
     ),
   max_monthly_increase: z
     .number()
@@ -31,7 +31,7 @@ export const settingsSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      'true: only vdcsync creates resources in this project. If exactly one new address or server appeared after a lost answer, vdcsync then adopts it without a question.',
+      'true: only vdcsync creates resources in this project. If exactly one new address or server appeared after a lost answer, vdcsync adopts it without a question.',
     ),
   unconfirmed_servers: z
     .enum(['retry', 'ask'])

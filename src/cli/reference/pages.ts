@@ -3,10 +3,11 @@ import { Command, type Option } from 'commander';
 import { parse } from 'yaml';
 import { codes } from '../../core/codes.ts';
 import { containers } from '../../core/keys.ts';
+import { operatorQuestions } from '../../core/operator-questions.ts';
 import { capitalised } from '../../core/text.ts';
 import { describeMetrics } from '../../daemon/http/metrics.ts';
 import { projectJsonSchema } from '../../spec/json-schema.ts';
-import { commonFields } from '../../spec/schemas.ts';
+import { commonFields, sections } from '../../spec/schemas.ts';
 import { withApi } from '../flags.ts';
 import { endings, environment, examples, files, visibleCommands } from '../help.ts';
 import { createProgram } from '../program.ts';
@@ -87,28 +88,42 @@ interface Schema {
   readonly const?: unknown;
   readonly anyOf?: readonly Schema[];
   readonly items?: Schema;
+  readonly required?: readonly string[] | undefined;
 }
 
 /** Every field of the file, as its schema has it. */
 export function specPage(): string {
-  const { properties = {} } = projectJsonSchema() as Schema;
-  const sections = Object.entries(properties).flatMap(([name, schema]) => {
+  const { properties = {}, required = [] } = projectJsonSchema() as Schema;
+  const parts = Object.entries(properties).flatMap(([name, schema]) => {
     const entry = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
     const withDefault =
       name === containers ? (properties.defaults?.properties?.servers?.properties ?? {}) : {};
     const own = name === 'defaults' ? {} : (entry?.properties ?? schema.properties ?? {});
     const all = entry === undefined ? own : without(commonFields, { ...own, ...withDefault });
-    const fields = rows(all, '');
+    const fields = rows({ properties: all, required: schema.required }, '');
     const title = entry === undefined ? name : `${name}.NAME`;
     return [
       [
         `## ${title}`,
-        schema.description ?? '',
+        `${schema.description ?? ''}${required.includes(name) ? ' Required.' : ''}`,
+        ...entryRules(name),
         ...(fields.length === 0 ? [] : [table(['field', 'value', 'meaning'], fields)]),
       ].join('\n\n'),
     ];
   });
-  return page('The file', [spelling, ...sections, commonSection(properties)]);
+  return page('The file', [spelling, ...parts, commonSection(properties)]);
+}
+
+/** The form of the names of entries, and the fields that only a creation needs. */
+function entryRules(name: string): string[] {
+  const section = sections.find(({ collection }) => collection === name);
+  if (section === undefined) return [];
+  const { names, oneOf = [], kind } = section;
+  const quoted = (fields: readonly string[]) => fields.map((each) => `\`${each}\``).join(', ');
+  const needed = kind.entry.neededToCreate ?? [];
+  const sizes = oneOf.length === 0 ? '' : `, and the fields of its type (${quoted(oneOf)})`;
+  const rule = `Required, unless the entry has \`id\` or \`managed: false\`: ${quoted(needed)}${sizes}.`;
+  return [`NAME: ${names.text}.`, ...(needed.length === 0 ? [] : [rule])];
 }
 
 function without(names: readonly string[], fields: Readonly<Record<string, Schema>>) {
@@ -127,12 +142,12 @@ function commonSection(properties: Readonly<Record<string, Schema>>): string {
     'Each entry under `networks`, `ips`, `isos`, `servers` and `server_images` may also have these fields:',
     table(
       ['field', 'value', 'meaning'],
-      rows({ ...fields, id: { description: fields.id?.description ?? '', anyOf: ids } }, ''),
+      rows({ properties: { ...fields, id: { description: fields.id?.description ?? '', anyOf: ids } } }, ''),
     ),
   ].join('\n\n');
 }
 
-const spelling = `The file is YAML 1.2 (core schema): one document of at most 1 MiB and 32 levels. Several files (repeat \`-f\`) form one spec.
+const spelling = `The file is YAML 1.2 (core schema): one document of at most 1 MiB and 32 levels. Several files (repeat \`-f\`) form one spec. A required field of an optional map is required only if you write the map.
 
 vdcsync does not accept aliases (\`*base\`), merge keys (\`<<\`), directives (\`%YAML\`), tags outside the core schema, or the same name twice in a map. To avoid repetition, use
 \`defaults\`, [an overlay or a program](../how-to/environments.md).
@@ -150,21 +165,18 @@ The state and a saved plan contain a digest of the values. With the file and a s
 /** Settings that are a word, or a map with fields of its own. */
 const maps = ['approval', 'suspend'];
 
-function rows(fields: Readonly<Record<string, Schema>>, prefix: string): string[][] {
-  return Object.entries(fields).flatMap(([name, schema]) => {
+function rows({ properties = {}, required = [] }: Schema, prefix: string): string[][] {
+  return Object.entries(properties).flatMap(([name, schema]) => {
     const path = `${prefix}${name}`;
     const fallback = schema.default === undefined ? '' : ` Default: \`${JSON.stringify(schema.default)}\`.`;
-    const inner =
-      schema.properties ??
-      schema.anyOf?.find(
-        (each) => each.properties !== undefined && each.type === 'object' && maps.includes(name),
-      )?.properties ??
-      {};
-    const items = schema.items?.properties ?? {};
+    const needed = required.includes(name) ? ' Required.' : '';
+    const isMap = (each: Schema) =>
+      each.properties !== undefined && each.type === 'object' && maps.includes(name);
+    const inner = schema.properties === undefined ? schema.anyOf?.find(isMap) : schema;
     return [
-      [`\`${path}\``, kindOfValue(schema), `${schema.description ?? ''}${fallback}`],
-      ...rows(inner, `${path}.`),
-      ...rows(items, `${path}[].`),
+      [`\`${path}\``, kindOfValue(schema), `${schema.description ?? ''}${fallback}${needed}`],
+      ...rows(inner ?? {}, `${path}.`),
+      ...rows(schema.items ?? {}, `${path}[].`),
     ];
   });
 }
@@ -233,11 +245,13 @@ function alerts(): string {
 
 /** Every code of a blocked operation, a failure or a warning. */
 export function codesPage(): string {
-  const list = sorted(codes).map(([code, [meaning, todo]]) => [`\`${code}\``, meaning, todo]);
+  const blocks = (code: string) => (code in operatorQuestions ? 'yes' : '');
+  const list = sorted(codes).map(([code, [meaning, todo]]) => [`\`${code}\``, blocks(code), meaning, todo]);
   return page('Codes', [
     'The values of `code` in `plan`, `apply` and `status`. `vdcsync explain CODE` adds an example.',
     'Codes of the API, such as `insufficient_scope`, appear unchanged and are not in this table. If vdcsync does not know a code of the API, it decides by the HTTP status.',
-    table(['code', 'meaning', 'next step'], list),
+    'A code with *yes* under *blocks* blocks an operation. It may also be the code of a warning. A code without *yes* blocks nothing.',
+    table(['code', 'blocks', 'meaning', 'next step'], list),
   ]);
 }
 
