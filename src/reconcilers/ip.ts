@@ -297,7 +297,9 @@ function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
   const server = live.server_id === null ? undefined : String(live.server_id);
   const holder = server === undefined ? undefined : world.keyOf(serverObject(server));
   const given = holder !== undefined && isGivenUp(subject, world.subjects.get(holder));
-  if (server !== undefined && !given && server !== subject.binding?.parentId) {
+  // Another key has the server by now: its id was used again. @assumption A17
+  const isOwn = server === subject.binding?.parentId && (holder === undefined || holder === subject.parent);
+  if (server !== undefined && !given && !isOwn) {
     // A server of the file that takes any free address took this address, and keeps it.
     if (subject.parent !== undefined && holder !== undefined && takesAny(world.subjects.get(holder))) {
       const reason = `address ${live.address} is attached to ${holder} now`;

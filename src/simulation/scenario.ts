@@ -13,7 +13,7 @@ import { operate } from './operator.ts';
 import type { Question } from './questions.ts';
 import { checkAtRest, checkFixedPoint, checkJournal } from './rest.ts';
 import { Stage, type Violation } from './stage.ts';
-import type { SpecModel, Story } from './story.ts';
+import { failuresAreReported, type SpecModel, type Story } from './story.ts';
 
 /** How one story went. */
 export interface Outcome {
@@ -294,13 +294,20 @@ async function untilAllShows(stage: Stage): Promise<void> {
   await stage.clock.advance(Math.max(0, last - stage.emulator.now()));
 }
 
-/** The contents of a server in creation become visible later: the next run may take over its address. @assumption A59 */
-async function awaitCreations({ emulator, clock }: Stage): Promise<boolean> {
-  const isCreating = () =>
-    emulator.world.projects.some(({ servers }) => servers.some(({ status }) => status === 'creating'));
-  if (!isCreating()) return false;
-  for (let minute = 0; minute < 60 && isCreating(); minute++) await clock.advance(60_000);
-  return !isCreating();
+/**
+ * Waits for work of the API that no read shows: the contents of a server in creation become visible later, and a task
+ * that no answer names may still fail. The next run reads the end of both. @assumption A59 A34
+ */
+async function awaitUnseenWork({ emulator, clock, story }: Stage): Promise<boolean> {
+  const isWorking = () =>
+    emulator.world.projects.some(
+      ({ servers, tasks }) =>
+        servers.some(({ status }) => status === 'creating') ||
+        (!failuresAreReported(story) && tasks.some(({ done, stuck }) => !done && !stuck)),
+    );
+  if (!isWorking()) return false;
+  for (let minute = 0; minute < 60 && isWorking(); minute++) await clock.advance(60_000);
+  return !isWorking();
 }
 
 /** Runs until converged and hands each block to the operator. Returns the number of runs that were blocked. */
@@ -321,7 +328,7 @@ async function settle(stage: Stage, main: Controller, wanted: SpecModel, calm: b
     const { report } = end;
     if (shown !== undefined) checkAsShown(stage, main, shown, end);
     if (report.outcome === 'converged') {
-      if (await awaitCreations(stage)) continue;
+      if (await awaitUnseenWork(stage)) continue;
       const warnings = await checkFixedPoint(stage, main, spec);
       await checkAtRest(stage, main, spec, warnings);
       await checkJournal(stage, main);

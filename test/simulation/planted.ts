@@ -309,7 +309,7 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'the age of a backup by one clock alone',
     file: 'reconcilers/backup.ts',
-    find: 'return ageMs >= 0 && ageMs <= maxAgeMs;',
+    find: 'return ageMs >= 0 && ageMs <= mostMs;',
     replace: 'return false;',
   },
   {

@@ -97,12 +97,13 @@ function settleUnknown(run: Run, intent: InPhase<'unknown'>, half: Half): Promis
       return wait > 0 ? again(wait) : resend(run, intent, half);
     }
     case 'fenced':
-    case 'open':
       return readForEffect(run, intent);
+    case 'open':
+      return intent.sends === 0 ? neverSent(run, intent) : readForEffect(run, intent);
   }
 }
 
-/** A new state began to ask the key, and the API has forgotten the answer by now. The next plan shows the missing resource. */
+/** A new state began to ask the key, and the API gives no answer to it, or has forgotten it. The next plan shows the missing resource. */
 function neverSent(run: Run, intent: Intent): Promise<Progress> {
   return close(run, intent, { outcome: 'void', text: 'nothing was sent under the idempotency key' });
 }

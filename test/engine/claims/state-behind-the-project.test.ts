@@ -304,7 +304,7 @@ describe('src/engine/claims: a lost state', () => {
       ['servers.a', `vdcsync adopt servers.a ${server?.id}`],
       ['servers.b', 'vdcsync adopt servers.b ID'],
     ]);
-    expect(resolveOf(blocked[0])).toContain(`is ${project(played).ips[0]?.address})`);
+    expect(resolveOf(blocked[0])).toContain(`is address ${project(played).ips[0]?.address} `);
     expect(blocked[2]?.reason).toContain('servers without a public address');
   });
 
