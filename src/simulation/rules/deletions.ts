@@ -4,15 +4,27 @@ import type { Running } from '../controller.ts';
 import { type Birth, isSort, type Sort } from '../resource-history.ts';
 import { projectOf, type Truth } from './truth.ts';
 
+/** @source API §8 */
+const keyLifeMs = 24 * 3_600_000;
+
 /** I8: a deletion needs a bound, unchanged and unprotected resource that the file no longer wants, within the cap. */
 export function checkDeletion(truth: Truth, running: Running, intent: Intent): void {
   if (intent.verb !== 'delete') return;
+  if (isReplay(truth, intent)) return;
   if (intent.kind === 'backup') checkRotation(truth, running, intent);
   if (!isSort(intent.kind) || !isBound(truth, running, intent, intent.kind)) return;
   checkWanted(truth, running, intent);
   if (!intent.key.endsWith('.public_ipv4')) running.deleted.add(intent.key);
   if (running.deleted.size > running.mostDeletions)
     truth.fail('I8', `${running.deleted.size} deletions in one run, ${running.mostDeletions} are allowed`);
+}
+
+/** Another state has sent the same deletion: the API replays its answer, and deletes nothing. */
+function isReplay(truth: Truth, { idempotencyKey }: Intent): boolean {
+  return projectOf(truth).answers.some(
+    ({ key, status, sinceMs }) =>
+      key === idempotencyKey && status < 300 && truth.emulator.now() - sinceMs < keyLifeMs,
+  );
 }
 
 /** A rotation deletes only backups of this file, and never one of the newest backups that the file keeps. */
