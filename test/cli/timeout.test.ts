@@ -65,7 +65,7 @@ describe('src/cli/commands/apply.ts: apply --timeout', () => {
       join(call.cwd, 'vdcsync.yaml'),
       edited.replace('4711 }', '4711 }\nsettings: { unmanaged: ignore }'),
     );
-    const { code, stdout } = await apply('--timeout', '2m', '--format', 'json');
+    const { code, stdout } = await apply('--timeout', '4m', '--format', 'json');
     expect(code).toBe(130);
     const told = stdout
       .trimEnd()
