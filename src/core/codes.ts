@@ -205,7 +205,7 @@ export const codes = {
   ],
   moved_onto_bound: [
     'the entry was renamed, and both keys are bound to a resource',
-    '`vdcsync forget KEY` for the wrong one, or remove `moved`',
+    '`vdcsync forget KEY` for the previous key, or remove `moved`',
   ],
   name_ambiguous: ['several networks have that name', 'write `id:`'],
   name_exists: [

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -133,6 +133,18 @@ describe('src/cli/commands/outputs.ts: output', () => {
     } finally {
       await api.close();
     }
+  });
+
+  test('an adopted server: its networks and private addresses, which are bound to no key', async () => {
+    const folder = folderWith({ 'shop.yaml': shop });
+    const run = (...args: string[]) => inProcess([...args, '--emulator'], { cwd: folder });
+    await run('apply', '--yes', '-f', 'shop.yaml');
+    rmSync(join(folder, '.vdcsync/state.db'));
+    await run('export', '--out', 'vdcsync.yaml');
+    await run('apply', '--yes');
+    const { servers } = JSON.parse((await run('output')).stdout) as Outputs;
+    const addresses = Object.values(servers).map((each) => each.network_interfaces.backend?.addresses[0]);
+    expect(addresses).toEqual([expect.stringMatching(/^10\.20\.0\./)]);
   });
 
   test('two names that become one in a format are refused', async () => {

@@ -32,7 +32,8 @@ export async function outputs(flags: OutputsFlags, io: Io): Promise<ExitCode> {
   const { info, bindings } = await readState(flags, io);
   const shown = flags.key === undefined ? bindings : withKey(flags.key, bindings);
   const live = flags.offline === true ? {} : { live: await readLive(flags, io, desired, shown) };
-  const made = outputsOf({ projectId: info.projectId, bindings, ...live }, flags.key);
+  const { resources: declared } = desired;
+  const made = outputsOf({ projectId: info.projectId, declared, bindings, ...live }, flags.key);
   for (const { key, id } of missing(shown, live.live)) {
     io.stderr.write(
       `vdcsync: ${key} is left out, because the project has no server ${id}. \`vdcsync plan\` shows the difference.\n`,

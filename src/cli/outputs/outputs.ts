@@ -1,4 +1,5 @@
 import { appliedServer } from '../../core/applied.ts';
+import type { DesiredResource } from '../../core/desired.ts';
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import { type Collection, collections, factsOf, type KindName } from '../../core/kind-facts.ts';
 import type { Ip, Network, NetworkInterface } from '../../core/resources.ts';
@@ -7,6 +8,7 @@ import type { Binding } from '../../core/state.ts';
 /** The bindings of the state, and the live values of the bound resources. Without `live` only the state is used. */
 export interface OutputFacts {
   readonly projectId: number | null;
+  readonly declared: readonly DesiredResource[];
   readonly bindings: readonly Binding[];
   readonly live?: LiveFacts;
 }
@@ -89,15 +91,12 @@ const details: Partial<Record<KindName, (binding: Binding, name: string, facts: 
 };
 
 function serverOutput(binding: Binding, name: string, facts: OutputFacts): Omit<ServerOutput, keyof Output> {
-  const below = `${binding.key}.network_interfaces.`;
-  const inside = facts.bindings.filter((each) => each.key.startsWith(below) && each.parentId === binding.id);
   const live = facts.live?.interfaces.get(binding.id) ?? [];
   return {
     name: appliedServer(binding).name ?? binding.identity.name ?? name,
     public_ipv4: serverIpv4(binding, facts),
     network_interfaces: Object.fromEntries(
-      inside
-        .map(({ key, id }) => [key.slice(below.length), id] as const)
+      interfacesOf(binding, facts)
         .sort(([a], [b]) => (a < b ? -1 : 1))
         .map(([network, id]) => [
           network,
@@ -105,6 +104,31 @@ function serverOutput(binding: Binding, name: string, facts: OutputFacts): Omit<
         ]),
     ),
   };
+}
+
+/** The network interfaces of a server by their network: those that are bound, and those that an adopted server had before. */
+function interfacesOf(server: Binding, facts: OutputFacts): [network: string, id: string][] {
+  const below = `${server.key}.network_interfaces.`;
+  const bound = facts.bindings.filter(({ key, parentId }) => key.startsWith(below) && parentId === server.id);
+  const live = facts.live?.interfaces.get(server.id) ?? [];
+  const declared = facts.declared.flatMap(({ key }): [string, string][] => {
+    if (!key.startsWith(below)) return [];
+    const network = key.slice(below.length);
+    const id = networkId(network, facts);
+    const there = live.find(({ network_id }) => network_id !== null && String(network_id) === id);
+    return there === undefined ? [] : [[network, there.id]];
+  });
+  return [...new Map([...declared, ...bound.map(({ key, id }) => [key.slice(below.length), id] as const)])];
+}
+
+/** The id of a network of the file, which may be unmanaged and so bound to no key. */
+function networkId(name: string, { bindings, declared, live }: OutputFacts): string | undefined {
+  const key = `networks.${name}`;
+  const entry = declared.find((each) => each.key === key);
+  const known = bindings.find((each) => each.key === key)?.id ?? entry?.id;
+  if (known !== undefined) return known;
+  const shown = live?.networks.find((each) => each.name === (entry?.value.name ?? name));
+  return shown === undefined ? undefined : String(shown.id);
 }
 
 function addressOf({ id, identity }: Binding, { live }: OutputFacts): string | null {
