@@ -1,7 +1,7 @@
 import type { Intent } from '../../core/state.ts';
 import type { HttpRequest } from '../../core/transport.ts';
 import { seenCards, seenIps, showsIso } from '../../emulator/visibility.ts';
-import type { Execution } from '../../emulator/world.ts';
+import type { Execution, TaskEffect } from '../../emulator/world.ts';
 import { type Controller, type Running, stateOf } from '../controller.ts';
 import { keyOf, projectOf, type Truth } from './truth.ts';
 
@@ -137,7 +137,8 @@ export class Purchases {
 
   #isNotShownYet(first: Execution, { atMs }: Execution): boolean {
     const { staleReadsMs } = this.#truth.emulator.readings;
-    return isHidden(this.#truth, first) || atMs - first.atMs <= staleReadsMs;
+    const ended = projectOf(this.#truth).tasks.find(({ effect }) => makes(effect, first))?.endsMs;
+    return isHidden(this.#truth, first) || atMs - (ended ?? first.atMs) <= staleReadsMs;
   }
 
   /** Its answer was lost and is not stored, and no read shows it: the default of `unconfirmed_servers`. */
@@ -194,6 +195,22 @@ function isServerCutOff(truth: Truth, { kind, id }: Execution): boolean {
 /** Its task never ends, so no list shows it, and its key has stopped to replay the answer. @source API §8 */
 function isPendingForGood(first: Execution, execution: Execution): boolean {
   return first.id === null && execution.atMs - first.atMs >= keyLifeMs;
+}
+
+/** Whether this work ends with the resource of the creation. */
+function makes(effect: TaskEffect, { kind, id }: Execution): boolean {
+  switch (effect.kind) {
+    case 'create_server':
+      return kind === 'server' && id === String(effect.serverId);
+    case 'create_network':
+      return kind === 'network' && id === String(effect.networkId);
+    case 'add_card':
+      return kind === 'card' && id === `${effect.serverId}/${effect.cardId}`;
+    case 'add_iso':
+      return kind === 'iso' && id === effect.isoId;
+    default:
+      return false;
+  }
 }
 
 /** Is it being made, and shown by no read yet? @source API §3 rule 5 */
