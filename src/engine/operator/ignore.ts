@@ -63,8 +63,9 @@ export async function ignore(run: Run, names: readonly string[]): Promise<Comman
   if (servers.length + addresses.length === 0) return result(reports.join(' '));
   // An address of this file stays bound to this file, even if an ignored server holds it.
   const held = servers.flatMap((id) => world.ipsOf(String(id))).filter(world.isUnbound);
-  const what = described({ servers, addresses: [...addresses, ...held] });
-  const [are, them] = servers.length + addresses.length === 1 ? ['is', 'it'] : ['are', 'them'];
+  const others = addresses.filter(({ id }) => !held.some((each) => each.id === id));
+  const what = described({ servers, addresses: [...others, ...held] });
+  const [are, them] = servers.length + others.length === 1 ? ['is', 'it'] : ['are', 'them'];
   return result(
     [
       `${capitalised(what)} ${are} ignored: vdcsync does not manage ${them}, and no longer refuses to create resources because of ${them}.`,

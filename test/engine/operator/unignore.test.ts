@@ -57,6 +57,11 @@ describe("src/engine/operator/ignore.ts: what was said to be somebody else's", (
     expect((await played.apply(web + one)).outcome).toBe('converged');
   });
 
+  test('an ignored server and its own address are named once', async () => {
+    const { played, held } = await withOthers();
+    expect(saidBy(await ignore(played, '2001', held))).toContain(`Server 2001 (${held}) is ignored`);
+  });
+
   test('an entry that is not managed goes on saying so, and `unmanaged: ignore` does of everything', async () => {
     const { played, held } = await withOthers();
     const theirs = 'servers:\n  theirs: {id: 2001, managed: false}\n';
