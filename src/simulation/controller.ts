@@ -5,6 +5,7 @@ import type { Approval } from '../engine/run/approval.ts';
 import type { Crashable } from './crashable.ts';
 import type { Disk, Mirror } from './durable.ts';
 import type { StateBox } from './state-box.ts';
+import type { TokenName } from './tokens.ts';
 import type { MachineClock } from './virtual-clock.ts';
 
 /** One machine that runs the program again and again, with a state of its own. */
@@ -24,6 +25,8 @@ export interface Controller {
   /** Its record of sent requests does not hold all requests that were sent with its token. */
   budgetUnknown(): boolean;
   forgetBudget(): void;
+  /** Other controllers that have shared the token know nothing of their budgets from then on. */
+  exchangeToken(to: TokenName): void;
   /** The secrets that it has now. */
   tokens(): readonly string[];
   runs: number;

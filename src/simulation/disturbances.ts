@@ -5,7 +5,6 @@ import type { Controller, Running } from './controller.ts';
 import { operations, writes } from './operations.ts';
 import type { Stage } from './stage.ts';
 import type { Disturbance, Incident } from './story.ts';
-import type { TokenName } from './tokens.ts';
 
 /** Changes that the incidents request of the scenario, in addition to their immediate effect. */
 export interface Wishes {
@@ -82,7 +81,7 @@ function strike(stage: Stage, wishes: Wishes, running: Running, what: Disturbanc
       running.halt.abort(new Error('halt'));
       return;
     case 'token':
-      (controller as Controller & { tokenName: TokenName }).tokenName = what.to;
+      controller.exchangeToken(what.to);
       wishes.tokenRuns = what.runs;
       return;
     case 'mutate':

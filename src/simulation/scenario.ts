@@ -57,7 +57,7 @@ export async function play(story: Story, coverage: Coverage = createCoverage()):
   let left = wishes.left.size;
   let idle = 0;
   try {
-    let other: (Controller & { tokenName: string }) | undefined;
+    let other: Controller | undefined;
     const calm = story.faults.length === 0 && story.incidents.length === 0;
     for (
       let run = 0;
@@ -65,7 +65,7 @@ export async function play(story: Story, coverage: Coverage = createCoverage()):
       run++
     ) {
       if (run > 0) await stage.clock.advance(pauseOf(story, run));
-      if (wishes.tokenRuns > 0 && --wishes.tokenRuns === 0) main.tokenName = 'readWrite';
+      if (wishes.tokenRuns > 0 && --wishes.tokenRuns === 0) main.exchangeToken('readWrite');
       const spec = specOf(story, wishes.spec);
       if (wishes.second !== undefined && other === undefined)
         other = stage.controller('b', wishes.second === 'same' ? 'readWrite' : 'member');
@@ -268,7 +268,7 @@ function describeBlocked(blocked: readonly Blocked[]): string {
 async function heal(stage: Stage, main: Controller, wishes: Wishes): Promise<void> {
   stage.trace.add('!', 'the faults stop');
   wishes.left.clear();
-  (main as Controller & { tokenName: string }).tokenName = 'readWrite';
+  main.exchangeToken('readWrite');
   main.disk.failing = 0;
   const { world } = stage.emulator;
   for (const project of world.projects) {

@@ -115,13 +115,14 @@ export class Stage {
   }
 
   /** Another machine, with a state of its own. */
-  controller(name: string, tokenName: TokenName): Controller & { tokenName: TokenName } {
+  controller(name: string, first: TokenName): Controller {
     let unknownUntil = 0;
-    const isShared = () =>
-      this.#controllers.some(
+    let token = first;
+    const sharing = () =>
+      this.#controllers.filter(
         (other) => other !== made && other.tokens().some((each) => made.tokens().includes(each)),
       );
-    const made = {
+    const made: Controller = {
       name,
       box: this.story.state === 'sqlite' ? sqliteBox(name) : memoryBox(name),
       disk: { failing: 0, durable: false },
@@ -133,14 +134,18 @@ export class Stage {
       runs: 0,
       approved: [],
       onRelease: [],
-      tokenName,
-      budgetUnknown: () => this.clock.monotonic() < unknownUntil || isShared(),
+      budgetUnknown: () => this.clock.monotonic() < unknownUntil || sharing().length > 0,
       forgetBudget: () => {
         unknownUntil = this.clock.monotonic() + uncertainBudgetMs;
       },
+      exchangeToken: (to) => {
+        if (to === token) return;
+        for (const other of sharing()) other.forgetBudget();
+        token = to;
+      },
       tokens: () => {
-        const shared = made.tokenName === tokenName ? this.story.tokens : undefined;
-        return (shared ?? [made.tokenName]).map((each) => this.tokens[each]);
+        const several = token === first ? this.story.tokens : undefined;
+        return (several ?? [token]).map((each) => this.tokens[each]);
       },
     };
     this.#controllers.push(made);
