@@ -95,7 +95,7 @@ export const codes = {
   ],
   firewall_field_dropped: [
     'every live rule has an undocumented field. vdcsync assumes that the API adds this field, so vdcsync does not send it',
-    'if you set the field, write it in the rules of the file; otherwise nothing',
+    'if you added the field yourself, write it in the rules of the file; otherwise nothing',
   ],
   firewall_lockout: [
     'ssh is open now, and the change closes it',
