@@ -7,6 +7,7 @@ import { commitStatusesOf } from '../../src/daemon/commit-status/result.ts';
 import type { Daemon } from '../../src/daemon/daemon.ts';
 import { conditions } from '../../src/daemon/project/condition.ts';
 import { folderWith, oneNetwork } from '../cli/run.ts';
+import { drawn } from '../support/drawn.ts';
 import { fakeForge, forgeToken } from '../support/fake-forge.ts';
 import { createRepository } from './git-server.ts';
 import { emulate, live, startDaemon, until } from './support.ts';
@@ -38,7 +39,7 @@ async function followed(forge: Forge, spec: string) {
 }
 
 describe('src/daemon/commit-status', () => {
-  test.each(forges)('%s: each commit gets one status, with the counts of its plan', async (forge) => {
+  test.each(drawn(forges))('%s: each commit gets one status, with the counts of its plan', async (forge) => {
     const { first, push, ends, server } = await followed(forge, oneNetwork);
     const failure = forge === 'gitlab' ? 'failed' : 'failure';
     const done = await ends(first, 'success');

@@ -143,6 +143,14 @@ const groups: Readonly<Record<string, string>> = {
  * What Kubernetes' own types have against manifests: each becomes a literal of its kind's type,
  * so that a field of a wrong type and one that does not exist are errors of the compiler.
  */
+const declarations = new Map<string, ts.SourceFile | undefined>();
+
+/** Each file of types is parsed once for all manifests. */
+function parsed(name: string, parse: () => ts.SourceFile | undefined): ts.SourceFile | undefined {
+  if (!declarations.has(name)) declarations.set(name, parse());
+  return declarations.get(name);
+}
+
 function typeErrors(documents: readonly { apiVersion: string; kind: string }[]): string[] {
   const code = documents.map((document, index) => {
     const type = `import('kubernetes-types/${groups[document.apiVersion]}').${document.kind}`;
@@ -153,6 +161,7 @@ function typeErrors(documents: readonly { apiVersion: string; kind: string }[]):
     strict: true,
     noEmit: true,
     types: [],
+    skipLibCheck: true,
     module: ts.ModuleKind.NodeNext,
     moduleResolution: ts.ModuleResolutionKind.NodeNext,
   };
@@ -162,7 +171,7 @@ function typeErrors(documents: readonly { apiVersion: string; kind: string }[]):
   host.getSourceFile = (name, ...rest) =>
     name === file
       ? ts.createSourceFile(name, code.join('\n'), ts.ScriptTarget.ES2022)
-      : getSourceFile(name, ...rest);
+      : parsed(name, () => getSourceFile(name, ...rest));
   return ts
     .getPreEmitDiagnostics(ts.createProgram([file], options, host))
     .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));

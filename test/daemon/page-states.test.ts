@@ -9,6 +9,7 @@ import { startServer } from '../../src/daemon/http/server.ts';
 import type { DaemonDeps } from '../../src/daemon/ports.ts';
 import type { ProjectFacts, ProjectSummary } from '../../src/daemon/project/facts.ts';
 import { systemClock } from '../../src/platform/system-clock.ts';
+import { drawn } from '../support/drawn.ts';
 import { pageStates, thousand } from '../support/page-states.ts';
 import { findBrowser, launchBrowser } from './browser.ts';
 
@@ -22,7 +23,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
   afterAll(() => browser.close());
 
   test.each(
-    Object.keys(pageStates),
+    drawn(Object.keys(pageStates)),
   )('on a phone, %s: nothing leaves the screen, and no name in a key is cut', async (state) => {
     const page = await phone();
     await page.setContent(await pageOf(state));

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { folderWith, oneNetwork } from '../cli/run.ts';
+import { drawn } from '../support/drawn.ts';
 import { createRepository } from './git-server.ts';
 import { emulate, type RunningDaemon, startDaemon, until } from './support.ts';
 
@@ -130,11 +131,13 @@ describe('src/daemon: one poisoned project beside nine healthy ones', () => {
 });
 
 describe('src/daemon: a poisoned spec from Git', () => {
-  test.each([
-    ['a token file that is not there', 'token_file: /nope', /`token_file` is not allowed/],
-    ['no token any more', 'scope_is_unknown: 1', /unknown field/],
-    ['the wrong variable', 'token_env: TOKEN_99', /no token: the file names the variable TOKEN_99/],
-  ])(
+  test.each(
+    drawn([
+      ['a token file that is not there', 'token_file: /nope', /`token_file` is not allowed/],
+      ['no token any more', 'scope_is_unknown: 1', /unknown field/],
+      ['the wrong variable', 'token_env: TOKEN_99', /no token: the file names the variable TOKEN_99/],
+    ] as const),
+  )(
     '%s: the last valid one stays in force, and the daemon goes on, also after a restart',
     async (_, line, why) => {
       const api = await emulate({ projects: [{ id: 4711, name: 'shop' }] });

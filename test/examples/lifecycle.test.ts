@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type RunningEmulator, startEmulator } from '../../src/emulator/http-server.ts';
 import { builtCommand } from '../support/built.ts';
+import { drawn } from '../support/drawn.ts';
 import { programEnv } from '../support/program-env.ts';
 
 const speed = 300;
@@ -36,7 +37,7 @@ const examples = [
 /** Nothing is wanted any more, and it may all go. */
 const removal = 'version: 1\nproject: {id: 4711}\nsettings: {prune: true, max_deletions: 20}\n';
 
-describe.each(examples)('examples: the example $name', ({ name, edit, summary }) => {
+describe.each(drawn(examples))('examples: the example $name', ({ name, edit, summary }) => {
   let service: RunningEmulator;
   let folder: string;
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { drawn } from '../support/drawn.ts';
 import { ending, limits, type Mistake, mistakes, sound } from './configurations.ts';
 import { missingPrograms, type Verdict, Verifier } from './verifier.ts';
 
@@ -25,20 +26,26 @@ describe.skipIf(skipped)('test/model/key-protocol.pml', () => {
   }, 300_000);
   afterAll(() => verifier?.dispose());
 
-  test.concurrent.each(sound)('buys once at most: $name', { timeout: 300_000 }, async ({ settings }) => {
+  test.concurrent.each(drawn(sound))('buys once at most: $name', { timeout: 300_000 }, async ({
+    settings,
+  }) => {
     expect((await verifier.verify(settings)).error).toBeUndefined();
   });
 
-  test.concurrent.each(ending)('every run ends: $name', { timeout: 300_000 }, async ({ settings }) => {
+  test.concurrent.each(drawn(ending))('every run ends: $name', { timeout: 300_000 }, async ({ settings }) => {
     expect((await verifier.verify(settings, 'no cycles')).error).toBeUndefined();
   });
 
-  test.concurrent.each(limits)('shows the limit: $name', { timeout: 300_000 }, async ({ settings }) => {
+  test.concurrent.each(drawn(limits))('shows the limit: $name', { timeout: 300_000 }, async ({
+    settings,
+  }) => {
     const verdict = await verifier.verify(settings);
     expect(verdict).toMatchObject({ error: expect.stringMatching(found['one purchase']), trail: true });
   });
 
-  test.concurrent.each(mistakes)('catches the mistake: $name', { timeout: 300_000 }, async (planted) => {
+  test.concurrent.each(drawn(mistakes))('catches the mistake: $name', {
+    timeout: 300_000,
+  }, async (planted) => {
     const { mistake, settings, breaks } = planted;
     const property = breaks === 'every run ends' ? 'no cycles' : 'safety';
     const kept: Verdict = await verifier.verify(settings, property);

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../src/core/plan.ts';
+import { share } from '../support/drawn.ts';
 import { load, rig } from '../support/rig.ts';
 import { resources } from './specs.ts';
 import { planOf, shuffled, worldOf } from './support.ts';
@@ -63,7 +64,7 @@ describe('src/plan/build.ts', () => {
         const steps = load(text).resources.filter(({ key }) => !key.endsWith('.public_ipv4'));
         expectConsistent(one, steps.length);
       }),
-      { numRuns: 150 },
+      { numRuns: share(150) },
     );
   });
 
@@ -78,7 +79,7 @@ describe('src/plan/build.ts', () => {
         const same = JSON.stringify(doing(one)) === JSON.stringify(doing(other));
         expect(one.digest === other.digest).toBe(same);
       }),
-      { numRuns: 150 },
+      { numRuns: share(150) },
     );
   });
 
@@ -122,7 +123,7 @@ describe('src/plan/build.ts', () => {
           }
         }
       }),
-      { numRuns: 40 },
+      { numRuns: share(40) },
     );
   }, 120_000);
 });

@@ -18,7 +18,7 @@ function broken(seeds: number, ...flags: readonly string[]): readonly string[] {
 
 describe('src/simulation: message texts', () => {
   test('no seed breaks a rule without them', { timeout: 600_000 }, () => {
-    expect(broken(playsAll ? 100 : 20)).toEqual([]);
+    expect(broken(playsAll ? 300 : 20)).toEqual([]);
   });
 
   test('a decision that reads one breaks a rule', { timeout: 600_000 }, () => {

@@ -11,7 +11,7 @@ import { shrink } from '../../src/simulation/shrink.ts';
 import { slowDrillCount } from '../../src/simulation/slow-drills.ts';
 import type { SpecModel, Story } from '../../src/simulation/story.ts';
 import { tokenDrillCount, tokenDrillOf } from '../../src/simulation/token-drills.ts';
-import { drawn } from '../support/drawn.ts';
+import { drawn, playsAll, share } from '../support/drawn.ts';
 import { patched, sourceOf } from './plant.ts';
 import { plantedBugs } from './planted.ts';
 import { playAll, seedJobs } from './pool.ts';
@@ -37,7 +37,7 @@ describe('src/simulation', () => {
   test('random stories break no rule', { timeout: 180_000 }, async () => {
     const failures: Failure[] = [];
     // A first look: `npm run simulate` plays as many as wanted, and CI thousands of them.
-    await playAll(seedJobs(100_000, 100), (done) => {
+    await playAll(seedJobs(100_000, share(100)), (done) => {
       failures.push(...done.failures);
       return 'go on';
     });
@@ -60,10 +60,11 @@ describe('src/simulation', () => {
   }, async () => {
     const failures: string[] = [];
     let at = 0;
+    const every = playsAll ? 12 : 60;
     for await (const { name, story } of replacements('ip')) {
       at += 1;
       // All of them, and those of the other kinds: `npm run simulate -- --replaced`.
-      if (at % 12 !== 0) continue;
+      if (at % every !== 0) continue;
       const { violation } = await play(story);
       if (violation !== undefined) failures.push(`${name}: ${violation.rule} ${violation.message}`);
     }
@@ -108,7 +109,7 @@ describe('src/simulation', () => {
   test('stories draw plans that wait for an approval, some with an edit once approved, and all come to rest', {
     timeout: 120_000,
   }, async () => {
-    const stories = Array.from({ length: 600 }, (_, at) => generateStory(at + 1)).filter(({ specs }) =>
+    const stories = Array.from({ length: share(600) }, (_, at) => generateStory(at + 1)).filter(({ specs }) =>
       specs.every(({ settings }) => settings.approval === 'plan'),
     );
     expect(

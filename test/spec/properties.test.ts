@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import * as yaml from 'yaml';
+import { share } from '../support/drawn.ts';
 import { errorsIn, read, spec } from './read.ts';
 
 const text = fc
@@ -102,7 +103,7 @@ describe('src/spec: properties', () => {
       fc.property(anything, (each) => {
         for (const message of errorsIn(each)) expect(typeof message).toBe('string');
       }),
-      { numRuns: 1500 },
+      { numRuns: share(1500) },
     );
   });
 
@@ -117,7 +118,7 @@ describe('src/spec: properties', () => {
           for (const message of errorsIn(stringify(data))) expect(message.length).toBeGreaterThan(0);
         },
       ),
-      { numRuns: 500 },
+      { numRuns: share(500) },
     );
   });
 

@@ -6,6 +6,11 @@ const dice = chance(SEED === undefined ? Date.now() : Number(SEED));
 /** This run plays every case of the long lists, as CI does. */
 export const playsAll = ALL_CASES !== undefined;
 
+/** How many of so many alike this run plays: all with `ALL_CASES=1`, otherwise about a fifth, at least one. */
+export function share(count: number): number {
+  return playsAll ? count : Math.ceil(count / 5);
+}
+
 /**
  * The cases of a long list that this run plays: all with `ALL_CASES=1`, otherwise about a fifth, at least one. Each run
  * draws its own, and runs with the same `SEED` draw the same.
