@@ -15,8 +15,10 @@ import type { Run } from '../run.ts';
 /** The remedy if the level of the token is too low. */
 export const writingToken = 'use a token that may write';
 
-/** Shows the permissions of the token. */
-export const tokenReport = run('doctor', [], { when: 'to see the permissions of this token' });
+/** No read shows the permissions of a token, so doctor shows the last accepted and refused write. */
+export const tokenReport = run('doctor', [], {
+  when: 'to see the last accepted and refused write of this token',
+});
 
 /**
  * The claim on a class of writes that the API refuses. The state journals it like every claim, because a deletion that

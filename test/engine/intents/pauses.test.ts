@@ -18,7 +18,12 @@ const blockedOf = async (played: Rig, spec: string) =>
 
 describe('src/engine/intents/pauses.ts: what one refusal holds', () => {
   test.each([
-    [403, 'insufficient_scope', 1, 'vdcsync doctor (to see the permissions of this token)'],
+    [
+      403,
+      'insufficient_scope',
+      1,
+      'vdcsync doctor (to see the last accepted and refused write of this token)',
+    ],
     [403, 'insufficient_privileges', 2, 'use a token that may do this'],
     [401, 'unauthorized', 1, 'once the cause is gone'],
   ])('%i %s: each write of its class stays unsent, and it says what has to be done first', async (status, code, writes, first) => {
