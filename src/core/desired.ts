@@ -58,18 +58,28 @@ export interface DesiredResource<Value = EntryFields> {
 }
 
 /**
- * The field of the entry that an API's parameter name belongs to, and the position of that field: `ssh_keys[0]` and
- * `/ssh_keys/0` belong to `ssh_keys`, `server_type_id` to `server_type`.
+ * The part of the entry that an API's parameter names, and its position: `/rules/1/source` is `rules[1].source`,
+ * `server_type_id` is `server_type`. If the entry has no part of this name: the nearest part that contains it.
  */
 export function fieldOf(
   { fields = {}, position }: Pick<DesiredResource, 'fields' | 'position'>,
   parameter: string,
 ): { readonly name: string; readonly position: Position } | undefined {
-  const steps = parameter.split(/[^\w-]+/).flatMap((step) => [step, step.replace(/_id$/, '')]);
-  const name = steps.find((step) => Object.hasOwn(fields, step));
+  const steps = parameter.split(/[^\w-]+/).filter((step) => step !== '');
+  let name: string | undefined;
+  for (const step of steps) name = partOf(fields, name, step) ?? name;
   const [line, column, file = position.file] = (name === undefined ? undefined : fields[name]) ?? [];
   if (name === undefined || line === undefined || column === undefined) return undefined;
   return { name, position: { file, line, column } };
+}
+
+/** The name of a part of a field, or of a field, if the entry has it. */
+function partOf(fields: object, name: string | undefined, step: string): string | undefined {
+  const parts = /^\d+$/.test(step)
+    ? [`[${step}]`]
+    : [step, step.replace(/_id$/, '')].map((each) => `.${each}`);
+  const names = parts.map((part) => (name === undefined ? part.replace('.', '') : `${name}${part}`));
+  return names.find((each) => Object.hasOwn(fields, each));
 }
 
 /** An address that is created with its server is part of the server's entry, not an entry of its own. */

@@ -178,14 +178,23 @@ function childrenOf({ entry }: ResourceKind, field: string, value: unknown): rea
   return entry.children?.(value) ?? [{ suffix: field, value: accepted(value), path: [] }];
 }
 
-/** The positions of the entry's own fields. */
-function placesOf({ fields, position: own }: Located): Pick<DesiredResource, 'fields'> {
-  if (fields === undefined || fields.size === 0) return {};
-  const places = [...fields].map(([name, { keyPosition, position }]) => {
+/** The positions of the entry's own fields, and of all that they contain. */
+function placesOf(entry: Located): Pick<DesiredResource, 'fields'> {
+  const places = partsOf(entry).map(([name, { keyPosition, position }]) => {
     const { file, line, column } = keyPosition ?? position;
-    return [name, file === own.file ? ([line, column] as const) : ([line, column, file] as const)] as const;
+    const place = file === entry.position.file ? ([line, column] as const) : ([line, column, file] as const);
+    return [name, place] as const;
   });
-  return { fields: Object.fromEntries(places) };
+  return places.length === 0 ? {} : { fields: Object.fromEntries(places) };
+}
+
+/** Everything inside a value, by name: `rules`, `rules[1]`, `rules[1].source`. */
+function partsOf({ fields = new Map(), items = [] }: Located, inside = ''): (readonly [string, Located])[] {
+  const named = [
+    ...[...fields].map(([name, part]) => [inside === '' ? name : `${inside}.${name}`, part] as const),
+    ...items.map((part, at) => [`${inside}[${at}]`, part] as const),
+  ];
+  return named.flatMap(([name, part]) => [[name, part] as const, ...partsOf(part, name)]);
 }
 
 /** Resources inside an unmanaged server are unmanaged too: a declaration would promise changes that never happen. */

@@ -98,12 +98,12 @@ describe('src/spec: desired', () => {
     expect(resources[1]?.value).toEqual({ rules });
   });
 
-  test('knows where each field of an entry stands, and of what is inside a server', () => {
+  test('knows where each field of an entry stands, what a field contains, and what is inside a server', () => {
     const { resources } = read(
       spec('servers:', '  a:', '    id: 12', '    firewall:', '      enabled: true'),
     );
     expect(resources.map(({ key, fields }) => [key, fields])).toEqual([
-      ['servers.a', { id: [5, 5], firewall: [6, 5] }],
+      ['servers.a', { id: [5, 5], firewall: [6, 5], 'firewall.enabled': [7, 7] }],
       ['servers.a.firewall', { enabled: [7, 7] }],
     ]);
   });
