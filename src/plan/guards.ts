@@ -192,7 +192,7 @@ function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefi
     remedies: [
       setting('prune', true, 'to delete it, and each other resource that has left the file'),
       keeping(draft),
-      edit(subject.key, { entry: 'restore' }),
+      edit(subject.key, { entry: 'restore', when: 'to keep it managed' }),
     ],
   };
 }

@@ -43,12 +43,12 @@ describe('src/daemon/http/remedies.ts', () => {
     expect(await shown(outside('<b>`'))).toContain('→ &lt;b&gt;');
   });
 
-  test('no command applies next to the daemon, which continues by itself', async () => {
+  test('no command applies next to the daemon, which tries again by itself', async () => {
     const shown = async (remedy: Remedy) =>
       (await Promise.all(remediesHtml([remedy], ''))).map(String).join('');
 
     expect(await shown(run('apply', [], { when: 'once the cause is gone' }))).toContain(
-      '→ vdcsync continues by itself.',
+      '→ vdcsync tries again by itself.',
     );
     const paying = await shown(outside('pay', { next: [run('apply')] }));
     expect(paying).toContain('→ Pay.');

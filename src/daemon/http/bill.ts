@@ -34,8 +34,9 @@ ${unknown.length === 0 ? '' : html`<details id="unpriced"><summary class="dim">$
 }
 
 /** The sum of known prices, and how the pending operations change it. A sum of nothing would read as free. */
-function monthly({ plan }: ProjectFacts): Html {
-  if (plan === undefined) return '';
+function monthly(facts: ProjectFacts): Html {
+  const { plan } = facts;
+  if (plan === undefined) return html`<p class="dim">The cost is not known before the first read.</p>`;
   const { monthly: sum, known_monthly_delta: delta } = plan.cost;
   const isKnown = Number(sum.known_before) !== 0;
   const change = Number(delta);
@@ -45,7 +46,7 @@ function monthly({ plan }: ProjectFacts): Html {
   }
   const currency = sum.currency === null ? '' : ` ${sum.currency}`;
   return html`<p class="sum">${isKnown ? html`<b>${sum.known_before}${currency}</b> a month for managed resources` : ''}${isKnown && sum.unknown.length > 0 ? html`. Not included: ${counted(sum.unknown.length, 'resource')} without a known price` : ''}</p>
-${change === 0 ? '' : html`<p class="${change > 0 ? 'warn' : 'good'}">${change > 0 ? '+' : '−'}${perMonth(delta.replace('-', ''), sum.currency)} when the plan is applied</p>`}`;
+${change === 0 ? '' : html`<p class="${change > 0 ? 'warn' : 'good'}">${change > 0 ? '+' : '−'}${perMonth(delta.replace('-', ''), sum.currency)} when the plan is applied${unattachedAddresses(facts).unconfirmed.length === 0 ? '' : '. An unconfirmed address is billed already'}</p>`}`;
 }
 
 function costOf(world: ProjectFacts['world']): string {

@@ -60,7 +60,7 @@ function exposedItem(facts: ProjectFacts, server: ResourceKey): Html {
   const since =
     binding === undefined || known === undefined ? '' : html` ${timeSince(binding.boundAt, known.now)}`;
   return html`<li><strong>${keyText(server)}</strong>${public_} <span class="bad">exposed${since}</span>
-<p>The server has a public address, and its firewall is not set: all its ports are open to the internet.${entry === undefined ? ` ${nextOfFirewall(facts)}` : html` ${blockedText('The write of the firewall', sinceText(entry, blockedSince, known?.now))} <span class="code">${entry.code}</span> ${marked(sentence(entry.reason))}`}</p>${retryText({ key: firewall }, known)}${remediesHtml(entry?.remedies ?? [], flags)}</li>`;
+<p>The server has a public address, and its firewall is not set: all its ports are open to the internet.${entry === undefined ? ` ${nextOfFirewall(facts)}` : html` ${blockedText('The write of the firewall', sinceText(entry, blockedSince, known?.now))} <span class="code">${entry.code}</span> ${reasonText(entry)}`}</p>${retryText({ key: firewall }, known)}${remediesHtml(entry?.remedies ?? [], flags)}</li>`;
 }
 
 /** The next step for a firewall that is not blocked. */
@@ -114,7 +114,7 @@ export function leaks(facts: ProjectFacts): Html[] {
     ...unconfirmed.map(
       ({ ip, key }) =>
         html`<li><strong class="nowrap">${ip.address}</strong> <span class="bad">billed and unconfirmed${since(idleSince.get(ip.id))}${cost}</span>
-<p>vdcsync requested ${keyText(key ?? '')}, and does not know the result: this address may be it. No server uses the address.</p>${unconfirmedItem(facts, key, String(ip.id))}</li>`,
+<p>vdcsync requested ${keyText(key ?? '')}, and does not know the result: this address may be it. No server uses the address.</p>${unconfirmedItem(facts, key, ip)}</li>`,
     ),
     ...(known?.leftBackups ?? []).map(
       ({ server, key, backups, at }) =>
@@ -128,16 +128,26 @@ export function leaks(facts: ProjectFacts): Html[] {
 function unconfirmedItem(
   { plan, blockedSince, known, flags }: ProjectFacts,
   key: ResourceKey | null,
-  id: string,
+  ip: { readonly id: number; readonly address: string },
 ): Html {
   const entry = plan?.blocked.find((each) => each.key === key);
   if (entry === undefined) return html`<p class="dim">vdcsync checks this. No action is needed yet.</p>`;
   const filled = entry.remedies.map((remedy) =>
-    remedy.type === 'run'
-      ? { ...remedy, args: remedy.args.map((each) => (each === 'ID' ? id : each)) }
+    remedy.type === 'run' && remedy.args.includes('--adopt')
+      ? {
+          ...remedy,
+          args: remedy.args.map((each) => (each === 'ID' ? String(ip.id) : each)),
+          when: `if vdcsync alone can have created ${ip.address}`,
+        }
       : remedy,
   );
-  return html`<p>${blockedText('The write', sinceText(entry, blockedSince, known?.now))} <span class="code">${entry.code}</span> ${marked(sentence(entry.reason))}</p>${retryText(entry, known)}${remediesHtml(filled, flags)}`;
+  return html`<p>${blockedText('The write', sinceText(entry, blockedSince, known?.now))} <span class="code">${entry.code}</span> ${reasonText(entry)}</p>${retryText(entry, known)}${remediesHtml(filled, flags)}`;
+}
+
+/** The code stands before the reason, so the reason does not begin with the status and the code of the answer. */
+export function reasonText({ code, reason }: Pick<Blocked, 'code' | 'reason'>): Html {
+  const answer = new RegExp(`^\\d{3} ${code} · `);
+  return html`${marked(sentence(reason.replace(answer, '')))}`;
 }
 
 /** When vdcsync tries the operation again by itself. */

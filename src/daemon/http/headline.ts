@@ -48,9 +48,15 @@ export function headlineOf(condition: Condition, { exposed, broken, leaking }: T
 
 const signs: Readonly<Record<Level, string>> = { bad: '●', warn: '▲', busy: '◌', dim: '○', good: '✓' };
 
+/** Both stop writes: one after a refusal of the API, the other because the file asks for it. */
+const meanings: Readonly<Record<string, string>> = {
+  paused: 'paused by a refusal',
+  suspended: 'suspended in the file',
+};
+
 /** `awaiting_approval` as `awaiting approval`. */
 export function wordText(word: string): string {
-  return word.replaceAll('_', ' ');
+  return meanings[word] ?? word.replaceAll('_', ' ');
 }
 
 /** `● blocked · shop` */

@@ -1,4 +1,5 @@
 import { html, raw } from 'hono/html';
+import type { KeyStatus } from '../../core/key-status.ts';
 import { blockedName } from '../../core/plan.ts';
 import { counted } from '../../core/text.ts';
 import type { ProjectFacts, ProjectSummary } from '../project/facts.ts';
@@ -151,8 +152,10 @@ function chips(facts: ProjectFacts): Html {
   ];
   const pending = pendingOperations(facts).length;
   const leaking = leaks(facts).length;
-  const converged =
-    plan === undefined ? 0 : rowsOf(facts).filter(({ standing }) => standing === 'converged').length;
+  const standings = rowsOf(facts).map(({ standing }) => standing);
+  const count = (wanted: KeyStatus) => standings.filter((each) => each === wanted).length;
+  const [converged, left] = [count('converged'), count('undeclared')];
+  const unread = plan === undefined ? standings.length : 0;
   const all: readonly (readonly [number, string, string, string])[] = [
     [exposed, 'danger', 'bad', `${exposed} exposed`],
     [leaking, 'danger', 'bad', `${leaking} billed and idle`],
@@ -160,7 +163,9 @@ function chips(facts: ProjectFacts): Html {
     [blocked, 'blocked', 'bad', `${blocked} blocked`],
     [inFlight.length, 'in-flight', 'busy', `${inFlight.length} in progress`],
     [pending, 'differences', 'warn', `${pending} ${facts.mode === 'observe' ? 'not corrected' : 'pending'}`],
-    [converged, 'resources', 'good', `${converged} converged`],
+    [left, 'resources', 'warn', `${left} left the file`],
+    [unread, 'resources', 'dim', `${unread} not read`],
+    [plan === undefined ? 0 : converged, 'resources', 'good', `${converged} converged`],
   ];
   return html`<nav class="chips" aria-label="At a glance">${all
     .filter(([count]) => count > 0)
@@ -190,6 +195,6 @@ function summary(facts: ProjectFacts): Html {
   return html`<p class="facts"><span>Project ${facts.id}${plan === undefined ? '' : `, ${plan.project.status}`}</span>
 ${commit === undefined ? html`<span>${offer?.files.join(', ') ?? 'No spec yet'}</span>` : html`<span>${facts.problem.length > 0 ? 'Last valid commit of ' : ''}${commit.ref}: <code>${commit.id.slice(0, 12)}</code> “${commit.subject}”</span>`}
 ${now === undefined || lastReconciliation === undefined ? '' : html`<span>Last reconciliation: ${lastReconciliation.outcome.replaceAll('_', ' ')}, ${timeAgo(lastReconciliation.endedAt, now)} (trigger: ${lastReconciliation.triggers.join(', ')})</span>`}
-<span>Reconciled every ${span(facts.intervalMs)}, and sooner after an edit or a failure</span>
+<span>Reconciled every ${span(facts.intervalMs)} and after each edit; after failures, at growing intervals</span>
 <span>${counted(facts.reconciliations, 'reconciliation')} since vdcsync started</span></p>`;
 }

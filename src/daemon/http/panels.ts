@@ -20,7 +20,7 @@ import type { Condition } from '../project/condition.ts';
 import type { ProjectFacts } from '../project/facts.ts';
 import { unattachedAddresses } from '../project/troubles.ts';
 import type { SourceState } from '../sources/spec-reader.ts';
-import { isInDangers, retryText, sinceText } from './dangers.ts';
+import { isInDangers, reasonText, retryText, sinceText } from './dangers.ts';
 import { wordText } from './headline.ts';
 import { statusNow, statusText } from './key-status.ts';
 import { remediesHtml } from './remedies.ts';
@@ -107,11 +107,11 @@ export function blockedPanel(facts: ProjectFacts): Html {
 ${blocked.map((each) => blockedItem(each, facts))}
 ${pauses.map(
   ({ scope, code, reason, probeAt, since }) =>
-    html`<li><strong>${pausedText(scope)}</strong> <span class="bad">${timeSince(since, now)}</span> <span class="code">${code}</span><p>${marked(sentence(reason))}</p><p class="dim">${probeAt === null ? 'These writes continue when the project is Active.' : html`Next attempt: ${timeAhead(probeAt, now)}.`}</p></li>`,
+    html`<li><strong>${pausedText(scope)}</strong> <span class="bad">${timeSince(since, now)}</span> <span class="code">${code}</span><p>${reasonText({ code, reason })}</p><p class="dim">${probeAt === null ? 'These writes continue when the project is Active.' : html`Next attempt: ${timeAhead(probeAt, now)}.`}</p></li>`,
 )}
 ${backOff.map(
   ({ key, failures, until, reason, code }) =>
-    html`<li><strong>${keyText(key)}</strong> <span class="warn">failed ${counted(failures, 'time')}</span> <span class="code">${code}</span><p>${marked(sentence(reason))}</p><p class="dim">Next attempt: ${timeAhead(until, now)}.</p></li>`,
+    html`<li><strong>${keyText(key)}</strong> <span class="warn">failed ${counted(failures, 'time')}</span> <span class="code">${code}</span><p>${reasonText({ code, reason })}</p><p class="dim">Next attempt: ${timeAhead(until, now)}.</p></li>`,
 )}</ul>${
     waiting.length === 0
       ? ''
@@ -127,9 +127,9 @@ function pausedText(scope: string): string {
 }
 
 function blockedItem(entry: Blocked, { blockedSince, known, flags }: ProjectFacts): Html {
-  const { key, verb, code, reason, remedies } = entry;
+  const { key, verb, code, remedies } = entry;
   return html`<li><strong>${verb} ${keyText(key)}</strong> <span class="bad">blocked${sinceText(entry, blockedSince, known?.now)}</span> <span class="code">${code}</span>
-<p>${marked(sentence(reason))}</p>${retryText(entry, known)}${remediesHtml(remedies, flags)}</li>`;
+<p>${reasonText(entry)}</p>${retryText(entry, known)}${remediesHtml(remedies, flags)}</li>`;
 }
 
 /** The plan that waits for the operator, with the command that approves it. */
@@ -224,9 +224,14 @@ ${warnings.map(({ key, code, message, remedies = [] }) => html`<li>${key === nul
 /** The statuses of a resource that is still to be created. */
 const absent: ReadonlySet<KeyStatus> = new Set(['differs', 'unknown']);
 
-/** A resource of the file or the state, with its status. */
+/** Each managed resource of the file or the state, with its status. */
 export function rowsOf(facts: ProjectFacts) {
-  return keysOf(facts).map((key) => ({ key, standing: statusNow(facts, key) }));
+  const unmanaged = new Set(
+    (facts.offer?.desired.resources ?? []).filter((each) => each.managed === false).map(({ key }) => key),
+  );
+  return keysOf(facts)
+    .filter((key) => !unmanaged.has(key))
+    .map((key) => ({ key, standing: statusNow(facts, key) }));
 }
 
 /**
@@ -254,14 +259,16 @@ ${open.length === 0 ? '' : html`<ul class="rows">${open.map(row)}</ul>`}
 ${rest.length === 0 ? '' : html`<details id="converged"><summary>${label}</summary><ul class="rows">${rest.map(row)}</ul></details>`}</section>`;
 }
 
-export function budgetPanel({ known, world }: ProjectFacts): Html {
+export function budgetPanel({ known, refreshedAt }: ProjectFacts): Html {
   if (known === undefined) return '';
   const { used, limits, counts, oldestReadMs } = known;
+  // The age of the last refresh is at the top of the page.
+  const isOlder = refreshedAt !== undefined && oldestReadMs > known.now - refreshedAt;
   const row = (name: 'reads' | 'writes') =>
     html`<li>${name} <meter aria-label="${name}" min="0" max="${limits[name]}" high="${limits[name] * 0.9}" value="${Math.min(used[name], limits[name])}"></meter> ${used[name]} of ${limits[name]} in ${span(limits.windowMs)}</li>`;
   return html`<section id="budgets"><h2>Requests</h2><ul>${row('reads')}${row('writes')}
 <li class="dim">Since vdcsync started: ${counted(counts.reads, 'read')}, ${counts.polls} of them task polls; ${counted(counts.writes, 'write')}; rate limited ${counted(counts.throttled, 'time')}</li>
-${world === undefined ? '' : html`<li class="dim">The data of some servers is up to ${span(oldestReadMs)} old</li>`}</ul></section>`;
+${!isOlder ? '' : html`<li class="dim">The data of some servers is up to ${span(oldestReadMs)} old</li>`}</ul></section>`;
 }
 
 /** The phases of open writes that need attention. */

@@ -20,7 +20,8 @@ export function remediesHtml(remedies: readonly Remedy[], flags: string) {
 function inDaemon(remedy: Remedy): Remedy {
   const next = remedy.next?.filter((step) => !isApply(step)) ?? [];
   if (!isApply(remedy)) return { ...remedy, next };
-  return outside('vdcsync continues by itself', remedy.when === undefined ? {} : { when: remedy.when });
+  // The reason of the block says when a new try can succeed.
+  return outside('vdcsync tries again by itself');
 }
 
 function isApply(step: Step): boolean {

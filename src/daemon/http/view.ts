@@ -115,7 +115,9 @@ function addressBoxes(facts: ProjectFacts): { boxes: Box[]; links: (readonly [st
   }
   for (const key of keysOf(facts)) {
     const { kind, parent } = takeApart(key);
-    if (!isAddress(kind) || shown.has(key)) continue;
+    // The unconfirmed address has a box already.
+    const isShown = shown.has(key) || unconfirmed.some((each) => each.key === key);
+    if (!isAddress(kind) || isShown) continue;
     const live = idOf(facts, key);
     const note = live === undefined ? absence(facts, key) : `id ${live}`;
     const standing = statusNow(facts, key);
@@ -127,13 +129,16 @@ function addressBoxes(facts: ProjectFacts): { boxes: Box[]; links: (readonly [st
   return { boxes, links };
 }
 
-/** By the observed network interfaces, and by the declared ones. */
+/** By the observed network interfaces, and by those of the state. */
 function networkLinks(facts: ProjectFacts): (readonly [string, string])[] {
   const { world } = facts;
   const wanted = keysOf(facts).flatMap((key) => {
     const parsed = takeApart(key);
     const network = namesakeOf(parsed);
-    return network === undefined || parsed.parent === undefined ? [] : [[network, parsed.parent] as const];
+    const isMissing = idOf(facts, key) === undefined;
+    return network === undefined || parsed.parent === undefined || isMissing
+      ? []
+      : [[network, parsed.parent] as const];
   });
   const seen = keysOf(facts).flatMap((key) =>
     factsOf(takeApart(key).kind).container

@@ -96,7 +96,7 @@ function endingIt(open: Intent | undefined): readonly Remedy[] {
   return [
     ...adopt,
     runs('resolve', [open.key, '--abandon'], {
-      when: 'to give up the write; a resource that it created stays',
+      when: 'to give up the write; a resource that it created stays, unmanaged',
     }),
   ];
 }
