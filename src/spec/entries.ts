@@ -15,6 +15,7 @@ import {
   type Report,
   redact,
   refuseSecretName,
+  without,
 } from './located.ts';
 import { checkSchema } from './messages.ts';
 import { commonFields, isOwnField, type Section } from './schemas.ts';
@@ -38,15 +39,15 @@ const namePaths: readonly Path[] = [['name'], ['cidr'], ['id'], ['moved', 'from'
 export function readEntry(
   section: Section,
   name: string,
-  located: Located,
+  written: Located,
   report: Report,
 ): readonly Entry[] {
   const key = topLevelKey(section.collection, name);
-  const named = checkName(section, name, located, report);
+  const named = checkName(section, name, written, report);
   if (name === '') return [];
-  const entry = parse(section, key, located, report);
+  const entry = parse(section, key, written, report);
   if (entry === undefined) return [];
-  const { fields, dropped } = entry;
+  const { located, fields, dropped } = entry;
   for (const path of namePaths) {
     const here = find(located, path);
     if (here !== undefined) refuseSecretName(here, report);
@@ -99,16 +100,26 @@ function accepted(value: unknown): EntryFields {
   return value as EntryFields;
 }
 
-/** The valid fields of the entry, and the names of the invalid fields. */
+/** The valid parts of the entry, and the names of the fields that are invalid or contain an invalid part. */
 function parse(section: Section, key: ResourceKey, located: Located, report: Report) {
   // `web:` with nothing after it is an entry without fields.
   const whole = located.value === null && !located.broken ? { ...located, value: {} } : located;
   const checked = checkSchema(section.schema, whole, `\`${key}\``, report);
-  if (checked.ok) return { fields: accepted(checked.value), dropped: new Set<string>() };
+  if (checked.ok) return { located, fields: accepted(checked.value), dropped: new Set<string>() };
+  const { fields: dropped, paths } = checked;
   if (whole.fields === undefined) return undefined;
-  const kept = Object.entries(whole.value ?? {}).filter(([field]) => !checked.fields.has(field));
-  const again = section.schema.safeParse(Object.fromEntries(kept));
-  return again.success ? { fields: accepted(again.data), dropped: checked.fields } : undefined;
+  for (const parts of [paths.map(itemAround), [...dropped].map((field) => [field])]) {
+    const usable = without(whole, parts);
+    const again = section.schema.safeParse(usable.value);
+    if (again.success) return { located: usable, fields: accepted(again.data), dropped };
+  }
+  return undefined;
+}
+
+/** The list item that contains the part, so that the rest of the list can be checked; else the whole field. */
+function itemAround(path: Path): Path {
+  const at = path.findLastIndex((step) => typeof step === 'number');
+  return path.slice(0, Math.max(at, 0) + 1);
 }
 
 /** The previous key, if it belongs to the same map. The check of references reports all other values. */

@@ -44,6 +44,29 @@ export function nearest(root: Located, path: Path): Located {
   return here;
 }
 
+/** The value without the parts at the paths. */
+export function without(here: Located, paths: readonly Path[]): Located {
+  const inside = Map.groupBy(paths, ([first]) => first);
+  const leftOf = (step: string | number, part: Located): readonly Located[] => {
+    const rest = inside.get(step)?.map(([, ...steps]) => steps) ?? [];
+    if (rest.some(({ length }) => length === 0)) return [];
+    return [rest.length === 0 ? part : without(part, rest)];
+  };
+  if (here.items !== undefined) {
+    const items = here.items.flatMap((part, at) => leftOf(at, part));
+    return { ...here, items, value: items.map(({ value }) => value) };
+  }
+  if (here.fields === undefined) return here;
+  const fields = new Map(
+    [...here.fields].flatMap(([name, part]) => leftOf(name, part).map((left) => [name, left] as const)),
+  );
+  return {
+    ...here,
+    fields,
+    value: Object.fromEntries([...fields].map(([name, { value }]) => [name, value])),
+  };
+}
+
 /** `file:line:col`, as in messages that name a second place. */
 export function formatPosition({ file, line, column }: Position): string {
   return `${file}:${line}:${column}`;

@@ -7,8 +7,8 @@ type Issue = z.core.$ZodIssue;
 /** The result of a check against a schema. All errors are already reported. */
 export type Checked<Value> =
   | { readonly ok: true; readonly value: Value }
-  /** `fields`: the outermost fields that something was wrong with. */
-  | { readonly ok: false; readonly fields: ReadonlySet<string> };
+  /** `fields`: the outermost fields that something was wrong with. `paths`: the parts themselves. */
+  | { readonly ok: false; readonly fields: ReadonlySet<string>; readonly paths: readonly Path[] };
 
 /**
  * Checks a located value against a schema and reports every error in plain words.
@@ -25,7 +25,8 @@ export function checkSchema<Schema extends z.ZodType>(
   const parsed = schema.safeParse(root.value, { error: () => '' });
   if (parsed.success) return { ok: true, value: parsed.data };
   for (const issue of parsed.error.issues) reportIssue(issue, [], { schema, root, label, report });
-  return { ok: false, fields: new Set(parsed.error.issues.flatMap(fieldsOfIssue)) };
+  const paths = parsed.error.issues.flatMap(pathsOfIssue);
+  return { ok: false, fields: new Set(paths.flatMap(([first]) => first ?? []).map(String)), paths };
 }
 
 interface Context {
@@ -35,14 +36,18 @@ interface Context {
   readonly report: Report;
 }
 
-function fieldsOfIssue({ path, ...issue }: Issue): string[] {
-  const [first] = path;
-  if (first !== undefined) return [String(first)];
-  return issue.code === 'unrecognized_keys' ? issue.keys : [];
+function pathsOfIssue(issue: Issue): readonly Path[] {
+  const path = pathOf(issue);
+  return issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...path, key]) : [path];
+}
+
+/** Data of YAML has no symbols as keys. */
+function pathOf({ path }: Issue): Path {
+  return path as Path;
 }
 
 function reportIssue(issue: Issue, base: Path, context: Context): void {
-  const path = [...base, ...(issue.path as Path)];
+  const path = [...base, ...pathOf(issue)];
   const here = nearest(context.root, path);
   if (issue.code === 'unrecognized_keys') reportUnknown(issue.keys, path, context);
   else if (issue.code === 'invalid_union') reportUnion(issue, path, context);

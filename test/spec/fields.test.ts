@@ -35,6 +35,20 @@ describe('src/reconcilers: fields', () => {
       ['a.yaml:3:33: unknown field `colour`: the fields here are `reason`, `until`'],
     ],
     [
+      'the other rules of a firewall, also where one of them has a wrong type',
+      spec(
+        'servers:',
+        '  a:',
+        `    {${server}, memory_mb: 1024, disk_gb: 20, firewall: {rules: [`,
+        '      {direction: in, action: accept, protocol: tcp, destination_port: 22},',
+        '      {direction: in, action: accept, protocol: tcp, destination_port: "99999"}]}}',
+      ),
+      [
+        'a.yaml:6:72: `destination_port` must be text, not 22: put it in quotes',
+        'a.yaml:7:72: "99999" is not a port: write numbers from 1 to 65535, several separated by commas',
+      ],
+    ],
+    [
       'unknown fields inside a server',
       spec(
         'servers:',
