@@ -60,7 +60,7 @@ function exposedItem(facts: ProjectFacts, server: ResourceKey): Html {
   const since =
     binding === undefined || known === undefined ? '' : html` ${timeSince(binding.boundAt, known.now)}`;
   return html`<li><strong>${keyText(server)}</strong>${public_} <span class="bad">exposed${since}</span>
-<p>The server has a public address, and its firewall is not set: all its ports are open to the internet.${entry === undefined ? ` ${nextOfFirewall(facts)}` : html` ${blockedText('The write of the firewall', sinceText(entry, blockedSince, known?.now))} <span class="code">${entry.code}</span> ${reasonText(entry)}`}</p>${retryText({ key: firewall }, known)}${remediesHtml(entry?.remedies ?? [], flags)}</li>`;
+<p>The server has a public address, and its firewall is not set: all its ports are open to the internet.${entry === undefined ? ` ${nextOfFirewall(facts)}` : html` ${blockedText('The write of the firewall', sinceText(entry, blockedSince, known?.now))} ${codeText(entry)} ${marked(sentence(entry.reason))}`}</p>${retryText({ key: firewall }, known)}${remediesHtml(entry?.remedies ?? [], flags)}</li>`;
 }
 
 /** The next step for a firewall that is not blocked. */
@@ -141,13 +141,12 @@ function unconfirmedItem(
         }
       : remedy,
   );
-  return html`<p>${blockedText('The write', sinceText(entry, blockedSince, known?.now))} <span class="code">${entry.code}</span> ${reasonText(entry)}</p>${retryText(entry, known)}${remediesHtml(filled, flags)}`;
+  return html`<p>${blockedText('The write', sinceText(entry, blockedSince, known?.now))} ${codeText(entry)} ${marked(sentence(entry.reason))}</p>${retryText(entry, known)}${remediesHtml(filled, flags)}`;
 }
 
-/** The code stands before the reason, so the reason does not begin with the status and the code of the answer. */
-export function reasonText({ code, reason }: Pick<Blocked, 'code' | 'reason'>): Html {
-  const answer = new RegExp(`^\\d{3} ${code} · `);
-  return html`${marked(sentence(reason.replace(answer, '')))}`;
+/** The code of a block, unless the answer of the API in the reason names it. */
+export function codeText({ code, reason }: Pick<Blocked, 'code' | 'reason'>): Html {
+  return reason.includes(code) ? '' : html`<span class="code">${code}</span>`;
 }
 
 /** When vdcsync tries the operation again by itself. */

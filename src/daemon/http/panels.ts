@@ -20,7 +20,7 @@ import type { Condition } from '../project/condition.ts';
 import type { ProjectFacts } from '../project/facts.ts';
 import { unattachedAddresses } from '../project/troubles.ts';
 import type { SourceState } from '../sources/spec-reader.ts';
-import { isInDangers, reasonText, retryText, sinceText } from './dangers.ts';
+import { codeText, isInDangers, retryText, sinceText } from './dangers.ts';
 import { wordText } from './headline.ts';
 import { statusNow, statusText } from './key-status.ts';
 import { remediesHtml } from './remedies.ts';
@@ -107,11 +107,11 @@ export function blockedPanel(facts: ProjectFacts): Html {
 ${blocked.map((each) => blockedItem(each, facts))}
 ${pauses.map(
   ({ scope, code, reason, probeAt, since }) =>
-    html`<li><strong>${pausedText(scope)}</strong> <span class="bad">${timeSince(since, now)}</span> <span class="code">${code}</span><p>${reasonText({ code, reason })}</p><p class="dim">${probeAt === null ? 'These writes continue when the project is Active.' : html`Next attempt: ${timeAhead(probeAt, now)}.`}</p></li>`,
+    html`<li><strong>${pausedText(scope)}</strong> <span class="bad">${timeSince(since, now)}</span> ${codeText({ code, reason })}<p>${marked(sentence(reason))}</p><p class="dim">${probeAt === null ? 'These writes continue when the project is Active.' : html`Next attempt: ${timeAhead(probeAt, now)}.`}</p></li>`,
 )}
 ${backOff.map(
   ({ key, failures, until, reason, code }) =>
-    html`<li><strong>${keyText(key)}</strong> <span class="warn">failed ${counted(failures, 'time')}</span> <span class="code">${code}</span><p>${reasonText({ code, reason })}</p><p class="dim">Next attempt: ${timeAhead(until, now)}.</p></li>`,
+    html`<li><strong>${keyText(key)}</strong> <span class="warn">failed ${counted(failures, 'time')}</span> ${codeText({ code, reason })}<p>${marked(sentence(reason))}</p><p class="dim">Next attempt: ${timeAhead(until, now)}.</p></li>`,
 )}</ul>${
     waiting.length === 0
       ? ''
@@ -127,9 +127,9 @@ function pausedText(scope: string): string {
 }
 
 function blockedItem(entry: Blocked, { blockedSince, known, flags }: ProjectFacts): Html {
-  const { key, verb, code, remedies } = entry;
-  return html`<li><strong>${verb} ${keyText(key)}</strong> <span class="bad">blocked${sinceText(entry, blockedSince, known?.now)}</span> <span class="code">${code}</span>
-<p>${reasonText(entry)}</p>${retryText(entry, known)}${remediesHtml(remedies, flags)}</li>`;
+  const { key, verb, reason, remedies } = entry;
+  return html`<li><strong>${verb} ${keyText(key)}</strong> <span class="bad">blocked${sinceText(entry, blockedSince, known?.now)}</span> ${codeText(entry)}
+<p>${marked(sentence(reason))}</p>${retryText(entry, known)}${remediesHtml(remedies, flags)}</li>`;
 }
 
 /** The plan that waits for the operator, with the command that approves it. */

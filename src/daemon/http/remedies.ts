@@ -20,8 +20,7 @@ export function remediesHtml(remedies: readonly Remedy[], flags: string) {
 function inDaemon(remedy: Remedy): Remedy {
   const next = remedy.next?.filter((step) => !isApply(step)) ?? [];
   if (!isApply(remedy)) return { ...remedy, next };
-  // The reason of the block says when a new try can succeed.
-  return outside('vdcsync tries again by itself');
+  return outside('vdcsync tries again by itself', remedy.when === undefined ? {} : { when: remedy.when });
 }
 
 function isApply(step: Step): boolean {
