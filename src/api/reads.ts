@@ -234,7 +234,8 @@ function judge<T>(path: string, answer: Answer, schema: z.ZodType<T>): Outcome<T
         return { error: unreadable(`${what}: 404 without a problem document`), final: false };
       }
       const { code, title, detail } = answer.problem;
-      const said = [code, title, detail].filter((each) => each !== null && each !== undefined).join(': ');
+      // A detail says more than the title.
+      const said = [code, detail ?? title].filter((each) => each !== null && each !== undefined).join(': ');
       const error = new ApiProblem(
         status,
         code,

@@ -192,7 +192,7 @@ describe('src/cli/commands/doctor.ts', () => {
     const planned = await inProcess(['plan'], { cwd, env: { ...env, ...more } });
     expect(planned.code).toBe(1);
     expect(planned.stderr).toContain(
-      'GET /vms answered 404 not_found: Not Found: The path does not exist; the API profile enables list_servers at this path: correct the path, or remove the operation',
+      'GET /vms answered 404 not_found: The path does not exist; the API profile enables list_servers at this path: correct the path, or remove the operation',
     );
     expect(planned.stderr).not.toContain('trying again');
   });
