@@ -85,9 +85,20 @@ export type Disturbance =
   /** Another machine with the same file starts: with a state of its own, and this or its own token. */
   | { readonly do: 'second'; readonly token: 'same' | 'member' };
 
-/** Without a task in the answer and without a read that shows the effect, no client learns of a failure. @assumption A34 */
+/** Polls are this far apart where the limit of reads is used up. */
+const longestPollMs = 120_000;
+
+/**
+ * Without a task in the answer, or with a task that is forgotten before the next poll, no client learns of a failure
+ * that no read shows. @assumption A10 A34
+ */
 export function failuresAreReported({ readings, faults }: Story): boolean {
-  return readings.omitTaskField !== true && !faults.some(({ then }) => then.do === 'omit_task');
+  const { omitTaskField, taskRetentionMs = longestPollMs } = readings;
+  return (
+    omitTaskField !== true &&
+    taskRetentionMs >= longestPollMs &&
+    !faults.some(({ then }) => then.do === 'omit_task')
+  );
 }
 
 /** The text of the spec file. */
