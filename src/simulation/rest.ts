@@ -155,7 +155,9 @@ function checkNothingLeft(
       const birth = stage.history.birthOf(sort, String(id));
       const isKnown = known.some((each) => each.kind === sort && each.id === String(id));
       if (isKnown || birth?.isForeign || stage.history.wasReleased(sort, String(id))) continue;
-      if (sort === 'network' && (stage.story.readings.pageSize ?? null) !== null)
+      if (sort === 'server' && stage.rules.isHidden(String(id)))
+        stage.giveUp('a server error was lost that had its effect, of a resource that no read shows');
+      else if (sort === 'network' && (stage.story.readings.pageSize ?? null) !== null)
         stage.giveUp('only a list shows the resource, and the list is cut off');
       else stage.fail('I1', `${sort} ${id} exists, but no state and no warning mentions it`);
     }

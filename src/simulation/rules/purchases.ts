@@ -141,6 +141,17 @@ export class Purchases {
     return isHidden(this.#truth, first) || atMs - (ended ?? first.atMs) <= staleReadsMs;
   }
 
+  /** Whether a creation that no client can know of made this server. */
+  isHiddenServer(server: string): boolean {
+    return [...this.#makers.keys()].some(
+      (each) =>
+        each.kind === 'server' &&
+        each.id === server &&
+        this.#truth.history.isLive(each) &&
+        this.#isHidden(each),
+    );
+  }
+
   /** Its answer was lost and is not stored, and no read shows it: the default of `unconfirmed_servers`. */
   #isHidden(first: Execution): boolean {
     const { idempotencyKey, kind, id, requestId } = first;

@@ -19,6 +19,8 @@ export interface Rules {
   /** After it was handled. */
   handled(running: Running, request: HttpRequest, handled: Handled): void;
   watch(running: Running): StateWatch;
+  /** No answer showed the creation of this server, the API stored no answer under its key, and no read shows the server. */
+  isHidden(server: string): boolean;
 }
 
 export function createRules(truth: Truth): Rules {
@@ -30,6 +32,8 @@ export function createRules(truth: Truth): Rules {
   const purchases = new Purchases(truth);
 
   return {
+    isHidden: (server) => purchases.isHiddenServer(server),
+
     arrives(running, request) {
       budgets.arrives(running, request);
       purchases.livesOn(running);
