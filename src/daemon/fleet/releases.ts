@@ -150,6 +150,7 @@ export class Releases {
     const { clock, calls, log } = this.#options;
     const end = calls.listen((call) => {
       if (call.of !== 'approve') return;
+      log.info({ change: call.change, command: 'approve-commit' }, 'operator command received');
       this.#approved = call.change;
       this.#readSoon();
     });
