@@ -188,7 +188,7 @@ function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefi
   if (diff.verdict.verdict !== 'delete' || subject.desired !== undefined) return undefined;
   if (world.settings.prune || destroy || diff.verdict.byFile) return undefined;
   return {
-    reason: `${subject.key} has left the file, and settings.prune is false. With prune: true, ${impactOf(draft, world)}`,
+    reason: `${subject.key} has left the file, and settings.prune is false. With \`prune: true\`, ${impactOf(draft, world)}`,
     remedies: [
       setting('prune', true, 'to delete it, and each other resource that has left the file'),
       keeping(draft),

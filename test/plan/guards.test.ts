@@ -15,7 +15,9 @@ describe('src/plan/guards.ts', () => {
     await apply(networks('a'));
 
     expect(codesOf(await plan(''))).toEqual({ 'networks.a': 'prune_disabled' });
-    expect((await plan('')).blocked[0]?.reason).toMatch(/\. With prune: true, network \d+ would be deleted$/);
+    expect((await plan('')).blocked[0]?.reason).toMatch(
+      /\. With `prune: true`, network \d+ would be deleted$/,
+    );
     expect((await apply('')).outcome).toBe('blocked');
     expect((await apply('settings: {prune: true}\n')).outcome).toBe('converged');
     expect(projectOf(emulator).networks).toHaveLength(1);

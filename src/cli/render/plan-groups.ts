@@ -105,9 +105,18 @@ export function summaryLine(plan: Plan, isApplied = false): string {
   ).flatMap(([count, words]) => {
     if ((summary[count] ?? 0) === 0) return [];
     if (count === 'blocked') return blockedParts(plan);
+    if (count === 'in_progress') return [`${summary[count]} ${words}${openKeys(plan)}`];
     return [`${summary[count]} ${words}${count === 'delete' ? alongside(plan) : ''}`];
   });
   return `Plan: ${parts.join(', ')}.`;
+}
+
+/** A resource that the API already shows has no operation left, so the summary names the keys of all open writes. */
+function openKeys({ warnings, summary }: Plan): string {
+  const keys = new Set(
+    warnings.flatMap(({ code, key }) => (code === 'in_flight' && key !== null ? [key] : [])),
+  );
+  return keys.size === summary.in_progress ? ` (${firstOf([...keys])})` : '';
 }
 
 /** An operation that waits for an open write needs no decision, so it is counted apart. */

@@ -182,7 +182,7 @@ export function resultOf(
       if (turn.isMet) return { ...base, outcome: 'done', detail: turn.reason };
       return { ...base, outcome: 'failed', code: 'overtaken', detail: turn.reason };
     case 'interrupted':
-      return { ...base, outcome: 'unresolved', detail: 'interrupted; the next run continues from here' };
+      return { ...base, outcome: 'unresolved', detail: 'interrupted' };
     case 'unread':
       return {
         ...base,
