@@ -56,7 +56,7 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
     ['vdcsync explain outcome_unknown', 'the meaning of a code, and the next step'],
     ['vdcsync explain servers.web-1', 'entry, binding, planned operations, and why it is blocked'],
   ],
-  status: [['vdcsync status --format json', 'managed, blocked, billed and idle resources']],
+  status: [['vdcsync status --format json', 'the result as JSON, for scripts']],
   output: [
     ['vdcsync output --format ansible --out inventory.yaml', 'for ansible-playbook -i inventory.yaml'],
     ['vdcsync output --format ssh-config --out ~/.ssh/vdc.conf', 'for Include in ~/.ssh/config'],
