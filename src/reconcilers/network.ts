@@ -126,7 +126,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
 
     const entry = desired.value;
     const wanted = fromNothing({ name: entry.name, cidr: entry.cidr });
-    if (live !== undefined) return { verdict: diffLive(subject, entry, live) };
+    if (live !== undefined) return { verdict: diffLive(subject, entry, live, world) };
     if (binding !== undefined) {
       return {
         verdict: {
@@ -272,7 +272,7 @@ function waysWithTaken({ key }: Subject, { cidr }: NetworkEntry, taken: Network)
   ];
 }
 
-function diffLive(subject: Subject<NetworkEntry>, entry: NetworkEntry, live: Network) {
+function diffLive(subject: Subject<NetworkEntry>, entry: NetworkEntry, live: Network, world: World) {
   const { asked, along } = renaming(subject, live.name);
   const changes = [
     ...asked,
@@ -286,11 +286,13 @@ function diffLive(subject: Subject<NetworkEntry>, entry: NetworkEntry, live: Net
       edit(subject.key, { set: { managed: false } }),
     ]).verdict;
   }
-  if ((live.server_count ?? 0) > 0) {
+  const servers = live.server_count ?? 0;
+  if (servers > 0) {
+    const change = changes.map(({ path, from, to }) => `${path} from ${from} to ${to}`).join(' and ');
     return blocked(
       'update',
       'network_in_use',
-      `a change of ${changes.map(({ path }) => path).join(' and ')} deletes the network and creates a new one, but ${live.server_count === 1 ? '1 server is' : `${live.server_count} servers are`} on it`,
+      `a change of ${change} deletes the network and creates a new one, but ${servers === 1 ? '1 server is' : `${servers} servers are`} on it: ${namesOf(world.serversIn(String(live.id)), servers)}`,
       [outside('remove the servers from the network'), restoring(changes, subject.key)],
     ).verdict;
   }
@@ -312,16 +314,20 @@ function diffLeaving({ key }: Subject, live: Network, world: World): Diff {
   );
   const staying = (live.server_count ?? 0) - (inside.length - own.length);
   if (staying > 0) {
-    const others = Math.max(0, staying - own.length);
-    const who = [...own, ...(others === 0 ? [] : [`${others} that this file does not manage`])].join(', ');
     return blocked(
       'delete',
       'network_in_use',
-      `${staying === 1 ? '1 server stays' : `${staying} servers stay`} on the network: ${who}`,
+      `${staying === 1 ? '1 server stays' : `${staying} servers stay`} on the network: ${namesOf(own, staying)}`,
       [outside('remove the servers from the network, or delete them'), edit(key, { entry: 'restore' })],
     );
   }
   return { verdict: { verdict: 'delete', changes: toNothing({ name: live.name, cidr: live.cidr }) } };
+}
+
+/** The managed servers of so many. */
+function namesOf(managed: readonly ResourceKey[], count: number): string {
+  const others = Math.max(0, count - managed.length);
+  return [...managed, ...(others === 0 ? [] : [`${others} that this file does not manage`])].join(', ');
 }
 
 /** The network interfaces whose removal takes the server out of the network; `undefined` if another one remains. */

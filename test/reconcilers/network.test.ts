@@ -90,6 +90,8 @@ describe('src/reconcilers/network.ts', () => {
         key: 'networks.backend',
         verb: 'update',
         code: 'network_in_use',
+        reason:
+          'a change of cidr from 10.20.0.0/24 to 10.21.0.0/24 deletes the network and creates a new one, but 1 server is on it: servers.web',
         remedies: resolving(expect.stringContaining('cidr: 10.20.0.0/24')),
       },
     ]);
