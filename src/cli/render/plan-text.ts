@@ -177,6 +177,11 @@ function commonSentences(reasons: readonly string[]): string {
   return first.slice(0, most ?? 0);
 }
 
+/** One for each line. */
+function sentencesOf(text: string): string[] {
+  return text === '' ? [] : text.split(/(?<=\.) (?=[A-Z\d])/);
+}
+
 /** Waits for another blocked operation. */
 function isDependent({ code, remedies }: Blocked): boolean {
   return code === 'dependency_blocked' && remedies.every(({ type }) => type === 'outside');
@@ -198,7 +203,7 @@ function runLines(alike: readonly Blocked[], paint: Paint): string[] {
       if (isDependent(each)) return [`  ${paint('dim', '…')} ${head}: ${printable(reason)}  ${tag}`];
       return [
         `  ${paint('red', `! ${head}`)}  ${tag}`,
-        ...(reason === '' ? [] : [`      ${printable(reason)}`]),
+        ...sentencesOf(reason).map((each) => `      ${printable(each)}`),
         ...(isGroup ? [] : remedyLines(each.remedies, paint)),
       ];
     }),
