@@ -65,6 +65,31 @@ describe('test/support/ci-report.ts', () => {
   });
 });
 
+describe('test/support/ci-report.ts: a test that passed when it was tried again', () => {
+  test('is named with what failed before, and the step has passed', () => {
+    const name = `${folder}/test/a.test.ts`;
+    const assertionResults = [
+      {
+        fullName: 'src/a.ts stops',
+        status: 'passed',
+        failureMessages: ['Error: still there\n    at a.ts:1:2'],
+      },
+      { fullName: 'src/a.ts starts', status: 'passed', failureMessages: [] },
+    ];
+    const testResults = [{ name, status: 'passed', message: '', assertionResults }];
+    wrote('covered', 0, { json: { numPassedTests: 2, numFailedTests: 0, testResults } });
+    expect(report(folder, ['covered'])).toEqual({
+      lines: [
+        'RETRIED test/a.test.ts: src/a.ts stops',
+        '    Error: still there',
+        '        at a.ts:1:2',
+        '2 passed, 0 failed',
+      ],
+      passed: true,
+    });
+  });
+});
+
 describe('test/support/ci-report.ts: a step without a failed test', () => {
   const tests = { numPassedTests: 5, numFailedTests: 0, testResults: [] };
 

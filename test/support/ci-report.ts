@@ -28,7 +28,7 @@ interface TestReport {
 const errorLines = 12;
 const logLines = 20;
 
-/** The failures of all steps, the count of tests in the last line, and whether each step passed. */
+/** The retried tests, the failures of all steps, the count of tests in the last line, and whether each step passed. */
 export function report(folder: string, names: readonly string[]): { lines: string[]; passed: boolean } {
   const steps = names.map((name) => readStep(folder, name));
   const runs = steps.flatMap(({ tests }) => tests ?? []);
@@ -37,7 +37,11 @@ export function report(folder: string, names: readonly string[]): { lines: strin
     (total, run) => total + run.numFailedTests + run.testResults.filter(isBroken).length,
     0,
   );
-  const lines = [...steps.flatMap(failuresOf), `${passed} passed, ${failed} failed`];
+  const lines = [
+    ...runs.flatMap(retried),
+    ...steps.flatMap(failuresOf),
+    `${passed} passed, ${failed} failed`,
+  ];
   return { lines, passed: failed === 0 && steps.every((step) => !step.failed) };
 }
 
@@ -58,10 +62,22 @@ function isBroken({ status, assertionResults }: TestReport['testResults'][number
   return status === 'failed' && assertionResults.every((test) => test.status !== 'failed');
 }
 
+/** The tests that passed when they were tried again, with what failed before. */
+function retried({ testResults }: TestReport): string[] {
+  return testResults.flatMap((file) =>
+    file.assertionResults
+      .filter(({ status, failureMessages }) => status === 'passed' && (failureMessages ?? []).length > 0)
+      .flatMap(({ fullName, failureMessages }) => [
+        `RETRIED ${pathOf(file)}: ${fullName}`,
+        ...(failureMessages ?? []).flatMap(firstLines),
+      ]),
+  );
+}
+
 /** The failed tests of a step. If it failed without one, the end of its output. */
 function failuresOf({ name, failed, log, tests }: Step): string[] {
   const found = (tests?.testResults ?? []).flatMap((file) => {
-    const path = file.name.replace(/^.*?\/(?=test\/)/, '');
+    const path = pathOf(file);
     if (isBroken(file))
       return [`FAILED ${path}: the file or one of its hooks could not run`, ...firstLines(file.message)];
     return file.assertionResults
@@ -77,6 +93,10 @@ function failuresOf({ name, failed, log, tests }: Step): string[] {
     .filter((line) => line.trim() !== '')
     .slice(-logLines);
   return [`FAILED ${name}`, ...end.map((line) => `    ${line}`)];
+}
+
+function pathOf({ name }: TestReport['testResults'][number]): string {
+  return name.replace(/^.*?\/(?=test\/)/, '');
 }
 
 function firstLines(message: string): string[] {
