@@ -9,12 +9,13 @@ import { compileCache } from './test/support/program-env.ts';
  * counts no coverage while they run: that would take a third of their time more.
  */
 const thorough = [
-  'test/daemon/{component,soak}.test.ts',
+  'test/daemon/{action,check-command,component,folder,life,page,poisoned,reported-once,soak,work}.test.ts',
   'test/emulator/fuzz.test.ts',
   'test/engine/{concurrent-changes,crash,interruption,several-tokens}.test.ts',
   'test/engine/claims/recorded-findings.test.ts',
   'test/engine/intents/{ask-key,outcome}.test.ts',
   'test/examples/**/*.test.ts',
+  'test/fleet/{faults,fleet,places,rollout,statements}.test.ts',
   'test/kill/**/*.test.ts',
   'test/model/**/*.test.ts',
   'test/{pack,docker,layers}.test.ts',
