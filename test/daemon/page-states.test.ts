@@ -215,6 +215,9 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
     const names = () => page.locator('.projects li strong').allTextContents();
     expect((await names()).slice(0, 4)).toEqual(['search-007', 'search-512', 'billing-256', 'billing-421']);
     expect(await page.locator('.projects li').count()).toBe(14);
+    expect(await page.locator('#projects .fresh').innerText()).toMatch(
+      /^Oldest reconciliation: 5 min ago\s+1 not reconciled since vdcsync started$/,
+    );
     // The age is that of the condition, and says so.
     expect(await page.locator('.projects li', { hasText: 'search-512' }).innerText()).toMatch(
       /billed and idle\s+· converged for 6 h 24 min/,
@@ -295,6 +298,7 @@ function summaryOf({ id, condition, conditionSince }: ProjectFacts): ProjectSumm
     condition,
     since: conditionSince,
     now: 0,
+    reconciledAt: undefined,
     blocked: 0,
     exposed: false,
     leaking: false,

@@ -5,19 +5,26 @@ import type { ProjectSummary } from '../../src/daemon/project/facts.ts';
 
 const own: ProjectSummary = {
   ...{ id: 1, name: 'shop', condition: 'starting', since: undefined, now: 0, blocked: 0, broken: false },
+  reconciledAt: undefined,
   exposed: false,
   leaking: false,
 };
 
 function assignment(exposed: boolean, worker?: string): Assignment {
-  const memory = { history: { condition: 'converging', conditionSince: 5, blocked: 2, exposed } };
+  const memory = { history: { condition: 'converging', conditionSince: 5, blocked: 2, exposed, endedAt: 7 } };
   return { project: 1, worker, since: undefined, isTaken: false, memory: memory as Assignment['memory'] };
 }
 
 describe('src/daemon/http/app.ts', () => {
   test('a line of the overview shows the results of the replica that worked on the project last', () => {
     const shown = summaryOf(own, assignment(true), 'b');
-    expect(shown).toMatchObject({ condition: 'converging', since: 5, blocked: 2, exposed: true });
+    expect(shown).toMatchObject({
+      condition: 'converging',
+      since: 5,
+      reconciledAt: 7,
+      blocked: 2,
+      exposed: true,
+    });
     const stale = { ...own, exposed: true };
     expect(summaryOf(stale, assignment(false), 'b').exposed).toBe(false);
     expect(summaryOf(stale, assignment(false, 'a'), 'b').exposed).toBe(false);

@@ -228,6 +228,7 @@ export function thousand(): readonly ProjectSummary[] {
       condition: sort ?? 'converged',
       since: now - ((at * 7) % 400) * 60_000,
       now,
+      reconciledAt: at === 600 ? undefined : now - (at % 300) * 1_000,
       blocked: sort === 'blocked' ? 1 + (at % 3) : 0,
       exposed: at === 7,
       leaking: at === 256 || at === 512,

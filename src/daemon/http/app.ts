@@ -146,7 +146,9 @@ export function summaryOf(
   const worksHere = assignment?.worker !== undefined && assignment.worker === replica;
   const exposed = left.exposed || (worksHere && own.exposed);
   const leaking = left.leaking || (worksHere && own.leaking);
-  return { ...own, condition, since: left.conditionSince, blocked: left.blocked, exposed, leaking };
+  const reconciledAt = Math.max(left.endedAt, own.reconciledAt ?? 0) || undefined;
+  const { conditionSince: since, blocked } = left;
+  return { ...own, condition, since, reconciledAt, blocked, exposed, leaking };
 }
 
 /** Nothing from elsewhere, no script but the page's own, and no page around it. */

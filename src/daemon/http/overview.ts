@@ -3,6 +3,7 @@ import { counted } from '../../core/text.ts';
 import { conditions } from '../project/condition.ts';
 import type { ProjectSummary } from '../project/facts.ts';
 import { type Headline, headlineOf, type Level, levelOf, wordText } from './headline.ts';
+import { ago } from './spans.ts';
 import { type Html, timeSince } from './text.ts';
 
 /** More rows than an operator reads at once; the others are counted, and found by search or filter. */
@@ -53,9 +54,21 @@ export function overviewPanel(projects: readonly ProjectSummary[], wanted: Wante
   return html`<section class="wide" id="projects"><h2>${counted(projects.length, 'project')}</h2>
 <form method="get" action="/" role="search"><input type="search" name="q" id="q" value="${wanted.text ?? ''}" placeholder="Name or id" aria-label="Search by name or id" autocomplete="off">
 ${wanted.state ? html`<input type="hidden" name="state" value="${wanted.state}">` : ''}<button>Search</button></form>
-${filters(rows, wanted)}
+${ageText(projects)}${filters(rows, wanted)}
 ${shown.length === 0 ? html`<p class="dim">${isAsked ? 'No project matches.' : 'Every project is converged.'}</p>` : html`<ul class="projects">${shown.map(rowItem)}</ul>`}
 ${moreText(listed.length - shown.length, matching.length - listed.length, wanted)}</section>`;
+}
+
+/** How old the results of the projects are. */
+function ageText(projects: readonly ProjectSummary[]): Html {
+  const ages = projects.flatMap(({ reconciledAt, now }) =>
+    reconciledAt === undefined ? [] : [now - reconciledAt],
+  );
+  const unknown = projects.length - ages.length;
+  const oldest =
+    ages.length === 0 ? '' : html`<span>Oldest reconciliation: ${ago(Math.max(...ages))}</span> `;
+  const rest = unknown === 0 ? '' : html`<span>${unknown} not reconciled since vdcsync started</span>`;
+  return html`<p class="facts fresh">${oldest}${rest}</p>`;
 }
 
 function filters(rows: readonly Row[], wanted: Wanted): Html {

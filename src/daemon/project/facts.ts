@@ -103,6 +103,8 @@ export interface ProjectSummary {
   readonly condition: Condition;
   readonly since: number | undefined;
   readonly now: number;
+  /** When the last reconciliation ended. Absent before the first one of this process. */
+  readonly reconciledAt: number | undefined;
   /** How many entries are blocked. */
   readonly blocked: number;
   /** A server is public, and its firewall is not in place. */

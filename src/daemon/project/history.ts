@@ -186,7 +186,8 @@ export class ProjectHistory {
   summary() {
     const { plan, condition, conditionSince: since, leaking } = this;
     const found = { blocked: plan?.blocked.length ?? 0, exposed: this.#isExposed(), leaking };
-    return { name: plan?.project.name, condition, since, ...found };
+    const reconciledAt = this.lastReconciliation?.endedAt;
+    return { name: plan?.project.name, condition, since, reconciledAt, ...found };
   }
 
   /** @param digest of the spec in force */
