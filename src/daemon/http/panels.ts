@@ -14,7 +14,7 @@ import {
 import { run } from '../../core/remedy.ts';
 import { counted } from '../../core/text.ts';
 import { shortDigest } from '../../engine/run/approval.ts';
-import { changeTexts } from '../notifications/drift.ts';
+import { firstChanges } from '../notifications/drift.ts';
 import { approvalOf, notificationOf } from '../notifications/notification.ts';
 import type { Condition } from '../project/condition.ts';
 import type { ProjectFacts } from '../project/facts.ts';
@@ -198,7 +198,8 @@ export function pendingOperations({ plan, inFlight }: ProjectFacts): readonly Op
 }
 
 function changeList(changes: readonly Change[]): Html {
-  return html`<p>${changeTexts(changes).map((text) => html`<code>${text}</code><br>`)}</p>`;
+  const { shown, more } = firstChanges(changes);
+  return html`<p>${shown.map(({ path, values }) => html`<code class="change"><span>${path}:</span> <span>${values}</span></code><br>`)}${more === 0 ? '' : `${more} more`}</p>`;
 }
 
 /** Warnings that another panel shows. */

@@ -32,7 +32,7 @@ ul { list-style: none; margin: 0; padding: 0; } li { padding: 8px 0; border-top:
 code { background: var(--code); border-radius: 5px; padding: 1px 5px; font: 13px/1.6 ui-monospace, monospace; }
 code .key { font: inherit; }
 .key { font-family: ui-monospace, monospace; font-size: .93em; }
-.key > span, .command span { display: inline-block; max-width: 100%; overflow-wrap: anywhere; }
+.key > span, .command span, .change span { display: inline-block; max-width: 100%; overflow-wrap: anywhere; }
 .nowrap { white-space: nowrap; }
 .code { color: var(--dim); font: 12.5px ui-monospace, monospace; }
 .way { margin-top: 8px; } .way > span { display: block; }

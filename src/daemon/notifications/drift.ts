@@ -20,14 +20,18 @@ function lineOf({ verb, key, changes, reason }: Operation): string {
   return why === '' ? `${verb} ${key}` : `${verb} ${key}: ${why}`;
 }
 
-/** The first changes, with both values. */
-export function changeTexts(changes: readonly Change[]): readonly string[] {
+function changeTexts(changes: readonly Change[]): readonly string[] {
+  const { shown, more } = firstChanges(changes);
+  return [...shown.map(({ path, values }) => `${path}: ${values}`), ...(more === 0 ? [] : [`${more} more`])];
+}
+
+/** The first changes with both values, and the number of the others. */
+export function firstChanges(changes: readonly Change[]) {
   const all = changes.flatMap(finest);
   const shown = all
     .slice(0, most.changes)
-    .map(({ path, from, to }) => `${path}: ${short(from)} → ${short(to)}`);
-  const more = all.length - shown.length;
-  return [...shown, ...(more === 0 ? [] : [`${more} more`])];
+    .map(({ path, from, to }) => ({ path, values: `${short(from)} → ${short(to)}` }));
+  return { shown, more: all.length - shown.length };
 }
 
 /** The parts of a map, or of a list of the same length, that change: `rules[1].action: accept → drop`. */
