@@ -102,4 +102,12 @@ describe('src/daemon/http/bill.ts', () => {
     expect(await billed([])).not.toContain('price');
     expect(await billed(['servers.web-1'])).toContain('No price is known for 1 managed resource');
   });
+
+  test('addresses that no entry asks for are not in the sum, and their cost is said', async () => {
+    const leaking = (await pageStates.exposed?.())?.facts;
+    expect(leaking && (await textOf(billPanel(leaking)))).toContain(
+      'Not included: 2 addresses under Danger , 6.40 EUR a month',
+    );
+    expect(await textOf(billPanel(facts))).not.toContain('Danger');
+  });
 });

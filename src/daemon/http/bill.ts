@@ -14,7 +14,8 @@ import { type Html, keyText, marked } from './text.ts';
 /** Everything that is billed, with its cost where prices are known. */
 export function billPanel(facts: ProjectFacts): Html {
   const { known, world, plan } = facts;
-  const { idle } = unattachedAddresses(facts);
+  const { idle, unconfirmed } = unattachedAddresses(facts);
+  const leaking = idle.filter(({ key }) => key === null).length + unconfirmed.length;
   // Before the first refresh, a number would be wrong.
   const bound = (known?.bindings ?? []).filter(({ kind }) => isAddress(kind)).map(({ id }) => id);
   const ids = new Set([...(world?.ips ?? []).map(({ id }) => String(id)), ...bound]);
@@ -27,7 +28,8 @@ export function billPanel(facts: ProjectFacts): Html {
   const unknown = plan?.cost.unknown ?? [];
   return html`<section id="bill"><h2>Cost</h2>${monthly(facts)}<ul>
 <li>${[...managed, ...addresses].join(', ')}</li>
-${idle.filter(({ key }) => key !== null).map(({ ip, key }) => html`<li class="warn"><span class="nowrap">${ip.address}</span> is idle and billed${costOf(world)} <span class="dim">${keyText(key ?? '')}</span></li>`)}
+${leaking === 0 ? '' : html`<li class="bad">Not included: <a href="#danger">${counted(leaking, 'address', 'addresses')} under Danger</a>${costOf(world, leaking)}</li>`}
+${idle.filter(({ key }) => key !== null).map(({ ip, key }) => html`<li class="warn"><span class="nowrap">${ip.address}</span> is idle and billed${costOf(world, 1)} <span class="dim">${keyText(key ?? '')}</span></li>`)}
 ${(plan?.cost.left_billed ?? []).map((text) => html`<li class="warn">${marked(text)}</li>`)}
 ${ignoredItem(facts)}</ul>
 ${unknown.length === 0 ? '' : html`<details id="unpriced"><summary class="dim">${counted(unknown.length, 'price')} not known</summary><ul>${unknown.map((text) => html`<li class="dim">${marked(text)}</li>`)}</ul></details>`}</section>`;
@@ -49,8 +51,8 @@ function monthly(facts: ProjectFacts): Html {
 ${change === 0 ? '' : html`<p class="${change > 0 ? 'warn' : 'good'}">${change > 0 ? '+' : '−'}${perMonth(delta.replace('-', ''), sum.currency)} when the plan is applied${unattachedAddresses(facts).unconfirmed.length === 0 ? '' : '. An unconfirmed address is billed already'}</p>`}`;
 }
 
-function costOf(world: ProjectFacts['world']): string {
-  const price = addressPrice(world, 1);
+function costOf(world: ProjectFacts['world'], count: number): string {
+  const price = addressPrice(world, count);
   return price === undefined ? '' : `, ${price}`;
 }
 
