@@ -24,8 +24,12 @@ const levels: Readonly<Record<Condition, Level>> = {
   converged: 'good',
 };
 
-export function levelOf(condition: Condition): Level {
-  return levels[condition];
+/** As in the alert VdcsyncNotConverged. */
+const longMs = 3_600_000;
+
+/** @param forMs how long the project has been in this condition */
+export function levelOf(condition: Condition, forMs = 0): Level {
+  return condition === 'converging' && forMs > longMs ? 'warn' : levels[condition];
 }
 
 /** Problems of a project that its condition does not show. */
@@ -34,11 +38,13 @@ export interface Troubles {
   readonly broken: boolean;
   /** Something is billed that the file does not ask for. */
   readonly leaking: boolean;
+  /** How long the project has been in its condition, in ms. */
+  readonly forMs: number;
 }
 
 /** The worst of all that is known: danger first, and a broken spec as loud as a blocked write. */
-export function headlineOf(condition: Condition, { exposed, broken, leaking }: Troubles): Headline {
-  const level = levels[condition];
+export function headlineOf(condition: Condition, { exposed, broken, leaking, forMs }: Troubles): Headline {
+  const level = levelOf(condition, forMs);
   if (exposed) return { level: 'bad', word: 'exposed' };
   if (leaking) return { level: 'bad', word: 'billed and idle' };
   if (level === 'bad') return { level, word: condition };

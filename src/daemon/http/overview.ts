@@ -130,7 +130,9 @@ function levelOfWord(word: string): Level {
 }
 
 function rowOf(project: ProjectSummary): Row {
-  return { project, headline: headlineOf(project.condition, project) };
+  const { condition, since, now } = project;
+  const forMs = since === undefined ? 0 : now - since;
+  return { project, headline: headlineOf(condition, { ...project, forMs }) };
 }
 
 function byUrgency(a: Row, b: Row): number {
