@@ -75,10 +75,10 @@ export function fieldOf(
 
 /** The name of a part of a field, or of a field, if the entry has it. */
 function partOf(fields: object, name: string | undefined, step: string): string | undefined {
-  const parts = /^\d+$/.test(step)
-    ? [`[${step}]`]
-    : [step, step.replace(/_id$/, '')].map((each) => `.${each}`);
-  const names = parts.map((part) => (name === undefined ? part.replace('.', '') : `${name}${part}`));
+  const inside = name === undefined ? '' : `${name}.`;
+  const names = /^\d+$/.test(step)
+    ? [`${name ?? ''}[${step}]`]
+    : [step, step.replace(/_id$/, '')].map((each) => `${inside}${each}`);
   return names.find((each) => Object.hasOwn(fields, each));
 }
 

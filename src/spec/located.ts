@@ -60,11 +60,12 @@ export function without(here: Located, paths: readonly Path[]): Located {
   const fields = new Map(
     [...here.fields].flatMap(([name, part]) => leftOf(name, part).map((left) => [name, left] as const)),
   );
-  return {
-    ...here,
-    fields,
-    value: Object.fromEntries([...fields].map(([name, { value }]) => [name, value])),
-  };
+  return withFields(here, fields);
+}
+
+/** The map with these fields instead of its own. */
+export function withFields(map: Located, fields: ReadonlyMap<string, Located>): Located {
+  return { ...map, fields, value: Object.fromEntries([...fields].map(([name, { value }]) => [name, value])) };
 }
 
 /** `file:line:col`, as in messages that name a second place. */

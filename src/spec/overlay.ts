@@ -1,5 +1,5 @@
 import type { Position } from '../core/desired.ts';
-import { formatPosition, type Located, type Report } from './located.ts';
+import { formatPosition, type Located, type Report, withFields } from './located.ts';
 
 /** Finds the other part of a value that an overlay changes. */
 export class Counterparts {
@@ -124,5 +124,5 @@ export function withField(map: Located, name: string, value: Located | undefined
   const fields = new Map(map.fields);
   if (value === undefined) fields.delete(name);
   else fields.set(name, value);
-  return { ...map, fields, value: Object.fromEntries([...fields].map(([key, each]) => [key, each.value])) };
+  return withFields(map, fields);
 }

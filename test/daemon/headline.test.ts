@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { headlineOf, titleOf } from '../../src/daemon/http/headline.ts';
 
-const well = { exposed: false, broken: false, leaking: false, forMs: 0 };
+const well = { exposed: false, broken: false, leaking: false, since: 0, now: 0 };
 const hourMs = 3_600_000;
 
 describe('src/daemon/http/headline.ts', () => {
   test('a project that converges for more than an hour is a warning, as in its alert', () => {
-    expect(titleOf(headlineOf('converging', { ...well, forMs: hourMs }), 'shop')).toBe('◌ converging · shop');
-    expect(titleOf(headlineOf('converging', { ...well, forMs: hourMs + 1 }), 'shop')).toBe(
+    expect(titleOf(headlineOf('converging', { ...well, now: hourMs }), 'shop')).toBe('◌ converging · shop');
+    expect(titleOf(headlineOf('converging', { ...well, now: hourMs + 1 }), 'shop')).toBe(
       '▲ converging · shop',
     );
-    expect(headlineOf('converged', { ...well, forMs: 2 * hourMs }).level).toBe('good');
+    expect(headlineOf('converged', { ...well, now: 2 * hourMs }).level).toBe('good');
   });
 
   test.each([

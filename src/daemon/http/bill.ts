@@ -5,7 +5,7 @@ import { counted } from '../../core/text.ts';
 import { waysWithIgnored } from '../../core/ways-out.ts';
 import { ignoredName } from '../../engine/claims/unattached.ts';
 import type { ProjectFacts } from '../project/facts.ts';
-import { unattachedAddresses } from '../project/troubles.ts';
+import { leakingAddresses, unattachedAddresses } from '../project/troubles.ts';
 import { addressPrice, perMonth } from './dangers.ts';
 import { remediesHtml } from './remedies.ts';
 import { ignoredIn } from './status.ts';
@@ -15,7 +15,7 @@ import { type Html, keyText, marked } from './text.ts';
 export function billPanel(facts: ProjectFacts): Html {
   const { known, world, plan } = facts;
   const { idle, unconfirmed } = unattachedAddresses(facts);
-  const leaking = idle.filter(({ key }) => key === null).length + unconfirmed.length;
+  const leaking = leakingAddresses(facts).length;
   // Before the first refresh, a number would be wrong.
   const bound = (known?.bindings ?? []).filter(({ kind }) => isAddress(kind)).map(({ id }) => id);
   const ids = new Set([...(world?.ips ?? []).map(({ id }) => String(id)), ...bound]);
@@ -26,7 +26,7 @@ export function billPanel(facts: ProjectFacts): Html {
     return count === 0 && !factsOf(kind).bought ? [] : [counted(count, `managed ${nounOf(kind)}`)];
   });
   const unknown = plan?.cost.unknown ?? [];
-  return html`<section id="bill"><h2>Cost</h2>${monthly(facts)}<ul>
+  return html`<section id="bill"><h2>Cost</h2>${monthly(plan, unconfirmed.length > 0)}<ul>
 <li>${[...managed, ...addresses].join(', ')}</li>
 ${leaking === 0 ? '' : html`<li class="bad">Not included: <a href="#danger">${counted(leaking, 'address', 'addresses')} under Danger</a>${costOf(world, leaking)}</li>`}
 ${idle.filter(({ key }) => key !== null).map(({ ip, key }) => html`<li class="warn"><span class="nowrap">${ip.address}</span> is idle and billed${costOf(world, 1)} <span class="dim">${keyText(key ?? '')}</span></li>`)}
@@ -36,8 +36,7 @@ ${unknown.length === 0 ? '' : html`<details id="unpriced"><summary class="dim">$
 }
 
 /** The sum of known prices, and how the pending operations change it. A sum of nothing would read as free. */
-function monthly(facts: ProjectFacts): Html {
-  const { plan } = facts;
+function monthly(plan: ProjectFacts['plan'], isUnconfirmed: boolean): Html {
   if (plan === undefined) return html`<p class="dim">The cost is not known before the first read.</p>`;
   const { monthly: sum, known_monthly_delta: delta } = plan.cost;
   const isKnown = Number(sum.known_before) !== 0;
@@ -48,7 +47,7 @@ function monthly(facts: ProjectFacts): Html {
   }
   const currency = sum.currency === null ? '' : ` ${sum.currency}`;
   return html`<p class="sum">${isKnown ? html`<b>${sum.known_before}${currency}</b> a month for managed resources` : ''}${isKnown && sum.unknown.length > 0 ? html`. Not included: ${counted(sum.unknown.length, 'resource')} without a known price` : ''}</p>
-${change === 0 ? '' : html`<p class="${change > 0 ? 'warn' : 'good'}">${change > 0 ? '+' : '−'}${perMonth(delta.replace('-', ''), sum.currency)} when the plan is applied${unattachedAddresses(facts).unconfirmed.length === 0 ? '' : '. An unconfirmed address is billed already'}</p>`}`;
+${change === 0 ? '' : html`<p class="${change > 0 ? 'warn' : 'good'}">${change > 0 ? '+' : '−'}${perMonth(delta.replace('-', ''), sum.currency)} when the plan is applied${isUnconfirmed ? '. An unconfirmed address is billed already' : ''}</p>`}`;
 }
 
 function costOf(world: ProjectFacts['world'], count: number): string {

@@ -5,7 +5,7 @@ import { type Blocked, blockedName } from '../../core/plan.ts';
 import { counted } from '../../core/text.ts';
 import { waysWithBackups, waysWithIdle } from '../../core/ways-out.ts';
 import type { ProjectFacts } from '../project/facts.ts';
-import { exposedServers, unattachedAddresses } from '../project/troubles.ts';
+import { exposedServers, leakingAddresses, unattachedAddresses } from '../project/troubles.ts';
 import { remediesHtml } from './remedies.ts';
 import { type Html, keyText, marked, sentence, timeAhead, timeSince } from './text.ts';
 
@@ -35,10 +35,8 @@ export function exposedSince({ plan, known }: ProjectFacts): number | undefined 
 
 export function leakingSince(facts: ProjectFacts): number | undefined {
   const { known, idleSince } = facts;
-  const { idle, unconfirmed } = unattachedAddresses(facts);
-  const addresses = [...idle.filter(({ key }) => key === null), ...unconfirmed];
   return earliest([
-    ...addresses.flatMap(({ ip }) => idleSince.get(ip.id) ?? []),
+    ...leakingAddresses(facts).flatMap(({ ip }) => idleSince.get(ip.id) ?? []),
     ...(known?.leftBackups ?? []).map(({ at }) => at),
   ]);
 }

@@ -27,9 +27,8 @@ const levels: Readonly<Record<Condition, Level>> = {
 /** As in the alert VdcsyncNotConverged. */
 const longMs = 3_600_000;
 
-/** @param forMs how long the project has been in this condition */
-export function levelOf(condition: Condition, forMs = 0): Level {
-  return condition === 'converging' && forMs > longMs ? 'warn' : levels[condition];
+export function levelOf(condition: Condition): Level {
+  return levels[condition];
 }
 
 /** Problems of a project that its condition does not show. */
@@ -38,13 +37,16 @@ export interface Troubles {
   readonly broken: boolean;
   /** Something is billed that the file does not ask for. */
   readonly leaking: boolean;
-  /** How long the project has been in its condition, in ms. */
-  readonly forMs: number;
+  /** Since when the project has been in its condition. Wall ms of the project's clock, as `now`. */
+  readonly since: number | undefined;
+  readonly now: number;
 }
 
 /** The worst of all that is known: danger first, and a broken spec as loud as a blocked write. */
-export function headlineOf(condition: Condition, { exposed, broken, leaking, forMs }: Troubles): Headline {
-  const level = levelOf(condition, forMs);
+export function headlineOf(condition: Condition, troubles: Troubles): Headline {
+  const { exposed, broken, leaking, since, now } = troubles;
+  const isLong = condition === 'converging' && since !== undefined && now - since > longMs;
+  const level = isLong ? 'warn' : levels[condition];
   if (exposed) return { level: 'bad', word: 'exposed' };
   if (leaking) return { level: 'bad', word: 'billed and idle' };
   if (level === 'bad') return { level, word: condition };

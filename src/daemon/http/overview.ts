@@ -130,9 +130,7 @@ function levelOfWord(word: string): Level {
 }
 
 function rowOf(project: ProjectSummary): Row {
-  const { condition, since, now } = project;
-  const forMs = since === undefined ? 0 : now - since;
-  return { project, headline: headlineOf(condition, { ...project, forMs }) };
+  return { project, headline: headlineOf(project.condition, project) };
 }
 
 function byUrgency(a: Row, b: Row): number {

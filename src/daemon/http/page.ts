@@ -86,12 +86,12 @@ function tabOf({ facts, projects }: PageInput) {
 }
 
 function troublesOf(facts: ProjectFacts) {
-  const { known, conditionSince } = facts;
+  const { known } = facts;
   return {
     exposed: exposedServers(facts).length > 0,
     broken: facts.problem.length > 0,
     leaking: isLeaking(facts),
-    forMs: known === undefined || conditionSince === undefined ? 0 : known.now - conditionSince,
+    ...(known === undefined ? { since: undefined, now: 0 } : { since: facts.conditionSince, now: known.now }),
   };
 }
 

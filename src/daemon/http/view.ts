@@ -103,6 +103,7 @@ function addressBoxes(facts: ProjectFacts): { boxes: Box[]; links: (readonly [st
     const id = key ?? `ip ${ip.id}`;
     shown.add(id);
     const doubt = unconfirmed.find((each) => each.ip.id === ip.id);
+    if (doubt?.key) shown.add(doubt.key);
     const isIdle = idle.some((each) => each.ip.id === ip.id);
     const whose =
       key === undefined ? (server === undefined ? 'not in the file' : 'comes with its server') : nameOf(key);
@@ -115,9 +116,7 @@ function addressBoxes(facts: ProjectFacts): { boxes: Box[]; links: (readonly [st
   }
   for (const key of keysOf(facts)) {
     const { kind, parent } = takeApart(key);
-    // The unconfirmed address has a box already.
-    const isShown = shown.has(key) || unconfirmed.some((each) => each.key === key);
-    if (!isAddress(kind) || isShown) continue;
+    if (!isAddress(kind) || shown.has(key)) continue;
     const live = idOf(facts, key);
     const note = live === undefined ? absence(facts, key) : `id ${live}`;
     const standing = statusNow(facts, key);

@@ -33,12 +33,13 @@ export function unattachedAddresses({ world, known }: Owned): Unattached {
   return { idle: idle.map((each) => ({ ...each, key: each.key ?? keyOf(each.ip) })), unconfirmed };
 }
 
+/** Addresses that are billed although no entry of the file asks for them, or is known to. */
+export function leakingAddresses(owned: Owned): Unattached['idle'] {
+  const { idle, unconfirmed } = unattachedAddresses(owned);
+  return [...idle.filter(({ key }) => key === null), ...unconfirmed];
+}
+
 /** Whether anything is billed although no entry of the file asks for it. */
 export function isLeaking(owned: Owned): boolean {
-  const { idle, unconfirmed } = unattachedAddresses(owned);
-  return (
-    idle.some(({ key }) => key === null) ||
-    unconfirmed.length > 0 ||
-    (owned.known?.leftBackups ?? []).length > 0
-  );
+  return leakingAddresses(owned).length > 0 || (owned.known?.leftBackups ?? []).length > 0;
 }
