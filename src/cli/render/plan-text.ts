@@ -167,18 +167,15 @@ function sharedRuns(ordered: readonly Blocked[]): Blocked[][] {
   return runs;
 }
 
-/** The sentences that all reasons begin with, up to the space after the last one. */
-function commonSentences(reasons: readonly string[]): string {
-  const [first = '', ...others] = reasons;
-  if (others.length === 0) return '';
-  if (others.every((each) => each === first)) return first;
-  const ends = [...first.matchAll(/\. /g)].map(({ index }) => index + 2);
-  const most = ends.findLast((end) => others.every((each) => each.startsWith(first.slice(0, end))));
-  return first.slice(0, most ?? 0);
+/** The sentences that all texts begin with. One text shares nothing. */
+function commonSentences(texts: readonly (readonly string[])[]): readonly string[] {
+  const [first = [], ...others] = texts;
+  if (others.length === 0) return [];
+  const end = first.findIndex((sentence, at) => others.some((each) => each[at] !== sentence));
+  return end === -1 ? first : first.slice(0, end);
 }
 
-/** One for each line. */
-function sentencesOf(text: string): string[] {
+function sentencesOf(text: string): readonly string[] {
   return text === '' ? [] : text.split(/(?<=\.) (?=[A-Z\d])/);
 }
 
@@ -190,12 +187,13 @@ function isDependent({ code, remedies }: Blocked): boolean {
 function runLines(alike: readonly Blocked[], paint: Paint): string[] {
   const last = alike.at(-1);
   const isGroup = alike.length > 1;
-  const common = alike.some(isDependent) ? '' : commonSentences(alike.map(({ reason }) => reason));
+  const common = alike.some(isDependent)
+    ? []
+    : commonSentences(alike.map(({ reason }) => sentencesOf(reason)));
   return [
-    ...(common === '' ? [] : [`  ${printable(common.replace(/\. $/, ''))}:`]),
+    ...(common.length === 0 ? [] : [`  ${printable(common.join(' ').replace(/\.$/, ''))}:`]),
     ...alike.flatMap((each) => {
-      const { key, verb, code } = each;
-      const reason = each.reason.slice(common.length);
+      const { key, verb, code, reason } = each;
       const head = `${verb} ${printable(key)}`;
       const since = each.since === undefined ? '' : ` since ${moment(Date.parse(each.since))}`;
       const tag = paint('dim', `[${printable(code)}]${since}`);
@@ -203,7 +201,9 @@ function runLines(alike: readonly Blocked[], paint: Paint): string[] {
       if (isDependent(each)) return [`  ${paint('dim', '…')} ${head}: ${printable(reason)}  ${tag}`];
       return [
         `  ${paint('red', `! ${head}`)}  ${tag}`,
-        ...sentencesOf(reason).map((each) => `      ${printable(each)}`),
+        ...sentencesOf(reason)
+          .slice(common.length)
+          .map((each) => `      ${printable(each)}`),
         ...(isGroup ? [] : remedyLines(each.remedies, paint)),
       ];
     }),
