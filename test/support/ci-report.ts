@@ -25,6 +25,8 @@ interface TestReport {
   }[];
 }
 
+type TestFile = TestReport['testResults'][number];
+
 const errorLines = 12;
 const logLines = 20;
 
@@ -58,7 +60,7 @@ function readStep(folder: string, name: string): Step {
 }
 
 /** A file that could not be loaded, or whose hooks failed, has no failed test. */
-function isBroken({ status, assertionResults }: TestReport['testResults'][number]): boolean {
+function isBroken({ status, assertionResults }: TestFile): boolean {
   return status === 'failed' && assertionResults.every((test) => test.status !== 'failed');
 }
 
@@ -67,25 +69,21 @@ function retried({ testResults }: TestReport): string[] {
   return testResults.flatMap((file) =>
     file.assertionResults
       .filter(({ status, failureMessages }) => status === 'passed' && (failureMessages ?? []).length > 0)
-      .flatMap(({ fullName, failureMessages }) => [
-        `RETRIED ${pathOf(file)}: ${fullName}`,
-        ...(failureMessages ?? []).flatMap(firstLines),
-      ]),
+      .flatMap((test) => linesOf('RETRIED', file, test)),
   );
 }
 
 /** The failed tests of a step. If it failed without one, the end of its output. */
 function failuresOf({ name, failed, log, tests }: Step): string[] {
   const found = (tests?.testResults ?? []).flatMap((file) => {
-    const path = pathOf(file);
     if (isBroken(file))
-      return [`FAILED ${path}: the file or one of its hooks could not run`, ...firstLines(file.message)];
+      return [
+        `FAILED ${pathOf(file)}: the file or one of its hooks could not run`,
+        ...firstLines(file.message),
+      ];
     return file.assertionResults
       .filter(({ status }) => status === 'failed')
-      .flatMap(({ fullName, failureMessages }) => [
-        `FAILED ${path}: ${fullName}`,
-        ...(failureMessages ?? []).flatMap(firstLines),
-      ]);
+      .flatMap((test) => linesOf('FAILED', file, test));
   });
   if (found.length > 0 || !failed) return found;
   const end = log
@@ -95,7 +93,16 @@ function failuresOf({ name, failed, log, tests }: Step): string[] {
   return [`FAILED ${name}`, ...end.map((line) => `    ${line}`)];
 }
 
-function pathOf({ name }: TestReport['testResults'][number]): string {
+/** A test with its errors. */
+function linesOf(
+  word: string,
+  file: TestFile,
+  { fullName, failureMessages }: TestFile['assertionResults'][number],
+): string[] {
+  return [`${word} ${pathOf(file)}: ${fullName}`, ...(failureMessages ?? []).flatMap(firstLines)];
+}
+
+function pathOf({ name }: TestFile): string {
   return name.replace(/^.*?\/(?=test\/)/, '');
 }
 
