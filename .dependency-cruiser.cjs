@@ -1,4 +1,4 @@
-// Who may import whom: data flows one way (docs/architecture.md). Everyone may import core.
+// Who may import whom: data flows one way (docs/contributing/architecture.md). Everyone may import core.
 // test/layers.test.ts plants a violation of each rule and expects it to be reported.
 const rooms = {
   core: [],

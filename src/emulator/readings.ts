@@ -1,6 +1,6 @@
 /**
  * Every point the API's document leaves open, with the reading the emulator
- * plays. The numbers are those of docs/assumptions.md.
+ * plays. The numbers are those of docs/contributing/assumptions.md.
  */
 export interface Readings {
   /** `@assumption A1` */

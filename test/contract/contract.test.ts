@@ -94,8 +94,11 @@ describe('schemas/openapi.yaml', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('names an assumption of docs/assumptions.md wherever something is not shown and vdcsync takes a reading', () => {
-    const assumptions = readFileSync(new URL('../../docs/assumptions.md', import.meta.url), 'utf8');
+  test('names an assumption of docs/contributing/assumptions.md wherever something is not shown and vdcsync takes a reading', () => {
+    const assumptions = readFileSync(
+      new URL('../../docs/contributing/assumptions.md', import.meta.url),
+      'utf8',
+    );
     const text = readFileSync(new URL('../../schemas/openapi.yaml', import.meta.url), 'utf8');
     const named = new Set(text.match(/\bA\d{1,2}\b/g));
     expect(named.size).toBeGreaterThan(20);

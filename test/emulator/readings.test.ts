@@ -11,7 +11,7 @@ async function withServer(readings: Partial<Readings>) {
 }
 
 describe('src/emulator/readings.ts', () => {
-  const table = readFileSync(new URL('../../docs/assumptions.md', import.meta.url), 'utf8');
+  const table = readFileSync(new URL('../../docs/contributing/assumptions.md', import.meta.url), 'utf8');
 
   test('every reading stands in the table of assumptions, with its default in bold', () => {
     for (const [name, value] of Object.entries(defaultReadings)) {

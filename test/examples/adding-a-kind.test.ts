@@ -10,7 +10,7 @@ import { type RunningEmulator, startEmulator } from '../../src/emulator/http-ser
 import { programEnv } from '../support/program-env.ts';
 
 const root = join(import.meta.dirname, '../..');
-const page = readFileSync(join(root, 'docs/adding-a-kind.md'), 'utf8');
+const page = readFileSync(join(root, 'docs/contributing/adding-a-kind.md'), 'utf8');
 /** The most source files that a new kind may change. */
 const most = 12;
 
@@ -107,7 +107,7 @@ class ApiWithDns {
   }
 }
 
-describe('docs/adding-a-kind.md', () => {
+describe('docs/contributing/adding-a-kind.md', () => {
   const folder = mkdtempSync(join(tmpdir(), 'vdcsync-kind-'));
   let emulator: RunningEmulator;
   let api: ApiWithDns;

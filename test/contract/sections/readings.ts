@@ -65,7 +65,7 @@ async function settled(
   if (answer.task) await api.get(`/tasks/${answer.task.id}`);
 }
 
-describe('what the document leaves open (docs/assumptions.md)', () => {
+describe('what the document leaves open (docs/contributing/assumptions.md)', () => {
   test.each(others)('answers keep to the document under another reading: %s = %s', async (name, value) => {
     const api = await open({ readings: { [name]: value } });
     await walk(api);
