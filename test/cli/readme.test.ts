@@ -4,11 +4,25 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { folderWith, inProcess } from './run.ts';
 
+/** The lines of a usual screen. */
+const screen = 40;
+
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 describe('README.md', () => {
   const readme = readFileSync(join(root, 'README.md'), 'utf8');
   const block = (start: string) => readme.split(start)[1]?.split('```')[0] ?? '';
+
+  test('has two commands under its picture, each complete on a new machine, and sections of one screen', () => {
+    const [, below = ''] = readme.split('plan.svg)\n');
+    expect(below.match(/^```sh\n[^`]*```/gm)?.slice(0, 2)).toEqual([
+      '```sh\nnpm ci && npm run demo\n```',
+      '```sh\nnpm ci && npm test\n```',
+    ]);
+    expect(below.trimStart().startsWith('```sh\nnpm ci')).toBe(true);
+    const lines = readme.split(/^## /m).map((section) => section.split('\n').length);
+    expect(Math.max(...lines)).toBeLessThanOrEqual(screen);
+  });
 
   test('shows what its commands print', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': block('```yaml\n') });
