@@ -52,7 +52,7 @@ export function checkAsShown(
 ): void {
   // A dry run writes nothing, so it does not ask a key for resources that an earlier state has lost.
   if (done.has(keysAsked)) return;
-  stage.coverage.count('runs compared with their dry run');
+  stage.observer.count('runs compared with their dry run');
   const ids = new Set(shown.operations.map(({ id }) => id));
   const lifted = new Set(shown.blocked.filter(({ code }) => liftable.has(code)).map(idOf));
   // A backup that is taken says which one goes for it.

@@ -29,7 +29,7 @@ export function plantIncidents(stage: Stage, wishes: Wishes): void {
     for (const incident of byName.get(name) ?? []) {
       if (incident.at.nth !== nth || !wishes.left.delete(incident)) continue;
       stage.trace.add('!', `${incident.what.do} ${JSON.stringify(incident.what)} at ${name} #${nth}`);
-      stage.coverage.count(`incident ${incident.what.do}`);
+      stage.observer.count(`incident ${incident.what.do}`);
       strike(stage, wishes, running, incident.what, name);
     }
   };
@@ -121,16 +121,16 @@ async function beginOutage({ emulator, clock }: Stage, action: FaultAction, ms: 
 /** The row of the outcome table that the moment of death belongs to. */
 export function crash(stage: Stage, running: Running, boundary: string): void {
   const begun = /^beginIntent (\w+):before$/.exec(boundary)?.[1];
-  if (begun !== undefined) stage.coverage.hit('crash before the intent is durable', begun);
+  if (begun !== undefined) stage.observer.hit('crash before the intent is durable', begun);
   const probed = /^probe (.+):(?:before|after)$/.exec(boundary)?.[1];
   for (const name of operations)
-    if (writes[name].path === probed) stage.coverage.hit('crash around a probe', name);
+    if (writes[name].path === probed) stage.observer.hit('crash around a probe', name);
   for (const intent of running.mirror.open.values()) {
     if (intent.phase !== 'sending') continue;
     const row = running.answered.has(intent.idempotencyKey)
       ? 'crash after the answer'
       : 'crash with the answer unknown';
-    stage.coverage.hit(row, intent.request.name);
+    stage.observer.hit(row, intent.request.name);
   }
   running.crashable.kill();
 }

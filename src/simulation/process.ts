@@ -12,9 +12,9 @@ import { createStopwatch } from '../engine/stopwatch.ts';
 import { kinds } from '../reconcilers/registry.ts';
 import type { Chance } from './chance.ts';
 import type { Controller, Running } from './controller.ts';
-import { type Coverage, watchedWrites } from './coverage.ts';
 import { createCrashable } from './crashable.ts';
 import { type Mirror, mirrorOf, noted, type StateWatch, watchedStore } from './durable.ts';
+import { type Observer, observedWrites } from './observer.ts';
 import { projectId } from './tokens.ts';
 import type { Trace } from './trace.ts';
 import { traced, traceLineOf } from './trace-lines.ts';
@@ -30,7 +30,7 @@ export interface Starting {
   readonly dry: boolean;
   readonly clock: VirtualClock;
   readonly trace: Trace;
-  readonly coverage: Coverage;
+  readonly observer: Observer;
   /** By the rules. */
   watch(running: Running): StateWatch;
   /** Called at each boundary; may kill the process. */
@@ -41,7 +41,7 @@ export interface Starting {
 
 /** Starts a process on the state of its predecessor. Nothing else of the predecessor survives. */
 export async function startProcess(starting: Starting): Promise<Running> {
-  const { controller, desired, dry, clock, trace, coverage } = starting;
+  const { controller, desired, dry, clock, trace, observer } = starting;
   controller.runs += 1;
   const machine = clock.machine();
   machine.jump(controller.skewMs);
@@ -77,7 +77,7 @@ export async function startProcess(starting: Starting): Promise<Running> {
       return approval;
     },
   };
-  const watch = traced(starting.watch(process), trace, name, coverage);
+  const watch = traced(starting.watch(process), trace, name, observer);
   const store = watchedStore(inner, {
     crashable: process.crashable,
     mirror,
@@ -91,7 +91,7 @@ export async function startProcess(starting: Starting): Promise<Running> {
 export interface EngineOptions {
   readonly transport: Transport;
   readonly random: Chance;
-  readonly coverage: Coverage;
+  readonly observer: Observer;
   readonly trace: Trace;
   readonly profile: ApiProfile;
   readonly onEvent: (event: ProgressEvent) => void;
@@ -106,7 +106,7 @@ export interface Program {
 /** The program of the process: the real client and engine. */
 export function engineOf(
   process: Running,
-  { transport, random, coverage, trace, profile, onEvent }: EngineOptions,
+  { transport, random, observer, trace, profile, onEvent }: EngineOptions,
 ): Program {
   const { crashable, store, controller, dry, approval } = process;
   const client = createClient({
@@ -134,11 +134,11 @@ export function engineOf(
   };
   const engine = createEngine({
     ...client,
-    writes: watchedWrites(client.writes, process, coverage),
+    writes: observedWrites(client.writes, controller, observer),
     tasks: {
       async wait(task, signal) {
         const end = await client.tasks.wait(task, signal);
-        coverage.task(task.sort, end.end);
+        observer.task(task.sort, end.end);
         return end;
       },
       longest: (sort) => client.tasks.longest(sort),

@@ -5,7 +5,7 @@ import type { Blocked } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
 import type { FaultRule } from '../emulator/faults.ts';
 import type { Readings } from '../emulator/readings.ts';
-import type { Coverage } from './coverage.ts';
+import type { Observer } from './observer.ts';
 import type { Disturbance, Story } from './story.ts';
 
 /** Something that an operator was asked to decide. */
@@ -18,7 +18,7 @@ export interface Question {
 /** The facts that the questions of a story are checked against. */
 export interface Judge {
   readonly story: Story;
-  readonly coverage: Coverage;
+  readonly observer: Observer;
   /** Time that no machine's clock can bend, in ms. */
   readonly elapsed: () => number;
   readonly fail: (rule: string, message: string) => void;
@@ -42,7 +42,7 @@ export class Questions {
   constructor(judge: Judge) {
     this.#judge = judge;
     this.#settlesItself = settlesItself(judge.story);
-    if (this.#settlesItself) judge.coverage.count('stories in which a machine can know every outcome');
+    if (this.#settlesItself) judge.observer.count('stories in which a machine can know every outcome');
   }
 
   get all(): readonly Question[] {
@@ -64,7 +64,7 @@ export class Questions {
     const { kind } = takeApart(key);
     const isFirst = !this.all.some((each) => each.code === code);
     this.#asked.set(`${code} ${key}`, { code, kind, key });
-    this.#judge.coverage.asked(code, kind, isFirst);
+    this.#judge.observer.asked(code, kind, isFirst);
     const wrong = this.#wrongWith(code);
     if (wrong !== undefined) this.#judge.fail('I16', `${key} asks by ${code}, ${wrong}: ${reason}`);
   }
@@ -137,33 +137,4 @@ function isAnswered(action: FaultRule['then']['do']): boolean {
   return ['reset', 'refuse', 'truncate', 'malformed', 'html', 'redirect', 'slow', 'stored_429'].includes(
     action,
   );
-}
-
-/** One line of the table: how often a code has asked an operator, in how many stories, and about which kinds. */
-export interface AskedOften {
-  readonly code: string;
-  readonly questions: number;
-  readonly stories: number;
-  readonly kinds: readonly (readonly [kind: string, questions: number])[];
-}
-
-/** Every code that has asked, most questions first. */
-export function askedByCode({ hits }: Coverage): readonly AskedOften[] {
-  const counts = [...hits].flatMap(([name, times]) => {
-    const [, code = '', kind = ''] = /^asked (\S+) × (\S+)$/.exec(name) ?? [];
-    return code === '' ? [] : [{ code, kind, times }];
-  });
-  return [...new Set(counts.map(({ code }) => code))]
-    .map((code): AskedOften => {
-      const own = counts.filter((each) => each.code === code && each.kind !== 'story');
-      return {
-        code,
-        questions: own.reduce((sum, { times }) => sum + times, 0),
-        stories: hits.get(`asked ${code} × story`) ?? 0,
-        kinds: own
-          .map(({ kind, times }) => [kind, times] as const)
-          .toSorted(([, one], [, other]) => other - one),
-      };
-    })
-    .toSorted((one, other) => other.questions - one.questions || (one.code < other.code ? -1 : 1));
 }

@@ -101,7 +101,7 @@ async function knownTo(stage: Stage, controller: Controller): Promise<readonly T
 
 /** Servers that only a state of before has known, or whose key the API had forgotten, and no documented read shows. */
 async function unknowableTo(
-  { history, clock, coverage }: Stage,
+  { history, clock, observer }: Stage,
   { box, epoch, behind }: Controller,
   { servers }: Project,
 ): Promise<readonly Thing[]> {
@@ -118,7 +118,7 @@ async function unknowableTo(
     }),
   );
   const unknown = hidden.filter(({ id }) => !ever.has(`server ${id}`));
-  if (unknown.length > 0) coverage.count('servers that a state put back can know nothing of');
+  if (unknown.length > 0) observer.count('servers that a state put back can know nothing of');
   return unknown.map(({ id }) => ({ kind: 'server', id: String(id) }));
 }
 

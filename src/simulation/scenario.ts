@@ -6,8 +6,8 @@ import type { ApplyOptions } from '../engine/deps.ts';
 import { approvalOptions, approve, asks } from './approvals.ts';
 import { checkAsShown, type Reported, show } from './as-shown.ts';
 import type { Controller, Running } from './controller.ts';
-import { type Coverage, createCoverage } from './coverage.ts';
 import { exchangeState, plantIncidents, type Wishes } from './disturbances.ts';
+import { noObserver, type Observer } from './observer.ts';
 import { writeOfTask } from './operations.ts';
 import { operate } from './operator.ts';
 import type { Question } from './questions.ts';
@@ -47,9 +47,9 @@ const minute = 60_000;
  * Plays one story: runs under faults, crashes and edits until all of them are used up. Then it runs without
  * disturbances, with an operator who follows the messages, until no work is left.
  */
-export async function play(story: Story, coverage: Coverage = createCoverage()): Promise<Outcome> {
-  const stage = new Stage(story, coverage);
-  coverage.readings(story.readings);
+export async function play(story: Story, observer: Observer = noObserver): Promise<Outcome> {
+  const stage = new Stage(story, observer);
+  observer.readings(story.readings);
   const wishes: Wishes = { spec: 0, second: undefined, tokenRuns: 0, left: new Set(story.incidents) };
   plantIncidents(stage, wishes);
   const main = stage.controller('a', 'readWrite');
@@ -108,8 +108,8 @@ export async function play(story: Story, coverage: Coverage = createCoverage()):
     stage.remove();
   }
   noteTasks(stage);
-  coverage.count('runs', main.runs);
-  coverage.count('seconds simulated', Math.round(stage.clock.monotonic() / 1000));
+  observer.count('runs', main.runs);
+  observer.count('seconds simulated', Math.round(stage.clock.monotonic() / 1000));
   return {
     violation: stage.violation,
     trace: stage.trace.lines,
@@ -124,12 +124,12 @@ export async function play(story: Story, coverage: Coverage = createCoverage()):
 }
 
 /** The rows of the outcome table that are about tasks as the service knows them. */
-function noteTasks({ emulator, coverage }: Stage): void {
+function noteTasks({ emulator, observer }: Stage): void {
   for (const { effect, createdMs, endsMs, appearsMs } of emulator.world.projects[0]?.tasks ?? []) {
     const name = writeOfTask[effect.kind];
     if (name === undefined) continue;
-    if (endsMs - createdMs > slowTaskMs) coverage.hit('task slow', name);
-    if (appearsMs !== undefined) coverage.hit('task failed, shown later', name);
+    if (endsMs - createdMs > slowTaskMs) observer.hit('task slow', name);
+    if (appearsMs !== undefined) observer.hit('task failed, shown later', name);
   }
 }
 
@@ -141,7 +141,7 @@ async function cutAtRest(
 ): Promise<void> {
   await stage.clock.advance(afterMs);
   stage.trace.add('!', `the state is put back by ${back} changes`);
-  stage.coverage.count('states cut at rest');
+  stage.observer.count('states cut at rest');
   await exchangeState(main, () => main.box.cut(back));
   await checkJournal(stage, main);
 }

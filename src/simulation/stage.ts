@@ -6,7 +6,7 @@ import type { Emulator } from '../emulator/options.ts';
 import { loadSpec } from '../spec/load.ts';
 import { type Chance, chance } from './chance.ts';
 import type { Controller, Running } from './controller.ts';
-import type { Coverage } from './coverage.ts';
+import type { Observer } from './observer.ts';
 import { clientProfile, serviceProfile } from './operations.ts';
 import { engineOf, type Program, startProcess } from './process.ts';
 import { Questions } from './questions.ts';
@@ -34,7 +34,7 @@ export interface Violation {
 /** Everything that a scenario plays on: service, clock, machines, and those who watch. */
 export class Stage {
   readonly story: Story;
-  readonly coverage: Coverage;
+  readonly observer: Observer;
   readonly clock: VirtualClock = virtualClock(Date.UTC(2026, 0, 1), 1);
   readonly emulator: Emulator;
   readonly history: ResourceHistory;
@@ -59,12 +59,12 @@ export class Stage {
   #violation: Violation | undefined;
   #givenUp = false;
 
-  constructor(story: Story, coverage: Coverage) {
+  constructor(story: Story, observer: Observer) {
     this.story = story;
-    this.coverage = coverage;
+    this.observer = observer;
     this.questions = new Questions({
       story,
-      coverage,
+      observer,
       elapsed: () => this.clock.monotonic(),
       fail: (rule, message) => this.fail(rule, message),
     });
@@ -111,7 +111,7 @@ export class Stage {
   giveUp(limit: string): void {
     this.#givenUp = true;
     this.trace.add('', `given up: ${limit}`);
-    this.coverage.count(`given up: ${limit}`);
+    this.observer.count(`given up: ${limit}`);
   }
 
   /** Another machine, with a state of its own. */
@@ -167,9 +167,9 @@ export class Stage {
     desired: Desired,
     dry = false,
   ): Promise<Program & { running: Running }> {
-    const { clock, trace, coverage, rules, history, questions } = this;
+    const { clock, trace, observer, rules, history, questions } = this;
     const running = await startProcess({
-      ...{ controller, desired, dry, clock, trace, coverage },
+      ...{ controller, desired, dry, clock, trace, observer },
       watch: (process) => rules.watch(process),
       crosses: (process, boundaries) => this.#crosses(process, boundaries),
       found: ({ open }) => {
@@ -188,7 +188,7 @@ export class Stage {
         fail: (rule, message) => this.fail(rule, message),
       }),
       random: this.chance.fork(),
-      ...{ coverage, trace, profile: this.#profile },
+      ...{ observer, trace, profile: this.#profile },
       onEvent: (event) => this.#noteLeftBilled(event),
     });
     return { running, ...program };

@@ -2,8 +2,7 @@ import { objectName } from '../core/claims.ts';
 import { partsOf } from '../core/intent.ts';
 import type { ProgressEvent } from '../core/progress.ts';
 import type { StateChange } from '../core/state.ts';
-import type { Coverage } from './coverage.ts';
-import { tooOld } from './drill.ts';
+import type { Observer } from './observer.ts';
 import type { Rules } from './rules/rules.ts';
 import type { Trace } from './trace.ts';
 
@@ -33,7 +32,7 @@ export function traced(
   watch: ReturnType<Rules['watch']>,
   trace: Trace,
   name: string,
-  coverage: Coverage,
+  observer: Observer,
 ): ReturnType<Rules['watch']> {
   return {
     began(intent) {
@@ -48,13 +47,13 @@ export function traced(
         blocked === undefined ? '' : ` ${blocked.code}: ${blocked.reason}`,
       ];
       trace.add(name, `${before.key}: ${before.phase} → ${after.phase}${marks.join('')}`);
-      tooOld(coverage, after.request.name, blocked?.code);
+      tooOld(observer, after.request.name, blocked?.code);
       watch.updated(before, after);
     },
     closed(before, intent) {
       const { outcome, because } = partsOf(intent);
       trace.add(name, `${intent.key}: closed ${outcome} ${intent.detail}`.trimEnd());
-      tooOld(coverage, intent.request.name, because);
+      tooOld(observer, intent.request.name, because);
       watch.closed(before, intent);
     },
     changed(change, intent) {
@@ -76,4 +75,9 @@ function subjectOf(change: StateChange): string {
     case 'next_incarnation':
       return change.key;
   }
+}
+
+/** The row of a key that is not sent again for its age. */
+function tooOld(observer: Observer, write: string, code: string | undefined): void {
+  if (code === 'key_too_old') observer.hit('key too old', write);
 }

@@ -1,11 +1,11 @@
 import { fileURLToPath } from 'node:url';
 import { settlesAnOutcome } from '../../src/core/operator-questions.ts';
 import { type FaultAction, faultRule } from '../../src/emulator/faults.ts';
-import { createCoverage } from '../../src/simulation/coverage.ts';
-import { subjects } from '../../src/simulation/fault-kinds.ts';
 import { writes } from '../../src/simulation/operations.ts';
 import { play } from '../../src/simulation/scenario.ts';
 import type { Disturbance, Entries, SpecModel } from '../../src/simulation/story.ts';
+import { createCoverage } from './coverage.ts';
+import { subjects } from './subjects.ts';
 
 const second = 1_000;
 const minute = 60 * second;

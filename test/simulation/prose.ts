@@ -54,8 +54,8 @@ registerHooks({
   },
 });
 
-const { createCoverage } = await import('../../src/simulation/coverage.ts');
-const { generateStory } = await import('../../src/simulation/generator.ts');
+const { createCoverage } = await import('./coverage.ts');
+const { generateStory } = await import('./generator.ts');
 const { play } = await import('../../src/simulation/scenario.ts');
 for (let seed = 0; seed < seeds; seed++) {
   const { violation } = await play(generateStory(seed), createCoverage());

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { createCoverage } from '../../src/simulation/coverage.ts';
-import { askedByCode, Questions } from '../../src/simulation/questions.ts';
+import { Questions } from '../../src/simulation/questions.ts';
 import type { Story } from '../../src/simulation/story.ts';
+import { askedByCode } from './asked-by-code.ts';
+import { createCoverage } from './coverage.ts';
 
 const hour = 3_600_000;
 const calm: Story = {
@@ -15,7 +16,12 @@ function broken(code: string, story: Story, refusals: readonly string[] = [], el
   const failed: string[] = [];
   const coverage = createCoverage();
   const elapsed = () => elapsedMs;
-  const questions = new Questions({ story, coverage, elapsed, fail: (rule) => void failed.push(rule) });
+  const questions = new Questions({
+    story,
+    observer: coverage,
+    elapsed,
+    fail: (rule) => void failed.push(rule),
+  });
   for (const each of refusals) questions.refused(each);
   const key = 'ips.web' as ResourceKey;
   questions.note({ blocked: [{ key, verb: 'create', code, reason: '', remedies: [] }] });
@@ -58,7 +64,12 @@ describe('src/simulation/questions.ts', () => {
 
   test('what another entry or a later run settles is no question', () => {
     const coverage = createCoverage();
-    const questions = new Questions({ story: calm, coverage, elapsed: () => 0, fail: () => undefined });
+    const questions = new Questions({
+      story: calm,
+      observer: coverage,
+      elapsed: () => 0,
+      fail: () => undefined,
+    });
     const blocked = ['dependency_blocked', 'unresolved_create', 'key_not_answered', 'protected'].map(
       (code) => ({
         ...{ key: 'ips.web' as ResourceKey, verb: 'create', code, reason: '', remedies: [] },

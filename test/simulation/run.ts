@@ -1,13 +1,13 @@
 import { parseArgs } from 'node:util';
 import { questionClass } from '../../src/core/operator-questions.ts';
-import { createCoverage, missingCoverage, wantedCoverage } from '../../src/simulation/coverage.ts';
-import { earlierStates, pairsOfFaults, replacements, singleFaults } from '../../src/simulation/exhaustive.ts';
-import { generateStory } from '../../src/simulation/generator.ts';
-import { askedByCode } from '../../src/simulation/questions.ts';
 import { play } from '../../src/simulation/scenario.ts';
-import { shrink } from '../../src/simulation/shrink.ts';
 import type { Story } from '../../src/simulation/story.ts';
+import { askedByCode } from './asked-by-code.ts';
+import { createCoverage, missingCoverage, wantedCoverage } from './coverage.ts';
+import { earlierStates, pairsOfFaults, replacements, singleFaults } from './exhaustive.ts';
+import { generateStory } from './generator.ts';
 import { caseJobs, playAll, seedJobs } from './pool.ts';
+import { shrink } from './shrink.ts';
 import type { Failure, Job } from './worker.ts';
 
 const usage = `npm run simulate -- [options]

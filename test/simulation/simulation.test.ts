@@ -1,20 +1,20 @@
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { createCoverage, missingCoverage } from '../../src/simulation/coverage.ts';
-import { replacements } from '../../src/simulation/exhaustive.ts';
-import { subjects } from '../../src/simulation/fault-kinds.ts';
-import { generateStory } from '../../src/simulation/generator.ts';
 import { operationsWith, writes } from '../../src/simulation/operations.ts';
-import { askedByCode } from '../../src/simulation/questions.ts';
 import { play } from '../../src/simulation/scenario.ts';
-import { shrink } from '../../src/simulation/shrink.ts';
-import { slowDrillCount } from '../../src/simulation/slow-drills.ts';
 import type { SpecModel, Story } from '../../src/simulation/story.ts';
-import { tokenDrillCount, tokenDrillOf } from '../../src/simulation/token-drills.ts';
 import { drawn, playsAll, share } from '../support/drawn.ts';
+import { askedByCode } from './asked-by-code.ts';
+import { createCoverage, missingCoverage } from './coverage.ts';
+import { replacements } from './exhaustive.ts';
+import { generateStory } from './generator.ts';
 import { patched, sourceOf } from './plant.ts';
 import { plantedBugs } from './planted.ts';
 import { playAll, seedJobs } from './pool.ts';
+import { shrink } from './shrink.ts';
+import { slowDrillCount } from './slow-drills.ts';
+import { subjects } from './subjects.ts';
+import { tokenDrillCount, tokenDrillOf } from './token-drills.ts';
 import type { Failure } from './worker.ts';
 
 /** Once found by the simulation, each another bug. `npm run simulate -- --seed N --verbose` tells the story. */

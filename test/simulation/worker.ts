@@ -1,8 +1,8 @@
 import { parentPort } from 'node:worker_threads';
-import { createCoverage } from '../../src/simulation/coverage.ts';
-import { generateStory } from '../../src/simulation/generator.ts';
 import { play } from '../../src/simulation/scenario.ts';
 import type { Story } from '../../src/simulation/story.ts';
+import { createCoverage } from './coverage.ts';
+import { generateStory } from './generator.ts';
 
 /** One thread's work: seeds to draw and play, or stories as they are. */
 export type Job = { readonly seeds: readonly number[] } | { readonly cases: readonly Named[] };

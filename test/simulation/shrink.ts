@@ -1,4 +1,4 @@
-import type { SpecModel, Story } from './story.ts';
+import type { SpecModel, Story } from '../../src/simulation/story.ts';
 
 /** Whether the story still fails the same way. */
 export type StillFails = (story: Story) => Promise<boolean>;

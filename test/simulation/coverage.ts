@@ -1,8 +1,7 @@
-import type { TaskEnd, WritePort, WriteResult } from '../core/ports.ts';
-import type { Readings } from '../emulator/readings.ts';
-import { readingValues } from '../emulator/readings.ts';
-import type { Running } from './controller.ts';
-import { operations, operationsWith } from './operations.ts';
+import type { WriteResult } from '../../src/core/ports.ts';
+import { readingValues } from '../../src/emulator/readings.ts';
+import type { Observer, Situation } from '../../src/simulation/observer.ts';
+import { operations, operationsWith } from '../../src/simulation/operations.ts';
 
 /** Operations that are answered with a task. @source API §4 */
 const withTask = operationsWith(({ task }) => task);
@@ -50,31 +49,36 @@ export const rows = {
   'key too old': creations,
   'state lost': everything,
   'two instances': everything,
-} as const satisfies Readonly<Record<string, readonly string[]>>;
-export type Row = keyof typeof rows;
+} as const satisfies Readonly<Record<string, readonly string[]>> &
+  Readonly<Record<Situation, readonly string[]>>;
+type Row = keyof typeof rows;
 
-/** The situations that the scenarios have met so far. They are counted from outside: the code under test does not count. */
-export interface Coverage {
+/** The situations that the stories have met so far. They are counted from outside: the code under test does not count. */
+export interface Coverage extends Observer {
   readonly hits: Map<string, number>;
-  hit(row: Row, operation: string): void;
-  task(operation: string, end: TaskEnd['end']): void;
-  readings(readings: Partial<Readings>): void;
-  count(what: string, by?: number): void;
-  /** An operator was asked; `isFirst` by this code in its story. */
-  asked(code: string, kind: string, isFirst: boolean): void;
   merge(other: Readonly<Record<string, number>>): void;
 }
 
 export function createCoverage(): Coverage {
   const hits = new Map<string, number>();
   const add = (name: string, by = 1) => void hits.set(name, (hits.get(name) ?? 0) + by);
-  const coverage: Coverage = {
+  const hit = (row: Row, operation: string) => add(`row ${row} × ${operation}`);
+  const count = (what: string, by = 1) => add(`count ${what}`, by);
+  return {
     hits,
-    hit: (row, operation) => add(`row ${row} × ${operation}`),
+    hit,
+    count,
+    sent({ name, probe }, result, { epoch, name: machine }) {
+      if (probe !== undefined) return count('probes');
+      for (const row of rowsOf(result)) hit(row, name);
+      if (epoch > 0) hit('state lost', name);
+      if (machine !== 'a') hit('two instances', name);
+      count('writes');
+    },
     task(operation, end) {
-      if (end === 'failed') coverage.hit('task failed', operation);
-      if (end === 'stuck') coverage.hit('task stuck', operation);
-      if (end === 'lost') coverage.hit('task 404', operation);
+      if (end === 'failed') hit('task failed', operation);
+      if (end === 'stuck') hit('task stuck', operation);
+      if (end === 'lost') hit('task 404', operation);
     },
     readings(readings) {
       for (const [name, values] of Object.entries(readingValues)) {
@@ -86,12 +90,10 @@ export function createCoverage(): Coverage {
       add(`asked ${code} × ${kind}`);
       if (isFirst) add(`asked ${code} × story`);
     },
-    count: (what, by = 1) => add(`count ${what}`, by),
     merge(other) {
       for (const [name, times] of Object.entries(other)) add(name, times);
     },
   };
-  return coverage;
 }
 
 /** A reading with any number has two sides: its default, and another. */
@@ -112,26 +114,6 @@ export function wantedCoverage(): readonly string[] {
 
 export function missingCoverage({ hits }: Coverage): readonly string[] {
   return wantedCoverage().filter((name) => !hits.has(name));
-}
-
-/** The write port, with each ending sorted into its row. */
-export function watchedWrites(writes: WritePort, process: Running, coverage: Coverage): WritePort {
-  return {
-    ...writes,
-    async send(request, ...rest) {
-      const result = await writes.send(request, ...rest);
-      if (request.probe !== undefined) {
-        coverage.count('probes');
-        return result;
-      }
-      for (const row of rowsOf(result)) coverage.hit(row, request.name);
-      const { controller } = process;
-      if (controller.epoch > 0) coverage.hit('state lost', request.name);
-      if (controller.name !== 'a') coverage.hit('two instances', request.name);
-      coverage.count('writes');
-      return result;
-    },
-  };
 }
 
 function rowsOf(result: WriteResult): readonly Row[] {

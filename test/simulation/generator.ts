@@ -1,13 +1,13 @@
-import { type FaultAction, type FaultRule, faultRule } from '../emulator/faults.ts';
-import type { Readings } from '../emulator/readings.ts';
-import { withApproval } from './approvals.ts';
-import { type Chance, chance } from './chance.ts';
+import { type FaultAction, type FaultRule, faultRule } from '../../src/emulator/faults.ts';
+import type { Readings } from '../../src/emulator/readings.ts';
+import { type Chance, chance } from '../../src/simulation/chance.ts';
+import { readFaults, writeFaults } from '../../src/simulation/fault-kinds.ts';
+import { writeNames } from '../../src/simulation/operations.ts';
+import type { Disturbance, Incident, SpecModel, Story } from '../../src/simulation/story.ts';
+import { withApproval } from './approval-stories.ts';
 import { drillCount, drillOf } from './drill.ts';
-import { readFaults, writeFaults } from './fault-kinds.ts';
 import { generatedReadings, readingsApart, taskIdsOf } from './generated-readings.ts';
-import { writeNames } from './operations.ts';
 import { slowDrillCount, slowDrillOf, slowTasks, slowTasksShownLater } from './slow-drills.ts';
-import type { Disturbance, Incident, SpecModel, Story } from './story.ts';
 import { tokenStoryOf } from './token-drills.ts';
 
 const minute = 60_000;

@@ -1,8 +1,10 @@
-import { faultRule } from '../emulator/faults.ts';
-import { profiledSubjects, readFaults, slowFaults, subjects, writeFaults } from './fault-kinds.ts';
-import { operationsWith, writeNames, writes } from './operations.ts';
-import { play } from './scenario.ts';
-import type { Disturbance, Incident, SpecModel, Story } from './story.ts';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { readFaults, writeFaults } from '../../src/simulation/fault-kinds.ts';
+import { operationsWith, writeNames, writes } from '../../src/simulation/operations.ts';
+import { play } from '../../src/simulation/scenario.ts';
+import type { Disturbance, Incident, SpecModel, Story } from '../../src/simulation/story.ts';
+import { slowFaults } from './slow-drills.ts';
+import { profiledSubjects, subjects } from './subjects.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;

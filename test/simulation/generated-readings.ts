@@ -1,5 +1,5 @@
-import { type Readings, readingValues } from '../emulator/readings.ts';
-import type { Chance } from './chance.ts';
+import { type Readings, readingValues } from '../../src/emulator/readings.ts';
+import type { Chance } from '../../src/simulation/chance.ts';
 
 /**
  * Readings, and further values of readings, that are drawn separately: the stories of the seeds before them do not change.

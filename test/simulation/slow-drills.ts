@@ -1,14 +1,24 @@
-import { type FaultAction, type FaultRule, faultRule } from '../emulator/faults.ts';
-import type { Readings } from '../emulator/readings.ts';
-import type { Durations } from '../emulator/world.ts';
-import { profiledSubjects, slowFaults, subjects, writeFaults } from './fault-kinds.ts';
-import { operations, writes } from './operations.ts';
-import type { Disturbance, Incident, Story } from './story.ts';
+import { type FaultAction, type FaultRule, faultRule } from '../../src/emulator/faults.ts';
+import type { Readings } from '../../src/emulator/readings.ts';
+import type { Durations } from '../../src/emulator/world.ts';
+import { writeFaults } from '../../src/simulation/fault-kinds.ts';
+import { operations, writes } from '../../src/simulation/operations.ts';
+import type { Disturbance, Incident, Story } from '../../src/simulation/story.ts';
+import { profiledSubjects, subjects } from './subjects.ts';
 
 const second = 1_000;
 const minute = 60 * second;
 type Write = keyof typeof writes;
 type Drill = Omit<Story, 'seed' | 'shown' | 'cut'>;
+
+/** Ways that only stories of slow work and late requests take up. */
+export const slowFaults: Readonly<Record<string, FaultAction>> = {
+  'task slow': { do: 'task', ms: 9 * 60_000 },
+  'task fails, shown later': { do: 'task', outcome: 'fail', leaves: 'later', laterMs: 5 * 60_000 },
+  'late, on its way': { do: 'late', ms: 40_000, holdsKey: false },
+  'very late, on its way': { do: 'late', ms: 10 * 60_000, holdsKey: false },
+  'very late, in flight': { do: 'late', ms: 4 * 60_000 },
+};
 
 /**
  * How long a task that creates a resource may take. The resource must be visible within the time

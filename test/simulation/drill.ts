@@ -1,8 +1,8 @@
-import { type FaultAction, type FaultRule, faultRule } from '../emulator/faults.ts';
-import type { Coverage } from './coverage.ts';
-import { profiledSubjects, subjects, writeFaults } from './fault-kinds.ts';
-import { operationsWith, writes } from './operations.ts';
-import type { Disturbance, Incident, SpecModel, Story } from './story.ts';
+import { type FaultAction, type FaultRule, faultRule } from '../../src/emulator/faults.ts';
+import { writeFaults } from '../../src/simulation/fault-kinds.ts';
+import { operationsWith, writes } from '../../src/simulation/operations.ts';
+import type { Disturbance, Incident, SpecModel, Story } from '../../src/simulation/story.ts';
+import { profiledSubjects, subjects } from './subjects.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -217,9 +217,4 @@ function besideNetwork(image: string): SpecModel {
   const [server] = subjects['bare server'] ?? [];
   const web = { ...server?.servers.web, image, replace: 'allowed' };
   return { ...(like as SpecModel), servers: { web } };
-}
-
-/** The row of a key that is not sent again for its age. */
-export function tooOld(coverage: Coverage, write: string, traceLineOf: string | undefined): void {
-  if (traceLineOf === 'key_too_old') coverage.hit('key too old', write);
 }

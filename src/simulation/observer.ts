@@ -1,0 +1,47 @@
+import type { TaskEnd, WritePort, WriteRequest, WriteResult } from '../core/ports.ts';
+import type { Readings } from '../emulator/readings.ts';
+import type { Controller } from './controller.ts';
+
+/** Situations that a story knows before any answer does. */
+export type Situation =
+  | 'crash around a probe'
+  | 'crash before the intent is durable'
+  | 'crash with the answer unknown'
+  | 'crash after the answer'
+  | 'key too old'
+  | 'task slow'
+  | 'task failed, shown later';
+
+/** Is called for each situation of a story, and has no effect on the story. */
+export interface Observer {
+  hit(situation: Situation, operation: string): void;
+  /** A write has ended. */
+  sent(request: WriteRequest, result: WriteResult, controller: Controller): void;
+  task(operation: string, end: TaskEnd['end']): void;
+  readings(readings: Partial<Readings>): void;
+  count(subject: string, by?: number): void;
+  /** An operator was asked; `isFirst` by this code in its story. */
+  asked(code: string, kind: string, isFirst: boolean): void;
+}
+
+/** Records nothing. */
+export const noObserver: Observer = {
+  hit: () => {},
+  sent: () => {},
+  task: () => {},
+  readings: () => {},
+  count: () => {},
+  asked: () => {},
+};
+
+/** The write port of a machine, with each end of a write reported. */
+export function observedWrites(writes: WritePort, controller: Controller, observer: Observer): WritePort {
+  return {
+    ...writes,
+    async send(request, ...rest) {
+      const result = await writes.send(request, ...rest);
+      observer.sent(request, result, controller);
+      return result;
+    },
+  };
+}
