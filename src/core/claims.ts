@@ -36,10 +36,15 @@ export type Holder =
   /** Not of this file: the operator said so, or `unmanaged: ignore` did. */
   | { readonly is: 'ignored'; readonly by: 'operator' | 'file' }
   /**
-   * Its binding to the key ended, and the object stays unchanged. If the file ended the binding, a new resource under the key
-   * would be a second one.
+   * Its binding to the key ended, and the object stays unchanged. If the entry of the key returns, it takes the object
+   * back. `formerKeys`: the keys that were bound to the object before.
    */
-  | { readonly is: 'released'; readonly by: 'operator' | 'file'; readonly formerKey: ResourceKey }
+  | {
+      readonly is: 'released';
+      readonly by: 'operator' | 'file';
+      readonly formerKey: ResourceKey;
+      readonly formerKeys?: readonly ResourceKey[];
+    }
   /** The idempotency key of the resource was answered with it; bound once approved. `taskId`: of its creation. */
   | { readonly is: 'found'; readonly key: ResourceKey; readonly taskId?: TaskId }
   /** A backup whose server is gone: no read shows the backup, and it stays billed. @source API §1.5 */
@@ -87,6 +92,13 @@ export function isForeign<Any extends { readonly is: string }>(
   holder: Any,
 ): holder is Extract<Any, { readonly is: 'ignored' | 'released' }> {
   return holder.is === 'ignored' || holder.is === 'released';
+}
+
+/** The claim on an object of the line of an entry, which takes the object back in place of a purchase. */
+export type HeldClaim = Claim & { readonly holder: Extract<Holder, { readonly is: 'found' | 'released' }> };
+
+export function isHeldClaim(claim: Claim): claim is HeldClaim {
+  return claim.holder.is === 'found' || claim.holder.is === 'released';
 }
 
 /** The claims on servers and addresses outside this file. */

@@ -18,6 +18,10 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
     'servers.web-2 names ips.web, and server 2001 holds that address.',
     'servers: {web-2: {public_ipv4: {ip: other}}}',
   ],
+  addresses_may_exchange: [
+    'servers.web-1 names ips.web, and ips.mail is free too.',
+    'ips: {web: {id: 5001}}',
+  ],
   address_left_idle: [
     'servers.web-1 left the file, and ips.web stayed in it: 203.0.113.10 is billed without a server.',
     'remove ips.web from the file',
@@ -174,11 +178,6 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
     'vdcsync resolve servers.web-1 --adopt 2001   # the client area shows it',
     'vdcsync resolve servers.web-1 --absent   # the client area does not show it',
   ],
-  released_before: [
-    'servers.web-1 had `managed: false` for some time, and server 2001 still exists.',
-    'vdcsync adopt servers.web-1 2001',
-    'vdcsync ignore 2001   # and create another one',
-  ],
   left_out: ['vdcsync plan --target networks.backend shows 1 of 8 operations.', 'vdcsync plan'],
   max_deletions: ['Three servers left the file, and `max_deletions` is 2.', 'settings: {max_deletions: 3}'],
   max_monthly_increase: [
@@ -267,6 +266,10 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
   ],
   read_failed: ['GET /servers/2001/firewall answered 503 five times.', 'vdcsync plan'],
   released: ['The entry of servers.web-1 says `managed: false` now: server 2001 stays, and is still billed.'],
+  recovered_unconfirmed: [
+    'The state was lost, `vdcsync apply --yes` found server 2001, and servers.web-1 left the file.',
+    'vdcsync adopt servers.web-1 2001',
+  ],
   replace_not_allowed: [
     'servers.web-1 has another `image` than at its creation.',
     'servers: {web-1: {replace: allowed}}   # deletes the server and creates it again',

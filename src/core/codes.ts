@@ -12,6 +12,10 @@ export const codes = {
     'the address of the entry is attached to another server',
     'name another address, or delete that server',
   ],
+  addresses_may_exchange: [
+    'the API attaches any free address to a new server, and this file has several: two keys under `ips` may exchange their addresses',
+    'nothing, if either address is right. To fix the address of a key, write its `id:`, or enable `named_address` in the API profile',
+  ],
   address_left_idle: [
     'the server of an address is deleted, or is gone, and no other server of the file uses the address',
     'remove the entry of the address too, unless you want to keep the address in reserve',
@@ -173,10 +177,6 @@ export const codes = {
     'a write stayed unconfirmed for 23 hours, so its idempotency key cannot be used again',
     'check the client area, then `vdcsync resolve KEY --adopt ID` or `--absent`',
   ],
-  released_before: [
-    'the entry was not managed for some time, and its previous resource still exists. The creation would be a second one',
-    'to manage the previous resource again: `vdcsync adopt KEY ID`. To create a second one: for a server or address, `vdcsync ignore ID`; for any other kind, add an entry with a new key',
-  ],
   left_out: ['`--target` or `--exclude` leaves out operations', 'nothing: the next plan shows them'],
   max_deletions: [
     'the run would delete more than `settings.max_deletions`',
@@ -273,6 +273,10 @@ export const codes = {
   ],
   read_failed: ['a read failed, so the current value is unknown', 'run the command again'],
   released: ['vdcsync stops managing the resource, and sends nothing for this', 'nothing'],
+  recovered_unconfirmed: [
+    'a new state found the resource under an idempotency key. Another file of the project may manage it, so vdcsync neither deletes nor replaces it',
+    'if only this file manages the resource: `vdcsync adopt KEY ID`. Otherwise: `vdcsync forget KEY`',
+  ],
   replace_not_allowed: [
     'the change needs a replacement: the resource is deleted and created again',
     'write `replace: allowed`, and remove `id:` if the entry has it; or restore the old value',

@@ -39,8 +39,11 @@ export interface DesiredResource<Value = EntryFields> {
   readonly managed: boolean;
   /** The live resource to bind to; it is then never created. */
   readonly id?: string;
-  /** The id is not in the file: the answer under the resource's idempotency key gave it. */
-  readonly found?: true;
+  /**
+   * The id is not in the file: the answer under an idempotency key of its line gave it, or the object was released from
+   * its line. `identity` distinguishes the object from a later one with the same id.
+   */
+  readonly held?: { readonly by: 'found' | 'released'; readonly identity: Readonly<Record<string, string>> };
   /** The entry gives no name, so `value` has the name of the key. A creation uses that name; comparisons ignore it. */
   readonly named?: false;
   /** The previous key: the binding of the previous key becomes the binding of this key. */

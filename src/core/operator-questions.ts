@@ -77,7 +77,6 @@ const questions = {
     'expired',
     'the API no longer stores the answer under the idempotency key, and lists may be incomplete',
   ],
-  released_before: ['policy', 'only the operator knows whether a second resource is wanted'],
   max_deletions: ['policy', 'entries have left the file, or their changes need replacements'],
   max_monthly_increase: ['policy', 'the run buys resources, or makes them larger'],
   moved_from_unknown: [
@@ -113,6 +112,10 @@ const questions = {
   prune_disabled: ['policy', 'the file does not permit deletions'],
   rate_limit_exceeded: ['none', 'the next run sends the write'],
   read_failed: ['none', 'the next run reads again'],
+  recovered_unconfirmed: [
+    'policy',
+    'the resource was found under an idempotency key, and another file may manage it',
+  ],
   replace_not_allowed: ['policy', 'the file does not permit the replacement'],
   server_error: ['refusal', 'the fault is in the API, so only the provider can remove it'],
   server_type_not_found: [

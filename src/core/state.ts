@@ -28,6 +28,11 @@ export interface Binding {
   readonly keep: boolean;
   /** The reason why the resource is not trustworthy: a failed task left it. */
   readonly tainted?: string;
+  /**
+   * A new state found the resource under an idempotency key, and no operator has confirmed that it belongs to this file:
+   * another file may manage it. It is neither deleted nor replaced.
+   */
+  readonly recovered?: true;
   /** Keys that the file has renamed to this one. */
   readonly formerKeys?: readonly ResourceKey[];
   /** Wall time in ms. */
@@ -71,8 +76,9 @@ export interface Ended {
  * - `no_capacity`: no host has the graphics cards free.
  * - `reported_absent`: the operator said so.
  * - `key_too_old`: the idempotency key cannot be sent again.
+ * - `unused`: no earlier state used the key. Nothing else was bought under the keys of this resource.
  */
-export type Because = 'replayed' | 'no_capacity' | 'reported_absent' | 'key_too_old';
+export type Because = 'replayed' | 'no_capacity' | 'reported_absent' | 'key_too_old' | 'unused';
 
 /**
  * The reason why an intent's effect is unknown. It decides the next step after *absent*. An absent creation takes a new

@@ -31,6 +31,8 @@ export interface RunContext {
   readonly selection: Selection | undefined;
   /** Deletes all managed resources. */
   readonly destroy: boolean;
+  /** An operator reads and approves the plans of this run. */
+  readonly attended: boolean;
   readonly stopwatch: Stopwatch;
   kindOf(name: KindName): ResourceKind;
   /**

@@ -2,6 +2,7 @@ import { digestOf } from '../core/json.ts';
 import { comesWithServer, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Blocked, Operation, Plan, Selection, Warning } from '../core/plan.ts';
+import { run } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 import { withCaps } from './caps.ts';
@@ -28,6 +29,7 @@ import {
   noLongerDeclared,
   notActive,
   pricesOfNothing,
+  recoveredUnconfirmed,
   suspensionOver,
   unmanagedWarnings,
 } from './warnings.ts';
@@ -129,6 +131,7 @@ function warningsBeside(
     ...pricesOfNothing(world),
     ...leftOut(missing),
     ...unmanagedWarnings(world, register),
+    ...recoveredUnconfirmed(world),
     ...countedAlone(register, world),
     ...boughtUnused(world, operations),
     ...freeBeside(world, operations, register),
@@ -189,7 +192,19 @@ function withoutForeign(draft: Draft, { world, register }: PlanInput): Draft {
   const { verdict } = diff;
   if (verdict.verdict !== 'adopt' || !comesWithServer(subject)) return draft;
   if (!isClaimedAlone(world, register, verdict.target)) return draft;
-  return { ...draft, diff: { ...diff, verdict: { verdict: 'unchanged' } } };
+  const { key, parent } = subject;
+  const address = world.ip(verdict.target)?.address ?? verdict.target;
+  const message = `${parent} asks for an address of its own, and holds ${address}, which this file does not manage`;
+  const remedies = [
+    run('adopt', [key, verdict.target], {
+      when: `to manage ${address}, which is then deleted with the server`,
+    }),
+  ];
+  const warning: Warning = { code: 'address_not_as_declared', key, message, remedies };
+  return {
+    ...draft,
+    diff: { verdict: { verdict: 'unchanged' }, warnings: [...(diff.warnings ?? []), warning] },
+  };
 }
 
 interface Possible {

@@ -5,6 +5,7 @@ import { factsOf, type KindName } from '../core/kind-facts.ts';
 import type { Change, Operation, Spend, Traffic, Verb, Warning } from '../core/plan.ts';
 import { type OperationId, operationId } from '../core/plan.ts';
 import { type Remedy, run } from '../core/remedy.ts';
+import type { Binding } from '../core/state.ts';
 import { createWorld } from '../core/world.ts';
 
 /** One subject with the result of its diff, before guards and order. */
@@ -19,6 +20,11 @@ export function keeping({ subject: { key }, kind: { billing } }: Pick<Draft, 'su
   return run('forget', [key], {
     when: billing.billed ? 'to keep it, no longer managed and still billed' : 'to keep it, no longer managed',
   });
+}
+
+/** Confirms that a resource that a new state found belongs to this file. */
+export function confirming({ key, id }: Pick<Binding, 'key' | 'id'>): Remedy {
+  return run('adopt', [key, id], { when: `if only this file manages ${id}` });
 }
 
 /**

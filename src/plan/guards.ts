@@ -7,7 +7,7 @@ import type { Blocked, Verb } from '../core/plan.ts';
 import { edit, outside, paying, type Remedy, run, setting } from '../core/remedy.ts';
 import { restoring } from '../core/restoring.ts';
 import { capitalised } from '../core/text.ts';
-import { type Draft, keeping, operationsOf } from './draft.ts';
+import { confirming, type Draft, keeping, operationsOf } from './draft.ts';
 import { mostOf } from './money.ts';
 import { entriesFromUnknown, movedFromUnknown } from './moved-from.ts';
 import type { Coded, Facts, Guard, GuardInput, Objection } from './objections.ts';
@@ -15,7 +15,7 @@ import { obstacles } from './order.ts';
 import {
   besideUnresolved,
   isPurchase,
-  releasedBefore,
+  lineOpen,
   takenBefore,
   unlistedServers,
   unmanaged,
@@ -30,13 +30,14 @@ export const guards: readonly Guard[] = [
   { code: 'suspended', check: suspended },
   { code: 'ip_in_use', check: attached },
   { code: 'protected', check: protect },
+  { code: 'recovered_unconfirmed', check: recovered },
   { code: 'bound_already', check: boundElsewhere },
   { code: 'prune_disabled', check: prune },
   { code: 'replace_not_allowed', check: replacement },
   { code: 'project_not_active', check: notActive },
   { code: 'dependency_blocked', check: refusedInside },
+  { code: 'moved_in_flight', check: lineOpen },
   { code: 'unmanaged_resources', check: unmanaged },
-  { code: 'released_before', check: releasedBefore },
   { code: 'unlisted_servers', check: unlistedServers },
   { code: 'image_taken_before', check: takenBefore },
   { code: 'unresolved_create', check: besideUnresolved },
@@ -129,6 +130,22 @@ function protect(draft: Draft, { world, destroy }: GuardInput): Objection | unde
             edit(subject.parent ?? subject.key, { set: { protect: false } }),
             restoring(verdict.changes, subject.key),
           ],
+  };
+}
+
+/** The resource may belong to another file: it is neither deleted nor replaced before an operator has confirmed it. */
+function recovered(draft: Draft, { world }: GuardInput): Objection | undefined {
+  const { subject, diff } = draft;
+  const { verdict } = diff.verdict;
+  if (verdict !== 'delete' && verdict !== 'replace') return undefined;
+  const server = comesWithServer(subject)
+    ? world.subjects.get(subject.parent ?? subject.key)?.binding
+    : undefined;
+  const binding = [subject.binding, server].find((each) => each?.recovered);
+  if (binding === undefined) return undefined;
+  return {
+    reason: `this state found ${nounOf(binding.kind)} ${world.nameOf(binding)} under an idempotency key, and another file may manage it. ${capitalised(impactOf(draft, world))}`,
+    remedies: [confirming(binding), keeping(draft)],
   };
 }
 

@@ -5,7 +5,7 @@ import { partsOf } from '../core/intent.ts';
 import { nounOf, type ResourceKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
-import { outside, run, setting } from '../core/remedy.ts';
+import { edit, outside, run, setting, settleFirst } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 import type { Facts, GuardInput, Objection } from './objections.ts';
@@ -53,27 +53,44 @@ function takesAwaited(subject: Subject, world: World, kinds: GuardInput['kinds']
   return takes && world.subjectsOf('ip').some(waits);
 }
 
-/** The file marked the resource as not managed, and does not any more: the resource still exists, and is billed. */
-export function releasedBefore(
-  { subject: { key, binding, kind }, diff }: Draft,
-  { world, register }: GuardInput,
+/**
+ * A purchase needs proof that nothing of its line exists: no earlier key has an open creation or a binding, and no key
+ * of the line was answered with a resource that `unmanaged: ignore` ignores.
+ */
+export function lineOpen(
+  { subject: { key, kind, desired, binding }, diff: { verdict } }: Draft,
+  { register, openIntents, world }: GuardInput,
 ): Objection | undefined {
-  const claim = register.claims.find(
-    ({ kind: sort, holder }) =>
-      sort === kind && holder.is === 'released' && holder.by === 'file' && holder.formerKey === key,
+  if (verdict.verdict !== 'create' || desired === undefined || binding !== undefined) return undefined;
+  // Another entry of the file has a line of its own.
+  const earlier = [...register.line(desired)].filter(
+    (each) => each !== key && world.subjects.get(each)?.desired === undefined,
   );
-  const isNew = diff.verdict.verdict === 'create' && binding === undefined;
-  if (!isNew || claim === undefined || world.settings.unmanaged === 'ignore') return undefined;
-  const { id, identity } = claim;
-  const { knownBy, bought, collection } = factsOf(kind);
-  const address = knownBy === undefined ? undefined : identity[knownBy];
-  const another = bought
-    ? run('ignore', [address ?? id], { when: `to create another ${nounOf(kind)}` })
-    : outside(`add a new entry under \`${collection}\``, { when: `to create another ${nounOf(kind)}` });
-  if (knownBy !== undefined && world.ip(id)?.address !== address) return undefined;
+  for (const each of earlier) {
+    const open = openIntents.find((intent) => intent.key === each);
+    const bound = world.subjects.get(each)?.binding;
+    if (open === undefined && bound === undefined) continue;
+    const what =
+      open === undefined ? `is bound to ${nounOf(kind)} ${bound?.id}` : `has an open write (${open.verb})`;
+    return {
+      reason: `${each}, an earlier key of ${key}, ${what}: another creation could be a duplicate`,
+      remedies: open?.phase === 'blocked' ? settleFirst(each) : [run('apply')],
+    };
+  }
+  const found = register.claims.find(
+    (each) => each.kind === kind && each.holder.is === 'found' && each.holder.key === key,
+  );
+  if (found === undefined || desired.held !== undefined) return undefined;
   return {
-    reason: `${key} was bound to ${nounOf(kind)} ${address ?? id} until the file marked it as not managed. That ${nounOf(kind)} is still billed, and this creation would be a second one`,
-    remedies: [run('adopt', [key, id], { when: `to manage that ${nounOf(kind)} again` }), another],
+    code: 'key_conflict',
+    reason: `an idempotency key of ${key} was used for ${nounOf(kind)} ${found.id}, which \`unmanaged: ignore\` ignores`,
+    remedies: [
+      run('adopt', [key, found.id], { when: `if ${nounOf(kind)} ${found.id} is ${key}` }),
+      edit('project', {
+        choose: { scope: [] },
+        when: 'in one of the two files, if another file of the project created the resource',
+      }),
+    ],
   };
 }
 

@@ -1,6 +1,7 @@
 import { appliedServer } from '../core/applied.ts';
 import { type Attributed, type Attribution, cameSince, type Unmanaged } from '../core/attribute.ts';
 import { addressObject, type Claim, type Holder, isForeign, serverObject } from '../core/claims.ts';
+import type { DesiredResource } from '../core/desired.ts';
 import { partsOf } from '../core/intent.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
@@ -17,6 +18,8 @@ export interface Register extends Attribution {
   /** The state has no baseline: every unmanaged resource may be older than the state. */
   readonly isNew: boolean;
   readonly unlisted?: Unlisted | undefined;
+  /** The keys of the line of an entry, with its own key. */
+  line(entry: Pick<DesiredResource, 'key' | 'moved'>): ReadonlySet<ResourceKey>;
   /** Creations that the operator has declared absent. */
   readonly declaredAbsent: readonly Intent[];
 }
@@ -75,12 +78,16 @@ export function unlisted(
   others: readonly (readonly NetworkInterface[])[] = [],
 ): Unlisted | undefined {
   if (world.listsServers()) return undefined;
-  const ours = world.serverSubjects().flatMap(({ key }) => {
-    const cards = world.observed.get(key)?.cards;
-    return cards === undefined ? [] : [cards];
-  });
+  // A server that two keys name is counted once.
+  const ours = new Map(
+    world.serverSubjects().flatMap(({ key }) => {
+      const { id, cards } = world.observed.get(key) ?? {};
+      return cards === undefined ? [] : [[id, cards] as const];
+    }),
+  );
+  const known = [...ours.values(), ...others];
   const more = world.networks
-    .map((network) => ({ network: network.name, servers: countedBeside(network, [...ours, ...others]) }))
+    .map((network) => ({ network: network.name, servers: countedBeside(network, known) }))
     .sort((a, b) => b.servers - a.servers);
   return more.find(({ servers }) => servers > 0);
 }

@@ -4,6 +4,7 @@ import { isAddress, type KindName } from '../core/kind-facts.ts';
 import type { Blocked, Operation } from '../core/plan.ts';
 import { operationId } from '../core/plan.ts';
 import { run, settleFirst } from '../core/remedy.ts';
+import { namedAddress } from '../core/server-entry.ts';
 import type { Intent } from '../core/state.ts';
 import { closure, linksOf } from './closure.ts';
 import { type Draft, draftOne } from './draft.ts';
@@ -34,6 +35,7 @@ export function hold(
   const comes = (key: ResourceKey) =>
     world.isThere(key) || present.has(operationId('create', key)) || present.has(operationId('adopt', key));
   const goes = (key: ResourceKey) => released.has(key) || present.has(operationId('delete', key));
+  const isObjected = new Set([...objections.values()].map(({ key }) => key));
   const missing = new Map(
     candidates.flatMap((operation) => {
       const key =
@@ -43,7 +45,15 @@ export function hold(
       return key === undefined ? [] : [[operation.id, key] as const];
     }),
   );
-  const waiting = closure(candidates, ({ id }) => missing.has(id));
+  const waiting = withUnusable(
+    candidates,
+    missing,
+    (key) => {
+      const open = inFlight.get(key);
+      return isObjected.has(key) || open?.phase === 'blocked';
+    },
+    world,
+  );
   const waitsFor = (operation: Operation): ResourceKey => {
     const links = linksOf(operation).flatMap((id) => (waiting.has(id) ? (present.get(id) ?? []) : []));
     const other = links.find(({ key }) => key !== operation.key)?.key;
@@ -64,6 +74,33 @@ export function hold(
         return dependencyBlocked(each, key, { open: inFlight.get(key), state: stateOf(key) });
       }),
   };
+}
+
+/**
+ * The operations that wait, with each purchase of an address whose only users wait or are blocked: nothing is bought for
+ * a server that cannot be created. `missing` gets the user that each of these purchases waits for.
+ */
+function withUnusable(
+  candidates: readonly Operation[],
+  missing: Map<Operation['id'], ResourceKey>,
+  isBlocked: (key: ResourceKey) => boolean,
+  world: World,
+): ReadonlySet<Operation['id']> {
+  const bought = candidates.filter(({ kind, verb, key }) => {
+    return isAddress(kind) && verb === 'create' && world.subjects.get(key)?.parent === undefined;
+  });
+  for (;;) {
+    const waiting = closure(candidates, ({ id }) => missing.has(id));
+    const cannot = (key: ResourceKey) => isBlocked(key) || waiting.has(operationId('create', key));
+    const unusable = bought.flatMap(({ id, key }) => {
+      if (waiting.has(id)) return [];
+      const users = world.serverSubjects().filter(({ desired }) => namedAddress(desired?.value) === key);
+      const [first] = users;
+      return first !== undefined && users.every((each) => cannot(each.key)) ? [[id, first.key] as const] : [];
+    });
+    if (unusable.length === 0) return waiting;
+    for (const [id, user] of unusable) missing.set(id, user);
+  }
 }
 
 /** The objections to drafts without an open write, each with the key that it actually waits for. */

@@ -12,7 +12,7 @@ import { factsOf } from '../core/kind-facts.ts';
 import type { Warning } from '../core/plan.ts';
 import { edit, run } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
-import { type Draft, keeping } from './draft.ts';
+import { confirming, type Draft, keeping } from './draft.ts';
 import { priceChanges } from './money.ts';
 import { movedFromNothing } from './moved-from.ts';
 import { described, ignoring, isNone, notOurs, perhapsAbsent, type Register } from './unmanaged.ts';
@@ -106,6 +106,16 @@ export function countedAlone({ unlisted, isNew, declaredAbsent }: Register, { se
   ];
   const message = `network "${unlisted.network}" has ${count} that the API does not list${may.length === 0 ? '' : `: possibly ${may.join(', or ')}`}`;
   return [{ code: 'unlisted_servers', key: null, message, remedies: [run('explain', ['unlisted_servers'])] }];
+}
+
+/** Resources that a new state found, and that no operator has confirmed. */
+export function recoveredUnconfirmed(world: World): Warning[] {
+  return [...world.subjects.values()].flatMap(({ key, kind, binding }): Warning[] => {
+    if (!binding?.recovered) return [];
+    const name = `${nounOf(kind)} ${world.nameOf(binding)}`;
+    const message = `this state found ${name} under an idempotency key, and another file may manage it. Until you confirm it, vdcsync neither deletes nor replaces it`;
+    return [{ code: 'recovered_unconfirmed', key, message, remedies: [confirming(binding)] }];
+  });
 }
 
 /** The next plan without a selection shows the other changes. */

@@ -76,6 +76,12 @@ export function poolCautions({ key }: Subject, entry: ServerEntry, world: World)
   return [{ code: 'address_pool_unchecked', key, message }];
 }
 
+/** The server type whose pool the address comes from; `undefined`: the location of the project. */
+export function poolOf({ desired, binding }: Subject): unknown {
+  if (binding === undefined) return desired?.value.server_type_id;
+  return member(binding.applied, 'server_type_id') ?? member(binding.applied, 'believed');
+}
+
 function isAdopted(applied: Json): boolean {
   return applied === null || member(applied, 'believed') !== undefined;
 }

@@ -1,3 +1,4 @@
+import type { DesiredResource } from '../core/desired.ts';
 import { member } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Subject } from '../core/kind.ts';
@@ -51,15 +52,33 @@ function judgeExistence(
   if (binding !== undefined) return diffBound(subject, binding, noun, live, lacking);
   if (desired === undefined) return unchanged;
   if (desired.id === undefined) return undefined;
-  // The creation is sent again under the same key. Its answer is a replay, and is settled like any other answer.
-  if (live?.id === undefined && desired.found) return undefined;
+  // If the object of the line is gone, the entry asks for a creation.
+  if (desired.held !== undefined && !isHeldObject(desired.held, live)) return undefined;
   if (live?.id === undefined) return notFound(subject, noun, desired.id, lacking);
   const known = Object.values(live.identity).join(', ');
   const what = `id ${live.id}${known === '' ? '' : ` (${known})`}`;
-  const reason = desired.found
-    ? `found under its idempotency key: ${what}, created by an earlier state`
-    : `\`id:\` in the file: ${what}`;
+  const reason = {
+    found: `found under its idempotency key: ${what}, created by an earlier state`,
+    released: `returns to the file: ${what} was released before, and still exists`,
+    file: `\`id:\` in the file: ${what}`,
+  }[desired.held?.by ?? 'file'];
   return { verdict: { verdict: 'adopt', target: live.id, reason } };
+}
+
+/** The identity of a held object that the live resource shows too is the same. @assumption A17 */
+function isHeldObject(
+  { identity }: NonNullable<DesiredResource['held']>,
+  live: Existence | undefined,
+): live is Existence & { readonly id: string } {
+  if (live?.id === undefined) return false;
+  return Object.entries(identity).every(([field, value]) => (live.identity[field] ?? value) === value);
+}
+
+/** The reason of a creation in place of a resource that existed before; `{}` if there was none. */
+export function lostOf({ binding, desired }: Subject, noun: string): { readonly lost?: string } {
+  if (binding !== undefined) return { lost: `${noun} ${binding.id} no longer exists` };
+  if (desired?.held?.by !== 'released') return {};
+  return { lost: `${noun} ${desired.id} was released before, and no longer exists` };
 }
 
 /**
@@ -96,16 +115,17 @@ function diffBound(
   lacking: readonly string[],
 ): Diff | undefined {
   const { key, desired } = subject;
-  if (desired?.id !== undefined && desired.id !== binding.id) {
+  const named = desired?.held === undefined ? desired?.id : undefined;
+  if (named !== undefined && named !== binding.id) {
     return blocked(
       'update',
       'id_conflict',
-      `${key} is bound to ${noun} ${binding.id}, but the file has \`id: ${desired.id}\``,
-      [run('adopt', [key, desired.id]), edit(key, { set: { id: binding.id } })],
+      `${key} is bound to ${noun} ${binding.id}, but the file has \`id: ${named}\``,
+      [run('adopt', [key, named]), edit(key, { set: { id: binding.id } })],
     );
   }
   if (live === undefined) {
-    if (desired?.id !== undefined) return notFound(subject, noun, desired.id, lacking);
+    if (named !== undefined) return notFound(subject, noun, named, lacking);
     if (desired !== undefined) return undefined;
     const reason = `${noun} ${binding.id} no longer exists`;
     return { verdict: { verdict: 'release', gone: true, reason } };

@@ -14,6 +14,7 @@ import {
   diffExistence,
   fromNothing,
   integerIdIn,
+  lostOf,
   recordedIds,
   toNothing,
   unchanged,
@@ -100,19 +101,15 @@ export const ip: ResourceKind<IpEntry, IpObserved, Preimage> = {
     if (subject.parent !== undefined) return diffOfServer(subject, live, world);
     if (desired === undefined) return live ? diffLeaving(subject, live, world) : unchanged;
 
-    if (live !== undefined) return diffPool(subject, desired.value, live);
+    // A released address whose id belongs to another address by now is gone.
+    const isReleased = binding === undefined && desired.held !== undefined;
+    if (live !== undefined && !isReleased) return diffPool(subject, desired.value, live);
     const changes = fromNothing({ server_type_id: desired.value.server_type_id });
-    const price = priceOfAddress(world);
-    return binding === undefined
-      ? { verdict: { verdict: 'create', changes }, price }
-      : {
-          verdict: {
-            verdict: 'create',
-            changes,
-            lost: `the project no longer has address ${binding.identity.address}`,
-          },
-          price,
-        };
+    const lost =
+      binding === undefined
+        ? lostOf(subject, 'address')
+        : { lost: `the project no longer has address ${binding.identity.address}` };
+    return { verdict: { verdict: 'create', changes, ...lost }, price: priceOfAddress(world) };
   },
 
   writes: {

@@ -11,6 +11,7 @@ import {
   fieldsLacking,
   fromNothing,
   idIn,
+  lostOf,
   recordedIds,
   renaming,
   toNothing,
@@ -133,9 +134,8 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
     }
     if (live !== undefined) return diffLive(subject, live, world);
     const changes = fromNothing({ name: desired.value.name, url: desired.value.url });
-    if (binding !== undefined) {
-      return { verdict: { verdict: 'create', changes, lost: `ISO ${binding.id} no longer exists` } };
-    }
+    const lost = lostOf(subject, 'ISO');
+    if (lost.lost !== undefined) return { verdict: { verdict: 'create', changes, ...lost } };
     const [taken] = observed?.sameName ?? [];
     if (taken !== undefined) {
       return blocked(

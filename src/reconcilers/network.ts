@@ -13,6 +13,7 @@ import {
   fromNothing,
   incomplete,
   integerIdIn,
+  lostOf,
   recordedIds,
   renaming,
   toNothing,
@@ -99,7 +100,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
   },
 
   diff(subject, observed, world) {
-    const { desired, binding } = subject;
+    const { desired } = subject;
     const live = observed?.live;
     const short = notListed(subject, observed, world);
     if (short !== undefined) return short;
@@ -127,15 +128,8 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
     const entry = desired.value;
     const wanted = fromNothing({ name: entry.name, cidr: entry.cidr });
     if (live !== undefined) return { verdict: diffLive(subject, entry, live, world) };
-    if (binding !== undefined) {
-      return {
-        verdict: {
-          verdict: 'create',
-          changes: wanted,
-          lost: `network ${binding.id} no longer exists`,
-        },
-      };
-    }
+    const lost = lostOf(subject, 'network');
+    if (lost.lost !== undefined) return { verdict: { verdict: 'create', changes: wanted, ...lost } };
     // @assumption A16 The API may accept a second network of this name, and evidence could not distinguish the two.
     if (taken !== undefined) {
       return blocked(

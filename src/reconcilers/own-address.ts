@@ -10,15 +10,16 @@ export function isKept({ desired, binding }: Subject, server: Subject | undefine
 }
 
 /**
- * The one address of a server whose entry has `{new: true}` belongs to that server, whether it was adopted or
- * not seen at first; but not if the creation of the server asked for another address.
+ * The one address of a server whose entry has `{new: true}` belongs to that server, whether it was adopted, was not seen
+ * at first, or was free before; but not if the creation of the server asked for a named address, or for none.
  */
 export function ownAddress({ desired, binding }: Subject, world: World): Ip | undefined {
   const id = binding?.id ?? desired?.id;
   const wanted = member(desired?.value, 'public_ipv4');
   if (id === undefined || member(wanted, 'new') !== true) return undefined;
   const asked = member(binding?.applied, 'body');
-  if (asked != null && member(member(asked, 'public_ipv4'), 'new') !== true) return undefined;
+  const address = member(asked, 'public_ipv4');
+  if (asked != null && member(address, 'new') !== true && member(address, 'reuse') !== true) return undefined;
   const [own, another] = world.ipsOf(id).filter(world.isUnbound);
   return another === undefined ? own : undefined;
 }

@@ -86,8 +86,11 @@ servers:
 
     const planned = await world.plan(text('{ip: web}'));
 
-    expect(codesOf(planned)).toEqual({ 'servers.one': 'address_not_the_only_free_one' });
-    expect(planned.blocked[0]?.reason).toContain(free.address);
+    expect(codesOf(planned)).toEqual({
+      'ips.web': 'dependency_blocked',
+      'servers.one': 'address_not_the_only_free_one',
+    });
+    expect(planned.blocked[1]?.reason).toContain(free.address);
     expect((await world.plan(text('{reuse: true}'))).blocked).toEqual([]);
     world.emulator.mutate({ do: 'delete_ip', id: free.id });
     expect((await world.apply(text('{ip: web}'))).outcome).toBe('converged');
@@ -108,8 +111,8 @@ servers:
       const planned = await world.plan(next);
       const report = await world.apply(next);
 
-      expect(codesOf(planned)).toEqual({ 'servers.one': 'address_not_the_only_free_one' });
-      expect(planned.blocked[0]?.reason).toContain('once the old server is deleted');
+      expect(codesOf(planned)).toMatchObject({ 'servers.one': 'address_not_the_only_free_one' });
+      expect(planned.blocked.at(-1)?.reason).toContain('once the old server is deleted');
       expect(report.outcome).toBe('blocked');
       expect(countOf(world.emulator, 'delete_server')).toBe(0);
       const out = more.includes('a:') ? text('{ip: b}', 'b: {}') : text('{reuse: true}', more);
@@ -144,7 +147,11 @@ servers:
 
       const report = await world.apply(unpruned);
 
-      expect(codesOf(report)).toEqual({ 'ips.a': 'prune_disabled', 'servers.one': 'dependency_blocked' });
+      expect(codesOf(report)).toEqual({
+        'ips.a': 'prune_disabled',
+        'ips.b': 'dependency_blocked',
+        'servers.one': 'dependency_blocked',
+      });
       expect(countOf(world.emulator, 'delete_server')).toBe(0);
     });
   });
@@ -271,8 +278,12 @@ servers:
 
     const report = await world.apply(text);
 
-    expect(report.blocked.map(({ code }) => code)).toEqual(['address_not_the_only_free_one']);
+    expect(report.blocked.map(({ code }) => code)).toEqual([
+      'dependency_blocked',
+      'address_not_the_only_free_one',
+    ]);
     expect(countOf(world.emulator, 'create_server')).toBe(0);
+    expect(countOf(world.emulator, 'allocate_ip')).toBe(0);
   });
 
   test('with the named form in the profile no order is needed', async () => {

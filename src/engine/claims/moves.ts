@@ -20,7 +20,7 @@ export function movesOf(
   bindings: ReadonlyMap<ResourceKey, Binding>,
   intents: ReadonlyMap<ResourceKey, Intent>,
 ): Moves {
-  const standing = standingKeys(bindings, intents);
+  const standing = standingKeys([...bindings.keys()]);
   const renamed = desired.resources.flatMap(({ key, moved }) =>
     moved === undefined || !standing.has(moved) ? [] : [{ from: moved, to: key }],
   );
@@ -47,7 +47,7 @@ export function ownNames(
   bindings: ReadonlyMap<ResourceKey, Binding>,
   intents: ReadonlyMap<ResourceKey, Intent>,
 ): Desired {
-  const standing = standingKeys(bindings, intents);
+  const standing = standingKeys([...bindings.keys(), ...intents.keys()]);
   const resources = desired.resources.map((resource) => {
     const { key, moved, named, value } = resource;
     if (moved === undefined || named !== false || standing.has(moved) || bindings.has(key)) return resource;
@@ -78,13 +78,9 @@ export function withReverts(desired: Desired, bindings: ReadonlyMap<ResourceKey,
   return { ...desired, resources };
 }
 
-function standingKeys(
-  bindings: ReadonlyMap<ResourceKey, Binding>,
-  intents: ReadonlyMap<ResourceKey, Intent>,
-): ReadonlySet<ResourceKey> {
-  return new Set(
-    [...bindings.keys(), ...intents.keys()].flatMap((key) => [key, takeApart(key).parent ?? key]),
-  );
+/** The keys, and those of the servers that they are inside. */
+function standingKeys(keys: readonly ResourceKey[]): ReadonlySet<ResourceKey> {
+  return new Set(keys.flatMap((key) => [key, takeApart(key).parent ?? key]));
 }
 
 function inFlight({ from, to }: Move, intents: ReadonlyMap<ResourceKey, Intent>): WaitingMove[] {

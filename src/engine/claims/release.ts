@@ -47,14 +47,13 @@ function releasedClaim(
   by: 'operator' | 'file',
   server?: string,
 ): StateChange[] {
-  const { key, kind, id } = binding;
-  const { bought, unlisted } = factsOf(kind);
-  if (!bought && !unlisted) return [];
+  const { key, kind, id, formerKeys } = binding;
+  if (factsOf(kind).collection === undefined) return [];
   const address = isAddress(kind) ? (world.ip(id)?.address ?? binding.identity.address) : undefined;
   const claim: Claim = {
     ...{ kind, id, ...(server === undefined ? {} : { parentId: server }) },
     identity: address === undefined ? {} : { address },
-    holder: { is: 'released', by, formerKey: key },
+    holder: { is: 'released', by, formerKey: key, ...(formerKeys === undefined ? {} : { formerKeys }) },
     at: deps.clock.now(),
   };
   return [{ type: 'claim', claim }];

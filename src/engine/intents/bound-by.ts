@@ -4,6 +4,7 @@ import { factsOf } from '../../core/kind-facts.ts';
 import type { Binding, Effect, Facts, Intent, RecordedWrite, StateChange } from '../../core/state.ts';
 import { makerOf, ownerOf, wasNamed } from '../claims/owner.ts';
 import type { Run } from '../run.ts';
+import { isReplay } from './question.ts';
 
 /** The binding of the created resource, and of the resources that came with it. */
 export function boundBy(run: Run, intent: Intent, id: string, facts?: Facts): StateChange[] {
@@ -27,6 +28,7 @@ export function boundBy(run: Run, intent: Intent, id: string, facts?: Facts): St
       world: run.world,
     }),
     protect: subject.desired?.protect ?? intent.entry?.protect ?? false,
+    ...(intent.verb === 'create' && isReplay(intent) ? { recovered: true as const } : {}),
     boundAt: at,
   };
   return [

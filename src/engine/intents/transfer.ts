@@ -1,8 +1,9 @@
 import { objectName } from '../../core/claims.ts';
 import { partsOf } from '../../core/intent.ts';
-import { nounOf } from '../../core/keys.ts';
-import { factsOf } from '../../core/kind-facts.ts';
+import { nounOf, takeApart } from '../../core/keys.ts';
+import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import { edit, run as runs } from '../../core/remedy.ts';
+import { namedAddress } from '../../core/server-entry.ts';
 import type { Binding, Facts, InPhase, Intent, StateChange } from '../../core/state.ts';
 import { attributionOf } from '../claims/claims.ts';
 import { isAnother, makerOf, ownerOf } from '../claims/owner.ts';
@@ -46,17 +47,44 @@ export async function settled(
   const own = bound.find((change) => change.type === 'bind')?.binding;
   const taken = own === undefined || intent.verb !== 'create' ? [] : await transferred(run, intent, own);
   if ('now' in taken) return taken;
+  const exchange = intent.verb === 'create' ? exchangedAddresses(run, intent, facts) : [];
   const chosen = sentPreference(run, intent);
   const text = chosen === undefined ? '' : `gpu_package ${chosen}`;
   if (damage === undefined)
-    return close(run, intent, { outcome: 'done', text }, { changes: [...taken, ...bound] });
+    return close(run, intent, { outcome: 'done', text }, { changes: [...taken, ...exchange, ...bound] });
   const changes = bound.map((change) =>
     change.type === 'bind' && change.binding.key === intent.key
       ? { ...change, binding: { ...change.binding, tainted: damage } }
       : change,
   );
   const ended = { outcome: 'failed', text: damage } as const;
-  return closeBlocked(run, intent, ended, 'tainted', { changes: [...taken, ...changes] });
+  return closeBlocked(run, intent, ended, 'tainted', { changes: [...taken, ...exchange, ...changes] });
+}
+
+/**
+ * The API attaches any free address. If the new server got the address of another key in place of the named one, the
+ * two keys exchange their addresses. The plan has warned about that.
+ */
+function exchangedAddresses({ bindings }: Run, { entry }: Intent, facts: Facts = {}): StateChange[] {
+  const named = namedAddress(entry?.value);
+  const own = named === undefined ? undefined : bindings.get(named);
+  const held = (facts.addresses ?? []).map(({ id }) => String(id));
+  if (own === undefined || held.includes(own.id)) return [];
+  const other = [...bindings.values()].find(
+    ({ key, kind, id }) => isAddress(kind) && takeApart(key).parent === undefined && held.includes(id),
+  );
+  if (other === undefined) return [];
+  const as = (key: Binding, { id, identity, applied }: Binding) => ({ ...key, id, identity, applied });
+  const pairs = [
+    [own, other],
+    [other, own],
+  ] as const;
+  return [
+    ...pairs.map(
+      ([{ key }, by]) => ({ type: 'release', key, gone: false, reason: `exchanged with ${by.key}` }) as const,
+    ),
+    ...pairs.map(([key, by]) => ({ type: 'bind', binding: as(key, by) }) as const),
+  ];
 }
 
 /** The changes that end the previous holder of the resource, or the progress of a creation that must not bind it. */

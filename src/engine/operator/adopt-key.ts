@@ -67,7 +67,7 @@ export async function adoptKey(run: Run, key: ResourceKey, named: string): Promi
 async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<string> {
   const { key, id } = before;
   const { identity, protect } = bindingOf(run, subject, id, run.world);
-  const { tainted: _trusted, ...binding } = before;
+  const { tainted: _trusted, recovered: _confirmed, ...binding } = before;
   const kind = run.kindOf(subject.kind);
   const seen = run.world.observed.get(key);
   const fields = kind.unseen?.fields(subject, seen) ?? [];
@@ -105,11 +105,11 @@ function refuseUnmanaged({ key, managed, position: { file, line, column } }: Des
 
 /** An entry whose `id` is another one would contradict the new binding at once. */
 export function refuseContradiction(
-  { key, kind, id: named, found, position }: DesiredResource,
+  { key, kind, id: named, held, position }: DesiredResource,
   id: string,
 ): void {
   const { file, line, column } = position;
-  if (named === undefined || named === id || found) return;
+  if (named === undefined || named === id || held !== undefined) return;
   throw new ConfigError(
     `${file}:${line}:${column}: ${key} has \`id: ${named}\` in the file, so it cannot adopt ${nounOf(kind)} ${id}. Write \`id: ${id}\`, or remove \`id: ${named}\`, and adopt again.`,
   );

@@ -101,7 +101,9 @@ function refuseOurs(run: Run, object: LiveObject, there: boolean, called = objec
   const noun = `${nounOf(object.kind)} ${called}`;
   if (!there) throw new ConfigError(`The project has no ${noun}.`);
   const key = run.world.keyOf(object);
-  if (key !== undefined && !identityChanged(run, key))
+  // An entry that would take the object back is not bound to it yet.
+  const isHeld = key !== undefined && run.world.subjects.get(key)?.desired?.held !== undefined;
+  if (key !== undefined && !isHeld && !identityChanged(run, key))
     throw new ConfigError(
       `${capitalised(noun)} is bound to ${key}.`,
       false,

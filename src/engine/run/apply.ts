@@ -232,8 +232,10 @@ class Rounds {
     const since = clock.monotonic();
     const yes = await this.#options.approve(plan);
     this.#askedMs += clock.monotonic() - since;
-    if (yes) for (const { id } of fresh) this.#approved.add(id);
-    return yes;
+    if (!yes) return false;
+    for (const { id } of fresh) this.#approved.add(id);
+    await confirmRecovered(this.#run, plan);
+    return true;
   }
 
   /**
@@ -319,6 +321,16 @@ class Rounds {
       durationMs: run.deps.clock.monotonic() - this.#startedAt - this.#askedMs,
     };
   }
+}
+
+/** The operator has approved a plan that shows the recovered resources. */
+async function confirmRecovered(run: Run, { warnings }: Plan): Promise<void> {
+  const shown = new Set(warnings.flatMap(({ code, key }) => (code === 'recovered_unconfirmed' ? [key] : [])));
+  const recovered = [...run.bindings.values()].filter(({ key }) => run.attended && shown.has(key));
+  if (recovered.length === 0) return;
+  await run.change(
+    recovered.map(({ recovered: _confirmed, ...binding }) => ({ type: 'bind', binding }) as const),
+  );
 }
 
 /** Another round may make progress: an operation is done, or the plan was outdated. */

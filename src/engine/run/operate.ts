@@ -1,8 +1,9 @@
 import { objectName } from '../../core/claims.ts';
+import type { ResourceKey } from '../../core/keys.ts';
 import type { Subject, World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { Operation } from '../../core/plan.ts';
-import type { Intent, StateChange } from '../../core/state.ts';
+import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import { isOvertaken } from '../../plan/open-writes.ts';
 import { restsOn } from '../../plan/order.ts';
 import { makerOf, ownerOf } from '../claims/owner.ts';
@@ -11,12 +12,14 @@ import { beginIntent, contextOf, preimageOf } from '../intents/begin.ts';
 import { companionsOf } from '../intents/bound-by.ts';
 import type { Progress } from '../intents/endings.ts';
 import { giveUp } from '../intents/give-up.ts';
+import { asksKey } from '../intents/question.ts';
 import { creationAfter, secondHalfPaused, unresolvedCreate } from '../intents/replacement.ts';
 import { type Overtaken, revalidate, whyNotWanted } from '../intents/revalidate.ts';
 import { advance, send } from '../intents/settle.ts';
 import { inWriteSlot, observationValidMs, roomToWrite, sinceObservation } from '../intents/write-slot.ts';
 import type { Run } from '../run.ts';
 import { absenceGapMs } from '../staleness.ts';
+import { unprovenKeys } from './recover.ts';
 
 /** The result of one turn of work on an operation. */
 export type Turn = Progress | Overtaken;
@@ -54,7 +57,7 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   const world = await observeFor(run, operation);
   const not = await revalidate(run, world, operation);
   if (not !== undefined) return not;
-  const unresolved = unresolvedCreate(run, operation);
+  const unresolved = unresolvedCreate(run, operation) ?? (await unprovenLine(run, operation));
   if (unresolved !== undefined) return unresolved;
   const token = await run.fence();
   const request = run.kindOf(operation.kind).writes.request(contextOf(run, operation, world));
@@ -66,6 +69,17 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   if (!holds(observationValidMs)) return { now: 'again', afterMs: 0 };
   const intent = await beginIntent(run, operation, request, { world, preimage });
   return send(run, intent, token, holds);
+}
+
+/** The next run asks the earlier keys of a line that this run could not ask to the end. */
+async function unprovenLine(run: Run, { key, verb, kind }: Operation): Promise<Turn | undefined> {
+  const { desired, parent } = run.world.subjects.get(key) ?? {};
+  if (verb !== 'create' || desired === undefined || parent !== undefined || !asksKey(run, { verb, kind }))
+    return undefined;
+  const [first] = await unprovenKeys(run, desired);
+  if (first === undefined) return undefined;
+  const reason = `the API has not shown yet whether ${key} was created under its earlier key ${first}`;
+  return { now: 'blocked', code: 'key_not_answered', reason };
 }
 
 /** Observes the resource and the resources that it depends on: its server may be another server by now. */
@@ -85,7 +99,9 @@ async function confirmLost(run: Run, operation: Operation): Promise<Turn | undef
   const creation = verb === 'create' ? operation : creationAfter(run, run.world, key, verb);
   // A creation has a reason of its own only if it recreates a resource that existed before.
   const lost = creation?.reason !== undefined && creation.replacement === undefined;
-  if (!lost || !run.bindings.has(creation.key)) return undefined;
+  if (!lost) return undefined;
+  const gone = lostChanges(run, creation.key);
+  if (gone.length === 0) return undefined;
   const { clock } = run.deps;
   const untilMs = clock.now() + absenceGapMs;
   run.tell(operation, 'checking', `again whether ${creation.key} is gone`, { untilMs });
@@ -95,9 +111,20 @@ async function confirmLost(run: Run, operation: Operation): Promise<Turn | undef
   const not = whyNotWanted(run, world, { ...creation, changes: [] });
   if (not !== undefined) return not;
   // A repeating resource, such as a backup, stays known until its successor exists.
-  if (verb === 'create' && !factsOf(creation.kind).repeats)
-    await run.change(released(run, key, 'the resource no longer exists'));
+  if (verb === 'create' && !factsOf(creation.kind).repeats) await run.change(gone);
   return undefined;
+}
+
+/** The end of the binding, or of the release, of a resource that no longer exists. */
+function lostChanges(run: Run, key: ResourceKey): readonly StateChange[] {
+  const reason = 'the resource no longer exists';
+  if (run.bindings.has(key)) return released(run, key, reason);
+  const { desired, kind } = run.world.subjects.get(key) ?? {};
+  if (desired?.held?.by !== 'released' || desired.id === undefined || kind === undefined) return [];
+  return [
+    { type: 'unclaim', object: { kind, id: desired.id }, reason },
+    { type: 'next_incarnation', key },
+  ];
 }
 
 /** How often the task of an adopted creation is read, in ms. */
@@ -129,7 +156,7 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   const subject = world.subjects.get(operation.key);
   const id = operation.target;
   if (subject === undefined || id === undefined) throw new Error(`Nothing to adopt: ${operation.key}`);
-  const binding = bindingOf(run, subject, id, world);
+  const binding = recoveredAs(run, subject, bindingOf(run, subject, id, world));
   const maker = makerOf(run, binding);
   if (maker !== undefined)
     return { now: 'blocked', code: 'bound_already', reason: `${id} was created for ${maker.key}` };
@@ -146,10 +173,20 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   await run.change([
     ...renamed,
     ...left,
-    { type: 'bind', binding },
+    { type: 'bind', binding: { ...binding, ...formerly(owner) } },
     ...(await cameWith(run, subject, id, world)),
   ]);
   return { now: 'closed', outcome: 'done', detail: '' };
+}
+
+/** The keys that were bound to the adopted resource before. */
+function formerly(owner: Binding | undefined): Pick<Binding, 'formerKeys'> {
+  return owner === undefined ? {} : { formerKeys: [...(owner.formerKeys ?? []), owner.key] };
+}
+
+/** A resource that an idempotency key showed is not confirmed before an operator approves its adoption. */
+function recoveredAs(run: Run, { desired }: Subject, binding: Binding): Binding {
+  return desired?.held?.by === 'found' && !run.attended ? { ...binding, recovered: true } : binding;
 }
 
 /**
@@ -162,7 +199,7 @@ async function cameWith(
   id: string,
   world: World,
 ): Promise<StateChange[]> {
-  if (desired?.found !== true) return [];
+  if (desired?.held?.by !== 'found') return [];
   // The write that found the resource has the request of the creation. The catalogue may have changed since then.
   const past = await run.deps.store.intents({ key, limit: 50 });
   const request = past.find(({ verb }) => verb === 'create')?.request;

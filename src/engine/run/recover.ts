@@ -1,20 +1,22 @@
 import { type Claim, type Holder, type LiveObject, objectName } from '../../core/claims.ts';
 import type { DesiredResource } from '../../core/desired.ts';
-import type { ResourceKey } from '../../core/keys.ts';
+import { partsOf } from '../../core/intent.ts';
+import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { type Operation, operationId } from '../../core/plan.ts';
 import type { Conclusive, WriteRequest } from '../../core/ports.ts';
 import type { TaskId } from '../../core/resources.ts';
-import type { Facts, Intent, IntentOutcome, StateChange } from '../../core/state.ts';
+import type { Because, Facts, Intent, IntentOutcome, StateChange } from '../../core/state.ts';
 import { isNone } from '../../plan/unmanaged.ts';
 import { registerOf } from '../claims/claims.ts';
+import { lineOf } from '../claims/line.ts';
 import { beginIntent, contextOf, preimageOf } from '../intents/begin.ts';
 import { close } from '../intents/endings.ts';
 import { tryNextIncarnation } from '../intents/next-incarnation.ts';
 import { probeAnswer, type ReuseRefusal } from '../intents/outcome.ts';
 import { asked, pauseIfRefused, probeKey } from '../intents/probe-key.ts';
-import { asksKey, questionOf, unasked } from '../intents/question.ts';
+import { asksKey, isReplay, questionOf, unasked } from '../intents/question.ts';
 import { spendOf } from '../intents/record.ts';
 import { inWriteSlot, sendFenced } from '../intents/write-slot.ts';
 import type { Run } from '../run.ts';
@@ -38,9 +40,9 @@ type Held =
   | { readonly answer: Conclusive };
 
 /**
- * A new state asks the keys of its creations first, if the project holds unmanaged resources, and of renamed
- * resources in any case: the API replays the answers that an earlier state received, and their ids are certain.
- * Returns whether a resource was found. The plan then shows an adoption.
+ * A new state asks the keys of its creations first, if the project holds unmanaged resources. The earlier keys of a line
+ * are asked in any case, before the resource is bought: the API replays the answers that an earlier state received, and
+ * their ids are certain. Returns whether a resource was found. The plan then shows an adoption.
  *
  * @source API §8.1
  */
@@ -48,15 +50,40 @@ export async function recover(run: Run): Promise<boolean> {
   const { unmanaged, unlisted, isNew } = await registerOf(run);
   const taken = run.desired.resources.some((each) => isNameTaken(run, each));
   const isAlone = isNone(unmanaged) && unlisted === undefined && !taken;
-  if (!isNew || run.allPaused() !== undefined) return false;
   let found = false;
   for (const resource of run.desired.resources) {
     if (run.stop.aborted || run.allPaused() !== undefined) break;
-    // The creation itself asks the key of the resource, and not the key that the resource had before.
-    const isAsked = !isAlone || resource.moved !== undefined;
-    if (isAsked && isWanted(run, resource) && (await lookUp(run, resource))) found = true;
+    if (!isWanted(run, resource)) continue;
+    // The creation itself asks the key of the resource, and not its earlier keys. If an ignored resource has used the
+    // key, the creation shows that.
+    const isIgnored = run.desired.settings.unmanaged === 'ignore' && factsOf(resource.kind).bought;
+    const own = isNew && !isAlone && !isIgnored ? [resource.key] : [];
+    const keys = [...own, ...(await unprovenKeys(run, resource))];
+    if (await lookUp(run, resource, keys)) found = true;
   }
   return found;
+}
+
+/**
+ * The earlier keys of the line under which an earlier state may have bought the resource: this state has neither used
+ * the key nor asked it to the end.
+ */
+export async function unprovenKeys(
+  run: Run,
+  entry: Pick<DesiredResource, 'key' | 'moved'>,
+): Promise<readonly ResourceKey[]> {
+  const line = [...lineOf(entry, run.bindings, run.claims.values())].filter((key) => key !== entry.key);
+  const proven = await Promise.all(line.map((key) => isProven(run, key)));
+  return line.filter((_key, at) => !proven[at]);
+}
+
+async function isProven(run: Run, key: ResourceKey): Promise<boolean> {
+  const past = await run.deps.store.intents({ key, limit: 50 });
+  const last = past.find(({ verb, phase }) => verb === 'create' && phase === 'closed');
+  if (last === undefined) return false;
+  const { because, outcome } = partsOf(last);
+  if (because === 'unused' || because === 'reported_absent') return true;
+  return outcome !== 'void' && last.sends > 0 && because !== 'replayed' && !isReplay(last);
 }
 
 function isNameTaken(run: Run, { key, id, managed }: DesiredResource): boolean {
@@ -68,15 +95,14 @@ function isNameTaken(run: Run, { key, id, managed }: DesiredResource): boolean {
 function isWanted(run: Run, { key, kind, id, managed, parent }: DesiredResource): boolean {
   if (!managed || id !== undefined || parent !== undefined) return false;
   if (run.bindings.has(key) || run.intents.has(key)) return false;
-  // If an ignored resource has used the key, the creation itself shows that.
-  if (run.desired.settings.unmanaged === 'ignore' && factsOf(kind).bought) return false;
   return asksKey(run, { verb: 'create', kind });
 }
 
 /** Whether a key of the resource holds the answer of a live resource. The keys are asked in turn until one is unused. */
-async function lookUp(run: Run, resource: DesiredResource): Promise<boolean> {
-  const keys = [resource.key, ...(resource.moved === undefined ? [] : [resource.moved])];
+async function lookUp(run: Run, resource: DesiredResource, keys: readonly ResourceKey[]): Promise<boolean> {
   for (const key of keys) {
+    // The end of an open write shows its resource.
+    if (run.intents.has(key)) return false;
     for (let asked = 0; asked < mostKeys; asked++) {
       const next = await lookUpOne(run, key, resource);
       if (next === 'found') return true;
@@ -104,11 +130,15 @@ async function lookUpOne(
   if (run.heldBy(request, 'none') !== undefined) return undefined;
   const preimage = await preimageOf(run, operation, world);
   const intent = await beginIntent(run, operation, request, { world, preimage, question: unasked });
-  const end = (outcome: IntentOutcome, text: string, changes: readonly StateChange[] = []) =>
-    close(run, intent, { outcome, text }, { changes });
+  const end = (
+    outcome: IntentOutcome,
+    text: string,
+    changes: readonly StateChange[] = [],
+    because?: Because,
+  ) => close(run, intent, { outcome, text, ...(because && { because }) }, { changes });
   const held = await inWriteSlot(run, intent, () => answerUnder(run, intent));
   if (held === 'open') return (await isReplaced(run, key)) ? 'next' : undefined;
-  if (held === 'unused') await end('absent', 'no earlier state used this idempotency key');
+  if (held === 'unused') await end('absent', 'no earlier state used this idempotency key', [], 'unused');
   else if (held === 'fenced') await end('absent', 'an earlier state fenced this idempotency key');
   else if (held === 'refused')
     await end('refused', 'the API refused an earlier state under this idempotency key');
@@ -268,9 +298,15 @@ function creationOf(key: ResourceKey, kind: Operation['kind']): Operation {
   return { id, key, kind, verb: 'create', changes: [], needs: [], spend: 'adds', risk: 'billed' };
 }
 
-/** Returns the world in which the resource has its previous key. */
+/** Returns the world in which the resource has its earlier key, and the name that an entry of that key gets. */
 function withSubject(world: World, own: ResourceKey, key: ResourceKey): World {
   const subject = world.subjects.get(own);
-  if (own === key || subject === undefined) return world;
-  return { ...world, subjects: new Map(world.subjects).set(key, { ...subject, key }) };
+  if (own === key || subject?.desired === undefined) return world;
+  const { desired } = subject;
+  const named = { ...desired.value, name: takeApart(key).name };
+  const value = desired.named === false ? named : desired.value;
+  return {
+    ...world,
+    subjects: new Map(world.subjects).set(key, { ...subject, key, desired: { ...desired, value } }),
+  };
 }

@@ -3,6 +3,7 @@ import type { Desired } from '../../core/desired.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Selection } from '../../core/plan.ts';
 import type { Binding } from '../../core/state.ts';
+import { withHeldObjects } from '../claims/line.ts';
 import { movedBindings, movesOf, ownNames, withReverts } from '../claims/moves.ts';
 import { createRunState } from '../claims/run-state.ts';
 import type { EngineDeps, Pause, Repeating } from '../deps.ts';
@@ -14,7 +15,6 @@ import { createView, freshMs } from '../run-view.ts';
 import { createStopwatch } from '../stopwatch.ts';
 import type { WriteGate } from '../write-gate.ts';
 import { flaggedBy, withoutManaged } from './destroy.ts';
-import { withFound } from './found.ts';
 
 const never = new AbortController().signal;
 
@@ -26,6 +26,8 @@ interface RunOptions {
   readonly pauses?: Map<string, Pause>;
   readonly selection?: Selection | undefined;
   readonly destroy?: boolean | undefined;
+  readonly unattended?: boolean | undefined;
+  readonly saved?: unknown;
 }
 
 /** Loads the state, checks the project, and refreshes the view for the first time. The run only reads until then. */
@@ -36,6 +38,7 @@ export async function openRun(
   options: RunOptions = {},
 ): Promise<Run> {
   const { stop = never, halt = never, repeating, selection, destroy = false } = options;
+  const attended = options.unattended !== true && options.saved === undefined;
   const { store, clock, kinds, profile } = deps;
   const token = () => deps.writes.token();
   const cache = repeating?.cache ?? createReadCache(deps.reads('operation', halt), clock, token);
@@ -48,7 +51,7 @@ export async function openRun(
   stopwatch.keep(new Set([...loaded.intents.values()].map(({ id }) => id)));
   const broken = new AbortController();
   const context: RunContext = {
-    ...{ deps, desired, cache, gate, repeating, selection, destroy, stopwatch },
+    ...{ deps, desired, cache, gate, repeating, selection, destroy, attended, stopwatch },
     stop: AbortSignal.any([stop, halt, broken.signal]),
     halt: AbortSignal.any([halt, broken.signal]),
     kindOf(name) {
@@ -81,14 +84,12 @@ export async function openRun(
 }
 
 /** Loads the state, and combines the file with the state. */
-async function load({ store, clock }: EngineDeps, file: Desired, destroy: boolean) {
+async function load({ store }: EngineDeps, file: Desired, destroy: boolean) {
   const flagged = (binding: Binding) => (destroy ? flaggedBy(binding, file) : binding);
   const claims = new Map((await store.claims()).map((claim) => [objectName(claim), claim]));
   const stored = new Map((await store.bindings()).map((binding) => [binding.key, flagged(binding)]));
   const intents = new Map((await store.openIntents()).map((intent) => [intent.key, intent]));
-  const asked = destroy
-    ? withoutManaged(file, [...stored.values()])
-    : withFound(file, claims.values(), stored, clock.now());
+  const asked = destroy ? withoutManaged(file, [...stored.values()]) : withHeldObjects(file, claims, stored);
   const desired = ownNames(withReverts(asked, stored), stored, intents);
   const { moves, held: waitingMoves } = movesOf(desired, stored, intents);
   const bindings = movedBindings(stored, moves);

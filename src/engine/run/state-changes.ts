@@ -50,10 +50,10 @@ async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
 }
 
 /**
- * Settles the writes in flight under keys that the file has renamed. A write without effect so far is planned again.
+ * Renames the bindings of settled writes, and settles the writes in flight under keys that the file has renamed. A write
+ * without effect so far is planned again.
  */
 export async function settleMoves(run: Run): Promise<void> {
-  if (run.waitingMoves.length === 0) return;
   for (const key of new Set(run.waitingMoves.flatMap(({ waitsFor }) => waitsFor))) {
     const intent = run.intents.get(key);
     if (intent === undefined) continue;

@@ -3,10 +3,11 @@ import { member } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import { childKey, topLevelKey } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
-import type { Operation, OperationId } from '../../core/plan.ts';
+import type { Operation, OperationId, Warning } from '../../core/plan.ts';
 import type { StaleReads, WriteRequest } from '../../core/ports.ts';
 import { edit, outside, type Remedy, run } from '../../core/remedy.ts';
 import type { Ip } from '../../core/resources.ts';
+import { poolOf } from '../address-pool.ts';
 import { isKept } from '../own-address.ts';
 import { priceOfAddress } from '../prices.ts';
 import type { Problem } from './body.ts';
@@ -62,8 +63,10 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
     };
   }
   if (world.profile.operations.named_address !== undefined) return undefined;
-  const others = world.freeIps().filter((each) => String(each.id) !== id);
+  const isInTheWay = (each: Ip) => String(each.id) !== id && !mayExchange(each, ipKey, world);
+  const others = world.freeIps().filter(isInTheWay);
   const left = heldBeside(key, id, world).filter((each) => staysBehind(each, key, world));
+  const isOurs = others.every((each) => !world.isUnbound(each));
   const [other, ...further] = [...others, ...left];
   if (other === undefined) return undefined;
   const more = further.length > 0 ? ` and ${further.length} more are` : ' is';
@@ -72,17 +75,54 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
     code: 'address_not_the_only_free_one',
     reason: `the API attaches any free address, and ${other.address}${more} free too${once}: the server could get another address than ${ipKey}`,
     remedies: () => [
-      ...(others.length > 0
+      ...(others.length > 0 && isOurs
         ? [
             outside(`attach or delete ${others.map(({ address }) => address).join(', ')}`, {
               about: others.map(({ address }) => address),
             }),
           ]
         : left.flatMap((each) => leftOut(each, world))),
-      edit(key, { set: { public_ipv4: { reuse: true } } }),
+      // With `reuse`, the server could take the address of another user.
+      isOurs
+        ? edit(key, { set: { public_ipv4: { reuse: true } } })
+        : edit(key, { set: { public_ipv4: { new: true } }, when: 'to buy an address with the server' }),
       outside('enable `named_address` in the API profile'),
     ],
   };
+}
+
+/**
+ * Whether the server may get this free address instead: the key of this address and the named key then exchange their
+ * addresses. Both are of this file and of one pool, and no entry fixes one of them by `id:` or `protect`.
+ */
+export function mayExchange({ id }: Pick<Ip, 'id'>, named: ResourceKey, world: World): boolean {
+  const key = world.keyOf(addressObject(id));
+  const [one, other] = [named, key].map((each) =>
+    each === undefined ? undefined : world.subjects.get(each),
+  );
+  if (one === undefined || other?.binding === undefined || other.desired === undefined) return false;
+  if (other.parent !== undefined) return false;
+  return !isFixed(one) && !isFixed(other) && poolOf(one) === poolOf(other);
+}
+
+function isFixed({ desired, binding }: Subject): boolean {
+  return desired?.id !== undefined || (desired ?? binding)?.protect === true;
+}
+
+/** The keys whose address the server may get instead of the address that its entry names. */
+export function mayExchangeWarning(key: ResourceKey, entry: ServerEntry, world: World): Warning[] {
+  const wanted = entry.public_ipv4;
+  if (wanted === undefined || !('ip' in wanted) || world.profile.operations.named_address !== undefined)
+    return [];
+  const named = topLevelKey('ips', wanted.ip);
+  const id = world.idOf(named);
+  const others = world
+    .freeIps()
+    .filter((each) => String(each.id) !== id && mayExchange(each, named, world))
+    .flatMap((each) => world.keyOf(addressObject(each.id)) ?? []);
+  if (id === undefined || others.length === 0) return [];
+  const message = `the API attaches any free address: ${named} may exchange its address with ${others.join(' or ')}. To prevent this, write \`id: ${id}\` in the entry of ${named}, or enable \`named_address\` in the API profile`;
+  return [{ code: 'addresses_may_exchange', key, message }];
 }
 
 /** The edit by which an address that would remain in the project is released before its server is deleted. */

@@ -5,8 +5,8 @@ import { childKey, type ResourceKey, topLevelKey } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import type { Change, Verb, Warning } from '../../core/plan.ts';
 import { poolCautions } from '../address-pool.ts';
-import { blocked, fromNothing, incomplete, toNothing, unchanged } from '../existence.ts';
-import { addressAlongside, addressOf, addressProblem } from './address.ts';
+import { blocked, fromNothing, incomplete, lostOf, toNothing, unchanged } from '../existence.ts';
+import { addressAlongside, addressOf, addressProblem, mayExchangeWarning } from './address.ts';
 import { type Problem, priceApplied, resolveBody, type Sent, unproven, withIds } from './body.ts';
 import { type Differences, differencesOf, type Existing, holdsNamed } from './differences.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
@@ -38,7 +38,7 @@ export function diffCreate(subject: Subject<ServerEntry>, entry: ServerEntry, wo
     verdict: {
       verdict: 'create',
       changes,
-      ...(subject.binding === undefined ? {} : { lost: `server ${subject.binding.id} no longer exists` }),
+      ...lostOf(subject, 'server'),
     },
     warnings: [
       ...resolved.warnings.map(
@@ -49,7 +49,7 @@ export function diffCreate(subject: Subject<ServerEntry>, entry: ServerEntry, wo
     price: resolved.price,
     ...(resolved.dearest === undefined ? {} : { dearest: resolved.dearest }),
     ...addressAlongside(subject.key, entry, world),
-    consequences: standsOpen(subject, entry, world),
+    consequences: [...standsOpen(subject, entry, world), ...mayExchangeWarning(subject.key, entry, world)],
   };
 }
 

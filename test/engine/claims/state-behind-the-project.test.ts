@@ -127,7 +127,7 @@ describe('src/engine/claims: a state that is behind the project', () => {
     expect([report.outcome, count(played)]).toEqual(['converged', [1, 2]]);
   });
 
-  test('nor where its entry names an address from now on: the entry of that one is bought', async () => {
+  test('nor where its entry names an address from now on: no address is bought that the server cannot take', async () => {
     const played = rig();
     const made = web.replace('{new: true}', '{reuse: true}');
     await played.apply(head + made);
@@ -137,8 +137,11 @@ describe('src/engine/claims: a state that is behind the project', () => {
     );
 
     // Its old address would be free beside the named one: that is told, and nothing else.
-    expect(codes(report.plan)).toEqual({ 'servers.web': 'address_not_the_only_free_one' });
-    expect(count(played)).toEqual([1, 2]);
+    expect(codes(report.plan)).toEqual({
+      'ips.spare': 'dependency_blocked',
+      'servers.web': 'address_not_the_only_free_one',
+    });
+    expect(count(played)).toEqual([1, 1]);
   });
 
   test('an old copy, and the id of its address stands for what another entry has bought since', async () => {

@@ -176,7 +176,10 @@ describe('src/engine/intents/replacement.ts: nothing is deleted of a replacement
 
     const report = await played.apply(text('{ip: named}'));
 
-    expect(report.blocked).toMatchObject([{ key, verb: 'update', code: 'address_not_the_only_free_one' }]);
+    expect(report.blocked).toMatchObject([
+      { key: 'ips.named', code: 'dependency_blocked' },
+      { key, verb: 'update', code: 'address_not_the_only_free_one' },
+    ]);
     expect(deleted(played)).toEqual([]);
     expect(stands(played)).toEqual([true, true]);
     expect((await played.apply(text('{reuse: true}'))).outcome).toBe('converged');

@@ -1,0 +1,256 @@
+import { describe, expect, test } from 'vitest';
+import type { Plan } from '../../../src/core/plan.ts';
+import type { ApplyReport } from '../../../src/core/progress.ts';
+import { memoryState } from '../../../src/state/memory.ts';
+import { load, type Rig, rig } from '../../support/rig.ts';
+
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const otherImage = size.replace('ubuntu-24.04', 'debian-12');
+const hour = 3_600_000;
+
+function project(world: Rig) {
+  const [found] = world.emulator.world.projects;
+  if (found === undefined) throw new Error('no project');
+  return found;
+}
+
+/** The state is lost: the next process begins with an empty one. */
+function loseState(world: Rig) {
+  world.restart(memoryState({ createdAt: world.clock.now(), lineage: 'new' }));
+}
+
+function codesOf({ blocked }: Pick<Plan | ApplyReport, 'blocked'>) {
+  return blocked.map(({ key, code }) => `${key} ${code}`);
+}
+
+function made(world: Rig) {
+  const { servers, networks, isos, ips } = project(world);
+  return {
+    servers: servers.length,
+    networks: networks.filter((each) => !each.isDefault).length,
+    isos: isos.length,
+    ips: ips.length,
+  };
+}
+
+describe('src/engine/claims/line.ts: an entry that is renamed before its state is lost', () => {
+  test.each([
+    ['a server', `servers: {web: {${size}}}`, `servers: {www: {${size}, moved: {from: servers.web}}}`],
+    [
+      'a network',
+      'networks: {old: {cidr: 10.20.0.0/24}}',
+      'networks: {new: {cidr: 10.20.0.0/24, moved: {from: networks.old}}}',
+    ],
+    [
+      'an ISO',
+      'isos: {old: {url: "https://mirror.example.com/a.iso"}}',
+      'isos: {new: {url: "https://mirror.example.com/a.iso", moved: {from: isos.old}}}',
+    ],
+    [
+      'a server with an address',
+      `ips: {a: {}}\nservers: {web: {${size}, public_ipv4: {ip: a}}}`,
+      `ips: {a: {}}\nservers: {www: {${size}, public_ipv4: {ip: a}, moved: {from: servers.web}}}`,
+    ],
+  ])('%s is found under its earlier key', async (_kind, before, after) => {
+    const world = rig();
+    await world.apply(`${before}\n`);
+    const first = made(world);
+    loseState(world);
+
+    expect((await world.apply(`${after}\n`)).outcome).toBe('converged');
+    expect((await world.apply(`${after}\n`)).outcome).toBe('converged');
+    expect(made(world)).toEqual(first);
+  });
+
+  test.each([
+    [
+      'servers',
+      `servers: {web: {name: web, ${size}}}`,
+      `servers: {www: {name: web, ${otherImage}, moved: {from: servers.web}}}`,
+    ],
+    [
+      'networks',
+      'networks: {old: {name: old, cidr: 10.20.0.0/24}}',
+      'networks: {new: {name: other, cidr: 10.20.0.0/24, moved: {from: networks.old}}}',
+    ],
+  ])('%s with an edited field are not bought again, and an operator decides', async (_kind, before, after) => {
+    const world = rig();
+    await world.apply(`${before}\n`);
+    const first = made(world);
+    loseState(world);
+
+    const report = await world.apply(`${after}\n`);
+    expect(made(world)).toEqual(first);
+    expect(report.outcome).toBe('blocked');
+    const again = await world.apply(`${after}\n`);
+    expect(made(world)).toEqual(first);
+    expect(codesOf(again)).not.toEqual([]);
+  });
+});
+
+describe('src/engine/claims/line.ts: an entry that returns', () => {
+  test('takes back the server that was forgotten', async () => {
+    const world = rig();
+    const spec = `servers: {bare: {${size}}}\n`;
+    await world.apply(spec);
+    await world.clock.run(world.engine.forget(load(''), 'servers.bare' as never));
+    await world.clock.advance(30 * hour);
+
+    const plan = await world.plan(spec);
+    expect(plan.operations.map(({ id }) => id)).toEqual(['adopt:servers.bare']);
+    await world.apply(spec);
+    expect(made(world).servers).toBe(1);
+  });
+
+  test('is bought once the forgotten server is gone', async () => {
+    const world = rig();
+    const spec = `servers: {bare: {${size}}}\n`;
+    await world.apply(spec);
+    await world.clock.run(world.engine.forget(load(''), 'servers.bare' as never));
+    world.emulator.mutate({ do: 'delete_server', id: 2001 });
+    await world.clock.advance(hour);
+
+    const report = await world.apply(spec);
+    expect(report.blocked).toEqual([]);
+    expect(made(world).servers).toBe(1);
+    expect((await world.plan(spec)).operations).toEqual([]);
+  });
+
+  test.each([
+    ['a network', 'networks: {a: {cidr: 10.20.0.0/24}}\n', 'networks.a'],
+    ['an address', 'ips: {a: {}}\n', 'ips.a'],
+    ['an ISO', 'isos: {a: {url: "https://mirror.example.com/a.iso"}}\n', 'isos.a'],
+  ])('takes back %s', async (_kind, spec, key) => {
+    const world = rig();
+    await world.apply(spec);
+    const first = made(world);
+    await world.clock.run(world.engine.forget(load(''), key as never));
+
+    expect((await world.apply(spec)).outcome).toBe('converged');
+    expect(made(world)).toEqual(first);
+    expect((await world.store.bindings()).map((each) => each.key)).toEqual([key]);
+  });
+});
+
+describe('src/engine/claims/line.ts: a second file with the same names and a state of its own', () => {
+  test('never deletes the server of the first file', async () => {
+    const world = rig();
+    const spec = `servers: {web: {${size}, public_ipv4: {new: true}}}\n`;
+    await world.apply(spec);
+    loseState(world);
+    expect((await world.apply(spec, { unattended: true })).outcome).toBe('converged');
+
+    const dropped = await world.apply('settings: {prune: true}\n', { unattended: true });
+    expect(codesOf(dropped)).toContain('servers.web recovered_unconfirmed');
+    await world.apply(spec, { destroy: true, unattended: true });
+    expect(made(world)).toMatchObject({ servers: 1, ips: 1 });
+
+    await world.clock.run(world.engine.adopt(load(spec), 'servers.web' as never, '2001'));
+    await world.apply('settings: {prune: true}\n', { unattended: true });
+    expect(made(world)).toMatchObject({ servers: 0, ips: 0 });
+  });
+
+  test('has its server confirmed by an operator who approves the plan', async () => {
+    const world = rig();
+    const spec = `servers: {web: {${size}, public_ipv4: {new: true}}}\n`;
+    await world.apply(spec);
+    loseState(world);
+    await world.apply(spec);
+    await world.apply('settings: {prune: true}\n');
+    expect(made(world)).toMatchObject({ servers: 0, ips: 0 });
+  });
+});
+
+describe('src/engine/claims/line.ts: a server that two keys name', () => {
+  test('is counted once beside a server that no read shows', async () => {
+    const world = rig();
+    const networks = 'networks: {n: {cidr: 10.20.0.0/24}}\n';
+    const entry = (name: string, more = '') => `  ${name}: {${size}, network_interfaces: [n]${more}}\n`;
+    await world.apply(`${networks}servers:\n${entry('one')}${entry('lost')}`);
+    loseState(world);
+    const named = (name: string) => `${networks}servers:\n${entry(name, ', id: 2001')}`;
+    await world.clock.advance(30 * hour);
+    await world.clock.run(
+      world.engine.adopt(
+        load(named('one')),
+        'networks.n' as never,
+        String(project(world).networks.at(-1)?.id),
+      ),
+    );
+    await world.apply(named('one'));
+
+    const report = await world.apply(`${named('first')}${entry('lost')}`);
+
+    expect(made(world).servers).toBe(2);
+    expect(codesOf(report)).toContain('servers.lost unlisted_servers');
+  });
+});
+
+describe('src/engine/claims/line.ts: addresses', () => {
+  test('of which one has a server that the API refuses', async () => {
+    const world = rig();
+    const spec = (key: number) =>
+      `ips: {a: {}, b: {}}\nservers:\n  one: {${size}, public_ipv4: {ip: a}, ssh_keys: [${key}]}\n  two: {${size}, public_ipv4: {ip: b}}\n`;
+    await world.apply(spec(999_999));
+    await world.apply(spec(101));
+    const report = await world.apply(spec(101));
+    expect(codesOf(report)).toEqual([]);
+    expect(report.outcome).toBe('converged');
+    expect(made(world)).toMatchObject({ servers: 2, ips: 2 });
+  });
+
+  test('are not bought beside a free address of another user', async () => {
+    const world = rig();
+    await world.apply('networks: {n: {cidr: 10.20.0.0/24}}\n');
+    world.emulator.mutate({ do: 'add_ip' });
+    const [other] = project(world).ips;
+    await world.clock.run(world.engine.ignore(load(''), [other?.address ?? '']));
+
+    const spec = `networks: {n: {cidr: 10.20.0.0/24}}\nips: {web: {}}\nservers: {web: {${size}, public_ipv4: {ip: web}}}\n`;
+    const report = await world.apply(spec);
+    expect(made(world)).toMatchObject({ servers: 0, ips: 1 });
+    expect(codesOf(report)).toEqual([
+      'ips.web dependency_blocked',
+      'servers.web address_not_the_only_free_one',
+    ]);
+    expect(JSON.stringify(report.blocked)).not.toContain('reuse');
+  });
+
+  test.each([
+    ['bought with it', false],
+    ['free before', true],
+  ])('of a server with reuse, %s, belong to the server once its entry says new', async (_when, isFree) => {
+    const world = rig();
+    if (isFree) world.emulator.mutate({ do: 'add_ip' });
+    const web = (address: string) => `servers: {web: {${size}, public_ipv4: {${address}: true}}}\n`;
+    await world.apply(`settings: {unmanaged: ignore}\n${web('reuse')}`);
+    const [own] = project(world).ips;
+    const isBound = async () =>
+      (await world.store.bindings()).some(
+        ({ key, id }) => key === 'servers.web.public_ipv4' && id === String(own?.id),
+      );
+
+    const report = await world.apply(web('new'));
+    expect(
+      (await isBound()) || report.plan.warnings.some(({ code }) => code === 'address_not_as_declared'),
+    ).toBe(true);
+    if (!(await isBound()))
+      await world.clock.run(
+        world.engine.adopt(load(web('new')), 'servers.web.public_ipv4' as never, String(own?.id)),
+      );
+    expect(await isBound()).toBe(true);
+    expect((await world.plan(web('new'))).warnings).toEqual([]);
+  });
+
+  test('that both are free are given to the servers that name them', async () => {
+    const world = rig();
+    await world.apply('ips: {a: {}, b: {}}\n');
+    const spec = `ips: {a: {}, b: {}}\nservers:\n  one: {${size}, public_ipv4: {ip: b}}\n  two: {${size}, public_ipv4: {ip: a}}\n`;
+    const planned = await world.plan(spec);
+    const report = await world.apply(spec);
+    expect(planned.warnings.map(({ code }) => code)).toContain('addresses_may_exchange');
+    expect(codesOf(report)).toEqual([]);
+    expect(made(world)).toMatchObject({ servers: 2, ips: 2 });
+    expect((await world.plan(spec)).operations).toEqual([]);
+  });
+});
