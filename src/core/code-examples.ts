@@ -110,10 +110,6 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
     'servers: {db-1: {public_ipv4: {new: true}}}',
     'servers: {db-1: {firewall: {enabled: false}}}',
   ],
-  firewall_rule_shadowed: [
-    'Rule 1 accepts all tcp traffic, and rule 2 drops tcp 22: rule 2 never acts.',
-    'move rule 2 above rule 1',
-  ],
   firewall_would_lose: [
     'A live rule has `source: 198.51.100.7`, and the file has no `source`.',
     '{protocol: tcp, destination_port: "22", source: 198.51.100.7}',

@@ -94,8 +94,8 @@ export const codes = {
     'restore the old value; or remove `id:`, and add these fields',
   ],
   firewall_doubtful: [
-    'a value in the firewall is probably a typing error',
-    'correct it, or keep it: vdcsync sends it unchanged',
+    'a value in the firewall is probably a typing error, or an earlier rule matches all traffic of a rule',
+    'correct the value, or move or remove the rule; or keep it: vdcsync sends the firewall unchanged',
   ],
   firewall_field_dropped: [
     'every live rule has an undocumented field. vdcsync assumes that the API adds this field, so vdcsync does not send it',
@@ -108,10 +108,6 @@ export const codes = {
   firewall_no_public_iface: [
     'a firewall needs a public network interface',
     'give the server a `public_ipv4`, or write `enabled: false`',
-  ],
-  firewall_rule_shadowed: [
-    'a rule has no effect, because an earlier rule matches the same traffic',
-    'remove the rule, or move it up',
   ],
   firewall_would_lose: [
     'the live firewall has values that vdcsync cannot send back, so a change would delete them',

@@ -29,7 +29,15 @@ export function operationId(verb: Verb, key: ResourceKey): OperationId {
   return `${verb}:${key}` as OperationId;
 }
 
-/** The effect of a change of a firewall on incoming traffic. Each entry is a protocol and a port, such as `tcp 443`. */
+/**
+ * The effect of a change of a firewall on incoming traffic, and of a new public server without a firewall. Each entry is
+ * one of these:
+ *
+ * - a protocol and a port: `tcp 443`, `udp 1000-2000`, `any protocol every port`
+ * - the same with the undocumented fields of the rule: `tcp 22 (source 198.51.100.0/24)`
+ * - `everything`, or `everything else` than the other entries
+ * - one of these after `unknown: `, if a value decides that the API's document does not show: the traffic may be open
+ */
 export interface Traffic {
   readonly opened: readonly string[];
   readonly closed: readonly string[];
@@ -54,7 +62,7 @@ export interface Operation {
   readonly reason?: string;
   /** The live resource that is adopted or deleted. */
   readonly target?: string;
-  /** Of a firewall. */
+  /** Of a firewall, and of a new public server without one. */
   readonly traffic?: Traffic;
   /** The data that a change in place destroys. */
   readonly loses?: string;
@@ -165,6 +173,8 @@ export interface Cost {
   /** The highest possible sum, where the file leaves a choice that makes a difference. */
   readonly known_monthly_most?: string;
   readonly unknown: readonly string[];
+  /** Keys of resources that the plan buys, or makes dearer, at an unknown price. */
+  readonly unpriced: readonly ResourceKey[];
   readonly left_billed: readonly string[];
 }
 

@@ -77,6 +77,7 @@ export function costOf(world: World, all: readonly Draft[], drafts: readonly Dra
     known_monthly_delta: money(delta),
     ...(Number(most) === Number(delta) ? {} : { known_monthly_most: money(most) }),
     unknown: changes.flatMap(({ key, change }) => ('unknown' in change ? [`${key}: ${change.unknown}`] : [])),
+    unpriced: changes.flatMap(({ key, isUnknownPurchase }) => (isUnknownPurchase ? [key] : [])),
     left_billed: drafts.flatMap(({ diff }) => diff.leftBilled ?? []),
   };
 }

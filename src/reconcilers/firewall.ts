@@ -1,4 +1,5 @@
 import equal from 'fast-deep-equal';
+import { formatDiagnostic } from '../core/errors.ts';
 import { type Json, member } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
@@ -8,7 +9,7 @@ import type { Firewall, FirewallRule, ServerId } from '../core/resources.ts';
 import { blocked, fromNothing, unchanged } from './existence.ts';
 import { type FirewallEntry, firewallSchema, shownRuleFields } from './firewall/entry.ts';
 import { firewallErrors } from './firewall/errors.ts';
-import { type Filter, locksOut, shadowedRules, trafficOf } from './firewall/traffic.ts';
+import { type Filter, locksOut, trafficOf } from './firewall/traffic.ts';
 import { firewallCautions } from './firewall/warnings.ts';
 import { observeInside, serverOf } from './inside-server.ts';
 
@@ -51,7 +52,7 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
       if (entry.enabled === true && !willBePublic(subject, world)) return noPublicCard(subject, world);
       return {
         ...diffNew(subject, entry, replaced?.live, world),
-        warnings: [...doubtful(subject), ...shadowed(subject.key, entry)],
+        warnings: doubtful(subject),
       };
     }
     const added = addedByServer(entry, observed.live, binding?.applied);
@@ -65,7 +66,7 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
     const after = filterOf(entry, live);
     const effects = {
       traffic: trafficOf(live, after),
-      warnings: [...doubtful(subject), ...shadowed(subject.key, entry)],
+      warnings: doubtful(subject),
       consequences: [...lockout(subject.key, live, after), ...droppedFields(subject, observed.live, added)],
     };
     if (pristine) return { verdict: { verdict: 'create', changes }, ...effects };
@@ -135,6 +136,9 @@ function diffNew(
   };
 }
 
+/** So many of the probable mistakes in one firewall are shown. */
+const mostCautions = 3;
+
 /** The firewall of a new server. */
 const unfiltered: Filter = { enabled: false, policy_in: 'drop', rules: [] };
 
@@ -146,20 +150,14 @@ function filterOf({ enabled, policy_in, rules }: FirewallEntry, live: Filter): F
   };
 }
 
+/** One warning, because `defaults` can put hundreds of these rules into each server. */
 function doubtful({ key, desired }: Subject): Warning[] {
-  return (desired?.cautions ?? []).map(({ position: { file, line, column }, message }) => ({
-    code: 'firewall_doubtful',
-    key,
-    message: `${file}:${line}:${column}: ${message}`,
-  }));
-}
-
-function shadowed(key: ResourceKey, { rules = [] }: FirewallEntry): Warning[] {
-  return shadowedRules(rules).map(({ rule, by }) => ({
-    code: 'firewall_rule_shadowed',
-    key,
-    message: `rule ${rule} has no effect: the earlier rule ${by} matches the same traffic`,
-  }));
+  const cautions = desired?.cautions ?? [];
+  if (cautions.length === 0) return [];
+  const shown = cautions.slice(0, mostCautions).map(formatDiagnostic).join('; ');
+  const more = cautions.length - mostCautions;
+  const message = more > 0 ? `${shown}; and ${more} more, which \`vdcsync validate\` shows` : shown;
+  return [{ code: 'firewall_doubtful', key, message }];
 }
 
 function lockout(key: ResourceKey, before: Filter, after: Filter): Warning[] {

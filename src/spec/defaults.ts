@@ -1,8 +1,7 @@
 import type { z } from 'zod';
 import { containers } from '../core/keys.ts';
-import { formatPosition, isUnread, type Located, type Report } from './located.ts';
+import { formatPosition, isUnread, type Located, type Report, withFields } from './located.ts';
 import { checkSchema } from './messages.ts';
-import { withField } from './overlay.ts';
 import { defaultsSchema } from './schemas.ts';
 
 /**
@@ -27,31 +26,34 @@ export function withDefaults(roots: readonly Located[], report: Report): readonl
   return roots.map((root) => {
     const map = root.fields?.get(containers);
     if (map?.fields === undefined) return root;
-    let filled = map;
-    for (const [name, server] of map.fields) filled = withField(filled, name, withDefaultsIn(server, usable));
-    return withField(root, containers, filled);
+    const filled = [...map.fields].map(([name, server]) => [name, withDefaultsIn(server, usable)] as const);
+    return withFields(
+      root,
+      new Map([...(root.fields ?? []), [containers, withFields(map, new Map(filled))]]),
+    );
   });
 }
+
+const takesNull = fieldsWithNull(defaultsSchema.shape.servers.unwrap().shape);
 
 /** Inside a server that is not managed nothing is declared. */
 function withDefaultsIn(server: Located, defaults: readonly (readonly [string, Located])[]): Located {
   const isMap = server.fields !== undefined || (server.value === null && !server.broken);
   if (!isMap || server.fields?.get('managed')?.value === false) return server;
-  let filled: Located = { ...server, value: server.value ?? {}, fields: server.fields ?? new Map() };
+  const filled = new Map(server.fields);
   for (const [name, value] of defaults) {
-    const own = filled.fields?.get(name);
-    if (own === undefined) filled = withField(filled, name, value);
-    else if (own.value === null && !isUnread(own) && !takesNull(name)) {
-      filled = withField(filled, name, undefined);
-    }
+    const own = filled.get(name);
+    if (own === undefined) filled.set(name, value);
+    else if (own.value === null && !isUnread(own) && !takesNull.has(name)) filled.delete(name);
   }
-  return filled;
+  return withFields(server, filled);
 }
 
 /** `iso: null` is a value: nothing in the drive. */
-function takesNull(name: string): boolean {
-  const fields: Readonly<Record<string, z.ZodType>> = defaultsSchema.shape.servers.unwrap().shape;
-  return fields[name]?.safeParse(null).success === true;
+function fieldsWithNull(fields: Readonly<Record<string, z.ZodType>>): ReadonlySet<string> {
+  return new Set(
+    Object.entries(fields).flatMap(([name, schema]) => (schema.safeParse(null).success ? [name] : [])),
+  );
 }
 
 /** Marks the value as reported, so that no further message mentions it. */

@@ -1,3 +1,4 @@
+import equal from 'fast-deep-equal';
 import type { DesiredResource, EntryFields } from '../core/desired.ts';
 import type { Diagnostic } from '../core/errors.ts';
 import { member } from '../core/json.ts';
@@ -40,6 +41,7 @@ export function readEntry(
   section: Section,
   name: string,
   written: Located,
+  shared: SharedParts,
   report: Report,
 ): readonly Entry[] {
   const key = topLevelKey(section.collection, name);
@@ -78,7 +80,7 @@ export function readEntry(
   }
   if (creatable && !isUnread(located)) reportMissing(section, fields, dropped, located, report);
   const parent = { kind: section.kind, resource, located };
-  return [parent, ...readChildren(section, fields, parent, report)];
+  return [parent, ...readChildren(section, fields, parent, shared, report)];
 }
 
 function checkName({ collection, names }: Section, name: string, located: Located, report: Report): boolean {
@@ -155,25 +157,28 @@ function reportMissing(
   }
 }
 
-function readChildren(section: Section, fields: EntryFields, parent: Entry, report: Report): Entry[] {
+function readChildren(
+  section: Section,
+  fields: EntryFields,
+  parent: Entry,
+  shared: SharedParts,
+  report: Report,
+): Entry[] {
   const { resource: server, located } = parent;
   const entries: Entry[] = [];
   const add = (kind: ResourceKind, suffix: string, value: EntryFields, path: Path) => {
     const inside = nearest(located, path);
     const { key, managed, protect } = server;
-    const resource = { key: childKey(key, suffix), kind: kind.name, parent: key, value, managed, protect };
-    const cautions = (kind.entry.cautions?.(value) ?? []).map((issue) => diagnosticOf(issue, inside));
-    entries.push({
-      kind,
-      located: inside,
-      resource: {
-        ...resource,
-        position: inside.position,
-        ...placesOf(inside),
-        ...(cautions.length === 0 ? {} : { cautions }),
-      },
-    });
-    for (const issue of kind.entry.check?.(value) ?? []) reportCheck(issue, inside, report);
+    const checked = shared.of(kind, inside, value, report);
+    const resource = {
+      key: childKey(key, suffix),
+      kind: kind.name,
+      parent: key,
+      managed,
+      protect,
+      ...checked,
+    };
+    entries.push({ kind, located: inside, resource });
   };
   for (const [field, kind] of section.children) {
     if (fields[field] === undefined) continue;
@@ -183,6 +188,32 @@ function readChildren(section: Section, fields: EntryFields, parent: Entry, repo
     }
   }
   return entries;
+}
+
+/** The parts of a resource inside a server that depend on its part of the file alone. */
+type CheckedPart = Pick<DesiredResource, 'value' | 'position' | 'fields' | 'cautions'>;
+
+/**
+ * Checks a part of the file once for all servers that have it from `defaults`. They then share its value in memory:
+ * a hundred rules in `defaults` would otherwise be checked and stored for each of a thousand servers.
+ */
+export class SharedParts {
+  readonly #known = new WeakMap<Located, ReadonlyMap<string, CheckedPart>>();
+
+  of(kind: ResourceKind, inside: Located, value: EntryFields, report: Report): CheckedPart {
+    const known = this.#known.get(inside);
+    const before = known?.get(kind.name);
+    if (before !== undefined && equal(before.value, value)) return before;
+    for (const issue of kind.entry.check?.(value) ?? []) reportCheck(issue, inside, report);
+    const cautions = (kind.entry.cautions?.(value) ?? []).map((issue) => diagnosticOf(issue, inside));
+    const checked = {
+      ...{ value, position: inside.position },
+      ...placesOf(inside),
+      ...(cautions.length === 0 ? {} : { cautions }),
+    };
+    this.#known.set(inside, new Map([...(known ?? []), [kind.name, checked]]));
+    return checked;
+  }
 }
 
 function childrenOf({ entry }: ResourceKind, field: string, value: unknown): readonly ChildEntry[] {

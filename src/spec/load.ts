@@ -6,8 +6,9 @@ import { escapeUnseen } from '../core/escape.ts';
 import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import { withDefaults } from './defaults.ts';
 import { digestOf } from './digest.ts';
-import { type Entry, readEntry } from './entries.ts';
+import { type Entry, readEntry, SharedParts } from './entries.ts';
 import { type Environment, isOwnVariable, operatorsSpec, type SpecTrust } from './environment.ts';
+import { checkExpansion } from './expansion.ts';
 import { formatPosition, isUnread, type Located, maskedIn, type Report } from './located.ts';
 import { checkSchema } from './messages.ts';
 import { Counterparts, overlaid } from './overlay.ts';
@@ -53,10 +54,15 @@ export function loadSpec(
     reported.add(text);
   };
   const roots = readRoots(sources, { environment, trust }, counterparts, report);
-  for (const root of roots) checkSchema(fileSchema, root, 'the file', report);
-
   const project = agreed(roots, 'project', report);
   const projectId = project.get('id');
+  const problem = () => {
+    const shown = firstOf(inOrder(diagnostics, sources), dropped);
+    const id = typeof projectId?.value === 'number' ? projectId.value : undefined;
+    return new SpecError(shown, id, diagnostics.length + dropped);
+  };
+  if (!checkExpansion(roots, report)) throw problem();
+  for (const root of roots) checkSchema(fileSchema, root, 'the file', report);
   const token = tokenPlace(project, trust, report);
   const settings = agreed(roots, 'settings', report);
   for (const each of settings.values()) refuseSecretText(each, report);
@@ -71,12 +77,7 @@ export function loadSpec(
   if (roots.length === 0 && diagnostics.length === 0) {
     report({ file: '-', line: 1, column: 1 }, 'no file was given');
   }
-  if (diagnostics.length > 0) {
-    const id = projectId?.value;
-    const shown = firstOf(inOrder(diagnostics, sources), dropped);
-    const count = diagnostics.length + dropped;
-    throw new SpecError(shown, typeof id === 'number' ? id : undefined, count);
-  }
+  if (diagnostics.length > 0) throw problem();
 
   const given = Object.fromEntries([...settings].map(([name, { value }]) => [name, value]));
   const scope = project.get('scope')?.value;
@@ -217,6 +218,7 @@ function refuseSecretText(here: Located, report: Report): void {
 function readEntries(roots: readonly Located[], report: Report) {
   const places = new Map<ResourceKey, Position>();
   const entries: Entry[] = [];
+  const shared = new SharedParts();
   for (const section of sections) {
     for (const root of roots) {
       for (const [name, located] of root.fields?.get(section.collection)?.fields ?? []) {
@@ -228,7 +230,7 @@ function readEntries(roots: readonly Located[], report: Report) {
           continue;
         }
         places.set(key, position);
-        entries.push(...readEntry(section, name, located, report));
+        entries.push(...readEntry(section, name, located, shared, report));
       }
     }
   }

@@ -31,51 +31,76 @@ export function overlaid(
     if (!patch.broken) report(patch.position, 'an overlay is a map of changes');
     return roots;
   }
-  const result = [...roots];
-  const change = (path: readonly [string, ...string[]], value: Located) => {
-    const holders = result.flatMap((root, at) => (has(root, path) ? [at] : []));
-    const nearest = result.findIndex((root) => has(root, path.slice(0, -1)));
-    const targets = holders.length > 0 ? holders : removes(value) ? [] : [Math.max(0, nearest)];
-    for (const at of targets) {
-      const root = result[at];
-      if (root !== undefined) result[at] = setAt(root, path, value, counterparts);
-    }
-  };
-  for (const [name, value] of patch.fields) {
-    if (value.fields === undefined) change([name], value);
-    else for (const [member, each] of value.fields) change([name, member], each);
-  }
-  return result;
+  return [...patch.fields].reduce<readonly Located[]>((results, [name, value]) => {
+    if (value.fields === undefined) return withChange(results, name, value, counterparts);
+    return withMembers(results, name, value.fields, counterparts);
+  }, roots);
 }
 
-function has(root: Located, path: readonly string[]): boolean {
-  let here: Located | undefined = root;
-  for (const step of path) here = here?.fields?.get(step);
-  return here !== undefined;
+/** A change of a whole section. */
+function withChange(
+  roots: readonly Located[],
+  name: string,
+  value: Located,
+  counterparts: Counterparts,
+): readonly Located[] {
+  const holds = (root: Located) => root.fields?.has(name) === true;
+  const isHeld = roots.some(holds);
+  if (!isHeld && removes(value)) return roots;
+  return roots.map((root, at) =>
+    (isHeld ? holds(root) : at === 0)
+      ? withField(root, name, merged(root.fields?.get(name), value, root, counterparts))
+      : root,
+  );
+}
+
+/** Changes of entries of one section. Each file is built once, because an overlay may change thousands of entries. */
+function withMembers(
+  roots: readonly Located[],
+  name: string,
+  members: ReadonlyMap<string, Located>,
+  counterparts: Counterparts,
+): readonly Located[] {
+  const sections = roots.map((root) => root.fields?.get(name));
+  const first = Math.max(
+    0,
+    sections.findIndex((section) => section !== undefined),
+  );
+  const added = new Map(
+    [...members].filter(
+      ([member, value]) =>
+        !removes(value) && !sections.some((section) => section?.fields?.has(member) === true),
+    ),
+  );
+  return roots.map((root, at) => {
+    const section = sections[at];
+    const own = [...members].filter(
+      ([member]) => section?.fields?.has(member) === true || (at === first && added.has(member)),
+    );
+    const [some] = own;
+    if (some === undefined) return root;
+    const base = section?.fields === undefined ? emptyMap(section ?? root, some[1]) : section;
+    return withField(root, name, mergedFields(base, own, counterparts));
+  });
+}
+
+/** The map after the changes of some of its fields. */
+function mergedFields(
+  base: Located,
+  changes: Iterable<readonly [string, Located]>,
+  counterparts: Counterparts,
+): Located {
+  const fields = new Map(base.fields);
+  for (const [name, change] of changes) {
+    const after = merged(fields.get(name), change, base, counterparts);
+    if (after === undefined) fields.delete(name);
+    else fields.set(name, after);
+  }
+  return withFields(base, fields);
 }
 
 function removes({ value, broken }: Located): boolean {
   return value === null && !broken;
-}
-
-function setAt(
-  root: Located,
-  [name, ...rest]: readonly string[],
-  value: Located,
-  counterparts: Counterparts,
-): Located {
-  const before = root.fields?.get(name ?? '');
-  const [next] = rest;
-  const after =
-    next === undefined
-      ? merged(before, value, root, counterparts)
-      : setAt(
-          before?.fields === undefined ? emptyMap(before ?? root, value) : before,
-          rest,
-          value,
-          counterparts,
-        );
-  return withField(root, name ?? '', after);
 }
 
 /** The value under a name after the patch; `undefined`: it is removed. */
@@ -96,10 +121,11 @@ function merged(
     counterparts.add(target.keyPosition, 'changed at', other);
   }
   if (patch.fields === undefined) return patch;
-  let result = target?.fields === undefined ? emptyMap(patch, patch) : target;
-  for (const [name, each] of patch.fields) {
-    result = withField(result, name, merged(result.fields?.get(name), each, result, counterparts));
-  }
+  const result = mergedFields(
+    target?.fields === undefined ? emptyMap(patch, patch) : target,
+    patch.fields,
+    counterparts,
+  );
   return patch.partial === true ? { ...result, partial: true } : result;
 }
 
@@ -120,7 +146,7 @@ function emptyMap({ position, keyPosition }: Located, { broken }: Located): Loca
 }
 
 /** The map with another value under this name, or without the name. */
-export function withField(map: Located, name: string, value: Located | undefined): Located {
+function withField(map: Located, name: string, value: Located | undefined): Located {
   const fields = new Map(map.fields);
   if (value === undefined) fields.delete(name);
   else fields.set(name, value);

@@ -1,8 +1,5 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { planSchema } from '../../src/cli/plan/schema.ts';
 import { folderWith, inProcess, oneNetwork } from './run.ts';
@@ -72,62 +69,5 @@ describe('src/cli/commands/apply.ts: apply --check-command', () => {
     await applied(cwd);
     expect((await applied(cwd, '--check-command', 'touch asked; false')).code).toBe(0);
     expect(existsSync(join(cwd, 'asked'))).toBe(false);
-  });
-});
-
-const policy = fileURLToPath(new URL('../../examples/policy/check.mjs', import.meta.url));
-
-/** A server with this rule of its firewall, that listens for ssh. */
-const serverWith = (rule: string) => `version: 1
-project: { id: 4711 }
-settings: { prune: true }
-servers:
-  web:
-    server_type: sliders-1
-    image: ubuntu-24.04
-    cores: 1
-    memory_mb: 1024
-    disk_gb: 20
-    public_ipv4: { new: true }
-    firewall:
-      enabled: true
-      policy_in: drop
-      rules: [{ direction: in, action: accept, enabled: true, protocol: tcp, destination_port: ${rule} }]
-`;
-
-describe('examples/policy/check.mjs', () => {
-  const checked = (cwd: string) => applied(cwd, '--check-command', `'${process.execPath}' '${policy}'`);
-
-  test('accepts a plan without violations, and refuses the deletion of the server', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': serverWith('"443"') });
-    expect((await checked(cwd)).code).toBe(0);
-    expect(await managed(cwd)).toContain('servers.web');
-    writeFileSync(
-      join(cwd, 'vdcsync.yaml'),
-      oneNetwork.replace('networks:', 'settings: { prune: true }\nnetworks:'),
-    );
-    const { code, stderr } = await checked(cwd);
-    expect([code, stderr]).toEqual([3, expect.stringContaining('servers.web must not be deleted')]);
-    expect(await managed(cwd)).toContain('servers.web');
-  });
-
-  test.each([
-    ['"22,443"', true],
-    ['"20-30"', true],
-    ['"2222"', false],
-    ['"22", source: 198.51.100.0/24', false],
-  ])('ssh for every address, by a rule for the ports %s: %s', async (rule, expected) => {
-    const { stderr } = await checked(folderWith({ 'vdcsync.yaml': serverWith(rule) }));
-    expect(stderr.includes('opens ssh to every address')).toBe(expected);
-  });
-
-  test.each([
-    ['500.00', 0],
-    ['500.01', 1],
-  ])('a plan that adds %s a month exits %i', async (delta, expected) => {
-    const plan = { operations: [], cost: { known_monthly_delta: delta } };
-    const child = spawn(process.execPath, [policy]);
-    child.stdin.end(JSON.stringify(plan));
-    expect((await once(child, 'close'))[0]).toBe(expected);
   });
 });

@@ -18,11 +18,14 @@ describe('src/core/codes.ts', () => {
     expect(await codes()).not.toContain('flags_change');
   });
 
-  test('a rule that an earlier one covers is a firewall_rule_shadowed', async () => {
+  test('rules that an earlier rule covers are one firewall_doubtful', async () => {
     const rule = (port: string) => `{direction: in, action: accept, enabled: true, protocol: tcp${port}}`;
-    const { warnings } = await rig().plan(web(`${rule('')}, ${rule(', destination_port: "22"')}`));
+    const covered = Array.from({ length: 5 }, (_, at) => rule(`, destination_port: "${at + 1}"`));
+    const { warnings } = await rig().plan(web([rule(''), ...covered].join(', ')));
 
-    expect(warnings.map(({ code }) => code)).toContain('firewall_rule_shadowed');
+    const doubtful = warnings.filter(({ code }) => code === 'firewall_doubtful');
+    expect(doubtful).toHaveLength(1);
+    expect(doubtful[0]?.message).toMatch(/rule 2 has no effect.*rule 4 has no effect[^;]*; and 2 more/);
   });
 
   test('an accepted creation without its task is a contract_breach', async () => {

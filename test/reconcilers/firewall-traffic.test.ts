@@ -77,7 +77,7 @@ describe('src/reconcilers/firewall/traffic.ts', () => {
       { action: 'accept', enabled: false },
     ];
     expect(shadowedRules(rules)).toEqual([{ rule: 2, by: 1 }]);
-    expect(shadowedRules([{ action: 'drop' }, rule('22')])).toEqual([{ rule: 2, by: 1 }]);
+    expect(shadowedRules([{ direction: 'in', action: 'drop' }, rule('22')])).toEqual([{ rule: 2, by: 1 }]);
   });
 
   test('closing ssh on a server that is there is warned of; on one that is made it is not', async () => {

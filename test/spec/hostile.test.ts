@@ -35,6 +35,11 @@ const problemOf = (taken: Taken | undefined) =>
     ? taken.problem.map(({ position: { line, column }, message }) => [`${line}:${column}`, message] as const)
     : [];
 
+const manyRules = (count: number) =>
+  `version: 1\nproject: { id: 4711 }\ndefaults:\n  servers:\n    firewall:\n      enabled: true\n      rules:\n${'        - { direction: in, action: accept, protocol: tcp, destination_port: "22" }\n'.repeat(count)}`;
+const servers = (count: number) =>
+  `servers:\n${Array.from({ length: count }, (_, at) => `  s${at}: {}\n`).join('')}`;
+
 /** Too large for a file of their own. */
 const generated: readonly (readonly [name: string, text: string, first: string])[] = [
   [
@@ -52,6 +57,16 @@ const generated: readonly (readonly [name: string, text: string, first: string])
     '9,000 unknown fields',
     `version: 1\nproject: { id: 4711 }\n${Array.from({ length: 9_000 }, (_, at) => `field${at}: 1`).join('\n')}\n`,
     '3:1: unknown field `field0`',
+  ],
+  [
+    '15 KB of defaults with many rules',
+    `${manyRules(120)}${servers(700)}`,
+    '3:1: the spec has 423410 values after `defaults` are added to each server, and at most 200000 are possible',
+  ],
+  [
+    'a long text in the defaults',
+    `version: 1\nproject: { id: 4711 }\ndefaults: { servers: { image: ${'x'.repeat(100_000)} } }\n${servers(900)}`,
+    '3:1: the spec has 902808 values',
   ],
   ['more than 1 MiB', `version: 1\n${'#'.repeat(1024 * 1024)}`, '1:1: the file is larger than 1 MiB'],
 ];

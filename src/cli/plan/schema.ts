@@ -41,7 +41,9 @@ const operation = z
     traffic: z
       .strictObject({ opened: z.array(text), closed: z.array(text), open: z.array(text) })
       .optional()
-      .describe('Of a firewall: the traffic that it opens and closes, and all traffic that it then allows.'),
+      .describe(
+        'Of a firewall: the traffic that it opens and closes, and all traffic that it then allows. Of a new public server without a firewall: everything.',
+      ),
     position: position.optional(),
     open: z
       .literal(true)
@@ -153,6 +155,9 @@ export const planSchema = z
         .optional()
         .describe('The highest possible value, if the file allows alternatives with different prices.'),
       unknown: z.array(text).describe('Resources without a known price. They are not counted as zero.'),
+      unpriced: z
+        .array(text)
+        .describe('Keys of resources that the plan buys, or makes dearer, at an unknown price.'),
       left_billed: z.array(text).describe('Resources that stay billed after the plan is applied.'),
     }),
     effort: z.strictObject({

@@ -63,9 +63,11 @@ function addressChange(
   return kept && !dropped ? ['the new server gets another address'] : [];
 }
 
-function traffic({ traffic: change }: Operation): string[] {
+function traffic({ traffic: change, kind }: Operation): string[] {
   if (change === undefined) return [];
   const { opened, closed, open } = change;
+  // The warning about a new server without a firewall says the same.
+  if (!factsOf(kind).endsExposure) return [];
   const named = closed.filter((each) => !isRest(each));
   const changed = [
     ...(opened.length === 0 ? [] : [`opens ${opened.join(', ')}`]),
@@ -77,11 +79,21 @@ function traffic({ traffic: change }: Operation): string[] {
 /** All incoming traffic that is allowed: a reader must not need the previous rules to know it. */
 function openText(open: readonly string[]): string {
   if (open.length === 0) return 'allows no incoming traffic';
-  if (open.some(isRest)) return 'allows all incoming traffic that no rule drops';
-  return `allows only incoming ${open.join(', ')}`;
+  const known = open.filter((each) => !isUnknown(each));
+  if (known.some(isRest)) return 'allows all incoming traffic that no rule drops';
+  const may = known.length < open.length ? ['may allow other incoming traffic'] : [];
+  return [
+    ...(known.length === 0 ? [] : [`allows ${may.length === 0 ? 'only ' : ''}incoming ${known.join(', ')}`]),
+    ...may,
+  ].join(', and ');
 }
 
 /** Everything that no rule names. */
 function isRest(text: string): boolean {
   return text === 'everything' || text === 'everything else';
+}
+
+/** Traffic about which a value decides that the API's document does not show. */
+function isUnknown(text: string): boolean {
+  return text.startsWith('unknown: ');
 }

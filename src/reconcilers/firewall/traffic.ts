@@ -1,7 +1,6 @@
-import equal from 'fast-deep-equal';
 import type { Traffic } from '../../core/plan.ts';
 import type { FirewallRule } from '../../core/resources.ts';
-import { shownRuleFields } from './entry.ts';
+import { type Action, type CompiledRule, compile, type Flow, mostFlows, portRange } from './rules.ts';
 
 /** The parts of a firewall that decide about incoming traffic; a disabled firewall accepts everything. */
 export interface Filter {
@@ -10,128 +9,123 @@ export interface Filter {
   readonly rules: readonly FirewallRule[];
 }
 
-/** Traffic that rules can distinguish. `port`: one element of a list; `undefined` is every port. */
-interface Flow {
-  readonly protocol: string | undefined;
-  readonly port: string | undefined;
-  /** Further fields of a rule, such as the source of the traffic. */
-  readonly from: Readonly<Record<string, unknown>>;
+/** `unknown`: a value decides that the API's document does not show, so the traffic may pass. */
+type Verdict = 'closed' | 'unknown' | 'open';
+const ranks: Readonly<Record<Verdict, number>> = { closed: 0, unknown: 1, open: 2 };
+
+/** A filter whose rules are read once, because each flow is compared with each of them. */
+interface CompiledFilter {
+  readonly enabled: boolean;
+  readonly policy: Action;
+  readonly rules: readonly CompiledRule[];
 }
 
-const everything: Flow = { protocol: undefined, port: undefined, from: {} };
+const everything: Flow = {
+  ...{ protocol: undefined, port: undefined, first: 0, last: Number.POSITIVE_INFINITY },
+  ...{ isUnderstood: true, from: new Map(), text: 'everything' },
+};
 
-/** The traffic that a change opens and closes, by the first rule that matches. @source API §2 */
+/**
+ * The traffic that a change opens and closes, by the first rule that matches. Traffic counts as closed only if
+ * documented values close it. @source API §2
+ */
 export function trafficOf(before: Filter, after: Filter): Traffic {
-  const flows = [
-    ...new Map(
-      [...after.rules, ...before.rules].flatMap(flowsOf).map((flow) => [textOf(flow), flow]),
-    ).values(),
-  ];
-  const opened = flows.filter((flow) => !accepts(before, flow) && accepts(after, flow));
-  const closed = flows.filter((flow) => accepts(before, flow) && !accepts(after, flow));
-  const [was, is] = [accepts(before, everything), accepts(after, everything)];
-  const rest = flows.length === 0 ? 'everything' : 'everything else';
+  const [was, is] = [compiled(before), compiled(after)];
+  const all = [...is.rules, ...was.rules].flatMap(({ flows }) => flows);
+  if (all.length > mostFlows) {
+    const unknown = [`unknown: more than ${mostFlows} ports and rules`];
+    return { opened: unknown, closed: [], open: unknown };
+  }
+  const flows = [...new Map(all.map((flow) => [flow.text, flow])).values()];
+  const rest = { ...everything, text: flows.length === 0 ? 'everything' : 'everything else' };
+  const verdicts = [...flows, rest].map((flow) => ({
+    flow,
+    before: verdictOf(was, flow),
+    after: verdictOf(is, flow),
+  }));
+  const listed = (which: (change: (typeof verdicts)[number]) => boolean) =>
+    verdicts.filter(which).map(({ flow, after }) => `${after === 'unknown' ? 'unknown: ' : ''}${flow.text}`);
   return {
-    opened: [...opened.map(textOf), ...(is && !was ? [rest] : [])],
-    closed: [...closed.map(textOf), ...(was && !is ? [rest] : [])],
-    open: [...flows.filter((flow) => accepts(after, flow)).map(textOf), ...(is ? [rest] : [])],
+    opened: listed(({ before, after }) => ranks[after] > ranks[before]),
+    closed: listed(({ before, after }) => before !== 'closed' && after === 'closed'),
+    open: listed(({ after }) => after !== 'closed'),
   };
 }
 
-/** Whether ssh was open before the change, and is closed for every source afterwards. */
+/** Whether ssh was open before the change, and is no longer open to any source afterwards. */
 export function locksOut(before: Filter, after: Filter): boolean {
-  const ssh: Flow = { protocol: 'tcp', port: '22', from: {} };
-  const ways = (filter: Filter) => [ssh, ...filter.rules.flatMap(flowsOf).filter((flow) => meets(flow, ssh))];
-  return (
-    ways(before).some((flow) => accepts(before, flow)) && !ways(after).some((flow) => accepts(after, flow))
-  );
+  const ssh: Flow = { ...everything, protocol: 'tcp', port: '22', first: 22, last: 22, text: 'tcp 22' };
+  const isOpen = (filter: CompiledFilter) =>
+    [ssh, ...filter.rules.flatMap(({ flows }) => flows).filter((flow) => meets(flow, ssh))]
+      .slice(0, mostFlows)
+      .some((flow) => verdictOf(filter, flow) === 'open');
+  return isOpen(compiled(before)) && !isOpen(compiled(after));
 }
 
 /** Rules that never act, because an earlier rule matches all their traffic; counted from 1. */
 export function shadowedRules(
   rules: readonly FirewallRule[],
 ): readonly { readonly rule: number; readonly by: number }[] {
-  return rules.flatMap((rule, at) => {
-    if (!acts(rule)) return [];
-    const by = rules.findIndex(
-      (other, earlier) => earlier < at && acts(other) && flowsOf(rule).every((flow) => covers(other, flow)),
+  const acting = compile(rules);
+  if (acting.reduce((sum, { flows }) => sum + flows.length, 0) > mostFlows) return [];
+  return acting.flatMap((rule, at) => {
+    const by = acting.find(
+      (other, earlier) => earlier < at && other.isCertain && rule.flows.every((flow) => covers(other, flow)),
     );
-    return by === -1 ? [] : [{ rule: at + 1, by: by + 1 }];
+    return by === undefined ? [] : [{ rule: rule.number, by: by.number }];
   });
 }
 
-/** The rule is enabled, and is about incoming traffic or has no direction. */
-function acts({ enabled, direction }: FirewallRule): boolean {
-  return enabled !== false && (direction === undefined || direction === 'in');
+function compiled({ enabled, policy_in, rules }: Filter): CompiledFilter {
+  const policy = policy_in.trim();
+  return {
+    // A disabled firewall has no rules that act.
+    ...{ enabled, rules: enabled ? compile(rules) : [] },
+    policy: policy === 'accept' || policy === 'drop' ? policy : 'unknown',
+  };
 }
 
-const plainFields = new Set(shownRuleFields);
-
-function flowsOf(rule: FirewallRule): Flow[] {
-  if (!acts(rule)) return [];
-  const protocol =
-    typeof rule.protocol === 'string' && !/^(any|all)?$/i.test(rule.protocol)
-      ? rule.protocol.toLowerCase()
-      : undefined;
-  const from = Object.fromEntries(
-    Object.entries(rule).filter(
-      ([field, value]) => !plainFields.has(field) && field !== 'id' && value !== null && value !== '',
-    ),
-  );
-  return (portsOf(rule) ?? [undefined]).map((port) => ({ protocol, port, from }));
-}
-
-function portsOf({ destination_port: port }: FirewallRule): string[] | undefined {
-  const ports =
-    port === undefined || port === null
-      ? []
-      : String(port)
-          .split(',')
-          .map((each) => each.trim())
-          .filter(Boolean);
-  return ports.length === 0 ? undefined : ports;
-}
-
-function accepts({ enabled, policy_in, rules }: Filter, flow: Flow): boolean {
-  if (!enabled) return true;
-  const rule = rules.find((each) => acts(each) && covers(each, flow));
-  return (rule === undefined ? policy_in : rule.action) === 'accept';
+function verdictOf({ enabled, policy, rules }: CompiledFilter, flow: Flow): Verdict {
+  if (!enabled) return 'open';
+  let [mayAccept, mayDrop] = [false, false];
+  const decided = (action: 'accept' | 'drop'): Verdict => {
+    if (action === 'drop') return mayAccept ? 'unknown' : 'closed';
+    return mayDrop || !flow.isUnderstood ? 'unknown' : 'open';
+  };
+  for (const rule of rules) {
+    if (!covers(rule, flow)) continue;
+    const { action, isCertain } = rule;
+    if (isCertain && action !== 'unknown') return decided(action);
+    mayAccept ||= action !== 'drop';
+    mayDrop ||= action !== 'accept';
+  }
+  return policy === 'unknown' ? 'unknown' : decided(policy);
 }
 
 /** Whether the rule matches all of the flow. */
-function covers(rule: FirewallRule, flow: Flow): boolean {
-  return flowsOf(rule).some(
-    ({ protocol, port, from }) =>
-      (protocol === undefined || protocol === flow.protocol) &&
-      (port === undefined || (flow.port !== undefined && within(flow.port, port))) &&
-      Object.entries(from).every(([field, value]) => equal(value, flow.from[field])),
-  );
+function covers({ flows }: CompiledRule, flow: Flow): boolean {
+  for (const each of flows) {
+    const isProtocol = each.protocol === undefined || each.protocol === flow.protocol;
+    if (isProtocol && isWithin(flow, each) && isFrom(flow, each)) return true;
+  }
+  return false;
+}
+
+function isWithin(inner: Flow, outer: Flow): boolean {
+  if (outer.port === undefined || inner.port === outer.port) return true;
+  return inner.port !== undefined && inner.first >= outer.first && inner.last <= outer.last;
+}
+
+function isFrom(inner: Flow, outer: Flow): boolean {
+  for (const [field, value] of outer.from) if (inner.from.get(field) !== value) return false;
+  return true;
 }
 
 /** Whether the flow is part of the other one, or differs from it only in the source of the traffic. */
-function meets(flow: Flow, { protocol, port = '' }: Flow): boolean {
+function meets(flow: Flow, { protocol, first, last }: Flow): boolean {
+  if (flow.protocol !== undefined && flow.protocol !== protocol) return false;
   return (
-    (flow.protocol === undefined || flow.protocol === protocol) &&
-    (flow.port === undefined || within(port, flow.port))
+    flow.port === undefined ||
+    (portRange(flow.port) !== undefined && flow.first <= first && last <= flow.last)
   );
-}
-
-function within(inner: string, outer: string): boolean {
-  const [one, other] = [range(inner), range(outer)];
-  if (one === undefined || other === undefined) return inner === outer;
-  return one[0] >= other[0] && one[1] <= other[1];
-}
-
-/** `22`, `1000-2000` or `1000:2000`. */
-function range(port: string): readonly [number, number] | undefined {
-  const parts = /^(\d+)(?:\s*[-:]\s*(\d+))?$/.exec(port);
-  return parts === null ? undefined : [Number(parts[1]), Number(parts[2] ?? parts[1])];
-}
-
-function textOf({ protocol, port, from }: Flow): string {
-  const where = Object.entries(from).map(
-    ([field, value]) => `${field} ${typeof value === 'string' ? value : JSON.stringify(value)}`,
-  );
-  const what = [protocol ?? 'any protocol', ...(port === undefined ? ['every port'] : [port])].join(' ');
-  return where.length === 0 ? what : `${what} (${where.join(', ')})`;
 }

@@ -1,6 +1,7 @@
 import type { EntryIssue } from '../../core/kind-entry.ts';
 import { didYouMean } from '../../core/suggest.ts';
 import type { FirewallEntry } from './entry.ts';
+import { shadowedRules } from './traffic.ts';
 
 /**
  * Common values of firewalls. The API's document shows only some of them and no complete list, so
@@ -27,7 +28,10 @@ const foreignWords: Readonly<Record<string, string>> = {
   outbound: 'out',
 };
 
-/** Values that are sent unchanged, and that the API will probably refuse while the server is exposed already. */
+/**
+ * Values that are sent unchanged, and that the API will probably refuse while the server is exposed already; and rules
+ * without an effect.
+ */
 export function firewallCautions({ policy_in: policy, rules = [] }: FirewallEntry): EntryIssue[] {
   return [
     ...wordCautions('policy_in', policy, ['policy_in']),
@@ -36,6 +40,10 @@ export function firewallCautions({ policy_in: policy, rules = [] }: FirewallEntr
       if (Object.keys(rule).length === 0) return [{ path, message: 'the rule is empty' }];
       return ruleFields.flatMap((field) => wordCautions(field, rule[field], [...path, field]));
     }),
+    ...shadowedRules(rules).map(({ rule, by }) => ({
+      path: ['rules', rule - 1],
+      message: `rule ${rule} has no effect: the earlier rule ${by} matches the same traffic`,
+    })),
   ];
 }
 

@@ -49,21 +49,28 @@ export function diffCreate(subject: Subject<ServerEntry>, entry: ServerEntry, wo
     price: resolved.price,
     ...(resolved.dearest === undefined ? {} : { dearest: resolved.dearest }),
     ...addressAlongside(subject.key, entry, world),
+    ...(isUnfiltered(subject, entry, world)
+      ? { traffic: { opened: ['everything'], closed: [], open: ['everything'] } }
+      : {}),
     consequences: [...standsOpen(subject, entry, world), ...mayExchangeWarning(subject.key, entry, world)],
   };
 }
 
 /**
- * Without a firewall in the file, no rule filters incoming traffic. @source API §4: a new server's firewall is
- * disabled
+ * Without a firewall in the file, no rule filters incoming traffic. The traffic is in the operation, so that a policy
+ * reads it there as for a firewall. @source API §4: a new server's firewall is disabled
  */
-function standsOpen({ key }: Subject, entry: ServerEntry, world: World): Warning[] {
+function isUnfiltered({ key }: Subject, entry: ServerEntry, world: World): boolean {
   const filtered = world
     .childrenOf(key)
     .some(({ kind, desired }) => kind === 'firewall' && desired !== undefined);
-  if (entry.public_ipv4 === undefined || filtered) return [];
+  return entry.public_ipv4 !== undefined && !filtered;
+}
+
+function standsOpen(subject: Subject, entry: ServerEntry, world: World): Warning[] {
+  if (!isUnfiltered(subject, entry, world)) return [];
   const message = 'the server gets a public address and no firewall: all its ports are open to the internet';
-  return [{ code: 'no_firewall', key, message }];
+  return [{ code: 'no_firewall', key: subject.key, message }];
 }
 
 function impossible(verb: Verb, key: ResourceKey, { code, reason, remedies }: Problem): Diff {

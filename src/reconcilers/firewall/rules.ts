@@ -1,0 +1,112 @@
+import type { FirewallRule } from '../../core/resources.ts';
+import { shownRuleFields } from './entry.ts';
+
+/** Each flow is compared with each rule. A firewall with more is not analysed. */
+export const mostFlows = 1_000;
+
+/** `unknown`: a value that the API's document does not show. */
+export type Action = 'accept' | 'drop' | 'unknown';
+
+/** Traffic that rules can distinguish. */
+export interface Flow {
+  /** Left out: every protocol. */
+  readonly protocol: string | undefined;
+  /** One element of a list of ports. Left out: every port. */
+  readonly port: string | undefined;
+  readonly first: number;
+  readonly last: number;
+  /** Whether the protocol and the port are usual values. */
+  readonly isUnderstood: boolean;
+  /** Further fields of a rule, such as the source of the traffic, with their values as JSON. */
+  readonly from: ReadonlyMap<string, string>;
+  /** `tcp 22`, `tcp 22 (source 198.51.100.0/24)`, `any protocol every port`. */
+  readonly text: string;
+}
+
+/** A rule that is enabled and may be about incoming traffic. */
+export interface CompiledRule {
+  /** Counted from 1. */
+  readonly number: number;
+  readonly flows: readonly Flow[];
+  readonly action: Action;
+  /** Whether the rule filters incoming traffic for certain. A direction that the rule leaves out may be another one. */
+  readonly isCertain: boolean;
+}
+
+/** The protocols that a rule names in the usual way. The API's document shows `tcp` alone, and no complete list. */
+const usualProtocols: ReadonlySet<string> = new Set(['tcp', 'udp', 'icmp', 'icmpv6']);
+const plainFields: ReadonlySet<string> = new Set([...shownRuleFields, 'id']);
+
+/** The rules that may filter incoming traffic, in their order. */
+export function compile(rules: readonly FirewallRule[]): readonly CompiledRule[] {
+  return rules.flatMap((rule, at) => {
+    const [direction, action] = [trimmed(rule.direction), trimmed(rule.action)];
+    if (rule.enabled === false || direction === 'out') return [];
+    const isAccept = action === 'accept';
+    return {
+      number: at + 1,
+      flows: flowsOf(rule),
+      action: isAccept || action === 'drop' ? action : 'unknown',
+      // A rule without a direction opens traffic in the worst case, and closes none.
+      isCertain:
+        (direction === 'in' || (isAccept && direction === undefined)) &&
+        (rule.enabled === true || rule.enabled === undefined),
+    };
+  });
+}
+
+/** `22`, `1000-2000` or `1000:2000`. */
+export function portRange(port: string): readonly [number, number] | undefined {
+  const parts = /^(\d+)(?:\s*[-:]\s*(\d+))?$/.exec(port);
+  return parts === null ? undefined : [Number(parts[1]), Number(parts[2] ?? parts[1])];
+}
+
+function flowsOf(rule: FirewallRule): readonly Flow[] {
+  const written = trimmed(rule.protocol);
+  const isAny = written === undefined || written === null || written === '';
+  const protocol = isAny ? undefined : typeof written === 'string' ? written : JSON.stringify(written);
+  const isUsual = protocol === undefined || usualProtocols.has(protocol);
+  const from = new Map(
+    Object.entries(rule)
+      .filter(([field, value]) => !plainFields.has(field) && value !== null && value !== '')
+      .map(([field, value]) => [field, JSON.stringify(value) ?? '']),
+  );
+  const where = [...from]
+    .map(([field, value]) => `${plain(JSON.stringify(field))} ${plain(value)}`)
+    .join(', ');
+  const ports: readonly (string | undefined)[] = portsOf(rule) ?? [undefined];
+  return ports.map((port) => {
+    const range = port === undefined ? undefined : portRange(port);
+    const [first, last] =
+      port === undefined ? [0, Number.POSITIVE_INFINITY] : (range ?? [Number.NaN, Number.NaN]);
+    const words = [
+      protocol === undefined ? 'any protocol' : isUsual ? protocol : `protocol ${JSON.stringify(protocol)}`,
+      port === undefined ? 'every port' : range === undefined ? `port ${JSON.stringify(port)}` : port,
+    ].join(' ');
+    return {
+      ...{ protocol, port, first, last, from },
+      isUnderstood: isUsual && (port === undefined || range !== undefined),
+      text: where === '' ? words : `${words} (${where})`,
+    };
+  });
+}
+
+function portsOf({ destination_port: port }: FirewallRule): readonly string[] | undefined {
+  if (port === undefined || port === null) return undefined;
+  const ports = String(port)
+    .split(',')
+    .map((each) => each.trim())
+    .filter((each) => each !== '');
+  return ports.length === 0 ? undefined : ports;
+}
+
+/** The API trims text. @source API §4 rule 3 */
+function trimmed(value: unknown): unknown {
+  return typeof value === 'string' ? value.trim() : (value ?? undefined);
+}
+
+/** A value without quotes, where the value cannot be read as another part of the text. */
+function plain(text: string): string {
+  const inner = text.startsWith('"') ? text.slice(1, -1) : text;
+  return /^[\w.:/-]+$/.test(inner) ? inner : text;
+}
