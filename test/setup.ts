@@ -1,4 +1,6 @@
+import { configureGlobal } from 'fast-check';
 import { afterAll } from 'vitest';
+import { seed } from './support/drawn.ts';
 import { removeFolders } from './support/folders.ts';
 import { compileCache } from './support/program-env.ts';
 
@@ -7,13 +9,7 @@ import { compileCache } from './support/program-env.ts';
 process.env.NODE_COMPILE_CACHE = compileCache;
 delete process.env.NODE_DISABLE_COMPILE_CACHE;
 
-/** `SEED=7 npm test` draws the same examples each time; without it every run draws its own. */
-const { SEED } = process.env;
-
-if (SEED !== undefined) {
-  const { configureGlobal } = await import('fast-check');
-  configureGlobal({ seed: Number(SEED) });
-}
+configureGlobal({ seed });
 
 // Here and not in a helper: the test files of one worker share a helper, which registers only with the first of them.
 afterAll(removeFolders);

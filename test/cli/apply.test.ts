@@ -155,7 +155,7 @@ describe('src/cli/commands/apply.ts', () => {
     expect(next.code).toBe(0);
     const { stdout } = await inProcess(['history', '--format', 'json', '--key', 'servers.web-1'], { cwd });
     expect((JSON.parse(stdout) as { writes: unknown[] }).writes).toHaveLength(1);
-  }, 60_000);
+  });
 });
 
 describe('src/cli/commands: status and history', () => {

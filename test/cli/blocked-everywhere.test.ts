@@ -35,5 +35,5 @@ describe('src/cli: what apply calls blocked', () => {
     const metrics = await (await fetch(`${daemon.url}/metrics`)).text();
     expect(metrics).toContain('vdcsync_blocked{project="4711"} 1');
     expect(live(api).networks.filter(({ name }) => name === 'backend')).toHaveLength(0);
-  }, 60_000);
+  });
 });

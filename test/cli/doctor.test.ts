@@ -64,7 +64,7 @@ describe('src/cli/commands/doctor.ts', () => {
     const { findings } = JSON.parse((await call('doctor', '--format', 'json')).stdout);
     const probe = findings.find(({ id }: { id: string }) => id === 'probe:delete_backup');
     expect(probe.message).not.toContain('there is no server with a backup');
-  }, 60_000);
+  });
 
   test('finds what the API answers by GET alone, and changes nothing', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });

@@ -94,7 +94,7 @@ describe('src/daemon/sources/file-source.ts', () => {
     });
     await expect.poll(() => hints).toBe(1);
     writeFileSync(join(cwd, 'prod.yaml'), 'networks: {}\n');
-    await expect.poll(() => hints, { timeout: 10_000 }).toBe(2);
+    await expect.poll(() => hints).toBe(2);
     const { specs } = await source.read(stop.signal);
     expect(specs).toEqual([
       {

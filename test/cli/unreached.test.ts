@@ -43,11 +43,9 @@ describe('src/cli/exit.ts: what is not the API', () => {
       cwd: folderWith({ 'vdcsync.yaml': oneNetwork }),
       env: { VDC_BASE_URL: `${origin}/${name}/v1`, VDC_TOKEN: 'some-token', LOG_LEVEL: 'error' },
     };
-    const started = performance.now();
     const { code, stderr } = await inProcess(['plan'], call);
     expect(code).toBe(1);
     expect(stderr).toMatch(words);
-    expect(performance.now() - started).toBeLessThan(15_000);
   });
 
   test('a base URL that cannot be used is named by its variable', async () => {

@@ -54,7 +54,7 @@ describe('src/daemon: settings.approval', () => {
     expect(commandsIn(notices.bodies)).toHaveLength(2);
     const again = await vdcsync(['approve', digestIn(all[1])], call);
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('No plan of this state waits')]);
-  }, 90_000);
+  });
 
   test('a text that is no digest is a wrong call', async () => {
     const { code, stderr } = await vdcsync(['approve', 'yes'], { cwd: process.cwd() });

@@ -73,7 +73,7 @@ describe('src/daemon/project/plan-check.ts', () => {
     const variables = readFileSync(join(folder, 'variables'), 'utf8');
     expect(variables).toContain('KEPT=kept');
     expect(variables).not.toMatch(/^VDC/m);
-  }, 90_000);
+  });
 
   test('a command that does not end delays neither the end of the daemon nor a newer spec', async () => {
     const api = await emulate();
@@ -89,7 +89,7 @@ describe('src/daemon/project/plan-check.ts', () => {
       'a third plan',
     );
     expect(await daemon.end()).toBe(0);
-  }, 90_000);
+  });
 
   test('an observing daemon asks no command', async () => {
     const api = await emulate();

@@ -83,7 +83,7 @@ describe('src/daemon/commit-status', () => {
     expect(JSON.stringify([daemon.log(), await daemon.status()])).not.toContain(forgeToken);
     expect(daemon.log().some(({ msg }) => msg === 'commit status sent again')).toBe(true);
     expect(await daemon.end()).toBe(0);
-  }, 90_000);
+  });
 });
 
 describe('src/daemon/commit-status/result.ts', () => {

@@ -49,5 +49,5 @@ describe('src/daemon/http: what a daemon serves is what its references say', () 
       if (row === undefined) continue;
       for (const [, label] of labels.matchAll(/(\w+)="/g)) expect(row).toContain(`\`${label}\``);
     }
-  }, 60_000);
+  });
 });

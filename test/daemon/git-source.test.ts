@@ -7,6 +7,7 @@ import { parseGitUrl } from '../../src/daemon/sources/git-url.ts';
 import { systemClock } from '../../src/platform/system-clock.ts';
 import { systemRandom } from '../../src/platform/system-random.ts';
 import { folderWith, oneNetwork } from '../cli/run.ts';
+import { lacks } from '../support/programs.ts';
 import { createRepository, serveFiles, serveGit, serveRefusal } from './git-server.ts';
 import { program } from './support.ts';
 
@@ -196,22 +197,25 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     }
   });
 
-  test('with allowed signers an unsigned commit is refused, and a signed one taken', async () => {
-    const { url, push, git } = await createRepository();
-    const keys = folderWith();
-    const key = join(keys, 'key');
-    await program('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key], keys);
-    writeFileSync(join(keys, 'allowed'), `test@example.com ${readFileSync(`${key}.pub`, 'utf8')}`);
-    await push({ 'infra/vdcsync.yaml': oneNetwork });
-    const access = { allowedSignersFile: join(keys, 'allowed') };
-    await expect(source(url, { access }).read(signal)).rejects.toThrow(
-      /no ssh signature of an allowed signer/,
-    );
-    await git('config', 'gpg.format', 'ssh');
-    await git('config', 'user.signingKey', `${key}.pub`);
-    const signed = await push({ 'infra/vdcsync.yaml': `${oneNetwork}# signed\n` }, ['--gpg-sign']);
-    expect((await source(url, { access }).read(signal)).commit?.id).toBe(signed);
-  });
+  test.skipIf(lacks('ssh-keygen'))(
+    'with allowed signers an unsigned commit is refused, and a signed one taken',
+    async () => {
+      const { url, push, git } = await createRepository();
+      const keys = folderWith();
+      const key = join(keys, 'key');
+      await program('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key], keys);
+      writeFileSync(join(keys, 'allowed'), `test@example.com ${readFileSync(`${key}.pub`, 'utf8')}`);
+      await push({ 'infra/vdcsync.yaml': oneNetwork });
+      const access = { allowedSignersFile: join(keys, 'allowed') };
+      await expect(source(url, { access }).read(signal)).rejects.toThrow(
+        /no ssh signature of an allowed signer/,
+      );
+      await git('config', 'gpg.format', 'ssh');
+      await git('config', 'user.signingKey', `${key}.pub`);
+      const signed = await push({ 'infra/vdcsync.yaml': `${oneNetwork}# signed\n` }, ['--gpg-sign']);
+      expect((await source(url, { access }).read(signal)).commit?.id).toBe(signed);
+    },
+  );
 
   test('with allowed signers an OpenPGP signature is refused, whatever the keyring says of it', async () => {
     const { url, push, git } = await createRepository();
@@ -238,23 +242,26 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     expect(readFileSync(join(keys, 'gpg.calls'), 'utf8')).toBe(calls);
   });
 
-  test('with allowed signers a good ssh signature of another key is refused', async () => {
-    const { url, push, git } = await createRepository();
-    const keys = folderWith();
-    for (const name of ['allowed-key', 'other-key'])
-      await program('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(keys, name)], keys);
-    writeFileSync(
-      join(keys, 'allowed'),
-      `test@example.com ${readFileSync(join(keys, 'allowed-key.pub'), 'utf8')}`,
-    );
-    await git('config', 'gpg.format', 'ssh');
-    await git('config', 'user.signingKey', join(keys, 'other-key.pub'));
-    await push({ 'infra/vdcsync.yaml': oneNetwork }, ['--gpg-sign']);
-    const access = { allowedSignersFile: join(keys, 'allowed') };
-    await expect(source(url, { access }).read(signal)).rejects.toThrow(
-      /no ssh signature of an allowed signer/,
-    );
-  });
+  test.skipIf(lacks('ssh-keygen'))(
+    'with allowed signers a good ssh signature of another key is refused',
+    async () => {
+      const { url, push, git } = await createRepository();
+      const keys = folderWith();
+      for (const name of ['allowed-key', 'other-key'])
+        await program('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(keys, name)], keys);
+      writeFileSync(
+        join(keys, 'allowed'),
+        `test@example.com ${readFileSync(join(keys, 'allowed-key.pub'), 'utf8')}`,
+      );
+      await git('config', 'gpg.format', 'ssh');
+      await git('config', 'user.signingKey', join(keys, 'other-key.pub'));
+      await push({ 'infra/vdcsync.yaml': oneNetwork }, ['--gpg-sign']);
+      const access = { allowedSignersFile: join(keys, 'allowed') };
+      await expect(source(url, { access }).read(signal)).rejects.toThrow(
+        /no ssh signature of an allowed signer/,
+      );
+    },
+  );
 
   test('a ref keeps its meaning: a tag in the place of the branch is refused, also after a restart and elsewhere', async () => {
     const { url, push, git } = await createRepository();

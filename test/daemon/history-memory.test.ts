@@ -44,7 +44,7 @@ describe('src/daemon/project/history.ts: memory', () => {
         collect();
         expect(session.deref() === undefined, 'the session is collected').toBe(true);
       },
-      { timeout: 15_000, interval: 20 },
+      { interval: 20 },
     );
     expect(history.error).toMatchObject({ message: 'no answer' });
   });

@@ -159,7 +159,7 @@ describe('src/daemon/http/app.ts: who may ask', () => {
     const args = ['--git-url', `file://${folder}/no-such.git`, '--git-allow-insecure'];
     const daemon = await startDaemon(api, { folder, args, env });
     await expect
-      .poll(async () => (await fetch(`${daemon.url}/readyz`)).text(), { timeout: 10_000 })
+      .poll(async () => (await fetch(`${daemon.url}/readyz`)).text())
       .toContain('the source cannot be read');
     const answer = await fetch(`${daemon.url}/readyz`);
     expect(await answer.json()).toEqual({

@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { copyFileSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -8,17 +8,14 @@ import { describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { describeMetrics } from '../../src/daemon/http/metrics.ts';
 import { folderWith } from '../cli/run.ts';
+import { lacks } from '../support/programs.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const rulesFile = 'examples/prometheus/vdcsync.rules.yaml';
 const ruleTests = 'test/daemon/alerts.promtool.yaml';
 
-const isMissing = spawnSync('promtool', ['--version']).error !== undefined;
-const isSkipped = isMissing && process.env.REQUIRE_PROMTOOL === undefined;
-if (isSkipped) {
-  process.stderr.write('The tests of the alerts are skipped: install promtool (in Debian: prometheus).\n');
-}
+const isSkipped = lacks('promtool');
 
 interface Rule {
   readonly alert: string;

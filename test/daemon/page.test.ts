@@ -3,6 +3,7 @@ import { get, type IncomingMessage } from 'node:http';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { shop } from '../cli/run.ts';
+import { drawn } from '../support/drawn.ts';
 import { findBrowser, launchBrowser } from './browser.ts';
 import { emulate, startDaemon } from './support.ts';
 
@@ -60,10 +61,12 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: the status pa
     await page.close();
   });
 
-  test.each([
-    ['a phone, dark', { width: 390, height: 800 }, 'dark'],
-    ['a desk, light', { width: 1280, height: 900 }, 'light'],
-  ] as const)('on %s, without JavaScript: everything is there, and nothing runs out of it', async (_, viewport, colorScheme) => {
+  test.each(
+    drawn([
+      ['a phone, dark', { width: 390, height: 800 }, 'dark'],
+      ['a desk, light', { width: 1280, height: 900 }, 'light'],
+    ] as const),
+  )('on %s, without JavaScript: everything is there, and nothing runs out of it', async (_, viewport, colorScheme) => {
     const api = await emulate();
     const daemon = await startDaemon(api, { spec: shop });
     await daemon.until(({ converged }) => converged, 'it converges');

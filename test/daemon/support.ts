@@ -151,7 +151,7 @@ export async function startDaemon(api: RunningEmulator, options: DaemonOptions =
 }
 
 /** No machine is so busy that what is to come takes longer. Real ms. */
-const longestMs = 45_000;
+const longestMs = 90_000;
 
 /** Asks again and again until it is as wanted; says what it was instead. */
 export async function until<Value>(

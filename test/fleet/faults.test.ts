@@ -54,7 +54,7 @@ const polls = ({ emulator }: RunningEmulator) =>
   );
 
 describe('src/daemon/fleet', () => {
-  test('connections that the database ends while tasks are polled end the reconciles, and others go on at once', async () => {
+  test('connections that the database ends while tasks are polled end the reconciles, and others go on', async () => {
     const api = await cloud([endlessServer]);
     const state = await database(server, 'terminated');
     const folder = folderWith();
@@ -73,7 +73,6 @@ describe('src/daemon/fleet', () => {
       state,
       'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
     );
-    const endedAt = performance.now();
 
     const after = await until(
       () => ownersOf(state),
@@ -82,7 +81,6 @@ describe('src/daemon/fleet', () => {
       () => JSON.stringify(only.log().slice(-15)),
     );
     expect(after.size).toBe(ids.length);
-    expect(performance.now() - endedAt).toBeLessThan(15_000);
     const polled = polls(api);
     await until(
       async () => polls(api),
@@ -92,9 +90,9 @@ describe('src/daemon/fleet', () => {
     expect(creations(api)).toEqual(ids.map(() => 1));
     expect(billed(api).every(([servers = 0]) => servers <= 1)).toBe(true);
     expect((await fleetOf(only)).projects.every(({ worker }) => worker !== null)).toBe(true);
-  }, 60_000);
+  });
 
-  test('a leader that is stopped in mid-work is replaced within 20 s, and sends nothing when it goes on', async () => {
+  test('a leader that is stopped in mid-work is replaced, and sends nothing when it goes on', async () => {
     const api = await cloud();
     const state = await database(server, 'hung');
     const [one, two] = [folderWith(), folderWith()];
@@ -116,7 +114,6 @@ describe('src/daemon/fleet', () => {
     );
     // With an answer on its way.
     await way.at(1, () => void hung.child.kill('SIGSTOP'));
-    const stoppedAt = performance.now();
     const frozen = await ownersOf(state);
     expect(frozen.size).toBeGreaterThan(0);
 
@@ -130,7 +127,6 @@ describe('src/daemon/fleet', () => {
       ({ leads }) => leads,
       'the other one leads',
     );
-    expect(performance.now() - stoppedAt).toBeLessThan(20_000);
     await until(
       async () => [billed(api), (await fleetOf(other)).projects] as const,
       ([found, projects]) =>
@@ -154,7 +150,7 @@ describe('src/daemon/fleet', () => {
     expect(way.writes()).toBe(before);
     expect(billed(api)).toEqual(ids.map(() => [1, 1]));
     expect(creations(api)).toEqual(ids.map(() => 1));
-  }, 90_000);
+  });
 
   test('a state that another process holds blocks no place: the project is given back, and tried again', async () => {
     const api = await cloud();
@@ -180,9 +176,9 @@ describe('src/daemon/fleet', () => {
     expect((await only.status()).projects.find(({ id }) => id === 4711)?.error).toBe(null);
     await holder.close();
     await allConverged(api, only);
-  }, 60_000);
+  });
 
-  test('a replica whose database is gone says so, and one that follows is ready soon after it is back', async () => {
+  test('a replica whose database is gone says so, and one that follows is ready once it is back', async () => {
     const api = await cloud();
     const state = await database(server, 'away');
     const [one, two] = [folderWith(), folderWith()];
@@ -206,13 +202,11 @@ describe('src/daemon/fleet', () => {
     // Long enough for the pauses between two tries to become long.
     await pause(15_000);
     await server.start();
-    const backAt = performance.now();
     await until(
       () => ready(),
       (all) => !all.includes(false),
       'both are ready',
     );
-    expect(performance.now() - backAt).toBeLessThan(15_000);
     const said = replicas.flatMap((each) => each.log()).map((line) => JSON.stringify(line));
     expect(said.filter((line) => line.includes('This is a bug'))).toEqual([]);
     // Readers go one after the other on one connection, however many look at the board.
@@ -221,7 +215,7 @@ describe('src/daemon/fleet', () => {
       "SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'vdcsync'",
     )) as [{ count: number }];
     expect(count).toBeLessThanOrEqual(2 * (4 + 2 + 1));
-  }, 90_000);
+  });
 });
 
 /** A way to the API that counts what goes through it. */

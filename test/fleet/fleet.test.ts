@@ -6,7 +6,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
-import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { type Call, type Ended, ended, folderWith, inProcess } from '../cli/run.ts';
 import { createRepository } from '../daemon/git-server.ts';
 import { type RunningDaemon, speed, startDaemon, until } from '../daemon/support.ts';
@@ -27,22 +26,10 @@ import {
   specOf,
   specs,
   withServer,
+  workingReplica,
 } from './rig.ts';
 
 const server = postgresServer();
-
-async function workerOf(daemon: RunningDaemon, api: RunningEmulator): Promise<string> {
-  const { worker } = await until(
-    async () => {
-      const { projects } = await fleetOf(daemon);
-      const busy = api.emulator.world.projects.filter(({ servers }) => servers.length > 0);
-      return projects.find(({ id, worker }) => worker !== null && busy.some((each) => each.id === id));
-    },
-    (seat) => seat !== undefined,
-    'a project is worked on in mid-pass',
-  ).then((seat) => seat ?? { worker: null });
-  return worker ?? '';
-}
 
 /** The first of these replicas whose pass over project 4711 is refused. */
 async function refusedBy(daemon: RunningDaemon, names: readonly string[]): Promise<string> {
@@ -69,36 +56,6 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     );
     expect(await only.end()).toBe(0);
   });
-
-  test('killed in mid-pass, a replica is replaced by the others, and nothing is bought twice', async () => {
-    const api = await cloud();
-    const state = await database(server, 'killed');
-    const [one, two] = [folderWith(), folderWith()];
-    specs(one, withServer);
-    specs(two, withServer);
-    const replicas = await Promise.all([replica(api, state, one), replica(api, state, two)]);
-    const names = await Promise.all(replicas.map(async (each) => (await fleetOf(each)).replica));
-    const victim = names.indexOf(await workerOf(replicas[0] as RunningDaemon, api));
-    await replicas[victim]?.end('SIGKILL');
-    const survivor = replicas[1 - victim] as RunningDaemon;
-    const killedAt = performance.now();
-    await allConverged(api, survivor);
-    await until(
-      async () => billed(api),
-      (found) => found.every(([servers]) => servers === 1),
-      'every project has its server',
-    );
-    expect(performance.now() - killedAt).toBeLessThan(60_000);
-    await until(
-      () => fleetOf(survivor),
-      ({ leads, projects }) =>
-        leads &&
-        projects.every(({ last_reconciliation }) => last_reconciliation?.replica === names[1 - victim]),
-      'the other one leads and works on everything',
-    );
-    expect(billed(api)).toEqual(ids.map(() => [1, 1]));
-    expect(creations(api)).toEqual(ids.map(() => 1));
-  }, 120_000);
 
   test('all work by the specs of the one that leads, and by a change of them at once', async () => {
     const api = await cloud();
@@ -139,7 +96,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     expect(hasExtra()).toEqual(ids.map(() => true));
     const deletions = api.emulator.requests.filter(({ method }) => method === 'DELETE');
     expect(deletions).toEqual([]);
-  }, 60_000);
+  });
 
   test('a second file of a project is turned away by all, also by one that starts with both there', async () => {
     const api = await cloud();
@@ -172,7 +129,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     );
     await toldBy(second);
     expect(api.emulator.world.projects[0]?.networks.map(({ name }) => name)).toEqual(['default', 'backend']);
-  }, 60_000);
+  });
 
   test('a replica that is told to stop hands over what it has in hand', async () => {
     const api = await cloud();
@@ -182,14 +139,12 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     specs(two, withServer);
     const replicas = await Promise.all([replica(api, state, one), replica(api, state, two)]);
     const names = await Promise.all(replicas.map(async (each) => (await fleetOf(each)).replica));
-    const leaver = names.indexOf(await workerOf(replicas[0] as RunningDaemon, api));
-    const startedAt = performance.now();
+    const leaver = names.indexOf(await workingReplica(replicas[0] as RunningDaemon, api));
     expect(await replicas[leaver]?.end()).toBe(0);
-    expect(performance.now() - startedAt).toBeLessThan(10_000);
     await allConverged(api, replicas[1 - leaver] as RunningDaemon);
     expect(billed(api)).toEqual(ids.map(() => [1, 1]));
     expect(creations(api)).toEqual(ids.map(() => 1));
-  }, 60_000);
+  });
 
   test('a webhook reaches the one that reads the branch, whichever replica it is sent to', async () => {
     const api = await cloud();
@@ -234,7 +189,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     );
     await pause(2_000);
     expect(forge.kept.filter((each) => each.commit === commit && each.state === 'success')).toHaveLength(1);
-  }, 60_000);
+  });
 
   test('a branch whose history was rewritten is taken by no replica, whoever leads', async () => {
     const api = await cloud();
@@ -258,7 +213,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
       (error) => /history of .* was rewritten/.test(error ?? ''),
       'the replica refuses the branch',
     );
-  }, 60_000);
+  });
 
   test('a database that goes and comes back costs time alone', async () => {
     const api = await cloud();
@@ -284,7 +239,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     );
     await allConverged(api, only);
     expect(creations(api)).toEqual(ids.map(() => 1));
-  }, 90_000);
+  });
 
   test('a state that a file alone has had is named by whoever has the turn, and goes on once it is renamed', async () => {
     const api = await cloud();
@@ -308,7 +263,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     await allConverged(api, only);
     const made = api.emulator.requests.filter(({ project, method }) => project === 4711 && method === 'POST');
     expect(made).toHaveLength(1);
-  }, 60_000);
+  });
 
   test('what became of a lost write is found out by whoever has the turn', async () => {
     const lost = faultRule({ method: 'POST', path: '/networks', times: 4 }, { do: 'reset', effect: 'none' });
@@ -322,7 +277,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     await allConverged(api, replicas[0] as RunningDaemon);
     const names = api.emulator.world.projects.map(({ networks }) => networks.map(({ name }) => name));
     expect(names).toEqual(ids.map(() => ['default', 'backend']));
-  }, 60_000);
+  });
 
   test('what both see is told once, and each project is measured by one', async () => {
     const api = await cloud();
@@ -365,69 +320,65 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     expect(heard.bodies.map(({ project, condition }) => [project, condition])).toEqual([
       [4711, 'unauthorized'],
     ]);
-  }, 90_000);
+  });
 
   test.each([
     ['plain', ''],
     ['named', '?sslmode=disable&state=eu'],
-  ])(
-    'commands mean the state that the fleet has for the project (%s)',
-    async (name, query) => {
-      const lost = faultRule(
-        { method: 'POST', path: '/ips', times: 1 },
-        { do: 'reset', effect: 'done', stored: false },
-      );
-      const api = await cloud([lost]);
-      const own = (id: number) =>
-        `version: 1\nproject: { id: ${id}, token_env: TOKEN_${id} }\nips: { web: {} }\n`;
-      const folder = folderWith({ 'specs/4711.yaml': own(4711), 'specs/4712.yaml': own(4712) });
-      const tokens = ids.map((id) => [`TOKEN_${id}`, api.emulator.tokens(id).readWrite]);
-      const env = { ...Object.fromEntries(tokens), VDCSYNC_STATE: `${await database(server, name)}${query}` };
-      const wrong = { ...env, TOKEN_4712: 'of-nobody' };
-      const daemon = await startDaemon(api, { folder, args: ['-f', 'specs'], env: wrong });
-      const { blocked } = await daemon.until(
-        ({ condition }) => condition === 'blocked',
-        'an operator is asked',
-      );
-      await until(
-        async () => (await daemon.status()).projects.length,
-        (count) => count === 2,
-        'both are known',
-      );
+  ])('commands mean the state that the fleet has for the project (%s)', async (name, query) => {
+    const lost = faultRule(
+      { method: 'POST', path: '/ips', times: 1 },
+      { do: 'reset', effect: 'done', stored: false },
+    );
+    const api = await cloud([lost]);
+    const own = (id: number) =>
+      `version: 1\nproject: { id: ${id}, token_env: TOKEN_${id} }\nips: { web: {} }\n`;
+    const folder = folderWith({ 'specs/4711.yaml': own(4711), 'specs/4712.yaml': own(4712) });
+    const tokens = ids.map((id) => [`TOKEN_${id}`, api.emulator.tokens(id).readWrite]);
+    const env = { ...Object.fromEntries(tokens), VDCSYNC_STATE: `${await database(server, name)}${query}` };
+    const wrong = { ...env, TOKEN_4712: 'of-nobody' };
+    const daemon = await startDaemon(api, { folder, args: ['-f', 'specs'], env: wrong });
+    const { blocked } = await daemon.until(
+      ({ condition }) => condition === 'blocked',
+      'an operator is asked',
+    );
+    await until(
+      async () => (await daemon.status()).projects.length,
+      (count) => count === 2,
+      'both are known',
+    );
 
-      const profile = join(folder, 'profile.yaml');
-      const beside = { ...env, VDC_BASE_URL: api.baseUrl, VDCSYNC_API_PROFILE: profile };
-      const shell = (line: string) => inShell(line, { cwd: folderWith(), env: beside });
-      const [way = ''] = blocked[0]?.resolve.split(' (') ?? [];
-      expect(way).not.toContain('canary');
-      const state = way.split(' ').find((word) => word.includes('VDCSYNC_STATE'));
+    const profile = join(folder, 'profile.yaml');
+    const beside = { ...env, VDC_BASE_URL: api.baseUrl, VDCSYNC_API_PROFILE: profile };
+    const shell = (line: string) => inShell(line, { cwd: folderWith(), env: beside });
+    const [way = ''] = blocked[0]?.resolve.split(' (') ?? [];
+    expect(way).not.toContain('canary');
+    const state = way.split(' ').find((word) => word.includes('VDCSYNC_STATE'));
 
-      const ask = (file: string, ...args: string[]) =>
-        inProcess([...args, '-f', join(folder, 'specs', file)], { cwd: folder, env: beside });
-      expect(await ask('4711.yaml', 'adopt', 'ips.web', '5001')).toMatchObject({
-        code: 64,
-        stderr: expect.stringContaining(`--state ${state}\n`),
-      });
-      const untouched = await ask('4712.yaml', 'apply', '--yes');
-      expect([untouched.code, untouched.stderr]).toEqual([64, expect.stringMatching(/state=(eu-)?4712"\n/)]);
+    const ask = (file: string, ...args: string[]) =>
+      inProcess([...args, '-f', join(folder, 'specs', file)], { cwd: folder, env: beside });
+    expect(await ask('4711.yaml', 'adopt', 'ips.web', '5001')).toMatchObject({
+      code: 64,
+      stderr: expect.stringContaining(`--state ${state}\n`),
+    });
+    const untouched = await ask('4712.yaml', 'apply', '--yes');
+    expect([untouched.code, untouched.stderr]).toEqual([64, expect.stringMatching(/state=(eu-)?4712"\n/)]);
 
-      const settled = await until(
-        () => shell(way.replace(' ID', ' 5001')),
-        // In the middle of a pass the state is the daemon's.
-        ({ stderr }) => !stderr.includes('in use by'),
-        'it is settled',
-      );
-      expect(settled).toMatchObject({ code: 0, stderr: '' });
-      await until(
-        async () => (await fleetOf(daemon)).projects.find(({ id }) => id === 4711)?.condition,
-        (condition) => condition === 'converged',
-        'it goes on',
-        () => JSON.stringify(daemon.log().slice(-15)),
-      );
-      expect(api.emulator.world.projects.map(({ ips }) => ips.length)).toEqual([1, 0, 0, 0]);
-    },
-    60_000,
-  );
+    const settled = await until(
+      () => shell(way.replace(' ID', ' 5001')),
+      // In the middle of a pass the state is the daemon's.
+      ({ stderr }) => !stderr.includes('in use by'),
+      'it is settled',
+    );
+    expect(settled).toMatchObject({ code: 0, stderr: '' });
+    await until(
+      async () => (await fleetOf(daemon)).projects.find(({ id }) => id === 4711)?.condition,
+      (condition) => condition === 'converged',
+      'it goes on',
+      () => JSON.stringify(daemon.log().slice(-15)),
+    );
+    expect(api.emulator.world.projects.map(({ ips }) => ips.length)).toEqual([1, 0, 0, 0]);
+  });
 
   test('docs/how-to/fleet.md: its files, its calls and what it shows', async () => {
     const page = readFileSync(new URL('../../docs/how-to/fleet.md', import.meta.url), 'utf8');
@@ -476,7 +427,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
       64,
       expect.stringMatching(/the same URL with state=4711, --state "\$VDCSYNC_STATE&state=4711"\n/),
     ]);
-  }, 60_000);
+  });
 });
 
 /** A line as somebody types it. */

@@ -96,3 +96,17 @@ export const creations = ({ emulator }: RunningEmulator) =>
     });
     return new Set(sent.map(({ key }) => key)).size;
   });
+
+/** The replica that works on a project whose server exists already, and that has not ended. */
+export async function workingReplica(daemon: RunningDaemon, api: RunningEmulator): Promise<string> {
+  const { worker } = await until(
+    async () => {
+      const { projects } = await fleetOf(daemon);
+      const busy = api.emulator.world.projects.filter(({ servers }) => servers.length > 0);
+      return projects.find(({ id, worker }) => worker !== null && busy.some((each) => each.id === id));
+    },
+    (seat) => seat !== undefined,
+    'a project is worked on in mid-pass',
+  ).then((seat) => seat ?? { worker: null });
+  return worker ?? '';
+}

@@ -89,7 +89,7 @@ labels: { canary: [4712] }
       () => JSON.stringify(next.log().slice(-10)),
     );
     expect(await rolloutOf(next)).toBe(null);
-  }, 90_000);
+  });
 
   test('a change with more deletions than the fleet allows deletes nothing until an operator approves it', async () => {
     const api = await cloud();
@@ -125,7 +125,7 @@ labels: { canary: [4712] }
     );
     expect(deletions()).toBe(4);
     expect((await inProcess(['approve-commit', String(waiting?.change)], call)).stderr).toMatch(/No rollout/);
-  }, 90_000);
+  });
 });
 
 describe('src/cli/settings/fleet-config.ts', () => {

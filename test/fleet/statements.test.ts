@@ -52,5 +52,5 @@ describe('src/daemon/fleet: what a reconcile costs the database', () => {
     expect(await sessions()).toBe(connections);
 
     expect((await fleetOf(only)).projects).toHaveLength(ids.length);
-  }, 60_000);
+  });
 });

@@ -3,7 +3,7 @@ import { faultRule } from '../../src/emulator/faults.ts';
 import { operationsWith, writes } from '../../src/simulation/operations.ts';
 import { play } from '../../src/simulation/scenario.ts';
 import type { SpecModel, Story } from '../../src/simulation/story.ts';
-import { drawn, playsAll, share } from '../support/drawn.ts';
+import { drawn, playsAll, seed, share } from '../support/drawn.ts';
 import { askedByCode } from './asked-by-code.ts';
 import { createCoverage, missingCoverage } from './coverage.ts';
 import { replacements } from './exhaustive.ts';
@@ -34,15 +34,33 @@ const pinned = [
 ];
 
 describe('src/simulation', () => {
-  test('random stories break no rule', { timeout: 180_000 }, async () => {
+  test('random stories break no rule', { timeout: 600_000 }, async () => {
     const failures: Failure[] = [];
-    // A first look: `npm run simulate` plays as many as wanted, and CI thousands of them.
-    await playAll(seedJobs(100_000, share(100)), (done) => {
+    // CI draws them by its commit.
+    await playAll(seedJobs(seed, playsAll ? 600 : 300), (done) => {
       failures.push(...done.failures);
       return 'go on';
     });
     expect(failures.map(({ name, rule, message }) => `${name}: ${rule} ${message}`)).toEqual([]);
   });
+
+  test.runIf(playsAll)(
+    'the first 2,400 stories break no rule, and meet each row of the tables for each operation',
+    {
+      timeout: 600_000,
+    },
+    async () => {
+      const coverage = createCoverage();
+      const failures: Failure[] = [];
+      await playAll(seedJobs(1, 2400), (done) => {
+        coverage.merge(done.hits);
+        failures.push(...done.failures);
+        return 'go on';
+      });
+      expect(failures.map(({ name, rule, message }) => `${name}: ${rule} ${message}`)).toEqual([]);
+      expect(missingCoverage(coverage)).toEqual([]);
+    },
+  );
 
   test('several tokens share the work: one is revoked, throttled, read-only or wrong, and no rule is broken', {
     timeout: 600_000,
@@ -72,15 +90,15 @@ describe('src/simulation', () => {
     expect(failures).toEqual([]);
   });
 
-  test.each(drawn(pinned))('seed %i stays sound', { timeout: 60_000 }, async (seed) => {
-    const { violation } = await play(generateStory(seed));
+  test.each(drawn(pinned))('seed %i stays sound', async (number) => {
+    const { violation } = await play(generateStory(number));
 
     expect(violation).toBeUndefined();
   });
 
   test('the same seed gives the same trace, byte for byte', async () => {
-    for (const seed of [11, 12, 13, 14]) {
-      const [one, other] = [await play(generateStory(seed)), await play(generateStory(seed))];
+    for (const number of [11, 12, 13, 14]) {
+      const [one, other] = [await play(generateStory(number)), await play(generateStory(number))];
 
       expect(one.trace.join('\n')).toBe(other.trace.join('\n'));
     }

