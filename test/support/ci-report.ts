@@ -30,21 +30,19 @@ type TestFile = TestReport['testResults'][number];
 const errorLines = 12;
 const logLines = 20;
 
-/** The retried tests, the failures of all steps, the count of tests in the last line, and whether each step passed. */
+/**
+ * The failures of all steps, the count of tests in the last line, and whether each step passed. A step that failed without
+ * a failed test counts as one.
+ */
 export function report(folder: string, names: readonly string[]): { lines: string[]; passed: boolean } {
   const steps = names.map((name) => readStep(folder, name));
   const runs = steps.flatMap(({ tests }) => tests ?? []);
   const passed = runs.reduce((total, { numPassedTests }) => total + numPassedTests, 0);
-  const failed = runs.reduce(
-    (total, run) => total + run.numFailedTests + run.testResults.filter(isBroken).length,
-    0,
-  );
-  const lines = [
-    ...runs.flatMap(retried),
-    ...steps.flatMap(failuresOf),
-    `${passed} passed, ${failed} failed`,
-  ];
-  return { lines, passed: failed === 0 && steps.every((step) => !step.failed) };
+  const failed = steps.reduce((total, step) => total + failureCount(step), 0);
+  return {
+    lines: [...steps.flatMap(failuresOf), `${passed} passed, ${failed} failed`],
+    passed: failed === 0,
+  };
 }
 
 function readStep(folder: string, name: string): Step {
@@ -64,13 +62,9 @@ function isBroken({ status, assertionResults }: TestFile): boolean {
   return status === 'failed' && assertionResults.every((test) => test.status !== 'failed');
 }
 
-/** The tests that passed when they were tried again, with what failed before. */
-function retried({ testResults }: TestReport): string[] {
-  return testResults.flatMap((file) =>
-    file.assertionResults
-      .filter(({ status, failureMessages }) => status === 'passed' && (failureMessages ?? []).length > 0)
-      .flatMap((test) => linesOf('RETRIED', file, test)),
-  );
+function failureCount({ failed, tests }: Step): number {
+  const found = (tests?.numFailedTests ?? 0) + (tests?.testResults ?? []).filter(isBroken).length;
+  return found === 0 && failed ? 1 : found;
 }
 
 /** The failed tests of a step. If it failed without one, the end of its output. */
@@ -83,7 +77,10 @@ function failuresOf({ name, failed, log, tests }: Step): string[] {
       ];
     return file.assertionResults
       .filter(({ status }) => status === 'failed')
-      .flatMap((test) => linesOf('FAILED', file, test));
+      .flatMap(({ fullName, failureMessages }) => [
+        `FAILED ${pathOf(file)}: ${fullName}`,
+        ...(failureMessages ?? []).flatMap(firstLines),
+      ]);
   });
   if (found.length > 0 || !failed) return found;
   const end = log
@@ -91,15 +88,6 @@ function failuresOf({ name, failed, log, tests }: Step): string[] {
     .filter((line) => line.trim() !== '')
     .slice(-logLines);
   return [`FAILED ${name}`, ...end.map((line) => `    ${line}`)];
-}
-
-/** A test with its errors. */
-function linesOf(
-  word: string,
-  file: TestFile,
-  { fullName, failureMessages }: TestFile['assertionResults'][number],
-): string[] {
-  return [`${word} ${pathOf(file)}: ${fullName}`, ...(failureMessages ?? []).flatMap(firstLines)];
 }
 
 function pathOf({ name }: TestFile): string {
