@@ -68,7 +68,7 @@ describe('package.json', () => {
       'LICENSE',
     ])
       expect(packed).toContain(path);
-    const inner = /^(src|test|bench)\/|^dist\/.*\.ts$(?<!\.d\.ts)|demo|reference\/generate|\.cache/;
+    const inner = /^(src|test|tools|bench)\/|^dist\/.*\.ts$(?<!\.d\.ts)|demo|reference\/generate|\.cache/;
     expect(packed.filter((path) => inner.test(path))).toEqual([]);
   });
 

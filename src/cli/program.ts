@@ -346,7 +346,7 @@ function addTools({ command, io, end }: Making): void {
     });
 
   command('schema', 'print the JSON Schema of the spec file').action(async () => {
-    const { projectSchemaText } = await import('../spec/generate-schema.ts');
+    const { projectSchemaText } = await import('../spec/json-schema.ts');
     io.stdout.write(projectSchemaText());
   });
 }

@@ -157,3 +157,8 @@ function nullable({ description, examples, ...schema }: Schema): Schema {
     type: ['object', 'null'],
   };
 }
+
+/** The text of that schema, as `vdcsync schema` prints it. */
+export function projectSchemaText(): string {
+  return `${JSON.stringify(projectJsonSchema(), null, 2)}\n`;
+}

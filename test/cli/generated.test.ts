@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { generatedFiles } from '../../src/cli/reference/json-schemas.ts';
-import { manPages } from '../../src/cli/reference/man.ts';
-import { cliPage } from '../../src/cli/reference/pages.ts';
+import { generatedFiles } from '../../tools/generated-files.ts';
+import { manPages } from '../../tools/man.ts';
+import { cliPage } from '../../tools/pages.ts';
 
-describe('src/cli/reference', () => {
+describe('tools/generated-files.ts', () => {
   test.each([...generatedFiles()])('%s is what the code says: npm run generate', (name, text) => {
     expect(readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8')).toBe(text);
   });

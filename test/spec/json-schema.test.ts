@@ -3,11 +3,12 @@ import { readFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { projectSchemaText, schemaPath } from '../../src/spec/generate-schema.ts';
-import { projectJsonSchema } from '../../src/spec/json-schema.ts';
+import { projectJsonSchema, projectSchemaText } from '../../src/spec/json-schema.ts';
 import { spec } from './read.ts';
 
 const validate = new Ajv({ strict: false, allErrors: true }).compile(projectJsonSchema());
+
+const schemaPath = 'schemas/project.schema.json';
 
 describe('src/spec/json-schema.ts', () => {
   test('is committed as the code makes it', () => {

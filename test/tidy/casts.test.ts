@@ -31,12 +31,9 @@ const permitted: Readonly<Record<string, readonly [most: number, reason: string]
   'daemon/operator-commands/control.ts': [1, 'the answer of the same release at its own socket'],
   'daemon/sources/spec-thread.ts': [1, 'the answer of its own thread'],
   'cli/commands/render.ts': [1, 'a module of the user, checked in the next line'],
-  'cli/demo.ts': [2, 'the output of the emulator that the demo starts'],
   'cli/export/yaml.ts': [2, 'the types of yaml leave out the comments'],
   'cli/outputs/outputs.ts': [1, 'one field for each map of the spec file'],
   'cli/plan/file.ts': [1, 'the schema has accepted the plan'],
-  'cli/reference/man.ts': [1, 'the program only prints its help'],
-  'cli/reference/pages.ts': [3, 'generated files of this release'],
   'cli/rehearse/adapt.ts': [7, 'the entries of a file, as plain data'],
 };
 

@@ -17,7 +17,9 @@ describe('src', () => {
 
   test.each(schemas)('%s uses standard terms', (file) => check(descriptionsOf(file)));
 
-  const sources = Map.groupBy(filesIn('src', /\.ts$/), (file) => file.split('/').slice(0, 2).join('/'));
+  const sources = Map.groupBy([...filesIn('src', /\.ts$/), ...filesIn('tools', /\.ts$/)], (file) =>
+    file.split('/').slice(0, 2).join('/'),
+  );
   test.each([...sources])('%s uses standard terms', (_folder, files) => check(files.flatMap(textsOf)));
 
   test('the list finds the words of its own examples', () => {

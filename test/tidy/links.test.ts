@@ -55,7 +55,7 @@ describe('docs', () => {
   });
 
   test.each(pages)('%s: each source file that it names exists', (page) => {
-    const sources = filesIn('src', /\.ts$/);
+    const sources = [...filesIn('src', /\.ts$/), ...filesIn('tools', /\.ts$/)];
     const tests = filesIn('test', /\.ts$/);
     const named = [...text(page).matchAll(/`([a-z][a-z0-9/-]*\.ts)`/g)].map(([, name = '']) => name);
     const exists = (name: string) =>

@@ -45,7 +45,7 @@ export async function init(flags: InitFlags, io: Io): Promise<ExitCode> {
   writeOut(file, text, io);
   const schema = join(dirname(file), schemaFile);
   if (!existsSync(resolve(io.cwd, schema))) {
-    const { projectSchemaText } = await import('../../spec/generate-schema.ts');
+    const { projectSchemaText } = await import('../../spec/json-schema.ts');
     writeOut(schema, projectSchemaText(), io);
   }
   const more = file === 'vdcsync.yaml' ? '' : ` -f ${file}`;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { keyStatuses } from '../../core/key-status.ts';
-import { collections, kindsWith } from '../../core/kind-facts.ts';
-import { blocked, change, position, remedies } from '../plan/schema.ts';
+import { blocked, change, position, remedies } from '../src/cli/plan/schema.ts';
+import { keyStatuses } from '../src/core/key-status.ts';
+import { collections, kindsWith } from '../src/core/kind-facts.ts';
 
 const text = z.string();
 const moment = z.iso.datetime();

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { keyStatuses } from '../../core/key-status.ts';
-import { kindsWith } from '../../core/kind-facts.ts';
-import { remedies } from '../plan/schema.ts';
+import { remedies } from '../src/cli/plan/schema.ts';
+import { keyStatuses } from '../src/core/key-status.ts';
+import { kindsWith } from '../src/core/kind-facts.ts';
 
 const text = z.string();
 const moment = z.iso.datetime();

@@ -36,7 +36,7 @@ servers:
         - { direction: in, action: accept, enabled: true, protocol: tcp, destination_port: "22,443" }
 `;
 
-const cli = fileURLToPath(new URL('./main.ts', import.meta.url));
+const cli = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'vdcsync-demo-'));
 let emulator: ChildProcess | undefined;
 

@@ -1,13 +1,13 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { generatedFiles } from './json-schemas.ts';
+import { generatedFiles } from './generated-files.ts';
 
 // `npm run generate` writes the generated files. With --check it only reports whether the files are current.
 const checkOnly = process.argv.includes('--check');
 
 for (const [name, text] of generatedFiles()) {
-  const path = fileURLToPath(new URL(`../../../${name}`, import.meta.url));
+  const path = fileURLToPath(new URL(`../${name}`, import.meta.url));
   if (read(path) === text) continue;
   if (checkOnly) {
     process.stderr.write(`${name} does not match the code: run \`npm run generate\`\n`);

@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { Command, type Option } from 'commander';
 import { parse } from 'yaml';
-import { codes } from '../../core/codes.ts';
-import { containers } from '../../core/keys.ts';
-import { operatorQuestions } from '../../core/operator-questions.ts';
-import { capitalised } from '../../core/text.ts';
-import { describeMetrics } from '../../daemon/http/metrics.ts';
-import { projectJsonSchema } from '../../spec/json-schema.ts';
-import { commonFields, sections } from '../../spec/schemas.ts';
-import { withApi } from '../flags.ts';
-import { endings, environment, examples, files, visibleCommands } from '../help.ts';
-import { createProgram } from '../program.ts';
-import type { Io } from '../terminal.ts';
+import { withApi } from '../src/cli/flags.ts';
+import { endings, environment, examples, files, visibleCommands } from '../src/cli/help.ts';
+import { createProgram } from '../src/cli/program.ts';
+import type { Io } from '../src/cli/terminal.ts';
+import { codes } from '../src/core/codes.ts';
+import { containers } from '../src/core/keys.ts';
+import { operatorQuestions } from '../src/core/operator-questions.ts';
+import { capitalised } from '../src/core/text.ts';
+import { describeMetrics } from '../src/daemon/http/metrics.ts';
+import { projectJsonSchema } from '../src/spec/json-schema.ts';
+import { commonFields, sections } from '../src/spec/schemas.ts';
 
 const generated = '<!-- Made by `npm run generate` from the code: changes here are lost. -->';
 
@@ -225,7 +225,7 @@ interface AlertRule {
 
 /** The rules that a user gives to Prometheus, as a table. */
 function alerts(): string {
-  const file = new URL('../../../examples/prometheus/vdcsync.rules.yaml', import.meta.url);
+  const file = new URL('../examples/prometheus/vdcsync.rules.yaml', import.meta.url);
   const { groups } = parse(readFileSync(file, 'utf8')) as { groups: { rules: AlertRule[] }[] };
   const lines = groups
     .flatMap(({ rules }) => rules)

@@ -1,8 +1,8 @@
 import type { Command, Option } from 'commander';
-import { capitalised } from '../../core/text.ts';
-import { endings, environment, examples, files, visibleCommands } from '../help.ts';
-import { createProgram } from '../program.ts';
-import type { Io } from '../terminal.ts';
+import { endings, environment, examples, files, visibleCommands } from '../src/cli/help.ts';
+import { createProgram } from '../src/cli/program.ts';
+import type { Io } from '../src/cli/terminal.ts';
+import { capitalised } from '../src/core/text.ts';
 
 /** Every manual page by its file name: one of the program, and one of each command. All come from the texts of `--help`. */
 export function manPages(): ReadonlyMap<string, string> {

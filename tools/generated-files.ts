@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import * as z from 'zod';
-import { projectSchemaText, schemaPath } from '../../spec/generate-schema.ts';
-import { planSchema } from '../plan/schema.ts';
-import { pricesSchema, profileSchema } from '../settings/profile.ts';
+import { planSchema } from '../src/cli/plan/schema.ts';
+import { pricesSchema, profileSchema } from '../src/cli/settings/profile.ts';
+import { projectSchemaText } from '../src/spec/json-schema.ts';
 import { daemonStatusSchema } from './daemon-status-schema.ts';
 import { manPages } from './man.ts';
 import { cliPage, codesPage, metricsPage, specPage } from './pages.ts';
@@ -34,7 +34,7 @@ const results = {
 /** Every generated file: its path from the repository's root, and its text. */
 export function generatedFiles(): ReadonlyMap<string, string> {
   return new Map([
-    [schemaPath, projectSchemaText()],
+    ['schemas/project.schema.json', projectSchemaText()],
     ['schemas/plan.schema.json', planJsonSchema()],
     ['schemas/profile.schema.json', profileJsonSchema()],
     ['schemas/prices.schema.json', pricesJsonSchema()],
@@ -60,7 +60,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
 
 /** The package installs every page of the manual. */
 function packageText(): string {
-  const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
   const man = [...manPages().keys()].map((name) => `./man/${name}`);
   return `${JSON.stringify({ ...JSON.parse(text), man }, null, 2)}\n`;
 }
