@@ -30,6 +30,10 @@ const questions = {
     'refusal',
     'the file names an address that another server holds, and vdcsync detaches no address',
   ],
+  address_not_as_declared: [
+    'policy',
+    'the server has taken a free address of the project, which may belong to another user',
+  ],
   address_not_the_only_free_one: [
     'policy',
     'the API attaches any free address, and the file names one of several',

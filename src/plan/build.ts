@@ -1,8 +1,9 @@
+import { appliedServer } from '../core/applied.ts';
 import { digestOf } from '../core/json.ts';
 import { comesWithServer, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Blocked, Operation, Plan, Selection, Warning } from '../core/plan.ts';
-import { run } from '../core/remedy.ts';
+import { edit, run } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 import { withCaps } from './caps.ts';
@@ -192,19 +193,20 @@ function withoutForeign(draft: Draft, { world, register }: PlanInput): Draft {
   const { verdict } = diff;
   if (verdict.verdict !== 'adopt' || !comesWithServer(subject)) return draft;
   if (!isClaimedAlone(world, register, verdict.target)) return draft;
-  const { key, parent } = subject;
+  const { key, parent = key } = subject;
+  // An adopted server has the address that it came with. The entry of a created server asks for another address now.
+  if (!appliedServer(world.subjects.get(parent)?.binding).isCreated)
+    return { ...draft, diff: { ...diff, verdict: { verdict: 'unchanged' } } };
   const address = world.ip(verdict.target)?.address ?? verdict.target;
-  const message = `${parent} asks for an address of its own, and holds ${address}, which this file does not manage`;
+  const code = 'address_not_as_declared';
+  const reason = `${parent} asks for an address of its own, and holds ${address}, which this file does not manage`;
   const remedies = [
+    edit(parent, { set: { public_ipv4: { reuse: true } }, when: 'to leave the address unchanged' }),
     run('adopt', [key, verdict.target], {
       when: `to manage ${address}, which is then deleted with the server`,
     }),
   ];
-  const warning: Warning = { code: 'address_not_as_declared', key, message, remedies };
-  return {
-    ...draft,
-    diff: { verdict: { verdict: 'unchanged' }, warnings: [...(diff.warnings ?? []), warning] },
-  };
+  return { ...draft, diff: { verdict: { verdict: 'blocked', verb: 'adopt', code, reason, remedies } } };
 }
 
 interface Possible {

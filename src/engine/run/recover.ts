@@ -25,6 +25,9 @@ import { absenceGapMs } from '../staleness.ts';
 /** The most incarnations and attempts of one key that are asked. */
 const mostKeys = 8;
 
+/** The most turns in which a key without an answer is asked. A later run asks again. */
+const mostTurns = 3;
+
 /** The content of a key. */
 type Held =
   /** The key holds no answer, and is fenced now. */
@@ -136,7 +139,7 @@ async function lookUpOne(
     changes: readonly StateChange[] = [],
     because?: Because,
   ) => close(run, intent, { outcome, text, ...(because && { because }) }, { changes });
-  const held = await inWriteSlot(run, intent, () => answerUnder(run, intent));
+  const held = await answerAtLast(run, intent);
   if (held === 'open') return (await isReplaced(run, key)) ? 'next' : undefined;
   if (held === 'unused') await end('absent', 'no earlier state used this idempotency key', [], 'unused');
   else if (held === 'fenced') await end('absent', 'an earlier state fenced this idempotency key');
@@ -231,6 +234,17 @@ async function look(run: Run, intent: Intent, made: Made): Promise<Life> {
   return found.verdict === 'done' || found.verdict === 'pending' || found.verdict === 'failed'
     ? 'live'
     : 'gone';
+}
+
+/** A probe that was not sent, or not answered, is sent again. */
+async function answerAtLast(run: Run, intent: Intent): Promise<Held> {
+  for (let turn = 1; ; turn++) {
+    const held = await inWriteSlot(run, intent, () =>
+      answerUnder(run, run.intents.get(intent.key) ?? intent),
+    );
+    if (held !== 'unknown' || turn === mostTurns || run.heldBy(intent.request, 'none') !== undefined)
+      return held;
+  }
 }
 
 /** Probes the key. If the key is taken, sends the original bytes again, and the API replays their answer. */

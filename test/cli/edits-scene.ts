@@ -1,0 +1,133 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished } from 'vitest';
+import { startEmulator } from '../../src/emulator/http-server.ts';
+import type { Emulator } from '../../src/emulator/options.ts';
+import type { Project } from '../../src/emulator/world.ts';
+import { type Ended, folderWith, inProcess } from './run.ts';
+
+/** A faster clock would make the windows of the client shorter than the pauses of a busy machine. */
+const speed = 500;
+/** Runs of `apply` in which an operator who follows the remedies converges. */
+const mostRuns = 6;
+
+/** A spec file without its first lines. */
+export type Sections = Readonly<Record<string, unknown>>;
+
+/** The key of each entry, and the id of its resource in the emulator. */
+export type Truth = Readonly<Record<string, string | number>>;
+
+interface BlockedLine {
+  readonly key: string;
+  readonly code: string;
+  readonly resolve: string;
+}
+
+/** A project behind a served emulator. Each operator has a folder with a file and a state. */
+export class Scene {
+  readonly emulator: Emulator;
+  readonly #env: Readonly<Record<string, string>>;
+
+  private constructor(emulator: Emulator, env: Readonly<Record<string, string>>) {
+    this.emulator = emulator;
+    this.#env = env;
+  }
+
+  static async start(): Promise<Scene> {
+    const { emulator, baseUrl, projects, close } = await startEmulator({ speed });
+    onTestFinished(close);
+    return new Scene(emulator, { VDC_BASE_URL: baseUrl, VDC_TOKEN: projects[0]?.tokens.readWrite ?? '' });
+  }
+
+  operator(): Operator {
+    return new Operator(this.#env);
+  }
+
+  get project(): Project {
+    return this.emulator.world.projects[0] as Project;
+  }
+
+  /** Ids of all servers, addresses, networks except for the default one, and ISOs. */
+  get live(): Readonly<Record<'servers' | 'ips' | 'networks' | 'isos', readonly (string | number)[]>> {
+    const { servers, ips, networks, isos } = this.project;
+    const ids = <Id>(list: readonly { readonly id: Id }[]) => list.map(({ id }) => id);
+    return {
+      servers: ids(servers),
+      ips: ids(ips),
+      networks: ids(networks.filter(({ isDefault }) => !isDefault)),
+      isos: ids(isos),
+    };
+  }
+}
+
+/** A folder with `vdcsync.yaml` and a state of its own. */
+export class Operator {
+  readonly #cwd = folderWith({ 'profile.yaml': `time_scale: ${speed}\n` });
+  readonly #env: Readonly<Record<string, string>>;
+
+  constructor(env: Readonly<Record<string, string>>) {
+    this.#env = { ...env, VDCSYNC_API_PROFILE: 'profile.yaml' };
+  }
+
+  write(sections: Sections): void {
+    const model = { version: 1, project: { id: 4711 }, ...sections };
+    writeFileSync(join(this.#cwd, 'vdcsync.yaml'), JSON.stringify(model));
+  }
+
+  loseState(): void {
+    rmSync(join(this.#cwd, '.vdcsync'), { recursive: true });
+  }
+
+  vdcsync(...args: readonly string[]): Promise<Ended> {
+    return inProcess(args, { cwd: this.#cwd, env: this.#env });
+  }
+
+  /** @returns the exit code and the blocked operations of `apply`; it never fails otherwise */
+  async apply(): Promise<{ readonly code: number | null; readonly blocked: readonly BlockedLine[] }> {
+    const { code, stdout, stderr } = await this.vdcsync('apply', '--yes', '--format', 'json');
+    expect({ code, stderr: [0, 3].includes(code ?? -1) ? '' : stderr }).toEqual({
+      code: expect.toSatisfy((each) => each === 0 || each === 3),
+      stderr: '',
+    });
+    const { blocked } = JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');
+    return { code, blocked };
+  }
+
+  /** Applies the file for the first time. */
+  async applied(sections: Sections): Promise<void> {
+    this.write(sections);
+    expect(await this.apply()).toEqual({ code: 0, blocked: [] });
+  }
+
+  /** Applies, and runs one command of each remedy that is true in the client area, until the project converges. */
+  async converge(truth: Truth): Promise<void> {
+    for (let runs = 0; runs < mostRuns; runs++) {
+      const { code, blocked } = await this.apply();
+      if (code === 0) return;
+      const commands = blocked.flatMap((each) => trueCommand(each, truth) ?? []);
+      expect(commands, JSON.stringify(blocked, null, 1)).not.toEqual([]);
+      for (const command of new Set(commands)) {
+        const { code: said, stderr } = await this.vdcsync(...command.split(' '));
+        expect({ command, said, stderr }).toMatchObject({ said: 0 });
+      }
+    }
+    throw new Error(`not converged after ${mostRuns} runs`);
+  }
+}
+
+/** The command that binds the key to its resource, or that states the truth about a resource that does not exist. */
+function trueCommand({ key, resolve }: BlockedLine, truth: Truth): string | undefined {
+  const id = truth[key];
+  const commands = [...resolve.matchAll(/vdcsync ((?:adopt|resolve|ignore) [^|;(`]+)/g)].map(
+    ([, words = '']) => words.trim(),
+  );
+  const fitting = commands.flatMap((command) => {
+    const [verb, ...words] = command.split(' ');
+    if (verb === 'ignore') return [];
+    if (words.includes('--absent')) return id === undefined ? [command] : [];
+    if (id === undefined) return [];
+    const named = words.at(-1);
+    return named === 'ID' || named === String(id) ? [command.replace(/\S+$/, String(id))] : [];
+  });
+  return fitting[0];
+}

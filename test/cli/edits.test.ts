@@ -1,0 +1,211 @@
+import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { Scene } from './edits-scene.ts';
+
+const bare = { server_type: 'sliders-1', image: 'ubuntu-24.04', cores: 1, memory_mb: 1024, disk_gb: 20 };
+const withNew = { ...bare, public_ipv4: { new: true } };
+const iso = { url: 'https://mirror.example.com/rescue.iso' };
+const prune = { settings: { prune: true, max_deletions: 9 } };
+
+/** A rename, with the state lost before it is applied. */
+async function renamedWithoutState(before: object, after: object) {
+  const scene = await Scene.start();
+  const operator = scene.operator();
+  await operator.applied({ ...before });
+  const bought = scene.live;
+  operator.write({ ...after });
+  operator.loseState();
+  return { scene, operator, bought };
+}
+
+describe('src/cli: edits of the file, the state and the project buy nothing twice', () => {
+  test('a server without an address is renamed, and the state is lost', async () => {
+    const { scene, operator, bought } = await renamedWithoutState(
+      { servers: { web: bare } },
+      { servers: { www: { ...bare, moved: { from: 'servers.web' } } } },
+    );
+    await operator.apply();
+    expect(scene.live).toEqual(bought);
+    await operator.converge({ 'servers.www': bought.servers[0] ?? '' });
+    expect(scene.live).toEqual(bought);
+  });
+
+  test('the same with its name kept, and its image edited', async () => {
+    const { scene, operator, bought } = await renamedWithoutState(
+      { servers: { web: bare } },
+      { servers: { www: { ...bare, name: 'web', image: 'debian-13', moved: { from: 'servers.web' } } } },
+    );
+    await operator.apply();
+    expect(scene.live).toEqual(bought);
+    operator.write({
+      servers: {
+        www: { ...bare, name: 'web', image: 'debian-13', replace: 'allowed', moved: { from: 'servers.web' } },
+      },
+    });
+    const [id = ''] = bought.servers;
+    await operator.converge({ 'servers.web': id, 'servers.www': id });
+    expect(scene.project.servers).toMatchObject([{ name: 'web' }]);
+  });
+
+  test('a network and an ISO are renamed, and the state is lost', async () => {
+    const { scene, operator, bought } = await renamedWithoutState(
+      { networks: { back: { cidr: '10.20.0.0/24' } }, isos: { rescue: iso } },
+      {
+        networks: { backend: { cidr: '10.20.0.0/24', moved: { from: 'networks.back' } } },
+        isos: { repair: { ...iso, moved: { from: 'isos.rescue' } } },
+      },
+    );
+    await operator.apply();
+    expect(scene.live).toEqual(bought);
+    await operator.converge({
+      'networks.backend': bought.networks[0] ?? '',
+      'isos.repair': bought.isos[0] ?? '',
+    });
+    expect(scene.live).toEqual(bought);
+  });
+
+  test('a server with an address is renamed, and the state is lost', async () => {
+    const { scene, operator, bought } = await renamedWithoutState(
+      { servers: { web: withNew } },
+      { servers: { www: { ...withNew, moved: { from: 'servers.web' } } } },
+    );
+    await operator.apply();
+    await operator.apply();
+    expect(scene.live).toEqual(bought);
+    await operator.converge({ 'servers.www': bought.servers[0] ?? '' });
+    expect(scene.live).toEqual(bought);
+  });
+
+  test('a forgotten server returns to the file', async () => {
+    const scene = await Scene.start();
+    const operator = scene.operator();
+    await operator.applied({ servers: { bare } });
+    const bought = scene.live;
+    operator.write({});
+    expect(await operator.vdcsync('forget', 'servers.bare')).toMatchObject({ code: 0 });
+    operator.write({ servers: { bare } });
+    await operator.apply();
+    expect(scene.live).toEqual(bought);
+    await operator.converge({ 'servers.bare': bought.servers[0] ?? '' });
+    expect(scene.live).toEqual(bought);
+  });
+
+  test('an entry with `id` is renamed without `moved` beside a server that no read shows', async () => {
+    const scene = await Scene.start();
+    const networks = { back: { cidr: '10.20.0.0/24' } };
+    const card = { ...bare, network_interfaces: ['back'] };
+    const first = scene.operator();
+    await first.applied({ networks, servers: { shown: { ...withNew, ...card }, hidden: card } });
+    const bought = scene.live;
+    const [shown = '', hidden = ''] = scene.project.servers
+      .toSorted((one, other) => (one.name < other.name ? 1 : -1))
+      .map(({ id }) => id);
+    const back = { networks: { back: { id: bought.networks[0] } } };
+    const second = scene.operator();
+    second.write({ ...back, servers: { shown: { id: shown } } });
+    await second.apply();
+    second.write({ ...back, servers: { renamed: { id: shown }, other: card } });
+    await second.apply();
+    expect(scene.live).toEqual(bought);
+    await second.converge({ 'servers.other': hidden });
+    expect(scene.live).toEqual(bought);
+  });
+
+  describe('a second file with the same names and its own empty state', () => {
+    async function secondFile(web: object = bare) {
+      const scene = await Scene.start();
+      const first = scene.operator();
+      await first.applied({ ...prune, servers: { web } });
+      const bought = scene.live;
+      const second = scene.operator();
+      second.write({ ...prune, servers: { web } });
+      return { scene, second, bought };
+    }
+
+    test('finds the server under its key, and does not delete it with its entry', async () => {
+      const { scene, second, bought } = await secondFile();
+      await second.apply();
+      second.write(prune);
+      await second.apply();
+      expect(scene.live).toEqual(bought);
+      await second.converge({ 'servers.web': bought.servers[0] ?? '' });
+      expect(scene.live.servers).toEqual([]);
+    });
+
+    test('finds the server under its key, and `destroy` leaves it', async () => {
+      const { scene, second, bought } = await secondFile();
+      await second.apply();
+      await second.vdcsync('destroy', '--yes');
+      expect(scene.live).toEqual(bought);
+    });
+
+    test('does not delete the server that the operator has ignored', async () => {
+      const { scene, second, bought } = await secondFile(withNew);
+      const [id] = bought.servers;
+      expect(await second.vdcsync('ignore', String(id))).toMatchObject({ code: 0 });
+      await second.apply();
+      second.write(prune);
+      await second.apply();
+      await second.vdcsync('destroy', '--yes');
+      expect(scene.live.servers).toContain(id);
+    });
+  });
+
+  test('of two servers with named addresses, one is refused', async () => {
+    const scene = await Scene.start();
+    const operator = scene.operator();
+    const file = {
+      ips: { a: {}, b: {} },
+      servers: {
+        one: { ...bare, public_ipv4: { ip: 'a' } },
+        two: { ...bare, public_ipv4: { ip: 'b' } },
+      },
+    };
+    operator.write(file);
+    scene.emulator.setFaults([faultRule({ path: 'create_server', nth: 1 }, { do: 'answer', status: 422 })]);
+    expect((await operator.apply()).code).toBe(3);
+    expect(scene.project.ips.filter(({ serverId }) => serverId === null).length).toBeLessThanOrEqual(1);
+    // The refused body changes, as an operator mends it.
+    operator.write({
+      ...file,
+      servers: { one: { ...file.servers.one, cores: 2 }, two: file.servers.two },
+    });
+    await operator.converge({});
+    expect(scene.live).toMatchObject({ servers: [expect.anything(), expect.anything()] });
+    expect(new Set(scene.project.ips.map(({ serverId }) => serverId))).toEqual(new Set(scene.live.servers));
+  });
+
+  test('another user has a free address beside a named one', async () => {
+    const scene = await Scene.start();
+    const { id } = scene.emulator.mutate({ do: 'add_ip' }) as { readonly id: number };
+    const operator = scene.operator();
+    operator.write({
+      settings: { unmanaged: 'ignore' },
+      ips: { web: {} },
+      servers: { web: { ...bare, public_ipv4: { ip: 'web' } } },
+    });
+    const { code, blocked } = await operator.apply();
+    expect(code).toBe(3);
+    expect(blocked.map(({ resolve }) => resolve).join(' ')).not.toContain('reuse: true');
+    expect(scene.live).toMatchObject({ servers: [], ips: [id] });
+    scene.emulator.mutate({ do: 'delete_ip', id });
+    await operator.converge({});
+    expect(scene.project.ips).toMatchObject([{ serverId: scene.live.servers[0] }]);
+  });
+
+  test('the address of a living server is declared `new` in place of `reuse`', async () => {
+    const scene = await Scene.start();
+    const { id } = scene.emulator.mutate({ do: 'add_ip' }) as { readonly id: number };
+    const operator = scene.operator();
+    const settings = { ...prune.settings, unmanaged: 'ignore' };
+    await operator.applied({ settings, servers: { web: { ...bare, public_ipv4: { reuse: true } } } });
+    expect(scene.project.ips).toMatchObject([{ id, serverId: scene.live.servers[0] }]);
+    operator.write({ settings, servers: { web: withNew } });
+    const { code } = await operator.apply();
+    const { stdout } = await operator.vdcsync('status', '--format', 'json');
+    const { resources } = JSON.parse(stdout) as { readonly resources: readonly { readonly key: string }[] };
+    const isBound = resources.some(({ key }) => key === 'servers.web.public_ipv4');
+    expect({ code, isBound }).not.toEqual({ code: 0, isBound: false });
+    expect(scene.project.ips).toMatchObject([{ id, serverId: scene.live.servers[0] }]);
+  });
+});
