@@ -138,11 +138,8 @@ function recovered(draft: Draft, { world }: GuardInput): Objection | undefined {
   const { subject, diff } = draft;
   const { verdict } = diff.verdict;
   if (verdict !== 'delete' && verdict !== 'replace') return undefined;
-  const server = comesWithServer(subject)
-    ? world.subjects.get(subject.parent ?? subject.key)?.binding
-    : undefined;
-  const binding = [subject.binding, server].find((each) => each?.recovered);
-  if (binding === undefined) return undefined;
+  const { binding } = subject;
+  if (!binding?.recovered) return undefined;
   return {
     reason: `this state found ${nounOf(binding.kind)} ${world.nameOf(binding)} under an idempotency key, and another file may manage it. ${capitalised(impactOf(draft, world))}`,
     remedies: [confirming(binding), keeping(draft)],

@@ -28,14 +28,21 @@ export function boundBy(run: Run, intent: Intent, id: string, facts?: Facts): St
       world: run.world,
     }),
     protect: subject.desired?.protect ?? intent.entry?.protect ?? false,
-    ...(intent.verb === 'create' && isReplay(intent) ? { recovered: true as const } : {}),
     boundAt: at,
   };
+  const isRecovered = intent.verb === 'create' && isReplay(intent);
   return [
-    { type: 'bind', binding },
-    ...companionsOf(run, intent, id, known),
+    ...recoveredIf(isRecovered, [{ type: 'bind', binding }, ...companionsOf(run, intent, id, known)]),
     ...(factsOf(kind.name).repeats ? [{ type: 'next_incarnation', key: intent.key } as const] : []),
   ];
+}
+
+/** Marks the bindings of resources that an idempotency key showed, and that no operator has confirmed. */
+export function recoveredIf(isRecovered: boolean, changes: readonly StateChange[]): readonly StateChange[] {
+  if (!isRecovered) return changes;
+  return changes.map((change) =>
+    change.type === 'bind' ? { ...change, binding: { ...change.binding, recovered: true } } : change,
+  );
 }
 
 /** The fields of a creation that show which resources came with it. */

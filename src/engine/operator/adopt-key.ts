@@ -74,7 +74,15 @@ async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<s
   const applied = fields.length === 0 ? undefined : kind.unseen?.believe(subject, fields);
   const said = subject.desired === undefined ? {} : { protect };
   const taken = applied === undefined ? {} : { applied };
-  await run.change([{ type: 'bind', binding: { ...binding, ...said, ...taken, identity } }]);
+  // The resources that came with a server are confirmed with it.
+  const inside = run
+    .boundIn(key)
+    .flatMap(({ recovered: isRecovered, ...each }) => (isRecovered ? [each] : []));
+  await run.change(
+    [{ ...binding, ...said, ...taken, identity }, ...inside].map(
+      (each) => ({ type: 'bind', binding: each }) as const,
+    ),
+  );
   return `${key} was already bound to ${id}. The binding is confirmed, and the state records the current identity of the ${nounOf(subject.kind)}, such as its name or address.${believed(run, subject, seen)}`;
 }
 

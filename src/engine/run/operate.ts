@@ -9,7 +9,7 @@ import { restsOn } from '../../plan/order.ts';
 import { makerOf, ownerOf } from '../claims/owner.ts';
 import { released, releasing } from '../claims/release.ts';
 import { beginIntent, contextOf, preimageOf } from '../intents/begin.ts';
-import { companionsOf } from '../intents/bound-by.ts';
+import { companionsOf, recoveredIf } from '../intents/bound-by.ts';
 import type { Progress } from '../intents/endings.ts';
 import { giveUp } from '../intents/give-up.ts';
 import { asksKey } from '../intents/question.ts';
@@ -156,7 +156,7 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   const subject = world.subjects.get(operation.key);
   const id = operation.target;
   if (subject === undefined || id === undefined) throw new Error(`Nothing to adopt: ${operation.key}`);
-  const binding = recoveredAs(run, subject, bindingOf(run, subject, id, world));
+  const binding = bindingOf(run, subject, id, world);
   const maker = makerOf(run, binding);
   if (maker !== undefined)
     return { now: 'blocked', code: 'bound_already', reason: `${id} was created for ${maker.key}` };
@@ -173,8 +173,10 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   await run.change([
     ...renamed,
     ...left,
-    { type: 'bind', binding: { ...binding, ...formerly(owner) } },
-    ...(await cameWith(run, subject, id, world)),
+    ...recoveredIf(isUnconfirmed(run, subject), [
+      { type: 'bind', binding: { ...binding, ...formerly(owner) } },
+      ...(await cameWith(run, subject, id, world)),
+    ]),
   ]);
   return { now: 'closed', outcome: 'done', detail: '' };
 }
@@ -184,9 +186,10 @@ function formerly(owner: Binding | undefined): Pick<Binding, 'formerKeys'> {
   return owner === undefined ? {} : { formerKeys: [...(owner.formerKeys ?? []), owner.key] };
 }
 
-/** A resource that an idempotency key showed is not confirmed before an operator approves its adoption. */
-function recoveredAs(run: Run, { desired }: Subject, binding: Binding): Binding {
-  return desired?.held?.by === 'found' && !run.attended ? { ...binding, recovered: true } : binding;
+/** An idempotency key showed the resource or its server, and no operator has approved the adoption. */
+function isUnconfirmed(run: Run, { desired, parent }: Subject): boolean {
+  const server = parent === undefined ? undefined : run.bindings.get(parent);
+  return !run.attended && (desired?.held?.by === 'found' || server?.recovered === true);
 }
 
 /**
