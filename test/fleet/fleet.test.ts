@@ -414,15 +414,22 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
       cwd: folder,
       env: { ...env, VDC_BASE_URL: api.baseUrl, VDCSYNC_API_PROFILE: 'profile.yaml' },
     };
-    const { stderr } = await inProcess(args, beside);
+    // In the middle of a reconciliation the state is the daemon's.
+    const onceFree: typeof inProcess = (...call) =>
+      until(
+        () => inProcess(...call),
+        ({ stderr }) => !stderr.includes('in use by'),
+        'the state is free',
+      );
+    const { stderr } = await onceFree(args, beside);
     expect(stderr).toMatch(/No key has an open write/);
     const input = readFileSync(join(folder, 'projects/shop.yaml'), 'utf8');
-    const piped = await inProcess(
+    const piped = await onceFree(
       args.map((each) => (each.endsWith('.yaml') ? '-' : each)),
       { ...beside, input },
     );
     expect(piped.stderr).toMatch(/No key has an open write/);
-    const second = await inProcess(['apply', '--yes', '-f', 'projects/shop.yaml'], beside);
+    const second = await onceFree(['apply', '--yes', '-f', 'projects/shop.yaml'], beside);
     expect([second.code, second.stderr]).toEqual([
       64,
       expect.stringMatching(/the same URL with state=4711, --state "\$VDCSYNC_STATE&state=4711"\n/),
