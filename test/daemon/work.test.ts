@@ -102,39 +102,6 @@ describe('src/daemon/project: what somebody else deletes', () => {
   });
 });
 
-describe('src/daemon/project: what a pass makes possible on its way', () => {
-  const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
-  const file = (ips: string, web: string, db: string) =>
-    `version: 1
-project: {id: 4711}
-settings: {prune: true, max_deletions: 9}
-ips: {${ips}}
-servers:
-  db: {${size}, replace: allowed, public_ipv4: ${db}}
-  web: {${size}, replace: allowed, public_ipv4: ${web}}
-`;
-
-  test('a deletion that its first plan did not show is told, and left to the next pass', async () => {
-    const api = await emulate();
-    const daemon = await startDaemon(api, { spec: file('a: {}, b: {}', '{ip: a}', '{ip: b}') });
-    const { resources, reconciliations } = await daemon.until(({ converged }) => converged, 'all is there');
-    const web = resources.find(({ key }) => key === 'servers.web')?.id;
-
-    daemon.write(file('b: {}', '{ip: b}', '{new: true}'));
-    const notified = await daemon.until(
-      ({ blocked }) => blocked.some(({ code }) => code === 'not_shown'),
-      'notified',
-    );
-    const stood = live(api).servers.some(({ id }) => String(id) === web);
-    const done = await daemon.until(({ converged }) => converged, 'done in the next pass');
-
-    expect(stood).toBe(true);
-    expect(notified.condition).toBe('converging');
-    expect(done.reconciliations).toBeGreaterThan(reconciliations + 1);
-    expect(live(api).servers.some(({ id }) => String(id) === web)).toBe(false);
-  });
-});
-
 describe('src/daemon/project: what changed behind the file', () => {
   test('is told with what it was and is to be, and what becomes of it', async () => {
     const api = await emulate();
