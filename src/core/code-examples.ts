@@ -56,6 +56,10 @@ export const codeExamples: Readonly<Record<Code, Example>> = {
     'vdcsync forget servers.db-1.backup   # if the client area shows that the backup is gone',
   ],
   backup_unclear: ['The newest backup of server 2001 has a status that the API does not document.'],
+  billed_twice: [
+    'servers.web-1 gets `cores: 8`: server 2001 is deleted once the new server and its firewall are in place.',
+    'servers: {web-1: {replace: {order: delete_first}}}',
+  ],
   cap_unchecked: [
     'The file says `max_monthly_increase: 50`, and the price of servers.web-1 is not known.',
     'vdcsync plan --prices prices.yaml',

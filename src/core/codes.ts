@@ -56,6 +56,10 @@ export const codes = {
     'a backup has an unknown status or time, so vdcsync takes no further backup',
     'check it in the client area',
   ],
+  billed_twice: [
+    'a server is replaced, and the old server is deleted after the new one is complete. In the meantime, both are billed',
+    'nothing. To have the old server deleted first, write `replace: {order: delete_first}`',
+  ],
   cap_unchecked: [
     '`settings.max_monthly_increase` counts known prices only, and the plan buys a resource without a known price',
     'add the price with `--prices FILE`. Without the price, check the cost of that resource yourself: the limit does not count it',

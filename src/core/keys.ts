@@ -48,6 +48,26 @@ export function isInside(key: ResourceKey, container: ResourceKey): boolean {
   return container.startsWith(`${containers}.`) && key.startsWith(`${container}.`);
 }
 
+/** Between the name of an entry and a live id. No name of an entry contains this character. */
+const retiringMark = '~';
+
+/**
+ * The key of a server that another server replaces, from the moment when the other one takes over its key:
+ * `servers.web-1~2001`. It names the resource until its deletion. So each of the two servers has a binding of its own.
+ *
+ * @param id the live id of the server that goes
+ */
+export function retiringKey(key: ResourceKey, id: string): ResourceKey {
+  return `${key}${retiringMark}${id}` as ResourceKey;
+}
+
+/** The key that the retiring server, or the server that the resource is inside, had before; `undefined` for all other keys. */
+export function retiredFrom(key: ResourceKey): ResourceKey | undefined {
+  const server = takeApart(key).parent ?? key;
+  const at = server.lastIndexOf(retiringMark);
+  return at < 0 || !server.startsWith(`${containers}.`) ? undefined : (server.slice(0, at) as ResourceKey);
+}
+
 export interface ParsedKey {
   readonly key: ResourceKey;
   readonly kind: KindName;

@@ -104,6 +104,12 @@ export interface Seen {
   readonly sameName?: readonly { readonly id: number | string }[];
 }
 
+/**
+ * Which half of a replacement comes first. `create_first`: the old resource is deleted after the new one and its parts
+ * are in place, so a refusal costs nothing. `delete_first`: the new one needs something that the old one holds.
+ */
+export type ReplacementOrder = 'create_first' | 'delete_first';
+
 /** The conclusion of a diff about one resource. */
 export type Verdict =
   | { readonly verdict: 'unchanged' }
@@ -126,6 +132,7 @@ export type Verdict =
       readonly changes: readonly Change[];
       readonly reason: string;
       readonly allowed: boolean;
+      readonly order: ReplacementOrder;
     }
   /** `byFile`: the file itself asks for the deletion, so no setting has to permit it. */
   | { readonly verdict: 'delete'; readonly changes: readonly Change[]; readonly byFile?: true }

@@ -228,6 +228,8 @@ export interface RecordedWrite {
   /** The reads that evidence is compared with. */
   readonly preimage: Preimage;
   readonly parentId?: string;
+  /** Of a creation: the live id of the resource of the same key that it replaces, and that remains until then. */
+  readonly replaces?: string;
   /** Wall times in ms. */
   readonly createdAt: number;
   readonly firstSentAt: number;

@@ -1,6 +1,7 @@
 import type { Desired } from '../core/desired.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
+import { factsOf } from '../core/kind-facts.ts';
 import type { Binding } from '../core/state.ts';
 import type { EngineDeps } from './deps.ts';
 import { type ObserveInput, observeAll, observeOne, subjectOf, worldOf } from './observe.ts';
@@ -80,7 +81,13 @@ export function createView({ deps, desired, bindings, cache, onRefresh }: ViewOp
         if (subject === undefined) subjects.delete(touched);
         else subjects.set(touched, subject);
       }
-      latest = worldOf(input(0), { ...latest, subjects });
+      // The observations are those of the server that had the key before.
+      const { kind, id } = bindings.get(key) ?? {};
+      const seen = latest.observed.get(key)?.id ?? id;
+      const isAnother = kind !== undefined && factsOf(kind).container && seen !== id;
+      const stale = new Set(isAnother ? [key, ...inside] : []);
+      const observed = new Map([...latest.observed].filter(([each]) => !stale.has(each)));
+      latest = worldOf(input(0), { ...latest, subjects, observed });
     },
   } satisfies RunView & { follow: (key: ResourceKey) => void };
 }

@@ -8,7 +8,7 @@ import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 import { withCaps } from './caps.ts';
 import type { Draft } from './draft.ts';
-import { draftAll, isRenewed, operationsOf } from './draft.ts';
+import { draftAll, isRenewed, operatedKey, operationsOf } from './draft.ts';
 import { flagsChange } from './flags.ts';
 import { boughtUnused, freeBeside } from './free-addresses.ts';
 import { objectionsTo } from './guards.ts';
@@ -17,6 +17,7 @@ import type { GuardInput } from './objections.ts';
 import { blockedIntent, openWrites, unconfirmedCreations } from './open-writes.ts';
 import { order } from './order.ts';
 import { perhapsRenamed } from './renamed.ts';
+import { turnsOf } from './replacement-sequence.ts';
 import { isSelected, select } from './selection.ts';
 import { costOf, effortOf, summarise } from './totals.ts';
 import { isClaimedAlone } from './unmanaged.ts';
@@ -92,10 +93,8 @@ export function buildPlan(input: PlanInput): Planned {
     operations.length +
     (everythingBlocked.length - blocked.length) +
     (timely.length - releases.length);
-  const consequences = allowed.flatMap(({ subject, diff }) =>
-    chosen.has(subject.key) ? (diff.consequences ?? []) : [],
-  );
-  const carriedOut = allowed.filter(({ subject }) => chosen.has(subject.key));
+  const carriedOut = allowed.filter((draft) => chosen.has(operatedKey(draft)));
+  const consequences = carriedOut.flatMap(({ diff }) => diff.consequences ?? []);
   const warnings = [
     ...capUnchecked(world, carriedOut),
     ...drafts.flatMap((draft) => [...(draft.diff.warnings ?? []), ...noLongerDeclared(draft, world)]),
@@ -114,7 +113,7 @@ export function buildPlan(input: PlanInput): Planned {
     inProgress: open.length,
   });
   const pending = drafts.flatMap(({ subject: { key }, diff }) => (diff.pending && isShown(key) ? [key] : []));
-  const most = new Map(carriedOut.map((draft) => [draft.subject.key, mostOf(draft)]));
+  const most = new Map(carriedOut.map((draft) => [operatedKey(draft), mostOf(draft)]));
   return { plan, releases, pending, most, reckon };
 }
 
@@ -176,7 +175,7 @@ function judge(
     return [
       ...capped.flatMap(([draft, { code }]) => (code === cap ? [draft] : [])),
       ...(cap === 'max_monthly_increase' ? drafts.filter(isOpen) : []),
-      ...possible.allowed.filter(({ subject }) => going.has(subject.key)),
+      ...possible.allowed.filter((draft) => going.has(operatedKey(draft))),
     ];
   });
   const stay = drafts.filter(
@@ -229,7 +228,9 @@ function possibleOf(
   const allowed = drafts.filter(
     (draft) => waitingMoves.length === 0 && !objections.has(draft) && !stuck.has(draft.subject.key),
   );
-  const candidates = order(allowed.flatMap(operationsOf), kinds, world, unconfirmedCreations(inFlight));
+  const unordered = allowed.flatMap(operationsOf);
+  const turns = turnsOf(unordered, world, inFlight.values());
+  const candidates = order(unordered, kinds, world, unconfirmedCreations(inFlight), turns);
   // A resource that is released with its server keeps its binding until the server is gone.
   const staying = new Set([...objections.keys()].map(({ subject }) => subject.key));
   const isEarly = ({ parent }: Subject) =>
@@ -240,7 +241,7 @@ function possibleOf(
     .filter(({ subject, diff: { verdict } }) => !('gone' in verdict && !verdict.gone && isEarly(subject)))
     .flatMap(releaseOf);
   const released = new Set(releases.map(({ key }) => key));
-  const { operations, held } = hold(candidates, { kinds, world, inFlight, released, objections });
+  const { operations, held } = hold(candidates, { kinds, world, inFlight, released, objections, turns });
   return { allowed, candidates, operations, releases, held };
 }
 
@@ -329,7 +330,12 @@ function reckoning(
   const released = new Set(releases.map(({ key }) => key));
   return (operations) => {
     const done = new Set(operations.map(({ key }) => key));
-    const carriedOut = allowed.filter(({ subject }) => done.has(subject.key) || released.has(subject.key));
+    const isStill = ({ diff: { verdict } }: Draft) => verdict.verdict === 'unchanged';
+    const carriedOut = allowed.filter((draft) => {
+      const { key, parent = key } = draft.subject;
+      // The address of a replaced server stays unchanged until the new server exists.
+      return done.has(operatedKey(draft)) || released.has(key) || (isStill(draft) && done.has(parent));
+    });
     return { cost: costOf(world, drafts, carriedOut), effort: effortOf(operations, world) };
   };
 }

@@ -1,5 +1,5 @@
 import type { DesiredResource } from '../core/desired.ts';
-import { comesWithServer, nounOf, type ResourceKey } from '../core/keys.ts';
+import { childKey, comesWithServer, nounOf, type ResourceKey, retiringKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Seen, Subject, World } from '../core/kind.ts';
 import { factsOf, type KindName } from '../core/kind-facts.ts';
 import type { Change, Operation, Spend, Traffic, Verb, Warning } from '../core/plan.ts';
@@ -13,6 +13,8 @@ export interface Draft {
   readonly subject: Subject;
   readonly kind: ResourceKind;
   readonly diff: Diff;
+  /** The key under which the resource is deleted: by then, its server is replaced, and retires. */
+  readonly retiresAs?: ResourceKey;
 }
 
 /** Releases the resource: it stays, and no key is bound to it any more. */
@@ -46,6 +48,7 @@ export function draftAll(
   const leaving = keysOf(first.filter((draft) => isLeaving(draft, world)));
   const given = givenUp(first, world);
   const after = renewed.size === 0 ? world : withoutServers(world, renewed);
+  const replaced = new Map(first.map((draft) => [draft.subject.key, draft] as const));
   return first.flatMap((draft) => {
     const { parent, key } = draft.subject;
     const namedBy = given.get(key);
@@ -56,7 +59,13 @@ export function draftAll(
     }
     if (parent === undefined) return [draft];
     if (renewed.has(parent)) {
-      return [draftOne(kinds, after, after.subjects.get(key) ?? draft.subject, world.observed.get(key))];
+      const inside = draftOne(
+        kinds,
+        after,
+        after.subjects.get(key) ?? draft.subject,
+        world.observed.get(key),
+      );
+      return [retiring(inside, replaced.get(parent))];
     }
     const waits = held.has(parent) && world.subjects.get(parent)?.desired !== undefined;
     if (waits && comesWithServer(draft.subject))
@@ -119,6 +128,21 @@ function leftTo(owner: DesiredResource, draft: Draft, namedBy: DesiredResource |
   };
 }
 
+/**
+ * The address of a replaced server is deleted after the new server exists. The address stays bound until then, so it is
+ * not released before either.
+ */
+function retiring(draft: Draft, server: Draft | undefined): Draft {
+  const { subject, diff } = draft;
+  const { parent, key, binding } = subject;
+  if (server?.diff.verdict.verdict !== 'replace' || parent === undefined || !comesWithServer(subject))
+    return draft;
+  if (diff.verdict.verdict === 'release' && !diff.verdict.gone)
+    return { ...draft, diff: { verdict: { verdict: 'unchanged' }, leftBilled: diff.leftBilled ?? [] } };
+  const retired = retiringKey(parent, binding?.parentId ?? '');
+  return { ...draft, retiresAs: childKey(retired, key.slice(parent.length + 1)) };
+}
+
 /** @param replaced the observation of the resource in the server that is replaced */
 export function draftOne(
   kinds: ReadonlyMap<KindName, ResourceKind>,
@@ -129,6 +153,11 @@ export function draftOne(
   const kind = kinds.get(subject.kind);
   if (kind === undefined) throw new Error(`Unknown kind: ${subject.kind}`);
   return { subject, kind, diff: kind.diff(subject, world.observed.get(subject.key), world, replaced) };
+}
+
+/** The key of the draft's operations. */
+export function operatedKey({ subject, retiresAs }: Draft): ResourceKey {
+  return retiresAs ?? subject.key;
 }
 
 /** The file asks for its creation, whether the creation is possible or not. */
@@ -143,7 +172,7 @@ export function isRenewed({ subject, diff: { verdict } }: Draft): boolean {
 }
 
 /** The operations of a verdict, without their order. */
-export function operationsOf({ subject, kind, diff }: Draft): Operation[] {
+export function operationsOf({ subject, kind, diff, retiresAs }: Draft): Operation[] {
   const { verdict } = diff;
   const target = subject.binding?.id;
   switch (verdict.verdict) {
@@ -165,14 +194,23 @@ export function operationsOf({ subject, kind, diff }: Draft): Operation[] {
         }),
       ];
     case 'delete':
-      return [operation(subject, kind, 'delete', verdict.changes, { target })];
+      return [
+        operation({ ...subject, key: retiresAs ?? subject.key }, kind, 'delete', verdict.changes, { target }),
+      ];
     case 'adopt':
       return [operation(subject, kind, 'adopt', [], { target: verdict.target, reason: verdict.reason })];
     case 'replace': {
-      const { changes, reason } = verdict;
-      const [remove, create] = (['delete', 'create'] as const).map((verb) => operationId(verb, subject.key));
+      const { changes, reason, order } = verdict;
+      const { key } = subject;
+      // From the moment when the new resource exists, the key is its key.
+      const leaving = order === 'delete_first' ? key : retiringKey(key, target ?? '');
+      const [remove, create] = [operationId('delete', leaving), operationId('create', key)];
       return [
-        operation(subject, kind, 'delete', changes, { target, reason, replacement: create }),
+        operation({ ...subject, key: leaving }, kind, 'delete', changes, {
+          target,
+          reason,
+          replacement: create,
+        }),
         operation(subject, kind, 'create', changes, { reason, replacement: remove }),
       ];
     }

@@ -1,6 +1,6 @@
 import { serverObject } from '../core/claims.ts';
-import { comesWithServer, nounOf } from '../core/keys.ts';
-import type { World } from '../core/kind.ts';
+import { comesWithServer, nounOf, retiredFrom } from '../core/keys.ts';
+import type { Subject, Verdict, World } from '../core/kind.ts';
 import { factsOf } from '../core/kind-facts.ts';
 import { once } from '../core/once.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
@@ -122,14 +122,11 @@ function protect(draft: Draft, { world, destroy }: GuardInput): Objection | unde
         ? destroy
           ? `${subject.key} is protected, and destroy does not delete protected resources`
           : `${subject.key} has left the file, and its last entry had \`protect: true\``
-        : `${verdict.reason}, and ${subject.key} is protected`,
+        : `${verdict.reason}, and ${subject.key} is protected. In a replacement, ${impactOf(draft, world)}`,
     remedies:
       verdict.verdict === 'delete'
         ? unprotecting(draft, world, destroy)
-        : [
-            edit(subject.parent ?? subject.key, { set: { protect: false } }),
-            restoring(verdict.changes, subject.key),
-          ],
+        : [restoring(verdict.changes, subject.key), permitting(subject, verdict, { protect: false })],
   };
 }
 
@@ -200,7 +197,7 @@ function boundElsewhere({ subject, diff }: Draft, { world }: GuardInput): Object
 function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefined {
   const { subject, diff } = draft;
   if (diff.verdict.verdict !== 'delete' || subject.desired !== undefined) return undefined;
-  if (world.settings.prune || destroy || diff.verdict.byFile) return undefined;
+  if (world.settings.prune || destroy || diff.verdict.byFile || isReplaced(draft, world)) return undefined;
   return {
     reason: `${subject.key} has left the file, and settings.prune is false. With \`prune: true\`, ${impactOf(draft, world)}`,
     remedies: [
@@ -211,16 +208,34 @@ function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefi
   };
 }
 
-function replacement({ subject, diff }: Draft): Objection | undefined {
+/** The file permitted the replacement, and with it this deletion. */
+function isReplaced({ subject, retiresAs = subject.key }: Draft, { subjects }: World): boolean {
+  const successor = retiredFrom(retiresAs);
+  return successor !== undefined && subjects.get(successor)?.desired?.managed === true;
+}
+
+/** All edits that permit a replacement, in one step. */
+function permitting(
+  { key, parent, desired }: Subject,
+  { allowed }: Verdict & { readonly verdict: 'replace' },
+  set: Readonly<Record<string, unknown>> = {},
+): Remedy {
+  return edit(parent ?? key, {
+    set: { ...set, ...(allowed ? {} : { replace: 'allowed' }) },
+    ...(desired?.id === undefined ? {} : { remove: ['id'] }),
+    when: 'to replace it',
+  });
+}
+
+function replacement(draft: Draft, { world }: GuardInput): Objection | undefined {
+  const { subject, diff } = draft;
   const { verdict } = diff;
   if (verdict.verdict !== 'replace') return undefined;
-  const undo = restoring(verdict.changes, subject.key);
   const id = subject.desired?.id;
   if (verdict.allowed && id === undefined) return undefined;
-  const allow = verdict.allowed ? {} : { set: { replace: 'allowed' } };
   return {
-    reason: `${verdict.reason}: the resource would be deleted and created again${id === undefined ? '' : `. vdcsync does not create an entry with \`id:\``}`,
-    remedies: [edit(subject.key, { ...allow, ...(id === undefined ? {} : { remove: ['id'] }) }), undo],
+    reason: `${verdict.reason}. In a replacement, ${impactOf(draft, world)}${id === undefined ? '' : `. vdcsync does not create an entry with \`id:\``}`,
+    remedies: [restoring(verdict.changes, subject.key), permitting(subject, verdict)],
   };
 }
 
@@ -230,8 +245,10 @@ function notActive(draft: Draft, { world, kinds }: GuardInput): Objection | unde
   if (status === 'Active') return undefined;
   const creation = operationsOf(draft).find(({ verb }) => verb === 'create');
   if (creation?.spend !== 'adds') return undefined;
-  const { key, replacement } = creation;
-  const [goes] = replacement === undefined ? obstacles(creation, kinds, world) : [key];
+  const { key } = creation;
+  const { verdict } = draft.diff;
+  const isDeleted = verdict.verdict === 'replace' && verdict.order === 'delete_first';
+  const [goes] = isDeleted ? [key] : obstacles(creation, kinds, world);
   if (goes === undefined) return undefined;
   return {
     reason: `the project is ${status}: ${goes} would be deleted, and the API would refuse to create it again`,

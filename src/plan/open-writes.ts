@@ -85,6 +85,12 @@ interface Known {
   readonly world?: World;
 }
 
+/** The way out if the API refuses a second server as long as the replaced server exists. */
+export function makingRoom(key: ResourceKey): Remedy {
+  const when = 'if the API refuses the new server only because the old one exists';
+  return edit(key, { set: { replace: { order: 'delete_first' } }, when });
+}
+
 /** The remedies of a blocked write, each with its condition. */
 export function waysOut(intent: Intent, { taken = false, world }: Known = {}): readonly Remedy[] {
   const { key, kind, verb } = intent;
@@ -106,6 +112,7 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
   const other = candidates.length === 0 ? 'the resource exists' : `${key} is another resource`;
   return [
     ...(refused ? [correction(intent, world?.subjects.get(key)?.desired)] : []),
+    ...(refused && intent.replaces !== undefined ? [makingRoom(key)] : []),
     ...(adoptable
       ? [
           ...candidates.map((id) =>

@@ -1,7 +1,8 @@
-import { comesWithServer, type ResourceKey, takeApart } from '../core/keys.ts';
-import type { ResourceKind, World } from '../core/kind.ts';
-import type { KindName } from '../core/kind-facts.ts';
+import { comesWithServer, type ResourceKey, retiredFrom, retiringKey, takeApart } from '../core/keys.ts';
+import type { ResourceKind, Subject, World } from '../core/kind.ts';
+import { factsOf, type KindName } from '../core/kind-facts.ts';
 import { type Operation, type OperationId, operationId } from '../core/plan.ts';
+import type { Turn } from './replacement-sequence.ts';
 
 /**
  * Determines for every operation which others come first, and sorts the operations accordingly.
@@ -16,6 +17,7 @@ export function order(
   kinds: ReadonlyMap<KindName, ResourceKind>,
   world: World,
   unconfirmed: ReadonlySet<ResourceKey>,
+  turns: readonly Turn[] = [],
 ): readonly Operation[] {
   const present = new Set(operations.map(({ id }) => id));
   const further = new Map<OperationId, OperationId[]>();
@@ -29,7 +31,33 @@ export function order(
     const others = needs.filter((id) => present.has(id) && id !== operation.id);
     return { ...operation, needs: [...new Set(others)] };
   });
-  return sorted(givingLast(linked), [...kinds.keys()]);
+  return sorted(givingLast(inTurn(linked, turns)), [...kinds.keys()]);
+}
+
+/** A replacement begins after the one before it, unless that one waits for it for another reason. */
+function inTurn(operations: readonly Operation[], turns: readonly Turn[]): readonly Operation[] {
+  const byId = new Map(operations.map((operation) => [operation.id, operation]));
+  for (const { first, ends } of turns) {
+    const begins = byId.get(first);
+    if (begins === undefined) continue;
+    const before = ends.filter(
+      (id) => byId.has(id) && !begins.needs.includes(id) && !leadsTo(byId, id, first),
+    );
+    byId.set(first, { ...begins, needs: [...begins.needs, ...before] });
+  }
+  return operations.flatMap(({ id }) => byId.get(id) ?? []);
+}
+
+/** Whether the first operation needs the second one, directly or through others. */
+function leadsTo(
+  operations: ReadonlyMap<OperationId, Operation>,
+  from: OperationId,
+  to: OperationId,
+  seen = new Set<OperationId>(),
+): boolean {
+  if (from === to || seen.has(from)) return from === to;
+  seen.add(from);
+  return (operations.get(from)?.needs ?? []).some((id) => leadsTo(operations, id, to, seen));
 }
 
 /** The creation that a deletion makes room for: of the same resource, or of the server that an address came with. */
@@ -45,16 +73,11 @@ export function successorOf({ key, verb, replacement }: Operation): OperationId 
  */
 function givingLast(operations: readonly Operation[]): readonly Operation[] {
   const byId = new Map(operations.map((operation) => [operation.id, operation]));
-  const leadsTo = (from: OperationId, to: OperationId, seen = new Set<OperationId>()): boolean => {
-    if (from === to || seen.has(from)) return from === to;
-    seen.add(from);
-    return (byId.get(from)?.needs ?? []).some((id) => leadsTo(id, to, seen));
-  };
   for (const operation of operations) {
     const successor = byId.get(successorOf(operation) ?? operation.id);
     if (successor === undefined || successor.id === operation.id) continue;
     const further = successor.needs.filter(
-      (id) => !operation.needs.includes(id) && !leadsTo(id, operation.id),
+      (id) => !operation.needs.includes(id) && !leadsTo(byId, id, operation.id),
     );
     byId.set(operation.id, { ...operation, needs: [...operation.needs, ...further] });
   }
@@ -73,14 +96,37 @@ export function prerequisites(
   return [...(subject.parent === undefined ? [] : [subject.parent]), ...references.map((each) => each.key)];
 }
 
-/** The keys whose live resources the operation uses: the server that contains it, and its prerequisites. */
+/**
+ * The keys that must exist before a retiring server, or its address, is deleted: the server that took over its key,
+ * and the resources that the file declares inside that server. A backup is taken when it is due.
+ */
+export function successorsOf(key: ResourceKey, { subjects, childrenOf }: World): readonly ResourceKey[] {
+  const successor = retiredFrom(key);
+  const isWanted = ({ desired, kind }: Subject) =>
+    desired?.managed === true && factsOf(kind).repeats !== true;
+  const server = successor === undefined ? undefined : subjects.get(successor);
+  if (successor === undefined || server === undefined || !isWanted(server)) return [];
+  return [
+    successor,
+    ...childrenOf(successor).flatMap((each) => (isWanted(each) && !comesWithServer(each) ? [each.key] : [])),
+  ];
+}
+
+/**
+ * The keys whose live resources the operation relies on: the server that contains it, its prerequisites, and the
+ * successors of a retiring server.
+ */
 export function restsOn(
   operation: Pick<Operation, 'key' | 'verb'>,
   kinds: ReadonlyMap<KindName, ResourceKind>,
   world: World,
 ): readonly ResourceKey[] {
   const { parent } = takeApart(operation.key);
-  return [...(parent === undefined ? [] : [parent]), ...prerequisites(operation, kinds, world)];
+  return [
+    ...(parent === undefined ? [] : [parent]),
+    ...prerequisites(operation, kinds, world),
+    ...(operation.verb === 'delete' ? successorsOf(operation.key, world) : []),
+  ];
 }
 
 /**
@@ -97,11 +143,27 @@ export function obstacles(
   if (verb !== 'create' && verb !== 'delete') return [];
   const others = kinds.get(kind)?.order?.goneBefore?.(subject, verb, world) ?? [];
   if (verb === 'delete') return others;
-  const outliving = world
-    .childrenOf(key)
-    .filter((child) => child.binding !== undefined && comesWithServer(child))
-    .map((child) => child.key);
-  return [...outliving, ...others];
+  // The address of a server that is replaced retires with it, and needs no place under the key.
+  const outliving = world.isThere(key)
+    ? []
+    : world.childrenOf(key).filter((child) => child.binding !== undefined && comesWithServer(child));
+  return [...outliving.map((child) => child.key), ...failedBefore(key, world), ...others];
+}
+
+/** The remains of a failed creation, next to the server that it should have replaced. They are gone before another creation. */
+function failedBefore(key: ResourceKey, world: World): readonly ResourceKey[] {
+  if (!world.isThere(key)) return [];
+  return world
+    .serverSubjects()
+    .filter((each) => each.binding?.tainted !== undefined && retiredFrom(each.key) === key)
+    .map((each) => each.key);
+}
+
+/** The operations that delete the live resource of a key: under this key, or, after a successor exists, under its own. */
+export function endsOf(key: ResourceKey, world: World): readonly OperationId[] {
+  const id = world.idOf(key);
+  const retired = id === undefined ? [] : [retiringKey(key, id)];
+  return [key, ...retired].map((each) => operationId('delete', each));
 }
 
 function own(
@@ -110,11 +172,14 @@ function own(
   world: World,
 ): readonly OperationId[] {
   const { key, verb } = operation;
-  const parent = world.subjects.get(key)?.parent;
+  const { parent } = takeApart(key);
   return [
     ...(verb === 'create' ? [operationId('delete', key)] : []),
     ...(verb === 'delete' && parent !== undefined ? [operationId('delete', parent)] : []),
-    ...obstacles(operation, kinds, world).map((obstacle) => operationId('delete', obstacle)),
+    ...obstacles(operation, kinds, world).flatMap((obstacle) => endsOf(obstacle, world)),
+    ...(verb === 'delete' ? successorsOf(key, world) : []).flatMap((successor) =>
+      (['create', 'update', 'adopt'] as const).map((each) => operationId(each, successor)),
+    ),
     ...prerequisites(operation, kinds, world).flatMap((needed) => [
       operationId('create', needed),
       operationId('adopt', needed),

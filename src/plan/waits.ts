@@ -8,7 +8,8 @@ import { namedAddress } from '../core/server-entry.ts';
 import type { Intent } from '../core/state.ts';
 import { closure, linksOf } from './closure.ts';
 import { type Draft, draftOne } from './draft.ts';
-import { obstacles, prerequisites, restsOn } from './order.ts';
+import { endsOf, obstacles, prerequisites, restsOn, successorsOf } from './order.ts';
+import { isStep, serverAfter, type Turn } from './replacement-sequence.ts';
 
 /** The facts that decide whether an operation must wait for a key that is blocked or missing. */
 interface Known {
@@ -18,6 +19,7 @@ interface Known {
   /** Keys whose binding ends without a write. */
   readonly released: ReadonlySet<ResourceKey>;
   readonly objections: ReadonlyMap<Draft, Blocked>;
+  readonly turns: readonly Turn[];
 }
 
 /**
@@ -28,20 +30,32 @@ interface Known {
  */
 export function hold(
   candidates: readonly Operation[],
-  { kinds, world, inFlight, released, objections }: Known,
+  { kinds, world, inFlight, released, objections, turns }: Known,
 ): { readonly operations: readonly Operation[]; readonly held: readonly Blocked[] } {
   const unsure = identityOpen(objections);
   const present = new Map(candidates.map((each) => [each.id, each]));
   const comes = (key: ResourceKey) =>
     world.isThere(key) || present.has(operationId('create', key)) || present.has(operationId('adopt', key));
-  const goes = (key: ResourceKey) => released.has(key) || present.has(operationId('delete', key));
+  const goes = (key: ResourceKey) =>
+    released.has(key) || endsOf(key, world).some((each) => present.has(each));
   const isObjected = new Set([...objections.values()].map(({ key }) => key));
+  const stuck = [...inFlight.values()].flatMap(({ key, phase }) => (phase === 'blocked' ? [key] : []));
+  const refused = new Set([...isObjected, ...stuck]);
+  // A replacement that is stopped stops the ones after it.
+  const stopped = new Map([...refused].filter(isStep).map((key) => [serverAfter(key), key]));
+  const stops = new Map(turns.map(({ first, after }) => [first, stopped.get(after)]));
+  const lacks = ({ verb, key }: Operation) =>
+    verb === 'delete'
+      ? successorsOf(key, world).find((each, at) => refused.has(each) || (at === 0 && !comes(each)))
+      : undefined;
   const missing = new Map(
     candidates.flatMap((operation) => {
       const key =
         restsOn(operation, kinds, world).find((each) => unsure.has(each)) ??
         prerequisites(operation, kinds, world).find((each) => !comes(each)) ??
-        obstacles(operation, kinds, world).find((each) => !goes(each));
+        obstacles(operation, kinds, world).find((each) => !goes(each)) ??
+        lacks(operation) ??
+        stops.get(operation.id);
       return key === undefined ? [] : [[operation.id, key] as const];
     }),
   );

@@ -283,7 +283,13 @@ function diffLive(subject: Subject<IsoEntry>, live: Iso, world: World): Diff {
   }
   return (
     inDrive(subject, live, world) ?? {
-      verdict: { verdict: 'replace', changes: [...along, ...changes], reason, allowed: true },
+      verdict: {
+        verdict: 'replace',
+        changes: [...along, ...changes],
+        reason,
+        allowed: true,
+        order: 'delete_first',
+      },
     }
   );
 }

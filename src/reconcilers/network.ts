@@ -293,7 +293,13 @@ function diffLive(subject: Subject<NetworkEntry>, entry: NetworkEntry, live: Net
   const lacking = incomplete(subject, changes, ['cidr']);
   if (lacking !== undefined) return lacking.verdict;
   const reason = `${changes.map(({ path }) => path).join(' and ')} cannot be changed in place`;
-  return { verdict: 'replace', changes: [...along, ...changes], reason, allowed: true } as const;
+  return {
+    verdict: 'replace',
+    changes: [...along, ...changes],
+    reason,
+    allowed: true,
+    order: 'delete_first',
+  } as const;
 }
 
 function diffLeaving({ key }: Subject, live: Network, world: World): Diff {

@@ -23,6 +23,7 @@ import {
   evidenceOfResize,
   type ServerBefore,
 } from './server/evidence.ts';
+import { permitted } from './server/existing.ts';
 import { rebound, resizeRequest, withUnconfirmed } from './server/resize.ts';
 import { unchecked, unseen } from './server/warnings.ts';
 
@@ -239,7 +240,7 @@ async function observeOne(
   const addresses = ipsOf.get(id) ?? [];
   const leaves =
     desired === undefined ||
-    (desired.value.replace === 'allowed' && isEdited(desired, binding?.applied ?? null));
+    (permitted(desired.value) !== undefined && isEdited(desired, binding?.applied ?? null));
   const backups = leaves && cards !== undefined ? (await read.findBackups(id))?.length : undefined;
   const shown = (await read.findServer?.(id)) ?? listed.get(id);
   const alive = cards !== undefined || addresses.length > 0 || shown !== undefined;

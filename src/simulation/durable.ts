@@ -1,3 +1,4 @@
+import { objectName } from '../core/claims.ts';
 import { StateError } from '../core/errors.ts';
 import { patched } from '../core/intent.ts';
 import type { ResourceKey } from '../core/keys.ts';
@@ -106,9 +107,14 @@ export function watchedStore(
   }
 
   function apply(changes: readonly StateChange[], intent?: Intent): void {
+    const bound = new Set(
+      changes.flatMap((each) => (each.type === 'bind' ? [objectName(each.binding)] : [])),
+    );
     for (const change of changes) {
       if (change.type === 'bind') mirror.bindings.set(change.binding.key, change.binding);
-      watch.changed(change, intent);
+      const before = change.type === 'release' && !change.gone ? mirror.bindings.get(change.key) : undefined;
+      // An object that passes to another key is not released.
+      if (before === undefined || !bound.has(objectName(before))) watch.changed(change, intent);
       if (change.type === 'release') mirror.bindings.delete(change.key);
     }
   }

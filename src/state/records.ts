@@ -99,7 +99,8 @@ const write = {
   ...{ id: text, key: text, kind: text, verb: text, incarnation: text, idempotencyKey: text },
   ...{ request: object, sentAs: text, basis: text, preimage: object, changes: z.array(z.unknown()) },
   ...{ attempt: number, sends: number, lost: number, lastSentAt: number, dueAt: number, detail: text },
-  ...{ createdAt: number, firstSentAt: number, firstSentApiAt: number, parentId: text.optional() },
+  ...{ createdAt: number, firstSentAt: number, firstSentApiAt: number },
+  ...{ parentId: text.optional(), replaces: text.optional() },
 };
 
 const intent = z.discriminatedUnion('phase', [

@@ -130,7 +130,7 @@ describe('src/engine/run/approval.ts', () => {
   test('a replacement alone waits with `replacements: true`, and is done once it is approved', async () => {
     const made = rig();
     const spec = (approval: string, image: string) =>
-      `settings: { approval: ${approval}, max_deletions: 9, prune: true }\nservers: { web: { server_type: sliders-1, cores: 1, memory_mb: 1024, disk_gb: 20, image: ${image}, replace: allowed } }\n`;
+      `settings: { approval: ${approval}, max_deletions: 9, prune: true }\nservers: { web: { server_type: sliders-1, cores: 1, memory_mb: 1024, disk_gb: 20, image: ${image}, replace: {order: delete_first} } }\n`;
     await made.apply(spec('none', 'ubuntu-24.04'));
     const [before] = made.emulator.world.projects[0]?.servers ?? [];
     const written = made.writes().length;
@@ -152,7 +152,7 @@ describe('src/engine/run/approval.ts', () => {
 networks: { one: { cidr: 10.1.0.0/24 } }
 servers:
   web:
-    { server_type: sliders-1, cores: 1, memory_mb: 1024, disk_gb: 20, image: ${image}, replace: allowed, public_ipv4: { new: true },
+    { server_type: sliders-1, cores: 1, memory_mb: 1024, disk_gb: 20, image: ${image}, replace: {order: delete_first}, public_ipv4: { new: true },
       network_interfaces: [one], firewall: { enabled: true, policy_in: drop, rules: [] } }
 `;
   const projectOf = ({ emulator }: Rig) => emulator.world.projects[0]?.servers ?? [];

@@ -7,8 +7,8 @@ const file = (ips: string, web: string, db: string) =>
   `settings: {prune: true, max_deletions: 9}
 ips: {${ips}}
 servers:
-  db: {${size}, replace: allowed, public_ipv4: ${db}}
-  web: {${size}, replace: allowed, public_ipv4: ${web}}
+  db: {${size}, replace: {order: delete_first}, public_ipv4: ${db}}
+  web: {${size}, replace: {order: delete_first}, public_ipv4: ${web}}
 `;
 /** The address that `web` is to have is in use until `db` has been made anew. */
 const before = file('a: {}, b: {}', '{ip: a}', '{ip: b}');

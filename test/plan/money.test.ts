@@ -18,7 +18,7 @@ describe('src/plan/money.ts', () => {
 
   const changes: never[] = [];
   const subject = { key: topLevelKey('servers', 'web'), kind: 'server' } as const;
-  const replace = { verdict: 'replace', changes, reason: '', allowed: true } as const;
+  const replace = { verdict: 'replace', changes, reason: '', allowed: true, order: 'delete_first' } as const;
   const changeOf = (diff: Diff) => priceChanges({ subject, diff }).map(({ change }) => change);
 
   test('a replacement is what comes less what goes', () => {

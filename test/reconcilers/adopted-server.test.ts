@@ -52,9 +52,9 @@ describe('src/reconcilers/server: an adopted server whose entry is corrected', (
 
     expect(warningsOf(await plan(right))).toEqual([]);
     const edited = await plan(file(sliders.replace('cores: 1', 'cores: 4')));
-    expect(idsOf(edited)).toEqual(['delete:servers.old', 'create:servers.old']);
+    expect(idsOf(edited)).toEqual(['create:servers.old', 'delete:servers.old~2001']);
     expect(warningsOf(edited), 'it was said, and it is not true of what the file says now').toEqual([
-      'replacement_unchecked',
+      'billed_twice',
     ]);
   });
 
@@ -75,8 +75,8 @@ describe('src/reconcilers/server: an adopted server whose entry is corrected', (
       },
     ]);
     const renewed = await plan(file(keys.replace('cores: 1', 'cores: 4')));
-    expect(idsOf(renewed)).toEqual(['delete:servers.old', 'create:servers.old']);
-    expect(warningsOf(renewed)).toEqual(['replacement_unchecked']);
+    expect(idsOf(renewed)).toEqual(['create:servers.old', 'delete:servers.old~2001']);
+    expect(warningsOf(renewed)).toEqual(['billed_twice']);
   });
 
   test('is not told as unchecked where a new value is asked about that was confirmed otherwise', async () => {
@@ -224,6 +224,6 @@ describe('src/reconcilers/server: an adopted server whose entry is corrected', (
 
     const edited = await plan(file(sliders.replace('cores: 1', 'cores: 4')));
 
-    expect(idsOf(edited)).toEqual(['delete:servers.old', 'create:servers.old']);
+    expect(idsOf(edited)).toEqual(['create:servers.old', 'delete:servers.old~2001']);
   });
 });

@@ -98,7 +98,7 @@ servers:
 
   describe('a server that is to be made anew with it, beside what the old one leaves free', () => {
     const text = (address: string, ips: string) =>
-      `settings: {prune: true}\nips: {${ips}}\nservers: {one: {${sliders}, replace: allowed, keep_ip: true, public_ipv4: ${address}}}\n`;
+      `settings: {prune: true}\nips: {${ips}}\nservers: {one: {${sliders}, replace: {order: delete_first}, keep_ip: true, public_ipv4: ${address}}}\n`;
 
     test.each([
       ['an address that the file keeps', '{new: true}', 'b: {}', 'b: {}'],
@@ -172,7 +172,7 @@ servers:
   ] as const)('what is made anew gets no address from who takes any free one (detached: %s)', async (detachAt) => {
     const world = rig({ emulator: { readings: { detachAt } } });
     const file = (cores: number, more: string, added = '') =>
-      `settings: {prune: true, max_deletions: 10}\nservers:\n  a: {${sliders}, replace: allowed${more}}\n  b: {${sliders.replace('cores: 1', `cores: ${cores}`)}, replace: allowed, public_ipv4: {new: true}}\n${added}`;
+      `settings: {prune: true, max_deletions: 10}\nservers:\n  a: {${sliders}, replace: {order: delete_first}${more}}\n  b: {${sliders.replace('cores: 1', `cores: ${cores}`)}, replace: {order: delete_first}, public_ipv4: {new: true}}\n${added}`;
     await world.apply(file(1, ''));
     const next = file(2, ', public_ipv4: {reuse: true}', `  c: {${sliders}, public_ipv4: {reuse: true}}\n`);
 
@@ -261,7 +261,7 @@ servers:
   test('a replacement that keeps type and address rests on nothing unknown, another type does', async () => {
     const { apply, plan } = rig();
     const file = (type: string) =>
-      `ips: {web: {}}\nservers: {one: {${type}, replace: allowed, public_ipv4: {ip: web}}}\n`;
+      `ips: {web: {}}\nservers: {one: {${type}, replace: {order: delete_first}, public_ipv4: {ip: web}}}\n`;
     await apply(file(sliders));
 
     const told = async (type: string) =>

@@ -156,13 +156,15 @@ describe('src/reconcilers/server.ts: what cannot be changed in place', () => {
     const entry = `${sliders}, `.replace(new RegExp(`${field}: [^,]*, `), '') + change;
 
     const planned = await plan(servers({ web: entry }));
-    const allowed = await plan(servers({ web: `${entry}, replace: allowed` }));
+    const allowed = await plan(servers({ web: `${entry}, replace: {order: delete_first}` }));
 
     expect(codesOf(planned)).toEqual({ 'servers.web': 'replace_not_allowed' });
     expect(planned.blocked[0]?.reason).toContain(path);
     expect(resolveOf(planned.blocked[0])).toContain('replace: allowed');
     expect(allowed.summary).toMatchObject({ replace: 1, blocked: 0 });
-    expect((await apply(servers({ web: `${entry}, replace: allowed` }))).outcome).toBe('converged');
+    expect((await apply(servers({ web: `${entry}, replace: {order: delete_first}` }))).outcome).toBe(
+      'converged',
+    );
     expect(projectOf(emulator).servers).toHaveLength(1);
     expect((await plan(servers({ web: entry }))).operations).toEqual([]);
   });
@@ -171,7 +173,7 @@ describe('src/reconcilers/server.ts: what cannot be changed in place', () => {
 settings: {max_deletions: 10}
 servers:
   web:
-    {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, replace: allowed,
+    {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, replace: {order: delete_first},
      public_ipv4: {new: true}, network_interfaces: [backend], firewall: {enabled: true, rules: []}, backup: {max_age: 24h}${more}}
 `;
 
@@ -185,11 +187,11 @@ servers:
 
     expect(idsOf(planned)).toEqual([
       'delete:servers.web',
-      'delete:servers.web.public_ipv4',
       'create:servers.web',
       'create:servers.web.firewall',
       'create:servers.web.network_interfaces.backend',
       'create:servers.web.backup',
+      'delete:servers.web~2001.public_ipv4',
     ]);
     expect(planned.summary).toMatchObject({ replace: 1, delete: 1, create: 3 });
     expect(planned.cost.left_billed).toEqual([
@@ -215,10 +217,7 @@ servers:
 
     expect(idsOf(planned)).not.toContain('delete:servers.web.public_ipv4');
     expect(planned.cost.left_billed).toContain(`${kept?.address} stays billed: keep_ip`);
-    expect(planned.warnings).toMatchObject([
-      { code: 'replacement_unchecked' },
-      { code: 'released', message: expect.stringMatching(/^keep_ip: .* the new server gets another one$/) },
-    ]);
+    expect(planned.warnings).toMatchObject([{ code: 'replacement_unchecked' }]);
     expect(report.outcome).toBe('converged');
     expect(projectOf(emulator).ips.map(({ id, serverId }) => [id, serverId !== null])).toEqual([
       [kept?.id, false],
@@ -253,7 +252,7 @@ servers:
     to,
   ], says) => {
     const { apply, plan } = rig({ emulator: { readings: { planList: 'hidden' } } });
-    const file = (text: string) => servers({ one: `${text}, replace: allowed` });
+    const file = (text: string) => servers({ one: `${text}, replace: {order: delete_first}` });
     await apply(file(entry));
 
     const { warnings } = await plan(file(entry.replace(from as string, to as string)));
@@ -269,7 +268,7 @@ servers:
     ['gpu_package', `${gpu}, gpu_package: l40s-1`, 'l40s-1', 'h100-1'],
   ])('and one by its %s, which is known to be taken, is not', async (_, entry, from, to) => {
     const { apply, plan } = rig();
-    const file = (text: string) => servers({ one: `${text}, replace: allowed` });
+    const file = (text: string) => servers({ one: `${text}, replace: {order: delete_first}` });
     await apply(file(entry));
 
     expect((await plan(file(entry.replace(from, to)))).warnings).toEqual([]);
@@ -278,7 +277,7 @@ servers:
   test('an address of the file that no server asks for any more is told of before the server goes', async () => {
     const { apply, plan } = rig();
     const file = (address: string, settings = 'prune: true') =>
-      `settings: {${settings}, max_deletions: 9}\nips: {web: {}}\nservers: {one: {${sliders}, replace: allowed${address}}}\n`;
+      `settings: {${settings}, max_deletions: 9}\nips: {web: {}}\nservers: {one: {${sliders}, replace: {order: delete_first}${address}}}\n`;
     await apply(file(', public_ipv4: {ip: web}'));
     const leaving = (settings: string) => `settings: {${settings}}\nips: {web: {}}\n`;
 
@@ -363,11 +362,11 @@ servers:
 
   test('one whose creation would have to wait deletes nothing', async () => {
     const { apply, plan, emulator } = rig();
-    await apply(`ips: {web: {}}\n${servers({ one: `${sliders}, replace: allowed` })}`);
+    await apply(`ips: {web: {}}\n${servers({ one: `${sliders}, replace: {order: delete_first}` })}`);
     emulator.mutate({ do: 'delete_ip', id: projectOf(emulator).ips[0]?.id ?? 0 });
 
     const planned = await plan(
-      `ips: {web: {}}\nsettings: {drift: report}\n${servers({ one: `${sliders}, replace: allowed, public_ipv4: {ip: web}` })}`,
+      `ips: {web: {}}\nsettings: {drift: report}\n${servers({ one: `${sliders}, replace: {order: delete_first}, public_ipv4: {ip: web}` })}`,
     );
 
     expect(planned.operations).toEqual([]);
@@ -379,7 +378,7 @@ servers:
   test('one that could not have its named address again is blocked before the old one is deleted', async () => {
     const { apply, plan, emulator } = rig();
     const text = (cores: number) =>
-      `ips: {web: {}}\n${servers({ one: `${sliders.replace('cores: 1', `cores: ${cores}`)}, replace: allowed, public_ipv4: {ip: web}` })}`;
+      `ips: {web: {}}\n${servers({ one: `${sliders.replace('cores: 1', `cores: ${cores}`)}, replace: {order: delete_first}, public_ipv4: {ip: web}` })}`;
     await apply(text(1));
     const { id } = emulator.mutate({ do: 'add_ip' }) as { id: number };
 
@@ -395,7 +394,9 @@ servers:
   test('a plan that the type has not is blocked, before anything is deleted for it', async () => {
     const { apply, plan, emulator } = rig();
     const of = (id: number) =>
-      servers({ one: `server_type: plans-1, image: ubuntu-24.04, plan_id: ${id}, replace: allowed` });
+      servers({
+        one: `server_type: plans-1, image: ubuntu-24.04, plan_id: ${id}, replace: {order: delete_first}`,
+      });
     expect((await plan(of(99))).blocked).toMatchObject([
       {
         code: 'plan_not_found',
@@ -411,7 +412,7 @@ servers:
   test('where no read shows the plans, a replacement says that they are not checked, as of SSH keys', async () => {
     const { apply, plan } = rig({ emulator: { readings: { planList: 'hidden' } } });
     const of = (more: string) =>
-      servers({ one: `server_type: plans-1, image: ubuntu-24.04, replace: allowed, ${more}` });
+      servers({ one: `server_type: plans-1, image: ubuntu-24.04, replace: {order: delete_first}, ${more}` });
     await apply(of('plan_id: 51, ssh_keys: [101]'));
     expect((await plan(of('plan_id: 99, ssh_keys: [999]'))).warnings).toMatchObject([
       {
@@ -439,7 +440,7 @@ servers:
     const { apply, plan } = rig();
     await apply(servers({ ai: `${gpu}, gpu_package: l40s-1` }));
 
-    const bigger = await plan(servers({ ai: `${gpu}, gpu_package: l40s-2, replace: allowed` }));
+    const bigger = await plan(servers({ ai: `${gpu}, gpu_package: l40s-2, replace: {order: delete_first}` }));
     const gone = await plan(prune);
     const more = await plan(
       servers({ ai: `${gpu}, gpu_package: l40s-1, backup: {max_age: 24h}`, web: sliders }),
@@ -468,7 +469,9 @@ describe('src/reconcilers/server.ts: deletion', () => {
     expect(
       codesOf(
         await plan(
-          servers({ web: `${sliders.replace('cores: 1', 'cores: 2')}, replace: allowed, protect: true` }),
+          servers({
+            web: `${sliders.replace('cores: 1', 'cores: 2')}, replace: {order: delete_first}, protect: true`,
+          }),
         ),
       ),
     ).toEqual({
@@ -593,13 +596,17 @@ describe('src/reconcilers/server.ts: what exists already', () => {
       servers({ web: `id: ${id}, server_type: 3, image: ${image}, cores: 1, memory_mb: 1024, disk_gb: 20` }),
     );
     const other = await plan(
-      servers({ web: `id: ${id}, ${sliders.replace('cores: 1', 'cores: 8')}, replace: allowed` }),
+      servers({
+        web: `id: ${id}, ${sliders.replace('cores: 1', 'cores: 8')}, replace: {order: delete_first}`,
+      }),
     );
 
     expect([same.operations, same.blocked]).toEqual([[], []]);
     expect(codesOf(other)).toEqual({ 'servers.web': 'replace_not_allowed' });
     expect(resolveOf(other.blocked[0])).toContain('remove `id` in servers.web');
-    const free = servers({ web: `${sliders.replace('cores: 1', 'cores: 8')}, replace: allowed` });
+    const free = servers({
+      web: `${sliders.replace('cores: 1', 'cores: 8')}, replace: {order: delete_first}`,
+    });
     expect((await plan(`settings: {prune: true}\n${free}`)).summary.replace).toBe(1);
   });
 

@@ -1,8 +1,9 @@
+import { retiredFrom } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { Operation, Plan } from '../../core/plan.ts';
 
 /** The consequences that an operator must know before the approval of an operation, in addition to the changed fields. */
-export function consequences(operation: Operation, plan: Pick<Plan, 'operations' | 'warnings'>): string[] {
+export function consequences(operation: Operation, plan: Pick<Plan, 'operations'>): string[] {
   const lost = operation.loses === undefined ? [] : [`lost: ${operation.loses}`];
   return [...lost, ...replacement(operation, plan), ...traffic(operation)];
 }
@@ -33,22 +34,21 @@ export function releasedAddress({ kind, verb, changes }: Operation): string | un
 /** @source API §1.4, §1.5 */
 function replacement(
   { replacement: half, kind, verb, key }: Operation,
-  { operations, warnings }: Pick<Plan, 'operations' | 'warnings'>,
+  { operations }: Pick<Plan, 'operations'>,
 ): string[] {
   const { lost, impact } = factsOf(kind);
   if (half === undefined) return verb === 'delete' && lost !== undefined ? [`impact: ${lost} is lost`] : [];
   if (impact !== undefined) return [`impact: ${impact}`];
-  return lost === undefined ? [] : [`impact: ${lost} is lost`, ...addressChange(key, operations, warnings)];
+  return lost === undefined
+    ? []
+    : [`impact: ${lost} is lost`, ...addressChange(retiredFrom(key) ?? key, operations)];
 }
 
-/** Its own address is released with the old server, or kept. */
-function addressChange(
-  server: Operation['key'],
-  operations: Plan['operations'],
-  warnings: Plan['warnings'],
-): string[] {
-  const own = `${server}.public_ipv4`;
-  const release = operations.find(({ verb, key }) => verb === 'delete' && key === own);
+/** Its own address is deleted after the old server. */
+function addressChange(server: Operation['key'], operations: Plan['operations']): string[] {
+  const isOwn = ({ key, kind, verb }: Operation) =>
+    verb === 'delete' && factsOf(kind).independent === true && retiredFrom(key) === server;
+  const release = operations.find(isOwn);
   const address = release && releasedAddress(release);
   // Changes of a replacement are those of the entry.
   const dropped = operations.some(
@@ -59,8 +59,7 @@ function addressChange(
     return [`its address ${address} is deleted, and the new server has none`];
   if (address !== undefined)
     return [`its address ${address} is deleted, and the new server gets another one`];
-  const kept = warnings.some(({ code, key }) => code === 'released' && key === own);
-  return kept && !dropped ? ['the new server gets another address'] : [];
+  return [];
 }
 
 function traffic({ traffic: change, kind }: Operation): string[] {

@@ -1,4 +1,4 @@
-import { nounOf, parseKey } from '../../core/keys.ts';
+import { nounOf, parseKey, retiredFrom } from '../../core/keys.ts';
 import { factsOf, type KindName } from '../../core/kind-facts.ts';
 import {
   type Blocked,
@@ -58,10 +58,12 @@ const participles = { create: 'created', update: 'updated', delete: 'deleted', a
 
 function placeOf(key: string): { title: string; name: string } {
   const parsed = parseKey(key);
+  // The id in the line distinguishes a retiring resource from its successor.
+  const server = parsed && retiredFrom(parsed.key);
   if (parsed?.parent !== undefined)
-    return { title: parsed.parent, name: key.slice(parsed.parent.length + 1) };
+    return { title: server ?? parsed.parent, name: key.slice(parsed.parent.length + 1) };
   if (parsed !== undefined && factsOf(parsed.kind).container)
-    return { title: key, name: nounOf(parsed.kind) };
+    return { title: server ?? key, name: nounOf(parsed.kind) };
   const dot = key.indexOf('.');
   return { title: key.slice(0, dot), name: key.slice(dot + 1) };
 }

@@ -1,3 +1,4 @@
+import { retiredFrom } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { moment } from '../../core/moment.ts';
 import { comesFirst, type Plan } from '../../core/plan.ts';
@@ -49,7 +50,8 @@ export function planMarkdown(plan: Plan, flags = ''): string {
       const { lost: data } = factsOf(kind);
       const gone = `Lost: ${escaped(loses ?? data ?? '')}.`;
       const lost = data === undefined ? '' : `. **${gone}**${more}`;
-      return `- **${what}** ${inline(key)}${live.length === 0 ? '' : ` (${live.join(', ')})`}${why}${lost}`;
+      const named = replacement === undefined ? key : (retiredFrom(key) ?? key);
+      return `- **${what}** ${inline(named)}${live.length === 0 ? '' : ` (${live.join(', ')})`}${why}${lost}`;
     });
   const traffic = plan.operations.flatMap((operation) =>
     operation.traffic === undefined

@@ -1,5 +1,5 @@
 import type { Desired, DesiredResource } from '../../core/desired.ts';
-import { childKey, namesakeOf, type ResourceKey, takeApart } from '../../core/keys.ts';
+import { childKey, namesakeOf, type ResourceKey, retiredFrom, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { edit, run, settleFirst } from '../../core/remedy.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
@@ -106,13 +106,19 @@ function ontoBound({ from, to }: Move): WaitingMove {
 }
 
 /**
- * A resource inside a server gets the new key of the server. A network interface gets the new key of its network too.
+ * A server that retires follows the key that it had. A resource inside a server gets the new key of the server. A network interface gets the new key of its network too.
  */
 function renamedKey(key: ResourceKey, becomes: ReadonlyMap<ResourceKey, ResourceKey>): ResourceKey {
   const parsed = takeApart(key);
   const { kind, parent } = parsed;
-  if (parent === undefined) return becomes.get(key) ?? key;
-  const server = becomes.get(parent) ?? parent;
+  const renamed = (server: ResourceKey) => {
+    const successor = becomes.get(retiredFrom(server) ?? server);
+    return successor === undefined
+      ? server
+      : (`${successor}${server.slice((retiredFrom(server) ?? server).length)}` as ResourceKey);
+  };
+  if (parent === undefined) return renamed(key);
+  const server = renamed(parent);
   const namesake = namesakeOf(parsed);
   const network = namesake && becomes.get(namesake);
   if (network === undefined) return childKey(server, key.slice(parent.length + 1));

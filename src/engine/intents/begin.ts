@@ -53,7 +53,12 @@ export async function beginIntent(
   const { store, clock, random, writes } = run.deps;
   const kind = run.kindOf(operation.kind);
   const { subject } = contextOf(run, operation, world);
-  const incarnation = await incarnationOf(run, operation.key, subject.parent, ahead);
+  const replaces =
+    operation.verb === 'create' && operation.replacement !== undefined
+      ? run.bindings.get(operation.key)?.id
+      : undefined;
+  const beside = replaces === undefined ? 0 : 1;
+  const incarnation = await incarnationOf(run, operation.key, subject.parent, ahead + beside);
   const attempt = (await store.lastAttempt(operation.key, operation.verb, incarnation)) + 1;
   const id = randomId(random.next);
   const now = clock.now();
@@ -83,6 +88,7 @@ export async function beginIntent(
       : { entry: { value: subject.desired.value, protect: subject.desired.protect } }),
     preimage,
     ...(parentId === undefined ? {} : { parentId }),
+    ...(replaces === undefined ? {} : { replaces }),
     ...(question === undefined
       ? { phase: 'sending', sends: 1 }
       : { phase: 'unknown', unconfirmed: { why: 'lost', question }, sends: 0 }),

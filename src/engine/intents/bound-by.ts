@@ -1,13 +1,26 @@
 import type { LeftBehind } from '../../core/evidence.ts';
 import { partsOf } from '../../core/intent.ts';
+import { type ResourceKey, retiringKey } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { Binding, Effect, Facts, Intent, RecordedWrite, StateChange } from '../../core/state.ts';
 import { makerOf, ownerOf, wasNamed } from '../claims/owner.ts';
 import type { Run } from '../run.ts';
 import { isReplay } from './question.ts';
 
+interface Created {
+  readonly id: string;
+  readonly facts?: Facts | undefined;
+  /** The key that the resource is bound to. */
+  readonly under: ResourceKey;
+}
+
+/** The key for the remains of a failed creation. If the creation should replace a resource, that resource keeps its key. */
+export function remainsOf({ key, replaces }: Pick<Intent, 'key' | 'replaces'>, id: string): ResourceKey {
+  return replaces === undefined ? key : retiringKey(key, id);
+}
+
 /** The binding of the created resource, and of the resources that came with it. */
-export function boundBy(run: Run, intent: Intent, id: string, facts?: Facts): StateChange[] {
+export function boundBy(run: Run, intent: Intent, { id, facts, under }: Created): StateChange[] {
   const kind = run.kindOf(intent.kind);
   const subject = run.world.subjects.get(intent.key) ?? { key: intent.key, kind: intent.kind };
   // The facts of the answer are about the resource that the answer named.
@@ -15,7 +28,7 @@ export function boundBy(run: Run, intent: Intent, id: string, facts?: Facts): St
   const known = { ...(answer?.id === undefined || answer.id === id ? answer?.facts : {}), ...facts };
   const at = run.deps.clock.now();
   const binding: Binding = {
-    key: intent.key,
+    key: under,
     kind: intent.kind,
     id,
     ...(intent.parentId === undefined ? {} : { parentId: intent.parentId }),
@@ -32,7 +45,7 @@ export function boundBy(run: Run, intent: Intent, id: string, facts?: Facts): St
   };
   const isRecovered = intent.verb === 'create' && isReplay(intent);
   return [
-    ...recoveredIf(isRecovered, [{ type: 'bind', binding }, ...companionsOf(run, intent, id, known)]),
+    ...recoveredIf(isRecovered, [{ type: 'bind', binding }, ...companionsOf(run, intent, id, known, under)]),
     ...(factsOf(kind.name).repeats ? [{ type: 'next_incarnation', key: intent.key } as const] : []),
   ];
 }
@@ -52,11 +65,17 @@ type Made = Pick<RecordedWrite, 'key' | 'kind' | 'request' | 'preimage' | 'entry
  * The resources that came with the created resource. A short list may suggest more resources: a resource that is
  * bound to another key, or that another key has created, did not come with this resource.
  */
-export function companionsOf(run: Run, made: Made, id: string, facts: Facts): StateChange[] {
+export function companionsOf(
+  run: Run,
+  made: Made,
+  id: string,
+  facts: Facts,
+  under = made.key,
+): StateChange[] {
   const { key, kind, request, preimage, entry } = made;
   const asked = entry?.value;
   const { world } = run;
-  const subject = world.subjects.get(key) ?? { key, kind };
+  const subject = { ...(world.subjects.get(key) ?? { kind }), key: under };
   const at = run.deps.clock.now();
   const named = wasNamed(made.answer, id);
   const came =
@@ -64,12 +83,14 @@ export function companionsOf(run: Run, made: Made, id: string, facts: Facts): St
       .kindOf(kind)
       .creation?.companions?.({ subject, id, request, asked, preimage, facts, named, world, at }) ?? [];
   return came
-    .filter((each) => ownerOf(run, each, new Set([key])) === undefined && makerOf(run, each) === undefined)
+    .filter((each) => ownerOf(run, each, new Set([under])) === undefined && makerOf(run, each) === undefined)
     .map((binding) => ({ type: 'bind', binding }));
 }
 
 /** Binds an address that the answer of a failed creation named, and the next plan releases it. */
 export function leftByFailed(run: Run, intent: Intent, left: LeftBehind | undefined): readonly StateChange[] {
   const id = partsOf(intent).answer?.id;
-  return left === undefined || id === undefined ? [] : companionsOf(run, intent, id, left);
+  return left === undefined || id === undefined
+    ? []
+    : companionsOf(run, intent, id, left, remainsOf(intent, id));
 }

@@ -1,5 +1,6 @@
 import { partsOf } from '../../core/intent.ts';
 import { digestOf } from '../../core/json.ts';
+import { retiringKey } from '../../core/keys.ts';
 import { type Operation, operationId } from '../../core/plan.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
@@ -10,14 +11,14 @@ import { isServerError, unasked } from './question.ts';
 
 /**
  * The key of a creation holds the answer to another body: an earlier state may have replaced the resource since, with
- * the body of this creation. An incarnation begins only when the one before it is gone, so a used key of the next
- * incarnation shows that. Returns the creation that begins again under that key, or the intent that takes the place
+ * the body of this creation. An incarnation begins only when the one before it is gone or retires, so a used key of the
+ * next incarnation shows that. Returns the creation that begins again under that key, or the intent that takes the place
  * of this intent.
  *
  * @source API §8.1
  */
 export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Progress | Intent> {
-  const { key, kind, changes, request, preimage } = intent;
+  const { key, kind, changes, request, preimage, replaces } = intent;
   const desired = run.world.subjects.get(key)?.desired;
   // If the entry was edited since, its creation does not begin again. A server error may have had its effect.
   const isEdited = desired === undefined || digestOf(desired.value ?? null) !== intent.basis;
@@ -26,6 +27,7 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
   const operation: Operation = {
     id: operationId('create', key),
     ...{ key, kind, verb: 'create', changes, needs: [], spend: 'adds', risk: 'billed' },
+    ...(replaces === undefined ? {} : { replacement: operationId('delete', retiringKey(key, replaces)) }),
   };
   const begun = { world: run.world, preimage };
   // The key was used before the first send of this creation, so that no send of it was carried out.

@@ -1,5 +1,5 @@
 import type { Claim, PauseScope, RefusedClass } from '../../core/claims.ts';
-import { type ResourceKey, takeApart } from '../../core/keys.ts';
+import { type ResourceKey, retiredFrom, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { moment } from '../../core/moment.ts';
 import { type Blocked, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
@@ -7,6 +7,7 @@ import { outside, paying, type Remedy, run, type Step, settleFirst } from '../..
 import type { Intent, StateStore } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
 import { closure, linksOf } from '../../plan/closure.ts';
+import { makingRoom } from '../../plan/open-writes.ts';
 import { successorOf } from '../../plan/order.ts';
 import { withBlocked } from '../../plan/totals.ts';
 import type { EngineDeps, Pause } from '../deps.ts';
@@ -102,12 +103,20 @@ export async function withPauses(
     const pause = pauses.find(({ holder }) => operation.verb !== 'adopt' && speaksFor(holder, operation));
     if (pause === undefined) return [];
     const { id, key, verb, replacement } = operation;
-    const waits = replacement !== undefined || plan.operations.some((each) => successorOf(each) === id);
+    // No write of a replacement is sent before both halves can be, except for a creation that comes first.
+    const comesFirst = verb === 'create' && replacement !== operationId('delete', key);
+    const isHalf = replacement !== undefined && !comesFirst;
+    const waits =
+      isHalf || plan.operations.some((each) => successorOf(each) === id && each.replacement === undefined);
     // The first half of a replacement is not sent if an operation between the two halves is paused.
     const between = plan.operations.find((each) => each.replacement !== undefined && each.needs.includes(id));
     const makesRoom = waits ? key : (between?.key ?? replacedWith(plan, operation));
-    const next = makesRoom === undefined ? [run('apply')] : lifting(makesRoom);
-    const remedies = liftedBy(pause.holder, next);
+    const next = makesRoom === undefined ? [run('apply')] : lifting(retiredFrom(makesRoom) ?? makesRoom);
+    const isQuota = pause.holder.scope === 'operation' && !pause.holder.code.startsWith('insufficient_');
+    const remedies = [
+      ...liftedBy(pause.holder, next),
+      ...(isQuota && comesFirst && replacement !== undefined ? [makingRoom(key)] : []),
+    ];
     return [{ key, verb, code: pause.holder.code, reason: since(pause), remedies }];
   });
   if (held.length === 0) return plan;

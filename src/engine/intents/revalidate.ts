@@ -1,9 +1,10 @@
 import equal from 'fast-deep-equal';
+import { type ResourceKey, retiredFrom } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
 import { type Operation, operationId } from '../../core/plan.ts';
 import { type Draft, draftOne, operationsOf } from '../../plan/draft.ts';
 import { objectionsTo } from '../../plan/guards.ts';
-import { obstacles } from '../../plan/order.ts';
+import { obstacles, successorsOf } from '../../plan/order.ts';
 import { restsOnOpenIdentity } from '../../plan/waits.ts';
 import { knownRegister, registerOf } from '../claims/claims.ts';
 import type { Run } from '../run.ts';
@@ -40,9 +41,11 @@ export function whyNotWanted(
   const draft = draftOne(run.deps.kinds, world, subject);
   const { verdict } = draft.diff;
   const fresh = operationsOf(draft).find(({ id }) => id === operationId(verb, key));
-  if (verb === 'create' && verdict.verdict === 'replace')
+  if (verb === 'create' && verdict.verdict === 'replace' && verdict.order === 'delete_first')
     return overtaken('the resource that it replaces still exists');
-  if (fresh !== undefined && (verb === 'create' || equal(fresh.changes, changes))) return undefined;
+  // The key of a retiring server names the resource that is deleted.
+  const isNamed = verb === 'create' || retiredFrom(key) !== undefined;
+  if (fresh !== undefined && (isNamed || equal(fresh.changes, changes))) return undefined;
   if (verb !== 'delete' && verdict.verdict === 'unchanged')
     return { ...overtaken('the resource already has the declared values'), isMet: true };
   return overtaken(verdict.verdict === 'blocked' ? verdict.reason : undefined);
@@ -61,6 +64,9 @@ export async function revalidate(
   const not = whyNotWanted(run, world, operation);
   const subject = world.subjects.get(key);
   if (not !== undefined || subject === undefined) return not;
+  const lacking =
+    verb === 'delete' ? successorsOf(key, world).find((each) => !isComplete(run, world, each)) : undefined;
+  if (lacking !== undefined) return overtaken(`${lacking} is not complete`);
   const { kinds, clock } = run.deps;
   const obstacle = obstacles(operation, kinds, world).find(
     (each) => world.subjects.get(each)?.binding !== undefined,
@@ -81,6 +87,15 @@ export async function revalidate(
     endsReplacement: verb === 'create' && replacement !== undefined,
   }).values();
   return objection && overtaken(objection.reason);
+}
+
+/** The successor of a retiring server, or a resource inside it, exists as the file declares it. */
+function isComplete(run: Run, world: World, key: ResourceKey): boolean {
+  const subject = world.subjects.get(key);
+  if (subject === undefined || run.intents.has(key)) return false;
+  if (subject.parent === undefined) return subject.binding !== undefined && world.isThere(key);
+  const draft = draftOne(run.deps.kinds, world, subject);
+  return draft.diff.verdict.verdict !== 'blocked' && operationsOf(draft).length === 0;
 }
 
 function isBought({ kind, diff: { verdict } }: Draft): boolean {

@@ -8,9 +8,10 @@ import type { Binding, Facts, InPhase, Intent, StateChange } from '../../core/st
 import { attributionOf } from '../claims/claims.ts';
 import { isAnother, makerOf, ownerOf } from '../claims/owner.ts';
 import { released } from '../claims/release.ts';
+import { deleted, retiring } from '../claims/retire.ts';
 import type { Run } from '../run.ts';
 import { staleMs } from '../staleness.ts';
-import { boundBy, companionsOf } from './bound-by.ts';
+import { boundBy, companionsOf, remainsOf } from './bound-by.ts';
 import { again, awaitEnd, block, close, closeBlocked, type Progress, sentPreference } from './endings.ts';
 
 /** A created resource, as an answer or evidence shows it. */
@@ -41,9 +42,11 @@ export async function settled(
       run,
       intent,
       { outcome: 'done', text: '' },
-      { changes: released(run, intent.key, 'deleted') },
+      { changes: deleted(run, intent.key, 'deleted') },
     );
-  const bound = boundBy(run, intent, id, facts);
+  // The resource that a failed creation would have replaced keeps its key.
+  const under = damage === undefined ? intent.key : remainsOf(intent, id);
+  const bound = boundBy(run, intent, { id, facts, under });
   const own = bound.find((change) => change.type === 'bind')?.binding;
   const taken = own === undefined || intent.verb !== 'create' ? [] : await transferred(run, intent, own);
   if ('now' in taken) return taken;
@@ -53,7 +56,7 @@ export async function settled(
   if (damage === undefined)
     return close(run, intent, { outcome: 'done', text }, { changes: [...taken, ...exchange, ...bound] });
   const changes = bound.map((change) =>
-    change.type === 'bind' && change.binding.key === intent.key
+    change.type === 'bind' && change.binding.key === under
       ? { ...change, binding: { ...change.binding, tainted: damage } }
       : change,
   );
@@ -89,22 +92,37 @@ function exchangedAddresses({ bindings }: Run, { entry }: Intent, facts: Facts =
 
 /** The changes that end the previous holder of the resource, or the progress of a creation that must not bind it. */
 async function transferred(run: Run, intent: Intent, own: Binding): Promise<StateChange[] | Progress> {
-  const { key, id } = own;
+  const { id } = own;
+  const { key } = intent;
   const { repeats } = factsOf(own.kind);
   const { setting } = run.kindOf(own.kind);
-  const before = run.bindings.get(key);
+  const before = run.bindings.get(own.key);
   // The resource that is bound to a key must not leave the state without a warning.
-  if (before !== undefined && !repeats && !setting && before.parentId === own.parentId && before.id !== id) {
+  const stays = before !== undefined && before.parentId === own.parentId && before.id !== id;
+  if (stays && !repeats && !setting && before.id !== intent.replaces) {
     const reason = `the API created ${id} for ${key}, which is already bound to ${before.id}. If you adopt ${id}, ${before.id} is released`;
     return block(run, intent, 'bound_already', reason, { candidates: [id] });
   }
   const foreign = foreignHolder(run, intent, own);
   if (foreign !== undefined) return refuse(run, intent, id, foreign);
   const taken = await takeOver(run, intent, own);
-  if (!('isOpen' in taken)) return taken;
+  if (!('isOpen' in taken)) return [...taken, ...replacedBy(run, intent, own)];
   if (taken.isOpen) return awaitEnd(taken.key);
   const reason = `the API answered that it created ${id} for ${key}, but ${taken.key} is bound to ${id}`;
   return block(run, intent, 'bound_already', reason);
+}
+
+/** The resource that the created resource replaces retires. The creation was sent under the key of the next incarnation. */
+export function replacedBy(
+  run: Run,
+  { key, replaces }: Intent,
+  own: Pick<Binding, 'key' | 'id'>,
+): StateChange[] {
+  const before = run.bindings.get(own.key);
+  if (own.key !== key || before === undefined || before.id !== replaces) return [];
+  // The API gave out the id again, so the resource that had the id is gone.
+  const old = before.id === own.id ? [] : retiring(run, before);
+  return [...old, { type: 'next_incarnation', key }];
 }
 
 /**
@@ -218,5 +236,5 @@ async function leftBy(run: Run, intent: InPhase<'superseded'>): Promise<StateCha
   const addresses = ips?.flatMap(({ id, address, server_id }) =>
     server_id === null && address === facts.address ? [{ id, address }] : [],
   );
-  return addresses && companionsOf(run, intent, formerId, { addresses });
+  return addresses && companionsOf(run, intent, formerId, { addresses }, remainsOf(intent, formerId));
 }

@@ -9,14 +9,15 @@ import type { Answer, Binding, Intent, StateChange } from '../../core/state.ts';
 import { capitalised } from '../../core/text.ts';
 import { cameFree, releasing } from '../../plan/open-writes.ts';
 import { identityChanged, ownerOf } from '../claims/owner.ts';
-import { released } from '../claims/release.ts';
+import { deleted } from '../claims/retire.ts';
 import type { Resolution } from '../deps.ts';
 import { boundBy } from '../intents/bound-by.ts';
 import { close } from '../intents/endings.ts';
 import { lift } from '../intents/pauses.ts';
 import { asksKey, keyIsFresh, questionOf } from '../intents/question.ts';
 import { record } from '../intents/record.ts';
-import { madeRoomFor } from '../intents/replacement.ts';
+import { afterCreation, madeRoomFor } from '../intents/replacement.ts';
+import { replacedBy } from '../intents/transfer.ts';
 import { inWriteSlot } from '../intents/write-slot.ts';
 import { bindingOf } from '../run/operate.ts';
 import { answerUnder } from '../run/recover.ts';
@@ -78,7 +79,7 @@ async function abandonedOutcome(run: Run, intent: Intent): Promise<CommandResult
  * declares the end, for every replacement that the pause holds.
  */
 async function liftPause(run: Run, key: ResourceKey): Promise<string | undefined> {
-  const second = madeRoomFor(run, run.world, key, 'delete');
+  const second = [...madeRoomFor(run, run.world, key, 'delete'), ...afterCreation(run, run.world, key)];
   if (second.length === 0) return undefined;
   for (const each of second) await lift(run.deps, each);
   return `No earlier refusal pauses the replacement of ${key} any more. The next apply creates the resource again.`;
@@ -148,12 +149,13 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
     );
   }
   const facts = found.verdict === 'done' ? found.facts : undefined;
-  const bound = other ?? boundBy(run, intent, id, facts);
+  const bound = other ?? boundBy(run, intent, { id, facts, under: intent.key });
   const bindings = bound.flatMap((change) => (change.type === 'bind' ? [change.binding] : []));
   const rebound = new Set(bindings.map((each) => each.key));
   const taken = bindings.flatMap((binding) => takenFrom(run, binding, rebound));
   const text = `the operator adopted ${id}`;
-  await close(run, intent, { outcome: 'done', text }, { changes: [...taken, ...bound] });
+  const changes = [...replacedBy(run, intent, { key: intent.key, id }), ...taken, ...bound];
+  await close(run, intent, { outcome: 'done', text }, { changes });
   return result(`${intent.key} is bound to ${id}.${unverified(intent)}`);
 }
 
@@ -188,7 +190,7 @@ async function absentOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   }
   const remark = await askBeforeAbsent(run, intent);
   const changes =
-    verb === 'delete' ? released(run, key, 'the operator reported that the resource is gone') : [];
+    verb === 'delete' ? deleted(run, key, 'the operator reported that the resource is gone') : [];
   const outcome = verb === 'delete' ? 'done' : 'absent';
   const ours = run.known(addressObject(0).kind, intent);
   const left = cameFree(intent, ips, ({ id }) => ours.has(String(id)));

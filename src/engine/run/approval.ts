@@ -5,6 +5,7 @@ import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { partsOf } from '../../core/intent.ts';
 import { canonicalJson, digestOf } from '../../core/json.ts';
+import { retiredFrom } from '../../core/keys.ts';
 import { type Change, type Operation, operationId, type Plan } from '../../core/plan.ts';
 import { type CommandResult, result, run } from '../../core/remedy.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
@@ -112,7 +113,7 @@ function endsApproved(operation: Operation, done: readonly Intent[], approved: R
   return done.some(
     ({ verb: half, changes }) =>
       half === 'delete' &&
-      approved.has(contentOf({ id, verb, changes, replacement })) &&
+      approved.has(contentOf({ id, key, verb, changes, replacement })) &&
       endsReplacement(operation, changes),
   );
 }
@@ -182,13 +183,15 @@ export function asksForApproval(
   return approval.monthly_increase !== null && Number(added) > approval.monthly_increase;
 }
 
-type Content = Pick<Operation, 'id' | 'verb' | 'changes' | 'target' | 'replacement' | 'loses'>;
+type Content = Pick<Operation, 'id' | 'key' | 'verb' | 'changes' | 'target' | 'replacement' | 'loses'>;
 
 /**
  * Identifies the content of an operation. A creation writes the same values whether the resource replaces another one
  * or not, so the values of the replaced resource are no part of its content.
  */
-function contentOf({ id, verb, changes, target, replacement, loses }: Content): string {
+function contentOf({ id, key, verb, changes, target, replacement, loses }: Content): string {
+  // A retiring server has its id in its key: after the new server exists, the same deletion has no other half.
+  if (verb === 'delete' && retiredFrom(key) !== undefined) return digestOf({ id, verb, target });
   const parts = changes.map((change) => canonicalJson(verb === 'create' ? asCreated(change) : change));
   return digestOf({ id, verb, changes: parts.sort(), target, replacement, loses });
 }

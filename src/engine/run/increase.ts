@@ -1,5 +1,5 @@
 import { negated } from '../../core/decimal.ts';
-import { type ResourceKey, takeApart } from '../../core/keys.ts';
+import { type ResourceKey, retiredFrom, takeApart } from '../../core/keys.ts';
 import type { Price } from '../../core/kind.ts';
 import type { OperationResult } from '../../core/progress.ts';
 import { sumOf } from '../../plan/money.ts';
@@ -22,7 +22,8 @@ export function pricesOf({ world, kindOf }: Run): Prices {
  */
 export function increaseSince(before: Prices, now: Prices, results: readonly OperationResult[]): string {
   const written = new Set(results.flatMap(({ key, verb }) => (verb === 'adopt' ? [] : [key])));
-  const isWritten = (key: ResourceKey) => written.has(key) || written.has(takeApart(key).parent ?? key);
+  const isWritten = (key: ResourceKey) =>
+    written.has(key) || written.has(takeApart(key).parent ?? key) || written.has(retiredFrom(key) ?? key);
   return sumOf([
     ...[...now].flatMap(([key, price]) => (isWritten(key) ? [price] : [])),
     ...[...before].flatMap(([key, price]) => (isWritten(key) ? [lessened(price)] : [])),

@@ -5,7 +5,7 @@ import { factsOf } from '../../core/kind-facts.ts';
 import type { Operation } from '../../core/plan.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import { isOvertaken } from '../../plan/open-writes.ts';
-import { restsOn } from '../../plan/order.ts';
+import { restsOn, successorsOf } from '../../plan/order.ts';
 import { makerOf, ownerOf } from '../claims/owner.ts';
 import { released, releasing } from '../claims/release.ts';
 import { beginIntent, contextOf, preimageOf } from '../intents/begin.ts';
@@ -87,6 +87,9 @@ async function observeFor(run: Run, operation: Operation): Promise<World> {
   const world = await run.observe(operation.key);
   const below = new Set(restsOn(operation, run.deps.kinds, world));
   for (const key of below) await run.observeIfOld(key);
+  // Only a read shows that the successor of a retiring server is complete.
+  if (operation.verb === 'delete')
+    for (const key of successorsOf(operation.key, world)) await run.observe(key);
   return run.world;
 }
 

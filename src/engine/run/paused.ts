@@ -1,4 +1,4 @@
-import { childKey } from '../../core/keys.ts';
+import { childKey, retiredFrom } from '../../core/keys.ts';
 import { type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
 import type { OperationResult } from '../../core/progress.ts';
 import { run } from '../../core/remedy.ts';
@@ -23,7 +23,7 @@ export function unshownResults(unshown: readonly Operation[]): readonly Operatio
       ? `be deleted${replacement === undefined ? '' : ' and created again'}`
       : `lose ${loses}`;
   return unshown.map((operation) => ({
-    key: operation.key,
+    key: operation.replacement === undefined ? operation.key : (retiredFrom(operation.key) ?? operation.key),
     verb: operation.replacement === undefined ? operation.verb : 'update',
     outcome: 'blocked',
     code: 'not_shown',

@@ -1,9 +1,9 @@
 import { addressObject, serverObject } from '../../core/claims.ts';
 import { member } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
-import { childKey, topLevelKey } from '../../core/keys.ts';
+import { childKey, retiredFrom, retiringKey, topLevelKey } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
-import type { Operation, OperationId, Warning } from '../../core/plan.ts';
+import { type Operation, type OperationId, operationId, type Warning } from '../../core/plan.ts';
 import type { StaleReads, WriteRequest } from '../../core/ports.ts';
 import { edit, outside, type Remedy, run } from '../../core/remedy.ts';
 import type { Ip } from '../../core/resources.ts';
@@ -11,7 +11,8 @@ import { poolOf } from '../address-pool.ts';
 import { isKept } from '../own-address.ts';
 import { priceOfAddress } from '../prices.ts';
 import type { Problem } from './body.ts';
-import type { ServerEntry } from './entry.ts';
+import type { ServerEntry, ServerObserved } from './entry.ts';
+import { orderOf } from './existing.ts';
 
 /**
  * The public address in the request that creates a server.
@@ -65,7 +66,9 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
   if (world.profile.operations.named_address !== undefined) return undefined;
   const isInTheWay = (each: Ip) => String(each.id) !== id && !mayExchange(each, ipKey, world);
   const others = world.freeIps().filter(isInTheWay);
-  const left = heldBeside(key, id, world).filter((each) => staysBehind(each, key, world));
+  const left = keepsOld(key, world)
+    ? []
+    : heldBeside(key, id, world).filter((each) => staysBehind(each, world));
   const isOurs = others.every((each) => !world.isUnbound(each));
   const [other, ...further] = [...others, ...left];
   if (other === undefined) return undefined;
@@ -82,6 +85,9 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
             }),
           ]
         : left.flatMap((each) => leftOut(each, world))),
+      ...(others.length === 0
+        ? [edit(key, { set: { replace: { order: 'create_first' } }, when: 'if its type has no packages' })]
+        : []),
       // With `reuse`, the server could take the address of another user.
       isOurs
         ? edit(key, { set: { public_ipv4: { reuse: true } } })
@@ -144,14 +150,28 @@ function leftOut({ id }: Ip, world: World): readonly Remedy[] {
 export function releasedFirst({ key }: Subject, world: World): readonly ResourceKey[] {
   if (!takesAddress(key, world)) return [];
   const subjectOf = ({ id }: Ip) => world.subjects.get(world.keyOf(addressObject(id)) as ResourceKey) ?? [];
-  const held = heldBeside(key, undefined, world)
+  const held = (keepsOld(key, world) ? [] : heldBeside(key, undefined, world))
     .flatMap(subjectOf)
     .filter(({ parent, desired }) => parent === undefined && desired === undefined);
   const left = world
     .freeIps()
     .flatMap(subjectOf)
-    .filter((each) => each.parent !== undefined && !isKept(each, world.subjects.get(each.parent)));
+    .filter(
+      (each) =>
+        each.parent !== undefined &&
+        // The address of a replaced server stays until the new server exists.
+        retiredFrom(each.key) === undefined &&
+        !isKept(each, world.subjects.get(each.parent)),
+    );
   return [...held, ...left].map((each) => each.key);
+}
+
+/** Whether the server that the key is bound to holds its addresses until the new server exists. */
+function keepsOld(key: ResourceKey, world: World): boolean {
+  const subject = world.subjects.get(key) as Subject<ServerEntry> | undefined;
+  const live = world.observed.get(key) as ServerObserved | undefined;
+  if (subject?.desired === undefined || live?.id === undefined) return false;
+  return orderOf({ subject, entry: subject.desired.value, live, world }) === 'create_first';
 }
 
 /** The addresses of the server that a key is bound to, except for the address with that id. */
@@ -159,11 +179,11 @@ function heldBeside(key: ResourceKey, id: string | undefined, world: World): rea
   return world.ipsOf(world.idOf(key) ?? '').filter((each) => String(each.id) !== id);
 }
 
-/** The address still exists, and is free, after its server is deleted. */
-function staysBehind(address: Ip, server: ResourceKey, world: World): boolean {
+/** The address still exists, and is free, when another server is created after the deletion of its server. */
+function staysBehind(address: Ip, world: World): boolean {
   const names = world.subjectsOf('ip').filter(({ key }) => world.idOf(key) === String(address.id));
-  const stays = (each: Subject) =>
-    each.parent === undefined ? each.desired !== undefined : isKept(each, world.subjects.get(server));
+  // The address that came with the server is deleted once the other server exists.
+  const stays = (each: Subject) => each.parent !== undefined || each.desired !== undefined;
   return names.length === 0 || names.some(stays);
 }
 
@@ -185,7 +205,7 @@ function findsFree(key: ResourceKey, world: World): boolean {
     .filter(({ desired }) => 'reuse' in ((desired?.value as ServerEntry | undefined)?.public_ipv4 ?? {}))
     .map((each) => each.key)
     .sort();
-  const left = world.ipsOf(world.idOf(key) ?? '').filter(world.isUnbound);
+  const left = keepsOld(key, world) ? [] : world.ipsOf(world.idOf(key) ?? '').filter(world.isUnbound);
   const free = world.freeIps().filter((ip) => !isReleased(ip, world));
   return takers.indexOf(key) < free.length + left.length;
 }
@@ -207,7 +227,15 @@ export function addressSequence(
 ): ReadonlyMap<OperationId, readonly OperationId[]> {
   const claims = claimSequence(operations, world, unconfirmed);
   // An address that must be released is gone before `{reuse: true}` could take it, which would block its release.
-  const releases = operations.filter(({ kind, verb }) => kind === 'ip' && verb === 'delete');
+  const ids = new Set(operations.map(({ id }) => id));
+  const staysUntilReplaced = ({ key }: Operation) => {
+    const server = world.ip(world.idOf(key) ?? '')?.server_id ?? null;
+    const holder = server === null ? undefined : world.keyOf(serverObject(server));
+    return holder !== undefined && ids.has(operationId('delete', retiringKey(holder, String(server))));
+  };
+  const releases = operations
+    .filter(({ kind, verb }) => kind === 'ip' && verb === 'delete')
+    .filter((each) => retiredFrom(each.key) === undefined && !staysUntilReplaced(each));
   const releasedBefore = (taker: ResourceKey) =>
     releases.filter(({ key }) => !unconfirmed.has(taker) || isIdle(key, world)).map(({ id }) => id);
   const takers = operations.filter(({ kind, verb, key }) => {
@@ -253,7 +281,12 @@ function claimSequence(
   for (const { id, kind, verb, key } of operations) {
     const moves = kind === 'server' || (kind === 'ip' && verb === 'create');
     if (!moves || !(verb === 'delete' || kind === 'ip' || takesAddress(key, world))) continue;
-    const at = placeOf.get(key) ?? (unconfirmed.has(key) ? free : claims).length;
+    // The deletion of a replaced server follows its own claim.
+    const own = placeOf.get(retiredFrom(key) ?? key);
+    const at =
+      own === undefined
+        ? (unconfirmed.has(key) ? free : claims).length
+        : own + (retiredFrom(key) === undefined ? 0 : 1);
     edges.set(
       id,
       claims.slice(Math.max(0, at - 1), at).map((claim) => claim.id),

@@ -7,6 +7,7 @@ import { restoring } from '../../core/restoring.ts';
 import { blocked } from '../existence.ts';
 import { knownOf, sizes } from './body.ts';
 import type { ServerEntry } from './entry.ts';
+import { permitted } from './existing.ts';
 
 /**
  * Whether a read shows the size of a server, or vdcsync sent it or an operator confirmed it, or it is only believed.
@@ -56,7 +57,7 @@ export function heldUnconfirmed(
 export function wordsLacking({ key, desired }: Subject<ServerEntry>): Remedy | undefined {
   const set = {
     ...(desired?.protect === true ? { protect: false } : {}),
-    ...(desired?.value.replace === 'allowed' ? {} : { replace: 'allowed' }),
+    ...(desired !== undefined && permitted(desired.value) !== undefined ? {} : { replace: 'allowed' }),
   };
   return Object.keys(set).length === 0 ? undefined : edit(key, { set });
 }

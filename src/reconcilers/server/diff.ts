@@ -1,15 +1,17 @@
 import { addressObject } from '../../core/claims.ts';
 import { flowYaml } from '../../core/flow-yaml.ts';
 import { member } from '../../core/json.ts';
-import { childKey, type ResourceKey, topLevelKey } from '../../core/keys.ts';
+import { childKey, type ResourceKey, retiredFrom, topLevelKey } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import type { Change, Verb, Warning } from '../../core/plan.ts';
+import { edit, outside, run } from '../../core/remedy.ts';
 import { poolCautions } from '../address-pool.ts';
 import { blocked, fromNothing, incomplete, lostOf, toNothing, unchanged } from '../existence.ts';
 import { addressAlongside, addressOf, addressProblem, mayExchangeWarning } from './address.ts';
 import { type Problem, priceApplied, resolveBody, type Sent, unproven, withIds } from './body.ts';
-import { type Differences, differencesOf, type Existing, holdsNamed } from './differences.ts';
+import { type Differences, differencesOf } from './differences.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
+import { type Existing, holdsNamed, orderOf, permitted } from './existing.ts';
 import { diffSize, isSize } from './resize.ts';
 import { corrected, isInCreation, liveWarnings } from './warnings.ts';
 
@@ -105,7 +107,11 @@ function diffReplace(
   const { subject, entry, live, world } = existing;
   const resolved = resolveBody(entry, world, []);
   if ('problem' in resolved) return impossible('update', subject.key, resolved.problem);
-  const problem = addressProblem(subject.key, entry, world);
+  const order = orderOf(existing);
+  const problem =
+    order === 'create_first' && holdsNamed(existing)
+      ? heldByOld(existing)
+      : addressProblem(subject.key, entry, world);
   if (problem !== undefined) return impossible('update', subject.key, problem);
   const fixed = changes.filter((each) => !(resizable && isSize(each)));
   const isServed = holdsNamed(existing) && !changes.some(({ path }) => path === 'server_type');
@@ -115,11 +121,15 @@ function diffReplace(
       verdict: 'replace',
       changes: [...along, ...changes],
       reason: `${fixed.map(({ path }) => path).join(', ')} cannot be changed in place`,
-      allowed: entry.replace === 'allowed',
+      allowed: permitted(entry) !== undefined,
+      order,
     },
     warnings: isServed ? [] : poolCautions(subject, entry, world),
     ...stays,
-    consequences: [...stays.consequences, ...mayBeRefused(subject, resolved.body, world)],
+    consequences: [
+      ...stays.consequences,
+      ...(order === 'create_first' ? billedTwice(subject) : mayBeRefused(subject, resolved.body, world)),
+    ],
     price: resolved.price,
     ...(resolved.dearest === undefined ? {} : { dearest: resolved.dearest }),
     ...addressAlongside(subject.key, entry, world),
@@ -127,8 +137,11 @@ function diffReplace(
   };
 }
 
-/** A server that has left the file. */
+/** A server that has left the file, or that another server of its key has replaced. */
 export function diffLeaving(subject: Subject<ServerEntry>, live: ServerObserved, world: World): Diff {
+  const successor = retiredFrom(subject.key);
+  const failed = subject.binding?.tainted;
+  if (successor !== undefined && failed !== undefined) return leftByFailed(subject, successor, failed);
   const body = member(subject.binding?.applied, 'body');
   const addresses = live.addresses.map(({ address }) => address).join(', ');
   return {
@@ -139,6 +152,20 @@ export function diffLeaving(subject: Subject<ServerEntry>, live: ServerObserved,
     ...whatStays(subject, live, world),
     freed: priceApplied(subject, live.shown, world),
   };
+}
+
+/** A failed creation left the server, and the server that it should have replaced still exists. */
+function leftByFailed({ key, binding }: Subject, successor: ResourceKey, failed: string): Diff {
+  const id = binding?.id ?? '';
+  return blocked(
+    'delete',
+    'tainted',
+    `a failed write left server ${id}, which may not work: ${failed}. ${successor} still has its old server`,
+    [
+      outside(`delete server ${id} in the client area`, { about: [id] }),
+      run('forget', [key], { when: 'to keep it, no longer managed and still billed' }),
+    ],
+  );
 }
 
 /** Its backups, and the addresses that are free afterwards, remain billed. @source API §1.4, §1.5 */
@@ -179,6 +206,24 @@ function mayBeRefused({ key, binding }: Subject, body: Sent, world: World): Warn
   const values = fields.map((field) => `\`${field}: ${flowYaml(body[field])}\``).join(', ');
   const message = `the API checks ${values} only after server ${binding?.id} is deleted. If the API refuses the new server, you have no server. To be safe, first create a second server with these values under a new key, or check the values in the client area`;
   return [{ code: 'replacement_unchecked', key, message }];
+}
+
+/** The API attaches free addresses only. */
+function heldByOld({ subject: { binding }, entry }: Existing): Problem {
+  return {
+    code: 'address_in_use',
+    reason: `the entry asks for the new server first, and ${addressOf(entry)} is attached to the old server ${binding?.id} until its deletion`,
+    remedies: (key) => [
+      edit(key, { set: { replace: { order: 'delete_first' } } }),
+      edit(key, { choose: { public_ipv4: [] }, when: 'to use another address' }),
+    ],
+  };
+}
+
+/** Between the creation of the new server and the deletion of the old one, minutes pass. */
+function billedTwice({ key, binding }: Subject): Warning[] {
+  const message = `server ${binding?.id} is deleted once the new server is complete: for these minutes, both are billed`;
+  return [{ code: 'billed_twice', key, message }];
 }
 
 /** For a server that is gone, and whose creation waits for an operator. @source API §1.4 */

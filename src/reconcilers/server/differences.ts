@@ -1,21 +1,12 @@
 import equal from 'fast-deep-equal';
 import { member } from '../../core/json.ts';
-import { topLevelKey } from '../../core/keys.ts';
-import type { Subject, World } from '../../core/kind.ts';
 import type { Change } from '../../core/plan.ts';
 import { renaming } from '../existence.ts';
 import { addressOf } from './address.ts';
 import { diffFields } from './body.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
+import { type Existing, holdsNamed } from './existing.ts';
 import { canResize, diffDoubted, diffShown, isSize } from './resize.ts';
-
-/** An existing server, and its entry in the file. */
-export interface Existing {
-  readonly subject: Subject<ServerEntry>;
-  readonly entry: ServerEntry;
-  readonly live: ServerObserved;
-  readonly world: World;
-}
 
 /** The differences between the server and the file. */
 export interface Differences {
@@ -89,11 +80,4 @@ function diffAddress(existing: Existing): Change[] {
   const holds = live.addresses.length > 0;
   if (member(applied, 'body') == null && (some(to) ? holds : to === undefined && !holds)) return [];
   return [{ path: 'public_ipv4', from: from ?? null, to: to ?? null }];
-}
-
-/** Whether the server holds the address that its entry names. */
-export function holdsNamed({ entry: { public_ipv4: wanted }, live, world }: Existing): boolean {
-  if (wanted === undefined || !('ip' in wanted)) return false;
-  const id = world.idOf(topLevelKey('ips', wanted.ip));
-  return live.addresses.some((each) => String(each.id) === id);
 }

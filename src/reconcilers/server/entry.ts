@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Seen } from '../../core/kind.ts';
+import type { ReplacementOrder, Seen } from '../../core/kind.ts';
 import type { EntryIssue } from '../../core/kind-entry.ts';
 import type { Ip, NetworkInterface, Server } from '../../core/resources.ts';
 
@@ -17,7 +17,11 @@ export type ServerEntry = {
   readonly public_ipv4?: PublicIpv4 | undefined;
   readonly gpus?: number | undefined;
   readonly disk_type?: string | undefined;
-  readonly replace?: 'never' | 'allowed' | undefined;
+  readonly replace?:
+    | 'never'
+    | 'allowed'
+    | { readonly order?: ReplacementOrder | undefined; readonly at_once?: number | undefined }
+    | undefined;
   readonly keep_ip?: boolean | undefined;
 };
 
@@ -83,11 +87,25 @@ export const serverSchema = z.strictObject({
     ),
   gpus: size.describe('Number of graphics cards. Not possible with gpu_package.'),
   disk_type: z.string().min(1).optional().describe('Type of the disk. Not possible with gpu_package.'),
-  replace: z.enum(['never', 'allowed']).optional().meta({
-    description:
-      'Whether vdcsync may delete and recreate a server that it cannot change in place, and whether it may make a disk smaller.',
-    default: 'never',
-  }),
+  replace: z
+    .union([
+      z.enum(['never', 'allowed']),
+      z.strictObject({
+        order: z
+          .enum(['create_first', 'delete_first'])
+          .optional()
+          .describe(
+            'create_first: the old server is deleted once the new one is complete. delete_first: the old server is deleted first. Default: create_first, unless the new server needs the address or the graphics cards of the old one.',
+          ),
+        at_once: size.describe('How many servers may be replaced at the same time. Default: 1.'),
+      }),
+    ])
+    .optional()
+    .meta({
+      description:
+        'Whether vdcsync may replace a server that it cannot change in place, and whether it may make a disk smaller. {order: ..., at_once: ...} permits it and says how.',
+      default: 'never',
+    }),
   keep_ip: z.boolean().optional().meta({
     description: 'true: the address of {new: true} stays when the server is deleted, and stays billed.',
     default: false,

@@ -6,8 +6,9 @@ import { edit, run } from '../../core/remedy.ts';
 import { chosen } from '../existence.ts';
 import { ownAddress } from '../own-address.ts';
 import { knownOf, madeOf } from './body.ts';
-import { type Differences, type Existing, holdsNamed } from './differences.ts';
+import type { Differences } from './differences.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
+import { type Existing, holdsNamed } from './existing.ts';
 
 /** Warnings about an existing server, for every verdict. */
 export function liveWarnings(existing: Existing, differences: Differences): Warning[] {

@@ -1,4 +1,4 @@
-import type { ResourceKey } from '../../core/keys.ts';
+import { type ResourceKey, retiredFrom } from '../../core/keys.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import type { Running } from '../controller.ts';
 import { isSort } from '../resource-history.ts';
@@ -45,7 +45,7 @@ function checkRelease(
   const birth = history.birthOf(old.kind, old.id);
   // A resource with the same values, made for another key under an id that was free again, belongs to that key.
   const maker = history.makerOf(old.kind, old.id);
-  const ours = maker === undefined || maker === key;
+  const ours = maker === undefined || maker === (retiredFrom(key) ?? key);
   if (ours && birth !== undefined && history.birthBoundAs(old)?.number === birth.number)
     isThere(truth, `${old.kind} ${old.id} was taken as gone`);
 }

@@ -1,4 +1,4 @@
-import { childKey, topLevelKey } from '../../core/keys.ts';
+import { childKey, retiredFrom, topLevelKey } from '../../core/keys.ts';
 import type { Binding, Intent } from '../../core/state.ts';
 import type { Running } from '../controller.ts';
 import { type Birth, isSort, type Sort } from '../resource-history.ts';
@@ -89,7 +89,7 @@ function looksTheSame(
 }
 
 function checkWanted(truth: Truth, { desired }: Running, { key, kind, request }: Intent): void {
-  const isNamed = desired.resources.some((each) => each.key === key);
+  const isNamed = desired.resources.some((each) => each.key === (retiredFrom(key) ?? key));
   if (!isNamed && !desired.settings.prune && !key.endsWith('.public_ipv4'))
     truth.fail('I8', `${key} is deleted, and the file does not say prune`);
   const network = projectOf(truth).networks.find(({ id }) => id === Number(request.path.id));
@@ -106,6 +106,6 @@ export function checkDisk(truth: Truth, { desired }: Running, { key, request }: 
   const entry = value as { readonly disk_gb?: number; readonly replace?: string } | undefined;
   if (entry?.disk_gb !== size)
     truth.fail('I8', `the disk of ${key} is cut down to ${size} GB, and the file does not say so`);
-  if (entry?.replace !== 'allowed' || protect)
+  if (entry?.replace === undefined || entry.replace === 'never' || protect)
     truth.fail('I8', `the disk of ${key} is cut down, and the file does not allow it`);
 }

@@ -1,8 +1,10 @@
+import { retiringKey, takeApart } from '../../core/keys.ts';
 import type { Intent } from '../../core/state.ts';
 import type { HttpRequest } from '../../core/transport.ts';
 import { seenCards, seenIps, showsIso } from '../../emulator/visibility.ts';
 import type { Execution, TaskEffect } from '../../emulator/world.ts';
 import { type Controller, type Running, stateOf } from '../controller.ts';
+import type { Mirror } from '../durable.ts';
 import { keyOf, projectOf, type Truth } from './truth.ts';
 
 const minute = 60_000;
@@ -75,11 +77,11 @@ export class Purchases {
         fail('I7', `${execution.operation} took effect in project ${execution.projectId}`);
       else if (intent === undefined)
         fail('I5', `${execution.operation} took effect under a key that no state has recorded`);
-      else this.#checkOnce(execution, intent, running.controller.behind);
+      else this.#checkOnce(execution, intent, running);
     }
   }
 
-  #checkOnce(execution: Execution, intent: Intent, behind: boolean): void {
+  #checkOnce(execution: Execution, intent: Intent, { controller: { behind }, mirror }: Running): void {
     const { history, fail, giveUp, machines } = this.#truth;
     const all = history.executionsOf(intent.key);
     const earlier = all.slice(0, all.indexOf(execution)).filter((each) => !history.isExcused(each));
@@ -87,7 +89,9 @@ export class Purchases {
       intent.kind === 'backup'
         ? history.writes.get(each.idempotencyKey ?? '')?.incarnation === intent.incarnation &&
           execution.atMs - each.atMs < keyLifeMs
-        : history.isLive(each) && (intent.kind !== 'network_interface' || this.#isSameCard(each, execution)),
+        : history.isLive(each) &&
+          !retires(each, intent, mirror.bindings) &&
+          (intent.kind !== 'network_interface' || this.#isSameCard(each, execution)),
     );
     if (first === undefined) return;
     const [maker, buyer] = [this.#makers.get(first), this.#makers.get(execution)];
@@ -176,6 +180,14 @@ export class Purchases {
       )?.network_id;
     return first.id !== execution.id && networkOf(first) === networkOf(execution);
   }
+}
+
+/** The purchase replaces the server, or an earlier purchase has replaced it: the state knows that it must be deleted. */
+function retires({ kind, id }: Execution, { key, replaces }: Intent, bindings: Mirror['bindings']): boolean {
+  const [server = ''] = (id ?? '').split('/');
+  const owner = takeApart(key).parent ?? key;
+  if (kind === 'server' && id !== null && id === replaces) return true;
+  return (kind === 'server' || kind === 'card') && bindings.has(retiringKey(owner, server));
 }
 
 /** The list in which alone it can be seen ends before it. @assumption A8 */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../../src/cli/settings/profile.ts';
-import type { ResourceKey } from '../../../src/core/keys.ts';
+import { childKey, type ResourceKey, retiringKey } from '../../../src/core/keys.ts';
 import type { Plan } from '../../../src/core/plan.ts';
 import { run } from '../../../src/core/remedy.ts';
 import { loadProfile as emulatorProfile } from '../../../src/emulator/profile.ts';
@@ -103,18 +103,19 @@ describe('src/engine/claims/release.ts: a server that is released takes its addr
 
 describe('src/engine/claims: the own address of a server that another one of the file holds by now', () => {
   const b = (cores: number) =>
-    `  b: {${size.replace('cores: 1', `cores: ${cores}`)}, public_ipv4: {new: true}, replace: allowed}\n`;
+    `  b: {${size.replace('cores: 1', `cores: ${cores}`)}, public_ipv4: {new: true}, replace: {order: delete_first}}\n`;
   const file = (more: string) => `${head}servers:\n  a: {${size}}\n${more}`;
-  const own = 'servers.b.public_ipv4' as ResourceKey;
-  const cases: Record<string, [spec: string, servers: readonly string[]]> = {
-    'that is to be made anew': [file(b(2)), ['a', 'b']],
-    'that has left the file': [file(''), ['a']],
+  const cases: Record<string, [spec: string, servers: readonly string[], server: ResourceKey]> = {
+    'that is to be made anew': [file(b(2)), ['a', 'b'], retiringKey('servers.b' as ResourceKey, '2002')],
+    'that has left the file': [file(''), ['a'], 'servers.b' as ResourceKey],
   };
 
   test.each(Object.entries(cases))('%s waits for a word, and then it is done', async (_what, [
     spec,
     servers,
+    server,
   ]) => {
+    const own = childKey(server, 'public_ipv4');
     const played = rig();
     await played.apply(file(b(1)));
     const { servers: live = [], ips = [] } = played.emulator.world.projects[0] ?? {};
@@ -167,7 +168,7 @@ describe('src/engine/claims: a card of a server that is not managed any more', (
 
 describe('src/engine/claims: `keep_ip` in the edit that replaces a server', () => {
   const file = (cores: number, keep: boolean) =>
-    `${head}servers:\n  web: {${size.replace('cores: 1', `cores: ${cores}`)}, replace: allowed, public_ipv4: {new: true}, keep_ip: ${keep}}\n`;
+    `${head}servers:\n  web: {${size.replace('cores: 1', `cores: ${cores}`)}, replace: {order: delete_first}, public_ipv4: {new: true}, keep_ip: ${keep}}\n`;
   const planned = (plan: Plan) => plan.operations.map(({ id }) => id as string);
   const replaced = ['delete:servers.web', 'create:servers.web'];
 
@@ -210,7 +211,7 @@ describe('src/engine/claims: `keep_ip` in the edit that replaces a server', () =
     const plan = await played.plan(file(2, false));
     const report = await played.apply(file(2, false));
 
-    expect(planned(plan)).toContain('delete:servers.web.public_ipv4');
+    expect(planned(plan)).toContain('delete:servers.web~2001.public_ipv4');
     expect(report.results.map(({ outcome }) => outcome)).toEqual(['done', 'done', 'done']);
     expect(addresses(played)).not.toContain(address);
   });

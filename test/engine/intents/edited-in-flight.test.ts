@@ -110,7 +110,7 @@ describe('src/engine/intents: what the file said when it was sent', () => {
     expect(refused?.reason).toContain(path);
     const plan = await world.plan(servers(entry));
     expect(plan.operations.map(({ id }) => id)).toEqual(
-      expect.arrayContaining(['delete:servers.web', 'create:servers.web']),
+      expect.arrayContaining(['create:servers.web', 'delete:servers.web~2001']),
     );
   });
 });

@@ -6,7 +6,7 @@ import { rig } from '../../support/rig.ts';
 const file = (image: string) => `
 networks: {n: {cidr: 10.9.0.0/24}}
 servers:
-  web: {server_type: sliders-1, image: ${image}, cores: 1, memory_mb: 1024, disk_gb: 20, replace: allowed}
+  web: {server_type: sliders-1, image: ${image}, cores: 1, memory_mb: 1024, disk_gb: 20, replace: {order: delete_first}}
 `;
 
 describe('src/engine/intents/replacement.ts: a replacement whose deletion has been given up on, in a run that goes on', () => {

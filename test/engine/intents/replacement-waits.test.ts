@@ -10,7 +10,7 @@ const size = (cores: number) =>
   `server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}`;
 const head = 'settings: {exclusive: true, unconfirmed_servers: ask, prune: true, max_deletions: 10}\n';
 const file = (cores: number, more = '') =>
-  `${head}servers:\n  web: {${size(cores)}, replace: allowed}\n${more}`;
+  `${head}servers:\n  web: {${size(cores)}, replace: {order: delete_first}}\n${more}`;
 const another = `  other: {${size(1)}}\n`;
 /** Nothing documented shows it. */
 const isolated = `  db: {${size(1).replace(', public_ipv4: {new: true}', '')}}\n`;
@@ -99,10 +99,9 @@ describe('src/engine/intents/replacement.ts: nothing is deleted of a replacement
   });
 
   const claiming = (ips: string, address: string) =>
-    `${head}ips: {${ips}}\nservers:\n  web: {${size(1).replace('{new: true}', address)}, replace: allowed}\n`;
+    `${head}ips: {${ips}}\nservers:\n  web: {${size(1).replace('{new: true}', address)}, replace: {order: delete_first}}\n`;
 
   test.each([
-    ['its own', file(1), `${file(1)}ips: {q: {}}\n`, file(2)],
     [
       'one that has left the file',
       claiming('x: {}', '{ip: x}'),
@@ -170,7 +169,7 @@ describe('src/engine/intents/replacement.ts: nothing is deleted of a replacement
   test('while the address that it gives back would be free beside the one that is claimed', async () => {
     const played = rig();
     const text = (address: string) =>
-      `settings: {unmanaged: ignore, prune: true}\nips: {named: {}}\nservers:\n  web: {${size(1).replace('{new: true}', address)}, replace: allowed}\n`;
+      `settings: {unmanaged: ignore, prune: true}\nips: {named: {}}\nservers:\n  web: {${size(1).replace('{new: true}', address)}, replace: {order: delete_first}}\n`;
     played.emulator.mutate({ do: 'add_ip' });
     await played.apply(text('{reuse: true}').replace('ips: {named: {}}\n', ''));
 
@@ -218,7 +217,7 @@ describe('src/engine/intents/replacement.ts: nothing is deleted of a replacement
   });
 
   const walled = (cores: number, more = '') =>
-    `${head}servers:\n  web: {${size(cores)}, replace: allowed, firewall: {enabled: true, policy_in: drop, rules: [{direction: in, action: accept, protocol: tcp, destination_port: "22"${more}}]}}\n`;
+    `${head}servers:\n  web: {${size(cores)}, replace: {order: delete_first}, firewall: {enabled: true, policy_in: drop, rules: [{direction: in, action: accept, protocol: tcp, destination_port: "22"${more}}]}}\n`;
 
   test('while its firewall is refused as the file has it, until that is corrected', async () => {
     const played = rig();

@@ -77,7 +77,8 @@ describe('src/engine/intents/revalidate.ts', () => {
   });
 });
 
-const size = 'server_type: sliders-1, image: ubuntu-24.04, memory_mb: 1024, disk_gb: 20, replace: allowed';
+const size =
+  'server_type: sliders-1, image: ubuntu-24.04, memory_mb: 1024, disk_gb: 20, replace: {order: delete_first}';
 const server = (cores: number) => `servers: {web: {${size}, cores: ${cores}}}\n`;
 
 describe('src/engine/intents/revalidate.ts: the world changes between the plan and the write', () => {

@@ -213,7 +213,7 @@ describe('src/engine/operator/decide.ts: resolve --abandon', () => {
 
 describe('src/engine/operator/decide.ts: resolve --abandon of a paused replacement', () => {
   const entry = (name: string, cores: number) =>
-    `  ${name}: {${size.replace('cores: 1', `cores: ${cores}`)}, public_ipv4: {new: true}, replace: allowed}\n`;
+    `  ${name}: {${size.replace('cores: 1', `cores: ${cores}`)}, public_ipv4: {new: true}, replace: {order: delete_first, at_once: 2}}\n`;
   const pair = (cores: number) => `${head}servers:\n${entry('web', cores)}${entry('db', cores)}`;
   const abandon = (played: Rig, name: string) =>
     played.clock.run(

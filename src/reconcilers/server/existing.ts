@@ -1,0 +1,45 @@
+import { member } from '../../core/json.ts';
+import { topLevelKey } from '../../core/keys.ts';
+import type { ReplacementOrder, Subject, World } from '../../core/kind.ts';
+import type { ServerEntry, ServerObserved } from './entry.ts';
+
+/** An existing server, and its entry in the file. */
+export interface Existing {
+  readonly subject: Subject<ServerEntry>;
+  readonly entry: ServerEntry;
+  readonly live: ServerObserved;
+  readonly world: World;
+}
+
+/** Whether the server holds the address that its entry names. */
+export function holdsNamed({ entry: { public_ipv4: wanted }, live, world }: Existing): boolean {
+  if (wanted === undefined || !('ip' in wanted)) return false;
+  const id = world.idOf(topLevelKey('ips', wanted.ip));
+  return live.addresses.some((each) => String(each.id) === id);
+}
+
+/** The form of `replace` in an entry that permits a replacement; `undefined` if the entry permits none. */
+export function permitted({ replace }: ServerEntry): Permitted | undefined {
+  if (replace === undefined || replace === 'never') return undefined;
+  return replace === 'allowed' ? {} : replace;
+}
+
+type Permitted = Exclude<ServerEntry['replace'], undefined | string>;
+
+/** The order of a replacement. It is that of the entry, or the one that loses nothing if the API refuses the new server. */
+export function orderOf(existing: Existing): ReplacementOrder {
+  return permitted(existing.entry)?.order ?? (isNeeded(existing) ? 'delete_first' : 'create_first');
+}
+
+/**
+ * Whether the new server needs an address or graphics cards that the old server holds. `{reuse: true}` takes the address
+ * of the old server again if the file would not release that address. @source API §4
+ */
+function isNeeded(existing: Existing): boolean {
+  const { subject, entry, live, world } = existing;
+  if (holdsNamed(existing)) return true;
+  const reuses = entry.public_ipv4 !== undefined && 'reuse' in entry.public_ipv4;
+  if (reuses && live.addresses.some(world.isUnbound)) return true;
+  const before = member(subject.binding?.applied, 'entry');
+  return entry.gpu_package !== undefined && member(before, 'gpu_package') !== undefined;
+}

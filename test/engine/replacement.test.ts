@@ -1,0 +1,331 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { memoryState } from '../../src/state/memory.ts';
+import { crashable } from '../support/crashable.ts';
+import { drawn } from '../support/drawn.ts';
+import { expectFixedPoint } from '../support/invariants.ts';
+import { applyWithHelp } from '../support/operator.ts';
+import { resolveOf } from '../support/resolve.ts';
+import { load, type Rig, rig } from '../support/rig.ts';
+import { virtualClock } from '../support/virtual-clock.ts';
+
+const size = (cores: number) =>
+  `server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20`;
+const more =
+  'public_ipv4: {new: true}, network_interfaces: [backend], firewall: {enabled: true, policy_in: drop}';
+const head = 'networks: {backend: {cidr: 10.20.0.0/24}}\nservers:\n';
+const file = (cores: number, replace = 'allowed') =>
+  `${head}  web: {${size(cores)}, ${more}, replace: ${replace}}\n`;
+const tooLarge = 64;
+
+const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
+const servers = (played: Rig) => project(played).servers.map(({ id, cores }) => [id, cores]);
+const addresses = (played: Rig) => project(played).ips.map(({ id, serverId }) => [id, serverId]);
+const written = (played: Rig, from = 0) =>
+  played
+    .writes()
+    .slice(from)
+    .map(({ method, path }) => `${method} ${path}`);
+
+async function made(replace?: string): Promise<Rig> {
+  const played = rig({ emulator: { readings: { sizeBounds: 'on' } } });
+  await played.apply(file(1, replace));
+  return played;
+}
+
+describe('src/engine/claims/retire.ts: a server is replaced, the new one first', () => {
+  test('the old server goes once the new one is complete, and its address goes last', async () => {
+    const played = await made();
+    const from = played.writes().length;
+
+    const plan = await played.plan(file(2));
+    const report = await played.apply(file(2));
+
+    expect(plan.operations.map(({ id }) => id)).toEqual([
+      'create:servers.web',
+      'create:servers.web.firewall',
+      'create:servers.web.network_interfaces.backend',
+      'delete:servers.web~2001',
+      'delete:servers.web~2001.public_ipv4',
+    ]);
+    expect(plan.warnings.map(({ code }) => code)).toEqual(['billed_twice']);
+    expect(plan.summary).toMatchObject({ replace: 1 });
+    expect(report.results.map(({ outcome }) => outcome)).toEqual(Array(5).fill('done'));
+    expect(written(played, from)).toEqual([
+      'POST /servers',
+      'PUT /servers/2002/firewall',
+      'POST /servers/2002/network-interfaces',
+      'DELETE /servers/2001',
+      'DELETE /ips/5001',
+    ]);
+    expect([servers(played), addresses(played)]).toEqual([[[2002, 2]], [[5002, 2002]]]);
+    expectFixedPoint(await played.plan(file(2)));
+  });
+
+  test('a server that is protected, and may not be replaced, gets all edits in one remedy, and the impact', async () => {
+    const played = await made('never');
+    const entry = (cores: number) => file(cores, 'never').replace('replace: never', 'protect: true');
+    await played.apply(entry(1));
+
+    const { blocked } = await played.plan(entry(2));
+
+    expect(blocked).toMatchObject([{ key: 'servers.web', code: 'protected' }]);
+    expect(blocked[0]?.reason).toContain(
+      'server 2001 (203.0.113.10) would be deleted with all data on its disks',
+    );
+    expect(blocked[0]?.remedies).toMatchObject([
+      { set: { cores: 1 } },
+      { set: { protect: false, replace: 'allowed' } },
+    ]);
+    const permitted = entry(2).replace('protect: true', 'protect: false, replace: allowed');
+    expect((await played.apply(permitted)).outcome).toBe('converged');
+    expect(servers(played)).toEqual([[2002, 2]]);
+  });
+
+  test('a size that the API refuses costs nothing, and the way out is the file', async () => {
+    const played = await made();
+
+    const report = await played.apply(file(tooLarge));
+
+    expect([servers(played), addresses(played)]).toEqual([[[2001, 1]], [[5001, 2001]]]);
+    const [refused] = report.blocked;
+    expect(refused).toMatchObject({ key: 'servers.web', code: 'invalid_request' });
+    expect(resolveOf(refused)).toContain('correct `cores` at vdcsync.yaml:');
+    expect(resolveOf(refused)).toContain('write `replace: {order: delete_first}` in servers.web');
+    expect((await played.apply(file(2))).outcome).toBe('converged');
+    expect(servers(played)).toEqual([[2002, 2]]);
+  });
+
+  test.each([
+    ['payment_required', 402],
+    ['insufficient_privileges', 403],
+    ['quota_exceeded', 403],
+  ] as const)('%s (%i) to the creation costs nothing', async (code, status) => {
+    const played = await made();
+    const refusal = { do: 'answer', status, code, effect: 'none' } as const;
+    played.emulator.setFaults([faultRule({ path: 'create_server' }, refusal)]);
+
+    const report = await played.apply(file(2));
+
+    expect([servers(played), addresses(played)]).toEqual([[[2001, 1]], [[5001, 2001]]]);
+    expect(report.outcome).not.toBe('converged');
+    played.emulator.setFaults([]);
+    played.restart();
+    expect((await played.apply(file(2))).outcome).toBe('converged');
+    expect([servers(played), addresses(played)]).toEqual([[[2002, 2]], [[5002, 2002]]]);
+  });
+
+  test('a conflict is waited out while the old server stays', async () => {
+    const played = await made();
+    const refusal = { do: 'answer', status: 409, code: 'name_taken', effect: 'none' } as const;
+    played.emulator.setFaults([faultRule({ path: 'create_server', times: 3 }, refusal)]);
+    const from = played.writes().length;
+
+    expect((await played.apply(file(2))).outcome).toBe('converged');
+
+    const writes = written(played, from);
+    expect(writes.indexOf('DELETE /servers/2001')).toBeGreaterThan(writes.lastIndexOf('POST /servers'));
+    expect([servers(played), addresses(played)]).toEqual([[[2002, 2]], [[5002, 2002]]]);
+  });
+
+  test('a failed creation leaves the old server with its key, and what it left is reported', async () => {
+    const played = await made();
+    played.emulator.setFaults([
+      faultRule({ path: 'create_server', nth: 1 }, { do: 'task', outcome: 'fail', leaves: 'everything' }),
+    ]);
+
+    const report = await played.apply(file(2));
+
+    expect(report.blocked.map(({ key, code }) => [key, code])).toContainEqual([
+      'servers.web~2002',
+      'tainted',
+    ]);
+    expect(servers(played)).toEqual([
+      [2001, 1],
+      [2002, 2],
+    ]);
+    played.emulator.mutate({ do: 'delete_server', id: 2002 });
+    expect((await played.apply(file(2))).outcome).toBe('converged');
+    expect(servers(played)).toEqual([[2003, 2]]);
+    expect(addresses(played)).toEqual([[expect.any(Number), 2003]]);
+  });
+
+  test('an entry that asks for the old order gets it, and the address stays until the new server exists', async () => {
+    const order = '{order: delete_first}';
+    const played = await made(order);
+    const from = played.writes().length;
+
+    expect((await played.apply(file(2, order))).outcome).toBe('converged');
+
+    expect(written(played, from)).toEqual([
+      'DELETE /servers/2001',
+      'POST /servers',
+      'PUT /servers/2002/firewall',
+      'POST /servers/2002/network-interfaces',
+      'DELETE /ips/5001',
+    ]);
+    expect([servers(played), addresses(played)]).toEqual([[[2002, 2]], [[5002, 2002]]]);
+  });
+
+  test('the new server takes the address that the entry names, after the old one is deleted', async () => {
+    const named = (cores: number) => `ips: {web: {}}\n${file(cores).replace('{new: true}', '{ip: web}')}`;
+    const played = rig();
+    await played.apply(named(1));
+
+    const plan = await played.plan(named(2));
+
+    expect(plan.operations.map(({ id }) => id).slice(0, 2)).toEqual([
+      'delete:servers.web',
+      'create:servers.web',
+    ]);
+    const first = await played.plan(named(2).replace('allowed', '{order: create_first}'));
+    expect(first.blocked).toMatchObject([{ key: 'servers.web', code: 'address_in_use' }]);
+    expect((await played.apply(named(2))).outcome).toBe('converged');
+    expect([servers(played), addresses(played)]).toEqual([[[2002, 2]], [[5001, 2002]]]);
+  });
+
+  test('a crash at any moment ends with one server and one address', async () => {
+    const stage = () => {
+      const death = crashable();
+      const store = memoryState({ createdAt: virtualClock().now(), lineage: 'test' });
+      return { death, store, played: rig({ store: death.store(store), wrap: death.transport }) };
+    };
+    const undisturbed = stage();
+    await undisturbed.played.apply(file(1));
+    undisturbed.death.dieAt(undefined, 'before');
+    await undisturbed.played.apply(file(2));
+    expect(undisturbed.death.moments).toBeGreaterThan(15);
+    for (const when of ['before', 'after'] as const) {
+      for (const moment of drawn(Array.from({ length: undisturbed.death.moments }, (_, at) => at + 1))) {
+        const { death, store, played } = stage();
+        await played.apply(file(1));
+        death.dieAt(moment, when);
+        await expect(played.apply(file(2))).rejects.toThrow(/process/);
+        const bound = (await store.bindings())
+          .filter(({ kind }) => kind === 'server')
+          .map(({ id }) => Number(id));
+        const known = [
+          ...bound,
+          ...(await store.openIntents()).map(({ kind }) => (kind === 'server' ? 2002 : 0)),
+        ];
+        const told = `${when} ${moment}`;
+        expect(
+          servers(played).every(([id]) => known.includes(id ?? 0)),
+          told,
+        ).toBe(true);
+        death.dieAt(undefined, when);
+        played.restart();
+
+        const { helped } = await applyWithHelp(played, file(2));
+
+        expect([servers(played), addresses(played), helped], told).toEqual([[[2002, 2]], [[5002, 2002]], []]);
+        expectFixedPoint(await played.plan(file(2)));
+      }
+    }
+  }, 120_000);
+
+  test('the old server stays while a resource inside the new one is missing', async () => {
+    const played = await made();
+    const refusal = { do: 'answer', status: 422, code: 'invalid_request', effect: 'none' } as const;
+    played.emulator.setFaults([faultRule({ path: 'replace_firewall' }, refusal)]);
+
+    const report = await played.apply(file(2));
+
+    expect(servers(played).map(([id]) => id)).toEqual([2001, 2002]);
+    expect(report.blocked.map(({ key, code }) => [key, code])).toEqual([
+      ['servers.web.firewall', 'invalid_request'],
+      ['servers.web~2001', 'dependency_blocked'],
+      ['servers.web~2001.public_ipv4', 'dependency_blocked'],
+    ]);
+    const keys = (await played.store.bindings()).map(({ key }) => key);
+    expect(keys).toContain('servers.web~2001' as ResourceKey);
+    played.emulator.setFaults([]);
+    const settled = { type: 'absent' } as const;
+    await played.clock.run(
+      played.engine.resolve(load(file(2)), 'servers.web.firewall' as ResourceKey, settled),
+    );
+    expect((await played.apply(file(2))).outcome).toBe('converged');
+    expect(servers(played)).toEqual([[2002, 2]]);
+  });
+
+  test('the state and the plan name a server that retires, and a rename takes it along', async () => {
+    const played = await made();
+    const refusal = { do: 'answer', status: 503, code: 'unavailable', effect: 'none' } as const;
+    played.emulator.setFaults([faultRule({ path: 'delete_server' }, refusal)]);
+    await played.apply(file(2));
+    played.emulator.setFaults([]);
+    expect(servers(played).map(([id]) => id)).toEqual([2001, 2002]);
+    const renamed = file(2).replace('  web: {', '  shop: {moved: {from: servers.web}, ');
+
+    const plan = await played.plan(renamed);
+
+    expect(plan.operations.map(({ id }) => id)).toEqual([
+      'delete:servers.shop~2001',
+      'delete:servers.shop~2001.public_ipv4',
+    ]);
+    expect((await played.apply(renamed)).outcome).toBe('converged');
+    expect(servers(played)).toEqual([[2002, 2]]);
+  });
+});
+
+describe('src/plan/replacement-sequence.ts: an edit of several servers', () => {
+  const names = ['a', 'b', 'c', 'd', 'e'];
+  const five = (cores: number, replace = 'allowed') =>
+    `settings: {max_deletions: 10}\nservers:\n${names.map((name) => `  ${name}: {${size(cores)}, public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop}, replace: ${replace}}\n`).join('')}`;
+  const start = async (replace?: string) => {
+    const played = rig({ emulator: { readings: { sizeBounds: 'on' } } });
+    await played.apply(five(1, replace));
+    return played;
+  };
+  /** The highest number of servers at the same time. */
+  const most = (played: Rig, from: number) => {
+    let [now, highest] = [5, 5];
+    for (const each of written(played, from)) {
+      if (each === 'POST /servers') now += 1;
+      if (each.startsWith('DELETE /servers/')) now -= 1;
+      highest = Math.max(highest, now);
+    }
+    return highest;
+  };
+
+  test.each([
+    'allowed',
+    '{order: delete_first}',
+  ])('of five refused edits (%s) at most one costs a server', async (replace) => {
+    const played = await start(replace);
+    const from = played.writes().length;
+
+    const report = await played.apply(five(tooLarge, replace));
+
+    const alive = replace === 'allowed' ? 5 : 4;
+    expect(servers(played)).toHaveLength(alive);
+    expect(written(played, from).filter((each) => each === 'POST /servers')).toHaveLength(1);
+    expect(Object.fromEntries(report.blocked.map(({ key, code }) => [key, code]))).toMatchObject({
+      'servers.a': 'invalid_request',
+      'servers.b': 'dependency_blocked',
+      'servers.e': 'dependency_blocked',
+    });
+    const again = await played.apply(five(tooLarge, replace));
+    expect(again.blocked.length).toBeGreaterThanOrEqual(5);
+    expect(servers(played)).toHaveLength(alive);
+    expect((await played.apply(five(2, replace))).outcome).toBe('converged');
+    expect(servers(played).map(([, cores]) => cores)).toEqual(Array(5).fill(2));
+    expect(addresses(played)).toHaveLength(5);
+  });
+
+  test.each([
+    ['allowed', 6],
+    ['{at_once: 2}', 7],
+    ['{at_once: 5}', 10],
+  ])('with `replace: %s`, at most %i servers exist at the same time', async (replace, highest) => {
+    const played = await start(replace);
+    const from = played.writes().length;
+
+    expect((await played.apply(five(2, replace))).outcome).toBe('converged');
+
+    expect(most(played, from)).toBe(highest);
+    expect(servers(played).map(([, cores]) => cores)).toEqual(Array(5).fill(2));
+    expectFixedPoint(await played.plan(five(2, replace)));
+  });
+});
