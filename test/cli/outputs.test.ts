@@ -91,19 +91,6 @@ describe('src/cli/commands/outputs.ts: output', () => {
     expect(found.split('\n')).toContain(`hostname ${made.servers['web-1']?.public_ipv4}`);
   });
 
-  test('hosts and dns: each server, and each of its private addresses', async () => {
-    const made = JSON.parse(await output('--emulator')) as Outputs;
-    const [address = ''] = made.servers['web-1']?.network_interfaces.backend?.addresses ?? [];
-    const words = (text: string) => text.split('\n').map((line) => line.split(/\s+/));
-    expect(words(readFileSync(await written('hosts', 'hosts'), 'utf8'))).toContainEqual([
-      address,
-      'web-1.backend',
-    ]);
-    const zone = words(readFileSync(await written('dns', 'zone'), 'utf8'));
-    expect(zone).toContainEqual(['web-1.backend', 'IN', 'A', address]);
-    expect(zone).toContainEqual(['web-1', 'IN', 'A', made.servers['web-1']?.public_ipv4]);
-  });
-
   test('the same project gives the same text', async () => {
     for (const format of outputFormats.filter((each) => each !== 'json')) {
       expect(await output('--emulator', '--format', format)).toBe(

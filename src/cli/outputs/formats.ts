@@ -10,8 +10,6 @@ const writers: Readonly<Record<OutputFormat, (outputs: Outputs) => string>> = {
   env,
   ansible,
   'ssh-config': sshConfig,
-  hosts,
-  dns,
 };
 
 /** @throws ConfigError where two names of the file become one name of the format. */
@@ -90,21 +88,6 @@ function sshConfig(outputs: Outputs): string {
     .join('')}`;
 }
 
-/** For `/etc/hosts`. */
-function hosts(outputs: Outputs): string {
-  const width = '255.255.255.255'.length;
-  return `${head(outputs)}${records(outputs)
-    .map(([name, address]) => `${address.padEnd(width)} ${name}\n`)
-    .join('')}`;
-}
-
-/** Records for a zone file (RFC 1035), relative to the zone that includes them. */
-function dns(outputs: Outputs): string {
-  const list = records(outputs);
-  const width = Math.max(0, ...list.map(([name]) => name.length));
-  return `${head(outputs, ';')}${list.map(([name, address]) => `${name.padEnd(width)} IN A ${address}\n`).join('')}`;
-}
-
 /** The address that a server is reached at: the public one, else that of its first private network. */
 function addressOf({ public_ipv4, network_interfaces }: ServerOutput): string | undefined {
   return public_ipv4 ?? Object.values(network_interfaces).flatMap(({ addresses }) => addresses)[0];
@@ -115,37 +98,6 @@ function reachable({ servers }: Outputs): (readonly [string, string])[] {
     const address = addressOf(each);
     return address === undefined ? [] : [[name, address] as const];
   });
-}
-
-/** `web-1` for the address that it is reached at, `web-1.backend` for each of its private ones. */
-function records(outputs: Outputs): readonly (readonly [string, string])[] {
-  const all = [
-    ...reachable(outputs).map(([name, address]) => ({ of: `servers.${name}`, name: label(name), address })),
-    ...Object.entries(outputs.servers).flatMap(([name, { network_interfaces }]) =>
-      Object.entries(network_interfaces).flatMap(([network, { addresses }]) =>
-        addresses.map((address) => ({
-          of: `servers.${name}.network_interfaces.${network}`,
-          name: `${label(name)}.${label(network)}`,
-          address,
-        })),
-      ),
-    ),
-  ];
-  const owners = [...new Map(all.map(({ name, of }) => [of, name]))];
-  unique(
-    owners,
-    ([, name]) => name,
-    ([of]) => of,
-  );
-  return all.map(({ name, address }) => [name, address] as const);
-}
-
-/** A name as a label of DNS: small letters, digits and hyphens, none of them at an end. */
-function label(name: string): string {
-  return name
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .replaceAll(/^-|-$/g, '');
 }
 
 /** @throws ConfigError that names both, where two of the list get one name. */
@@ -165,8 +117,8 @@ function unique<T>(list: readonly T[], nameOf: (each: T) => string, told: (each:
 }
 
 /** Without a time, so that the same addresses give the same file. */
-function head({ project_id }: Outputs, mark = '#'): string {
-  return `${mark} Written by vdcsync output for project ${project_id ?? 'unknown'}\n`;
+function head({ project_id }: Outputs): string {
+  return `# Written by vdcsync output for project ${project_id ?? 'unknown'}\n`;
 }
 
 /** Servers that formats of addresses leave out. */
