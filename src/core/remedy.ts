@@ -62,6 +62,12 @@ export function settleFirst(key: ResourceKey): readonly Remedy[] {
   return [outside(`resolve ${key} first`)];
 }
 
+/** The way out where another file of the project uses the idempotency keys of this file. */
+export const giveScope: Remedy = edit('project', {
+  choose: { scope: [] },
+  when: 'in one of the two files, if another file of the project created the resource',
+});
+
 /** The way out where the API refuses to add spending. @source API §1.6 */
 export const paying = 'pay the open invoice, or have the project made Active again';
 

@@ -5,7 +5,7 @@ import { partsOf } from '../core/intent.ts';
 import { nounOf, type ResourceKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
-import { edit, outside, run, setting, settleFirst } from '../core/remedy.ts';
+import { giveScope, outside, run, setting, settleFirst } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 import type { Facts, GuardInput, Objection } from './objections.ts';
@@ -86,10 +86,7 @@ export function lineOpen(
     reason: `an idempotency key of ${key} was used for ${nounOf(kind)} ${found.id}, which \`unmanaged: ignore\` ignores`,
     remedies: [
       run('adopt', [key, found.id], { when: `if ${nounOf(kind)} ${found.id} is ${key}` }),
-      edit('project', {
-        choose: { scope: [] },
-        when: 'in one of the two files, if another file of the project created the resource',
-      }),
+      giveScope,
     ],
   };
 }

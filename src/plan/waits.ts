@@ -38,9 +38,9 @@ export function hold(
     world.isThere(key) || present.has(operationId('create', key)) || present.has(operationId('adopt', key));
   const goes = (key: ResourceKey) =>
     released.has(key) || endsOf(key, world).some((each) => present.has(each));
-  const isObjected = new Set([...objections.values()].map(({ key }) => key));
+  const objected = [...objections.values()].map(({ key }) => key);
   const stuck = [...inFlight.values()].flatMap(({ key, phase }) => (phase === 'blocked' ? [key] : []));
-  const refused = new Set([...isObjected, ...stuck]);
+  const refused = new Set([...objected, ...stuck]);
   // A replacement that is stopped stops the ones after it.
   const stopped = new Map([...refused].filter(isStep).map((key) => [serverAfter(key), key]));
   const stops = new Map(turns.map(({ first, after }) => [first, stopped.get(after)]));
@@ -59,15 +59,7 @@ export function hold(
       return key === undefined ? [] : [[operation.id, key] as const];
     }),
   );
-  const waiting = withUnusable(
-    candidates,
-    missing,
-    (key) => {
-      const open = inFlight.get(key);
-      return isObjected.has(key) || open?.phase === 'blocked';
-    },
-    world,
-  );
+  const waiting = withUnusable(candidates, missing, refused, world);
   const waitsFor = (operation: Operation): ResourceKey => {
     const links = linksOf(operation).flatMap((id) => (waiting.has(id) ? (present.get(id) ?? []) : []));
     const other = links.find(({ key }) => key !== operation.key)?.key;
@@ -97,7 +89,7 @@ export function hold(
 function withUnusable(
   candidates: readonly Operation[],
   missing: Map<Operation['id'], ResourceKey>,
-  isBlocked: (key: ResourceKey) => boolean,
+  refused: ReadonlySet<ResourceKey>,
   world: World,
 ): ReadonlySet<Operation['id']> {
   const bought = candidates.filter(({ kind, verb, key }) => {
@@ -105,7 +97,7 @@ function withUnusable(
   });
   for (;;) {
     const waiting = closure(candidates, ({ id }) => missing.has(id));
-    const cannot = (key: ResourceKey) => isBlocked(key) || waiting.has(operationId('create', key));
+    const cannot = (key: ResourceKey) => refused.has(key) || waiting.has(operationId('create', key));
     const unusable = bought.flatMap(({ id, key }) => {
       if (waiting.has(id)) return [];
       const users = world.serverSubjects().filter(({ desired }) => namedAddress(desired?.value) === key);

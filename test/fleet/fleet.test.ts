@@ -25,8 +25,8 @@ import {
   replica,
   specOf,
   specs,
+  twoReplicas,
   withServer,
-  workingReplica,
 } from './rig.ts';
 
 const server = postgresServer();
@@ -134,12 +134,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
   test('a replica that is told to stop hands over what it has in hand', async () => {
     const api = await cloud();
     const state = await database(server, 'stopped');
-    const [one, two] = [folderWith(), folderWith()];
-    specs(one, withServer);
-    specs(two, withServer);
-    const replicas = await Promise.all([replica(api, state, one), replica(api, state, two)]);
-    const names = await Promise.all(replicas.map(async (each) => (await fleetOf(each)).replica));
-    const leaver = names.indexOf(await workingReplica(replicas[0] as RunningDaemon, api));
+    const { replicas, working: leaver } = await twoReplicas(api, state);
     expect(await replicas[leaver]?.end()).toBe(0);
     await allConverged(api, replicas[1 - leaver] as RunningDaemon);
     expect(billed(api)).toEqual(ids.map(() => [1, 1]));

@@ -1,20 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { folderWith } from '../cli/run.ts';
 import { type RunningDaemon, until } from '../daemon/support.ts';
 import { postgresServer } from '../support/postgres.ts';
-import {
-  allConverged,
-  billed,
-  cloud,
-  creations,
-  database,
-  fleetOf,
-  ids,
-  replica,
-  specs,
-  withServer,
-  workingReplica,
-} from './rig.ts';
+import { allConverged, billed, cloud, creations, database, fleetOf, ids, twoReplicas } from './rig.ts';
 
 const server = postgresServer();
 
@@ -22,12 +9,7 @@ describe('src/daemon/fleet: two replicas that share projects through PostgreSQL'
   test('killed in the middle of its work, a replica is replaced by the other one, and nothing is bought twice', async () => {
     const api = await cloud();
     const state = await database(server, 'killed');
-    const [one, two] = [folderWith(), folderWith()];
-    specs(one, withServer);
-    specs(two, withServer);
-    const replicas = await Promise.all([replica(api, state, one), replica(api, state, two)]);
-    const names = await Promise.all(replicas.map(async (each) => (await fleetOf(each)).replica));
-    const victim = names.indexOf(await workingReplica(replicas[0] as RunningDaemon, api));
+    const { replicas, names, working: victim } = await twoReplicas(api, state);
     await replicas[victim]?.end('SIGKILL');
     const survivor = replicas[1 - victim] as RunningDaemon;
     await allConverged(api, survivor);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import type { FaultRule } from '../../src/emulator/faults.ts';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
+import { folderWith } from '../cli/run.ts';
 import { type DaemonOptions, emulate, type RunningDaemon, startDaemon, until } from '../daemon/support.ts';
 import type { PostgresServer } from '../support/postgres.ts';
 
@@ -109,4 +110,14 @@ export async function workingReplica(daemon: RunningDaemon, api: RunningEmulator
     'a project is worked on in mid-pass',
   ).then((seat) => seat ?? { worker: null });
   return worker ?? '';
+}
+
+/** Two replicas that work on the same projects, each with a server, and the place of the one that reconciles now. */
+export async function twoReplicas(api: RunningEmulator, state: string) {
+  const folders = [folderWith(), folderWith()];
+  for (const folder of folders) specs(folder, withServer);
+  const replicas = await Promise.all(folders.map((folder) => replica(api, state, folder)));
+  const names = await Promise.all(replicas.map(async (each) => (await fleetOf(each)).replica));
+  const working = names.indexOf(await workingReplica(replicas[0] as RunningDaemon, api));
+  return { replicas, names, working };
 }

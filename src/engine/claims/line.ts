@@ -54,7 +54,7 @@ export function withHeldObjects(
 }
 
 /** The object of the entry's line that no key is bound to. An answer under the key goes before a release. */
-export function objectOf(
+function objectOf(
   entry: Pick<DesiredResource, 'key' | 'kind' | 'moved'>,
   held: readonly HeldClaim[],
   bindings: Bindings,

@@ -106,16 +106,16 @@ function ontoBound({ from, to }: Move): WaitingMove {
 }
 
 /**
- * A server that retires follows the key that it had. A resource inside a server gets the new key of the server. A network interface gets the new key of its network too.
+ * A server that retires follows the key that it had. A resource inside a server gets the new key of the server. A network
+ * interface gets the new key of its network too.
  */
 function renamedKey(key: ResourceKey, becomes: ReadonlyMap<ResourceKey, ResourceKey>): ResourceKey {
   const parsed = takeApart(key);
   const { kind, parent } = parsed;
   const renamed = (server: ResourceKey) => {
-    const successor = becomes.get(retiredFrom(server) ?? server);
-    return successor === undefined
-      ? server
-      : (`${successor}${server.slice((retiredFrom(server) ?? server).length)}` as ResourceKey);
+    const before = retiredFrom(server) ?? server;
+    const after = becomes.get(before) ?? before;
+    return `${after}${server.slice(before.length)}` as ResourceKey;
   };
   if (parent === undefined) return renamed(key);
   const server = renamed(parent);

@@ -2,7 +2,7 @@ import { objectName } from '../../core/claims.ts';
 import { partsOf } from '../../core/intent.ts';
 import { nounOf, takeApart } from '../../core/keys.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
-import { edit, run as runs } from '../../core/remedy.ts';
+import { giveScope, run as runs } from '../../core/remedy.ts';
 import { namedAddress } from '../../core/server-entry.ts';
 import type { Binding, Facts, InPhase, Intent, StateChange } from '../../core/state.ts';
 import { attributionOf } from '../claims/claims.ts';
@@ -133,11 +133,7 @@ async function refuse(run: Run, intent: Intent, id: string, foreign: string): Pr
   const { key } = intent;
   const reason = `another file of this project, or an earlier state, used the idempotency key of ${key} before, and ${foreign}`;
   await close(run, intent, { outcome: 'void', text: reason });
-  const when = 'in one of the two files, if another file of the project created the resource';
-  const remedies = [
-    edit('project', { choose: { scope: [] }, when }),
-    runs('adopt', [key, id], { when: 'if the resource belongs to this file' }),
-  ];
+  const remedies = [giveScope, runs('adopt', [key, id], { when: 'if the resource belongs to this file' })];
   return { now: 'blocked', code: 'key_conflict', reason, remedies };
 }
 

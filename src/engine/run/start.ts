@@ -1,7 +1,7 @@
 import { objectName } from '../../core/claims.ts';
 import type { Desired } from '../../core/desired.ts';
 import type { ResourceKey } from '../../core/keys.ts';
-import type { Selection } from '../../core/plan.ts';
+import type { Plan, Selection } from '../../core/plan.ts';
 import type { Binding } from '../../core/state.ts';
 import { withHeldObjects } from '../claims/line.ts';
 import { movedBindings, movesOf, ownNames, withReverts } from '../claims/moves.ts';
@@ -27,7 +27,7 @@ interface RunOptions {
   readonly selection?: Selection | undefined;
   readonly destroy?: boolean | undefined;
   readonly unattended?: boolean | undefined;
-  readonly saved?: unknown;
+  readonly saved?: Plan | undefined;
 }
 
 /** Loads the state, checks the project, and refreshes the view for the first time. The run only reads until then. */
