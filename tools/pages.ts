@@ -5,9 +5,9 @@ import { withApi } from '../src/cli/flags.ts';
 import { endings, environment, examples, files, visibleCommands } from '../src/cli/help.ts';
 import { createProgram } from '../src/cli/program.ts';
 import type { Io } from '../src/cli/terminal.ts';
-import { codes } from '../src/core/codes.ts';
+import { apiCodes } from '../src/core/codes/api.ts';
+import { codes, explanationOf } from '../src/core/codes.ts';
 import { containers } from '../src/core/keys.ts';
-import { operatorQuestions } from '../src/core/operator-questions.ts';
 import { capitalised } from '../src/core/text.ts';
 import { describeMetrics } from '../src/daemon/http/metrics.ts';
 import { projectJsonSchema } from '../src/spec/json-schema.ts';
@@ -245,13 +245,20 @@ function alerts(): string {
 
 /** Every code of a blocked operation, a failure or a warning. */
 export function codesPage(): string {
-  const blocks = (code: string) => (code in operatorQuestions ? 'yes' : '');
-  const list = sorted(codes).map(([code, [meaning, todo]]) => [`\`${code}\``, blocks(code), meaning, todo]);
+  const ofApi = sorted(apiCodes).map(([code, { meaning, next }]) => [`\`${code}\``, meaning, next]);
+  const list = Object.keys(codes)
+    .toSorted()
+    .map((code) => {
+      const { meaning = '', next = '', asks, why } = explanationOf(code) ?? {};
+      return [`\`${code}\``, asks === undefined ? '' : `*${asks}*: ${why}`, meaning, next];
+    });
   return page('Codes', [
     'The values of `code` in `plan`, `apply` and `status`. `vdcsync explain CODE` adds an example.',
-    'Codes of the API, such as `insufficient_scope`, appear unchanged and are not in this table. If vdcsync does not know a code of the API, it decides by the HTTP status.',
-    'A code with *yes* under *blocks* blocks an operation. It may also be the code of a warning. A code without *yes* blocks nothing.',
-    table(['code', 'blocks', 'meaning', 'next step'], list),
+    'Codes of the API appear unchanged ([below](#codes-of-the-api)). If vdcsync does not know a code of the API, it decides by the HTTP status.',
+    'A code with a class under *asks you because* blocks an operation. It may also be the code of a warning. A code without a class blocks nothing. [Safety](../safety.md#when-vdcsync-asks-you) explains the classes.',
+    table(['code', 'asks you because', 'meaning', 'next step'], list),
+    '## Codes of the API',
+    table(['code', 'meaning', 'next step'], ofApi),
   ]);
 }
 

@@ -1,11 +1,10 @@
-import { codeExamples } from '../core/code-examples.ts';
-import { codes, isCode } from '../core/codes.ts';
+import { questionClasses } from '../core/codes/explained.ts';
+import { explanationOf } from '../core/codes.ts';
 import type { Position } from '../core/desired.ts';
 import { Mask } from '../core/environment-mask.ts';
 import { partsOf } from '../core/intent.ts';
 import type { KeyStatus } from '../core/key-status.ts';
 import type { ResourceKey } from '../core/keys.ts';
-import { operatorQuestions, questionClass, questionClasses } from '../core/operator-questions.ts';
 import type { Blocked, Operation, Warning } from '../core/plan.ts';
 import type { StatusFacts, StatusView } from './status.ts';
 
@@ -23,18 +22,17 @@ export interface CodeExplanation {
 
 /** `undefined`: no code of vdcsync. */
 export function codeExplanation(code: string): CodeExplanation | undefined {
-  if (!isCode(code)) return undefined;
-  const [meaning, next] = codes[code];
-  const asks = questionClass(code);
-  const [situation, ...ways] = codeExamples[code];
+  const explained = explanationOf(code);
+  if (explained === undefined) return undefined;
+  const { meaning, next, asks, why = null, example, ways = [] } = explained;
   return {
     format_version: 1,
     code,
     meaning,
-    cause: asks === undefined || asks === 'none' ? null : (operatorQuestions[code]?.[1] ?? null),
+    cause: asks === 'none' ? null : why,
     class: asks === undefined ? null : questionClasses[asks].title,
     next_step: next,
-    example: { situation, ways },
+    example: { situation: example, ways },
   };
 }
 

@@ -1,12 +1,12 @@
 import type { z } from 'zod';
 import type { LiveObject } from './claims.ts';
+import type { BlockCode } from './codes.ts';
 import type { DesiredResource, EntryFields, Settings } from './desired.ts';
 import type { Evidence, SentWrite } from './evidence.ts';
 import type { Json } from './json.ts';
 import type { ResourceKey } from './keys.ts';
 import type { ChildEntry, EntryIssue, Reference, SectionTraits } from './kind-entry.ts';
 import type { KindName } from './kind-facts.ts';
-import type { BlockCode } from './operator-questions.ts';
 import type { Change, Operation, OperationId, Spend, Traffic, Verb, Warning } from './plan.ts';
 import type { Conclusive, ReadPort, StaleReads, WriteRequest } from './ports.ts';
 import type { Preimage } from './preimage.ts';

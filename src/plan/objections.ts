@@ -1,7 +1,7 @@
+import type { BlockCode } from '../core/codes.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, Subject, World } from '../core/kind.ts';
 import type { KindName } from '../core/kind-facts.ts';
-import type { BlockCode } from '../core/operator-questions.ts';
 import type { Blocked } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';

@@ -1,8 +1,8 @@
+import type { BlockCode } from '../core/codes.ts';
 import type { DesiredResource } from '../core/desired.ts';
 import { member } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Subject } from '../core/kind.ts';
-import type { BlockCode } from '../core/operator-questions.ts';
 import type { Change, Verb } from '../core/plan.ts';
 import { edit, outside, type Remedy, run } from '../core/remedy.ts';
 import { restoring } from '../core/restoring.ts';

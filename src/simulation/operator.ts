@@ -1,7 +1,7 @@
+import { questionClass } from '../core/codes.ts';
 import { NotAbsentError, TooSoonError } from '../core/errors.ts';
 import { partsOf } from '../core/intent.ts';
 import type { ResourceKey } from '../core/keys.ts';
-import { questionClass } from '../core/operator-questions.ts';
 import type { Blocked } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
 import { type CommandResult, type Remedy, resolveText, stepsOf } from '../core/remedy.ts';

@@ -1,6 +1,6 @@
+import { questionClass, settlesAnOutcome } from '../core/codes.ts';
 import { takeApart } from '../core/keys.ts';
 import type { KindName } from '../core/kind-facts.ts';
-import { questionClass, settlesAnOutcome } from '../core/operator-questions.ts';
 import type { Blocked } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
 import type { FaultRule } from '../emulator/faults.ts';

@@ -1,21 +1,27 @@
 import { describe, expect, test } from 'vitest';
-import { codeExamples } from '../../src/core/code-examples.ts';
-import { codes } from '../../src/core/codes.ts';
+import { apiCodes } from '../../src/core/codes/api.ts';
+import { codes, explanationOf } from '../../src/core/codes.ts';
 import { folderWith, inProcess, oneNetwork } from './run.ts';
 
 describe('src/cli/commands/explain.ts', () => {
   test('a code is explained, with the next step', async () => {
     const { code, stdout } = await inProcess(['explain', 'outcome_unknown'], { cwd: folderWith() });
-    const [meaning, next] = codes.outcome_unknown;
+    const { meaning, next, why, example, ways } = codes.outcome_unknown;
     expect(code).toBe(0);
-    for (const text of [meaning, next, ...codeExamples.outcome_unknown])
+    for (const text of [meaning, next, why, example, ...ways])
       expect(stdout.toLowerCase()).toContain(text.toLowerCase());
   });
 
+  test('a code of the API is explained too', async () => {
+    const { code, stdout } = await inProcess(['explain', 'insufficient_scope'], { cwd: folderWith() });
+    expect(code).toBe(0);
+    expect(stdout).toContain('vdcsync doctor');
+  });
+
   test.each(
-    Object.entries(codeExamples),
-  )('%s: the ways of the example are alternatives', (_code, example) => {
-    const further = example.slice(2);
+    Object.keys({ ...codes, ...apiCodes }),
+  )('%s: the ways of the example are alternatives', (code) => {
+    const further = explanationOf(code)?.ways?.slice(1) ?? [];
     expect(further.filter((way) => way.startsWith('vdcsync apply'))).toEqual([]);
   });
 

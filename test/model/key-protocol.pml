@@ -1,6 +1,6 @@
 /*
  * One billed creation under idempotency keys: what the controllers do, what the API may do, and what may
- * go wrong between them. docs/safety.md explains the rules; configurations.ts lists the configurations.
+ * go wrong between them. docs/contributing/proof.md explains the rules; configurations.ts lists the configurations.
  *
  * A configuration is a set of environment variables of the compiled verifier, so that one compilation
  * serves all of them. Below, each variable stands at its declaration.

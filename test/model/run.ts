@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { type Configuration, ending, limits, mistakes, sound } from './configurations.ts';
 import { missingPrograms, type Property, type Verdict, Verifier } from './verifier.ts';
 
-/** `npm run model`: verifies every configuration and prints the figures of docs/safety.md. */
+/** `npm run model`: verifies every configuration and prints the figures of docs/contributing/proof.md. */
 
 interface Job extends Configuration {
   readonly group: string;

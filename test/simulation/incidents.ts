@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { settlesAnOutcome } from '../../src/core/operator-questions.ts';
+import { settlesAnOutcome } from '../../src/core/codes.ts';
 import { type FaultAction, faultRule } from '../../src/emulator/faults.ts';
 import { writes } from '../../src/simulation/operations.ts';
 import { play } from '../../src/simulation/scenario.ts';

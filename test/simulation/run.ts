@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { questionClass } from '../../src/core/operator-questions.ts';
+import { questionClass } from '../../src/core/codes.ts';
 import { play } from '../../src/simulation/scenario.ts';
 import type { Story } from '../../src/simulation/story.ts';
 import { askedByCode } from './asked-by-code.ts';

@@ -16,7 +16,7 @@ const hour = 3_600_000;
 const all = { limit: 1_000_000 };
 
 /**
- * The invariants that can be told after the fact, numbered as in docs/safety.md. Each gives
+ * The invariants that can be told after the fact, numbered as in docs/contributing/proof.md. Each gives
  * its violations in words; `expectInvariants` wants none of any.
  */
 export const checkers: Readonly<Record<string, (evidence: Evidence) => Promise<readonly string[]>>> = {

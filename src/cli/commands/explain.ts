@@ -1,4 +1,5 @@
-import { apiCodes, codes } from '../../core/codes.ts';
+import { apiCodes } from '../../core/codes/api.ts';
+import { codes } from '../../core/codes.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import { blockedJson } from '../../core/plan.ts';
@@ -31,10 +32,7 @@ async function keyTexts(topic: string, flags: StatusFlags, io: Io): Promise<read
 }
 
 async function unknownTopic(topic: string, flags: StatusFlags, io: Io): Promise<ConfigError> {
-  if (apiCodes.includes(topic)) {
-    return new ConfigError(`${topic} is a code of the API. The message next to the code explains it.`, true);
-  }
-  const near = nearMiss(topic, [...Object.keys(codes), ...apiCodes]);
+  const near = nearMiss(topic, [...Object.keys(codes), ...Object.keys(apiCodes)]);
   // Without a readable file or state there is no key to compare with.
   const known = await statusFacts({ ...flags, offline: true }, io).then(
     ({ facts }) => knownKeys(facts),
@@ -42,11 +40,7 @@ async function unknownTopic(topic: string, flags: StatusFlags, io: Io): Promise<
   );
   const hint = near === undefined ? didYouMeanKey(topic, known) : `; did you mean \`${near}\`?`;
   const text = `${JSON.stringify(printable(topic))} is neither a code of vdcsync nor a key such as servers.web-1${hint === '' ? '.' : hint} The message next to a code of the API explains that code.`;
-  return new ConfigError(
-    text,
-    true,
-    near === undefined || apiCodes.includes(near) ? [] : [run('explain', [near])],
-  );
+  return new ConfigError(text, true, near === undefined ? [] : [run('explain', [near])]);
 }
 
 function knownKeys({ desired = [], bindings }: StatusFacts): readonly ResourceKey[] {

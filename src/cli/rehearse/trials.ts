@@ -1,4 +1,4 @@
-import { settlesAnOutcome } from '../../core/operator-questions.ts';
+import { settlesAnOutcome } from '../../core/codes.ts';
 import type { Plan } from '../../core/plan.ts';
 import { type FaultAction, faultRule } from '../../emulator/faults.ts';
 import { readFaults, writeFaults } from '../../simulation/fault-kinds.ts';

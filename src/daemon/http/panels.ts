@@ -1,8 +1,8 @@
 import { html } from 'hono/html';
+import { questionClass } from '../../core/codes.ts';
 import { partsOf } from '../../core/intent.ts';
 import { type KeyStatus, keyStatuses } from '../../core/key-status.ts';
 import { takeApart } from '../../core/keys.ts';
-import { questionClass } from '../../core/operator-questions.ts';
 import {
   type Blocked,
   type Change,

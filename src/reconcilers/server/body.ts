@@ -1,9 +1,9 @@
 import equal from 'fast-deep-equal';
+import type { BlockCode } from '../../core/codes.ts';
 import type { DesiredResource } from '../../core/desired.ts';
 import { type Json, member } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Price, Subject, World } from '../../core/kind.ts';
-import type { BlockCode } from '../../core/operator-questions.ts';
 import type { Change } from '../../core/plan.ts';
 import { edit, type Remedy } from '../../core/remedy.ts';
 import type { GpuPackage, ImageEntry, Server, ServerType } from '../../core/resources.ts';

@@ -12,7 +12,7 @@ import { Purchases } from './purchases.ts';
 import { type Handled, isWrite, type Truth } from './truth.ts';
 import { WriteOrder } from './write-order.ts';
 
-/** The invariants that hold after every step; numbered as in docs/safety.md. */
+/** The invariants that hold after every step; numbered as in docs/contributing/proof.md. */
 export interface Rules {
   /** Before the service sees a request. */
   arrives(running: Running, request: HttpRequest): void;

@@ -1,0 +1,195 @@
+import type { Question } from './explained.ts';
+
+/** Codes of operations that wait for a decision of the operator. */
+export const decisions = {
+  address_not_as_declared: {
+    meaning:
+      'a server has another address than its entry declares, or an address that its entry does not declare',
+    next: 'change the entry, or change the server in the client area',
+    asks: 'policy',
+    why: 'the server has taken a free address of the project, which may belong to another user',
+    example: 'servers.web-1 declares `public_ipv4: {ip: web}`, and server 2001 holds 203.0.113.99 instead.',
+    ways: ['servers: {web-1: {public_ipv4: {ip: the-other}}}'],
+  },
+  address_not_the_only_free_one: {
+    meaning: 'the API attaches any free address, and several are free',
+    next: 'attach or delete the others, or enable `named_address` in the API profile',
+    asks: 'policy',
+    why: 'the API attaches any free address, and the file names one of several',
+    example:
+      'servers.web-1 names ips.web. 203.0.113.10 and 203.0.113.11 are free, and the API could attach either of them.',
+    ways: ['operations: {named_address: …}   # in the API profile, if the API has this form'],
+  },
+  bound_already: {
+    meaning: 'another entry is bound to the same resource',
+    next: 'correct the `id:` of one of the two',
+    asks: 'policy',
+    why: '`id:` names a resource of another entry, or the API created a resource for a key that is already bound',
+    example: 'servers.a and servers.b both say `id: 2001`.',
+    ways: ['servers: {b: {id: 2002}}'],
+  },
+  check_refused: {
+    meaning: 'the command of `--check-command` refuses the plan',
+    next: 'change the spec, or the policy. After a change of the policy, send SIGHUP: the daemon checks a plan only once',
+    asks: 'policy',
+    why: 'the plan breaks a rule of that command',
+    example:
+      'The command of --check-command refuses plans that delete a server, and the plan deletes servers.web-1.',
+    ways: ['restore servers.web-1 in the file'],
+  },
+  disk_would_shrink: {
+    meaning: 'a resize would make a disk smaller, or could do so, and destroy data',
+    next: 'write the actual size; for an adopted server, confirm the file with `vdcsync adopt KEY ID`; if you want the smaller disk, write `replace: allowed`',
+    asks: 'policy',
+    why: 'only the operator knows whether the data is still needed',
+    example: 'servers.web-1 declares `disk_gb: 40`, and its disk has 80 GB.',
+    ways: [
+      'servers: {web-1: {disk_gb: 80}}',
+      'servers: {web-1: {replace: allowed}}   # all data on the disk is lost',
+    ],
+  },
+  firewall_would_lose: {
+    meaning: 'the live firewall has values that vdcsync cannot send back, so a change would delete them',
+    next: 'write these values in the rules of the file, or remove the live rules that have them. If the value is `policy_out`, which vdcsync cannot send, set it to accept in the client area',
+    asks: 'policy',
+    why: 'only the operator knows whether these values are needed',
+    example: 'A live rule has `source: 198.51.100.7`, and the file has no `source`.',
+    ways: ['{protocol: tcp, destination_port: "22", source: 198.51.100.7}'],
+  },
+  id_conflict: {
+    meaning: 'the file and the state have different ids for the key',
+    next: '`vdcsync adopt KEY ID`, or correct `id:`',
+    asks: 'policy',
+    why: 'the entry was given another `id:` after its resource was bound',
+    example: 'The file says `id: 2001` in servers.web-1, and the state binds servers.web-1 to 2002.',
+    ways: ['vdcsync adopt servers.web-1 2001'],
+  },
+  image_taken_before: {
+    meaning:
+      'the state is new, and this image may have been created with an earlier state. The API has no list of images',
+    next: 'adopt the image with its id from the client area; to create a new image, set `unmanaged: ignore` under `settings`',
+    asks: 'unmanaged',
+    why: 'no documented read lists server images',
+    example: 'The state was lost. server_images.golden may exist already.',
+    ways: ['vdcsync adopt server_images.golden ID   # with the id from the client area'],
+  },
+  key_conflict: {
+    meaning:
+      'another file of the project, or an earlier state, used the idempotency key of this creation, and may have created a resource with it',
+    next: 'if it was another file, set `project.scope: NAME` in one of the two. If the resource belongs to this file, adopt it; if there is no resource, `vdcsync resolve KEY --absent`. The message shows the commands',
+    asks: 'unmanaged',
+    why: 'another file or state used the idempotency key: the resource may belong to that file',
+    example: 'shop.yaml and shop-copy.yaml of one project both create servers.web-1.',
+    ways: ['project: {id: 4711, scope: copy}'],
+  },
+  max_deletions: {
+    meaning: 'the run would delete more than `settings.max_deletions`',
+    next: 'if you want these deletions, raise the limit, or use `vdcsync destroy --max-deletions`',
+    asks: 'policy',
+    why: 'entries have left the file, or their changes need replacements',
+    example: 'Three servers left the file, and `max_deletions` is 2.',
+    ways: ['settings: {max_deletions: 3}'],
+  },
+  max_monthly_increase: {
+    meaning: 'the known prices add more than `settings.max_monthly_increase`',
+    next: 'if you want to spend this, raise the limit',
+    asks: 'policy',
+    why: 'the run buys resources, or makes them larger',
+    example: 'The plan adds 120.00 a month, and `max_monthly_increase` is 100.',
+    ways: ['settings: {max_monthly_increase: 120}'],
+  },
+  moved_onto_bound: {
+    meaning: 'the entry was renamed, and both keys are bound to a resource',
+    next: '`vdcsync forget KEY` for the previous key, or remove `moved`',
+    asks: 'policy',
+    why: 'both resources existed before the rename',
+    example: 'servers.web-2 says `moved: {from: servers.web-1}`, and both are bound to a server.',
+    ways: ['vdcsync forget servers.web-1'],
+  },
+  name_exists: {
+    meaning: 'an unmanaged resource has that name',
+    next: 'if it belongs to this file, `vdcsync adopt KEY ID`; otherwise give the entry another `name:`',
+    asks: 'unmanaged',
+    why: 'the planned creation could duplicate that resource',
+    example: 'The plan creates networks.backend, and an unmanaged network 32 has that name.',
+    ways: ['vdcsync adopt networks.backend 32'],
+  },
+  protected: {
+    meaning: 'the entry has, or last had, `protect: true`',
+    next: 'to delete it: write `protect: false` and run `vdcsync apply --target KEY`. Then remove the entry, set `prune: true` and run `vdcsync apply`. To replace it: write `protect: false` and `replace: allowed`',
+    asks: 'policy',
+    why: 'the file protects the resource',
+    example: 'servers.db-1 left the file, and had `protect: true`.',
+    ways: [
+      'put servers.db-1 back with `protect: false`, and apply; then remove the entry, set `prune: true`, and apply again',
+      'vdcsync forget servers.db-1   # to keep it, no longer managed and still billed',
+    ],
+  },
+  prune_disabled: {
+    meaning: 'the entry has left the file, and `settings.prune` is false',
+    next: 'to delete the resource, set `prune: true`; to keep it, `vdcsync forget KEY`; or restore the entry',
+    asks: 'policy',
+    why: 'the file does not permit deletions',
+    example: 'servers.old left the file, and the server still exists.',
+    ways: [
+      'settings: {prune: true}   # to delete it',
+      'vdcsync forget servers.old   # to keep it, no longer managed and still billed',
+    ],
+  },
+  recovered_unconfirmed: {
+    meaning:
+      'a new state found the resource under an idempotency key. Another file of the project may manage it, so vdcsync neither deletes nor replaces it',
+    next: 'if only this file manages the resource: `vdcsync adopt KEY ID`. Otherwise: `vdcsync forget KEY`',
+    asks: 'policy',
+    why: 'the resource was found under an idempotency key, and another file may manage it',
+    example: 'The state was lost, `vdcsync apply --yes` found server 2001, and servers.web-1 left the file.',
+    ways: ['vdcsync adopt servers.web-1 2001'],
+  },
+  replace_not_allowed: {
+    meaning: 'the change needs a replacement: the resource is deleted and created again',
+    next: 'write `replace: allowed`, and remove `id:` if the entry has it; or restore the old value',
+    asks: 'policy',
+    why: 'the file does not permit the replacement',
+    example: 'servers.web-1 has another `image` than at its creation.',
+    ways: ['servers: {web-1: {replace: allowed}}   # deletes the server and creates it again'],
+  },
+  size_unconfirmed: {
+    meaning: 'a resize sends all sizes of the entry, and vdcsync does not know the live value of one of them',
+    next: 'if the file is right, `vdcsync adopt KEY ID`; otherwise correct the size or, if the entry has `id:`, remove it',
+    asks: 'policy',
+    why: 'no documented read shows the size that the resize would overwrite',
+    example:
+      'servers.web-1 was adopted, and the file changes `cores`. The resize would also send `disk_gb: 80`, which no read confirms.',
+    ways: ['vdcsync adopt servers.web-1 2001   # confirms the file'],
+  },
+  suspended: {
+    meaning: '`settings.suspend` stops all changes',
+    next: 'remove `suspend` from the file, or wait for the time in `until` if there is one',
+    asks: 'policy',
+    why: 'the file asks for a stop of all changes',
+    example: 'The file says `suspend: {reason: "audit"}`.',
+    ways: ['remove `suspend` under `settings`'],
+  },
+  unlisted_servers: {
+    meaning:
+      'a network has more servers than vdcsync knows. They may be from an earlier state, or from a creation for which you ran `vdcsync resolve --absent`',
+    next: 'adopt the servers of this file with their ids from the client area, and `vdcsync ignore` the others; or set `unmanaged: ignore` under `settings`',
+    asks: 'unmanaged',
+    why: 'the planned creation could duplicate one of these servers',
+    example:
+      'Network default counts 3 servers, and vdcsync knows 1 of them. The others have no public address, so the API does not list them.',
+    ways: [
+      'vdcsync adopt servers.web-1 2001   # a server of this file; the client area shows the id',
+      'vdcsync ignore 2002   # a server of another user',
+      'settings: {unmanaged: ignore}   # all of them belong to others',
+    ],
+  },
+  unmanaged_resources: {
+    meaning: 'the project has unmanaged servers or addresses. A creation could be a duplicate of one of them',
+    next: '`vdcsync adopt` those of this file, and `vdcsync ignore` the others; or set `unmanaged: ignore` under `settings`',
+    asks: 'unmanaged',
+    why: 'the planned creation could duplicate one of these resources',
+    example: 'Server 2005 (203.0.113.30) is in the project, and neither in the file nor in the state.',
+    ways: ['vdcsync adopt servers.web-1 2005', 'vdcsync ignore 2005'],
+  },
+} as const satisfies Readonly<Record<string, Question>>;
