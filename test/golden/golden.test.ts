@@ -362,7 +362,7 @@ servers:
     await matches(scene, 'mistakes');
   });
 
-  test('docs/comparison.md', async () => {
+  test('docs/coming-from-terraform.md', async () => {
     const scene = applied.copy();
     scene.edit('nothing is protected', unprotected);
     await scene.silently(['apply', '--emulator', '--yes']);
@@ -377,10 +377,10 @@ servers:
       await planOf('a larger web-1 without ssh', larger),
       await planOf('db-1 has left the file', without(server('db-1'))),
     ];
-    const path = new URL('../../docs/comparison.md', import.meta.url);
+    const path = new URL('../../docs/coming-from-terraform.md', import.meta.url);
     const page = readFileSync(path, 'utf8');
     const current = page.replace(
-      /(?<=(?:vdcsync|way to continue):\n\n```text\n)[\s\S]*?(?=\n```)/g,
+      /(?<=(?:vdcsync shows|way to continue):\n\n```text\n)[\s\S]*?(?=\n```)/g,
       () => outputs.shift() ?? '',
     );
     expect(outputs).toEqual([]);
