@@ -1,5 +1,5 @@
 import type { Claim, PauseScope } from '../core/claims.ts';
-import type { Desired } from '../core/desired.ts';
+import type { Desired, DesiredResource } from '../core/desired.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import type { KindName } from '../core/kind-facts.ts';
@@ -81,6 +81,8 @@ export interface RunState {
   renewMoves(): void;
   /** Makes the moves durable. */
   keepMoves(): Promise<void>;
+  /** Every key under which the resource of an entry may have been bought, its own key first. */
+  line(entry: Pick<DesiredResource, 'key' | 'moved'>): ReadonlySet<ResourceKey>;
   /** Bindings of the resources inside a server. */
   boundIn(server: ResourceKey): readonly Binding[];
   /** Live ids of the kind that already belong to a key, so that no creation takes them as its own new resource. */

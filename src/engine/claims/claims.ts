@@ -22,7 +22,6 @@ import type { Intent, StateChange } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
 import { heldAddresses, isNone, type Register, type Unlisted, unlisted } from '../../plan/unmanaged.ts';
 import type { Run } from '../run.ts';
-import { lineOf } from './line.ts';
 import { identityChanged } from './owner.ts';
 
 /** A plan, and the register that it was made with. */
@@ -54,17 +53,13 @@ export async function registerOf(run: Run): Promise<Register> {
   const removed = isNone(found.unmanaged) ? [] : (await store.intents({ limit: 100 })).filter(isRecent);
   const attribution = removed.length === 0 ? found : attributionOf(run, removed);
   const claims = [...run.claims.values()];
-  return { ...attribution, claims, isNew, unlisted: unlistedHere, declaredAbsent: absent, line: lineIn(run) };
-}
-
-function lineIn({ bindings, claims }: Run): Register['line'] {
-  return (entry) => lineOf(entry, bindings, claims.values());
+  return { ...attribution, claims, isNew, unlisted: unlistedHere, declaredAbsent: absent, line: run.line };
 }
 
 /** The register without reads: objects that no list shows, and deletions of a moment ago, are left out. */
 export function knownRegister(run: Run): Register {
   const claims = [...run.claims.values()];
-  return { ...attributionOf(run), claims, isNew: false, declaredAbsent: [], line: lineIn(run) };
+  return { ...attributionOf(run), claims, isNew: false, declaredAbsent: [], line: run.line };
 }
 
 export function attributionOf(run: Run, removed: readonly Intent[] = []): Attribution {

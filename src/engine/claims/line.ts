@@ -1,72 +1,124 @@
-import { type Claim, type HeldClaim, isHeldClaim } from '../../core/claims.ts';
+import { type Claim, type HeldClaim, isHeldClaim, objectName } from '../../core/claims.ts';
 import type { Desired, DesiredResource } from '../../core/desired.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { Binding } from '../../core/state.ts';
 
-type Bindings = ReadonlyMap<ResourceKey, Binding>;
+type Line = ReadonlySet<ResourceKey>;
 
-/**
- * The line of an entry: every key under which its resource may have been bought. These are its own key first, the key
- * that its `moved` names, and the keys that the state once bound to the same object.
- *
- * A purchase needs proof that nothing of its line exists.
- */
-export function lineOf(
-  { key, moved }: Pick<DesiredResource, 'key' | 'moved'>,
-  bindings: Bindings,
-  claims: Iterable<Claim>,
-): ReadonlySet<ResourceKey> {
-  const line = new Set([key, ...(moved === undefined ? [] : [moved])]);
-  for (const each of bindings.get(key)?.formerKeys ?? []) line.add(each);
-  for (const { holder } of claims) {
-    if (holder.is !== 'released') continue;
-    const keys = [holder.formerKey, ...(holder.formerKeys ?? [])];
-    if (keys.some((each) => line.has(each))) for (const each of keys) line.add(each);
-  }
-  return line;
+interface Known {
+  readonly desired: Pick<Desired, 'resources'>;
+  readonly bindings: ReadonlyMap<ResourceKey, Binding>;
+  readonly claims: Iterable<Claim>;
 }
 
 /**
- * The file, in which each entry without a binding takes back the object of its line: the object that its idempotency
- * key was answered with, or the object that was last released from it. The plan shows the adoption.
+ * The lines of the entries of a file. The line of an entry has every key under which its resource may have been bought:
+ * its own key first, the key that its `moved` names, and each key that ever had an object in common with a key of the
+ * line. Another entry of the file, and an object that is bound to it, belong to the line of that entry alone.
+ *
+ * A purchase needs proof that nothing of its line exists.
+ */
+export class Lines {
+  readonly #entries: readonly DesiredResource[];
+  readonly #bindings: Known['bindings'];
+  readonly #declared: Line;
+  readonly #held: readonly HeldClaim[];
+  /** The keys of each object, by each of these keys. */
+  readonly #together: ReadonlyMap<ResourceKey, readonly (readonly ResourceKey[])[]>;
+
+  constructor({ desired, bindings, claims }: Known) {
+    this.#entries = desired.resources;
+    this.#bindings = bindings;
+    this.#declared = new Set(desired.resources.map(({ key }) => key));
+    this.#held = [...claims].filter(isHeldClaim);
+    const objects = [
+      ...[...bindings.values()].map(({ key, formerKeys = [] }) => [key, ...formerKeys]),
+      ...this.#held.map(keysOf),
+    ].filter((keys) => keys.length > 1);
+    const pairs = objects.flatMap((keys) => keys.map((key) => ({ key, keys })));
+    this.#together = new Map(
+      [...Map.groupBy(pairs, ({ key }) => key)].map(([key, each]) => [key, each.map(({ keys }) => keys)]),
+    );
+  }
+
+  of({ key, moved }: Pick<DesiredResource, 'key' | 'moved'>): Line {
+    const line = new Set([key, ...(moved === undefined ? [] : [moved])]);
+    // A set also visits the keys that are added during the visit.
+    for (const each of line) {
+      if (this.#isAnother(each, key)) continue;
+      for (const keys of this.#together.get(each) ?? [])
+        if (!this.#isAnother(keys[0] ?? key, key))
+          for (const one of keys) if (!this.#isAnother(one, key)) line.add(one);
+    }
+    return line;
+  }
+
+  #isAnother(each: ResourceKey, own: ResourceKey): boolean {
+    return each !== own && this.#declared.has(each);
+  }
+
+  /**
+   * The objects that entries without a binding take back: each object was released from a key of the line, or a key of
+   * the line was answered with it. An answer goes before a release, the own key before an earlier key, and the latest
+   * object before older ones.
+   */
+  held(): ReadonlyMap<ResourceKey, HeldClaim> {
+    const wanting = this.#entries.filter(
+      ({ key, managed, id, parent }) =>
+        managed && id === undefined && parent === undefined && !this.#bindings.has(key),
+    );
+    const fitting = wanting.flatMap((entry) => {
+      const line = this.of(entry);
+      return this.#held
+        .filter((claim) => claim.kind === entry.kind && line.has(keyOf(claim)))
+        .map((claim) => ({ key: entry.key, claim, rank: rankOf(claim, entry.key) }));
+    });
+    const taken = new Map<ResourceKey, HeldClaim>();
+    const given = new Set<HeldClaim>();
+    for (const { key, claim } of fitting.sort((one, other) => (one.rank < other.rank ? -1 : 1))) {
+      if (taken.has(key) || given.has(claim)) continue;
+      taken.set(key, claim);
+      given.add(claim);
+    }
+    return taken;
+  }
+}
+
+/** The key that had the object last comes first. */
+function keysOf({ holder }: HeldClaim): readonly ResourceKey[] {
+  return holder.is === 'found' ? [holder.key] : [holder.formerKey, ...(holder.formerKeys ?? [])];
+}
+
+function keyOf(claim: HeldClaim): ResourceKey {
+  return keysOf(claim)[0] as ResourceKey;
+}
+
+/** Sorts as text: the claim that an entry takes first comes first. */
+function rankOf(claim: HeldClaim, key: ResourceKey): string {
+  const age = String(Number.MAX_SAFE_INTEGER - claim.at).padStart(16, '0');
+  return [claim.holder.is, keyOf(claim) === key ? 0 : 1, age, objectName(claim), key].join(' ');
+}
+
+/**
+ * The file, in which each entry without a binding takes back the object of its line. The plan shows the adoption.
  *
  * Under `unmanaged: ignore`, an answered key shows an object of another file.
  */
 export function withHeldObjects(
   desired: Desired,
   claims: ReadonlyMap<string, Claim>,
-  bindings: Bindings,
+  bindings: Known['bindings'],
 ): Desired {
-  const held = [...claims.values()].filter(isHeldClaim);
-  if (held.length === 0) return desired;
+  const objects = new Lines({ desired, bindings, claims: claims.values() }).held();
+  if (objects.size === 0) return desired;
   const ignoresAll = desired.settings.unmanaged === 'ignore';
   const resources = desired.resources.map((each): DesiredResource => {
-    if (!each.managed || each.id !== undefined || each.parent !== undefined || bindings.has(each.key))
-      return each;
-    const claim = objectOf(each, held, bindings);
+    const claim = objects.get(each.key);
     const isIgnored = claim?.holder.is === 'found' && ignoresAll && factsOf(each.kind).bought;
     if (claim === undefined || isIgnored) return each;
     const { id, identity, holder } = claim;
     return { ...each, id, held: { by: holder.is, identity } };
   });
   return { ...desired, resources };
-}
-
-/** The object of the entry's line that no key is bound to. An answer under the key goes before a release. */
-function objectOf(
-  entry: Pick<DesiredResource, 'key' | 'kind' | 'moved'>,
-  held: readonly HeldClaim[],
-  bindings: Bindings,
-): HeldClaim | undefined {
-  const line = lineOf(entry, bindings, held);
-  const own = held.filter(({ kind, holder }) => {
-    const key = holder.is === 'found' ? holder.key : holder.formerKey;
-    return kind === entry.kind && line.has(key);
-  });
-  return latest(own.filter(({ holder }) => holder.is === 'found')) ?? latest(own);
-}
-
-function latest(claims: readonly HeldClaim[]): HeldClaim | undefined {
-  return [...claims].sort((one, other) => other.at - one.at)[0];
 }

@@ -8,6 +8,7 @@ import type { EngineDeps } from '../deps.ts';
 import type { ReadCache } from '../read-cache.ts';
 import type { Move, RunState, WaitingMove } from '../run.ts';
 import { leftoverChanges } from './left-backups.ts';
+import { Lines } from './line.ts';
 import { moveChanges, movedBindings, movesOf } from './moves.ts';
 
 interface StateOptions {
@@ -32,6 +33,12 @@ export function createRunState(options: StateOptions): RunState {
   const moves = [...options.moves];
   const waitingMoves = [...options.waitingMoves];
 
+  let lines: Lines | undefined;
+  const line: RunState['line'] = (entry) => {
+    lines ??= new Lines({ desired, bindings, claims: claims.values() });
+    return lines.of(entry);
+  };
+
   const boundIn = (server: ResourceKey) => [...bindings.values()].filter(({ key }) => isInside(key, server));
 
   const whole = (changes: readonly StateChange[], deletion?: Intent) => {
@@ -41,6 +48,7 @@ export function createRunState(options: StateOptions): RunState {
 
   /** Updates the loaded state from the changes. Reading the stored state back would cost a read of the whole state. */
   function follow(changes: readonly StateChange[]): void {
+    lines = undefined;
     for (const change of changes) {
       if (change.type === 'claim') claims.set(objectName(change.claim), change.claim);
       if (change.type === 'unclaim') claims.delete(objectName(change.object));
@@ -59,7 +67,7 @@ export function createRunState(options: StateOptions): RunState {
   }
 
   return {
-    ...{ bindings, claims, intents, moves, waitingMoves, boundIn, change },
+    ...{ bindings, claims, intents, moves, waitingMoves, line, boundIn, change },
     async begin(intent) {
       await store.beginIntent(intent);
       intents.set(intent.key, intent);
@@ -81,6 +89,7 @@ export function createRunState(options: StateOptions): RunState {
     renewMoves() {
       const next = movesOf(desired, bindings, intents);
       const moved = movedBindings(bindings, next.moves);
+      lines = undefined;
       bindings.clear();
       for (const [key, binding] of moved) bindings.set(key, binding);
       moves.push(...next.moves);

@@ -10,7 +10,6 @@ import type { TaskId } from '../../core/resources.ts';
 import type { Because, Facts, Intent, IntentOutcome, StateChange } from '../../core/state.ts';
 import { isNone } from '../../plan/unmanaged.ts';
 import { registerOf } from '../claims/claims.ts';
-import { lineOf } from '../claims/line.ts';
 import { beginIntent, contextOf, preimageOf } from '../intents/begin.ts';
 import { close } from '../intents/endings.ts';
 import { tryNextIncarnation } from '../intents/next-incarnation.ts';
@@ -75,7 +74,7 @@ export async function unprovenKeys(
   run: Run,
   entry: Pick<DesiredResource, 'key' | 'moved'>,
 ): Promise<readonly ResourceKey[]> {
-  const line = [...lineOf(entry, run.bindings, run.claims.values())].filter((key) => key !== entry.key);
+  const line = [...run.line(entry)].filter((key) => key !== entry.key);
   const proven = await Promise.all(line.map((key) => isProven(run, key)));
   return line.filter((_key, at) => !proven[at]);
 }

@@ -1,6 +1,12 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { Claim } from '../../../src/core/claims.ts';
+import type { DesiredResource } from '../../../src/core/desired.ts';
+import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Plan } from '../../../src/core/plan.ts';
 import type { ApplyReport } from '../../../src/core/progress.ts';
+import type { Binding } from '../../../src/core/state.ts';
+import { Lines } from '../../../src/engine/claims/line.ts';
 import { memoryState } from '../../../src/state/memory.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 
@@ -252,5 +258,84 @@ describe('src/engine/claims/line.ts: addresses', () => {
     expect(codesOf(report)).toEqual([]);
     expect(made(world)).toMatchObject({ servers: 2, ips: 2 });
     expect((await world.plan(spec)).operations).toEqual([]);
+  });
+});
+
+describe('src/engine/claims/line.ts: a line', () => {
+  const names = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => `servers.${name}` as ResourceKey);
+  const chain = fc.shuffledSubarray(names, { minLength: 1, maxLength: 3 });
+  const entry = ([key, moved]: readonly ResourceKey[]) =>
+    ({ key, moved, kind: 'server', managed: true }) as DesiredResource;
+  const released = ([formerKey, ...formerKeys]: readonly ResourceKey[], id: number) =>
+    ({
+      ...{ kind: 'server', id: String(id), identity: {}, at: id % 2 },
+      holder: { is: 'released', by: 'file', formerKey, formerKeys },
+    }) as Claim;
+  const bound = ([key, ...formerKeys]: readonly ResourceKey[], id: number) =>
+    ({ ...{ key, kind: 'server', id: String(id), identity: {} }, formerKeys }) as unknown as Binding;
+  const unique = { selector: ([key]: readonly ResourceKey[]) => key, maxLength: 4 } as const;
+  const scene = fc.record({
+    entries: fc.uniqueArray(chain, unique).map((each) => each.map(entry)),
+    claims: fc.array(chain, { maxLength: 5 }).map((each) => each.map(released)),
+    bindings: fc.uniqueArray(chain, unique).map((each) => each.map((keys, at) => bound(keys, 100 + at))),
+  });
+  type Drawn = typeof scene extends fc.Arbitrary<infer Value> ? Value : never;
+  const linesOf = ({ entries, claims, bindings }: Drawn) =>
+    new Lines({
+      desired: { resources: entries },
+      claims,
+      bindings: new Map(bindings.map((each) => [each.key, each])),
+    });
+  const shown = (drawn: Drawn) => {
+    const lines = linesOf(drawn);
+    return {
+      lines: new Map(drawn.entries.map((each) => [each.key, new Set(lines.of(each))])),
+      held: new Map([...lines.held()].map(([key, { id }]) => [key, id])),
+    };
+  };
+
+  test('depends on no order of entries, bindings and claims', () => {
+    const shuffled = scene.chain((drawn) =>
+      fc.tuple(
+        fc.constant(drawn),
+        fc.record({
+          entries: fc.shuffledSubarray(drawn.entries, { minLength: drawn.entries.length }),
+          claims: fc.shuffledSubarray(drawn.claims, { minLength: drawn.claims.length }),
+          bindings: fc.shuffledSubarray(drawn.bindings, { minLength: drawn.bindings.length }),
+        }),
+      ),
+    );
+    fc.assert(
+      fc.property(shuffled, ([one, other]) => {
+        expect(shown(other)).toEqual(shown(one));
+      }),
+    );
+  });
+
+  test('gives each object to one entry', () => {
+    fc.assert(
+      fc.property(scene, (drawn) => {
+        const ids = [...shown(drawn).held.values()];
+        expect(new Set(ids).size).toBe(ids.length);
+      }),
+    );
+  });
+
+  test('follows three renames through two released objects', () => {
+    const [a, b, c, d] = names as [ResourceKey, ResourceKey, ResourceKey, ResourceKey];
+    const claims = [released([c, b], 1), released([b, a], 2)];
+    for (const each of [claims, claims.toReversed()]) {
+      const lines = linesOf({ entries: [entry([d, c])], claims: each, bindings: [] });
+      expect(lines.of(entry([d, c]))).toEqual(new Set([d, c, b, a]));
+      expect(lines.held().get(d)?.id).toBe('1');
+    }
+  });
+
+  test('leaves out an object that is bound to another entry', () => {
+    const [a, b, c] = names as [ResourceKey, ResourceKey, ResourceKey];
+    const entries = [entry([a]), entry([b])];
+    const lines = linesOf({ entries, claims: [], bindings: [bound([b, a, c], 1)] });
+    expect(lines.of(entry([a]))).toEqual(new Set([a]));
+    expect(lines.of(entry([b]))).toEqual(new Set([b, c]));
   });
 });
