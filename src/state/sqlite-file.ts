@@ -72,11 +72,7 @@ export function createState(path: string, createdAt: number, lineage: string): v
     const db = new DatabaseSync(draft);
     try {
       db.exec('PRAGMA synchronous = FULL');
-      migrate(db, draft);
-      db.prepare('INSERT INTO meta (one, lineage, serial, created_at) VALUES (1, ?, 0, ?)').run(
-        lineage,
-        createdAt,
-      );
+      createTables(db, draft, createdAt, lineage);
       db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA journal_mode = WAL`);
     } finally {
       db.close();
@@ -87,6 +83,15 @@ export function createState(path: string, createdAt: number, lineage: string): v
     rmSync(draft, { force: true });
     throw stateFailure(error, path, 'be created');
   }
+}
+
+/** Creates an empty state in an empty database. */
+export function createTables(db: DatabaseSync, path: string, createdAt: number, lineage: string): void {
+  migrate(db, path);
+  db.prepare('INSERT INTO meta (one, lineage, serial, created_at) VALUES (1, ?, 0, ?)').run(
+    lineage,
+    createdAt,
+  );
 }
 
 /** Creates the folder, for this user alone; one that exists keeps its permissions. */

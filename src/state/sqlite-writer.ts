@@ -16,24 +16,29 @@ import { codeOf, sqliteCode, stateFailure } from './sqlite-failure.ts';
 export class SqliteWriter implements Queries {
   private readonly path: string;
   private readonly db: DatabaseSync;
-  private readonly inode: bigint;
+  /** `undefined`: the database is in memory. */
+  private readonly inode: bigint | undefined;
   private readonly statements = new Map<string, StatementSync>();
   private serial: number;
   /** Why nothing is written any more. */
   private broken: string | undefined;
 
-  /** Brings an older state up to date first. */
-  constructor(path: string) {
+  constructor(db: DatabaseSync, path: string, inode?: bigint) {
+    this.db = db;
     this.path = path;
+    this.inode = inode;
+    this.serial = Number(db.prepare('SELECT serial FROM meta').get()?.serial);
+  }
+
+  /** Opens the file, and brings an older state up to date first. */
+  static open(path: string): SqliteWriter {
     let db: DatabaseSync | undefined;
     try {
       db = new DatabaseSync(path, { timeout: busyMs, enableForeignKeyConstraints: true });
       // FULL: a commit is on the disk when it returns. NORMAL would lose the last ones at a power cut.
       db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
       migrate(db, path);
-      this.inode = statSync(path, { bigint: true }).ino;
-      this.serial = Number(db.prepare('SELECT serial FROM meta').get()?.serial);
-      this.db = db;
+      return new SqliteWriter(db, path, statSync(path, { bigint: true }).ino);
     } catch (error) {
       db?.close();
       throw stateFailure(error, path, 'be opened for writing');
@@ -110,6 +115,7 @@ export class SqliteWriter implements Queries {
 
   /** A file that was deleted or put back from a copy would take every write and keep none. */
   private checkFile(): void {
+    if (this.inode === undefined) return;
     const now = statSync(this.path, { bigint: true, throwIfNoEntry: false });
     if (now?.ino === this.inode) return;
     throw new StateError(

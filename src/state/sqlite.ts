@@ -51,7 +51,7 @@ async function openForWriting(path: string, options: OpenSqliteOptions): Promise
     // Check again: another owner may have created the state, or a later release may have migrated it.
     if (lookAt(path) === 'missing') createState(path, options.now, options.lineage);
     checkSound(path);
-    const writer = new SqliteWriter(path);
+    const writer = SqliteWriter.open(path);
     return new SqliteStore({ queries: writer, writer, onClose: () => lock.release() });
   } catch (error) {
     lock.release();

@@ -97,7 +97,7 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'no next incarnation for what is gone',
-    file: 'state/memory.ts',
+    file: 'state/sqlite-store.ts',
     find: "if (change.type === 'next_incarnation' || (change.type === 'release' && change.gone)) {",
     replace: "if (change.type === 'next_incarnation') {",
   },

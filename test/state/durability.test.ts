@@ -34,7 +34,7 @@ describe('src/state/sqlite.ts: durability', () => {
     const path = newStatePath();
     const state = await openSqliteState(path, options);
     await state.close();
-    const writer = new SqliteWriter(path);
+    const writer = SqliteWriter.open(path);
     const store = new SqliteStore({ queries: writer, writer });
     const pages = (limit: number) => writer.all(`PRAGMA max_page_count = ${limit}`);
     pages(1);
