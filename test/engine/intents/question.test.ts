@@ -1,0 +1,47 @@
+import { describe, expect, test } from 'vitest';
+import type { Intent, WhyUnknown } from '../../../src/core/state.ts';
+import { isServerError, keyIsFresh } from '../../../src/engine/intents/question.ts';
+import type { Run } from '../../../src/engine/run.ts';
+import { hour } from '../shop.ts';
+
+describe('src/engine/intents/question.ts', () => {
+  const sentAt = 1_000 * hour;
+
+  /** A run at this many hours after the first send, by the clock of the machine and by the clock of the API. */
+  function runAt(hours: number, apiHours: number): Run {
+    const [now, apiNow] = [hours, apiHours].map((each) => sentAt + each * hour);
+    const run: unknown = {
+      deps: { clock: { now: () => now } },
+      cache: { since: () => ({ apiNow: () => apiNow }) },
+    };
+    return run as Run;
+  }
+
+  test.each([
+    [0, 0, true],
+    [22.99, 22.99, true],
+    [23, 22, false],
+    // The clock of the machine was set back.
+    [22, 23, false],
+    [1, 25, false],
+    [-0.01, 0, false],
+    // The clocks differ a little.
+    [0, -0.01, true],
+  ])('a key of %d h, and of %d h by the clock of the API: may be sent again: %s', (hours, apiHours, isFresh) => {
+    const intent = { firstSentAt: sentAt, firstSentApiAt: sentAt } as Intent;
+    expect(keyIsFresh(runAt(hours, apiHours), intent)).toBe(isFresh);
+  });
+
+  const causes: Readonly<Record<WhyUnknown, boolean>> = {
+    server_error: true,
+    gateway_error: true,
+    lost: false,
+    unreadable: false,
+    conflict: false,
+    refused: false,
+    not_found: false,
+  };
+  test.each(Object.entries(causes))('an effect may hide behind %s: %s', (why, hides) => {
+    expect(isServerError(why as WhyUnknown)).toBe(hides);
+  });
+});
