@@ -123,7 +123,7 @@ function warningsBeside(
   { drafts, operations, missing }: Pick<Parts, 'drafts' | 'operations'> & { readonly missing: number },
 ): Warning[] {
   return [
-    ...movedWarnings(moves, drafts, world),
+    ...movedWarnings(moves, drafts, { world, register }),
     ...perhapsRenamed(drafts),
     ...drafts.flatMap((draft) => flagsChange(draft, world)),
     ...notActive(world),

@@ -1,7 +1,7 @@
-import { type ResourceKey, takeApart } from '../core/keys.ts';
+import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
-import { edit } from '../core/remedy.ts';
+import { edit, run } from '../core/remedy.ts';
 import { nearMiss } from '../core/suggest.ts';
 import { type Draft, isToBeMade } from './draft.ts';
 import type { Facts, GuardInput, Objection } from './objections.ts';
@@ -9,16 +9,22 @@ import type { Facts, GuardInput, Objection } from './objections.ts';
 /**
  * An entry that would be created, although its `moved` names a previous key: the state binds nothing to that
  * key. If the file has left out a bound key, the entry probably means that key. Neither the creation
- * nor the deletion is carried out.
+ * nor the deletion is carried out. In a new state, the resource may exist under a key that only an earlier state knew.
  */
-export function movedFromUnknown(draft: Draft, { world }: GuardInput, facts: Facts): Objection | undefined {
+export function movedFromUnknown(
+  draft: Draft,
+  { world, register }: GuardInput,
+  facts: Facts,
+): Objection | undefined {
   const { subject, diff } = draft;
   const { key, parent } = subject;
   // The typing error may also cause other objections to the creation.
   if (isToBeMade(draft)) {
     const from = unknownFrom(subject, world);
     const left = leftOut(world, subject.kind);
-    if (from === undefined || left.length === 0) return undefined;
+    if (from === undefined) return undefined;
+    if (left.length === 0)
+      return register.isNew && diff.verdict.verdict === 'create' ? madeEarlier(subject, from) : undefined;
     const meant = nearest(from, left);
     return {
       reason: `\`moved\` names ${from}, which is not bound. ${left.join(', ')} ${left.length === 1 ? 'is bound, and has' : 'are bound, and have'} left the file${meant === undefined ? '' : `: did you mean ${meant}?`}`,
@@ -43,15 +49,26 @@ export function movedFromUnknown(draft: Draft, { world }: GuardInput, facts: Fac
   };
 }
 
+function madeEarlier({ key, kind }: Subject, from: ResourceKey): Objection {
+  const noun = nounOf(kind);
+  return {
+    reason: `the state is new, and \`moved\` names ${from}, which an earlier state may have bound. No idempotency key shows that ${noun}, so a creation could be a duplicate`,
+    remedies: [
+      run('adopt', [key, 'ID'], { when: `if the ${noun} exists: ID is its id in the client area` }),
+      edit(key, { remove: ['moved'], when: `if ${key} is a new resource` }),
+    ],
+  };
+}
+
 export function entriesFromUnknown(world: World): readonly Subject[] {
   return [...world.subjects.values()].filter((each) => unknownFrom(each, world) !== undefined);
 }
 
-/** No key can be meant, for example in a file that is used for another project. */
-export function movedFromNothing({ subject, diff }: Draft, world: World): Warning[] {
+/** The state knows the project, and no key can be meant: the resource of the previous key is gone. */
+export function movedFromNothing({ subject, diff }: Draft, world: World, isNew: boolean): Warning[] {
   const from = unknownFrom(subject, world);
-  if (from === undefined || diff.verdict.verdict !== 'create' || leftOut(world, subject.kind).length > 0)
-    return [];
+  if (isNew || from === undefined || diff.verdict.verdict !== 'create') return [];
+  if (leftOut(world, subject.kind).length > 0) return [];
   const message = `\`moved\` names ${from}, which is not bound: vdcsync creates a new resource for ${subject.key}`;
   return [{ code: 'moved_from_unknown', key: subject.key, message }];
 }

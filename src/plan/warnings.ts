@@ -15,6 +15,7 @@ import type { Intent } from '../core/state.ts';
 import { confirming, type Draft, keeping } from './draft.ts';
 import { priceChanges } from './money.ts';
 import { movedFromNothing } from './moved-from.ts';
+import type { GuardInput } from './objections.ts';
 import { described, ignoring, isNone, notOurs, perhapsAbsent, type Register } from './unmanaged.ts';
 
 export function inFlightWarning(intent: Intent): Warning[] {
@@ -25,9 +26,14 @@ export function inFlightWarning(intent: Intent): Warning[] {
   return [{ code: 'in_flight', key: intent.key, message }];
 }
 
-export function movedWarnings(moves: readonly Move[], drafts: readonly Draft[], world: World): Warning[] {
+export function movedWarnings(
+  moves: readonly Move[],
+  drafts: readonly Draft[],
+  { world, register }: Pick<GuardInput, 'world' | 'register'>,
+): Warning[] {
   const alone = moves.filter((move) => !movesAlong(move, moves));
-  return [...alone.map(movedWarning), ...drafts.flatMap((draft) => movedFromNothing(draft, world))];
+  const unknown = drafts.flatMap((draft) => movedFromNothing(draft, world, register.isNew));
+  return [...alone.map(movedWarning), ...unknown];
 }
 
 interface Move {

@@ -90,6 +90,55 @@ describe('src/cli: edits of the file, the state and the project buy nothing twic
     expect(scene.live).toEqual(bought);
   });
 
+  const kinds = [
+    ['servers', bare],
+    ['networks', { cidr: '10.20.0.0/24' }],
+    ['isos', iso],
+    ['ips', {}],
+  ] as const;
+
+  test.each(kinds)('of %s, an entry is renamed twice, and the state is lost', async (map, body) => {
+    const scene = await Scene.start();
+    const operator = scene.operator();
+    const named = (name: string, from?: string) => ({
+      [map]: { [name]: { ...body, ...(from && { moved: { from: `${map}.${from}` } }) } },
+    });
+    await operator.applied(named('a'));
+    await operator.applied(named('b', 'a'));
+    await operator.applied(named('c', 'b'));
+    const bought = scene.live;
+    operator.loseState();
+    for (let runs = 0; runs < 2; runs++) await operator.apply();
+    expect(scene.live).toEqual(bought);
+    await operator.converge({ [`${map}.c`]: bought[map][0] ?? '' });
+    expect(scene.live).toEqual(bought);
+  });
+
+  test.each(kinds)('of %s, an entry is not managed for a while', async (map, body) => {
+    const scene = await Scene.start();
+    const operator = scene.operator();
+    await operator.applied({ [map]: { a: body } });
+    const bought = scene.live;
+    operator.loseState();
+    await operator.applied({ [map]: { a: { managed: false, id: bought[map][0] } } });
+    operator.write({ [map]: { a: body } });
+    await operator.converge({ [`${map}.a`]: bought[map][0] ?? '' });
+    expect(scene.live).toEqual(bought);
+  });
+
+  test.each(kinds)('of %s, a second file that ignores the first renames an entry', async (map, body) => {
+    const scene = await Scene.start();
+    await scene.operator().applied({ [map]: { a: body } });
+    const bought = scene.live;
+    const second = scene.operator();
+    second.write({
+      settings: { unmanaged: 'ignore' },
+      [map]: { b: { ...body, moved: { from: `${map}.a` } } },
+    });
+    for (let runs = 0; runs < 3; runs++) await second.apply();
+    expect(scene.live).toEqual(bought);
+  });
+
   test('an entry with `id` is renamed without `moved` beside a server that no read shows', async () => {
     const scene = await Scene.start();
     const networks = { back: { cidr: '10.20.0.0/24' } };

@@ -100,9 +100,9 @@ export const refusals = {
   },
   moved_from_unknown: {
     meaning: '`moved` names a key that the state does not bind',
-    next: 'correct the key, or remove the line. Until then, vdcsync deletes no resource of the same kind that has left the file',
+    next: 'correct the key, or remove the line. Until then, vdcsync deletes no resource of the same kind that has left the file. With a new state, adopt the resource if it exists',
     asks: 'refusal',
-    why: 'the previous key in the file has a typing error, or this state has never bound it',
+    why: 'the previous key in the file has a typing error, or only a lost state has bound it',
     example: 'servers.web-2 says `moved: {from: servers.wbe-1}`, and the state binds servers.web-1.',
     ways: ['servers: {web-2: {moved: {from: servers.web-1}}}'],
   },

@@ -110,14 +110,16 @@ export async function claimChanges(run: Run, { plan, register }: Judged): Promis
   const { desired, world } = run;
   const ignores = desired.settings.unmanaged === 'ignore';
   const byFile = { is: 'ignored', by: 'file' } as const;
-  const declared = desired.resources.filter(({ managed }) => !managed);
-  const named = declared.flatMap(({ kind, id }) => (id === undefined ? [] : [{ kind, id }]));
+  const declared = desired.resources.filter(({ managed, id }) => !managed && id !== undefined);
   const leaving = plan.operations.filter(({ kind, verb }) => isServer(kind) && verb === 'delete');
   const claims = [
-    ...claimsOn(run, byFile, {
-      servers: named.flatMap(({ kind, id }) => (isServer(kind) ? Number(id) : [])),
-      addresses: named.flatMap((each) => (isServer(each.kind) ? [] : world.addressesOf(each))),
-    }),
+    ...declared.flatMap(({ key, kind, id = '' }) =>
+      claimsOn(
+        run,
+        { is: 'released', by: 'file', formerKey: key },
+        isServer(kind) ? { servers: [Number(id)], addresses: [] } : alone(world.addressesOf({ kind, id })),
+      ),
+    ),
     ...leaving.flatMap(({ key, target = '' }) =>
       claimsOn(
         run,
@@ -129,7 +131,11 @@ export async function claimChanges(run: Run, { plan, register }: Judged): Promis
     ...(ignores ? claimsOn(run, byFile, alone(heldAddresses(register, world))) : []),
     ...claimsWith(run, register),
   ].filter((claim) => !isHeld(run, claim));
-  const baseline = register.isNew && (ignores || (await isWithoutUnmanaged(run, { plan, register })));
+  const asks = plan.blocked.some(
+    ({ code }) => code === 'image_taken_before' || code === 'moved_from_unknown',
+  );
+  const isKnown = register.isNew && !asks && run.selection === undefined;
+  const baseline = isKnown && (ignores || (await isWithoutUnmanaged(run, register)));
   return [
     ...(await goneClaims(run, register)),
     ...claims.map((claim) => ({ type: 'claim', claim }) as const),
@@ -142,13 +148,9 @@ function baselineOf({ desired, deps }: Run): Claim {
   return { kind: 'project', id, identity: {}, holder: { is: 'baseline' }, at: deps.clock.now() };
 }
 
-async function isWithoutUnmanaged(
-  run: Run,
-  { plan, register }: Pick<Judged, 'plan' | 'register'>,
-): Promise<boolean> {
-  const asks = plan.blocked.some(({ code }) => code === 'image_taken_before');
+async function isWithoutUnmanaged(run: Run, register: Register): Promise<boolean> {
   const isCut = run.world.servers !== undefined && !run.world.listsServers();
-  const unsure = !isNone(register.unmanaged) || register.unlisted !== undefined || isCut || asks;
+  const unsure = !isNone(register.unmanaged) || register.unlisted !== undefined || isCut;
   return !unsure && isEmptyStill(run);
 }
 
@@ -209,7 +211,7 @@ function claimsWith(run: Run, register: Register): readonly Claim[] {
 function isHeld({ bindings, claims }: Run, claim: Claim): boolean {
   const before = claims.get(objectName(claim));
   if (before !== undefined)
-    return Object.entries(claim.identity).every(([name, is]) => before.identity[name] === is);
+    return Object.entries(claim.identity).every(([name, is]) => (before.identity[name] ?? is) === is);
   return [...bindings.values()].some((each) => objectName(each) === objectName(claim));
 }
 
