@@ -2,7 +2,6 @@ import equal from 'fast-deep-equal';
 import { attribute } from '../src/core/attribute.ts';
 import type { Desired } from '../src/core/desired.ts';
 import type { ResourceKey } from '../src/core/keys.ts';
-import type { World } from '../src/core/kind.ts';
 import type { ReadPort } from '../src/core/ports.ts';
 import { documentedProfile } from '../src/core/profile.ts';
 import type { NetworkId, NetworkInterfaceId, ServerId, ServerTypeId } from '../src/core/resources.ts';
@@ -18,6 +17,7 @@ const rounds = 7;
 
 /** The file asks for it and nothing is there; all is there; all is there and is to go. */
 const cases = ['new', 'unchanged', 'leaving'] as const;
+export type PlanningCase = (typeof cases)[number];
 
 /**
  * Pure planning, without I/O: 1,000 and 10,000 resources. Compared with one deep comparison of the same input, which no
@@ -43,12 +43,24 @@ export async function planning(): Promise<Row[]> {
   return rows;
 }
 
-async function measure(resources: number, name: (typeof cases)[number]) {
+async function measure(resources: number, name: PlanningCase) {
+  const { desired, world, plan } = await planningCase(resources, name);
+  const copy = structuredClone({ desired: desired.resources, observed: [...world.observed] });
+  const { operations } = plan();
+  if ((operations.length === 0) !== (name === 'unchanged'))
+    throw new Error(`${operations.length} operations`);
+  return {
+    planMs: median(plan),
+    compareMs: median(() => equal({ desired: desired.resources, observed: [...world.observed] }, copy)),
+  };
+}
+
+/** A project of so many resources, its bindings, and the function that plans it. */
+export async function planningCase(resources: number, name: PlanningCase) {
   const destroy = name === 'leaving';
   const servers = resources / 4;
   const desired = load(fleetSpec(servers));
-  const world = await worldOf(desired, servers, name);
-  const copy = structuredClone({ desired: desired.resources, observed: [...world.observed] });
+  const { world, bindings } = await worldOf(desired, servers, name);
   const attribution = attribute(world, { claims: [], intents: [] });
   const plan = () =>
     buildPlan({
@@ -67,13 +79,7 @@ async function measure(resources: number, name: (typeof cases)[number]) {
       deletedBefore: 0,
       now: 0,
     }).plan;
-  const { operations } = plan();
-  if ((operations.length === 0) !== (name === 'unchanged'))
-    throw new Error(`${operations.length} operations`);
-  return {
-    planMs: median(plan),
-    compareMs: median(() => equal({ desired: desired.resources, observed: [...world.observed] }, copy)),
-  };
+  return { desired, world, bindings, plan };
 }
 
 function median(work: () => unknown): number {
@@ -85,7 +91,7 @@ function median(work: () => unknown): number {
   return times.sort((a, b) => a - b)[Math.floor(rounds / 2)] ?? 0;
 }
 
-async function worldOf(file: Desired, servers: number, name: (typeof cases)[number]): Promise<World> {
+async function worldOf(file: Desired, servers: number, name: PlanningCase) {
   const bound = name !== 'new';
   const bindings = new Map<ResourceKey, Binding>();
   const idOf = new Map<ResourceKey, number>();
@@ -152,7 +158,7 @@ async function worldOf(file: Desired, servers: number, name: (typeof cases)[numb
     });
   const settings = { ...file.settings, prune: true, max_deletions: servers * 2 };
   const desired = name === 'leaving' ? { ...file, resources: [], settings } : file;
-  return observeAll({
+  const world = await observeAll({
     desired,
     bindings,
     kinds,
@@ -160,4 +166,5 @@ async function worldOf(file: Desired, servers: number, name: (typeof cases)[numb
     read: port,
     catalogueRead: port,
   });
+  return { world, bindings: [...bindings.values()] };
 }

@@ -107,6 +107,11 @@ const project = z.looseObject({
       throttled: count,
     })
     .nullable(),
+  next: text
+    .nullable()
+    .describe(
+      'The path with the next entries of the lists; null if no list has more. A list has at most 100 entries in one answer, and 5 if the answer has several projects.',
+    ),
 });
 
 /** `GET /status` of the daemon. Fields only get added, so others may be there. */
@@ -124,5 +129,6 @@ export const daemonStatusSchema = z.looseObject({
     broken: z.array(diagnostic),
   }),
   fleet: z.looseObject({ replica: text, leads: z.boolean() }).optional(),
-  projects: z.array(project),
+  projects: z.array(project).describe('At most 50 in one answer.'),
+  next: text.nullable().describe('The path with the next projects; null if this answer has the last ones.'),
 });

@@ -33,7 +33,7 @@ servers:
       enabled: true
       policy_in: drop
       rules:
-        - { direction: in, action: accept, enabled: true, protocol: tcp, destination_port: "22,443" }
+        - { direction: in, action: accept, enabled: true, protocol: tcp, destination_port: "80,443" }
 `;
 
 const cli = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url));

@@ -7,6 +7,11 @@ const text = z.string();
 const moment = z.iso.datetime();
 const count = z.int().min(0);
 const format = z.literal(1).describe('Goes up with the first change that breaks a reader.');
+const moreWarnings = z
+  .int()
+  .min(1)
+  .optional()
+  .describe('How many warnings are left out: an output has at most 500.');
 const warning = z.strictObject({
   code: text,
   key: text.nullable(),
@@ -66,6 +71,7 @@ export const statusSchema = z.strictObject({
   ),
   blocked: z.array(blocked),
   warnings: z.array(warning),
+  more_warnings: moreWarnings,
   billed: z.array(billed),
   monthly: monthly.nullable(),
   idle: z.array(billed).nullable().describe('Billed resources that nothing uses.'),

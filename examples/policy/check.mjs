@@ -37,6 +37,8 @@ const increase = cost.known_monthly_most ?? cost.known_monthly_delta;
 if (!(Number(increase) <= maxMonthlyIncrease)) {
   violations.push(`the plan adds ${increase} a month, more than ${maxMonthlyIncrease}`);
 }
+if (plan.more_warnings !== undefined)
+  violations.push('the plan has too many warnings to show: split the project, or correct the file');
 for (const key of cost.unpriced)
   violations.push(`${key} has no known price: give vdcsync a price list with --prices`);
 

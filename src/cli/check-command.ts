@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { TokenPlace } from '../core/desired.ts';
-import type { Plan } from '../core/plan.ts';
+import { type Plan, planJson } from '../core/plan.ts';
 import { isOwnVariable } from '../spec/environment.ts';
 import type { Io } from './terminal.ts';
 
@@ -35,7 +35,7 @@ export async function refusalOf(plan: Plan, call: Call): Promise<string | undefi
   }
   // A command that decides without reading it all closes its input.
   child.stdin.on('error', () => undefined);
-  child.stdin.end(`${JSON.stringify(plan)}\n`);
+  child.stdin.end(`${JSON.stringify(planJson(plan))}\n`);
   const outcome = await new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(`does not run: ${error.message}`));
     child.once('close', (code, ended) =>

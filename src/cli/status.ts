@@ -2,7 +2,7 @@ import type { Claim } from '../core/claims.ts';
 import { money, part } from '../core/decimal.ts';
 import type { Desired, DesiredResource } from '../core/desired.ts';
 import { partsOf } from '../core/intent.ts';
-import { type KeyStatus, keyStatusOf } from '../core/key-status.ts';
+import { type KeyStatus, keyStatusesOf } from '../core/key-status.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { factsOf, isAddress, type KindName } from '../core/kind-facts.ts';
 import {
@@ -126,6 +126,7 @@ export function statusOf(facts: StatusFacts): StatusView {
   const { info, bindings, intents, last, plan, ips, at } = facts;
   const observedAt = at === undefined ? null : time(at);
   const blocked = (plan?.blocked ?? blockedByState(facts)).map((each) => dated(each, intents));
+  const statusOfKey = keyStatusesOf({ ...facts, blocked });
   const bound = new Set(bindings.map(({ key }) => key));
   const free = ips && unattached(ips, facts);
   return {
@@ -149,7 +150,7 @@ export function statusOf(facts: StatusFacts): StatusView {
       key: binding.key,
       kind: binding.kind,
       id: binding.id,
-      standing: keyStatusOf(binding.key, { ...facts, blocked }),
+      standing: statusOfKey(binding.key),
       protect: binding.protect,
       identity: binding.identity,
       addresses: addressesOf(binding, ips),

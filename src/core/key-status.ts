@@ -1,5 +1,5 @@
-import { isInside, type ResourceKey } from './keys.ts';
-import { type Blocked, type Plan, tellsDifference, type Warning } from './plan.ts';
+import { containersOf, type ResourceKey } from './keys.ts';
+import { type Blocked, type Plan, tellsDifference } from './plan.ts';
 import type { Binding, Intent } from './state.ts';
 
 /**
@@ -35,23 +35,39 @@ export interface StatusFacts {
   readonly blocked?: readonly Pick<Blocked, 'key'>[];
 }
 
-export function keyStatusOf(key: ResourceKey, { bindings, intents, plan, ...facts }: StatusFacts): KeyStatus {
-  const isOf = (each: { readonly key: ResourceKey | null }) => each.key === key;
-  const blocked = facts.blocked ?? plan?.blocked ?? intents.filter(({ phase }) => phase === 'blocked');
-  if (bindings.find(isOf)?.tainted !== undefined) return 'tainted';
-  if (blocked.some(isOf)) return 'blocked';
-  if (intents.some(isOf)) return 'in_flight';
-  if (plan === undefined) return 'unknown';
-  const ends = (each: Pick<Blocked, 'key' | 'verb'> & { readonly replacement?: unknown }) =>
-    each.verb === 'delete' && each.replacement === undefined && isInside(key, each.key);
-  if ([...plan.operations, ...plan.warnings.filter(tellsDifference)].some(isOf)) return 'differs';
-  if (plan.operations.some(ends)) return 'differs';
-  if (plan.blocked.some(ends)) return 'undeclared';
-  return plan.warnings.some((each) => isUndeclared(key, each)) ? 'undeclared' : 'converged';
+/** The status of each key. The facts are indexed once: a project has thousands of keys. */
+export function keyStatusesOf({
+  bindings,
+  intents,
+  plan,
+  ...facts
+}: StatusFacts): (key: ResourceKey) => KeyStatus {
+  const blockedParts = facts.blocked ?? plan?.blocked ?? intents.filter(({ phase }) => phase === 'blocked');
+  const tainted = keysOf(bindings.filter((each) => each.tainted !== undefined));
+  const blocked = keysOf(blockedParts);
+  const open = keysOf(intents);
+  const differing = keysOf([...(plan?.operations ?? []), ...(plan?.warnings ?? []).filter(tellsDifference)]);
+  const ending = keysOf((plan?.operations ?? []).filter(ends));
+  const endBlocked = keysOf((plan?.blocked ?? []).filter(ends));
+  const undeclared = keysOf((plan?.warnings ?? []).filter(({ code }) => code === 'no_longer_declared'));
+  return (key) => {
+    if (tainted.has(key)) return 'tainted';
+    if (blocked.has(key)) return 'blocked';
+    if (open.has(key)) return 'in_flight';
+    if (plan === undefined) return 'unknown';
+    const containers = containersOf(key);
+    const isWithin = (keys: ReadonlySet<ResourceKey | null>) => containers.some((each) => keys.has(each));
+    if (differing.has(key) || isWithin(ending)) return 'differs';
+    // The warning of the newest backup covers older backups as well.
+    return isWithin(endBlocked) || undeclared.has(key) || isWithin(undeclared) ? 'undeclared' : 'converged';
+  };
 }
 
-/** The warning of the newest backup covers older backups as well. */
-function isUndeclared(key: ResourceKey, warning: Warning): boolean {
-  if (warning.code !== 'no_longer_declared' || warning.key === null) return false;
-  return key === warning.key || isInside(key, warning.key);
+function keysOf(parts: readonly { readonly key: ResourceKey | null }[]): ReadonlySet<ResourceKey | null> {
+  return new Set(parts.map(({ key }) => key));
+}
+
+/** Whether the operation ends its resource, and every resource inside. */
+function ends(each: Pick<Blocked, 'verb'> & { readonly replacement?: unknown }): boolean {
+  return each.verb === 'delete' && each.replacement === undefined;
 }

@@ -48,6 +48,13 @@ export function isInside(key: ResourceKey, container: ResourceKey): boolean {
   return container.startsWith(`${containers}.`) && key.startsWith(`${container}.`);
 }
 
+/** Every key that the key is inside, as in {@link isInside}. */
+export function containersOf(key: ResourceKey): readonly ResourceKey[] {
+  const parts = key.split('.');
+  if (parts[0] !== containers) return [];
+  return parts.slice(2).map((_, at) => parts.slice(0, at + 2).join('.') as ResourceKey);
+}
+
 /** Between the name of an entry and a live id. No name of an entry contains this character. */
 const retiringMark = '~';
 

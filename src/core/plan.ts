@@ -232,7 +232,25 @@ export function deletionsOf({ operations }: Pick<Plan, 'operations'>): number {
   ).length;
 }
 
+/** The largest number of warnings in an output of a plan. A large project can have one for each resource. */
+const mostWarnings = 500;
+
+/** The warnings that an output shows, and how many more there are. */
+export function firstWarnings(warnings: readonly Warning[]) {
+  return {
+    shown: warnings.slice(0, mostWarnings),
+    more: Math.max(0, warnings.length - mostWarnings),
+  };
+}
+
+/** The warnings of a public JSON form. */
+export function warningsJson(all: readonly Warning[]) {
+  const { shown: warnings, more } = firstWarnings(all);
+  return { warnings, ...(more === 0 ? {} : { more_warnings: more }) };
+}
+
 /** The public JSON form of a plan. */
 export function planJson(plan: Plan) {
-  return { ...plan, blocked: plan.blocked.map((each) => blockedJson(each)) };
+  const blocked = plan.blocked.map((each) => blockedJson(each));
+  return { ...plan, blocked, ...warningsJson(plan.warnings) };
 }

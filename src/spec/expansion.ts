@@ -5,6 +5,8 @@ import type { Located, Report } from './located.ts';
  * text counts as several. Defaults multiply: without this limit, a small file could hold millions of values.
  */
 export const maxValues = 200_000;
+/** Resources of a project, those inside servers included. Every page, plan and refresh handles each of them. */
+export const maxResources = 10_000;
 /** So many characters of a text or a name count as one value. */
 const charactersEach = 100;
 

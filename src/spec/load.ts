@@ -8,7 +8,7 @@ import { withDefaults } from './defaults.ts';
 import { digestOf } from './digest.ts';
 import { type Entry, readEntry, SharedParts } from './entries.ts';
 import { type Environment, isOwnVariable, operatorsSpec, type SpecTrust } from './environment.ts';
-import { checkExpansion } from './expansion.ts';
+import { checkExpansion, maxResources } from './expansion.ts';
 import { formatPosition, isUnread, type Located, maskedIn, type Report } from './located.ts';
 import { checkSchema } from './messages.ts';
 import { Counterparts, overlaid } from './overlay.ts';
@@ -72,6 +72,10 @@ export function loadSpec(
   }
   const { entries, declared } = readEntries(roots, report);
   const unread = sections.filter(({ collection }) => roots.some((root) => isUnreadIn(root, collection)));
+  if (entries.length > maxResources) {
+    report(entries[0]?.resource.position ?? { file: '-', line: 1, column: 1 }, tooMany(entries.length));
+    throw problem();
+  }
   checkReferences(entries, { declared, unread: new Set(unread.map(({ collection }) => collection)) }, report);
   checkUniqueness(entries, report);
   if (roots.length === 0 && diagnostics.length === 0) {
@@ -93,6 +97,10 @@ export function loadSpec(
     ...(token === undefined ? {} : { token }),
     ...(masked.length === 0 ? {} : { masked }),
   };
+}
+
+function tooMany(resources: number): string {
+  return `the spec declares ${resources} resources, and at most ${maxResources} are possible: split the project into several files, each with a \`project.scope\` of its own`;
 }
 
 /** The files as plain values, overlays and defaults included; of a spec that `loadSpec` takes. */

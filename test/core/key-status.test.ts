@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { keyStatusOf } from '../../src/core/key-status.ts';
+import { keyStatusesOf } from '../../src/core/key-status.ts';
 import { topLevelKey } from '../../src/core/keys.ts';
 import type { Plan } from '../../src/core/plan.ts';
 
@@ -20,6 +20,6 @@ describe('src/core/key-status.ts', () => {
     ],
     ['is not changed, is converged', {}, 'converged'],
   ])('a part of a server that %s', (_name, plan, status) => {
-    expect(keyStatusOf(part, { bindings: [], intents: [], plan: planWith(plan) })).toBe(status);
+    expect(keyStatusesOf({ bindings: [], intents: [], plan: planWith(plan) })(part)).toBe(status);
   });
 });

@@ -114,6 +114,26 @@ describe('examples/policy/check.mjs', () => {
     expect(await judge(await planned(spec))).toEqual({ code: 0, said: '' });
   });
 
+  test.each([
+    'shop.yaml',
+    'gpu.yaml',
+    'full.yaml',
+  ])('examples/%s opens nothing that it refuses', async (name) => {
+    const spec = readFileSync(join(root, 'examples', name), 'utf8');
+    const { said } = await judge(await planned(spec));
+    const aboutPrices = /^policy: .* (has no known price|more than 500)/;
+    expect(said.split('\n').filter((line) => line !== '' && !aboutPrices.test(line))).toEqual([]);
+  });
+
+  test('accepts the file that init writes', async () => {
+    const cwd = folderWith({ 'prices.yaml': prices });
+    await inProcess(['init', '--yes', '--emulator'], { cwd });
+    expect(await judge(await planned(readFileSync(join(cwd, 'vdcsync.yaml'), 'utf8')))).toEqual({
+      code: 0,
+      said: '',
+    });
+  });
+
   test('accepts ssh from a source that it trusts, and from no other source', async () => {
     const trusting = readFileSync(policy, 'utf8').replace(
       'trustedSources = []',

@@ -53,7 +53,7 @@ describe('src/cli: golden texts', () => {
     const scene = applied.copy();
     await scene.run(['plan', '--emulator']);
     await planned(scene, 'another port, and a second server', (spec) =>
-      spec.replace('"22,443"', '"80,443"').replace(
+      spec.replace('"80,443"', '"8080,443"').replace(
         '\n  db-1:',
         `
   web-2:
@@ -116,7 +116,7 @@ describe('src/cli: golden texts', () => {
       ),
     );
     await planned(scene, 'changes are suspended', (spec) =>
-      withSettings('suspend: { reason: "audit" }')(spec).replace('"22,443"', '"443"'),
+      withSettings('suspend: { reason: "audit" }')(spec).replace('"80,443"', '"443"'),
     );
     const lost = applied.copy();
     lost.outside('the state is lost', () => {});
@@ -216,7 +216,7 @@ describe('src/cli: golden texts', () => {
     await scene.run(['status', '--emulator']);
     await scene.run(['status', '--offline']);
     scene.edit('db-1 has left the file, and web-1 has another port', (spec) =>
-      without(server('db-1'))(spec).replace('"22,443"', '"443"'),
+      without(server('db-1'))(spec).replace('"80,443"', '"443"'),
     );
     await scene.run(['status', '--emulator']);
     const empty = Scene.with({ 'vdcsync.yaml': shop });
@@ -372,7 +372,7 @@ servers:
       return (await next.silently(['plan', '--emulator'])).trimEnd();
     };
     const larger = (spec: string) =>
-      spec.replace('cores: 4', 'cores: 8\n    replace: allowed').replace('"22,443"', '"443"');
+      spec.replace('cores: 4', 'cores: 8\n    replace: allowed').replace('"80,443"', '"443"');
     const outputs = [
       await planOf('a larger web-1 without ssh', larger),
       await planOf('db-1 has left the file', without(server('db-1'))),

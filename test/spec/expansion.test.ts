@@ -28,6 +28,10 @@ describe('src/spec/expansion.ts', () => {
     );
   });
 
+  test('a project has at most 10,000 resources, those inside servers included', () => {
+    expect(() => load(spec(5_001, 1))).toThrow(/the spec declares 10002 resources, and at most 10000/);
+  });
+
   test('servers with the same defaults share the value of their firewall', () => {
     const [first, second] = load(spec(2, 3)).resources.filter(({ kind }) => kind === 'firewall');
     expect(first?.value).toBe(second?.value);

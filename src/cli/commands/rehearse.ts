@@ -1,7 +1,6 @@
 import { Mask } from '../../core/environment-mask.ts';
 import type { Plan } from '../../core/plan.ts';
 import { counted } from '../../core/text.ts';
-import { loadSpec } from '../../spec/load.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { type Adapted, adapt } from '../rehearse/adapt.ts';
 import { type CalmRun, calmRun } from '../rehearse/calm-run.ts';
@@ -19,7 +18,7 @@ import {
 import { blockedLines } from '../render/plan-text.ts';
 import { readsText, span } from '../render/values.ts';
 import { type CommonFlags, profileOf } from '../settings/config.ts';
-import { readSources } from '../settings/spec-source.ts';
+import { loadWithinLimits, readSources } from '../settings/spec-source.ts';
 import { type Io, paintFor, printable } from '../terminal.ts';
 import { writeOut } from './output.ts';
 
@@ -45,7 +44,7 @@ interface Rehearsal {
 /** Plays the file against the emulator: once undisturbed, then with a crash at every step and every usual fault. */
 export async function rehearse(flags: RehearseFlags, io: Io): Promise<ExitCode> {
   const sources = await readSources(flags, io);
-  const desired = loadSpec(sources, io.env);
+  const desired = await loadWithinLimits(sources, io);
   const { projectId, settings } = desired;
   const mask = new Mask(desired);
   const { profile, text } = profileOf(flags, io);

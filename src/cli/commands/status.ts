@@ -3,7 +3,7 @@ import type { Claim } from '../../core/claims.ts';
 import type { Desired, DesiredResource } from '../../core/desired.ts';
 import { ApiProblem, ConfigError, FenceError } from '../../core/errors.ts';
 import type { Plan } from '../../core/plan.ts';
-import { blockedJson } from '../../core/plan.ts';
+import { blockedJson, warningsJson } from '../../core/plan.ts';
 import type { PriceList } from '../../core/profile.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo, StateStore } from '../../core/state.ts';
@@ -69,7 +69,7 @@ export async function status(flags: StatusFlags, io: Io): Promise<ExitCode> {
   const view = statusOf(facts);
   io.stdout.write(
     flags.format === 'json'
-      ? `${JSON.stringify({ ...view, blocked: view.blocked.map((each) => blockedJson(each)) }, null, 2)}\n`
+      ? `${JSON.stringify({ ...view, blocked: view.blocked.map((each) => blockedJson(each)), ...warningsJson(view.warnings) }, null, 2)}\n`
       : statusText(view, paintFor(io.stdout, io), clock),
   );
   return flags.detailedExitcode === true ? detailed(view) : exitCodes.done;

@@ -91,7 +91,7 @@ function defaultsFor(projectId: number | undefined, offer: Offer | undefined): A
     ...{ network: 'backend', cidr: '10.20.0.0/24', server: 'web-1', address: 'yes' },
     ...{ type: first?.name ?? 'sliders-1', image: first?.images[0] ?? 'ubuntu-24.04' },
     ...{ plan: '51', package: first?.packages[0] ?? 'none', cores: '2', memory: '4096', disk: '40' },
-    ...{ keys: '-', ports: '22,443' },
+    ...{ keys: '-', ports: '80,443' },
   };
 }
 
@@ -206,5 +206,5 @@ function portList(answer: string): string | undefined {
   const ports = answer.split(',');
   return ports.every((port) => /^[1-9]\d{0,4}$/.test(port) && Number(port) <= 65_535)
     ? undefined
-    : 'ports from 1 to 65535 with commas between them, such as 22,443';
+    : 'ports from 1 to 65535 with commas between them, such as 80,443';
 }

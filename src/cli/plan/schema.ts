@@ -136,6 +136,7 @@ export const planSchema = z
     warnings: z.array(
       z.strictObject({ code: text, key: text.nullable(), message: text, remedies: remedies.optional() }),
     ),
+    more_warnings: count.optional().describe('How many warnings are left out: a plan shows at most 500.'),
     cost: z.strictObject({
       monthly: z
         .strictObject({

@@ -1,8 +1,9 @@
 import { retiredFrom } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { moment } from '../../core/moment.ts';
-import { comesFirst, type Plan } from '../../core/plan.ts';
+import { comesFirst, firstWarnings, type Plan } from '../../core/plan.ts';
 import { commandLine, piecesOf, type Remedy, run } from '../../core/remedy.ts';
+import { counted } from '../../core/text.ts';
 import { printable } from '../terminal.ts';
 import { consequences, liveOf } from './consequences.ts';
 import { costLines, groupsOf, openText, type PlanLine, summaryLine } from './plan-groups.ts';
@@ -33,7 +34,11 @@ export function planMarkdown(plan: Plan, flags = ''): string {
       ...remedies.map((each) => remedyMarkdown(each, flags)),
     ].join('  \n  ');
   const first = plan.warnings.filter(comesFirst).map((each) => `> **Warning**: ${warning(each)}`);
-  const warnings = plan.warnings.filter((each) => !comesFirst(each)).map((each) => `- ${warning(each)}`);
+  const { shown: listed, more } = firstWarnings(plan.warnings.filter((each) => !comesFirst(each)));
+  const warnings = [
+    ...listed.map((each) => `- ${warning(each)}`),
+    ...(more === 0 ? [] : [`- and ${counted(more, 'more warning')}`]),
+  ];
   const costs = costLines(plan).map((line) => `- ${escaped(line)}`);
   const dangers = plan.operations
     .filter(

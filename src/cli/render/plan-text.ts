@@ -4,12 +4,14 @@ import { moment } from '../../core/moment.ts';
 import {
   type Blocked,
   comesFirst,
+  firstWarnings,
   inFileOrder,
   isRename,
   type Operation,
   type Plan,
   type Warning,
 } from '../../core/plan.ts';
+import { counted } from '../../core/text.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
 import { consequences, liveOf } from './consequences.ts';
 import {
@@ -51,7 +53,11 @@ export function planText(plan: Plan, paint: Paint, isApplied = false): string {
         ];
   const first = plan.warnings.filter(comesFirst).flatMap((warning) => warningLines(warning, paint));
   const others = plan.warnings.filter((each) => !comesFirst(each) && !isRename(each));
-  const warnings = sameWarnings(others).flatMap((alike) => alikeLines(alike, paint));
+  const { shown: listed, more } = firstWarnings(others);
+  const warnings = [
+    ...sameWarnings(listed).flatMap((alike) => alikeLines(alike, paint)),
+    ...(more === 0 ? [] : [paint('yellow', `And ${counted(more, 'more warning')}.`)]),
+  ];
   const costs = costLines(plan).map(printable);
   return [
     ...header,

@@ -1,5 +1,5 @@
 import { takeApart } from '../../core/keys.ts';
-import { blockedJson, operationId, type Warning } from '../../core/plan.ts';
+import { blockedJson, operationId, type Warning, warningsJson } from '../../core/plan.ts';
 import type { ApplyReport, OperationResult } from '../../core/progress.ts';
 import { counted } from '../../core/text.ts';
 import { type Paint, printable } from '../terminal.ts';
@@ -52,7 +52,7 @@ export function reportJson(report: ApplyReport, destroy: boolean): Record<string
       .map(({ key, exposedMs }) => ({ key, seconds: (exposedMs ?? 0) / 1000 })),
     blocked: blocked.map((each) => blockedJson(each)),
     left: plan.operations.map(({ id }) => id),
-    warnings: plan.warnings,
+    ...warningsJson(plan.warnings),
     left_billed: plan.cost.left_billed,
     requests,
     duration_ms: Math.round(durationMs),

@@ -1,5 +1,6 @@
 import type { KeyStatus } from '../../core/key-status.ts';
 import { moment } from '../../core/moment.ts';
+import { firstWarnings } from '../../core/plan.ts';
 import { commandLine, run } from '../../core/remedy.ts';
 import { counted } from '../../core/text.ts';
 import { waysWithBackups, waysWithIdle, waysWithIgnored } from '../../core/ways-out.ts';
@@ -40,6 +41,7 @@ export interface StatusClock {
 /** The status for an operator. */
 export function statusText(view: StatusView, paint: Paint, { now, timeScale }: StatusClock): string {
   const { state, resources, missing, in_flight: inFlight, blocked, idle } = view;
+  const { shown: shownWarnings, more: moreWarnings } = firstWarnings(view.warnings);
   const project = view.project_id === null ? 'Project unknown' : `Project ${view.project_id}`;
   const recorded = state.exists
     ? `state ${state.location}, serial ${state.serial}${state.changed_at === null ? '' : `, last changed ${at(state.changed_at)}`}`
@@ -88,10 +90,10 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
           `  ${printable(what)}, id ${printable(id)}: possibly the result of the open write of ${key}`,
       ),
     ),
-    ...section(
-      paint('bold', 'Warnings'),
-      view.warnings.flatMap((warning) => warningLines(warning, paint, { indent: '  ', title: '' })),
-    ),
+    ...section(paint('bold', 'Warnings'), [
+      ...shownWarnings.flatMap((warning) => warningLines(warning, paint, { indent: '  ', title: '' })),
+      ...(moreWarnings === 0 ? [] : [`  and ${moreWarnings} more`]),
+    ]),
     ...section(
       paint('bold', 'Pending'),
       missing.filter(({ verb }) => verb !== 'adopt').map(({ key, verb }) => `  ${key} (${verb})`),

@@ -3,12 +3,16 @@ import { resolve } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError, SpecError } from '../../core/errors.ts';
+import { systemClock } from '../../platform/system-clock.ts';
+import { operatorsSpec } from '../../spec/environment.ts';
 import { loadSpec, type Source } from '../../spec/load.ts';
 import type { Io } from '../terminal.ts';
 import { type CommonFlags, reasonOf, specFiles } from './config.ts';
 
 /** The spec's own limit; a larger file is not even read. */
 const mostBytes = 1024 * 1024;
+/** Characters of the files that are loaded without a thread. */
+const mostInProcess = 64 * 1024;
 
 /**
  * Reads the spec that a call means, from files and, for `-`, standard input.
@@ -16,7 +20,21 @@ const mostBytes = 1024 * 1024;
  * @throws SpecError with every error of every file.
  */
 export async function readSpec(flags: CommonFlags, io: Io): Promise<Desired> {
-  return loadSpec(await readSources(flags, io), io.env);
+  return loadWithinLimits(await readSources(flags, io), io);
+}
+
+/**
+ * Loads a spec as the daemon does: a large one in a thread with a deadline and bounded memory. The values of a small one
+ * are bounded, so that it takes less time than a thread takes to start.
+ */
+export async function loadWithinLimits(sources: readonly Source[], { env }: Io): Promise<Desired> {
+  const characters = sources.reduce((sum, { text }) => sum + text.length, 0);
+  if (characters <= mostInProcess) return loadSpec(sources, env);
+  const { readOnce } = await import('../../daemon/sources/spec-thread.ts');
+  const answer = await readOnce({ sources, environment: env, trust: operatorsSpec }, systemClock);
+  if ('desired' in answer) return answer.desired;
+  if ('problem' in answer) throw new SpecError(answer.problem, answer.projectId);
+  return unreadable(sources[0]?.file ?? '-', answer.failure);
 }
 
 /** The spec with the call's limit of deletions, if the call has one, in place of the file's limit. */

@@ -11,6 +11,7 @@ import type { ProjectSummary } from '../project/facts.ts';
 import type { Changes } from './changes.ts';
 import type { Metrics } from './metrics.ts';
 import { type PageInput, renderBody, renderPage } from './page.ts';
+import { pageNumber } from './pager.ts';
 import { isSame } from './secrets.ts';
 import { statusOf } from './status.ts';
 import { webhooks } from './webhooks.ts';
@@ -82,7 +83,13 @@ export function createApp(options: AppOptions): App {
   app.get('/metrics', async (context) =>
     context.body(await metrics.render(daemon), 200, { 'content-type': metrics.registry.contentType }),
   );
-  app.get('/status', async (context) => context.json(await statusOf(daemon, version, deps.clock.now())));
+  app.get('/status', async (context) => {
+    const { project, page } = context.req.query();
+    const query = { project, page: pageNumber(page) };
+    return context.body(JSON.stringify(await statusOf(daemon, version, deps.clock.now(), query)), 200, {
+      'content-type': 'application/json',
+    });
+  });
   app.get('/', async (context) => {
     const nonce = randomBytes(16).toString('base64');
     context.header('content-security-policy', policyOf(nonce));
@@ -124,6 +131,7 @@ async function pageInput(
     facts: await chosen?.facts(),
     projects: projects.map((project) => summaryOf(project.summary(), byProject.get(project.id), own)),
     wanted: { text: query.q, state: query.state, all: query.all === '1' },
+    page: pageNumber(query.page),
     elsewhere:
       replica === undefined || own === undefined || replica === own
         ? undefined

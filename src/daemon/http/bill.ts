@@ -7,12 +7,13 @@ import { ignoredName } from '../../engine/claims/unattached.ts';
 import type { ProjectFacts } from '../project/facts.ts';
 import { leakingAddresses, unattachedAddresses } from '../project/troubles.ts';
 import { addressPrice, perMonth } from './dangers.ts';
+import { Pager } from './pager.ts';
 import { remediesHtml } from './remedies.ts';
 import { ignoredIn } from './status.ts';
 import { type Html, keyText, marked } from './text.ts';
 
 /** Everything that is billed, with its cost where prices are known. */
-export function billPanel(facts: ProjectFacts): Html {
+export function billPanel(facts: ProjectFacts, pager = new Pager()): Html {
   const { known, world, plan } = facts;
   const { idle, unconfirmed } = unattachedAddresses(facts);
   const leaking = leakingAddresses(facts).length;
@@ -29,10 +30,10 @@ export function billPanel(facts: ProjectFacts): Html {
   return html`<section id="bill"><h2>Cost</h2>${monthly(plan, unconfirmed.length > 0)}<ul>
 <li>${[...managed, ...addresses].join(', ')}</li>
 ${leaking === 0 ? '' : html`<li class="bad">Not included: <a href="#danger">${counted(leaking, 'address', 'addresses')} under Danger</a>${costOf(world, leaking)}</li>`}
-${idle.filter(({ key }) => key !== null).map(({ ip, key }) => html`<li class="warn"><span class="nowrap">${ip.address}</span> is idle and billed${costOf(world, 1)} <span class="dim">${keyText(key ?? '')}</span></li>`)}
-${(plan?.cost.left_billed ?? []).map((text) => html`<li class="warn">${marked(text)}</li>`)}
-${ignoredItem(facts)}</ul>
-${unknown.length === 0 ? '' : html`<details id="unpriced"><summary class="dim">${counted(unknown.length, 'price')} not known</summary><ul>${unknown.map((text) => html`<li class="dim">${marked(text)}</li>`)}</ul></details>`}</section>`;
+${pager.of(idle.filter(({ key }) => key !== null)).map(({ ip, key }) => html`<li class="warn"><span class="nowrap">${ip.address}</span> is idle and billed${costOf(world, 1)} <span class="dim">${keyText(key ?? '')}</span></li>`)}
+${pager.of(plan?.cost.left_billed ?? []).map((text) => html`<li class="warn">${marked(text)}</li>`)}
+${ignoredItem(facts, pager)}</ul>
+${unknown.length === 0 ? '' : html`<details id="unpriced"><summary class="dim">${counted(unknown.length, 'price')} not known</summary><ul>${pager.of(unknown).map((text) => html`<li class="dim">${marked(text)}</li>`)}</ul></details>`}</section>`;
 }
 
 /** The sum of known prices, and how the pending operations change it. A sum of nothing would read as free. */
@@ -56,8 +57,8 @@ function costOf(world: ProjectFacts['world'], count: number): string {
 }
 
 /** Billed, and ignored by the operator. */
-function ignoredItem(facts: ProjectFacts): Html {
+function ignoredItem(facts: ProjectFacts, pager: Pager): Html {
   const left = ignoredIn(facts);
   if (left.length === 0) return '';
-  return html`<li class="dim">Released or ignored, and still billed: ${left.map(ignoredName).join(', ')}${remediesHtml(waysWithIgnored(), facts.flags)}</li>`;
+  return html`<li class="dim">Released or ignored, and still billed: ${pager.of(left).map(ignoredName).join(', ')}${remediesHtml(waysWithIgnored(), facts.flags)}</li>`;
 }

@@ -1,35 +1,41 @@
 import { html } from 'hono/html';
 import { money, part } from '../../core/decimal.ts';
 import { firewallKey, type ResourceKey } from '../../core/keys.ts';
+import { oncePer } from '../../core/once.ts';
 import { type Blocked, blockedName } from '../../core/plan.ts';
 import { counted } from '../../core/text.ts';
 import { waysWithBackups, waysWithIdle } from '../../core/ways-out.ts';
 import type { ProjectFacts } from '../project/facts.ts';
 import { exposedServers, leakingAddresses, unattachedAddresses } from '../project/troubles.ts';
+import { Pager } from './pager.ts';
 import { remediesHtml } from './remedies.ts';
 import { type Html, keyText, marked, sentence, timeAhead, timeSince } from './text.ts';
 
 /** The entries under *blocked* that the panel of dangers already shows. */
 export function isInDangers(facts: ProjectFacts, { key }: Pick<Blocked, 'key'>): boolean {
-  const { unconfirmed } = unattachedAddresses(facts);
-  return (
-    exposedServers(facts).some((server) => key === firewallKey(server)) ||
-    unconfirmed.some((each) => each.key === key)
-  );
+  return keysInDangers(facts).has(key);
 }
 
+const keysInDangers = oncePer(
+  (facts: ProjectFacts): ReadonlySet<string | null> =>
+    new Set([
+      ...exposedServers(facts).map((server) => firewallKey(server)),
+      ...unattachedAddresses(facts).unconfirmed.map(({ key }) => key),
+    ]),
+);
+
 /** Danger comes first: servers without their firewall, then money that is spent for nothing. */
-export function dangersPanel(facts: ProjectFacts): Html {
-  const items = [...exposedServers(facts).map((key) => exposedItem(facts, key)), ...leaks(facts)];
+export function dangersPanel(facts: ProjectFacts, pager = new Pager()): Html {
+  const items = [...exposedServers(facts).map((key) => () => exposedItem(facts, key)), ...leaks(facts)];
   if (items.length === 0) return '';
-  return html`<section class="wide alarm danger" id="danger"><h2>Danger</h2><ul>${items}</ul></section>`;
+  return html`<section class="wide alarm danger" id="danger"><h2>Danger</h2><ul>${pager.of(items).map((item) => item())}</ul></section>`;
 }
 
 /** When the oldest danger of the sort began, where that is known. */
 export function exposedSince({ plan, known }: ProjectFacts): number | undefined {
-  const servers = exposedServers({ plan, known });
+  const servers = new Set(exposedServers({ plan, known }));
   return earliest(
-    (known?.bindings ?? []).filter(({ key }) => servers.includes(key)).map(({ boundAt }) => boundAt),
+    (known?.bindings ?? []).filter(({ key }) => servers.has(key)).map(({ boundAt }) => boundAt),
   );
 }
 
@@ -93,8 +99,8 @@ export function sinceText(
   return since === undefined || now === undefined ? '' : html` ${timeSince(since, now)}`;
 }
 
-/** Each resource that is billed, and that the file does not ask for. */
-export function leaks(facts: ProjectFacts): Html[] {
+/** Each resource that is billed, and that the file does not ask for: the functions write its item. */
+export function leaks(facts: ProjectFacts): (() => Html)[] {
   const { flags, known, world, idleSince } = facts;
   const { idle, unconfirmed } = unattachedAddresses(facts);
   const price = addressPrice(world, 1);
@@ -106,17 +112,20 @@ export function leaks(facts: ProjectFacts): Html[] {
       .filter(({ key }) => key === null)
       .map(
         ({ ip }) =>
-          html`<li><strong class="nowrap">${ip.address}</strong> <span class="bad">billed and idle${since(idleSince.get(ip.id))}${cost}</span>
+          () =>
+            html`<li><strong class="nowrap">${ip.address}</strong> <span class="bad">billed and idle${since(idleSince.get(ip.id))}${cost}</span>
 <p>No server uses the address, and the file does not declare it.</p>${remediesHtml(waysWithIdle(String(ip.id), ip.address), flags)}</li>`,
       ),
     ...unconfirmed.map(
       ({ ip, key }) =>
-        html`<li><strong class="nowrap">${ip.address}</strong> <span class="bad">billed and unconfirmed${since(idleSince.get(ip.id))}${cost}</span>
+        () =>
+          html`<li><strong class="nowrap">${ip.address}</strong> <span class="bad">billed and unconfirmed${since(idleSince.get(ip.id))}${cost}</span>
 <p>vdcsync requested ${keyText(key ?? '')}, and does not know the result: this address may be it. No server uses the address.</p>${unconfirmedItem(facts, key, ip)}</li>`,
     ),
     ...(known?.leftBackups ?? []).map(
       ({ server, key, backups, at }) =>
-        html`<li><strong>${keyText(key)}</strong> <span class="bad">deleted, with ${counted(backups.length, 'backup')} still billed${since(at)}</span>
+        () =>
+          html`<li><strong>${keyText(key)}</strong> <span class="bad">deleted, with ${counted(backups.length, 'backup')} still billed${since(at)}</span>
 <p>Server ${server} was deleted. Its ${backups.length === 1 ? 'backup' : 'backups'} ${backups.map((id, at) => html`${at === 0 ? '' : ', '}<span class="nowrap">${id}</span>`)} still ${backups.length === 1 ? 'exists and is' : 'exist and are'} billed.</p>${remediesHtml(waysWithBackups(server), flags)}</li>`,
     ),
   ];

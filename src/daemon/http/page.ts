@@ -9,6 +9,7 @@ import { billPanel } from './bill.ts';
 import { dangersPanel, exposedSince, isInDangers, leakingSince, leaks } from './dangers.ts';
 import { type Headline, headlineOf, iconOf, levelOf, titleOf, wordText } from './headline.ts';
 import { overviewHeadline, overviewPanel, type Wanted } from './overview.ts';
+import { Pager } from './pager.ts';
 import {
   alarms,
   approvalPanel,
@@ -35,6 +36,8 @@ export interface PageInput {
   readonly projects: readonly ProjectSummary[];
   /** Of the overview. */
   readonly wanted?: Wanted | undefined;
+  /** Of a project: which entries of its lists the page shows. From 1. */
+  readonly page?: number;
   /** Of a fleet: the replica that works on the project, where it is another one than the replica that shows the page. */
   readonly elsewhere?: { readonly worker: string; readonly shownBy: string } | undefined;
   readonly source: SourceState;
@@ -62,15 +65,17 @@ export function renderPage(input: PageInput, nonce: string) {
 export function renderBody(input: PageInput) {
   const { facts, projects, source, now } = input;
   const { name, headline, title, icon } = tabOf(input);
+  const pager = new Pager(input.page);
   return html`<header data-title="${title}" data-icon="${icon}">
 ${facts !== undefined && projects.length > 1 ? html`<a class="back" href="/">All ${projects.length} projects</a>` : ''}
 <h1>${name}</h1> <span class="badge ${headline.level}">${wordText(headline.word)}</span>
 ${facts === undefined ? '' : otherWords(facts, headline)}</header>
 <main>${facts === undefined ? '' : freshness(facts)}${facts === undefined ? '' : chips(facts)}
 ${input.elsewhere === undefined ? '' : html`<p class="facts"><span class="warn">Replica ${input.elsewhere.worker} works on this project. This page comes from replica ${input.elsewhere.shownBy}, and shows its last refresh, which may be older.</span></p>`}
-<div class="panels">${facts === undefined ? '' : dangersPanel(facts)}${alarms(facts, source, { now, isAlone: projects.length <= 1 })}${
-    facts === undefined ? overview(input) : panels(facts)
+<div class="panels">${facts === undefined ? '' : dangersPanel(facts, pager)}${alarms(facts, source, { now, isAlone: projects.length <= 1, pager })}${
+    facts === undefined ? overview(input) : panels(facts, pager)
   }</div>
+${facts === undefined ? '' : pageLinks(facts, pager)}
 ${facts === undefined ? '' : summary(facts)}</main>`;
 }
 
@@ -174,20 +179,28 @@ function chips(facts: ProjectFacts): Html {
     .map(([, id, level, text]) => html`<a class="chip ${level}" href="#${id}">${text}</a>`)}</nav>`;
 }
 
-function panels(facts: ProjectFacts): Html[] {
-  const picture = pictureOf(facts);
+function panels(facts: ProjectFacts, pager: Pager): Html[] {
+  const picture = pictureOf(facts, pager);
   return [
     approvalPanel(facts),
-    blockedPanel(facts),
-    inFlightPanel(facts),
-    differencesPanel(facts),
-    warningsPanel(facts),
-    resourcesPanel(facts),
+    blockedPanel(facts, pager),
+    inFlightPanel(facts, pager),
+    differencesPanel(facts, pager),
+    warningsPanel(facts, pager),
+    resourcesPanel(facts, pager),
     html`<section class="wide" id="picture"><h2>The project</h2><div class="scroll wide-screen">${drawPicture(picture)}</div><div class="narrow-screen">${drawOutline(picture)}</div></section>`,
-    billPanel(facts),
+    billPanel(facts, pager),
     budgetPanel(facts),
     journalPanel(facts),
   ];
+}
+
+/** The links to the further entries of long lists. Evaluated after every list. */
+function pageLinks({ id }: ProjectFacts, { page, pages }: Pager): Html {
+  if (pages === 1) return '';
+  const link = (to: number, text: string): Html =>
+    to < 1 || to > pages ? '' : html`<a href="/?project=${id}&amp;page=${to}">${text}</a> `;
+  return html`<nav class="facts" aria-label="Pages"><span>Page ${page} of ${pages}: long lists continue on the next page</span> ${link(page - 1, 'Previous page')}${link(page + 1, 'Next page')}</nav>`;
 }
 
 function summary(facts: ProjectFacts): Html {

@@ -3,6 +3,7 @@ import { questionClass } from '../../core/codes.ts';
 import { partsOf } from '../../core/intent.ts';
 import { type KeyStatus, keyStatuses } from '../../core/key-status.ts';
 import { takeApart } from '../../core/keys.ts';
+import { oncePer } from '../../core/once.ts';
 import {
   type Blocked,
   type Change,
@@ -23,6 +24,7 @@ import type { SourceState } from '../sources/spec-reader.ts';
 import { codeText, isInDangers, retryText, sinceText } from './dangers.ts';
 import { wordText } from './headline.ts';
 import { statusNow, statusText } from './key-status.ts';
+import { Pager } from './pager.ts';
 import { remediesHtml } from './remedies.ts';
 import { span } from './spans.ts';
 import { whyOpen } from './status.ts';
@@ -37,7 +39,7 @@ import { absence, keysOf } from './view.ts';
 export function alarms(
   facts: ProjectFacts | undefined,
   source: SourceState,
-  { now, isAlone }: { readonly now: number; readonly isAlone: boolean },
+  { now, isAlone, pager }: { readonly now: number; readonly isAlone: boolean; readonly pager: Pager },
 ): Html[] {
   const broken = facts?.problem ?? [];
   const orphans = source.orphans
@@ -52,10 +54,10 @@ export function alarms(
     broken.length === 0
       ? ''
       : html`<section class="wide alarm" id="broken"><h2>The spec ${facts?.problemSince === undefined || facts.known === undefined ? 'is broken' : html`has been broken ${timeSince(facts.problemSince, facts.known.now)}`}</h2>
-<p>${facts?.offer === undefined ? 'No valid spec was read yet, so vdcsync changes nothing.' : 'The last valid spec stays in force, so the newest edit has no effect.'}${commit === undefined ? '' : html` Newest commit: <code>${commit.id.slice(0, 12)}</code> “${commit.subject}”.`}</p>${problemList(broken)}</section>`,
+<p>${facts?.offer === undefined ? 'No valid spec was read yet, so vdcsync changes nothing.' : 'The last valid spec stays in force, so the newest edit has no effect.'}${commit === undefined ? '' : html` Newest commit: <code>${commit.id.slice(0, 12)}</code> “${commit.subject}”.`}</p>${problemList(pager.of(broken))}</section>`,
     orphans.length === 0
       ? ''
-      : html`<section class="wide alarm" id="unused-specs"><h2>A spec cannot be used</h2><p>vdcsync does nothing for this spec until it is corrected.</p>${problemList(orphans)}</section>`,
+      : html`<section class="wide alarm" id="unused-specs"><h2>A spec cannot be used</h2><p>vdcsync does nothing for this spec until it is corrected.</p>${problemList(pager.of(orphans))}</section>`,
     facts?.waitingFor === undefined
       ? ''
       : html`<section class="wide alarm" id="waiting"><h2>Another process owns the state</h2><p>The owner is ${facts.waitingFor}. This process writes nothing until the owner ends.</p></section>`,
@@ -92,30 +94,33 @@ const failures: Readonly<Partial<Record<Condition, string>>> = {
 };
 
 /** Each entry with how long it has been so, its cause, and the commands that settle it. */
-export function blockedPanel(facts: ProjectFacts): Html {
+export function blockedPanel(facts: ProjectFacts, pager = new Pager()): Html {
   const { plan, pauses, known } = facts;
   const all = (plan?.blocked ?? []).filter((each) => !isInDangers(facts, each));
   const waiting = all.filter(({ code }) => code === 'dependency_blocked');
   const blocked = all.filter(({ code }) => code !== 'dependency_blocked');
   const asks = blocked.some(({ code }) => questionClass(code) !== 'none');
-  const backOff = (known?.backOff ?? []).filter(
-    (each) => !(plan?.blocked ?? []).some(({ key }) => key === each.key),
-  );
+  const inPlan = new Set(plan?.blocked.map(({ key }) => key));
+  const backOff = (known?.backOff ?? []).filter(({ key }) => !inPlan.has(key));
   if (all.length + pauses.length + backOff.length === 0) return '';
   const now = known?.now ?? 0;
   return html`<section class="wide alarm" id="blocked"><h2>Blocked${asks ? ': manual decision needed' : ''}</h2><ul>
-${blocked.map((each) => blockedItem(each, facts))}
-${pauses.map(
-  ({ scope, code, reason, probeAt, since }) =>
-    html`<li><strong>${pausedText(scope)}</strong> <span class="bad">${timeSince(since, now)}</span> ${codeText({ code, reason })}<p>${marked(sentence(reason))}</p><p class="dim">${probeAt === null ? 'These writes continue when the project is Active.' : html`Next attempt: ${timeAhead(probeAt, now)}.`}</p></li>`,
-)}
-${backOff.map(
-  ({ key, failures, until, reason, code }) =>
-    html`<li><strong>${keyText(key)}</strong> <span class="warn">failed ${counted(failures, 'time')}</span> ${codeText({ code, reason })}<p>${marked(sentence(reason))}</p><p class="dim">Next attempt: ${timeAhead(until, now)}.</p></li>`,
-)}</ul>${
+${pager.of(blocked).map((each) => blockedItem(each, facts))}
+${pager
+  .of(pauses)
+  .map(
+    ({ scope, code, reason, probeAt, since }) =>
+      html`<li><strong>${pausedText(scope)}</strong> <span class="bad">${timeSince(since, now)}</span> ${codeText({ code, reason })}<p>${marked(sentence(reason))}</p><p class="dim">${probeAt === null ? 'These writes continue when the project is Active.' : html`Next attempt: ${timeAhead(probeAt, now)}.`}</p></li>`,
+  )}
+${pager
+  .of(backOff)
+  .map(
+    ({ key, failures, until, reason, code }) =>
+      html`<li><strong>${keyText(key)}</strong> <span class="warn">failed ${counted(failures, 'time')}</span> ${codeText({ code, reason })}<p>${marked(sentence(reason))}</p><p class="dim">Next attempt: ${timeAhead(until, now)}.</p></li>`,
+  )}</ul>${
     waiting.length === 0
       ? ''
-      : html`<details id="waiting-for-blocked"><summary>${counted(waiting.length, 'operation waits', 'operations wait')} for these</summary><ul>${waiting.map((each) => blockedItem(each, facts))}</ul></details>`
+      : html`<details id="waiting-for-blocked"><summary>${counted(waiting.length, 'operation waits', 'operations wait')} for these</summary><ul>${pager.of(waiting).map((each) => blockedItem(each, facts))}</ul></details>`
   }</section>`;
 }
 
@@ -139,21 +144,23 @@ export function approvalPanel({ condition, plan, flags }: ProjectFacts): Html {
   return html`<section class="wide alarm" id="approval"><h2 class="warn">A plan waits for approval</h2><p>Plan <code>${digest}</code> has ${counted(plan.operations.length, 'operation')}. vdcsync applies it after your approval.</p>${remediesHtml(approvalOf(plan), flags)}</section>`;
 }
 
-export function inFlightPanel({ inFlight, known, plan }: ProjectFacts): Html {
+export function inFlightPanel({ inFlight, known, plan }: ProjectFacts, pager = new Pager()): Html {
   const shown = new Set([...inFlight, ...(plan?.blocked ?? [])].map(({ key }) => key));
   const open = (known?.intents ?? []).filter(({ key, phase }) => phase !== 'blocked' && !shown.has(key));
   if (inFlight.length + open.length === 0) return '';
   const now = known?.now ?? 0;
   return html`<section id="in-flight"><h2 class="busy">In progress</h2><ul>
-${inFlight.map(
-  ({ key, verb, step, detail, since, until }) =>
-    html`<li><strong>${verb} ${keyText(key)}</strong> <span class="dim">running ${timeSince(since, now)}</span><p class="dim">${steps[step]}${detail === '' ? '' : `: ${detail}`}</p>${
-      until === undefined || until <= since
-        ? html`<progress aria-label="${key}"></progress>`
-        : html`<progress aria-label="${key}" max="100" value="${Math.min(100, Math.round((100 * (now - since)) / (until - since)))}"></progress> <span class="dim">${timeAhead(until, now)}</span>`
-    }</li>`,
-)}
-${open.map((intent) => {
+${pager
+  .of(inFlight)
+  .map(
+    ({ key, verb, step, detail, since, until }) =>
+      html`<li><strong>${verb} ${keyText(key)}</strong> <span class="dim">running ${timeSince(since, now)}</span><p class="dim">${steps[step]}${detail === '' ? '' : `: ${detail}`}</p>${
+        until === undefined || until <= since
+          ? html`<progress aria-label="${key}"></progress>`
+          : html`<progress aria-label="${key}" max="100" value="${Math.min(100, Math.round((100 * (now - since)) / (until - since)))}"></progress> <span class="dim">${timeAhead(until, now)}</span>`
+      }</li>`,
+  )}
+${pager.of(open).map((intent) => {
   const { key, verb, phase, createdAt } = intent;
   const taskId = partsOf(intent).answer?.taskId;
   const why = whyOpen(intent);
@@ -176,7 +183,7 @@ const steps = {
   waiting: 'waiting',
 } as const;
 
-export function differencesPanel(facts: ProjectFacts): Html {
+export function differencesPanel(facts: ProjectFacts, pager = new Pager()): Html {
   const { plan, differsSince, known, condition, mode } = facts;
   const left = (plan?.warnings ?? []).filter(isLeft);
   const operations = pendingOperations(facts);
@@ -185,8 +192,8 @@ export function differencesPanel(facts: ProjectFacts): Html {
     differsSince === undefined || known === undefined ? '' : html` ${timeSince(differsSince, known.now)}`;
   const isDrift = condition === 'drifting';
   return html`<section id="differences"><h2 class="warn">${isDrift ? html`Differs from the file${age}` : 'Pending'}</h2>${isDrift ? html`<p>${mode === 'observe' ? html`vdcsync corrects nothing in mode observe. To end a difference, change the file, or restart vdcsync with <code>--mode correct</code>.` : 'vdcsync does not correct these differences by itself.'} The left value is the project, the right value is the file.</p>` : ''}<ul>
-${left.map(({ key, code, message }) => html`<li><strong>${keyText(key ?? '')}</strong> ${code === 'drift' ? html`<span class="code">drift, only reported</span>` : ''}<p>${marked(sentence(message))}</p></li>`)}
-${operations.map(({ verb, key, reason, changes }) => html`<li><strong>${verb} ${keyText(key)}</strong>${reason === undefined ? '' : html`<p>${marked(sentence(reason))}</p>`}${verb === 'update' ? changeList(changes) : ''}</li>`)}</ul></section>`;
+${pager.of(left).map(({ key, code, message }) => html`<li><strong>${keyText(key ?? '')}</strong> ${code === 'drift' ? html`<span class="code">drift, only reported</span>` : ''}<p>${marked(sentence(message))}</p></li>`)}
+${pager.of(operations).map(({ verb, key, reason, changes }) => html`<li><strong>${verb} ${keyText(key)}</strong>${reason === undefined ? '' : html`<p>${marked(sentence(reason))}</p>`}${verb === 'update' ? changeList(changes) : ''}</li>`)}</ul></section>`;
 }
 
 /** The operations that have not begun, and that wait for no manual decision. */
@@ -205,7 +212,7 @@ function changeList(changes: readonly Change[]): Html {
 /** Warnings that another panel shows. */
 const elsewhere: ReadonlySet<string> = new Set(['exposed', 'in_flight']);
 
-export function warningsPanel(facts: ProjectFacts): Html {
+export function warningsPanel(facts: ProjectFacts, pager = new Pager()): Html {
   const { plan, flags } = facts;
   const shown = new Set(unattachedAddresses(facts).idle.map(({ ip }) => ip.address));
   // Unmanaged resources that are addresses alone are shown among the dangers.
@@ -218,28 +225,28 @@ export function warningsPanel(facts: ProjectFacts): Html {
     (each) => !isLeft(each) && !elsewhere.has(each.code) && !isDanger(each),
   );
   if (warnings.length === 0) return '';
-  return html`<section id="warnings"><h2>Warnings</h2><ul>
-${warnings.map(({ key, code, message, remedies = [] }) => html`<li>${key === null ? '' : html`<strong>${keyText(key)}</strong> `}<span class="code">${code}</span><p>${marked(sentence(message))}</p>${remediesHtml(remedies, flags)}</li>`)}</ul></section>`;
+  return html`<section id="warnings"><h2>${counted(warnings.length, 'warning')}</h2><ul>
+${pager.of(warnings).map(({ key, code, message, remedies = [] }) => html`<li>${key === null ? '' : html`<strong>${keyText(key)}</strong> `}<span class="code">${code}</span><p>${marked(sentence(message))}</p>${remediesHtml(remedies, flags)}</li>`)}</ul></section>`;
 }
 
 /** The statuses of a resource that is still to be created. */
 const absent: ReadonlySet<KeyStatus> = new Set(['differs', 'unknown']);
 
 /** Each managed resource of the file or the state, with its status. */
-export function rowsOf(facts: ProjectFacts) {
+export const rowsOf = oncePer((facts: ProjectFacts) => {
   const unmanaged = new Set(
     (facts.offer?.desired.resources ?? []).filter((each) => each.managed === false).map(({ key }) => key),
   );
   return keysOf(facts)
     .filter((key) => !unmanaged.has(key))
     .map((key) => ({ key, standing: statusNow(facts, key) }));
-}
+});
 
 /**
  * Resources that are not converged come first, the worst above. The others are folded: converged ones, and before the
  * first refresh all those about which nothing is known.
  */
-export function resourcesPanel(facts: ProjectFacts): Html {
+export function resourcesPanel(facts: ProjectFacts, pager = new Pager()): Html {
   const rows = rowsOf(facts);
   const rank = ({ standing }: { readonly standing: KeyStatus }) => -keyStatuses.indexOf(standing);
   const folded = facts.plan === undefined ? 'unknown' : 'converged';
@@ -256,8 +263,8 @@ export function resourcesPanel(facts: ProjectFacts): Html {
       ? html`<span class="dim">${rest.length} not read since vdcsync started</span>`
       : html`<span class="good">${rest.length} converged</span>`;
   return html`<section class="wide" id="resources"><h2>${counted(rows.length, 'resource')}</h2>
-${open.length === 0 ? '' : html`<ul class="rows">${open.map(row)}</ul>`}
-${rest.length === 0 ? '' : html`<details id="converged"><summary>${label}</summary><ul class="rows">${rest.map(row)}</ul></details>`}</section>`;
+${open.length === 0 ? '' : html`<ul class="rows">${pager.of(open).map(row)}</ul>`}
+${rest.length === 0 ? '' : html`<details id="converged"><summary>${label}</summary><ul class="rows">${pager.of(rest).map(row)}</ul></details>`}</section>`;
 }
 
 export function budgetPanel({ known, refreshedAt }: ProjectFacts): Html {

@@ -1,4 +1,5 @@
 import { html } from 'hono/html';
+import { grouped } from '../../core/world.ts';
 import { statusText } from './key-status.ts';
 import type { Html } from './text.ts';
 import type { Box, Picture } from './view.ts';
@@ -44,9 +45,12 @@ ${[...placed.values()].map(drawBox)}
 
 /** The same for a narrow screen: each server with its networks and addresses below it, then everything else. */
 export function drawOutline({ networks, servers, addresses, links }: Picture): Html {
-  const linkedTo = (id: string, boxes: readonly Box[]) =>
-    boxes.filter((box) => links.some(([a, b]) => (a === id && b === box.id) || (b === id && a === box.id)));
-  const isAlone = ({ id }: Box) => !links.some(([a, b]) => a === id || b === id);
+  const linked = grouped(links.flatMap(([a, b]) => [[a, b] as const, [b, a] as const]));
+  const linkedTo = (id: string, boxes: readonly Box[]) => {
+    const others = new Set(linked.get(id));
+    return boxes.filter((box) => others.has(box.id));
+  };
+  const isAlone = ({ id }: Box) => !linked.has(id);
   const leaf = (noun: string) => (box: Box) =>
     html`<li class="${classOf(box)}"><span class="dot"></span>${box.title.startsWith(`own ${noun}`) ? '' : noun} <strong>${box.title}</strong> <span class="dim">${box.note}</span>${badge(box)}</li>`;
   /** The dot alone shows that a box is converged. */

@@ -1,19 +1,22 @@
 import { html } from 'hono/html';
 import { outside, piecesOf, type Remedy, type Step } from '../../core/remedy.ts';
+import { shortRemedies } from './pager.ts';
 import { marked, sentence } from './text.ts';
 
 /** Each remedy with its case: commands to be copied, edits and the rest as text. */
 export function remediesHtml(remedies: readonly Remedy[], flags: string) {
-  return remedies.map(inDaemon).map((remedy, way) => {
-    // The case of a remedy stands above it, and shows that the remedy is an alternative.
-    const alternative = way === 0 || remedy.when !== undefined ? '' : 'or ';
-    const steps = piecesOf(remedy, flags).map((piece, at) =>
-      'command' in piece
-        ? commandBox(piece.command)
-        : html`<span>${at === 0 ? '→ ' : ''}${marked(sentence(`${at === 0 ? alternative : 'then '}${piece.text}`))}</span>`,
-    );
-    return html`<div class="way">${remedy.when === undefined ? '' : html`<span class="dim">${marked(sentence(`${remedy.when}:`))}</span>`}${steps}</div>`;
-  });
+  return shortRemedies(remedies)
+    .map(inDaemon)
+    .map((remedy, way) => {
+      // The case of a remedy stands above it, and shows that the remedy is an alternative.
+      const alternative = way === 0 || remedy.when !== undefined ? '' : 'or ';
+      const steps = piecesOf(remedy, flags).map((piece, at) =>
+        'command' in piece
+          ? commandBox(piece.command)
+          : html`<span>${at === 0 ? '→ ' : ''}${marked(sentence(`${at === 0 ? alternative : 'then '}${piece.text}`))}</span>`,
+      );
+      return html`<div class="way">${remedy.when === undefined ? '' : html`<span class="dim">${marked(sentence(`${remedy.when}:`))}</span>`}${steps}</div>`;
+    });
 }
 
 /** The daemon applies by itself, and no other process may apply while the daemon owns the state. */

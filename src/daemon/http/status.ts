@@ -1,6 +1,6 @@
 import { publicDigest } from '../../core/environment-mask.ts';
 import { partsOf } from '../../core/intent.ts';
-import { blockedJson } from '../../core/plan.ts';
+import { blockedJson, type Warning } from '../../core/plan.ts';
 import type { Intent } from '../../core/state.ts';
 import { type BilledAddress, type IgnoredObject, ignoredObjects } from '../../engine/claims/unattached.ts';
 import type { Daemon } from '../daemon.ts';
@@ -11,17 +11,35 @@ import type { ProjectFacts } from '../project/facts.ts';
 import { unattachedAddresses } from '../project/troubles.ts';
 import type { Commit } from '../sources/source.ts';
 import { statusNow } from './key-status.ts';
+import { cutTexts, mostProjects, Pager, shortRemedies } from './pager.ts';
+
+/** The part of `GET /status` that a query asks for. */
+export interface StatusQuery {
+  /** The id of one project. Without it, the answer has all projects. */
+  readonly project?: string | undefined;
+  readonly page?: number;
+}
+
+/** Of several projects, an answer has only the first entries of each list. */
+const ofSeveral = 5;
 
 /** The public JSON of `GET /status`. Names only get added. */
 export async function statusOf(
   daemon: Daemon,
   version: string,
   now: number,
-): Promise<Record<string, unknown>> {
+  { project, page }: StatusQuery = {},
+): Promise<unknown> {
   const source = daemon.specs.state();
-  const facts = await Promise.all(daemon.projects().map((project) => project.facts()));
+  const all = daemon.projects().filter(({ id }) => project === undefined || project === String(id));
+  const [only, another] = all;
+  const isOne = only !== undefined && another === undefined;
+  const pager = isOne ? new Pager(page) : new Pager(page, mostProjects);
+  const shown = isOne ? all : pager.of(all);
+  const facts = await Promise.all(shown.map((each) => each.facts()));
   const notReady = daemon.notReady();
-  return {
+  const broken = source.orphans.flatMap(({ problem }) => problem.map(diagnosticJson));
+  return cutTexts({
     format_version: 1,
     version,
     at: time(now),
@@ -32,11 +50,12 @@ export async function statusOf(
       read_at: time(source.readAt),
       error: source.error ?? null,
       commit: commitJson(source.commit),
-      broken: source.orphans.flatMap(({ problem }) => problem.map(diagnosticJson)),
+      broken: pager.of(broken),
     },
-    ...(daemon.fleet === undefined ? {} : { fleet: await fleetJson(daemon.fleet, daemon.projects()) }),
-    projects: facts.map(projectJson),
-  };
+    ...(daemon.fleet === undefined ? {} : { fleet: await fleetJson(daemon.fleet, shown) }),
+    projects: facts.map((each) => projectJson(each, isOne ? page : undefined, isOne ? undefined : ofSeveral)),
+    next: pager.page < pager.pages ? `/status?page=${pager.page + 1}` : null,
+  });
 }
 
 /**
@@ -84,12 +103,21 @@ function rolloutJson(rollout: Rollout): Record<string, unknown> {
   const { change, phase, total, left, wave, deletions, reason, since, watched } = rollout;
   return {
     ...{ change, phase, projects: total, projects_left: left, waves_done: wave, deletions, reason },
-    ...{ since: time(since), watched: watched.map(({ project }) => project) },
+    ...{ since: time(since), watched: new Pager().of(watched).map(({ project }) => project) },
   };
 }
 
 /** One project, in the words of the plan and of `vdcsync status`. */
-export function projectJson(facts: ProjectFacts): Record<string, unknown> {
+export function projectJson(facts: ProjectFacts, page?: number, size?: number): Record<string, unknown> {
+  const pager = new Pager(page, size);
+  const json = pagedJson(facts, pager);
+  const [next, isCut] = [pager.page + 1, pager.page < pager.pages];
+  const more = size === undefined ? `&page=${next}` : '';
+  return { ...json, next: isCut ? `/status?project=${facts.id}${more}` : null };
+}
+
+/** Each list that grows with the project has the entries of one page. */
+function pagedJson(facts: ProjectFacts, pager: Pager): Record<string, unknown> {
   const { known, plan, offer, lastReconciliation } = facts;
   const { idle, unconfirmed } = unattachedAddresses(facts);
   return {
@@ -112,7 +140,7 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
       files: offer?.files ?? [],
       digest: (offer && publicDigest(offer.desired)) ?? null,
       commit: commitJson(offer?.commit),
-      broken: facts.problem.map(diagnosticJson),
+      broken: pager.of(facts.problem).map(diagnosticJson),
       suspend: offer?.desired.settings.suspend ?? null,
       drift: offer?.desired.settings.drift ?? null,
     },
@@ -134,35 +162,37 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
     observed_at: time(facts.refreshedAt),
     oldest_read_seconds: Math.round((known?.oldestReadMs ?? 0) / 1000),
     summary: plan?.summary ?? null,
-    operations: (plan?.operations ?? []).map(({ id, key, verb }) => ({ id, key, verb })),
-    blocked: (plan?.blocked ?? []).map((each) => blockedJson(each, facts.flags)),
-    differs: differences(plan),
-    drift: (plan?.warnings ?? []).filter(({ code }) => code === 'drift'),
-    warnings: (plan?.warnings ?? []).filter(({ code }) => code !== 'drift'),
-    in_flight: facts.inFlight.map(({ since, at, until, ...rest }) => ({
+    operations: pager.of(plan?.operations ?? []).map(({ id, key, verb }) => ({ id, key, verb })),
+    blocked: pager
+      .of(plan?.blocked ?? [])
+      .map((each) => blockedJson({ ...each, remedies: shortRemedies(each.remedies) }, facts.flags)),
+    differs: pager.of(differences(plan)),
+    drift: pager.of((plan?.warnings ?? []).filter(({ code }) => code === 'drift')).map(warningJson),
+    warnings: pager.of((plan?.warnings ?? []).filter(({ code }) => code !== 'drift')).map(warningJson),
+    in_flight: pager.of(facts.inFlight).map(({ since, at, until, ...rest }) => ({
       ...rest,
       since: time(since),
       at: time(at),
       until: time(until),
     })),
-    open_writes: (known?.intents ?? []).map((intent) => ({
+    open_writes: pager.of(known?.intents ?? []).map((intent) => ({
       ...{ key: intent.key, verb: intent.verb, phase: intent.phase, since: time(intent.createdAt) },
       detail: whyOpen(intent) ?? null,
       ...{ task_id: partsOf(intent).answer?.taskId ?? null, request_id: intent.requestId ?? null },
     })),
-    pauses: facts.pauses.map(({ scope, code, reason, since, probeAt }) => ({
+    pauses: pager.of(facts.pauses).map(({ scope, code, reason, since, probeAt }) => ({
       ...{ scope, code, reason, since: time(since), probe_at: time(probeAt ?? undefined) },
     })),
-    back_off: (known?.backOff ?? []).map(({ until, ...rest }) => ({ ...rest, until: time(until) })),
-    resources: (known?.bindings ?? []).map(({ key, kind, id, identity, protect, tainted }) => ({
+    back_off: pager.of(known?.backOff ?? []).map(({ until, ...rest }) => ({ ...rest, until: time(until) })),
+    resources: pager.of(known?.bindings ?? []).map(({ key, kind, id, identity, protect, tainted }) => ({
       ...{ key, kind, id, standing: statusNow(facts, key) },
       ...{ identity, protect, tainted: tainted ?? null },
     })),
-    idle: idle.map(addressJson),
-    unconfirmed: unconfirmed.map(addressJson),
-    left_billed: plan?.cost.left_billed ?? [],
-    ignored: ignoredIn(facts),
-    left_backups: (known?.leftBackups ?? []).map(({ server, key, backups, at }) => ({
+    idle: pager.of(idle).map(addressJson),
+    unconfirmed: pager.of(unconfirmed).map(addressJson),
+    left_billed: pager.of(plan?.cost.left_billed ?? []),
+    ignored: pager.of(ignoredIn(facts)),
+    left_backups: pager.of(known?.leftBackups ?? []).map(({ server, key, backups, at }) => ({
       ...{ server_id: server, key, backups, since: new Date(at).toISOString() },
     })),
     requests:
@@ -187,6 +217,10 @@ export function whyOpen(intent: Intent): string | undefined {
 /** Resources that the operator has ignored. */
 export function ignoredIn({ known, world }: ProjectFacts): readonly IgnoredObject[] {
   return ignoredObjects(known?.claims ?? [], world?.ips);
+}
+
+function warningJson({ remedies, ...warning }: Warning) {
+  return remedies === undefined ? warning : { ...warning, remedies: shortRemedies(remedies) };
 }
 
 function addressJson({ ip, key }: BilledAddress) {

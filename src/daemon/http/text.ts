@@ -2,6 +2,7 @@ import { html } from 'hono/html';
 import { collections } from '../../core/kind-facts.ts';
 import { moment } from '../../core/moment.ts';
 import { capitalised } from '../../core/text.ts';
+import { cutText } from './pager.ts';
 import { ago, ahead, span } from './spans.ts';
 
 export type Html = ReturnType<typeof html> | '';
@@ -28,10 +29,12 @@ export function sentence(text: string): string {
 
 /** Text whose backticks mark code, and whose keys stay whole. */
 export function marked(text: string) {
-  return text.split('`').map((part, index, parts) =>
-    // The last of an even number has no end.
-    index % 2 === 1 && index < parts.length - 1 ? html`<code>${part}</code>` : withKeys(part),
-  );
+  return cutText(text)
+    .split('`')
+    .map((part, index, parts) =>
+      // The last of an even number has no end.
+      index % 2 === 1 && index < parts.length - 1 ? html`<code>${part}</code>` : withKeys(part),
+    );
 }
 
 function withKeys(text: string) {

@@ -1,12 +1,15 @@
 import { addressObject, networkObject, serverObject } from '../../core/claims.ts';
 import { Mask } from '../../core/environment-mask.ts';
 import { type KeyStatus, keyStatuses } from '../../core/key-status.ts';
-import { isInside, namesakeOf, type ResourceKey, takeApart } from '../../core/keys.ts';
+import { containersOf, namesakeOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
+import { oncePer } from '../../core/once.ts';
 import { namedAddress } from '../../core/server-entry.ts';
+import { grouped } from '../../core/world.ts';
 import type { ProjectFacts } from '../project/facts.ts';
 import { unattachedAddresses } from '../project/troubles.ts';
 import { idOf, statusNow } from './key-status.ts';
+import { Pager } from './pager.ts';
 
 /** One box of the picture. */
 export interface Box {
@@ -30,13 +33,33 @@ export interface Picture {
 }
 
 /** Every key that the file or the state names, in order. */
-export function keysOf(facts: ProjectFacts): readonly ResourceKey[] {
+export const keysOf = oncePer((facts: ProjectFacts): readonly ResourceKey[] => {
   const wanted = facts.offer?.desired.resources.map(({ key }) => key) ?? [];
   const bound = facts.known?.bindings.map(({ key }) => key) ?? [];
   return [...new Set([...wanted, ...bound])].sort();
+});
+
+/** Indexes for the boxes. */
+const indexOf = oncePer((facts: ProjectFacts) => {
+  const desired = facts.offer?.desired;
+  return {
+    wanted: new Map(desired?.resources.map((each) => [each.key, each])),
+    inside: grouped(
+      keysOf(facts).flatMap((key) => containersOf(key).map((container) => [container, key] as const)),
+    ),
+    mask: new Mask(desired ?? {}),
+    networks: new Map(facts.world?.networks.map((each) => [String(each.id), each])),
+    creations: new Map(
+      facts.known?.intents.flatMap((each) => (each.verb === 'create' ? [[each.key, each] as const] : [])),
+    ),
+  };
+});
+
+export function pictureOf(facts: ProjectFacts, pager = new Pager()): Picture {
+  return pageOf(wholePicture(facts), pager);
 }
 
-export function pictureOf(facts: ProjectFacts): Picture {
+function wholePicture(facts: ProjectFacts): Picture {
   const keys = keysOf(facts).map((key) => takeApart(key));
   const servers = keys.filter(({ kind }) => factsOf(kind).container).map(({ key }) => serverBox(facts, key));
   const networks = keys
@@ -50,13 +73,27 @@ export function pictureOf(facts: ProjectFacts): Picture {
   return { networks, servers, addresses, links: distinct(links) };
 }
 
+/** The servers of one page with their networks and addresses, and as many of those that no server has. */
+function pageOf({ networks, servers, addresses, links }: Picture, pager: Pager): Picture {
+  const shown = pager.of(servers);
+  const linked = grouped(links.flatMap(([a, b]) => [[a, b] as const, [b, a] as const]));
+  const ofShown = new Set(shown.flatMap(({ id }) => linked.get(id) ?? []));
+  const onPage = (boxes: readonly Box[]) => [
+    ...new Pager().of(boxes.filter(({ id }) => ofShown.has(id))),
+    ...pager.of(boxes.filter(({ id }) => !linked.has(id))),
+  ];
+  const parts = { networks: onPage(networks), servers: shown, addresses: onPage(addresses) };
+  const ids = new Set([...parts.networks, ...shown, ...parts.addresses].map(({ id }) => id));
+  return { ...parts, links: links.filter(([a, b]) => ids.has(a) && ids.has(b)) };
+}
+
 function serverBox(facts: ProjectFacts, key: ResourceKey): Box {
-  const own = [key, ...keysOf(facts).filter((each) => isInside(each, key))];
+  const { wanted: entries, inside, mask } = indexOf(facts);
+  const own = [key, ...(inside.get(key) ?? [])];
   // As bad as the worst of its parts.
   const seen = own.map((each) => statusNow(facts, each));
   const standing = keyStatuses.findLast((each) => seen.includes(each)) ?? 'unknown';
-  const wanted = facts.offer?.desired.resources.find((each) => each.key === key)?.value;
-  const mask = new Mask(facts.offer?.desired ?? {});
+  const wanted = entries.get(key)?.value;
   const type = wanted?.server_type === undefined ? '' : mask.field(String(wanted.server_type));
   const id = idOf(facts, key);
   const note = [type, id === undefined ? absence(facts, key) : `id ${id}`]
@@ -67,8 +104,8 @@ function serverBox(facts: ProjectFacts, key: ResourceKey): Box {
 }
 
 /** No id is bound. A creation without an answer may have had its effect nevertheless. */
-export function absence({ known }: ProjectFacts, key: ResourceKey): string {
-  const sent = known?.intents.find((each) => each.key === key && each.verb === 'create');
+export function absence(facts: ProjectFacts, key: ResourceKey): string {
+  const sent = indexOf(facts).creations.get(key);
   if (sent === undefined) return 'not created yet';
   const isUnconfirmed = sent.phase === 'blocked' || sent.phase === 'unknown';
   return isUnconfirmed ? 'unconfirmed, may be billed' : 'being created';
@@ -76,8 +113,8 @@ export function absence({ known }: ProjectFacts, key: ResourceKey): string {
 
 function networkBox(facts: ProjectFacts, key: ResourceKey): Box {
   const id = idOf(facts, key);
-  const seen = facts.world?.networks.find((each) => String(each.id) === id);
-  const wanted = facts.offer?.desired.resources.find((each) => each.key === key);
+  const seen = id === undefined ? undefined : indexOf(facts).networks.get(id);
+  const wanted = indexOf(facts).wanted.get(key);
   const cidr = seen?.cidr ?? wanted?.value.cidr ?? '';
   return {
     id: key,
@@ -97,14 +134,16 @@ function addressBoxes(facts: ProjectFacts): { boxes: Box[]; links: (readonly [st
   const boxes: Box[] = [];
   const links: (readonly [string, string])[] = [];
   const shown = new Set<string>();
+  const doubts = new Map(unconfirmed.map((each) => [each.ip.id, each]));
+  const idleIds = new Set(idle.map(({ ip }) => ip.id));
   for (const ip of world?.ips ?? []) {
     const key = world?.keyOf(addressObject(ip.id));
     const server = ip.server_id === null ? undefined : world?.keyOf(serverObject(ip.server_id));
     const id = key ?? `ip ${ip.id}`;
     shown.add(id);
-    const doubt = unconfirmed.find((each) => each.ip.id === ip.id);
+    const doubt = doubts.get(ip.id);
     if (doubt?.key) shown.add(doubt.key);
-    const isIdle = idle.some((each) => each.ip.id === ip.id);
+    const isIdle = idleIds.has(ip.id);
     const whose =
       key === undefined ? (server === undefined ? 'not in the file' : 'comes with its server') : nameOf(key);
     const note = doubt ? `may be ${doubt.key}` : whose;

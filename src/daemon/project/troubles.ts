@@ -1,5 +1,6 @@
 import { addressObject } from '../../core/claims.ts';
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
+import { oncePer } from '../../core/once.ts';
 import { endsExposure } from '../../core/plan.ts';
 import type { Ip } from '../../core/resources.ts';
 import { type Unattached, unattached } from '../../engine/claims/unattached.ts';
@@ -10,7 +11,8 @@ export function exposedServers({
   plan,
   known,
 }: Pick<ProjectFacts, 'plan' | 'known'>): readonly ResourceKey[] {
-  const isBound = (key: ResourceKey) => known?.bindings.some((each) => each.key === key) === true;
+  const bound = new Set(known?.bindings.map(({ key }) => key));
+  const isBound = (key: ResourceKey) => bound.has(key);
   const reported = (plan?.warnings ?? []).flatMap(({ code, key }) =>
     code === 'exposed' && key !== null ? [key] : [],
   );
@@ -25,13 +27,13 @@ export function exposedServers({
 type Owned = Pick<ProjectFacts, 'world' | 'known'>;
 
 /** Addresses that are billed and attached to nothing; none before the first refresh. */
-export function unattachedAddresses({ world, known }: Owned): Unattached {
+export const unattachedAddresses = oncePer(({ world, known }: Owned): Unattached => {
   const { bindings = [], intents = [], claims = [] } = known ?? {};
   const { idle, unconfirmed } = unattached(world?.ips ?? [], { bindings, intents, claims });
   // An entry that names an id is about that address before the two are bound.
   const keyOf = ({ id }: Ip) => world?.keyOf(addressObject(id)) ?? null;
   return { idle: idle.map((each) => ({ ...each, key: each.key ?? keyOf(each.ip) })), unconfirmed };
-}
+});
 
 /** Addresses that are billed although no entry of the file asks for them, or is known to. */
 export function leakingAddresses(owned: Owned): Unattached['idle'] {

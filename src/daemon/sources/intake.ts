@@ -6,7 +6,7 @@ import { allowedEnvironment, type Environment, type SpecTrust } from '../../spec
 import type { Source } from '../../spec/load.ts';
 import type { Offer } from '../project/facts.ts';
 import type { Snapshot, SpecText } from './source.ts';
-import { SpecThread } from './spec-thread.ts';
+import { mostReadingMs, SpecThread } from './spec-thread.ts';
 import type { SpecAnswer } from './spec-worker.ts';
 
 /** One spec after reading: the desired state, or the reasons why the spec cannot be used. */
@@ -40,8 +40,7 @@ export interface Deadlines {
   readonly allMs: number;
 }
 
-/** A spec of 1 MiB takes two to three seconds. */
-const usualDeadlines: Deadlines = { eachMs: 10_000, allMs: 60_000 };
+const usualDeadlines: Deadlines = { eachMs: mostReadingMs, allMs: 60_000 };
 
 /**
  * Reads every spec of a snapshot. A broken or slow spec does not affect the others: smaller specs are read first, and

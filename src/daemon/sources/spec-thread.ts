@@ -14,6 +14,19 @@ const startMs = 60_000;
  */
 const idleMs = 20_000;
 
+/** A spec of 1 MiB takes two to three seconds. Real ms. */
+export const mostReadingMs = 10_000;
+
+/** Reads one spec in a thread of its own. @param clock real time */
+export async function readOnce(request: SpecRequest, clock: Clock): Promise<SpecAnswer> {
+  const thread = new SpecThread(clock);
+  try {
+    return await thread.read(request, mostReadingMs);
+  } finally {
+    await thread.end();
+  }
+}
+
 /**
  * Reads specs in a worker thread, one at a time, each with a deadline: no file can block the event loop of the daemon
  * or use up its memory. A thread that failed or was too slow is replaced.

@@ -58,7 +58,7 @@ export const firewallSchema = z
           destination_port: z
             .string()
             .optional()
-            .meta({ description: 'A port, or several with commas, as text.', examples: ['22,443'] }),
+            .meta({ description: 'A port, or several with commas, as text.', examples: ['80,443'] }),
           description: z.string().optional().describe('A note.'),
         }),
       )
