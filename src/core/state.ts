@@ -230,6 +230,11 @@ export interface RecordedWrite {
   readonly parentId?: string;
   /** Of a creation: the live id of the resource of the same key that it replaces, and that remains until then. */
   readonly replaces?: string;
+  /**
+   * Of a question that a new state asks a key: the entry whose resource the state looks for. The resource is claimed as
+   * found, and never bound.
+   */
+  readonly recovers?: ResourceKey;
   /** Wall times in ms. */
   readonly createdAt: number;
   readonly firstSentAt: number;

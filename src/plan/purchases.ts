@@ -81,9 +81,13 @@ export function lineOpen(
     (each) => each.kind === kind && each.holder.is === 'found' && each.holder.key === key,
   );
   if (found === undefined || desired.held !== undefined) return undefined;
+  const reason = `an idempotency key of ${key} was used for ${nounOf(kind)} ${found.id}`;
+  // The question to the key has ended in this run. The next plan adopts the resource.
+  if (world.settings.unmanaged !== 'ignore')
+    return { code: 'key_conflict', reason, remedies: [run('apply')] };
   return {
     code: 'key_conflict',
-    reason: `an idempotency key of ${key} was used for ${nounOf(kind)} ${found.id}, which \`unmanaged: ignore\` ignores`,
+    reason: `${reason}, which \`unmanaged: ignore\` ignores`,
     remedies: [
       run('adopt', [key, found.id], { when: `if ${nounOf(kind)} ${found.id} is ${key}` }),
       giveScope,

@@ -100,7 +100,7 @@ const write = {
   ...{ request: object, sentAs: text, basis: text, preimage: object, changes: z.array(z.unknown()) },
   ...{ attempt: number, sends: number, lost: number, lastSentAt: number, dueAt: number, detail: text },
   ...{ createdAt: number, firstSentAt: number, firstSentApiAt: number },
-  ...{ parentId: text.optional(), replaces: text.optional() },
+  ...{ parentId: text.optional(), replaces: text.optional(), recovers: text.optional() },
 };
 
 const intent = z.discriminatedUnion('phase', [

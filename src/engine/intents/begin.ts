@@ -31,6 +31,7 @@ export async function preimageOf(run: Run, operation: Operation, world: World): 
  * Makes the durable record of a write: the request, its idempotency key, and the reads that evidence is compared
  * with. When this resolves, the write may be sent.
  *
+ * @param recovers the entry that a new state looks for
  * @param question the key is asked, as after a send that this state does not know of, and nothing is sent yet
  * @param ahead incarnations after the current one, whose key is asked
  */
@@ -42,11 +43,13 @@ export async function beginIntent(
     world,
     preimage,
     question,
+    recovers,
     ahead = 0,
   }: {
     readonly world: World;
     readonly preimage: Preimage;
     readonly question?: KeyQuestion;
+    readonly recovers?: ResourceKey | undefined;
     readonly ahead?: number;
   },
 ): Promise<Intent> {
@@ -89,6 +92,7 @@ export async function beginIntent(
     preimage,
     ...(parentId === undefined ? {} : { parentId }),
     ...(replaces === undefined ? {} : { replaces }),
+    ...(recovers === undefined ? {} : { recovers }),
     ...(question === undefined
       ? { phase: 'sending', sends: 1 }
       : { phase: 'unknown', unconfirmed: { why: 'lost', question }, sends: 0 }),

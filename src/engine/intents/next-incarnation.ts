@@ -18,7 +18,7 @@ import { isServerError, unasked } from './question.ts';
  * @source API §8.1
  */
 export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Progress | Intent> {
-  const { key, kind, changes, request, preimage, replaces } = intent;
+  const { key, kind, changes, request, preimage, replaces, recovers } = intent;
   const desired = run.world.subjects.get(key)?.desired;
   // If the entry was edited since, its creation does not begin again. A server error may have had its effect.
   const isEdited = desired === undefined || digestOf(desired.value ?? null) !== intent.basis;
@@ -29,7 +29,7 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
     ...{ key, kind, verb: 'create', changes, needs: [], spend: 'adds', risk: 'billed' },
     ...(replaces === undefined ? {} : { replacement: operationId('delete', retiringKey(key, replaces)) }),
   };
-  const begun = { world: run.world, preimage };
+  const begun = { world: run.world, preimage, recovers };
   // The key was used before the first send of this creation, so that no send of it was carried out.
   await close(run, intent, {
     outcome: 'void',

@@ -216,7 +216,8 @@ async function accept(
 
 function sendAnswered(intent: Intent, { replayed }: Conclusive): Answer['to'] {
   if (!replayed) return 'this_send';
-  return partsOf(intent).unconfirmed === undefined ? 'unknown_send' : 'earlier_send';
+  const isOwn = partsOf(intent).unconfirmed !== undefined && intent.recovers === undefined;
+  return isOwn ? 'earlier_send' : 'unknown_send';
 }
 
 async function refused(

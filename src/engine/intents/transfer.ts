@@ -1,8 +1,9 @@
-import { objectName } from '../../core/claims.ts';
+import { type LiveObject, objectName } from '../../core/claims.ts';
 import { partsOf } from '../../core/intent.ts';
 import { nounOf, takeApart } from '../../core/keys.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import { giveScope, run as runs } from '../../core/remedy.ts';
+import type { TaskId } from '../../core/resources.ts';
 import { namedAddress } from '../../core/server-entry.ts';
 import type { Binding, Facts, InPhase, Intent, StateChange } from '../../core/state.ts';
 import { attributionOf } from '../claims/claims.ts';
@@ -37,6 +38,7 @@ export async function settled(
   // The id was given to another key while this step read its evidence.
   if (partsOf(intent).answer?.id === id && (now === undefined || partsOf(now).answer?.id !== id))
     return again(0);
+  if (intent.recovers !== undefined) return found(run, intent, id);
   if (intent.verb === 'delete')
     return close(
       run,
@@ -62,6 +64,26 @@ export async function settled(
   );
   const ended = { outcome: 'failed', text: damage } as const;
   return closeBlocked(run, intent, ended, 'tainted', { changes: [...taken, ...exchange, ...changes] });
+}
+
+/**
+ * Ends the question of a new state with the resource that its key was answered with. A resource that is already bound or
+ * claimed keeps its holder.
+ */
+export function found(run: Run, intent: Intent, id: string, taskId?: TaskId): Promise<Progress> {
+  const { key, kind, recovers = key } = intent;
+  const object = { kind, id };
+  const isHeld = (each: LiveObject) => objectName(each) === objectName(object);
+  const before = run.claims.get(objectName(object));
+  const isFree =
+    ![...run.bindings.values()].some(isHeld) && (before === undefined || before.holder.is === 'found');
+  const holder = { is: 'found', key: recovers, ...(taskId === undefined ? {} : { taskId }) } as const;
+  const claim = { ...object, identity: {}, holder, at: run.deps.clock.now() };
+  const ended = { outcome: 'absent', text: `found under its idempotency key: ${id}` } as const;
+  return close(run, intent, ended, {
+    changes: isFree ? [{ type: 'claim', claim }] : [],
+    retryAfterMs: 0,
+  });
 }
 
 /**

@@ -1,4 +1,3 @@
-import { type Claim, type Holder, type LiveObject, objectName } from '../../core/claims.ts';
 import type { DesiredResource } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
@@ -15,8 +14,9 @@ import { close } from '../intents/endings.ts';
 import { tryNextIncarnation } from '../intents/next-incarnation.ts';
 import { probeAnswer, type ReuseRefusal } from '../intents/outcome.ts';
 import { asked, pauseIfRefused, probeKey } from '../intents/probe-key.ts';
-import { asksKey, isReplay, questionOf, unasked } from '../intents/question.ts';
+import { asksKey, isReplay, keyIsFresh, questionOf, unasked } from '../intents/question.ts';
 import { spendOf } from '../intents/record.ts';
+import { found } from '../intents/transfer.ts';
 import { inWriteSlot, sendFenced } from '../intents/write-slot.ts';
 import type { Run } from '../run.ts';
 import { absenceGapMs } from '../staleness.ts';
@@ -52,18 +52,19 @@ export async function recover(run: Run): Promise<boolean> {
   const { unmanaged, unlisted, isNew } = await registerOf(run);
   const taken = run.desired.resources.some((each) => isNameTaken(run, each));
   const isAlone = isNone(unmanaged) && unlisted === undefined && !taken;
-  let found = false;
+  let any = false;
   for (const resource of run.desired.resources) {
     if (run.stop.aborted || run.allPaused() !== undefined) break;
     if (!isWanted(run, resource)) continue;
     // The creation itself asks the key of the resource, and not its earlier keys. If an ignored resource has used the
     // key, the creation shows that.
     const isIgnored = run.desired.settings.unmanaged === 'ignore' && factsOf(resource.kind).bought;
-    const own = isNew && !isAlone && !isIgnored ? [resource.key] : [];
+    const isAsked = isNew && !isAlone && !isIgnored;
+    const own = isAsked || isResumed(run, resource.key) ? [resource.key] : [];
     const keys = [...own, ...(await unprovenKeys(run, resource))];
-    if (await lookUp(run, resource, keys)) found = true;
+    if (await lookUp(run, resource, keys)) any = true;
   }
-  return found;
+  return any;
 }
 
 /**
@@ -96,15 +97,22 @@ function isNameTaken(run: Run, { key, id, managed }: DesiredResource): boolean {
 /** A top-level resource without a binding, an open intent or an id in the file. */
 function isWanted(run: Run, { key, kind, id, managed, parent }: DesiredResource): boolean {
   if (!managed || id !== undefined || parent !== undefined) return false;
-  if (run.bindings.has(key) || run.intents.has(key)) return false;
+  if (run.bindings.has(key) || (run.intents.has(key) && !isResumed(run, key))) return false;
   return asksKey(run, { verb: 'create', kind });
+}
+
+/** The question of an earlier run, whose process ended before the answer was used. */
+function isResumed(run: Run, key: ResourceKey): boolean {
+  const open = run.intents.get(key);
+  if (open?.recovers === undefined || !keyIsFresh(run, open)) return false;
+  return open.phase === 'sending' || (open.phase === 'unknown' && questionOf(open).conflict !== true);
 }
 
 /** Whether a key of the resource holds the answer of a live resource. The keys are asked in turn until one is unused. */
 async function lookUp(run: Run, resource: DesiredResource, keys: readonly ResourceKey[]): Promise<boolean> {
   for (const key of keys) {
     // The end of an open write shows its resource.
-    if (run.intents.has(key)) return false;
+    if (run.intents.has(key) && !isResumed(run, key)) return false;
     for (let asked = 0; asked < mostKeys; asked++) {
       const next = await lookUpOne(run, key, resource);
       if (next === 'found') return true;
@@ -130,8 +138,7 @@ async function lookUpOne(
     return undefined;
   }
   if (run.heldBy(request, 'none') !== undefined) return undefined;
-  const preimage = await preimageOf(run, operation, world);
-  const intent = await beginIntent(run, operation, request, { world, preimage, question: unasked });
+  const intent = run.intents.get(key) ?? (await begin(run, operation, request, { world, own }));
   const end = (
     outcome: IntentOutcome,
     text: string,
@@ -146,7 +153,7 @@ async function lookUpOne(
     await end('refused', 'the API refused an earlier state under this idempotency key');
   else if (held === 'unknown') await end('void', 'the API did not answer for this idempotency key');
   else {
-    const { id: answeredId, facts } = kind.writes.accept(held.answer, request, preimage);
+    const { id: answeredId, facts } = kind.writes.accept(held.answer, intent.request, intent.preimage);
     const id = answeredId ?? (await idByEvidence(run, intent));
     if (id === undefined) {
       // No read shows the resource yet. The run waits for the resource, as after any lost answer.
@@ -155,11 +162,7 @@ async function lookUpOne(
     }
     switch (await lifeOf(run, intent, { id, facts: facts ?? {} }, held.answer)) {
       case 'live':
-        await end(
-          'absent',
-          `found under its idempotency key: ${id}`,
-          foundClaim(run, { kind: name, id }, { is: 'found', key: own, ...taskIn(held.answer) }),
-        );
+        await found(run, intent, id, taskOf(held.answer.task));
         return 'found';
       case 'gone': {
         const changes = [{ type: 'next_incarnation', key } as const];
@@ -174,6 +177,16 @@ async function lookUpOne(
   return held === 'refused' || held === 'fenced' ? 'next' : undefined;
 }
 
+async function begin(
+  run: Run,
+  operation: Operation,
+  request: WriteRequest,
+  { world, own }: { readonly world: World; readonly own: ResourceKey },
+): Promise<Intent> {
+  const preimage = await preimageOf(run, operation, world);
+  return beginIntent(run, operation, request, { world, preimage, question: unasked, recovers: own });
+}
+
 /**
  * The answer to the creation of a network has no id. The name and the subnet identify the network. @source API §3
  * rule 5
@@ -181,8 +194,8 @@ async function lookUpOne(
 async function idByEvidence(run: Run, intent: Intent): Promise<string | undefined> {
   const { writes } = run.kindOf(intent.kind);
   const asked = { ...intent, preimage: {}, phase: 'accepted' as const };
-  const found = await run.fenced((read) => writes.evidence(asked, read, (kind) => run.known(kind, intent)));
-  return found?.verdict === 'done' && found.certain ? found.id : undefined;
+  const seen = await run.fenced((read) => writes.evidence(asked, read, (kind) => run.known(kind, intent)));
+  return seen?.verdict === 'done' && seen.certain ? seen.id : undefined;
 }
 
 /** The resource that an answer named. */
@@ -193,19 +206,6 @@ const takenKey = {
   unconfirmed: { why: 'lost', question: { ...unasked, stage: 'taken' } },
 } as const;
 
-/** A resource that is already bound or claimed keeps its holder. */
-function foundClaim(run: Run, object: Pick<Claim, 'kind' | 'id'>, holder: Holder): readonly StateChange[] {
-  const isHeld = (each: LiveObject) => objectName(each) === objectName(object);
-  const before = run.claims.get(objectName(object));
-  if ([...run.bindings.values()].some(isHeld) || (before !== undefined && before.holder.is !== 'found'))
-    return [];
-  return [{ type: 'claim', claim: { ...object, identity: {}, holder, at: run.deps.clock.now() } }];
-}
-
-function taskIn({ task }: Conclusive): { readonly taskId?: TaskId } {
-  return typeof task === 'object' && task !== null ? { taskId: task.id } : {};
-}
-
 type Life = 'live' | 'gone' | 'unknown';
 
 /** The resource is gone only if no read finds the resource after its task has ended, and again a minute later. */
@@ -215,8 +215,9 @@ async function lifeOf(run: Run, intent: Intent, made: Made, { task }: Conclusive
   const { clock, tasks } = run.deps;
   const { deadlineMs, showsWithinMs = 0 } = run.kindOf(intent.kind).timing;
   run.tell(intent, 'checking', `whether ${made.id} still exists`);
-  if (typeof task === 'object' && task !== null) {
-    const watch = { id: task.id, sort: intent.request.name, acceptedAt: clock.now(), deadlineMs };
+  const id = taskOf(task);
+  if (id !== undefined) {
+    const watch = { id, sort: intent.request.name, acceptedAt: clock.now(), deadlineMs };
     const { end } = await tasks.wait(watch, run.halt);
     if (end === 'stuck') return 'unknown';
   }
@@ -224,15 +225,17 @@ async function lifeOf(run: Run, intent: Intent, made: Made, { task }: Conclusive
   return look(run, intent, made);
 }
 
+function taskOf(task: Conclusive['task']): TaskId | undefined {
+  return typeof task === 'object' && task !== null ? task.id : undefined;
+}
+
 async function look(run: Run, intent: Intent, made: Made): Promise<Life> {
   const { writes } = run.kindOf(intent.kind);
   const answer = { ...made, at: 0, to: 'unknown_send', end: 'reported' } as const;
   const asked = { ...intent, phase: 'accepted' as const, answer };
-  const found = await run.fenced((read) => writes.evidence(asked, read, () => new Set()));
-  if (found === undefined) return 'unknown';
-  return found.verdict === 'done' || found.verdict === 'pending' || found.verdict === 'failed'
-    ? 'live'
-    : 'gone';
+  const seen = await run.fenced((read) => writes.evidence(asked, read, () => new Set()));
+  if (seen === undefined) return 'unknown';
+  return 'id' in seen ? 'live' : 'gone';
 }
 
 /** A probe that was not sent, or not answered, is sent again. */
