@@ -231,7 +231,7 @@ export interface RecordedWrite {
   /** Of a creation: the live id of the resource of the same key that it replaces, and that remains until then. */
   readonly replaces?: string;
   /**
-   * Of a question that a new state asks a key: the entry whose resource the state looks for. The resource is claimed as
+   * Of a question that a new state asks a key: the entry whose resource the state asks about. The resource is claimed as
    * found, and never bound.
    */
   readonly recovers?: ResourceKey;

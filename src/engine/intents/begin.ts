@@ -31,7 +31,7 @@ export async function preimageOf(run: Run, operation: Operation, world: World): 
  * Makes the durable record of a write: the request, its idempotency key, and the reads that evidence is compared
  * with. When this resolves, the write may be sent.
  *
- * @param recovers the entry that a new state looks for
+ * @param recovers the entry that a new state asks about
  * @param question the key is asked, as after a send that this state does not know of, and nothing is sent yet
  * @param ahead incarnations after the current one, whose key is asked
  */
