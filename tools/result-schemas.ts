@@ -191,6 +191,22 @@ export const historySchema = z.strictObject({
       why: text.nullable(),
     }),
   ),
+  proofs: z
+    .array(
+      z.strictObject({
+        sent_at: moment,
+        answered_at: moment.nullable(),
+        key: text,
+        purpose: z.enum(['proof', 'calibration']),
+        operation: text,
+        idempotency_key: text,
+        answer: text.nullable(),
+        request_id: text.nullable(),
+      }),
+    )
+    .describe(
+      'Requests that the API must refuse, and that show whether it accepts the values of a creation.',
+    ),
 });
 
 /** The output of any command with `--format json` that fails. */

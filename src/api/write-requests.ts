@@ -1,6 +1,13 @@
 import { ConfigError } from '../core/errors.ts';
+import type { Json } from '../core/json.ts';
 import { fitsPath } from '../core/path-id.ts';
-import { type DocumentedWrite, probeField, type WriteName, type WriteRequest } from '../core/ports.ts';
+import {
+  type DocumentedWrite,
+  type Probe,
+  probeField,
+  type WriteName,
+  type WriteRequest,
+} from '../core/ports.ts';
 import {
   type ApiProfile,
   type OperationTemplate,
@@ -30,6 +37,8 @@ interface Endpoint {
   readonly id?: true;
   /** The documented field that a probe gives a wrong type. */
   readonly probe?: string;
+  /** The field that other fields are checked by, so a request with impossible values keeps it. */
+  readonly kept?: string;
   /** The presumed duration of its task in ms, until tasks have been observed. */
   readonly guessMs?: number;
 }
@@ -63,6 +72,7 @@ const writeEndpoints: Readonly<Record<DocumentedWrite, Endpoint>> = {
     task: true,
     id: true,
     probe: 'server_type_id',
+    kept: 'server_type_id',
     guessMs: 10_000,
   },
   delete_server: { method: 'DELETE', path: '/servers/{id}', body: 'none', task: true, guessMs: 6_000 },
@@ -103,7 +113,7 @@ export function buildWrite(request: WriteRequest, profile: ApiProfile): BuiltWri
     return fromTemplate(request, name, profile.operations[name]);
   }
   const endpoint = writeEndpoints[name];
-  const body = probeText(request, endpoint.probe) ?? bodyText(request, endpoint.body);
+  const body = probeText(request, endpoint) ?? bodyText(request, endpoint.body);
   return {
     method: endpoint.method,
     path: fillPath(endpoint.path, request),
@@ -123,9 +133,45 @@ function bodyText({ name, body }: WriteRequest, rule: Endpoint['body']): string 
  * The text of a probe. A backup has no documented body, so its probe is invalid by the unknown field alone: one that is
  * carried out nevertheless is the backup that the key was for.
  */
-function probeText({ probe }: WriteRequest, field: string | undefined): string | undefined {
+function probeText(
+  { probe, body }: WriteRequest,
+  { probe: field, kept }: { readonly probe?: string | undefined; readonly kept?: string },
+): string | undefined {
   if (probe === undefined) return undefined;
-  return JSON.stringify({ ...(field === undefined ? {} : { [field]: { probe } }), [probeField]: probe });
+  const mistyped = field === undefined ? {} : { [field]: { probe } };
+  const fields = isObject(body) ? body : {};
+  return JSON.stringify({ ...bodyOf(probe, { fields, mistyped, kept }), [probeField]: probe });
+}
+
+function bodyOf(
+  probe: Probe,
+  of: { readonly fields: object; readonly mistyped: object; readonly kept: string | undefined },
+): object {
+  switch (probe) {
+    case 'proof':
+      return of.fields;
+    case 'impossible': {
+      const changed = Object.entries(of.fields).flatMap(([name, value]) => {
+        const other = name === of.kept ? undefined : impossible(value);
+        return other === undefined ? [] : [[name, other] as const];
+      });
+      // Without a field that can get an impossible value, the body has a wrong type.
+      return { ...of.fields, ...(changed.length === 0 ? of.mistyped : Object.fromEntries(changed)) };
+    }
+    default:
+      return of.mistyped;
+  }
+}
+
+/** A well-formed value that refers to nothing, or that no resource can have; `undefined` if there is none. */
+function impossible(value: unknown): unknown {
+  if (typeof value === 'number') return 2 ** 31 - 1;
+  if (typeof value === 'string') return 'vdcsync-probe';
+  return Array.isArray(value) && value.length > 0 ? value.slice(0, 1).map(impossible) : undefined;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Methods a write may have. */
@@ -149,7 +195,9 @@ function fromTemplate(
   if (!writeMethods.has(method)) throw new ConfigError(`${name}: ${method} is no method of a write.`);
   const filled = template.body === undefined ? request.body : fillBody(template.body, request);
   const [field] = Object.keys((filled as object | undefined) ?? {});
-  const body = probeText(request, field) ?? (filled === undefined ? undefined : JSON.stringify(filled));
+  const body =
+    probeText({ ...request, body: filled as Json }, { probe: field }) ??
+    (filled === undefined ? undefined : JSON.stringify(filled));
   return {
     method,
     path: fillPath(path, request),
@@ -201,7 +249,7 @@ function fillBody(template: unknown, request: WriteRequest): unknown {
   const field = typeof template === 'string' ? /^\{([a-z_][a-z0-9_]*)\}$/i.exec(template)?.[1] : undefined;
   if (field === undefined) return template;
   const { body } = request;
-  const fields = body !== null && typeof body === 'object' && !Array.isArray(body) ? body : {};
+  const fields = isObject(body) ? body : {};
   const value = new Map<string, unknown>([...Object.entries(request.path), ...Object.entries(fields)]).get(
     field,
   );

@@ -8,7 +8,7 @@ import type { ResourceKey } from './keys.ts';
 import type { ChildEntry, EntryIssue, Reference, SectionTraits } from './kind-entry.ts';
 import type { KindName } from './kind-facts.ts';
 import type { Change, Operation, OperationId, Spend, Traffic, Verb, Warning } from './plan.ts';
-import type { Conclusive, ReadPort, StaleReads, WriteRequest } from './ports.ts';
+import type { Conclusive, ReadPort, StaleReads, WriteName, WriteRequest } from './ports.ts';
 import type { Preimage } from './preimage.ts';
 import type { ApiProfile } from './profile.ts';
 import type { Remedy } from './remedy.ts';
@@ -51,12 +51,20 @@ export interface Observations {
 }
 
 /** The facts that a refresh collects; a world derives all other answers from them. */
+export type ProofChecks = Readonly<Partial<Record<WriteName, readonly string[]>>>;
+
 export interface WorldParts extends Observations {
   readonly project: Project;
   readonly settings: Settings;
   readonly profile: ApiProfile;
   readonly catalogue: Catalogue;
   readonly subjects: ReadonlyMap<ResourceKey, Subject>;
+  /**
+   * The fields of a creation whose refused values a proof shows, by write. A write is left out before its first proof.
+   *
+   * @assumption A73
+   */
+  readonly proofChecks?: ProofChecks;
   /** The API's clock, ms since the epoch. */
   readonly apiNow: number;
   /** Our own clock, wall ms: the clock of the moments that this state stores. */

@@ -96,16 +96,23 @@ export interface WriteRequest {
   /** The ids in the path. */
   readonly path: Readonly<Record<string, string | number>>;
   readonly body?: Json;
-  /**
-   * Sends an invalid body in place of the request's own. The body has two errors: an unknown field, and a documented
-   * field of a wrong type. No reading of the document lets the API carry this request out; the refusal shows whether
-   * the key is in use. The
-   * body follows from the operation and the number alone, so that every state sends the same body.
-   *
-   * @source API §4 rule 3
-   */
-  readonly probe?: 1 | 2;
+  /** Sends an invalid body in place of the request's own. */
+  readonly probe?: Probe;
 }
+
+/**
+ * The invalid body of a request that the API must refuse. It always has an unknown field.
+ *
+ * - a number: a documented field has a wrong type. No reading of the document lets the API carry this request out; the
+ *   refusal shows whether the key is in use. The body follows from the operation and the number alone, so that every
+ *   state sends the same body.
+ * - `impossible`: the fields of the request have values that cannot exist. The refusal shows which of them the API
+ *   checks next to an unknown field.
+ * - `proof`: the fields of the request are unchanged. The refusal shows whether the API accepts them.
+ *
+ * @source API §4 rule 3, §7
+ */
+export type Probe = 1 | 2 | 'impossible' | 'proof';
 
 /** The unknown field of a probe: a refusal that names this field refuses the body of the probe. */
 export const probeField = 'vdcsync_probe';

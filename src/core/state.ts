@@ -278,6 +278,7 @@ export interface JournalEntry {
     | 'released'
     | 'claimed'
     | 'unclaimed'
+    | 'proof'
     | 'note';
   readonly intentId?: string;
   readonly data: Json;
@@ -294,13 +295,33 @@ export type StateChange =
   | { readonly type: 'next_incarnation'; readonly key: ResourceKey }
   /** Replaces the previous claim of the object. */
   | { readonly type: 'claim'; readonly claim: Claim }
-  | { readonly type: 'unclaim'; readonly object: LiveObject; readonly reason: string };
+  | { readonly type: 'unclaim'; readonly object: LiveObject; readonly reason: string }
+  /** Only the journal has the proof: no plan depends on it. */
+  | { readonly type: 'proof'; readonly key: ResourceKey; readonly proof: ProofRecord };
+
+/**
+ * The durable record of a request that proves a creation, made before its first byte is sent, and the record of its
+ * answer. The request cannot be carried out, so it needs no settlement after a crash.
+ */
+export interface ProofRecord {
+  readonly idempotencyKey: string;
+  readonly request: WriteRequest;
+  /** Left out before the answer. */
+  readonly answer?: { readonly text: string; readonly requestId?: string };
+}
 
 /** The intents of a key, or the intents with an outcome. */
 export type IntentFilter = { readonly limit: number } & (
   | { readonly key?: ResourceKey; readonly outcome?: undefined }
   | { readonly outcome: IntentOutcome; readonly key?: undefined }
 );
+
+/** The lines of a key, or of an event. */
+export interface JournalFilter {
+  readonly key?: ResourceKey | undefined;
+  readonly event?: JournalEntry['event'] | undefined;
+  readonly limit: number;
+}
 
 export interface StateInfo {
   /** Random, chosen when the state is created; two states with different lineages are independent. */
@@ -355,7 +376,7 @@ export interface StateStore {
   /** Newest first. */
   intents(filter: IntentFilter): Promise<readonly Intent[]>;
   /** The last `limit` lines, oldest first. */
-  journal(filter: { readonly key?: ResourceKey; readonly limit: number }): Promise<readonly JournalEntry[]>;
+  journal(filter: JournalFilter): Promise<readonly JournalEntry[]>;
 
   /**
    * Removes ended records from before a moment that no other record needs; see `state/prune.ts`. Open records remain. A

@@ -127,6 +127,8 @@ export interface Readings {
   taskIds: 'simple' | 'printable';
   /** `@assumption A66` */
   isoSchemes: 'web' | 'any';
+  /** The faults that a refusal names if the body also has an unknown field. `@assumption A73` */
+  besideUnknownField: 'forms' | 'nothing' | 'limits' | 'everything';
 }
 
 /** The first of each list is the default. `number` means any whole number from zero. */
@@ -193,6 +195,7 @@ const VALUES: { [Name in keyof Readings]: readonly [Readings[Name], ...(Readings
   serverListedAt: ['accepted', 'taskDone'],
   taskIds: ['simple', 'printable'],
   isoSchemes: ['web', 'any'],
+  besideUnknownField: ['forms', 'nothing', 'limits', 'everything'],
 };
 
 /** Each reading at its default. */

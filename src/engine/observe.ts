@@ -5,6 +5,7 @@ import { comesWithServer, type ParsedKey, type ResourceKey, takeApart } from '..
 import type {
   Catalogue,
   Observations,
+  ProofChecks,
   ResourceKind,
   Seen,
   Subject,
@@ -23,6 +24,7 @@ export interface ObserveInput {
   readonly bindings: ReadonlyMap<ResourceKey, Binding>;
   readonly kinds: ReadonlyMap<KindName, ResourceKind>;
   readonly profile: ApiProfile;
+  readonly proofChecks?: ProofChecks | undefined;
   readonly read: ReadPort;
   /** Types, prices and images change seldom, so these reads may be older. */
   readonly catalogueRead: ReadPort;
@@ -81,15 +83,16 @@ export function refuseOtherProject({ projectId }: Desired, { id, name }: Project
   );
 }
 
-type Parts = Omit<WorldParts, 'settings' | 'profile' | 'apiNow' | 'now'>;
+type Parts = Omit<WorldParts, 'settings' | 'profile' | 'proofChecks' | 'apiNow' | 'now'>;
 
-export function worldOf({ desired, profile, read }: ObserveInput, parts: Parts): World {
+export function worldOf({ desired, profile, proofChecks, read }: ObserveInput, parts: Parts): World {
   const { project, ips, networks, servers, catalogue, subjects, observed } = parts;
   const { settings } = desired;
   const [apiNow, now] = [read.apiNow(), read.now()];
   return createWorld({
     ...{ project, ips, networks, catalogue, subjects, observed, settings, profile, apiNow, now },
     ...(servers === undefined ? {} : { servers }),
+    ...(proofChecks === undefined ? {} : { proofChecks }),
   });
 }
 

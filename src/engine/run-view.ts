@@ -1,6 +1,6 @@
 import type { Desired } from '../core/desired.ts';
 import type { ResourceKey } from '../core/keys.ts';
-import type { World } from '../core/kind.ts';
+import type { ProofChecks, World } from '../core/kind.ts';
 import { factsOf } from '../core/kind-facts.ts';
 import type { Binding } from '../core/state.ts';
 import type { EngineDeps } from './deps.ts';
@@ -14,6 +14,7 @@ const catalogueFreshMs = 10 * 60_000;
 
 interface ViewOptions {
   readonly deps: EngineDeps;
+  readonly proofChecks?: ProofChecks;
   readonly desired: Desired;
   /** Always shows the current bindings. */
   readonly bindings: ReadonlyMap<ResourceKey, Binding>;
@@ -22,7 +23,7 @@ interface ViewOptions {
 }
 
 /** A view without content before its first refresh. */
-export function createView({ deps, desired, bindings, cache, onRefresh }: ViewOptions) {
+export function createView({ deps, desired, bindings, cache, onRefresh, proofChecks }: ViewOptions) {
   const { clock, kinds, profile } = deps;
   const wanted = new Map(desired.resources.map((resource) => [resource.key, resource]));
   let latest: World | undefined;
@@ -36,7 +37,7 @@ export function createView({ deps, desired, bindings, cache, onRefresh }: ViewOp
   };
 
   const input = (since: number): ObserveInput => ({
-    ...{ desired, bindings, kinds, profile },
+    ...{ desired, bindings, kinds, profile, proofChecks },
     read: cache.since(since),
     catalogueRead: cache.since(clock.monotonic() - catalogueFreshMs),
   });

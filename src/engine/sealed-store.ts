@@ -35,6 +35,7 @@ export async function sealedStore(
   const closed = (changes: readonly StateChange[]) =>
     changes.map((change) => {
       if (change.type === 'bind') return { ...change, binding: closedBinding(change.binding) };
+      if (change.type === 'proof') return { ...change, proof: seal.close(change.proof) };
       return change.type === 'claim' ? { ...change, claim: closedClaim(change.claim) } : change;
     });
   const closedStage = (stage: OpenStage): OpenStage =>

@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts';
 
 /** The moments of an intent that are timed. */
-export type Moment = 'begun' | 'sent' | 'not_seen' | 'accepted' | 'ended' | 'due' | 'silent';
+export type Moment = 'begun' | 'sent' | 'not_seen' | 'accepted' | 'ended' | 'due' | 'silent' | 'proved';
 
 /**
  * Measures time spans: the time since a write was sent, or since a resource was not found. The state has only wall

@@ -111,7 +111,7 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
   // The candidates may belong to another user, and the resource itself may have become visible since.
   const other = candidates.length === 0 ? 'the resource exists' : `${key} is another resource`;
   return [
-    ...(refused ? [correction(intent, world?.subjects.get(key)?.desired)] : []),
+    ...(refused ? [correction(world?.subjects.get(key)?.desired, partsOf(intent).blocked?.parameters)] : []),
     ...(refused && intent.replaces !== undefined ? [makingRoom(key)] : []),
     ...(adoptable
       ? [
@@ -129,12 +129,12 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
  * The fields that a refusal names, each with its position; the position of the entry if the refusal names none of its
  * fields.
  */
-function correction(intent: Intent, desired: DesiredResource | undefined): Remedy {
+export function correction(desired: DesiredResource | undefined, parameters: readonly string[] = []): Remedy {
   if (desired === undefined) return outside('correct the entry in the file');
-  const named = (partsOf(intent).blocked?.parameters ?? []).flatMap((each) => fieldOf(desired, each) ?? []);
+  const named = parameters.flatMap((each) => fieldOf(desired, each) ?? []);
   const places = new Map(named.map(({ name, position }) => [name, position]));
   const positions = places.size === 0 ? [desired.position] : [...places.values()];
-  return edit(intent.key, {
+  return edit(desired.key, {
     choose: Object.fromEntries([...places.keys()].map((name) => [name, []])),
     at: positions.map(({ file, line, column }) => `${file}:${line}:${column}`),
   });

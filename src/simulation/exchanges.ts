@@ -39,6 +39,11 @@ export function isProbe({ body }: HttpRequest): boolean {
   return body?.includes('"vdcsync_probe":') === true;
 }
 
+/** The probe has the body of a creation, or impossible values of its fields. */
+export function isProof({ body }: HttpRequest): boolean {
+  return body !== undefined && /"vdcsync_probe":"(?:proof|impossible)"/.test(body);
+}
+
 /** The names of the boundaries that a request crosses. */
 export function boundariesOf(request: HttpRequest): readonly string[] {
   const path = new URL(request.url).pathname

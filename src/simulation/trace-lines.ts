@@ -73,6 +73,7 @@ function subjectOf(change: StateChange): string {
       return `${objectName(change.object)}: ${change.reason}`;
     case 'release':
     case 'next_incarnation':
+    case 'proof':
       return change.key;
   }
 }

@@ -10,6 +10,7 @@ import type {
   IntentOutcome,
   IntentPatch,
   JournalEntry,
+  ProofRecord,
   StateChange,
 } from '../core/state.ts';
 import { checkBegin } from './refusals.ts';
@@ -27,6 +28,7 @@ export type JournalData =
   | { readonly gone: boolean; readonly reason: string }
   | { readonly incarnation: 'next' }
   | { readonly claim: Claim }
+  | { readonly proof: ProofRecord }
   | { readonly reason: string };
 
 export function begunEntry(intent: Intent): JournalEntry {
@@ -62,6 +64,8 @@ export function changeEntry(change: StateChange, at: number, intent?: Intent): J
       return line(objectName(change.claim) as JournalEntry['key'], 'claimed', { claim: change.claim });
     case 'unclaim':
       return line(objectName(change.object) as JournalEntry['key'], 'unclaimed', { reason: change.reason });
+    case 'proof':
+      return line(change.key, 'proof', { proof: change.proof });
   }
 }
 

@@ -27,6 +27,9 @@ export async function applyChange(run: Run, change: StateChange): Promise<void> 
       return hold(run, change.claim, null);
     case 'unclaim':
       await run(unclaim, objectName(change.object));
+      return;
+    case 'proof':
+      return;
   }
 }
 

@@ -10,6 +10,7 @@ import type {
   IntentFilter,
   IntentPatch,
   JournalEntry,
+  JournalFilter,
   StateChange,
   StateInfo,
   StateStore,
@@ -187,10 +188,7 @@ export class PostgresStore implements StateStore {
     return rows.map(intentOf);
   }
 
-  async journal(filter: {
-    readonly key?: ResourceKey;
-    readonly limit: number;
-  }): Promise<readonly JournalEntry[]> {
+  async journal(filter: JournalFilter): Promise<readonly JournalEntry[]> {
     const rows = await this.newest('SELECT at, key, event, intent_id, data FROM vdcsync.journal', filter);
     return rows.toReversed().map(journalEntryOf);
   }
@@ -277,15 +275,15 @@ export class PostgresStore implements StateStore {
     await this.deps.close();
   }
 
-  private newest(select: string, filter: { readonly key?: ResourceKey; readonly limit: number }) {
-    const { key } = filter;
+  private newest(select: string, { key, event, limit: most }: JournalFilter) {
     // NULL is SQL's "no limit"; Infinity is no integer to it.
-    const limit = Number.isFinite(filter.limit) ? filter.limit : null;
-    return this.reading(() =>
-      key === undefined
-        ? this.run(`${select} WHERE state_id = $1 ORDER BY seq DESC LIMIT $2`, limit)
-        : this.run(`${select} WHERE state_id = $1 AND key = $3 ORDER BY seq DESC LIMIT $2`, limit, key),
+    const limit = Number.isFinite(most) ? most : null;
+    const asked = Object.entries({ key, event }).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value] as const],
     );
+    const also = asked.map(([name], at) => ` AND ${name} = $${at + 3}`).join('');
+    const sql = `${select} WHERE state_id = $1${also} ORDER BY seq DESC LIMIT $2`;
+    return this.reading(() => this.run(sql, limit, ...asked.map(([, value]) => value)));
   }
 
   /** Records a value of the head that never changes. `known` may be older than the row. */

@@ -48,7 +48,7 @@ export interface Pruning {
 
 /**
  * The part of the past that a state does not need any more: intents that closed before a moment, with their lines, and
- * bindings and claims that have ended or were replaced by then. Both lists come oldest first, and whole.
+ * bindings and claims that have ended or were replaced by then, and older proofs. Both lists come oldest first, and whole.
  *
  * The following stay at any age: open intents; for each key and verb the last intent that was done, which records how
  * a live resource was made; the last attempt under a key's last incarnation, which decides the next idempotency key;
@@ -68,7 +68,9 @@ export function pruning(intents: readonly PastIntent[], lines: readonly PastLine
       ? lastOfKey.get(line.key) !== line.seq && line.at < before
       : ends(line.event)
         ? !line.counts && !held.has(line.key) && line.at < before
-        : isOrphan && !line.counts;
+        : line.event === 'proof'
+          ? line.at < before
+          : isOrphan && !line.counts;
     if (isUseless) dropped.push(line.seq);
     else if (isOrphan) detached.push(line.seq);
     if (begins(line.event) && !isUseless) held.add(line.key);

@@ -10,6 +10,7 @@ import type {
   IntentFilter,
   IntentPatch,
   JournalEntry,
+  JournalFilter,
   StateChange,
   StateInfo,
   StateStore,
@@ -154,15 +155,14 @@ export class SqliteStore implements StateStore {
     return this.rows(sql, ...(asked === undefined ? [] : [asked]), limitOf(limit)).map(intentOf);
   }
 
-  async journal(filter: {
-    readonly key?: ResourceKey;
-    readonly limit: number;
-  }): Promise<readonly JournalEntry[]> {
-    const columns = 'SELECT at, key, event, intent_id, data FROM journal';
-    const rows =
-      filter.key === undefined
-        ? this.rows(`${columns} ORDER BY seq DESC LIMIT ?`, limitOf(filter.limit))
-        : this.rows(`${columns} WHERE key = ? ORDER BY seq DESC LIMIT ?`, filter.key, limitOf(filter.limit));
+  async journal(filter: JournalFilter): Promise<readonly JournalEntry[]> {
+    const { key, event, limit } = filter;
+    const asked = Object.entries({ key, event }).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value] as const],
+    );
+    const where = asked.length === 0 ? '' : `WHERE ${asked.map(([name]) => `${name} = ?`).join(' AND ')}`;
+    const sql = `SELECT at, key, event, intent_id, data FROM journal ${where} ORDER BY seq DESC LIMIT ?`;
+    const rows = this.rows(sql, ...asked.map(([, value]) => value), limitOf(limit));
     return rows.toReversed().map(journalEntryOf);
   }
 

@@ -10,6 +10,7 @@ import type {
   IntentFilter,
   IntentPatch,
   JournalEntry,
+  JournalFilter,
   StateChange,
   StateInfo,
   StateStore,
@@ -173,13 +174,12 @@ class MapState implements StateStore {
     return asked.reverse().slice(0, limit);
   }
 
-  async journal(filter: {
-    readonly key?: ResourceKey;
-    readonly limit: number;
-  }): Promise<readonly JournalEntry[]> {
+  async journal(filter: JournalFilter): Promise<readonly JournalEntry[]> {
     this.checkOpen();
-    const ofKey = this.lines.filter(({ key }) => filter.key === undefined || key === filter.key);
-    return ofKey.slice(Math.max(0, ofKey.length - filter.limit));
+    const asked = this.lines.filter(
+      ({ key, event }) => key === (filter.key ?? key) && event === (filter.event ?? event),
+    );
+    return asked.slice(Math.max(0, asked.length - filter.limit));
   }
 
   async prune(before: number): Promise<number> {

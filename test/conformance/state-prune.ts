@@ -58,4 +58,25 @@ export function pruned(harness: StateHarness): void {
     await store.closeIntent('open', { outcome: 'done', text: '' }, [], 5);
     await expectReplayed(store);
   });
+
+  test('only the journal has a proof, and pruning removes old proofs', async () => {
+    const store = await harness.create();
+    const request = { name: 'create_network', path: {}, body: { name: 'a' }, probe: 'proof' } as const;
+    const proof = (idempotencyKey: string) =>
+      ({ type: 'proof', key: backend, proof: { idempotencyKey, request } }) as const;
+    await store.change([{ type: 'next_incarnation', key: backend }], 1);
+    await store.change([proof('older')], 2);
+    await store.change([proof('newer')], 200);
+    expect(await store.intents({ limit: 9 })).toEqual([]);
+    expect(await store.lastAttempt(backend, 'create', '1')).toBe(-1);
+    const proofs = async () =>
+      (await store.journal({ event: 'proof', key: backend, limit: 9 })).map(({ data }) => data);
+    expect(await proofs()).toMatchObject([
+      { proof: { idempotencyKey: 'older', request } },
+      { proof: { idempotencyKey: 'newer' } },
+    ]);
+    expect(await store.prune(100)).toBe(1);
+    expect(await proofs()).toMatchObject([{ proof: { idempotencyKey: 'newer' } }]);
+    await expectReplayed(store);
+  });
 }

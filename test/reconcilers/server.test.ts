@@ -230,22 +230,22 @@ servers:
       'plan_id',
       'server_type: 5, image: debian-13, plan_id: 51',
       ['plan_id: 51', 'plan_id: 52'],
-      '`plan_id: 52` only',
+      'unproven: `plan_id: 52`.',
     ],
     [
       'ssh_keys',
       `${sliders}, ssh_keys: [101, 102]`,
       ['[101, 102]', '[102, 999]'],
-      '`ssh_keys: [102, 999]` only',
+      'unproven: `ssh_keys: [102, 999]`.',
     ],
-    ['disk_type', `${sliders}, disk_type: ssd`, ['ssd', 'nvme'], '`disk_type: nvme` only'],
-    ['cores', sliders, ['cores: 1', 'cores: 2'], '`cores: 2` only'],
-    ['name', sliders, ['cores: 1', 'name: other, cores: 1'], '`name: other` only'],
+    ['disk_type', `${sliders}, disk_type: ssd`, ['ssd', 'nvme'], 'unproven: `disk_type: nvme`.'],
+    ['cores', sliders, ['cores: 1', 'cores: 2'], 'unproven: `cores: 2`.'],
+    ['name', sliders, ['cores: 1', 'name: other, cores: 1'], 'unproven: `name: other`.'],
     [
       'server_type',
       `${gpu}, gpu_package: l40s-1`,
       [`${gpu}, gpu_package: l40s-1`, sliders],
-      '`cores: 1`, `memory_mb: 1024`, `disk_gb: 20` only',
+      'unproven: `cores: 1`, `memory_mb: 1024`, `disk_gb: 20`.',
     ],
   ])('a replacement that only the API can refuse, by its %s, is told of', async (_, entry, [
     from,
@@ -417,7 +417,7 @@ servers:
     expect((await plan(of('plan_id: 99, ssh_keys: [999]'))).warnings).toMatchObject([
       {
         code: 'replacement_unchecked',
-        message: expect.stringContaining('the API checks `plan_id: 99`, `ssh_keys: [999]` only after'),
+        message: expect.stringContaining('unproven: `plan_id: 99`, `ssh_keys: [999]`.'),
       },
     ]);
   });

@@ -1,7 +1,8 @@
 import { partsOf } from '../../core/intent.ts';
 import { member } from '../../core/json.ts';
+import type { ResourceKey } from '../../core/keys.ts';
 import { moment } from '../../core/moment.ts';
-import type { Intent, StateStore } from '../../core/state.ts';
+import type { Intent, JournalFilter, ProofRecord, StateStore } from '../../core/state.ts';
 import { refuseOtherState } from '../../engine/observe.ts';
 import { openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
@@ -37,11 +38,19 @@ export async function history(flags: HistoryFlags, io: Io): Promise<ExitCode> {
         resourceId: await resourceIdOf(intent, store),
       })),
     );
+    const proofs = await proofsIn(store, { key, limit });
     if (flags.format === 'json') {
-      io.stdout.write(`${JSON.stringify({ format_version: 1, writes: intents.map(intentJson) }, null, 2)}\n`);
+      const json = { format_version: 1, writes: intents.map(intentJson), proofs: proofs.map(proofJson) };
+      io.stdout.write(`${JSON.stringify(json, null, 2)}\n`);
     } else {
       const paint = paintFor(io.stdout, io);
-      const lines = intents.flatMap((intent) => intentLines(intent, (text) => paint('dim', text)));
+      const dim = (text: string) => paint('dim', text);
+      const all = [
+        ...intents.map((past) => ({ at: past.intent.createdAt, lines: intentLines(past, dim) })),
+        ...proofs.map((proof) => ({ at: proof.at, lines: proofLines(proof, dim) })),
+      ];
+      const newest = all.sort((one, other) => other.at - one.at).slice(0, limit);
+      const lines = newest.flatMap((each) => each.lines);
       io.stdout.write(
         lines.length === 0
           ? `This state has sent no write${key === undefined ? '' : ` for ${key}`}.\n`
@@ -74,6 +83,60 @@ async function resourceIdOf(intent: Intent, store: StateStore): Promise<string |
   const bound = lines.findLast(({ intentId, event }) => intentId === id && event === 'bound');
   const resource = member(member(bound?.data, 'binding'), 'id');
   return typeof resource === 'string' ? resource : undefined;
+}
+
+/** A request that proved a creation, with its answer if there is one. */
+interface PastProof extends ProofRecord {
+  readonly key: ResourceKey;
+  /** Wall time in ms. */
+  readonly at: number;
+  readonly answeredAt?: number;
+}
+
+/** Newest first. */
+async function proofsIn(store: StateStore, { key, limit }: JournalFilter): Promise<readonly PastProof[]> {
+  const proofs = new Map<string, PastProof>();
+  // Each request has two lines.
+  for (const { at, key: of, data } of await store.journal({ key, event: 'proof', limit: 2 * limit })) {
+    const proof = member(data, 'proof');
+    if (!isProof(proof)) continue;
+    const before = proofs.get(proof.idempotencyKey);
+    const times = proof.answer === undefined ? { at } : { at: before?.at ?? at, answeredAt: at };
+    proofs.set(proof.idempotencyKey, { ...proof, key: of, ...times });
+  }
+  return [...proofs.values()].reverse().slice(0, limit);
+}
+
+function isProof(value: unknown): value is ProofRecord {
+  return typeof member(value, 'idempotencyKey') === 'string' && member(value, 'request') !== undefined;
+}
+
+function purposeOf({ request }: ProofRecord): 'proof' | 'calibration' {
+  return request.probe === 'proof' ? 'proof' : 'calibration';
+}
+
+export function proofJson(proof: PastProof): Record<string, unknown> {
+  const { key, at, answeredAt, request, idempotencyKey, answer } = proof;
+  return {
+    sent_at: time(at),
+    answered_at: answeredAt === undefined ? null : time(answeredAt),
+    key,
+    purpose: purposeOf(proof),
+    operation: request.name,
+    idempotency_key: idempotencyKey,
+    answer: answer?.text ?? null,
+    request_id: answer?.requestId ?? null,
+  };
+}
+
+function proofLines(proof: PastProof, dim: (text: string) => string): string[] {
+  const { key, at, idempotencyKey, answer } = proof;
+  const request = answer?.requestId === undefined ? '' : `request ${answer.requestId}, `;
+  return [
+    `${moment(at)}  ${purposeOf(proof)} of ${printable(key)}: creates nothing`,
+    dim(`    ${printable(`${request}idempotency key ${idempotencyKey}`)}`),
+    dim(`    ${printable(answer?.text ?? 'no answer recorded')}`),
+  ];
 }
 
 /** A write in the names of the public JSON. */

@@ -198,10 +198,10 @@ export const warnings = {
   },
   replacement_unchecked: {
     meaning:
-      'no read shows whether the API accepts the new values, and the replacement deletes the old server first',
+      'the replacement deletes the old server first, and no read shows whether the API accepts the new values. Before the deletion, vdcsync sends the creation with an unknown field, which the API must refuse, and asks whether it refuses other values too. A value that the API does not check there is unproven',
     next: 'first create a second server with these values under a new key, or check the values in the client area',
     example:
-      'servers.web-1 may be replaced, and gets `cores: 64`, which no read can verify before the deletion.',
+      'servers.web-1 is replaced, and gets `cores: 64`. The API checks the number of cores only in a creation.',
     ways: ['servers: {web-1-trial: {cores: 64, …}}   # try the new size first'],
   },
   server_differs: {

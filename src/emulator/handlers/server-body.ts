@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import { invalid, Refusal } from '../problem.ts';
+import { type InvalidParam, invalid, Refusal } from '../problem.ts';
 import { bindTemplate, namedAddressTemplate } from '../template.ts';
 import { type FieldRules, readBody } from '../validate.ts';
 import type { GpuPackage, Server, ServerType } from '../world.ts';
@@ -41,7 +41,73 @@ export function readServerBody(context: Context): WantedServer {
 
 /** The fields of the body, checked without any context: the names are known and the types are right. */
 export function readServerFields(context: Context): Record<string, unknown> {
-  return readBody(context.body, { ...FIELDS, ...addressFields(context) }, context.readings.normalise);
+  const { normalise } = context.readings;
+  const fields = { ...FIELDS, ...addressFields(context) };
+  try {
+    return readBody(context.body, fields, normalise);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    throw besideUnknown(context, fields, error);
+  }
+}
+
+/** The refusal of a body, with the further faults that it names if a field is unknown. `@assumption A73` */
+function besideUnknown(context: Context, fields: FieldRules, refusal: Refusal): Refusal {
+  const named = refusal.details.invalidParams ?? [];
+  const isUnknown = ({ name }: { name: string }) => !Object.hasOwn(fields, name.split('.')[0] ?? name);
+  if (named.length === 0 || !named.some(isUnknown)) return refusal;
+  const body = Object.fromEntries(
+    Object.entries(context.body as object).filter(([name]) => Object.hasOwn(fields, name)),
+  );
+  switch (context.readings.besideUnknownField) {
+    case 'forms':
+      return refusal;
+    case 'nothing':
+      return invalid(...named.filter(isUnknown));
+    case 'limits':
+      return invalid(...named, ...beyondLimits(body));
+    case 'everything':
+      return named.every(isUnknown) ? withChecks(context, body, named) : refusal;
+  }
+}
+
+/** Values beyond the range of their field. */
+function beyondLimits(body: Record<string, unknown>): InvalidParam[] {
+  return SIZES.filter((name) => Number(body[name]) > 1_000_000).map((name) => ({
+    name,
+    reason: 'must be at most 1000000',
+  }));
+}
+
+/** All refusals that the body without the unknown field can get, in one. A refusal with a code of its own comes alone. */
+function withChecks(context: Context, body: Record<string, unknown>, named: InvalidParam[]): Refusal {
+  const params = [...named];
+  try {
+    const type = findType(context, body.server_type_id as number);
+    const checks = [
+      () =>
+        type.pricingMode === 'fixed' ? readPackage(context, type, body) : readSizes(context, type, body),
+      () => readImage(context, type, (body.image as string).trim()),
+      () => readAddress(context, body.public_ipv4),
+      () => readSshKeys(context, (body.ssh_keys as number[] | undefined) ?? []),
+    ];
+    for (const check of checks) params.push(...faultsOf(check));
+    return invalid(...params);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return error;
+  }
+}
+
+/** The fields that the check refuses. */
+function faultsOf(check: () => unknown): InvalidParam[] {
+  try {
+    check();
+    return [];
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'invalid_request') throw error;
+    return error.details.invalidParams ?? [];
+  }
 }
 
 const FIELDS: FieldRules = {

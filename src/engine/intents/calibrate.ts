@@ -1,8 +1,8 @@
 import { member } from '../../core/json.ts';
-import { probeField, type WriteResult } from '../../core/ports.ts';
+import type { WriteResult } from '../../core/ports.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
-import { type ReuseRefusal, reuseRefusal } from './outcome.ts';
+import { namesProbe, type ReuseRefusal, reuseRefusal } from './outcome.ts';
 import { sendFenced } from './write-slot.ts';
 
 /** How the API treats the keys of one operation, as refused requests have shown. */
@@ -71,7 +71,7 @@ export async function observeKeys(next: () => number, ask: Ask): Promise<KeyBeha
 }
 
 /** A key that no creation uses. */
-function spareKey(next: () => number): string {
+export function spareKey(next: () => number): string {
   return `vdcsync-spare-${Array.from({ length: 32 }, () => Math.floor(next() * 16).toString(16)).join('')}`;
 }
 
@@ -106,8 +106,4 @@ function isTelling(result: WriteResult): result is Answered {
   const { status, replayed, retryAfterMs } = result;
   const conflict = status === 409 && retryAfterMs === undefined;
   return status < 300 || replayed || status === 400 || status === 422 || conflict;
-}
-
-function namesProbe({ invalidParams = [] }: Answered): boolean {
-  return invalidParams.some(({ name }) => name.includes(probeField));
 }

@@ -324,12 +324,49 @@ export type ProbeAnswer =
  * @source API §8.1 to §8.4
  */
 export function probeAnswer(result: Conclusive, reuse: ReuseRefusal | undefined): ProbeAnswer {
-  const { status, replayed, invalidParams = [] } = result;
+  const { status, replayed } = result;
   if (status >= 500 || status === 429 || pauses[status] !== undefined) return replayed ? 'fenced' : 'nothing';
   if (replayed) return 'fenced';
-  if (invalidParams.some(({ name }) => name.includes(probeField))) return 'fresh';
+  if (namesProbe(result)) return 'fresh';
   if (reuse !== undefined && reuse.status === status && reuse.code === codeOf(result)) return 'taken';
   return status === 400 || status === 422 ? 'taken' : 'nothing';
+}
+
+/** The refusal is about the unknown field of a probe. */
+export function namesProbe({ invalidParams = [] }: Conclusive): boolean {
+  return invalidParams.some(({ name }) => name.includes(probeField));
+}
+
+/** The information of the answer to a request with an unknown field about its other fields. */
+export type ProofAnswer =
+  /** Nothing: the request is sent again later. */
+  | { readonly shows: 'nothing'; readonly reason: string; readonly afterMs: number }
+  /** The API refuses the unknown field alone, or refuses the creation only as long as the old resource exists. */
+  | { readonly shows: 'no_objection' }
+  /** The API refuses other values too, or the token, the scope or the payment. */
+  | {
+      readonly shows: 'objection';
+      readonly code: string;
+      readonly reason: string;
+      readonly parameters: readonly string[];
+    }
+  /** Against its document, the API accepted the unknown field. */
+  | { readonly shows: 'carried_out' };
+
+/** @source API §4 rule 3, §7 */
+export function proofAnswer(result: Conclusive): ProofAnswer {
+  const { status, retryAfterMs } = result;
+  const code = codeOf(result);
+  if (status < 300) return { shows: 'carried_out' };
+  const isLater = status >= 500 || status === 429 || (status === 409 && retryAfterMs !== undefined);
+  if (isLater || isOfToken(result))
+    return { shows: 'nothing', reason: told(result), afterMs: retryAfterMs ?? pauseMs.busy.firstMs };
+  const params = (result.invalidParams ?? []).filter(({ name }) => !name.includes(probeField));
+  const isAlone = namesProbe(result) && params.length === 0;
+  // The deletion of the old resource may end the conflict. @source API §7
+  if (isAlone || (status === 409 && !bodyCodes.has(code))) return { shows: 'no_objection' };
+  const reason = told({ ...result, invalidParams: params });
+  return { shows: 'objection', code, reason, parameters: params.map(({ name }) => name) };
 }
 
 /** How an API refuses a key that another request has used. */

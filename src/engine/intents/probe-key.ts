@@ -71,7 +71,7 @@ export function asked(
  */
 export async function pauseIfRefused(
   run: Run,
-  intent: Intent,
+  intent: Pick<Intent, 'kind' | 'verb' | 'request'>,
   result: WriteResult,
 ): Promise<{ readonly code: string; readonly reason: string } | undefined> {
   const scope = result.type === 'answer' ? pauses[result.status] : undefined;

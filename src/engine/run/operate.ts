@@ -12,6 +12,7 @@ import { beginIntent, contextOf, preimageOf } from '../intents/begin.ts';
 import { companionsOf, recoveredIf } from '../intents/bound-by.ts';
 import type { Progress } from '../intents/endings.ts';
 import { giveUp } from '../intents/give-up.ts';
+import { provedBefore } from '../intents/prove.ts';
 import { asksKey } from '../intents/question.ts';
 import { creationAfter, secondHalfPaused, unresolvedCreate } from '../intents/replacement.ts';
 import { type Overtaken, revalidate, whyNotWanted } from '../intents/revalidate.ts';
@@ -65,6 +66,8 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   if (held !== undefined) return { now: 'blocked', ...held };
   const waits = await secondHalfPaused(run, world, { ...operation, request });
   if (waits !== undefined) return waits;
+  const unproved = await provedBefore(run, world, operation);
+  if (unproved !== undefined) return unproved;
   const preimage = await preimageOf(run, operation, world);
   if (!holds(observationValidMs)) return { now: 'again', afterMs: 0 };
   const intent = await beginIntent(run, operation, request, { world, preimage });

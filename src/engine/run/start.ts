@@ -8,6 +8,7 @@ import { movedBindings, movesOf, ownNames, withReverts } from '../claims/moves.t
 import { createRunState } from '../claims/run-state.ts';
 import type { EngineDeps, Pause, Repeating } from '../deps.ts';
 import { dropLifted } from '../intents/pauses.ts';
+import { knownChecks } from '../intents/prove.ts';
 import { refuseOtherProject, refuseOtherState } from '../observe.ts';
 import { createReadCache } from '../read-cache.ts';
 import { joined, type Run, type RunContext, type RunFacts } from '../run.ts';
@@ -77,7 +78,8 @@ export async function openRun(
       deps.onEvent?.({ type: 'progress', at: clock.now(), key, verb, step, detail, ...wait }),
   };
   const { bindings } = loaded;
-  const view = createView({ deps, desired, cache, bindings, onRefresh: repeating?.onRefresh });
+  const proofChecks = await knownChecks(store);
+  const view = createView({ deps, desired, cache, bindings, onRefresh: repeating?.onRefresh, proofChecks });
   const state = createRunState({ ...{ deps, desired, cache, flaggedBy, onChange: view.follow }, ...loaded });
   await view.refresh(repeating === undefined ? undefined : 0);
   return joined(context, joined(joined(state, view), createFacts(pauses)));

@@ -199,12 +199,25 @@ function whatStays(
   };
 }
 
-/** The API could refuse the new server only after the old one is deleted. @assumption A36 @assumption A54 */
+/**
+ * The API could refuse the new server only after the old one is deleted: no read shows these values, and a proof does not
+ * show them, or is still to come. @assumption A36 @assumption A54 @assumption A73
+ */
 function mayBeRefused({ key, binding }: Subject, body: Sent, world: World): Warning[] {
-  const fields = unproven(body, binding?.applied ?? null, world);
+  const checked = world.proofChecks?.create_server;
+  const fields = unproven(body, binding?.applied ?? null, world).filter(
+    (field) => checked?.includes(field) !== true,
+  );
   if (fields.length === 0) return [];
   const values = fields.map((field) => `\`${field}: ${flowYaml(body[field])}\``).join(', ');
-  const message = `the API checks ${values} only after server ${binding?.id} is deleted. If the API refuses the new server, you have no server. To be safe, first create a second server with these values under a new key, or check the values in the client area`;
+  const lost = `after server ${binding?.id} is deleted. If the API refuses the new server then, you have no server`;
+  const safer =
+    'first create a second server with these values under a new key, or check them in the client area';
+  if (checked !== undefined) {
+    const message = `unproven: ${values}. The API checks this only in a creation, ${lost}. To be safe, ${safer}`;
+    return [{ code: 'replacement_unchecked', key, message }];
+  }
+  const message = `unproven: ${values}. vdcsync asks the API before the deletion, but the API may check this only in a creation, ${lost}. To be safe, ${safer}`;
   return [{ code: 'replacement_unchecked', key, message }];
 }
 

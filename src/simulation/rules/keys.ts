@@ -1,8 +1,8 @@
 import { partsOf } from '../../core/intent.ts';
-import type { Intent } from '../../core/state.ts';
+import type { Intent, StateChange } from '../../core/state.ts';
 import type { HttpRequest } from '../../core/transport.ts';
 import { type Controller, type Running, stateOf } from '../controller.ts';
-import { isProbe } from '../exchanges.ts';
+import { isProbe, isProof } from '../exchanges.ts';
 import { keyOf, pathOf, type Truth } from './truth.ts';
 
 const hour = 3_600_000;
@@ -20,6 +20,8 @@ export class Keys {
   /** A server error that the process has not acted on yet: it may die before it reads the answer. */
   readonly #unread = new Map<Running, string>();
   readonly #failed = new Set<string>();
+  /** Keys of proofs that a journal has. */
+  readonly #proofs = new Set<string>();
 
   constructor(truth: Truth) {
     this.#truth = truth;
@@ -32,7 +34,7 @@ export class Keys {
     if (!/^[\x20-\x7e]{8,255}$/.test(key)) fail('I4', `a write with the key "${key}"`);
     const intent = [...running.mirror.open.values()].find((each) => each.idempotencyKey === key);
     if (isProbe(request)) {
-      this.#checkProbe(running, key, intent);
+      this.#checkProbe(running, request, intent);
       return undefined;
     }
     if (intent === undefined || intent.phase !== 'sending') {
@@ -48,6 +50,10 @@ export class Keys {
     return intent;
   }
 
+  changed(change: StateChange): void {
+    if (change.type === 'proof') this.#proofs.add(change.proof.idempotencyKey);
+  }
+
   answered(running: Running, request: HttpRequest, status: number): void {
     if (status >= 500 && !isProbe(request)) this.#unread.set(running, scopeOf(running, keyOf(request)));
   }
@@ -60,8 +66,13 @@ export class Keys {
   }
 
   /** Counted before it is sent, under the key of an open write or a spare one. */
-  #checkProbe(running: Running, key: string, intent: Intent | undefined): void {
-    if (key.startsWith('vdcsync-spare-')) return;
+  #checkProbe(running: Running, request: HttpRequest, intent: Intent | undefined): void {
+    const key = keyOf(request);
+    if (key.startsWith('vdcsync-spare-')) {
+      if (isProof(request) && !this.#proofs.has(key))
+        this.#truth.fail('I5', `the proof ${key} was sent without a durable record`);
+      return;
+    }
     const isOpen = intent?.phase === 'unknown' || intent?.phase === 'blocked';
     if (!isOpen || (intent.unconfirmed?.question.probes ?? 0) === 0)
       this.#truth.fail('I5', `the key ${key} was probed without a durable record`);

@@ -86,7 +86,10 @@ export function createRules(truth: Truth): Rules {
         looks.closed(running, before, intent);
         if (outcome === 'abandoned' && intent.verb === 'create') history.releasedUnder(intent.idempotencyKey);
       },
-      changed: (change) => checkChange(truth, running, change),
+      changed(change) {
+        keys.changed(change);
+        checkChange(truth, running, change);
+      },
     }),
   };
 }
