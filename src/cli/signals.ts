@@ -2,11 +2,11 @@ import type { Io } from './terminal.ts';
 
 /** The requests of Ctrl-C to a run. */
 export interface Signals {
-  /** First: settle the writes in flight, start no other. */
+  /** First: send no other write, record the answer in flight, set the firewall of an open server. */
   readonly stop: AbortSignal;
-  /** Second: end now; the next run settles it. */
+  /** Second: end at once. The next run finds out the rest. */
   readonly halt: AbortSignal;
-  /** Acts as if both signals had come, and prints this text. */
+  /** Acts as if the first signal had come, and prints this text. */
   end(text: string): void;
   /** Restores the usual handling of signals. */
   dispose(): void;
@@ -21,11 +21,13 @@ export function listenForSignals(
   const halt = new AbortController();
   const onSignal = () => {
     if (!stop.signal.aborted) {
-      say('vdcsync: stopping as soon as the open writes have ended. Press Ctrl-C again to stop now.\n');
+      say(
+        'vdcsync: stopping. The answer to the request in flight is recorded, and the firewall of an open server is set. Press Ctrl-C again to stop at once.\n',
+      );
       return stop.abort();
     }
     if (!halt.signal.aborted) {
-      say('vdcsync: stopping now. The next run finishes the open writes.\n');
+      say('vdcsync: stopping at once. The next run continues the open writes.\n');
       halt.abort();
     }
   };
@@ -37,7 +39,6 @@ export function listenForSignals(
     end: (text) => {
       say(text);
       stop.abort();
-      halt.abort();
     },
     dispose: () => {
       process.off('SIGINT', onSignal);

@@ -1,6 +1,7 @@
 import type { ResourceKey } from './keys.ts';
 import type { Blocked, Operation, Plan, Verb, Warning } from './plan.ts';
 import type { Remedy } from './remedy.ts';
+import type { TaskId } from './resources.ts';
 
 /** The events that a run reports. `at` is wall time in ms. */
 export type ProgressEvent =
@@ -42,6 +43,8 @@ export interface OperationResult {
   readonly requestId?: string;
   readonly code?: string;
   readonly detail?: string;
+  /** Of an interrupted operation: the task that continues without vdcsync. */
+  readonly taskId?: TaskId;
   /** The remedies of a blocked operation, for the time until its cause is gone. */
   readonly remedies?: readonly Remedy[];
   /** Of a firewall: how long its server was exposed before the operation, in ms. */

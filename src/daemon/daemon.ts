@@ -13,6 +13,8 @@ import { type Orphan, SpecReader } from './sources/spec-reader.ts';
 
 /** How long the request in flight may take to end after the daemon was asked to stop, in real ms. */
 const graceMs = 8_000;
+/** The same while a project sets the firewall of an open server. */
+const exposedGraceMs = 65_000;
 /**
  * Waiting time before a project whose state could not be used is opened again, if the daemon has other projects. Real
  * ms.
@@ -136,7 +138,7 @@ export class Daemon {
     await Promise.race([this.specs.run(stop), failed]);
     const late = new AbortController();
     const all = Promise.all(this.#running).then(() => true);
-    const grace = deps.clock.sleep(graceMs, late.signal).then(
+    const grace = this.#grace(late.signal).then(
       () => false,
       () => true,
     );
@@ -144,6 +146,13 @@ export class Daemon {
       deps.log.warn({ waitMs: graceMs }, 'stopped during a request: the next start finds out its outcome');
     }
     late.abort();
+  }
+
+  async #grace(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options.deps;
+    const until = clock.monotonic() + exposedGraceMs;
+    do await clock.sleep(graceMs, signal);
+    while (this.projects().some((each) => each.hasExposed()) && clock.monotonic() < until);
   }
 
   /** A folder with many projects belongs to no single project. */

@@ -1,5 +1,4 @@
 import { ApiProblem } from '../core/errors.ts';
-import type { ResourceKey } from '../core/keys.ts';
 import { isFailedRead, TransportError } from '../core/transport.ts';
 import type { Run } from './run.ts';
 
@@ -30,9 +29,4 @@ export function interruption(run: Run, error: unknown, halt: AbortSignal = run.h
 export function isAbort({ stop, halt }: Pick<Run, 'stop' | 'halt'>, error: unknown): boolean {
   if (halt.aborted && (error === halt.reason || error instanceof TransportError)) return true;
   return stop.aborted && error === stop.reason;
-}
-
-/** After the run is asked to stop, only accepted writes are followed to their end. */
-export function isIdle(run: Run, key: ResourceKey): boolean {
-  return run.stop.aborted && run.intents.get(key)?.phase !== 'accepted';
 }

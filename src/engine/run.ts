@@ -9,6 +9,7 @@ import type { Step } from '../core/progress.ts';
 import type { Binding, Ended, Intent, IntentPatch, StateChange } from '../core/state.ts';
 import type { EngineDeps, Pause, Repeating } from './deps.ts';
 import type { ReadCache } from './read-cache.ts';
+import type { Grace } from './run/grace.ts';
 import type { Stopwatch } from './stopwatch.ts';
 import type { WriteGate } from './write-gate.ts';
 
@@ -24,8 +25,9 @@ export interface RunContext {
   readonly gate: WriteGate;
   /** Aborted: no new write is sent. */
   readonly stop: AbortSignal;
-  /** Aborted: every wait ends at once. */
+  /** Aborted: every wait ends at once. This follows `stop`, when the firewalls of open servers are set. */
   readonly halt: AbortSignal;
+  readonly grace: Grace;
   readonly repeating: Repeating | undefined;
   /** The part of the plan that this run applies. */
   readonly selection: Selection | undefined;

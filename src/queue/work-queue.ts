@@ -11,8 +11,6 @@ export interface WorkQueueOptions<Key> {
   readonly work: (key: Key) => Promise<Next>;
   /** Aborted: keys that wait are dropped, keys at work end, and nothing new starts. */
   readonly stop?: AbortSignal;
-  /** Aborted: all sleeping keys run now. */
-  readonly wakeOn?: AbortSignal;
 }
 
 /**
@@ -37,12 +35,10 @@ export class WorkQueue<Key> {
   readonly #failures: unknown[] = [];
   readonly #watchers: (() => void)[] = [];
   readonly #drop = () => this.#dropAll();
-  readonly #wake = () => this.wake();
 
   constructor(options: WorkQueueOptions<Key>) {
     this.#options = options;
     options.stop?.addEventListener('abort', this.#drop, { once: true });
-    options.wakeOn?.addEventListener('abort', this.#wake, { once: true });
   }
 
   add(key: Key): void {
@@ -53,22 +49,13 @@ export class WorkQueue<Key> {
     this.#pump();
   }
 
-  /** Runs all sleeping keys now. */
-  wake(): void {
-    for (const key of [...this.#asleep.keys()]) this.add(key);
-  }
-
-  /**
-   * Resolves when no key is ready, running or asleep. Rejects with the first failure. From then on the queue ignores
-   * `stop` and `wakeOn`.
-   */
+  /** Resolves when no key is ready, running or asleep. Rejects with the first failure. From then on the queue ignores `stop`. */
   async drained(): Promise<void> {
     await new Promise<void>((resolve) => {
       this.#watchers.push(resolve);
       this.#settleIfIdle();
     });
     this.#options.stop?.removeEventListener('abort', this.#drop);
-    this.#options.wakeOn?.removeEventListener('abort', this.#wake);
     if (this.#failures.length > 0) throw this.#failures[0];
   }
 

@@ -149,7 +149,7 @@ describe('src/cli/commands/apply.ts', () => {
       if (data.toString().includes('create servers.web-1: sent')) child.kill('SIGINT');
     });
     const { code, stderr } = await ended(child);
-    expect(stderr).toContain('stopping as soon as the open writes have ended');
+    expect(stderr).toContain('create servers.web-1 not finished: task ');
     expect(code).toBe(130);
     const next = await vdcsync(args, { cwd });
     expect(next.code).toBe(0);

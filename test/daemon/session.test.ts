@@ -60,8 +60,8 @@ describe('src/daemon/project/project.ts: sessions', () => {
   test('a session ends after the work in it, also where what runs beside the work fails', async () => {
     const { project, events, store } = projectWith(
       async (session) => session,
-      async (_desired, { halt }) => {
-        await new Promise((resolve) => halt?.addEventListener('abort', resolve, { once: true }));
+      async (_desired, { stop }) => {
+        await new Promise((resolve) => stop?.addEventListener('abort', resolve, { once: true }));
         // The exchange in flight ends and is recorded.
         await pause(50);
         await store.info();

@@ -3,7 +3,7 @@ import { faultRule } from '../../src/emulator/faults.ts';
 import { memoryState } from '../../src/state/memory.ts';
 import { rig } from '../support/rig.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
-import { converges, executed, hour, shop } from './shop.ts';
+import { converges, executed, gpu, hour, shop } from './shop.ts';
 
 describe('src/engine/interruption.ts: stop and halt', () => {
   test.each([
@@ -30,8 +30,7 @@ describe('src/engine/interruption.ts: stop and halt', () => {
       const sent = played.sent.length;
       if (controller.signal.aborted) {
         if (report !== undefined) expect(report.outcome).toBe('stopped');
-        const graceMs = signal === 'halt' ? 31_000 : 120_000;
-        expect(endedAt - ms, `${signal} at ${ms}`).toBeLessThan(graceMs);
+        expect(endedAt - ms, `${signal} at ${ms}`).toBeLessThan(31_000);
         expect(played.clock.sleeping, `${signal} at ${ms}: no work is left running`).toBe(0);
         await played.clock.advance(hour);
         expect(played.sent.length).toBe(sent);
@@ -46,6 +45,55 @@ describe('src/engine/interruption.ts: stop and halt', () => {
       await converges(played, shop);
       expect(executed(played, 'server')).toBe(1);
     }
+  });
+
+  const always = { nth: 1, times: 999 };
+  test.each([
+    ['the time that a refused write names', 'ip', { do: 'answer', status: 429, retryAfter: 900 }, 20_000],
+    [
+      'the time that a refused read names',
+      'list_ips',
+      { do: 'answer', status: 429, retryAfter: 900 },
+      20_000,
+    ],
+    ['the next attempt at a read', 'list_ips', { do: 'answer', status: 503 }, 2_000],
+    ['the next attempt at a write', 'ip', { do: 'answer', status: 409, code: 'odd' }, 20_000],
+    ['the outcome of a lost write', 'ip', { do: 'reset', effect: 'none' }, 20_000],
+    ['a task', 'server', { do: 'task', outcome: 'stuck' }, 200_000],
+  ] as const)('a stop ends the wait for %s at once', async (_what, of, action, stopMs) => {
+    const paths = { ip: ['allocate_ip', 'delete_ip'], server: ['create_server', 'delete_server'] };
+    for (const destroy of [false, true]) {
+      const played = rig();
+      if (destroy) await converges(played, shop);
+      played.emulator.setFaults(
+        (of === 'list_ips' ? [of] : paths[of]).map((path) => faultRule({ path, ...always }, action)),
+      );
+      const stop = new AbortController();
+      const startedAt = played.clock.monotonic();
+      void played.clock.sleep(stopMs).then(() => stop.abort(new Error('stopped')));
+
+      const report = await played.apply(shop, { stop: stop.signal, destroy }).catch((error: unknown) => {
+        expect(error).toBe(stop.signal.reason);
+        return undefined;
+      });
+
+      expect(report?.outcome ?? 'stopped').toBe('stopped');
+      expect(played.clock.monotonic() - startedAt).toBeLessThan(stopMs + 1_000);
+      expect(played.clock.sleeping).toBe(0);
+    }
+  });
+
+  test('a stop ends the wait for capacity at once', async () => {
+    const played = rig();
+    played.emulator.setFaults([faultRule({ path: 'create_server', ...always }, { do: 'no_gpu_capacity' })]);
+    const stop = new AbortController();
+    void played.clock.sleep(hour).then(() => stop.abort(new Error('stopped')));
+
+    const report = await played.apply(gpu, { stop: stop.signal });
+
+    expect(report.outcome).toBe('stopped');
+    expect(played.clock.monotonic()).toBeLessThan(hour + 1_000);
+    expect(played.clock.sleeping).toBe(0);
   });
 
   test('halt while the writes of an earlier run settle: no plan from the reads before these writes', async () => {

@@ -103,31 +103,77 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
   const card = 'networks: {n: {cidr: 10.1.0.0/24}}\n';
   const firewallOf = ({ emulator }: Rig) => emulator.world.projects[0]?.servers[0]?.firewall;
 
-  test.each([
-    0, 1_000, 20_000, 40_000,
-  ])('a stop %i ms after its creation lets the firewall out, and nothing else', async (ms) => {
+  const whole =
+    card + server.replace('firewall:', 'network_interfaces: [n], backup: {max_age: 24h}, firewall:');
+
+  const serverTask = ({ emulator }: Rig) =>
+    emulator.world.projects[0]?.tasks.find(({ kind }) => kind === 'create_server');
+
+  /** Stops a run once an answer passes the filter. */
+  function stoppedAt(isIt: (call: { method: string; path: string }, rig: Rig) => boolean, ms = 0) {
     const stop = new AbortController();
+    const at = { monotonic: 0 };
     const played: Rig = rig({
       wrap: (inner) => ({
         ...inner,
         async send(request, options) {
           const answer = await inner.send(request, options);
-          const made = request.method === 'POST' && request.url.endsWith('/servers');
-          if (made) void played.clock.sleep(ms).then(() => stop.abort(new Error('stopped')));
+          const { method, url } = request;
+          if (isIt({ method, path: new URL(url).pathname.slice('/v1'.length) }, played))
+            void played.clock.sleep(ms).then(() => {
+              at.monotonic = played.clock.monotonic();
+              stop.abort(new Error('stopped'));
+            });
           return answer;
         },
       }),
     });
+    return { played, stop: stop.signal, at };
+  }
 
-    const report = await played.apply(
-      card + server.replace('firewall:', 'network_interfaces: [n], backup: {max_age: 24h}, firewall:'),
-      { stop: stop.signal },
+  test.each([
+    0, 1_000, 20_000,
+  ])('a stop %i ms after its acceptance ends the run, and names the task and the missing firewall', async (ms) => {
+    const { played, stop, at } = stoppedAt(
+      ({ method, path }) => method === 'POST' && path === '/servers',
+      ms,
     );
+
+    const report = await played.apply(whole, { stop });
+
+    expect(report.outcome).toBe('stopped');
+    expect(played.clock.monotonic() - at.monotonic).toBeLessThan(1_000);
+    expect(report.results).toContainEqual(
+      expect.objectContaining({ key: 'servers.web', outcome: 'unresolved', taskId: serverTask(played)?.id }),
+    );
+    expect(report.plan.warnings).toContainEqual(
+      expect.objectContaining({ key: 'servers.web', code: 'exposed' }),
+    );
+    played.restart();
+    expect((await played.apply(whole)).outcome).toBe('converged');
+    expect(played.writes().filter(({ path }) => path === '/servers')).toHaveLength(1);
+  });
+
+  test.each([
+    [
+      'the end of its task is read',
+      ({ path }: { path: string }, played: Rig) =>
+        path === `/tasks/${serverTask(played)?.id}` && serverTask(played)?.done === true,
+    ],
+    [
+      'its firewall is answered',
+      ({ method, path }: { method: string; path: string }) => method === 'PUT' && path.endsWith('/firewall'),
+    ],
+  ])('a stop when %s sets the firewall, and sends nothing else', async (_when, isIt) => {
+    const { played, stop, at } = stoppedAt(isIt);
+
+    const report = await played.apply(whole, { stop });
 
     expect(report.outcome).toBe('stopped');
     expect(firewallOf(played)).toMatchObject({ enabled: true, policyIn: 'drop' });
     expect(report.plan.warnings.map(({ code }) => code)).not.toContain('exposed');
-    expect(played.writes().at(-1)?.path).toBe('/servers/2001/firewall');
+    const later = played.writes().filter((each) => each.at > at.monotonic);
+    expect(later.filter((each) => each.path !== '/servers/2001/firewall')).toEqual([]);
   });
 
   test('a firewall that meets conflicts is waited for no longer than a minute after the stop', async () => {

@@ -6,10 +6,10 @@ import { virtualClock } from '../support/virtual-clock.ts';
 
 describe('src/queue/work-queue.ts', () => {
   test('whatever is added when: no key twice at once, each addition is followed by work, and it drains', async () => {
-    const additions = fc.array(
-      fc.record({ key: fc.constantFrom('a', 'b', 'c', 'd'), atMs: fc.nat(300), wake: fc.boolean() }),
-      { minLength: 1, maxLength: 30 },
-    );
+    const additions = fc.array(fc.record({ key: fc.constantFrom('a', 'b', 'c', 'd'), atMs: fc.nat(300) }), {
+      minLength: 1,
+      maxLength: 30,
+    });
     const naps = fc.array(fc.record({ workMs: fc.nat(50), again: fc.nat(3), afterMs: fc.nat(80) }), {
       minLength: 1,
       maxLength: 10,
@@ -37,12 +37,7 @@ describe('src/queue/work-queue.ts', () => {
             return times < again ? { next: 'again', afterMs } : { next: 'done' };
           },
         });
-        for (const { key, atMs, wake } of added) {
-          void clock.sleep(atMs).then(() => {
-            queue.add(key);
-            if (wake) queue.wake();
-          });
-        }
+        for (const { key, atMs } of added) void clock.sleep(atMs).then(() => queue.add(key));
         await clock.run(clock.sleep(300).then(() => queue.drained()));
 
         for (const { key, atMs } of added) {

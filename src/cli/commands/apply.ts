@@ -5,6 +5,7 @@ import type { OperationId, Plan } from '../../core/plan.ts';
 import type { ApplyReport } from '../../core/progress.ts';
 import { counted } from '../../core/text.ts';
 import type { ApplyOptions } from '../../engine/deps.ts';
+import { systemClock } from '../../platform/system-clock.ts';
 import { isPlanAccepted } from '../check-command.ts';
 import { clockOf } from '../clock.ts';
 import { openSession, type Session } from '../compose.ts';
@@ -79,7 +80,7 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
     });
     endInTime(flags, session, signals, ended.signal);
     const selection = saved === undefined ? await selectionOf(flags, desired, session) : saved.selection;
-    const report = await session.engine.apply(desired, {
+    const applying = session.engine.apply(desired, {
       approve: (plan) => approve(plan, call),
       destroy,
       unattended: flags.yes === true,
@@ -88,6 +89,12 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
       ...(selection === undefined ? {} : { selection }),
       ...(saved === undefined ? {} : { saved }),
     } satisfies ApplyOptions);
+    const report = await untilHalted(applying, signals);
+    if (report === undefined) {
+      view.end();
+      io.stderr.write('vdcsync: stopped. The next run continues from here.\n');
+      return exitCodes.interrupted;
+    }
     const code = conclude(report, session, call);
     const deleted = destroy && report.results.some(({ outcome }) => outcome === 'done');
     if (deleted && flags.format !== 'json') tellDescribed(desired, io);
@@ -98,6 +105,25 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
     signals.dispose();
     await session?.close();
   }
+}
+
+/** How long the report may take after the second signal, in real ms. A request in flight may take longer. */
+const haltedMs = 500;
+
+/** `undefined`: the run was stopped before its plan, or at once, so there is no report. */
+async function untilHalted(
+  applying: Promise<ApplyReport>,
+  { stop, halt }: Signals,
+): Promise<ApplyReport | undefined> {
+  const halted = new Promise<undefined>((resolve) => {
+    const end = () => void systemClock.sleep(haltedMs).then(() => resolve(undefined));
+    halt.addEventListener('abort', end, { once: true });
+  });
+  const reported = applying.catch((error: unknown) => {
+    if (error === stop.reason || error === halt.reason) return undefined;
+    throw error;
+  });
+  return Promise.race([reported, halted]);
 }
 
 function savedPlan({ plan, ...flags }: ApplyFlags, projectId: number, io: Io): Plan | undefined {
@@ -147,7 +173,7 @@ async function approve(plan: Plan, call: Carrying): Promise<boolean> {
     stream.write(shownPlan(plan, call, paintFor(stream, io)));
   if (flags.checkCommand !== undefined) {
     view.pause();
-    check.refused = !(await isPlanAccepted(flags.checkCommand, plan, desired.token, io, signals.halt));
+    check.refused = !(await isPlanAccepted(flags.checkCommand, plan, desired.token, io, signals.stop));
     view.resume();
     if (check.refused) return false;
   }

@@ -9,7 +9,7 @@ import { readsText, span } from './values.ts';
 
 /** How an operation ended, in the names of the public JSON. */
 export function resultJson(result: OperationResult): Record<string, unknown> {
-  const { key, verb, outcome, durationMs, requestId, code, detail, exposedMs } = result;
+  const { key, verb, outcome, durationMs, requestId, code, detail, exposedMs, taskId } = result;
   return {
     id: `${verb}:${key}`,
     key,
@@ -19,6 +19,7 @@ export function resultJson(result: OperationResult): Record<string, unknown> {
     ...(requestId === undefined ? {} : { request_id: requestId }),
     ...(code === undefined ? {} : { code }),
     ...(detail === undefined ? {} : { detail }),
+    ...(taskId === undefined ? {} : { task_id: taskId }),
     ...(exposedMs === undefined ? {} : { exposed_seconds: exposedMs / 1000 }),
   };
 }
@@ -112,7 +113,7 @@ export function reportText(
     ...(left.length === 0
       ? []
       : [
-          paint('bold', 'Waiting for the operations above'),
+          paint('bold', outcome === 'stopped' ? 'Not begun' : 'Waiting for the operations above'),
           ...left.map(({ verb, key }) => `  · ${verb} ${printable(key)}`),
           '',
         ]),

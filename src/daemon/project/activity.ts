@@ -23,7 +23,7 @@ export class Activity {
   readonly #reported = new Map<ResourceKey, string>();
   /** The firewalls of new servers in the last plan, by server. */
   #firewalls: ReadonlyMap<ResourceKey, ResourceKey> = new Map();
-  /** Servers that the API has accepted, and whose firewalls are not in place yet. */
+  /** Servers that exist, and whose firewalls are not in place yet. */
   readonly #exposed = new Set<ResourceKey>();
   #movedAt = 0;
 
@@ -37,7 +37,7 @@ export class Activity {
     this.#exposed.clear();
   }
 
-  /** Whether a server runs or starts without the firewall that this reconciliation is about to send. */
+  /** Whether a server runs without the firewall that this reconciliation is about to send. */
   hasExposed(): boolean {
     return this.#exposed.size > 0;
   }
@@ -86,10 +86,6 @@ export class Activity {
         this.#firewalls = new Map(due.map((key) => [takeApart(key).parent ?? key, key]));
         return;
       }
-      case 'progress':
-        if (event.verb === 'create' && event.step === 'task' && this.#firewalls.has(event.key))
-          this.#exposed.add(event.key);
-        return;
       case 'ended': {
         const { key, verb, outcome } = event.result;
         const parent = takeApart(key).parent ?? key;

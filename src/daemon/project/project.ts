@@ -24,9 +24,6 @@ import { reconcile } from './reconciliation.ts';
 import { ended } from './use-meter.ts';
 import { isEmpty, knownOf, openWorkspace, type ProjectParts, type Workspace } from './workspace.ts';
 
-/** Time for the firewall of a new server after the daemon was asked to stop; less than the process has. Real ms. */
-const exposedMs = 6_000;
-
 /**
  * Keeps one project equal to its newest valid spec, reconciliation after reconciliation.
  *
@@ -59,8 +56,6 @@ export class Project {
   /** Whether the state holds no resource of the project. `true` too if the state was never opened. */
   #empty = true;
   #halt: AbortController | undefined;
-  /** Called at each progress of the current reconciliation. */
-  #onActivity: (() => void) | undefined;
   #waitingFor: string | undefined;
   /** The project's clock. Wall ms. */
   readonly #now = () => (this.#workspace?.session ?? this.#options.deps).clock.now();
@@ -103,6 +98,11 @@ export class Project {
   /** Whether the current reconciliation only waits for tasks that the API has accepted. */
   isWaiting(): boolean {
     return this.#activity.isWaiting();
+  }
+
+  /** Whether a server is public whose firewall the current reconciliation is about to set. */
+  hasExposed(): boolean {
+    return this.#activity.hasExposed();
   }
 
   hasBrokenSpec(): boolean {
@@ -308,24 +308,18 @@ export class Project {
     stop: AbortSignal,
   ): Promise<void> {
     const halt = new AbortController();
-    const over = new AbortController();
-    const end = () => halt.abort(new Error('the daemon stops'));
-    const onStop = () => {
-      if (!this.#activity.hasExposed()) return end();
-      void this.#options.deps.clock.sleep(exposedMs, over.signal).then(end, () => undefined);
-    };
+    // A signal of its own, because the engine adds listeners, and `stop` outlives the reconciliation.
+    const ending = new AbortController();
+    const onStop = () => ending.abort(new Error('the daemon stops'));
     stop.addEventListener('abort', onStop, { once: true });
+    if (stop.aborted) onStop();
     this.#halt = halt;
-    this.#onActivity = () => {
-      if (stop.aborted && !this.#activity.hasExposed()) end();
-    };
     this.#nextReconciliationAt = undefined;
     this.#options.onChange();
-    const ended = await reconcile(offer, triggers, workspace, this.#parts, { halt, stop }).finally(() => {
+    const signals = { halt, stop: ending.signal };
+    const ended = await reconcile(offer, triggers, workspace, this.#parts, signals).finally(() => {
       stop.removeEventListener('abort', onStop);
-      over.abort();
       this.#halt = undefined;
-      this.#onActivity = undefined;
     });
     this.#conclude(offer, ended, workspace.pauses);
   }
@@ -348,7 +342,6 @@ export class Project {
 
   #follow(event: ProgressEvent): void {
     const isNew = this.#activity.take(event);
-    this.#onActivity?.();
     if (event.type === 'ended' && event.result.outcome === 'done')
       this.#workspace?.approval.consume(event.result);
     this.#history.follow(event, this.#offer?.desired.digest);

@@ -9,13 +9,11 @@ import { pruneHistory } from './prune-history.ts';
 import { isLeaking } from './troubles.ts';
 import { knownOf, type ProjectParts, type Workspace } from './workspace.ts';
 
-/**
- * `stop`: begins no new operations, except for the firewalls of servers that this reconciliation created. `halt`:
- * every wait ends.
- */
+/** `stop`: sets the firewalls of open servers, and ends. `halt`: every wait ends. `ended`: either of both. */
 interface ReconciliationSignals {
   readonly stop: AbortSignal;
   readonly halt: AbortSignal;
+  readonly ended: AbortSignal;
 }
 
 interface Ended {
@@ -24,8 +22,7 @@ interface Ended {
 }
 
 /**
- * Reconciles a project once: refreshes it, and carries out the plan until nothing is left or `halt` aborts. After
- * `stop` no new operation begins. Rejects if the state cannot be used.
+ * Reconciles a project once: refreshes it, and carries out the plan until nothing is left or a signal aborts. Rejects if the state cannot be used.
  */
 export async function reconcile(
   offer: Offer,
@@ -43,11 +40,12 @@ export async function reconcile(
   );
   try {
     parts.check.begin(triggers);
-    const { outcome, results } = await attempt(offer, workspace, parts, { stop, halt: halt.signal });
+    const ended = AbortSignal.any([halt.signal, stop]);
+    const { outcome, results } = await attempt(offer, workspace, parts, { stop, halt: halt.signal, ended });
     const endedAt = clock.now();
     const known = await knownOf(workspace, parts.backOff).catch(() => undefined);
     parts.history.leaking = isLeaking({ world: parts.history.world, known });
-    if (parts.mode === 'correct' && !halt.signal.aborted) await pruneHistory(workspace.session, parts.keepMs);
+    if (parts.mode === 'correct' && !ended.aborted) await pruneHistory(workspace.session, parts.keepMs);
     return { triggers, startedAt, endedAt, outcome, commit: offer.commit?.id, ...countsOf(results) };
   } finally {
     over.abort();
@@ -73,7 +71,7 @@ async function attempt(
     return { outcome, results };
   } catch (error) {
     if (error instanceof StateError) throw error;
-    if (signals.halt.aborted) return { outcome: 'stopped', results: [] };
+    if (signals.ended.aborted) return { outcome: 'stopped', results: [] };
     logFailure(log, error, history);
     history.fail(error);
     return { outcome: 'error', results: [] };
@@ -84,20 +82,19 @@ async function carryOut(
   { desired }: Offer,
   { session: { engine, clock }, repeating, approval }: Workspace,
   { mode, check }: Pick<ProjectParts, 'mode' | 'check'>,
-  signals: ReconciliationSignals,
+  { ended, ...signals }: ReconciliationSignals,
 ): Promise<Ended & Pick<ApplyReport, 'plan'>> {
   approval.begin();
   if (mode !== 'observe')
     return named(
       await engine.apply(desired, {
         approve: async (plan) =>
-          (await check.accepts(plan, desired, signals.halt)) &&
-          (await approval.permits(plan, desired, clock.now())),
+          (await check.accepts(plan, desired, ended)) && (await approval.permits(plan, desired, clock.now())),
         unattended: true,
         ...signals,
         repeating,
       }),
-      { isAwaiting: approval.waiting !== undefined, isHalted: signals.halt.aborted },
+      { isAwaiting: approval.waiting !== undefined, isHalted: ended.aborted },
     );
   const plan = await engine.plan(desired, { repeating });
   if (plan.project.id === desired.projectId) return { outcome: 'observed', results: [], plan };

@@ -131,6 +131,8 @@ async function awaitTask(
       return goOn(run, intent, { stage: { phase: 'accepted', answer: { ...answer, end: 'unreported' } } });
     case 'succeeded':
       run.stopwatch.mark(intent.id, 'ended');
+      // The server is open from now on, and may need its firewall.
+      if (factsOf(kind).container && intent.verb === 'create') run.grace.add(intent.key);
       run.tell(intent, 'checking', effectOf(intent));
       return conclude({ run, intent, known: 'ended' });
   }

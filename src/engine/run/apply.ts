@@ -16,7 +16,7 @@ import { withPauses } from '../intents/pauses.ts';
 import { isAbort } from '../interruption.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
-import { drain } from './drain.ts';
+import { drain, resultOf } from './drain.ts';
 import {
   furtherBlocked,
   isSuperseded,
@@ -136,8 +136,9 @@ class Rounds {
       }
     } catch (error) {
       // An abort loses no write: the state records each write in flight.
-      const stopped = isAbort(this.#run, error) || (this.#run.stop.aborted && isFailedRead(error));
-      if (stopped && this.#planned !== undefined) return this.#report('stopped', this.#planned.plan);
+      if (!isAbort(this.#run, error) && !(this.#run.stop.aborted && isFailedRead(error))) throw error;
+      this.#nameOpen();
+      if (this.#planned !== undefined) return this.#stopped(this.#planned.plan);
       throw error;
     }
   }
@@ -151,7 +152,7 @@ class Rounds {
     const { plan } = planned;
     run.countPlanned(planned.most);
     this.#note(planned, round);
-    if (run.stop.aborted) return this.#report('stopped', plan);
+    run.stop.throwIfAborted();
     if (round === 1 && saved !== undefined) refuseStale(new Mask(run.desired).plan(plan), saved);
     const withheld = closure(plan.operations, (operation) => this.#isPaused(operation));
     const isExact = saved !== undefined && round > 1;
@@ -307,6 +308,27 @@ class Rounds {
     return this.#report(outcome, await recordFindings(store, run.world, run.intents, record));
   }
 
+  /** Reports the writes that continue without this run. */
+  #nameOpen(): void {
+    const run = this.#run;
+    const { clock, onEvent } = run.deps;
+    const named = new Set(this.#results.filter(isUnresolved).map(({ key }) => key));
+    for (const intent of run.intents.values()) {
+      if (named.has(intent.key) || intent.phase === 'blocked' || intent.phase === 'superseded') continue;
+      const durationMs = Math.max(0, clock.now() - intent.firstSentAt);
+      const result = resultOf(run, intent, { now: 'interrupted' }, durationMs, intent.requestId);
+      this.#results.push(result);
+      onEvent?.({ type: 'ended', at: clock.now(), result });
+    }
+  }
+
+  /** No read follows a stop, so the last plan without the finished operations is the rest. */
+  #stopped(last: Plan): ApplyReport {
+    const done = new Set(this.#results.filter(({ outcome }) => outcome === 'done').map(idOf));
+    const operations = last.operations.filter(({ id }) => !done.has(id));
+    return this.#report('stopped', { ...last, operations });
+  }
+
   #report(outcome: ApplyReport['outcome'], last: Plan): ApplyReport {
     const run = this.#run;
     const open = openServers(run, last, this.#results);
@@ -340,6 +362,10 @@ function isProgress({ outcome, code }: OperationResult): boolean {
 
 function hasFailed({ outcome }: OperationResult): boolean {
   return outcome === 'failed' || outcome === 'unresolved';
+}
+
+function isUnresolved({ outcome }: OperationResult): boolean {
+  return outcome === 'unresolved';
 }
 
 function tries(results: readonly OperationResult[], id: OperationId): number {

@@ -1,14 +1,14 @@
 import { partsOf } from '../../core/intent.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import type { Operation, OperationId, Plan } from '../../core/plan.ts';
+import { endsExposure, type Operation, type OperationId, type Plan } from '../../core/plan.ts';
 import type { OperationResult } from '../../core/progress.ts';
+import type { Intent } from '../../core/state.ts';
 import { type Next, WorkQueue } from '../../queue/work-queue.ts';
 import { IntentSpans } from '../intent-spans.ts';
 import { unresolved } from '../intents/endings.ts';
-import { type Interrupted, interruption, isIdle } from '../interruption.ts';
-import type { Run } from '../run.ts';
-import { Grace, hasGrace } from './grace.ts';
+import { type Interrupted, interruption } from '../interruption.ts';
+import { joined, type Run } from '../run.ts';
 import { operate, type Turn } from './operate.ts';
 
 /** The highest number of keys in work at the same time. Most keys wait for their turn or for tasks. */
@@ -24,19 +24,21 @@ export function drain(run: Run, plan: Plan, approved: ReadonlySet<OperationId>):
 
 class Drain {
   readonly #run: Run;
+  /** The same run for the firewall of an open server: it continues until the grace is over. */
+  readonly #graced: Run;
   readonly #approved: ReadonlySet<OperationId>;
   readonly #keys: ReadonlyMap<OperationId, ResourceKey>;
   /** The remaining operations, by key and in order. */
   readonly #todo: ReadonlyMap<ResourceKey, Operation[]>;
   readonly #waitingFor: ReadonlyMap<OperationId, readonly ResourceKey[]>;
   readonly #startedAt = new Map<OperationId, number>();
-  readonly #graces = new Map<OperationId, Grace>();
   readonly #results = new Map<OperationId, OperationResult>();
   readonly #spans: IntentSpans;
   readonly #queue: WorkQueue<ResourceKey>;
 
   constructor(run: Run, { operations }: Plan, approved: ReadonlySet<OperationId>) {
     this.#run = run;
+    this.#graced = joined(run, { stop: run.halt });
     this.#approved = approved;
     this.#spans = new IntentSpans(run.deps.tracing);
     this.#keys = new Map(operations.map(({ id, key }) => [id, key]));
@@ -46,9 +48,7 @@ class Drain {
     );
     this.#waitingFor = dependentsOf(this.#todo);
     const work = (key: ResourceKey) => this.#work(key);
-    // A stop wakes the sleeping workers, because no new write is sent any more.
-    const ends = { stop: run.halt, wakeOn: run.stop };
-    this.#queue = new WorkQueue({ clock: run.deps.clock, concurrency, work, ...ends });
+    this.#queue = new WorkQueue({ clock: run.deps.clock, concurrency, work, stop: run.halt });
   }
 
   async carryOut(): Promise<OperationResult[]> {
@@ -56,7 +56,7 @@ class Drain {
     try {
       await this.#queue.drained();
     } finally {
-      for (const grace of this.#graces.values()) grace.end();
+      for (const key of this.#todo.keys()) this.#run.grace.delete(key);
       this.#spans.endAll();
     }
     return [...this.#results.values()];
@@ -66,12 +66,13 @@ class Drain {
     const run = this.#run;
     const operation = this.#todo.get(key)?.[0];
     if (operation === undefined || !this.#isReady(operation)) return { next: 'done' };
-    const grace = this.#graceOf(operation);
+    const isGraced = endsExposure(operation);
+    if (isGraced) run.grace.add(key);
     if (!this.#startedAt.has(operation.id)) {
-      if (run.stop.aborted && grace === undefined && !run.intents.has(key)) return { next: 'done' };
+      if (run.stop.aborted && !isGraced && !run.intents.has(key)) return { next: 'done' };
       this.#start(operation);
     }
-    const turn = await this.#spans.within(operation, () => turnOf(grace?.run ?? run, operation));
+    const turn = await this.#spans.within(operation, () => turnOf(isGraced ? this.#graced : run, operation));
     if (turn.now === 'again') {
       if (turn.until === undefined || this.#isToCome(turn.until, key))
         return { next: 'again', afterMs: turn.afterMs };
@@ -85,13 +86,6 @@ class Drain {
     return { next: 'done' };
   }
 
-  #graceOf(operation: Operation): Grace | undefined {
-    if (!hasGrace(this.#run, operation)) return undefined;
-    const grace = this.#graces.get(operation.id) ?? new Grace(this.#run, () => this.#queue.wake());
-    this.#graces.set(operation.id, grace);
-    return grace;
-  }
-
   #start(operation: Operation): void {
     const { clock, onEvent } = this.#run.deps;
     this.#startedAt.set(operation.id, clock.monotonic());
@@ -103,19 +97,21 @@ class Drain {
     turn: Exclude<Turn, { now: 'again' }> | Interrupted,
     exposedMs: number | undefined,
   ): void {
-    const { clock, onEvent } = this.#run.deps;
+    const run = this.#run;
+    const { clock, onEvent } = run.deps;
     const now = clock.monotonic();
-    const ended = resultOf(this.#run, operation, turn, now - (this.#startedAt.get(operation.id) ?? now));
+    const ended = resultOf(run, operation, turn, now - (this.#startedAt.get(operation.id) ?? now));
     const closed = exposedMs !== undefined && turn.now === 'closed' && ended.outcome === 'done';
     const result = closed ? { ...ended, exposedMs } : ended;
     this.#results.set(operation.id, result);
     this.#spans.end(result);
     onEvent?.({ type: 'ended', at: clock.now(), result });
     this.#todo.get(operation.key)?.shift();
-    this.#graces.get(operation.id)?.end();
-    if (result.outcome !== 'done') return;
-    this.#queue.add(operation.key);
-    for (const dependent of this.#waitingFor.get(operation.id) ?? []) this.#queue.add(dependent);
+    if (result.outcome === 'done') {
+      this.#queue.add(operation.key);
+      for (const dependent of this.#waitingFor.get(operation.id) ?? []) this.#queue.add(dependent);
+    }
+    run.grace.delete(operation.key);
   }
 
   /** Needs that were not approved were met before. Otherwise the plan would not contain the operation. */
@@ -139,8 +135,7 @@ class Drain {
 
 async function turnOf(run: Run, operation: Operation): Promise<Turn | Interrupted> {
   try {
-    const turn = await operate(run, operation);
-    return turn.now === 'again' && isIdle(run, operation.key) ? { now: 'interrupted' } : turn;
+    return await operate(run, operation);
   } catch (error) {
     return interruption(run, error);
   }
@@ -182,7 +177,7 @@ export function resultOf(
       if (turn.isMet) return { ...base, outcome: 'done', detail: turn.reason };
       return { ...base, outcome: 'failed', code: 'overtaken', detail: turn.reason };
     case 'interrupted':
-      return { ...base, outcome: 'unresolved', detail: 'interrupted' };
+      return { ...base, outcome: 'unresolved', ...leftOpen(run.intents.get(key)) };
     case 'unread':
       return {
         ...base,
@@ -190,6 +185,24 @@ export function resultOf(
         code: 'read_failed',
         detail: turn.reason,
       };
+  }
+}
+
+/** What continues the write of an interrupted operation. */
+function leftOpen(open: Intent | undefined): Pick<OperationResult, 'detail' | 'taskId'> {
+  if (open === undefined) return { detail: 'interrupted before its write' };
+  const { phase } = open;
+  switch (phase) {
+    case 'accepted': {
+      const { taskId, end } = open.answer;
+      if (taskId === undefined || end !== 'reported')
+        return { detail: 'the API has accepted the write, and the next run verifies its effect' };
+      return { taskId, detail: `task ${taskId} continues, and the next run waits for it` };
+    }
+    case 'waiting':
+      return { detail: 'the write has no effect yet, and the next run sends it again' };
+    default:
+      return { detail: 'the outcome of the write is unconfirmed, and the next run finds it out' };
   }
 }
 

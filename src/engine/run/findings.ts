@@ -133,11 +133,16 @@ export function openServers(run: Run, plan: Plan, results: readonly OperationRes
       open?.phase === 'accepted' && open.answer.id !== undefined && open.notSeenAt === undefined;
     const exists = run.bindings.has(key) || isShown;
     if (!exists && (open?.verb !== 'create' || !mayHaveEffect(open))) return [];
-    const message = exists
-      ? 'the server exists without its firewall: all its ports are open to the internet'
-      : 'the server may exist without its firewall: all its ports would be open to the internet';
-    return [{ key, code: 'exposed' as const, message }];
+    return [{ key, code: 'exposed' as const, message: exposure(exists, open) }];
   });
+}
+
+function exposure(exists: boolean, open: Intent | undefined): string {
+  if (!exists)
+    return 'the server may exist without its firewall: all its ports would be open to the internet';
+  if (open?.phase === 'accepted' && open.answer.end === 'reported')
+    return 'the server is being created, and its firewall is not set until the next run: until then, all its ports are open to the internet';
+  return 'the server exists without its firewall: all its ports are open to the internet';
 }
 
 function mayHaveEffect(open: Intent): boolean {

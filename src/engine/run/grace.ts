@@ -1,42 +1,51 @@
-import { takeApart } from '../../core/keys.ts';
-import { endsExposure, type Operation } from '../../core/plan.ts';
-import { joined, type Run } from '../run.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { ResourceKey } from '../../core/keys.ts';
 
-/** The highest time for a firewall after the run is asked to stop, in ms. Conflicts and back-off are included. */
+/** The highest time for the firewalls of open servers after the run is asked to stop, in ms. Conflicts and back-off are included. */
 const graceMs = 60_000;
 
 /**
- * Whether the operation is sent although the run is asked to stop: a server that this run has bought is exposed until
- * its firewall exists.
+ * The end of a run that is asked to stop. Without the firewall of an open server, the run ends at once. With one, the
+ * run ends when these firewalls are set, or after a minute.
  */
-export function hasGrace(run: Run, operation: Operation): boolean {
-  const { parent } = takeApart(operation.key);
-  return endsExposure(operation) && parent !== undefined && run.exposedSince(parent) !== undefined;
-}
-
-/** The same run for an operation with grace. The run stops only after the grace, or at a halt. */
 export class Grace {
-  readonly run: Run;
-  readonly #ended = new AbortController();
+  readonly #clock: Clock;
+  readonly #stop: AbortSignal;
+  readonly #over = new AbortController();
+  readonly #keys = new Set<ResourceKey>();
 
-  /** `onOver` wakes the waiting workers when the grace is over. */
-  constructor(run: Run, onOver: () => void) {
-    const over = new AbortController();
-    const begin = () =>
-      void run.deps.clock.sleep(graceMs, AbortSignal.any([this.#ended.signal, run.halt])).then(
-        () => {
-          over.abort(new Error('the firewall took too long'));
-          onOver();
-        },
-        () => undefined,
-      );
-    if (run.stop.aborted) begin();
-    else run.stop.addEventListener('abort', begin, { once: true, signal: this.#ended.signal });
-    const stop = AbortSignal.any([run.halt, over.signal]);
-    this.run = joined(run, { stop });
+  constructor(clock: Clock, stop: AbortSignal) {
+    this.#clock = clock;
+    this.#stop = stop;
+    if (stop.aborted) this.#begin();
+    else stop.addEventListener('abort', () => this.#begin(), { once: true });
   }
 
-  end(): void {
-    this.#ended.abort();
+  /** Aborted: every wait of the run ends. */
+  get over(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  /** The key is an open server, or the firewall of one. */
+  add(key: ResourceKey): void {
+    this.#keys.add(key);
+  }
+
+  delete(key: ResourceKey): void {
+    this.#keys.delete(key);
+    this.#endIfIdle();
+  }
+
+  #begin(): void {
+    this.#endIfIdle();
+    if (this.#over.signal.aborted) return;
+    this.#clock.sleep(graceMs, this.over).then(
+      () => this.#over.abort(this.#stop.reason),
+      () => undefined,
+    );
+  }
+
+  #endIfIdle(): void {
+    if (this.#stop.aborted && this.#keys.size === 0) this.#over.abort(this.#stop.reason);
   }
 }

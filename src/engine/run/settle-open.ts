@@ -6,7 +6,7 @@ import { type Next, WorkQueue } from '../../queue/work-queue.ts';
 import { IntentSpans } from '../intent-spans.ts';
 import type { Progress } from '../intents/endings.ts';
 import { advance } from '../intents/settle.ts';
-import { interruption, isIdle } from '../interruption.ts';
+import { interruption } from '../interruption.ts';
 import type { Run } from '../run.ts';
 import { resultOf } from './drain.ts';
 
@@ -38,23 +38,24 @@ async function settleFor(run: Run, patienceMs: number): Promise<readonly Operati
 /** `halt` ends every wait, including waits for tasks. */
 async function settleUntil(run: Run, halt: AbortSignal): Promise<readonly OperationResult[]> {
   const left: OperationResult[] = [];
-  const inHand = new Set(run.intents.keys());
+  const settling = [...run.intents.keys()];
+  const inHand = new Set(settling);
   const spans = new IntentSpans(run.deps.tracing);
   const queue = new WorkQueue<ResourceKey>({
     clock: run.deps.clock,
     concurrency: 64,
     stop: halt,
-    wakeOn: run.stop,
     work: async (key) => {
       const next = await settleOne(run, key, { inHand, halt, spans, leave: (result) => left.push(result) });
       if (next.next === 'done') inHand.delete(key);
       return next;
     },
   });
-  for (const key of [...inHand]) queue.add(key);
+  for (const key of settling) queue.add(key);
   try {
     await queue.drained();
   } finally {
+    for (const key of settling) run.grace.delete(key);
     spans.endAll();
   }
   return left;
@@ -82,8 +83,7 @@ async function settleOne(
       const result = reportEnd(run, intent, progress);
       spans.end(result);
       if (result.outcome === 'blocked') leave(result);
-    } else if (!isIdle(run, key) && isToCome(progress.until, inHand))
-      return { next: 'again', afterMs: progress.afterMs };
+    } else if (isToCome(progress.until, inHand)) return { next: 'again', afterMs: progress.afterMs };
   } catch (error) {
     // If a read fails now, the operation of the key reads again. A key without an operation is reported.
     const ended = interruption(run, error, halt);

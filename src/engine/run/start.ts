@@ -16,8 +16,7 @@ import { createView, freshMs } from '../run-view.ts';
 import { createStopwatch } from '../stopwatch.ts';
 import type { WriteGate } from '../write-gate.ts';
 import { flaggedBy, withoutManaged } from './destroy.ts';
-
-const never = new AbortController().signal;
+import { Grace } from './grace.ts';
 
 interface RunOptions {
   readonly stop?: AbortSignal | undefined;
@@ -38,11 +37,14 @@ export async function openRun(
   file: Desired,
   options: RunOptions = {},
 ): Promise<Run> {
-  const { stop = never, halt = never, repeating, selection, destroy = false } = options;
+  const { repeating, selection, destroy = false } = options;
+  const { stop = never(), halt = never() } = options;
   const attended = options.unattended !== true && options.saved === undefined;
   const { store, clock, kinds, profile } = deps;
   const token = () => deps.writes.token();
-  const cache = repeating?.cache ?? createReadCache(deps.reads('operation', halt), clock, token);
+  const grace = new Grace(clock, stop);
+  const ended = AbortSignal.any([halt, grace.over]);
+  const cache = repeating?.cache ?? createReadCache(deps.reads('operation', ended), clock, token);
   if (repeating !== undefined) cache.forgetLists();
   refuseOtherState(file, await store.info());
   const { desired, flaggedBy, ...loaded } = await load(deps, file, destroy);
@@ -52,9 +54,9 @@ export async function openRun(
   stopwatch.keep(new Set([...loaded.intents.values()].map(({ id }) => id)));
   const broken = new AbortController();
   const context: RunContext = {
-    ...{ deps, desired, cache, gate, repeating, selection, destroy, attended, stopwatch },
+    ...{ deps, desired, cache, gate, repeating, selection, destroy, attended, stopwatch, grace },
     stop: AbortSignal.any([stop, halt, broken.signal]),
-    halt: AbortSignal.any([halt, broken.signal]),
+    halt: AbortSignal.any([ended, broken.signal]),
     kindOf(name) {
       const kind = kinds.get(name);
       if (kind === undefined) throw new Error(`Unknown kind: ${name}`);
@@ -83,6 +85,10 @@ export async function openRun(
   const state = createRunState({ ...{ deps, desired, cache, flaggedBy, onChange: view.follow }, ...loaded });
   await view.refresh(repeating === undefined ? undefined : 0);
   return joined(context, joined(joined(state, view), createFacts(pauses)));
+}
+
+function never(): AbortSignal {
+  return new AbortController().signal;
 }
 
 /** Loads the state, and combines the file with the state. */
