@@ -16,7 +16,7 @@ import { withPauses } from '../intents/pauses.ts';
 import { isAbort } from '../interruption.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
-import { drain, resultOf } from './drain.ts';
+import { drain } from './drain.ts';
 import {
   furtherBlocked,
   isSuperseded,
@@ -34,6 +34,7 @@ import { refuseStale } from './saved-plan.ts';
 import { settleOpen } from './settle-open.ts';
 import { openRun } from './start.ts';
 import { applyStateChanges, settleMoves } from './state-changes.ts';
+import { unfinished } from './unfinished.ts';
 
 /** Each round except the last round makes progress, so only a bug in vdcsync reaches this limit. */
 const mostRounds = 100;
@@ -137,7 +138,7 @@ class Rounds {
     } catch (error) {
       // An abort loses no write: the state records each write in flight.
       if (!isAbort(this.#run, error) && !(this.#run.stop.aborted && isFailedRead(error))) throw error;
-      this.#nameOpen();
+      this.#results.push(...unfinished(this.#run, this.#results));
       if (this.#planned !== undefined) return this.#stopped(this.#planned.plan);
       throw error;
     }
@@ -308,20 +309,6 @@ class Rounds {
     return this.#report(outcome, await recordFindings(store, run.world, run.intents, record));
   }
 
-  /** Reports the writes that continue without this run. */
-  #nameOpen(): void {
-    const run = this.#run;
-    const { clock, onEvent } = run.deps;
-    const named = new Set(this.#results.filter(isUnresolved).map(({ key }) => key));
-    for (const intent of run.intents.values()) {
-      if (named.has(intent.key) || intent.phase === 'blocked' || intent.phase === 'superseded') continue;
-      const durationMs = Math.max(0, clock.now() - intent.firstSentAt);
-      const result = resultOf(run, intent, { now: 'interrupted' }, durationMs, intent.requestId);
-      this.#results.push(result);
-      onEvent?.({ type: 'ended', at: clock.now(), result });
-    }
-  }
-
   /** No read follows a stop, so the last plan without the finished operations is the rest. */
   #stopped(last: Plan): ApplyReport {
     const done = new Set(this.#results.filter(({ outcome }) => outcome === 'done').map(idOf));
@@ -362,10 +349,6 @@ function isProgress({ outcome, code }: OperationResult): boolean {
 
 function hasFailed({ outcome }: OperationResult): boolean {
   return outcome === 'failed' || outcome === 'unresolved';
-}
-
-function isUnresolved({ outcome }: OperationResult): boolean {
-  return outcome === 'unresolved';
 }
 
 function tries(results: readonly OperationResult[], id: OperationId): number {

@@ -3,13 +3,13 @@ import type { ResourceKey } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { endsExposure, type Operation, type OperationId, type Plan } from '../../core/plan.ts';
 import type { OperationResult } from '../../core/progress.ts';
-import type { Intent } from '../../core/state.ts';
 import { type Next, WorkQueue } from '../../queue/work-queue.ts';
 import { IntentSpans } from '../intent-spans.ts';
 import { unresolved } from '../intents/endings.ts';
 import { type Interrupted, interruption } from '../interruption.ts';
 import { joined, type Run } from '../run.ts';
 import { operate, type Turn } from './operate.ts';
+import { leftOpen } from './unfinished.ts';
 
 /** The highest number of keys in work at the same time. Most keys wait for their turn or for tasks. */
 const concurrency = 10_000;
@@ -185,24 +185,6 @@ export function resultOf(
         code: 'read_failed',
         detail: turn.reason,
       };
-  }
-}
-
-/** What continues the write of an interrupted operation. */
-function leftOpen(open: Intent | undefined): Pick<OperationResult, 'detail' | 'taskId'> {
-  if (open === undefined) return { detail: 'interrupted before its write' };
-  const { phase } = open;
-  switch (phase) {
-    case 'accepted': {
-      const { taskId, end } = open.answer;
-      if (taskId === undefined || end !== 'reported')
-        return { detail: 'the API has accepted the write, and the next run verifies its effect' };
-      return { taskId, detail: `task ${taskId} continues, and the next run waits for it` };
-    }
-    case 'waiting':
-      return { detail: 'the write has no effect yet, and the next run sends it again' };
-    default:
-      return { detail: 'the outcome of the write is unconfirmed, and the next run finds it out' };
   }
 }
 
