@@ -8,8 +8,8 @@ import type { ReadPort, WriteRequest } from '../core/ports.ts';
 import type { Step } from '../core/progress.ts';
 import type { Binding, Ended, Intent, IntentPatch, StateChange } from '../core/state.ts';
 import type { EngineDeps, Pause, Repeating } from './deps.ts';
+import type { Grace } from './grace.ts';
 import type { ReadCache } from './read-cache.ts';
-import type { Grace } from './run/grace.ts';
 import type { Stopwatch } from './stopwatch.ts';
 import type { WriteGate } from './write-gate.ts';
 

@@ -7,6 +7,7 @@ import { withHeldObjects } from '../claims/line.ts';
 import { movedBindings, movesOf, ownNames, withReverts } from '../claims/moves.ts';
 import { createRunState } from '../claims/run-state.ts';
 import type { EngineDeps, Pause, Repeating } from '../deps.ts';
+import { Grace } from '../grace.ts';
 import { dropLifted } from '../intents/pauses.ts';
 import { knownChecks } from '../intents/prove.ts';
 import { refuseOtherProject, refuseOtherState } from '../observe.ts';
@@ -16,7 +17,6 @@ import { createView, freshMs } from '../run-view.ts';
 import { createStopwatch } from '../stopwatch.ts';
 import type { WriteGate } from '../write-gate.ts';
 import { flaggedBy, withoutManaged } from './destroy.ts';
-import { Grace } from './grace.ts';
 
 interface RunOptions {
   readonly stop?: AbortSignal | undefined;

@@ -1,5 +1,5 @@
-import type { Clock } from '../../core/clock.ts';
-import type { ResourceKey } from '../../core/keys.ts';
+import type { Clock } from '../core/clock.ts';
+import type { ResourceKey } from '../core/keys.ts';
 
 /** The highest time for the firewalls of open servers after the run is asked to stop, in ms. Conflicts and back-off are included. */
 const graceMs = 60_000;
