@@ -26,19 +26,25 @@ export function sourceOf({ file }: Planted): string {
 }
 
 export async function hunt(bug: Planted, seeds: number): Promise<Verdict> {
+  const stories = bug.stories === undefined ? ['--seeds', String(seeds)] : [bug.stories];
+  return { bug, caught: await violation(bug.file, patched(bug, sourceOf(bug)), stories) };
+}
+
+/** The violation of a rule in stories with another text of one file of `src`, the first that is found. */
+export async function violation(
+  file: string,
+  text: string,
+  stories: readonly string[],
+): Promise<string | undefined> {
   const folder = mkdtempSync(join(tmpdir(), 'vdcsync-planted-'));
   try {
     cpSync(join(root, 'src'), join(folder, 'src'), { recursive: true });
     cpSync(join(root, 'test/simulation'), join(folder, 'test/simulation'), { recursive: true });
     cpSync(join(root, 'package.json'), join(folder, 'package.json'));
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
-    writeFileSync(join(folder, 'src', bug.file), patched(bug, sourceOf(bug)));
-    const stories = bug.stories === undefined ? ['--seeds', String(seeds)] : [bug.stories];
+    writeFileSync(join(folder, 'src', file), text);
     const said = await run(folder, [...stories, '--threads', '1', '--no-shrink']);
-    return {
-      bug,
-      caught: /^((seed \d+|.+: replaced .+): (I\d+|error) .*|.*no end after.*)$/m.exec(said)?.[0],
-    };
+    return /^((seed \d+|.+: replaced .+): (I\d+|error) .*|.*no end after.*)$/m.exec(said)?.[0];
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -1,7 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import type { Intent, WhyUnknown } from '../../../src/core/state.ts';
-import { isServerError, keyIsFresh } from '../../../src/engine/intents/question.ts';
+import {
+  asksKey,
+  doubtedKey,
+  isReplay,
+  isServerError,
+  keyIsFresh,
+  questionOf,
+  unasked,
+} from '../../../src/engine/intents/question.ts';
 import type { Run } from '../../../src/engine/run.ts';
+import { kinds } from '../../../src/reconcilers/registry.ts';
 import { hour } from '../shop.ts';
 
 describe('src/engine/intents/question.ts', () => {
@@ -43,5 +52,32 @@ describe('src/engine/intents/question.ts', () => {
   };
   test.each(Object.entries(causes))('an effect may hide behind %s: %s', (why, hides) => {
     expect(isServerError(why as WhyUnknown)).toBe(hides);
+  });
+
+  test.each([
+    ['network', 'create', true],
+    ['network', 'delete', false],
+    ['firewall', 'create', false],
+    ['firewall', 'update', false],
+  ] as const)('the key of a write of the %s (%s) is asked: %s', (kind, verb, asks) => {
+    const run: unknown = { kindOf: (name: string) => kinds.get(name as 'network') };
+    expect(asksKey(run as Run, { kind, verb })).toBe(asks);
+  });
+
+  test('a question without an answer begins with no probe', () => {
+    expect(questionOf({ phase: 'sending' } as Intent)).toEqual({ stage: 'asking', probes: 0 });
+    expect(doubtedKey).toEqual({ why: 'conflict', question: unasked });
+    const question = { stage: 'taken', probes: 3 } as const;
+    expect(questionOf({ phase: 'unknown', unconfirmed: { why: 'lost', question } } as Intent)).toBe(question);
+  });
+
+  test.each([
+    ['unknown_send', true],
+    ['earlier_send', false],
+    ['this_send', false],
+    [undefined, false],
+  ])('an answer to %s is one to a send of another state: %s', (to, replays) => {
+    const answer = to === undefined ? {} : { answer: { to } };
+    expect(isReplay({ phase: 'accepted', ...answer } as Intent)).toBe(replays);
   });
 });

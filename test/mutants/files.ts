@@ -1,0 +1,60 @@
+/** A file whose mutants the tests have to notice. */
+export interface Mutated {
+  readonly file: string;
+  /** The test files that judge its mutants: few, because each mutant that lives meets all of them. */
+  readonly tests: readonly string[];
+  /** The percentage of its mutants that these tests kill at least, as measured. Left out: not measured. */
+  readonly atLeast?: number;
+}
+
+const intents = (file: string, tests: readonly string[], atLeast?: number) =>
+  judgedBy(`src/engine/intents/${file}.ts`, 'test/engine/intents', tests, atLeast);
+const claims = (file: string, tests: readonly string[], atLeast?: number) =>
+  judgedBy(`src/engine/claims/${file}.ts`, 'test/engine/claims', tests, atLeast);
+const plan = (file: string, tests: readonly string[], atLeast?: number) =>
+  judgedBy(`src/plan/${file}.ts`, 'test', tests, atLeast);
+
+/** The money path: the files that decide what is bought, and what is deleted. */
+export const mutated: readonly Mutated[] = [
+  intents('question', ['question']),
+  intents('outcome', ['disposition']),
+  judgedBy('src/core/attribute.ts', 'test/core', ['attribute']),
+  intents('settle', ['money-path', 'machine-stands-still', 'edited-in-flight', 'idempotency-keys']),
+  intents('record', ['money-path', 'evidence', 'reused-key', 'pauses', 'failed-tasks']),
+  intents('evidence', ['money-path', 'evidence', 'failed-tasks', 'not-there', 'bound-by']),
+  intents('ask-key', ['money-path', 'reused-key', 'calibrate']),
+  intents('probe-key', ['money-path', 'reused-key', 'calibrate', 'keys-asked-first']),
+  intents('write-slot', ['money-path', 'machine-stands-still']),
+  intents('begin', ['idempotency-keys', 'reused-key', 'replacement-given-up']),
+  intents('idempotency-key', ['idempotency-keys']),
+  intents('endings', ['failed-tasks', 'give-up', 'reused-key', 'unconfirmed-resize']),
+  intents('transfer', ['transfer', 'bound-by', 'edited-in-flight']),
+  intents('after-absence', ['money-path', 'unconfirmed-resize', 'not-there']),
+  intents('next-incarnation', ['reused-key', 'money-path']),
+  intents('not-there', ['not-there']),
+  intents('give-up', ['give-up', 'reused-key']),
+  intents('bound-by', ['bound-by', 'address-of-a-failed-creation']),
+  intents('calibrate', ['calibrate']),
+  intents('capacity', ['capacity']),
+  intents('pauses', ['pauses']),
+  intents('replacement', ['replacement-waits', 'replacement-given-up']),
+  intents('revalidate', ['revalidate', 'replacement-waits']),
+  plan('guards', ['plan/guards', 'plan/protect', 'plan/blocked']),
+  plan('purchases', ['plan/guards', 'plan/intents', 'engine/claims/unmanaged']),
+  plan('unmanaged', ['plan/unmanaged', 'engine/claims/unmanaged']),
+  claims('line', ['line', 'released']),
+  claims('claims', ['unmanaged', 'state-behind-the-project', 'identity']),
+  claims('moves', ['moves']),
+  claims('left-backups', ['left-backups']),
+  claims('owner', ['identity', 'one-resource-two-keys']),
+  claims('release', ['released']),
+  claims('retire', ['left-backups', 'released']),
+  claims('run-state', ['moves', 'released']),
+  claims('unattached', ['unmanaged', 'addresses-of-nobody']),
+  judgedBy('src/engine/run/recover.ts', 'test/engine/intents', ['keys-asked-first', 'reused-key']),
+];
+
+function judgedBy(file: string, folder: string, tests: readonly string[], atLeast?: number): Mutated {
+  const paths = tests.map((each) => `${folder}/${each}.test.ts`);
+  return { file, tests: paths, ...(atLeast === undefined ? {} : { atLeast }) };
+}

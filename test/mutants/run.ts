@@ -1,0 +1,118 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { Stryker } from '@stryker-mutator/core';
+import { type Mutated, mutated } from './files.ts';
+
+const root = join(import.meta.dirname, '../..');
+const cache = 'node_modules/.cache/mutants';
+
+const usage = `npm run mutants -- [options] [PART-OF-A-PATH ...]
+
+  --changed        only the files that differ from the commit before this one
+  --since COMMIT   only the files that differ from this commit
+  --minutes N      begins no further file after so many minutes
+  --afresh         judges again what an earlier run has judged
+`;
+
+/** A mutant as the report of Stryker has it. */
+export interface Mutant {
+  readonly id: string;
+  readonly mutatorName: string;
+  readonly replacement: string;
+  readonly status: string;
+  readonly location: Record<'start' | 'end', { readonly line: number; readonly column: number }>;
+}
+
+/** The mutants of the file in the last run, and its source then. */
+export function judged(file: string): { readonly source: string; readonly mutants: readonly Mutant[] } {
+  const report = JSON.parse(readFileSync(reportOf(file), 'utf8'));
+  return report.files[file] ?? { source: '', mutants: [] };
+}
+
+export function lives({ status }: Mutant): boolean {
+  return status === 'Survived' || status === 'NoCoverage';
+}
+
+/** The score of the file: killed mutants of all, in percent. */
+export function scoreOf(mutants: readonly Mutant[]): { readonly killed: number; readonly of: number } {
+  const counted = mutants.filter(({ status }) => status !== 'Ignored' && !/Error$/.test(status));
+  return { killed: counted.filter((each) => !lives(each)).length, of: counted.length };
+}
+
+/** The path of the report on the file. */
+export function reportOf(file: string): string {
+  return join(root, `${cache}/${file.replaceAll('/', '.')}.json`);
+}
+
+function differing(from: string): ReadonlySet<string> {
+  const git = ['diff', '--name-only', from, '--', 'src', 'test'];
+  return new Set(execFileSync('git', git, { cwd: root, encoding: 'utf8' }).split('\n'));
+}
+
+/** Runs Stryker on one file, with its tests alone. */
+async function judge({ file, tests }: Mutated, afresh: boolean): Promise<void> {
+  process.env.MUTANT_TESTS = JSON.stringify(tests);
+  const config: ConstructorParameters<typeof Stryker>[0] = {
+    mutate: [file],
+    plugins: ['@stryker-mutator/vitest-runner', './test/mutants/prose.ts'],
+    ignorers: ['prose'],
+    testRunner: 'vitest',
+    vitest: { configFile: 'test/mutants/vitest.config.ts', related: false },
+    coverageAnalysis: 'perTest',
+    ignorePatterns: ['/bench', '/dist', '/docs', '/man', '/templates', '/coverage'],
+    concurrency: availableParallelism(),
+    timeoutMS: 60_000,
+    incremental: true,
+    force: afresh,
+    incrementalFile: reportOf(file).replace('.json', '.incremental.json'),
+    tempDirName: `${cache}/sandbox`,
+    reporters: ['json', 'clear-text', 'progress-append-only'],
+    jsonReporter: { fileName: reportOf(file) },
+    clearTextReporter: { allowColor: false, reportTests: false, reportScoreTable: false },
+  };
+  await new Stryker(config).runMutationTest();
+}
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      changed: { type: 'boolean', default: false },
+      since: { type: 'string' },
+      minutes: { type: 'string', default: '600' },
+      afresh: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return console.log(usage);
+  const from = values.since ?? (values.changed ? 'HEAD^' : undefined);
+  const changed = from === undefined ? undefined : differing(from);
+  const chosen = mutated.filter(
+    ({ file, tests }) =>
+      (positionals.length === 0 || positionals.some((part) => file.includes(part))) &&
+      (changed === undefined || [file, ...tests].some((each) => changed.has(each))),
+  );
+  mkdirSync(join(root, cache), { recursive: true });
+  const untilMs = performance.now() + Number(values.minutes) * 60_000;
+  const lines: string[] = [];
+  for (const each of chosen) {
+    if (performance.now() > untilMs) {
+      lines.push(`${each.file}: not judged, the time is over`);
+      continue;
+    }
+    await judge(each, values.afresh);
+    const { killed, of } = scoreOf(judged(each.file).mutants);
+    const percent = (100 * killed) / of;
+    const isLess = percent < (each.atLeast ?? 0);
+    if (isLess) process.exitCode = 1;
+    lines.push(
+      `${isLess ? 'TOO FEW ' : ''}${each.file}: ${killed} of ${of} killed, ${percent.toFixed(1)} %, at least ${each.atLeast ?? 0} %`,
+    );
+  }
+  console.log(chosen.length === 0 ? 'No file of the money path has changed.' : lines.join('\n'));
+}
+
+if (import.meta.main) await main();
