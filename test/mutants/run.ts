@@ -1,9 +1,8 @@
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { Stryker } from '@stryker-mutator/core';
 import { type Mutated, mutated } from './files.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -53,9 +52,8 @@ function differing(from: string): ReadonlySet<string> {
 }
 
 /** Runs Stryker on one file, with its tests alone. */
-async function judge({ file, tests }: Mutated, afresh: boolean): Promise<void> {
-  process.env.MUTANT_TESTS = JSON.stringify(tests);
-  const config: ConstructorParameters<typeof Stryker>[0] = {
+function judge({ file, tests }: Mutated, afresh: boolean): Promise<number | null> {
+  const config = {
     mutate: [file],
     plugins: ['@stryker-mutator/vitest-runner', './test/mutants/prose.ts'],
     ignorers: ['prose'],
@@ -73,7 +71,12 @@ async function judge({ file, tests }: Mutated, afresh: boolean): Promise<void> {
     jsonReporter: { fileName: reportOf(file) },
     clearTextReporter: { allowColor: false, reportTests: false, reportScoreTable: false },
   };
-  await new Stryker(config).runMutationTest();
+  const configFile = reportOf(file).replace('.json', '.config.json');
+  writeFileSync(configFile, JSON.stringify(config));
+  const env = { ...process.env, MUTANT_TESTS: JSON.stringify(tests) };
+  const program = join(root, 'node_modules/.bin/stryker');
+  const child = spawn(program, ['run', configFile], { cwd: root, stdio: 'inherit', env });
+  return new Promise((resolve, reject) => child.on('error', reject).on('close', resolve));
 }
 
 async function main(): Promise<void> {
@@ -103,7 +106,7 @@ async function main(): Promise<void> {
       lines.push(`${each.file}: not judged, the time is over`);
       continue;
     }
-    await judge(each, values.afresh);
+    if ((await judge(each, values.afresh)) !== 0) throw new Error(`Stryker could not judge ${each.file}.`);
     const { killed, of } = scoreOf(judged(each.file).mutants);
     const percent = (100 * killed) / of;
     const isLess = percent < (each.atLeast ?? 0);
