@@ -154,7 +154,7 @@ vdcsync does not accept aliases (\`*base\`), merge keys (\`<<\`), directives (\`
 
 ## Values from the environment
 
-In a text, \`\${env:NAME}\` takes the value of the environment variable \`NAME\`. Write \`$\${env:\` for the literal characters. Names, ids and references
+In a text, \`\${env:NAME}\` takes the value of the environment variable \`NAME\`, if the command has \`--allow-env NAME\`. Write \`$\${env:\` for the literal characters. Names, ids and references
 cannot contain it, because every output shows them.
 
 vdcsync hides these values: plans, logs, pages and the state show \`\${env:NAME}\` instead. One exception: inside a message, a value of one or two characters stays visible unless

@@ -15,6 +15,15 @@ export function withFile(command: Command, meaning = spec): Command {
       '--overlay <file>',
       'changes to the spec as a merge patch (RFC 7396), for one environment; repeatable',
       listed,
+    )
+    .option('--allow-env <name>', 'a variable that the spec may use; repeatable (default: none)', listed)
+    .option(
+      '--token-folder <folder>',
+      'folder from which the spec may read a token_file (without it: from none)',
+    )
+    .option(
+      '--token-env-prefix <prefix>',
+      'prefix of the variables that the spec may read as token_env (without it: none)',
     );
 }
 
@@ -110,19 +119,6 @@ export function withRun(command: Command): Command {
     .option(
       '--fleet-config <file>',
       'for a folder of projects with the state in PostgreSQL: a file with the waves of a rollout and the limits of deletions',
-    )
-    .option(
-      '--allow-env <name>',
-      'a variable that specs from a folder or Git may use; repeatable (default: none)',
-      listed,
-    )
-    .option(
-      '--token-folder <folder>',
-      'folder from which specs in a folder or Git may read a token_file (without it: from none)',
-    )
-    .option(
-      '--token-env-prefix <prefix>',
-      'prefix of the variables that specs in a folder or Git may read as token_env (without it: none)',
     );
 }
 

@@ -127,9 +127,9 @@ export const environment: readonly (readonly [name: string, meaning: string])[] 
   ['VDCSYNC_GIT_ALLOWED_SIGNERS_FILE', 'ssh keys that must sign each commit'],
   ['VDCSYNC_FLEET_CONFIG', 'the same as --fleet-config of `run`'],
   ['VDCSYNC_ALLOW_EPHEMERAL_STATE', '1: `run` accepts a state folder that disappears with its container'],
-  ['VDCSYNC_ALLOW_ENV', 'the same as --allow-env of `run`, separated by commas'],
-  ['VDCSYNC_TOKEN_FOLDER', 'the same as --token-folder of `run`'],
-  ['VDCSYNC_TOKEN_ENV_PREFIX', 'the same as --token-env-prefix of `run`'],
+  ['VDCSYNC_ALLOW_ENV', 'the same as --allow-env, separated by commas'],
+  ['VDCSYNC_TOKEN_FOLDER', 'the same as --token-folder'],
+  ['VDCSYNC_TOKEN_ENV_PREFIX', 'the same as --token-env-prefix'],
   ['VDCSYNC_COMMIT_STATUS', 'the same as --commit-status of `run`'],
   ['VDCSYNC_COMMIT_STATUS_URL', 'the same as --commit-status-url of `run`'],
   [

@@ -13,14 +13,22 @@ const variable = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** Variables that configure vdcsync and its PostgreSQL client: tokens, secrets, passwords, paths. */
 const own = /^(VDC|VDCSYNC)_|^PG[A-Z]+$/;
 
-/** Whether vdcsync reads the variable for itself, so that no spec may use it. */
+/** Variables of the pipeline that runs vdcsync. Some of them hold its tokens. */
+const pipelines = /^(CI|GITHUB|ACTIONS)_/;
+
+/** Whether vdcsync reads the variable for itself. */
 export function isOwnVariable(name: string): boolean {
   return own.test(name);
 }
 
+/** Whether no spec may use the variable, even if the operator allows it. */
+export function isReservedVariable(name: string): boolean {
+  return isOwnVariable(name) || pipelines.test(name);
+}
+
 /** The values that a spec may read from its machine. Plain data, so that a worker thread can receive it. */
 export interface SpecTrust {
-  /** Names of the variables that `${env:NAME}` may use; `any`: all but vdcsync's own. */
+  /** Names of the variables that `${env:NAME}` may use; `any`: all that are not reserved. */
   readonly variables: 'any' | readonly string[];
   /** `any`: every file and every variable. */
   readonly tokens: 'any' | TokenPlaces;
@@ -36,7 +44,7 @@ export interface TokenPlaces {
   readonly base: string;
 }
 
-/** Of a spec that the operator names in the call. */
+/** Of a program that uses the library: it has chosen the environment that it passes. */
 export const operatorsSpec: SpecTrust = { variables: 'any', tokens: 'any' };
 
 const howToWrite =
@@ -46,11 +54,12 @@ const howToWrite =
 /** Why a spec may not use the variable; `undefined` where it may. */
 function refusal(name: string, { variables, tokens }: SpecTrust): string | undefined {
   if (isOwnVariable(name)) return `\`${name}\` configures vdcsync itself: use a variable of another name`;
+  if (pipelines.test(name)) return `\`${name}\` belongs to the pipeline: use a variable of another name`;
   if (variables === 'any') return undefined;
   if (tokens !== 'any' && tokens.prefix !== undefined && name.startsWith(tokens.prefix))
     return `\`${name}\` holds a token, as its name begins with ${tokens.prefix}: use a variable of another name`;
   if (variables.includes(name)) return undefined;
-  return `this spec may not use the environment variable \`${name}\`: the operator allows it with --allow-env ${name}`;
+  return `this spec may not use the environment variable \`${name}\`: allow it with --allow-env ${name}`;
 }
 
 /** The variables that a spec may use, and no others. */

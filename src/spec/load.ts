@@ -7,7 +7,7 @@ import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import { withDefaults } from './defaults.ts';
 import { digestOf } from './digest.ts';
 import { type Entry, readEntry, SharedParts } from './entries.ts';
-import { type Environment, isOwnVariable, operatorsSpec, type SpecTrust } from './environment.ts';
+import { type Environment, isReservedVariable, operatorsSpec, type SpecTrust } from './environment.ts';
 import { checkExpansion, maxResources } from './expansion.ts';
 import { formatPosition, isUnread, type Located, maskedIn, type Report } from './located.ts';
 import { checkSchema } from './messages.ts';
@@ -149,11 +149,11 @@ function tokenVariable(
 ): TokenPlace | undefined {
   if (tokens === 'any') return { env, position };
   const { prefix } = tokens;
-  if (prefix !== undefined && env.startsWith(prefix) && !isOwnVariable(env)) return { env, position };
+  if (prefix !== undefined && env.startsWith(prefix) && !isReservedVariable(env)) return { env, position };
   report(
     position,
     prefix === undefined
-      ? '`token_env` is not allowed in this spec: the operator allows a prefix of names with --token-env-prefix'
+      ? '`token_env` is not allowed in this spec: allow a prefix of names with --token-env-prefix'
       : `\`token_env\` may only name a variable that begins with ${prefix}: rename it, or change --token-env-prefix`,
   );
   return undefined;
@@ -173,7 +173,7 @@ function tokenFile(
   report(
     position,
     folder === undefined
-      ? '`token_file` is not allowed in this spec: the operator allows a folder with --token-folder'
+      ? '`token_file` is not allowed in this spec: allow a folder with --token-folder'
       : '`token_file` may only name a file in the folder of --token-folder: move the file there, or change the folder',
   );
   return undefined;

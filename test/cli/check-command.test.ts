@@ -56,7 +56,7 @@ describe('src/cli/commands/apply.ts: apply --check-command', () => {
     expect(variables).not.toContain('canary');
     const owned = oneNetwork.replace('id: 4711', 'id: 4711, token_env: TOKEN_SHOP');
     const folder = folderWith({ 'vdcsync.yaml': owned });
-    const env = { PATH: process.env.PATH ?? '', TOKEN_SHOP: 'canary' };
+    const env = { PATH: process.env.PATH ?? '', TOKEN_SHOP: 'canary', VDCSYNC_TOKEN_ENV_PREFIX: 'TOKEN_' };
     await inProcess(['apply', '--emulator', '--yes', '--check-command', 'env > variables'], {
       cwd: folder,
       env,

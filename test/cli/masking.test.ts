@@ -18,7 +18,7 @@ isos:
 describe('src/core/masking.ts: values that came from the environment', () => {
   test('stand in no output, no plan file and no file of the state, and are planned once', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': spec, 'plan.json': 'older' });
-    const env = { MIRROR_KEY: canary };
+    const env = { MIRROR_KEY: canary, VDCSYNC_ALLOW_ENV: 'MIRROR_KEY' };
     const run = (...args: string[]) => inProcess([...args, '--emulator'], { cwd, env });
     const shown = [];
     for (const format of ['text', 'json', 'markdown', 'svg', 'mermaid']) {
@@ -69,7 +69,7 @@ describe('src/core/masking.ts: values that came from the environment', () => {
 
   test('stand in no export of a file that has them, and the export reads the same again', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': spec + server });
-    const env = { MIRROR_KEY: canary };
+    const env = { MIRROR_KEY: canary, VDCSYNC_ALLOW_ENV: 'MIRROR_KEY' };
     const run = (...args: string[]) => inProcess([...args, '--emulator'], { cwd, env });
     expect((await run('apply', '--yes')).code).toBe(0);
     for (const format of ['yaml', 'json']) {
@@ -88,7 +88,10 @@ describe('src/core/masking.ts: values that came from the environment', () => {
     const cwd = folderWith({ 'vdcsync.yaml': `version: 1\nproject: { id: 4711 }\n${gpu}` });
     for (const format of ['text', 'json']) {
       const args = ['rehearse', '--trials', '2', '--format', format];
-      const { stdout } = await inProcess(args, { cwd, env: { MIRROR_KEY: canary } });
+      const { stdout } = await inProcess(args, {
+        cwd,
+        env: { MIRROR_KEY: canary, VDCSYNC_ALLOW_ENV: 'MIRROR_KEY' },
+      });
       expect([stdout.includes(canary), stdout.includes('${env:MIRROR_KEY}')]).toEqual([false, true]);
     }
   });

@@ -54,7 +54,10 @@ describe('src/cli/commands/rehearse.ts', () => {
 
   test('a file of a live project is played with what the emulator has, and says so', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': foreign });
-    const { code, stdout } = await inProcess(['rehearse', '--trials', '40'], { cwd, env: { RELEASE: '4' } });
+    const { code, stdout } = await inProcess(['rehearse', '--trials', '40'], {
+      cwd,
+      env: { RELEASE: '4', VDCSYNC_ALLOW_ENV: 'RELEASE' },
+    });
     expect(stdout).toContain('server type huge-9: the rehearsal uses plans-1 instead');
     expect(stdout).toContain('networks.shared, which is not managed, is created for the rehearsal');
     expect(stdout).toMatch(/create servers\.web-1 +▕/);

@@ -344,7 +344,12 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     );
 
     const profile = join(folder, 'profile.yaml');
-    const beside = { ...env, VDC_BASE_URL: api.baseUrl, VDCSYNC_API_PROFILE: profile };
+    const beside = {
+      ...env,
+      VDCSYNC_TOKEN_ENV_PREFIX: 'TOKEN_',
+      VDC_BASE_URL: api.baseUrl,
+      VDCSYNC_API_PROFILE: profile,
+    };
     const shell = (line: string) => inShell(line, { cwd: folderWith(), env: beside });
     const [way = ''] = blocked[0]?.resolve.split(' (') ?? [];
     expect(way).not.toContain('canary');

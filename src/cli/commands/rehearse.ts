@@ -19,6 +19,7 @@ import { blockedLines } from '../render/plan-text.ts';
 import { readsText, span } from '../render/values.ts';
 import { type CommonFlags, profileOf } from '../settings/config.ts';
 import { loadWithinLimits, readSources } from '../settings/spec-source.ts';
+import { trustOf } from '../settings/trust.ts';
 import { type Io, paintFor, printable } from '../terminal.ts';
 import { writeOut } from './output.ts';
 
@@ -44,7 +45,7 @@ interface Rehearsal {
 /** Plays the file against the emulator: once undisturbed, then with a crash at every step and every usual fault. */
 export async function rehearse(flags: RehearseFlags, io: Io): Promise<ExitCode> {
   const sources = await readSources(flags, io);
-  const desired = await loadWithinLimits(sources, io);
+  const desired = await loadWithinLimits(sources, trustOf(flags, io), io);
   const { projectId, settings } = desired;
   const mask = new Mask(desired);
   const { profile, text } = profileOf(flags, io);

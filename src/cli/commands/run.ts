@@ -90,7 +90,7 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   const daemon: Daemon = new Daemon({
     ...{ deps, mode: settings.mode, intervalMs: settings.intervalMs, projects: settings.projects },
     keepMs: settings.keepMs,
-    ...{ intake, trusted: settings.trust.tokens === 'any' },
+    ...{ intake, trusted: isNamed(settings) },
     ...(shared === undefined ? { source: own } : shareSource(own, intake, shared, deps)),
     onNotification: (notice) => notifier.tell(notice),
     onChange: () => {
@@ -135,19 +135,24 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   }
 }
 
-/** The prefix of the variables that hold tokens. Empty if the specs may name any variable. */
+/** The prefix of the variables that hold tokens. Empty if the specs may name no variable. */
 function tokenPrefixOf({ trust }: DaemonSettings): string {
   return trust.tokens === 'any' ? '' : (trust.tokens.prefix ?? '');
+}
+
+/** Whether the call names the files of the project, so that no other user chooses the project. */
+function isNamed({ git, projects }: DaemonSettings): boolean {
+  return git === undefined && projects === 'one';
 }
 
 /** Checks that there is a token for a spec that other users may push. For other specs, opening the project reports the error. */
 function checkToken(
   place: TokenPlace | undefined,
-  { trust }: DaemonSettings,
+  settings: DaemonSettings,
   { emulator }: RunFlags,
   io: Io,
 ): void {
-  if (emulator === true || (place === undefined && trust.tokens === 'any')) return;
+  if (emulator === true || (place === undefined && isNamed(settings))) return;
   tokenSource(io, place);
 }
 
@@ -203,7 +208,7 @@ function flagsOf(
   io: Io,
   settings: DaemonSettings,
 ): CommonFlags {
-  const { emulator, state, apiProfile } = flags;
+  const { emulator, state, apiProfile, allowEnv, tokenFolder, tokenEnvPrefix } = flags;
   const { projects } = settings;
   const file = filesOf(named, flags, io, settings);
   const own = stateLocation(ownFlags(projectId, flags, io, projects), io);
@@ -214,6 +219,9 @@ function flagsOf(
     ...(apiProfile === undefined ? {} : { apiProfile: resolve(io.cwd, apiProfile) }),
     ...(file === undefined ? {} : { file }),
     ...(overlays.length === 0 ? {} : { overlay: overlays.map(({ path }) => path) }),
+    ...(allowEnv === undefined ? {} : { allowEnv }),
+    ...(tokenFolder === undefined ? {} : { tokenFolder: resolve(io.cwd, tokenFolder) }),
+    ...(tokenEnvPrefix === undefined ? {} : { tokenEnvPrefix }),
   };
 }
 

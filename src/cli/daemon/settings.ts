@@ -11,7 +11,7 @@ import { checkGitNames, type GitSettings } from '../../daemon/sources/git-source
 import { parseGitUrl } from '../../daemon/sources/git-url.ts';
 import { SourceError } from '../../daemon/sources/source.ts';
 import { isLoopbackHost } from '../../platform/undici-transport.ts';
-import { isOwnVariable, operatorsSpec, type SpecTrust } from '../../spec/environment.ts';
+import type { SpecTrust } from '../../spec/environment.ts';
 import {
   baseUrlOf,
   type CommonFlags,
@@ -23,6 +23,7 @@ import {
 import { refuseEphemeral } from '../settings/ephemeral-state.ts';
 import { loadFleetConfig } from '../settings/fleet-config.ts';
 import { guardOf, secretOf } from '../settings/secret.ts';
+import { trustOf } from '../settings/trust.ts';
 import type { Io } from '../terminal.ts';
 import { type CommitStatusFlags, statusTargetOf } from './commit-status.ts';
 
@@ -41,9 +42,6 @@ export interface RunFlags extends CommonFlags, CommitStatusFlags {
   readonly checkCommand?: string;
   readonly keepHistory?: string;
   readonly metricsPerProject?: boolean;
-  readonly allowEnv?: readonly string[];
-  readonly tokenFolder?: string;
-  readonly tokenEnvPrefix?: string;
 }
 
 export interface DaemonSettings {
@@ -94,42 +92,12 @@ export function readDaemonSettings(flags: RunFlags, io: Io): DaemonSettings {
   const { secret: webhookSecret } = guardOf('VDCSYNC_WEBHOOK_SECRET', io, { strict: true });
   const projects = many ? 'many' : 'one';
   const parallel = flags.parallel ?? 10;
-  const trust = git === undefined && !many ? operatorsSpec : trustOf(flags, io);
+  const trust = trustOf(flags, io);
   return {
     ...{ intervalMs, keepMs, mode, listen, projects, files, git, receivers, pageUrl, timeScale, parallel },
     ...{ token, hasShortToken, webhookSecret, trust, statusTarget: statusTargetOf(flags, io, pageUrl) },
     rollout: rolloutOf(flags, io, timeScale),
     metricsPerProject: !many || flags.metricsPerProject === true,
-  };
-}
-
-/** The permissions of specs in a folder or in Git. Other users may write those specs, so they have no permissions by default. */
-function trustOf(flags: RunFlags, io: Io): SpecTrust {
-  const { env, cwd } = io;
-  const variables = flags.allowEnv ?? (env.VDCSYNC_ALLOW_ENV ?? '').split(',').map((each) => each.trim());
-  const names = variables.filter((each) => each !== '');
-  for (const name of names) {
-    if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !isOwnVariable(name)) continue;
-    throw new ConfigError(
-      `--allow-env ${JSON.stringify(name)} is not possible: specs cannot use VDC_*, VDCSYNC_* and PG*, which belong to vdcsync`,
-      true,
-    );
-  }
-  const folder = flags.tokenFolder ?? env.VDCSYNC_TOKEN_FOLDER ?? '';
-  const prefix = flags.tokenEnvPrefix ?? env.VDCSYNC_TOKEN_ENV_PREFIX ?? '';
-  if (prefix !== '' && !/^[A-Za-z_][A-Za-z0-9_]*$/.test(prefix)) {
-    throw new ConfigError(
-      `--token-env-prefix ${JSON.stringify(prefix)} cannot be the beginning of a variable name`,
-      true,
-    );
-  }
-  return {
-    variables: names,
-    tokens: {
-      ...(folder === '' ? {} : { folder: resolve(cwd, folder) }),
-      ...(prefix === '' ? {} : { prefix }),
-      base: cwd,
-    },
   };
 }
 

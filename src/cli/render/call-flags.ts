@@ -12,5 +12,8 @@ export function callFlags(flags: CommonFlags, environment: Io['env']): string {
     flags.state === undefined ? '' : ` --state ${stateWord(flags.state, environment)}`,
     flags.apiProfile === undefined ? '' : ` --api-profile ${shellWord(flags.apiProfile)}`,
     flags.prices === undefined ? '' : ` --prices ${shellWord(flags.prices)}`,
+    ...(flags.allowEnv ?? []).map((name) => ` --allow-env ${shellWord(name)}`),
+    flags.tokenFolder === undefined ? '' : ` --token-folder ${shellWord(flags.tokenFolder)}`,
+    flags.tokenEnvPrefix === undefined ? '' : ` --token-env-prefix ${shellWord(flags.tokenEnvPrefix)}`,
   ].join('');
 }

@@ -9,9 +9,10 @@ import type { Io } from '../terminal.ts';
 import { loadPrices, loadProfile } from './profile.ts';
 import { isUrl } from './state-url.ts';
 import { readTokenFiles } from './token-file.ts';
+import type { TrustFlags } from './trust.ts';
 
 /** Options that every command with a file, a state or the API takes. */
-export interface CommonFlags {
+export interface CommonFlags extends TrustFlags {
   readonly file?: readonly string[];
   /** Merge patches over the files, in this order. */
   readonly overlay?: readonly string[];

@@ -4,10 +4,11 @@ import { text as readAll } from 'node:stream/consumers';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError, SpecError } from '../../core/errors.ts';
 import { systemClock } from '../../platform/system-clock.ts';
-import { operatorsSpec } from '../../spec/environment.ts';
+import { allowedEnvironment, type SpecTrust } from '../../spec/environment.ts';
 import { loadSpec, type Source } from '../../spec/load.ts';
 import type { Io } from '../terminal.ts';
 import { type CommonFlags, reasonOf, specFiles } from './config.ts';
+import { trustOf } from './trust.ts';
 
 /** The spec's own limit; a larger file is not even read. */
 const mostBytes = 1024 * 1024;
@@ -20,18 +21,23 @@ const mostInProcess = 64 * 1024;
  * @throws SpecError with every error of every file.
  */
 export async function readSpec(flags: CommonFlags, io: Io): Promise<Desired> {
-  return loadWithinLimits(await readSources(flags, io), io);
+  return loadWithinLimits(await readSources(flags, io), trustOf(flags, io), io);
 }
 
 /**
  * Loads a spec as the daemon does: a large one in a thread with a deadline and bounded memory. The values of a small one
  * are bounded, so that it takes less time than a thread takes to start.
  */
-export async function loadWithinLimits(sources: readonly Source[], { env }: Io): Promise<Desired> {
+export async function loadWithinLimits(
+  sources: readonly Source[],
+  trust: SpecTrust,
+  { env }: Io,
+): Promise<Desired> {
+  const environment = allowedEnvironment(env, trust);
   const characters = sources.reduce((sum, { text }) => sum + text.length, 0);
-  if (characters <= mostInProcess) return loadSpec(sources, env);
+  if (characters <= mostInProcess) return loadSpec(sources, environment, trust);
   const { readOnce } = await import('../../daemon/sources/spec-thread.ts');
-  const answer = await readOnce({ sources, environment: env, trust: operatorsSpec }, systemClock);
+  const answer = await readOnce({ sources, environment, trust }, systemClock);
   if ('desired' in answer) return answer.desired;
   if ('problem' in answer) throw new SpecError(answer.problem, answer.projectId);
   return unreadable(sources[0]?.file ?? '-', answer.failure);
