@@ -37,13 +37,15 @@ export type Holder =
   | { readonly is: 'ignored'; readonly by: 'operator' | 'file' }
   /**
    * Its binding to the key ended, and the object stays unchanged. If the entry of the key returns, it takes the object
-   * back. `formerKeys`: the keys that were bound to the object before.
+   * back. `formerKeys`: the keys that were bound to the object before. `recovered`: no operator has confirmed that the
+   * object belongs to this file.
    */
   | {
       readonly is: 'released';
       readonly by: 'operator' | 'file';
       readonly formerKey: ResourceKey;
       readonly formerKeys?: readonly ResourceKey[];
+      readonly recovered?: true;
     }
   /** The idempotency key of the resource was answered with it; bound once approved. `taskId`: of its creation. */
   | { readonly is: 'found'; readonly key: ResourceKey; readonly taskId?: TaskId }

@@ -1,6 +1,7 @@
 import { appliedServer } from '../core/applied.ts';
 import { type Attributed, type Attribution, cameSince, serversShown } from '../core/attribute.ts';
 import { addressObject, serverObject } from '../core/claims.ts';
+import type { DesiredResource } from '../core/desired.ts';
 import { partsOf } from '../core/intent.ts';
 import { nounOf, type ResourceKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
@@ -9,7 +10,7 @@ import { giveScope, outside, run, setting, settleFirst } from '../core/remedy.ts
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 import type { Facts, GuardInput, Objection } from './objections.ts';
-import { described, ignoring, isNone, notOurs, unmanagedFor } from './unmanaged.ts';
+import { described, ignoring, isNone, notOurs, type Register, unmanagedFor } from './unmanaged.ts';
 
 /** An unmanaged resource may be the one that this file describes: bought before, or by another copy of the state. */
 export function unmanaged(draft: Draft, input: GuardInput, { matches }: Facts): Objection | undefined {
@@ -61,7 +62,8 @@ export function lineOpen(
   { subject: { key, kind, desired, binding }, diff: { verdict } }: Draft,
   { register, openIntents, world }: GuardInput,
 ): Objection | undefined {
-  if (verdict.verdict !== 'create' || desired === undefined || binding !== undefined) return undefined;
+  if (verdict.verdict !== 'create' || desired === undefined) return undefined;
+  if (binding !== undefined) return besideReleased(desired, register, world);
   // Another entry of the file has a line of its own.
   const earlier = [...register.line(desired)].filter(
     (each) => each !== key && world.subjects.get(each)?.desired === undefined,
@@ -91,6 +93,30 @@ export function lineOpen(
     remedies: [
       run('adopt', [key, found.id], { when: `if ${nounOf(kind)} ${found.id} is ${key}` }),
       giveScope,
+    ],
+  };
+}
+
+/** The bound resource is gone, and another resource that the key was bound to before was released. */
+function besideReleased(entry: DesiredResource, register: Register, world: World): Objection | undefined {
+  const { key, kind } = entry;
+  const line = register.line(entry);
+  const left = register.claims.find(
+    ({ kind: of, holder }) => of === kind && holder.is === 'released' && line.has(holder.formerKey),
+  );
+  if (left === undefined || factsOf(kind).bought !== true) return undefined;
+  const found = {
+    servers: factsOf(kind).container ? [Number(left.id)] : [],
+    addresses: isAddress(kind) ? world.addressesOf(left) : [],
+  };
+  // An address that the list lacks is gone.
+  if (isNone(found)) return undefined;
+  return {
+    code: 'unmanaged_resources',
+    reason: `${described(found)} was released from ${key} before, and may still exist: a creation could be a duplicate`,
+    remedies: [
+      run('adopt', [key, left.id], { when: `if ${key} shall be ${described(found)} again` }),
+      { ...ignoring(found), when: notOurs(found) },
     ],
   };
 }

@@ -67,25 +67,28 @@ export function isQuiet(holder: Attributed | Holder): boolean {
   return holder.is === 'ignored' && holder.by === 'operator';
 }
 
+/** By live id, so that a server that two keys name counts once. */
+export type ServerInterfaces = ReadonlyMap<string, readonly NetworkInterface[]>;
+
+/** The network interfaces of the servers of this file, from the last refresh. */
+export function observedInterfaces({ observed, serverSubjects }: World): ServerInterfaces {
+  return new Map(
+    serverSubjects().flatMap(({ key }) => {
+      const { id, cards } = observed.get(key) ?? {};
+      return id === undefined || cards === undefined ? [] : [[id, cards] as const];
+    }),
+  );
+}
+
 /**
  * The network with more attached servers than servers with a known network interface there. The other servers have no
  * public address, so no list shows them. @source API §2
  *
- * @param others the network interfaces of servers that this file does not manage
+ * @param inside the network interfaces of each known server, by its id
  */
-export function unlisted(
-  world: World,
-  others: readonly (readonly NetworkInterface[])[] = [],
-): Unlisted | undefined {
+export function unlisted(world: World, inside: ServerInterfaces): Unlisted | undefined {
   if (world.listsServers()) return undefined;
-  // A server that two keys name is counted once.
-  const ours = new Map(
-    world.serverSubjects().flatMap(({ key }) => {
-      const { id, cards } = world.observed.get(key) ?? {};
-      return cards === undefined ? [] : [[id, cards] as const];
-    }),
-  );
-  const known = [...ours.values(), ...others];
+  const known = [...inside.values()];
   const more = world.networks
     .map((network) => ({ network: network.name, servers: countedBeside(network, known) }))
     .sort((a, b) => b.servers - a.servers);

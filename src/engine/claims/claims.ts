@@ -20,7 +20,14 @@ import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import type { Ip, IpId, ServerId } from '../../core/resources.ts';
 import type { Intent, StateChange } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
-import { heldAddresses, isNone, type Register, type Unlisted, unlisted } from '../../plan/unmanaged.ts';
+import {
+  heldAddresses,
+  isNone,
+  observedInterfaces,
+  type Register,
+  type Unlisted,
+  unlisted,
+} from '../../plan/unmanaged.ts';
 import type { Run } from '../run.ts';
 import { identityChanged } from './owner.ts';
 
@@ -84,21 +91,21 @@ function mayBeCounted({ intents }: Run, absent: readonly Intent[]): boolean {
 }
 
 /**
- * The servers that no list shows. Not counted are the servers of this file, servers whose addresses show them, and
- * claimed servers.
+ * The servers that no list shows. Not counted are the servers that this state knows by id (bound, claimed, or answered
+ * to an open creation), and the servers that their addresses show.
  */
-async function unlistedBeside({ world, cache, deps, claims }: Run): Promise<Unlisted | undefined> {
-  if (unlisted(world) === undefined) return undefined;
-  const claimed = [...claims.values()].flatMap(({ kind, id }) => (isServer(kind) ? Number(id) : []));
-  const others = [...new Set<number>([...serversShown(world), ...claimed])].filter(
-    (id) => world.keyOf(serverObject(id)) === undefined,
-  );
+async function unlistedBeside({ world, cache, deps, claims, known }: Run): Promise<Unlisted | undefined> {
+  const ours = observedInterfaces(world);
+  if (unlisted(world, ours) === undefined) return undefined;
+  const claimed = [...claims.values()].flatMap(({ kind, id }) => (isServer(kind) ? [id] : []));
+  const shown = [...serversShown(world)].map(String);
+  const others = [...new Set([...shown, ...claimed, ...known('server')])].filter((id) => !ours.has(id));
   const read = cache.since(deps.clock.monotonic() - interfacesFreshMs);
-  const interfaces = await Promise.all(others.map((id) => read.findNetworkInterfaces(id as ServerId)));
-  return unlisted(
-    world,
-    interfaces.flatMap((each) => (each === undefined ? [] : [each])),
+  const interfaces = await Promise.all(
+    others.map(async (id) => [id, await read.findNetworkInterfaces(Number(id) as ServerId)] as const),
   );
+  const theirs = interfaces.flatMap(([id, each]) => (each === undefined ? [] : [[id, each] as const]));
+  return unlisted(world, new Map([...ours, ...theirs]));
 }
 
 /**

@@ -47,13 +47,19 @@ function releasedClaim(
   by: 'operator' | 'file',
   server?: string,
 ): StateChange[] {
-  const { key, kind, id, formerKeys } = binding;
+  const { key: formerKey, kind, id, formerKeys, recovered } = binding;
   if (factsOf(kind).collection === undefined) return [];
   const address = isAddress(kind) ? (world.ip(id)?.address ?? binding.identity.address) : undefined;
   const claim: Claim = {
     ...{ kind, id, ...(server === undefined ? {} : { parentId: server }) },
     identity: address === undefined ? {} : { address },
-    holder: { is: 'released', by, formerKey: key, ...(formerKeys === undefined ? {} : { formerKeys }) },
+    holder: {
+      is: 'released',
+      by,
+      formerKey,
+      ...(formerKeys && { formerKeys }),
+      ...(recovered && { recovered }),
+    },
     at: deps.clock.now(),
   };
   return [{ type: 'claim', claim }];

@@ -192,8 +192,13 @@ function formerly(owner: Binding | undefined): Pick<Binding, 'formerKeys'> {
   return owner === undefined ? {} : { formerKeys: [...(owner.formerKeys ?? []), owner.key] };
 }
 
-/** An idempotency key showed the resource or its server, and no operator has approved the adoption. */
-function isUnconfirmed(run: Run, { desired, parent }: Subject): boolean {
+/**
+ * An idempotency key showed the resource or its server, and no operator has approved the adoption. A release confirms
+ * nothing.
+ */
+function isUnconfirmed(run: Run, { kind, desired, parent }: Subject): boolean {
+  const claim = run.claims.get(objectName({ kind, id: desired?.id ?? '' }));
+  if (claim?.holder.is === 'released' && claim.holder.recovered) return true;
   const server = parent === undefined ? undefined : run.bindings.get(parent);
   return !run.attended && (desired?.held?.by === 'found' || server?.recovered === true);
 }

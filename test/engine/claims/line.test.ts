@@ -138,6 +138,24 @@ describe('src/engine/claims/line.ts: an entry that returns', () => {
   });
 });
 
+describe('src/engine/claims/line.ts: a key that was bound to two servers', () => {
+  test('takes no third one while the released server may exist', async () => {
+    const world = rig();
+    const spec = (names: string) => `servers: {${names}}\n`;
+    await world.apply(spec(`a: {${size}}, b: {${size}}`));
+    await world.clock.run(world.engine.forget(load(''), 'servers.b' as never));
+    await world.clock.run(world.engine.adopt(load(spec(`a: {${size}}`)), 'servers.a' as never, '2002'));
+    world.emulator.mutate({ do: 'delete_server', id: 2002 });
+    await world.clock.advance(hour);
+
+    for (let runs = 0; runs < 2; runs++) await world.apply(spec(`a: {${size}}`));
+    expect(project(world).servers.map(({ id }) => id)).toEqual([2001]);
+    await world.clock.run(world.engine.adopt(load(spec(`a: {${size}}`)), 'servers.a' as never, '2001'));
+    expect((await world.apply(spec(`a: {${size}}`))).outcome).toBe('converged');
+    expect(project(world).servers.map(({ id }) => id)).toEqual([2001]);
+  });
+});
+
 describe('src/engine/claims/line.ts: a second file with the same names and a state of its own', () => {
   test('never deletes the server of the first file', async () => {
     const world = rig();
@@ -154,6 +172,19 @@ describe('src/engine/claims/line.ts: a second file with the same names and a sta
     await world.clock.run(world.engine.adopt(load(spec), 'servers.web' as never, '2001'));
     await world.apply('settings: {prune: true}\n', { unattended: true });
     expect(made(world)).toMatchObject({ servers: 0, ips: 0 });
+  });
+
+  test('does not confirm the server when it forgets the server, and the entry returns', async () => {
+    const world = rig();
+    const spec = `servers: {web: {${size}, public_ipv4: {new: true}}}\n`;
+    await world.apply(spec);
+    loseState(world);
+    await world.apply(spec, { unattended: true });
+    await world.clock.run(world.engine.forget(load(''), 'servers.web' as never));
+    await world.apply(spec, { unattended: true });
+
+    await world.apply('settings: {prune: true, max_deletions: 9}\n', { unattended: true });
+    expect(made(world)).toMatchObject({ servers: 1, ips: 1 });
   });
 
   test('has its server confirmed by an operator who approves the plan', async () => {
