@@ -11,20 +11,17 @@ import type { Facts, GuardInput, Objection } from './objections.ts';
  * key. If the file has left out a bound key, the entry probably means that key. Neither the creation
  * nor the deletion is carried out. In a new state, the resource may exist under a key that only an earlier state knew.
  */
-export function movedFromUnknown(
-  draft: Draft,
-  { world, register }: GuardInput,
-  facts: Facts,
-): Objection | undefined {
+export function movedFromUnknown(draft: Draft, input: GuardInput, facts: Facts): Objection | undefined {
   const { subject, diff } = draft;
   const { key, parent } = subject;
+  const { world } = input;
   // The typing error may also cause other objections to the creation.
   if (isToBeMade(draft)) {
     const from = unknownFrom(subject, world);
     const left = leftOut(world, subject.kind);
     if (from === undefined) return undefined;
     if (left.length === 0)
-      return register.isNew && diff.verdict.verdict === 'create' ? madeEarlier(subject, from) : undefined;
+      return diff.verdict.verdict === 'create' ? madeEarlier(subject, from, input) : undefined;
     const meant = nearest(from, left);
     return {
       reason: `\`moved\` names ${from}, which is not bound. ${left.join(', ')} ${left.length === 1 ? 'is bound, and has' : 'are bound, and have'} left the file${meant === undefined ? '' : `: did you mean ${meant}?`}`,
@@ -49,7 +46,16 @@ export function movedFromUnknown(
   };
 }
 
-function madeEarlier({ key, kind }: Subject, from: ResourceKey): Objection {
+/** An open write of the line, or the operator who declared one absent, has its own answer. */
+function madeEarlier(
+  { key, kind, desired }: Subject,
+  from: ResourceKey,
+  { register, openIntents }: GuardInput,
+): Objection | undefined {
+  const line = register.line({ key, ...(desired?.moved && { moved: desired.moved }) });
+  const isOfLine = (each: { readonly key: ResourceKey }) => line.has(each.key);
+  if (!register.isNew || openIntents.some(isOfLine) || register.declaredAbsent.some(isOfLine))
+    return undefined;
   const noun = nounOf(kind);
   return {
     reason: `the state is new, and \`moved\` names ${from}, which an earlier state may have bound. No idempotency key shows that ${noun}, so a creation could be a duplicate`,

@@ -91,6 +91,8 @@ describe('src/engine/claims/line.ts: an entry that is renamed before its state i
     const again = await world.apply(`${after}\n`);
     expect(made(world)).toEqual(first);
     expect(codesOf(again)).not.toEqual([]);
+    // One question, under the key that was used.
+    expect(codesOf(again).join()).not.toContain('moved_from_unknown');
   });
 });
 
