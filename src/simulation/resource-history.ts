@@ -1,8 +1,9 @@
-import type { ResourceKey } from '../core/keys.ts';
+import { type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Binding, Intent } from '../core/state.ts';
 import type { Emulator } from '../emulator/options.ts';
 import { seenIp } from '../emulator/visibility.ts';
 import type { Execution, Project } from '../emulator/world.ts';
+import type { Lines } from './actions/lines.ts';
 
 /** Sorts of live things that have an id of their own. */
 export type Sort = 'server' | 'ip' | 'network' | 'iso';
@@ -27,15 +28,20 @@ export interface Birth {
 export interface ResourceHistory {
   /** The write that an idempotency key identifies. It is the same write for every controller with the same file. */
   readonly writes: ReadonlyMap<string, Intent>;
-  recordWrite(intent: Intent): void;
+  /** `line`: of the key, in the file that the write is for. */
+  recordWrite(intent: Intent, line: string): void;
   /** Records the resources that were created or deleted since the last call. `isForeign`: another program or user made them. */
   look(isForeign: boolean): void;
   birthOf(sort: Sort, id: string): Birth | undefined;
   /** The resource that existed when the binding was made; `undefined` for kinds without ids of their own. */
   bound(binding: Binding): void;
   birthBoundAs(binding: Binding): Birth | undefined;
-  /** Creations that took effect for a resource, oldest first. */
-  executionsOf(key: ResourceKey): readonly Execution[];
+  /** Creations that took effect for a line, oldest first, as far as its resources have not been given to another line. */
+  executionsOf(line: string): readonly Execution[];
+  /** An operator, or the file, has given a resource to a line. */
+  give(birth: Birth, line: string): void;
+  /** The line of a resource; `undefined` where no controller made it, and no line was given it. */
+  lineOf(birth: Birth): string | undefined;
   executionsUnder(idempotencyKey: string): readonly Execution[];
   /** The executions that a state with this intent can know of: the API had not forgotten the key when the intent began. */
   knowableUnder(intent: Intent): readonly Execution[];
@@ -47,7 +53,7 @@ export interface ResourceHistory {
   wasReleased(sort: Sort, id: string): boolean;
   /** An operator has declared that the resource does not belong to this file. */
   dismiss(birth: Birth): void;
-  /** The key that it was made for, if a controller made it. */
+  /** The key that its line has now, if a controller made it. */
   makerOf(sort: Sort, id: string): ResourceKey | undefined;
   isExcused(execution: Execution): boolean;
   /**
@@ -68,6 +74,7 @@ export function createResourceHistory(
   emulator: Emulator,
   projectId: number,
   serversAreListed: boolean,
+  lines: () => Lines,
 ): ResourceHistory {
   const writes = new Map<string, Intent>();
   /** When each intent was first seen, by its id, in the emulator's time. */
@@ -79,6 +86,10 @@ export function createResourceHistory(
   const madeBirths = new Map<Execution, number>();
   const unborn = new Set<Execution>();
   let executionsSeen = 0;
+  /** The line for which each key was last used, and each creation was made. */
+  const keyLines = new Map<string, string>();
+  const madeLines = new Map<Execution, string>();
+  const given = new Map<number, string>();
   const releases = new Set<number>();
   const adoptions = new Set<number>();
   const bared = new Set<number>();
@@ -97,13 +108,19 @@ export function createResourceHistory(
 
   const history: ResourceHistory = {
     writes,
-    recordWrite(intent) {
+    recordWrite(intent, line) {
       writes.set(intent.idempotencyKey, intent);
+      keyLines.set(intent.idempotencyKey, line);
       if (!begunAt.has(intent.id)) begunAt.set(intent.id, emulator.now());
     },
     look(isForeign) {
       const all = emulator.world.executions;
-      for (; executionsSeen < all.length; executionsSeen++) unborn.add(all[executionsSeen] as Execution);
+      for (; executionsSeen < all.length; executionsSeen++) {
+        const made = all[executionsSeen] as Execution;
+        unborn.add(made);
+        const line = keyLines.get(made.idempotencyKey ?? '');
+        if (line !== undefined) madeLines.set(made, line);
+      }
       // A resource that a task creates belongs to the request that began the task, no matter who acts meanwhile.
       const expected = new Set([...unborn].map(({ kind, id }) => `${kind} ${id}`));
       for (const sort of sorts) {
@@ -129,10 +146,17 @@ export function createResourceHistory(
       if (birth !== undefined) boundBirths.set(nameOf(binding), birth);
     },
     birthBoundAs: (binding) => boundBirths.get(nameOf(binding)),
-    executionsOf: (key) =>
-      executions().filter(
-        ({ idempotencyKey }) => idempotencyKey !== null && writes.get(idempotencyKey)?.key === key,
-      ),
+    executionsOf: (line) =>
+      executions().filter((each) => {
+        const birth = isSort(each.kind) ? madeBirths.get(each) : undefined;
+        return (given.get(birth ?? -1) ?? madeLines.get(each)) === line;
+      }),
+    give: (birth, line) => void given.set(birth.number, line),
+    lineOf: (birth) =>
+      given.get(birth.number) ??
+      executions().flatMap((each) =>
+        isSort(each.kind) && madeBirths.get(each) === birth.number ? (madeLines.get(each) ?? []) : [],
+      )[0],
     executionsUnder: (name) => executions().filter(({ idempotencyKey }) => idempotencyKey === name),
     knowableUnder: ({ id, idempotencyKey }) =>
       history.executionsUnder(idempotencyKey).filter(({ atMs }) => (begunAt.get(id) ?? 0) - atMs < keyLifeMs),
@@ -147,11 +171,10 @@ export function createResourceHistory(
       return birth !== undefined && madeBirths.get(execution) === birth.number;
     },
     released(key, id) {
-      for (const each of history.executionsOf(key))
-        if (each.id === id || each.kind === 'image') excused.add(each);
-      const intent = [...writes.values()].find((each) => each.key === key);
-      const birth =
-        intent !== undefined && isSort(intent.kind) ? living.get(`${intent.kind} ${id}`) : undefined;
+      for (const each of history.executionsOf(lines().nameOf(key)))
+        if (each.kind === 'image') excused.add(each);
+      const { kind } = takeApart(key);
+      const birth = isSort(kind) ? living.get(`${kind} ${id}`) : undefined;
       if (birth !== undefined) releases.add(birth.number);
       const own = living.get(`ip ${id}`);
       if (key.endsWith('.public_ipv4') && own !== undefined) releases.add(own.number);
@@ -167,12 +190,11 @@ export function createResourceHistory(
       releases.add(birth.number);
       for (const each of executions()) if (madeBirths.get(each) === birth.number) excused.add(each);
     },
-    makerOf: (sort, id) =>
-      executions().flatMap((each) =>
-        each.kind === sort && each.id === id && history.isLive(each)
-          ? (writes.get(each.idempotencyKey ?? '')?.key ?? [])
-          : [],
-      )[0],
+    makerOf(sort, id) {
+      const birth = living.get(`${sort} ${id}`);
+      const line = birth && history.lineOf(birth);
+      return line === undefined ? undefined : lines().keyOf(line);
+    },
     isExcused: (execution) => excused.has(execution),
     bare(server) {
       const birth = living.get(`server ${server}`);

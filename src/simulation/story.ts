@@ -1,7 +1,10 @@
+import equal from 'fast-deep-equal';
 import type { FaultAction, FaultRule } from '../emulator/faults.ts';
 import type { Mutation } from '../emulator/mutations.ts';
 import type { Readings } from '../emulator/readings.ts';
 import type { Durations } from '../emulator/world.ts';
+import type { Source } from '../spec/load.ts';
+import type { TimedAction } from './actions/operator-action.ts';
 import type { TokenName } from './tokens.ts';
 
 /**
@@ -22,6 +25,8 @@ export interface Story {
   readonly specs: readonly SpecModel[];
   readonly faults: readonly FaultRule[];
   readonly incidents: readonly Incident[];
+  /** What operators do, one after the other. */
+  readonly actions?: readonly TimedAction[];
   /** Time between two runs, in ms, one after the other; the last one is used from then on. */
   readonly pausesMs: readonly number[];
   /** Before each run that no disturbance meets, a dry run shows the operations that the run will do. */
@@ -40,6 +45,10 @@ export interface SpecModel {
   readonly isos: Entries;
   readonly servers: Entries;
   readonly server_images?: Entries;
+  /** The name of the file among the files of its project. */
+  readonly scope?: string;
+  /** The file below an overlay, which contains all changes since. */
+  readonly under?: Omit<SpecModel, 'under'>;
 }
 
 export type Entries = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -101,7 +110,41 @@ export function failuresAreReported({ readings, faults }: Story): boolean {
   );
 }
 
-/** The text of the spec file. */
+/** The spec as its sources: one file, and an overlay where the model has one. */
+export function specSources({ under, ...model }: SpecModel, projectId: number): readonly Source[] {
+  const whole = plainFile(model, projectId);
+  if (under === undefined) return [{ file: 'vdcsync.yaml', text: JSON.stringify(whole) }];
+  const base = plainFile(under, projectId);
+  return [
+    { file: 'vdcsync.yaml', text: JSON.stringify(base) },
+    { file: 'overlay.yaml', text: JSON.stringify(mergePatch(base, whole) ?? {}), overlay: true },
+  ];
+}
+
+/** The text of the spec file, without an overlay. */
 export function specText(model: SpecModel, projectId: number): string {
-  return JSON.stringify({ version: 1, project: { id: projectId }, ...model });
+  return JSON.stringify(plainFile(model, projectId));
+}
+
+function plainFile({ scope, under: _under, ...model }: SpecModel, projectId: number): Plain {
+  const project = { id: projectId, ...(scope === undefined ? {} : { scope }) };
+  return { version: 1, project, ...(model as unknown as Plain) };
+}
+
+type Plain = Readonly<Record<string, unknown>>;
+
+/** The merge patch (RFC 7396) that makes one map of another; `undefined` where they are equal. */
+function mergePatch(before: Plain, after: Plain): Plain | undefined {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  const changes = [...names].flatMap((name): [string, unknown][] => {
+    const [from, to] = [before[name], after[name]];
+    if (equal(from, to)) return [];
+    if (to === undefined) return [[name, null]];
+    return [[name, isMap(from) && isMap(to) ? mergePatch(from, to) : to]];
+  });
+  return changes.length === 0 ? undefined : Object.fromEntries(changes);
+}
+
+function isMap(value: unknown): value is Plain {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

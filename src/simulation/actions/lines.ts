@@ -1,0 +1,94 @@
+import { type ResourceKey, takeApart, topLevelKey } from '../../core/keys.ts';
+import type { SpecModel } from '../story.ts';
+import { editedSections } from './operator-action.ts';
+
+/**
+ * The truth about renames: which keys of one file mean the same resource over time. A line has the name of its first
+ * key. A line goes on with a `moved`, and with the return of a key that it had before.
+ */
+export class Lines {
+  readonly #prefix: string;
+  /** The line of each top-level key that has not its own name as line. */
+  readonly #lines = new Map<string, string>();
+  readonly #keys = new Map<string, string[]>();
+  #split = 0;
+
+  /** `prefix` distinguishes files whose names have nothing to do with each other. */
+  constructor(prefix = '') {
+    this.#prefix = prefix;
+  }
+
+  /** The name of the line of a key, and of a resource inside the line. */
+  nameOf(key: ResourceKey): string {
+    const { parent } = takeApart(key);
+    if (parent === undefined) return this.#prefix + this.#lineOf(key);
+    const suffix = key.slice(parent.length + 1);
+    const network = /^network_interfaces\.(.+)$/.exec(suffix)?.[1];
+    const inside =
+      network === undefined ? suffix : `network_interfaces.${this.#lineOf(topLevelKey('networks', network))}`;
+    return `${this.#prefix}${this.#lineOf(parent)}.${inside}`;
+  }
+
+  /** The key that the line has now, or had last. */
+  keyOf(line: string): ResourceKey {
+    const own = line.slice(this.#prefix.length);
+    return (this.#keys.get(own)?.at(-1) ?? own) as ResourceKey;
+  }
+
+  /** Whether the line has had the key. */
+  hasHad(line: string, key: ResourceKey): boolean {
+    const own = line.slice(this.#prefix.length);
+    return own === key || this.#keys.get(own)?.includes(key) === true;
+  }
+
+  /** Follows an edit of the file. */
+  follow(before: SpecModel, after: SpecModel): void {
+    const [old, now] = [keysOf(before), keysOf(after)];
+    for (const [key, moved] of now) {
+      if (old.has(key) && old.get(key) === moved) continue;
+      if (moved !== undefined && !now.has(moved)) this.#assign(key, this.#lineOf(moved));
+      else if (!old.has(key)) this.#enter(key, now);
+    }
+  }
+
+  #lineOf(key: string): string {
+    // A server that is replaced keeps its line.
+    const bare = key.replace(/~.*$/, '');
+    return this.#lines.get(bare) ?? bare;
+  }
+
+  /** A key comes into the file: a line that it had before goes on, unless another key has that line now. */
+  #enter(key: string, now: ReadonlyMap<string, unknown>): void {
+    const former = [...this.#keys].find(
+      ([, keys]) => keys.includes(key) && !now.has(keys.at(-1) as string),
+    )?.[0];
+    if (former !== undefined) {
+      this.#assign(key, former);
+      return;
+    }
+    const own = this.#lineOf(key);
+    const holder = this.#keys.get(own)?.at(-1) ?? own;
+    if (holder === key) return;
+    this.#split += 1;
+    this.#assign(key, `${key}#${this.#split}`);
+  }
+
+  #assign(key: string, line: string): void {
+    this.#lines.set(key, line);
+    const keys = this.#keys.get(line) ?? [line];
+    this.#keys.set(line, [...keys.filter((each) => each !== key), key]);
+  }
+}
+
+/** The keys of the file, each with the key that its `moved` names. */
+function keysOf(model: SpecModel): ReadonlyMap<string, string | undefined> {
+  return new Map(
+    editedSections.flatMap((section) =>
+      Object.entries(model[section]).map(([name, entry]) => {
+        const { from } = (entry.moved ?? {}) as { readonly from?: string };
+        const moved = from === undefined || from.includes('.') ? from : `${section}.${from}`;
+        return [`${section}.${name}`, moved] as const;
+      }),
+    ),
+  );
+}
