@@ -48,6 +48,11 @@ export function edit(path: string, how: Omit<Edit, 'type' | 'path'> & More): Rem
   return { type: 'edit', path, ...how };
 }
 
+/** An id as a file has it: a number, where it is one. */
+export function idInFile(id: string): number | string {
+  return /^\d+$/.test(id) ? Number(id) : id;
+}
+
 /** One of the settings. */
 export function setting(name: string, value: unknown, when?: string): Remedy {
   return edit('settings', { set: { [name]: value }, ...(when === undefined ? {} : { when }) });

@@ -1,10 +1,10 @@
 import type { BlockCode } from '../core/codes.ts';
 import type { DesiredResource } from '../core/desired.ts';
 import { member } from '../core/json.ts';
-import type { ResourceKey } from '../core/keys.ts';
+import { type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Diff, Subject } from '../core/kind.ts';
 import type { Change, Verb } from '../core/plan.ts';
-import { edit, outside, type Remedy, run } from '../core/remedy.ts';
+import { edit, idInFile, outside, type Remedy, run } from '../core/remedy.ts';
 import { restoring } from '../core/restoring.ts';
 import type { Binding } from '../core/state.ts';
 
@@ -121,7 +121,7 @@ function diffBound(
       'update',
       'id_conflict',
       `${key} is bound to ${noun} ${binding.id}, but the file has \`id: ${named}\``,
-      [run('adopt', [key, named]), edit(key, { set: { id: binding.id } })],
+      [run('adopt', [key, named]), edit(key, { set: { id: idInFile(binding.id) } })],
     );
   }
   if (live === undefined) {
@@ -203,6 +203,38 @@ export function incomplete(
 /** The fields of the list that an entry leaves out. */
 export function fieldsLacking(entry: unknown, needed: readonly string[]): readonly string[] {
   return needed.filter((field) => member(entry, field) === undefined);
+}
+
+/**
+ * The live resources that have the name of the entry, or the name that the entry had under the key in its `moved`. A
+ * resource with the earlier name counts only if no key is bound to it.
+ */
+export function withNameOf<Live extends { readonly id: number | string }>(
+  desired: (Pick<DesiredResource, 'moved'> & { readonly value: { readonly name: string } }) | undefined,
+  byName: ReadonlyMap<string, readonly Live[]>,
+  subjects: readonly Pick<Subject, 'binding'>[],
+): readonly Live[] {
+  if (desired === undefined) return [];
+  const own = byName.get(desired.value.name.trim()) ?? [];
+  if (desired.moved === undefined) return own;
+  const bound = new Set(subjects.map(({ binding }) => binding?.id));
+  const earlier = byName.get(takeApart(desired.moved).name) ?? [];
+  return [...own, ...earlier.filter((each) => !own.includes(each) && !bound.has(String(each.id)))];
+}
+
+/** The edit that says that a resource with the name of the entry is another one. */
+export function asAnother(
+  {
+    key,
+    desired,
+  }: Pick<Subject, 'key'> & {
+    readonly desired?: Subject['desired'] | { readonly value: { readonly name: string } };
+  },
+  taken: { readonly name: string },
+  when: string,
+): Remedy {
+  const isOwnName = desired?.value.name?.trim() === taken.name.trim();
+  return edit(key, { ...(isOwnName ? { choose: { name: [] } } : { remove: ['moved'] }), when });
 }
 
 /** No operation is needed. */

@@ -6,6 +6,7 @@ import type { Iso } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { drivesWith, isLeaving, letsGo } from './drive-content.ts';
 import {
+  asAnother,
   blocked,
   diffExistence,
   fieldsLacking,
@@ -16,6 +17,7 @@ import {
   renaming,
   toNothing,
   unchanged,
+  withNameOf,
 } from './existence.ts';
 import { cutShort } from './whole-list.ts';
 
@@ -103,7 +105,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
     const byId = new Map(isos.map((each) => [String(each.id), each]));
     const byName = grouped(isos.map((each) => [each.name.trim(), each]));
     const seen = subjects.map(async ({ key, binding, desired }) => {
-      const sameName = desired === undefined ? [] : (byName.get(desired.value.name.trim()) ?? []);
+      const sameName = withNameOf(desired, byName, subjects);
       const named = desired?.managed === false ? sameName[0] : undefined;
       const id = binding?.id ?? desired?.id;
       const live = id === undefined ? named : (byId.get(id) ?? (await read.findIso(id)));
@@ -144,7 +146,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
         `the project already has an unmanaged ISO "${taken.name}" (${taken.id})`,
         [
           run('adopt', [subject.key, taken.id], { when: 'if that ISO belongs to this file' }),
-          edit(subject.key, { choose: { name: [] }, when: 'to add another ISO' }),
+          asAnother(subject, taken, 'to add another ISO'),
         ],
       );
     }

@@ -7,6 +7,7 @@ import { restoring } from '../core/restoring.ts';
 import { grouped } from '../core/world.ts';
 import { cidrPattern, cidrProblem, normalCidr } from './cidr.ts';
 import {
+  asAnother,
   blocked,
   diffExistence,
   fieldsLacking,
@@ -18,6 +19,7 @@ import {
   renaming,
   toNothing,
   unchanged,
+  withNameOf,
 } from './existence.ts';
 import { cutShort } from './whole-list.ts';
 
@@ -96,7 +98,12 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
     const networks = await read.networks();
     const byId = new Map(networks.map((each) => [String(each.id), each]));
     const byName = grouped(networks.map((each) => [each.name.trim(), each]));
-    return new Map(subjects.map((subject) => [subject.key, observeOne(subject, byId, byName)]));
+    return new Map(
+      subjects.map((subject) => [
+        subject.key,
+        observeOne(subject, byId, withNameOf(subject.desired, byName, subjects)),
+      ]),
+    );
   },
 
   diff(subject, observed, world) {
@@ -242,9 +249,8 @@ function notListed(
 function observeOne(
   { desired, binding }: Subject<NetworkEntry>,
   byId: ReadonlyMap<string, Network>,
-  byName: ReadonlyMap<string, readonly Network[]>,
+  sameName: readonly Network[],
 ): NetworkObserved {
-  const sameName = desired === undefined ? [] : (byName.get(desired.value.name.trim()) ?? []);
   const named = desired?.managed === false && sameName.length === 1 ? sameName[0] : undefined;
   const id = binding?.id ?? desired?.id;
   const live = id === undefined ? named : byId.get(id);
@@ -252,11 +258,16 @@ function observeOne(
 }
 
 /** Adopting a network with another subnet leads to its replacement, so that remedy comes last. */
-function waysWithTaken({ key }: Subject, { cidr }: NetworkEntry, taken: Network): readonly Remedy[] {
+function waysWithTaken(
+  subject: Subject<NetworkEntry>,
+  { cidr }: NetworkEntry,
+  taken: Network,
+): readonly Remedy[] {
+  const { key } = subject;
   const adopt = (when: string) => run('adopt', [key, taken.id], { when });
   const others = [
     edit(key, { set: { managed: false }, when: 'to use that network unchanged' }),
-    edit(key, { choose: { name: [] }, when: 'to create another network' }),
+    asAnother(subject, taken, 'to create another network'),
   ];
   if (cidr === undefined || normalCidr(cidr) === normalCidr(taken.cidr))
     return [adopt('if that network belongs to this file'), ...others];

@@ -1,7 +1,8 @@
 import type { Desired } from '../core/desired.ts';
-import type { Operation, OperationId, Plan } from '../core/plan.ts';
+import type { Operation, OperationId, Plan, Selection } from '../core/plan.ts';
 import type { Intent, StateStore } from '../core/state.ts';
 import type { Approval } from '../engine/run/approval.ts';
+import type { EditedFile } from './actions/file-edits.ts';
 import type { Crashable } from './crashable.ts';
 import type { Disk, Mirror } from './durable.ts';
 import type { StateBox } from './state-box.ts';
@@ -11,6 +12,8 @@ import type { MachineClock } from './virtual-clock.ts';
 /** One machine that runs the program again and again, with a state of its own. */
 export interface Controller {
   readonly name: string;
+  /** The file that it applies. */
+  readonly file: EditedFile;
   readonly box: StateBox;
   readonly disk: Disk;
   /** Increases when its state differs from the state that it wrote last. */
@@ -34,6 +37,8 @@ export interface Controller {
   readonly approved: ApprovedPlan[];
   /** Changes of its disk that take effect once its process has ended. */
   readonly onRelease: (() => Promise<void>)[];
+  /** The resources, by birth, that a person has confirmed as this file's in the current state. */
+  readonly confirmed: Set<number>;
 }
 
 /** A plan that the operator has approved, and the file that it is for. */
@@ -57,7 +62,14 @@ export interface Running {
   readonly approval: Approval;
   readonly desired: Desired;
   readonly dry: boolean;
-  readonly mostDeletions: number;
+  /** Unlimited where an operator destroys everything. */
+  mostDeletions: number;
+  /** The part of the plan that an operator permits; `undefined`: all of it. */
+  selection: Selection | undefined;
+  /** An operator has asked for the deletion of everything. */
+  destroys: boolean;
+  /** The operations of a saved plan, which alone it may begin. */
+  saved: Plan | undefined;
   readonly deleted: Set<string>;
   /** The operations that it has begun. */
   readonly done: Set<OperationId>;

@@ -19,6 +19,8 @@ export function edit(stage: Stage, file: SpecModel, { key, code, remedies }: Blo
   if (code === 'dependency_blocked' && file.settings.drift === 'report')
     return { ...file, settings: { ...file.settings, drift: 'correct' } };
   const edits = stepsOf(remedies).filter((step) => step.type === 'edit');
+  const corrected = correctedIdentity(stage, file, edits);
+  if (corrected !== undefined) return corrected;
   const setting = edits.find(({ path, set }) => path === 'settings' && set !== undefined);
   if (setting?.set !== undefined) {
     stage.trace.add('op', `edits settings: ${JSON.stringify(setting.set)}`);
@@ -33,6 +35,28 @@ export function edit(stage: Stage, file: SpecModel, { key, code, remedies }: Blo
     if (edited !== undefined) return edited;
   }
   return undefined;
+}
+
+/** Takes a wrong or needless `id`, `managed: false` or `moved` out of the entry again, as a remedy says. */
+function correctedIdentity(stage: Stage, file: SpecModel, edits: readonly Edit[]): SpecModel | undefined {
+  for (const { path, remove = [], set = {} } of edits) {
+    const entry = entryOf(file, path);
+    if (entry === undefined || path.split('.').length > 2) continue;
+    const isAboutId = entry.id !== undefined && (remove.includes('id') || 'id' in set);
+    const isAboutMove = entry.moved !== undefined && remove.includes('moved');
+    if (!isAboutId && !isAboutMove && !remove.includes('managed')) continue;
+    const { id: _id, managed: _managed, moved, ...others } = entry;
+    const left = isAboutId && moved !== undefined ? { ...others, moved } : others;
+    const whole = Object.keys(left).length > 0 ? left : stage.file.earlier(path);
+    stage.trace.add('op', `corrects ${path}: ${JSON.stringify(whole)}`);
+    return whole === undefined ? undefined : withWhole(file, path, whole);
+  }
+  return undefined;
+}
+
+function withWhole(file: SpecModel, key: string, entry: Entry): SpecModel {
+  const [collection = '', name = ''] = key.split('.');
+  return { ...file, [collection]: { ...(file as unknown as Sections)[collection], [name]: entry } };
 }
 
 /** Fields that say which live resource an entry means: the operator answers that by a command. */
@@ -50,6 +74,8 @@ function carriedOut(stage: Stage, file: SpecModel, step: Edit, code: string): Sp
   if (code === 'address_in_use' && Object.hasOwn(choose, 'public_ipv4'))
     return withFields(stage, file, path, { public_ipv4: { new: true } });
   const fields = Object.entries(set).filter(([name]) => !identity.has(name));
+  if (fields.length === 0 && code === 'immutable')
+    return withFields(stage, file, path, Object.fromEntries((step.remove ?? []).map((name) => [name, null])));
   if (fields.length === 0) return undefined;
   return withFields(stage, file, path, Object.fromEntries(fields));
 }
@@ -58,7 +84,7 @@ type Sections = Readonly<Record<string, Readonly<Record<string, Entry>>>>;
 type Entry = Readonly<Record<string, unknown>>;
 
 /** The part of the file that a key names: an entry, or a field of an entry, for example a firewall. */
-function entryOf(file: SpecModel, key: string): Entry | undefined {
+export function entryOf(file: SpecModel, key: string): Entry | undefined {
   const [collection = '', name = '', field] = key.split('.');
   const entry = (file as unknown as Sections)[collection]?.[name];
   return field === undefined ? entry : (entry?.[field] as Entry | undefined);
@@ -68,7 +94,9 @@ function withFields(stage: Stage, file: SpecModel, key: string, fields: Entry): 
   const [collection = '', name = '', field] = key.split('.');
   stage.trace.add('op', `edits ${key}: ${JSON.stringify(fields)}`);
   const section = (file as unknown as Sections)[collection] ?? {};
-  const own = { ...entryOf(file, key), ...fields };
+  const own = Object.fromEntries(
+    Object.entries({ ...entryOf(file, key), ...fields }).filter(([, value]) => value !== null),
+  );
   return {
     ...file,
     [collection]: { ...section, [name]: field === undefined ? own : { ...section[name], [field]: own } },

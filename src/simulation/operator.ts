@@ -10,7 +10,7 @@ import type { Execution, Project } from '../emulator/world.ts';
 import type { Resolution } from '../engine/deps.ts';
 import type { Controller } from './controller.ts';
 import { mutate } from './disturbances.ts';
-import { edit, valid } from './operator-edits.ts';
+import { edit, entryOf, valid } from './operator-edits.ts';
 import { isSort } from './resource-history.ts';
 import { isLike } from './rest.ts';
 import type { Stage } from './stage.ts';
@@ -74,6 +74,8 @@ async function answer(
     return file;
   }
   const edited = valid(stage, edit(stage, file, blocked));
+  const { id: writtenId } = entryOf(file, key) ?? {};
+  if (edited !== undefined && writtenId !== undefined) return edited;
   // That it has the size already would be a lie.
   const isOfSize = blocked.code === 'disk_would_shrink' || blocked.code === 'size_unconfirmed';
   const [its, offered] = isOfSize ? [] : (runs(remedies, 'adopt')[0] ?? []);
@@ -281,7 +283,7 @@ function truth(stage: Stage, intent: Intent): Resolution {
     // After a day a key creates another resource, and the answer named its id.
     live.find((each) => named !== undefined && each.id?.endsWith(`/${named}`)) ??
     live[0] ??
-    history.executionsOf(intent.key).findLast((each) => asWell(each) && history.isLive(each));
+    stage.executionsOf(intent.key).findLast((each) => asWell(each) && history.isLive(each));
   const id = made?.id?.split('/').at(-1);
   return id === undefined ? { type: 'absent' } : { type: 'adopt', id };
 }
@@ -308,7 +310,7 @@ async function eject(stage: Stage, { box }: Controller, { key }: Blocked): Promi
 /** The operator deletes the leftover of a failed write in the client area. */
 function cleanUp(stage: Stage, { key }: Blocked): void {
   const project = stage.emulator.world.projects[0] as Project;
-  for (const made of stage.history.executionsOf(key)) {
+  for (const made of stage.executionsOf(key)) {
     if (!stage.history.isLive(made) || made.id === null) continue;
     const id = Number(made.id);
     stage.trace.add('op', `deletes ${made.kind} ${made.id} in the client area`);
@@ -324,7 +326,7 @@ function cleanUp(stage: Stage, { key }: Blocked): void {
 
 /** The id of the resource that this file made under the key, if it still exists and only the state has lost it. */
 function ownId(stage: Stage, key: ResourceKey): string | undefined {
-  const made = stage.history.executionsOf(key).findLast((each) => stage.history.isLive(each));
+  const made = stage.executionsOf(key).findLast((each) => stage.history.isLive(each));
   return made?.id ?? undefined;
 }
 
@@ -339,7 +341,7 @@ async function freeId(
   own: string | undefined,
 ): Promise<string | undefined> {
   const store = await box.open(stage.clock.now());
-  const { kind } = stage.history.executionsOf(key)[0] ?? {};
+  const { kind } = stage.executionsOf(key)[0] ?? {};
   const holder = (await store.bindings()).find((each) => each.kind === kind && each.id === own);
   await box.release();
   if (kind === undefined || !isSort(kind) || holder === undefined || holder.key === key) return own;
@@ -352,36 +354,50 @@ async function freeId(
   return offered !== undefined && history.makerOf(kind, offered) === holder.key ? offered : undefined;
 }
 
-/** Runs a command; gives the remedies that it names afterwards. */
+type Work = (
+  engine: Awaited<ReturnType<Stage['start']>>['engine'],
+  desired: ReturnType<Stage['load']>,
+) => Promise<CommandResult>;
+
+/** Runs a command; gives its result, its error, or `undefined` if it died. */
+export async function runCommand(
+  stage: Stage,
+  controller: Controller,
+  file: SpecModel,
+  text: string,
+  run: Work,
+): Promise<CommandResult | Error | undefined> {
+  const desired = stage.load(file);
+  const { running, engine } = await stage.start(controller, desired);
+  running.byPerson = true;
+  const ended = run(engine, desired).catch((error: unknown) => error);
+  const said = (await stage.clock.run(Promise.race([ended, running.crashable.died]))) as
+    | CommandResult
+    | Error
+    | undefined;
+  const told = said instanceof Error ? `failed: ${said.message}` : (said?.text ?? 'crash');
+  stage.trace.add('op', `$ vdcsync ${text} → ${told}`);
+  await stage.end(running);
+  if (said instanceof TooSoonError) {
+    await stage.clock.advance(Math.ceil(said.restMs / 1000) * 1000);
+    return runCommand(stage, controller, file, text, run);
+  }
+  return said;
+}
+
+/** A command that must succeed; gives the remedies that it names afterwards. */
 async function command(
   stage: Stage,
   controller: Controller,
   file: SpecModel,
   text: string,
-  run: (
-    engine: Awaited<ReturnType<Stage['start']>>['engine'],
-    desired: ReturnType<Stage['load']>,
-  ) => Promise<CommandResult>,
+  run: Work,
 ): Promise<readonly Remedy[]> {
-  const desired = stage.load(file);
-  const { running, engine } = await stage.start(controller, desired);
-  running.byPerson = true;
-  const ended = run(engine, desired).catch((error: unknown) => error);
-  const said = await stage.clock.run(Promise.race([ended, running.crashable.died]));
-  const traceLineOf =
-    said instanceof Error
-      ? `failed: ${said.message}`
-      : ((said as CommandResult | undefined)?.text ?? 'crash');
-  stage.trace.add('op', `$ vdcsync ${text} → ${traceLineOf}`);
-  await stage.end(running);
-  if (said instanceof TooSoonError) {
-    await stage.clock.advance(Math.ceil(said.restMs / 1000) * 1000);
-    return command(stage, controller, file, text, run);
-  }
+  const said = await runCommand(stage, controller, file, text, run);
   // The API's answer to the key proves more than the client area: the next apply binds the resource that it names.
   if (said instanceof NotAbsentError) return [];
-  if (said instanceof Error) stage.fail('I12', `vdcsync ${text}: ${traceLineOf}`);
-  return (said as Partial<CommandResult> | undefined)?.remedies ?? [];
+  if (said instanceof Error) stage.fail('I12', `vdcsync ${text}: failed: ${said.message}`);
+  return said instanceof Error ? [] : (said?.remedies ?? []);
 }
 
 /** The arguments of each command of that name. */

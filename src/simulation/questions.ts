@@ -88,10 +88,11 @@ export class Questions {
  * Whether a machine can learn every outcome of the story. Its only faults are crashes, lost, truncated and malformed
  * answers, 409, 429, failed reads, and single server errors on kinds whose lists identify the created resource.
  */
-function settlesItself({ faults, incidents, readings, cut, profile }: Story): boolean {
+function settlesItself({ faults, incidents, actions, readings, cut, profile }: Story): boolean {
   const strikes = faults.filter(isServerError).map(({ when }) => when.path);
   return (
     cut === undefined &&
+    actions === undefined &&
     profile === undefined &&
     incidents.every(({ what }) => isHarmless(what)) &&
     faults.every(isSettled) &&

@@ -53,6 +53,8 @@ export interface ResourceHistory {
   wasReleased(sort: Sort, id: string): boolean;
   /** An operator has declared that the resource does not belong to this file. */
   dismiss(birth: Birth): void;
+  /** The key under which a controller made it. */
+  madeUnder(birth: Birth): ResourceKey | undefined;
   /** The key that its line has now, if a controller made it. */
   makerOf(sort: Sort, id: string): ResourceKey | undefined;
   isExcused(execution: Execution): boolean;
@@ -190,6 +192,12 @@ export function createResourceHistory(
       releases.add(birth.number);
       for (const each of executions()) if (madeBirths.get(each) === birth.number) excused.add(each);
     },
+    madeUnder: (birth) =>
+      executions().flatMap((each) =>
+        isSort(each.kind) && madeBirths.get(each) === birth.number
+          ? (writes.get(each.idempotencyKey ?? '')?.key ?? [])
+          : [],
+      )[0],
     makerOf(sort, id) {
       const birth = living.get(`${sort} ${id}`);
       const line = birth && history.lineOf(birth);

@@ -180,7 +180,10 @@ function checkNoNeedlessAddress(stage: Stage, project: Project, bindings: readon
 }
 
 function isCalm({ story, controllers }: Stage): boolean {
-  const undisturbed = story.faults.length === 0 && story.incidents.every(({ what }) => what.do === 'edit');
+  const undisturbed =
+    story.actions === undefined &&
+    story.faults.length === 0 &&
+    story.incidents.every(({ what }) => what.do === 'edit');
   return undisturbed && controllers.every(({ epoch }) => epoch === 0);
 }
 

@@ -1,8 +1,9 @@
-import { ApiProblem, ConfigError, FenceError, StateError } from '../core/errors.ts';
+import { ApiProblem, ConfigError, FenceError, PlanStaleError, StateError } from '../core/errors.ts';
 import type { Blocked, Plan } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
 import { TransportError } from '../core/transport.ts';
 import type { ApplyOptions } from '../engine/deps.ts';
+import { ActionPlayer, type Call } from './actions/player.ts';
 import { approvalOptions, approve, asks } from './approvals.ts';
 import { checkAsShown, type Reported, show } from './as-shown.ts';
 import type { Controller, Running } from './controller.ts';
@@ -41,6 +42,7 @@ export type End =
 const slowTaskMs = 120_000;
 const mostFaultyRuns = 10;
 const mostQuietRuns = 16;
+const runsForAction = 3;
 const minute = 60_000;
 
 /**
@@ -51,26 +53,41 @@ export async function play(story: Story, observer: Observer = noObserver): Promi
   const stage = new Stage(story, observer);
   observer.readings(story.readings);
   const wishes: Wishes = { spec: 0, second: undefined, tokenRuns: 0, left: new Set(story.incidents) };
-  plantIncidents(stage, wishes);
   const main = stage.controller('a', 'readWrite');
+  const player = new ActionPlayer(stage, main);
+  plantIncidents(stage, wishes, player);
+  /** The spec of that number comes into the file once. */
+  let written = 0;
+  const current = (): SpecModel => {
+    if (wishes.spec !== written) stage.file.model = specOf(story, wishes.spec);
+    written = wishes.spec;
+    return stage.file.model;
+  };
   let blockedRuns = 0;
   let left = wishes.left.size;
   let idle = 0;
+  let stuckOn: string | undefined;
   try {
     let other: Controller | undefined;
-    const calm = story.faults.length === 0 && story.incidents.length === 0;
-    for (
-      let run = 0;
-      run < mostFaultyRuns && !calm && !stage.givenUp && stage.violation === undefined;
-      run++
-    ) {
+    const calm = story.faults.length === 0 && story.incidents.length === 0 && player.isOver;
+    const mostRuns = mostFaultyRuns + runsForAction * (story.actions?.length ?? 0);
+    for (let run = 0; run < mostRuns && !calm && !stage.givenUp && stage.violation === undefined; run++) {
       if (run > 0) await stage.clock.advance(pauseOf(story, run));
       if (wishes.tokenRuns > 0 && --wishes.tokenRuns === 0) main.exchangeToken('readWrite');
-      const spec = specOf(story, wishes.spec);
+      current();
+      await player.act(idle > 0);
+      if (stage.violation !== undefined || stage.givenUp) break;
       if (wishes.second !== undefined && other === undefined)
         other = stage.controller('b', wishes.second === 'same' ? 'readWrite' : 'member');
-      const ends = await together(stage, other === undefined ? [main] : [main, other], spec);
-      for (const end of ends) judgeEnd(stage, end, true);
+      const machines = [main, ...(other === undefined ? [] : [other]), ...player.others];
+      const ends = await together(
+        stage,
+        machines.map((each) => ({ controller: each, call: player.takeCall(each) })),
+      );
+      for (const [at, end] of ends.entries()) {
+        judgeEnd(stage, end, true);
+        player.ended(machines[at] as Controller, end.end === 'report' ? end.report : undefined);
+      }
       if (ends.some(isBlocked)) blockedRuns += 1;
       const isEdited =
         story.editedOnceApproved &&
@@ -79,12 +96,15 @@ export async function play(story: Story, observer: Observer = noObserver): Promi
         isDeclined(ends[0]);
       if (isEdited && wishes.spec < story.specs.length - 1) wishes.spec += 1;
       const struck = wishes.left.size;
-      idle = ends.slice(0, 1).every(isConverged) && struck === left ? idle + 1 : 0;
+      const blocks = blocksOf(ends[0]);
+      const isStuck = story.actions !== undefined && blocks !== undefined && blocks === stuckOn;
+      stuckOn = blocks;
+      idle = (ends.slice(0, 1).every(isConverged) || isStuck) && struck === left ? idle + 1 : 0;
       left = struck;
       const settled = idle >= (struck === 0 ? 1 : 2);
-      if (settled && wishes.spec >= story.specs.length - 1) break;
+      if (settled && wishes.spec >= story.specs.length - 1 && player.isOver) break;
       // An edit that no incident brings comes once there is nothing left to do.
-      if (settled) {
+      if (settled && wishes.spec < story.specs.length - 1) {
         wishes.spec += 1;
         idle = 0;
       }
@@ -95,12 +115,12 @@ export async function play(story: Story, observer: Observer = noObserver): Promi
       stage.violation === undefined && !stage.givenUp && wishes.spec < story.specs.length - 1;
       wishes.spec++
     )
-      blockedRuns += await settle(stage, main, specOf(story, wishes.spec), calm);
+      blockedRuns += await settle(stage, main, current(), calm);
     if (stage.violation === undefined && !stage.givenUp)
-      blockedRuns += await settle(stage, main, specOf(story, wishes.spec), calm);
+      blockedRuns += await settle(stage, main, current(), calm);
     if (stage.violation === undefined && !stage.givenUp && story.cut !== undefined) {
       await cutAtRest(stage, main, story.cut);
-      blockedRuns += await settle(stage, main, specOf(story, wishes.spec), false);
+      blockedRuns += await settle(stage, main, current(), false);
     }
   } catch (error) {
     stage.fail('error', error instanceof Error ? (error.stack ?? error.message) : String(error));
@@ -157,20 +177,32 @@ function pauseOf({ pausesMs }: Story, run: number): number {
 /** One run of each controller, at the same time. */
 async function together(
   stage: Stage,
-  controllers: readonly Controller[],
-  spec: SpecModel,
+  machines: readonly { readonly controller: Controller; readonly call: Call }[],
 ): Promise<readonly End[]> {
-  const desired = stage.load(spec);
-  const started: Awaited<ReturnType<Stage['start']>>[] = [];
+  const started: (Awaited<ReturnType<Stage['start']>> & { readonly call: Call })[] = [];
   const shown = new Map<Running, Plan>();
-  for (const controller of controllers) started.push(await stage.start(controller, desired));
+  for (const { controller, call } of machines) {
+    const desired = stage.load(controller.file.model);
+    const program = await stage.start(controller, desired);
+    const { running } = program;
+    running.selection = call.selection;
+    running.saved = call.saved;
+    running.destroys = call.destroy === true;
+    if (running.destroys) running.mostDeletions = Number.POSITIVE_INFINITY;
+    started.push({ ...program, call });
+  }
   const ends = await stage.clock.run(
     Promise.all(
-      started.map(({ running, engine, repeating }) => {
-        const asking = asks(desired)
-          ? approvalOptions(running, repeating, (plan) => shown.set(running, plan))
-          : {};
-        return untilEnd(running, engine.apply(desired, { ...optionsOf(running), ...asking }));
+      started.map(({ running, engine, repeating, call }) => {
+        const { desired } = running;
+        const isCalled = Object.keys(call).length > 0;
+        const asking =
+          asks(desired) && !isCalled
+            ? approvalOptions(running, repeating, (plan) => shown.set(running, plan))
+            : {};
+        // A plan that an operator has made or selected has that operator's approval.
+        if (isCalled) running.byPerson = asks(desired);
+        return untilEnd(running, engine.apply(desired, { ...optionsOf(running), ...asking, ...call }));
       }),
     ),
   );
@@ -217,6 +249,12 @@ function isBlocked(end: End): boolean {
   return end.end === 'report' && end.report.blocked.length > 0;
 }
 
+/** The blocks of a run that has done nothing else; an operator will not wait for the next run. */
+function blocksOf(end: End | undefined): string | undefined {
+  if (end?.end !== 'report' || end.report.outcome !== 'blocked' || end.done.size > 0) return undefined;
+  return end.report.blocked.map(({ key, code }) => `${key} ${code}`).join(' ');
+}
+
 function isDeclined(end: End): boolean {
   return end.end === 'report' && end.report.outcome === 'declined';
 }
@@ -235,6 +273,7 @@ export function judgeEnd(stage: Stage, end: End, faulty: boolean): void {
     error instanceof ApiProblem ||
     error instanceof FenceError ||
     error instanceof ConfigError ||
+    error instanceof PlanStaleError ||
     (error instanceof Error && (error.message === 'stop' || error.message === 'halt'));
   if (known && faulty) return;
   const traceLineOf =
@@ -318,7 +357,8 @@ async function settle(stage: Stage, main: Controller, wanted: SpecModel, calm: b
   let blocked = 0;
   for (let run = 1; run <= mostQuietRuns * (isAsking ? 3 : 1) && stage.violation === undefined; run++) {
     const shown = stage.story.shown ? await show(stage, main, spec) : undefined;
-    const [end] = await together(stage, [main], spec);
+    stage.file.model = spec;
+    const [end] = await together(stage, [{ controller: main, call: {} }]);
     if (end === undefined || stage.violation !== undefined || stage.givenUp) return blocked;
     judgeEnd(stage, end, false);
     if (end.end !== 'report') {

@@ -1,9 +1,12 @@
 import type { Desired } from '../core/desired.ts';
+import type { ResourceKey } from '../core/keys.ts';
 import { type ApiProfile, documentedProfile } from '../core/profile.ts';
 import type { ProgressEvent } from '../core/progress.ts';
 import { createEmulator } from '../emulator/emulator.ts';
 import type { Emulator } from '../emulator/options.ts';
+import type { Execution } from '../emulator/world.ts';
 import { loadSpec } from '../spec/load.ts';
+import { EditedFile } from './actions/file-edits.ts';
 import { type Chance, chance } from './chance.ts';
 import type { Controller, Running } from './controller.ts';
 import type { Observer } from './observer.ts';
@@ -13,7 +16,7 @@ import { Questions } from './questions.ts';
 import { createResourceHistory, type ResourceHistory } from './resource-history.ts';
 import { createRules, type Rules } from './rules/rules.ts';
 import { memoryBox, sqliteBox } from './state-box.ts';
-import { failuresAreReported, type SpecModel, type Story, specText } from './story.ts';
+import { failuresAreReported, type SpecModel, type Story, specSources } from './story.ts';
 import { foreignId, issueTokens, namesOf, projectId, secretsOf, type TokenName } from './tokens.ts';
 import { createTrace, type Trace } from './trace.ts';
 import { type VirtualClock, virtualClock } from './virtual-clock.ts';
@@ -56,11 +59,14 @@ export class Stage {
   /** Specs by their text: a story loads few of them, often. */
   readonly #loaded = new Map<string, Desired>();
   readonly #profile: ApiProfile;
+  /** The file that the story is about. */
+  readonly file: EditedFile;
   #violation: Violation | undefined;
   #givenUp = false;
 
   constructor(story: Story, observer: Observer) {
     this.story = story;
+    this.file = new EditedFile(story.specs[0] as SpecModel);
     this.observer = observer;
     this.questions = new Questions({
       story,
@@ -77,6 +83,7 @@ export class Stage {
       this.emulator,
       projectId,
       'list_servers' in this.#profile.operations,
+      () => this.file.lines,
     );
     this.rules = this.#rules();
     this.history.look(true);
@@ -115,7 +122,7 @@ export class Stage {
   }
 
   /** Another machine, with a state of its own. */
-  controller(name: string, first: TokenName): Controller {
+  controller(name: string, first: TokenName, file = this.file): Controller {
     let unknownUntil = 0;
     let token = first;
     const sharing = () =>
@@ -124,6 +131,7 @@ export class Stage {
       );
     const made: Controller = {
       name,
+      file,
       box: this.story.state === 'sqlite' ? sqliteBox(name) : memoryBox(name),
       disk: { failing: 0, durable: false },
       epoch: 0,
@@ -134,6 +142,7 @@ export class Stage {
       runs: 0,
       approved: [],
       onRelease: [],
+      confirmed: new Set(),
       budgetUnknown: () => this.clock.monotonic() < unknownUntil || sharing().length > 0,
       forgetBudget: () => {
         unknownUntil = this.clock.monotonic() + uncertainBudgetMs;
@@ -152,11 +161,17 @@ export class Stage {
     return made;
   }
 
+  /** The creations of the line of a key of the file. */
+  executionsOf(key: ResourceKey): readonly Execution[] {
+    return this.history.executionsOf(this.file.lines.nameOf(key));
+  }
+
   load(spec: SpecModel): Desired {
-    const text = specText(spec, projectId);
+    const sources = specSources(spec, projectId);
+    const text = sources.map((each) => each.text).join('\n');
     const known = this.#loaded.get(text);
     if (known !== undefined) return known;
-    const desired = loadSpec([{ file: 'vdcsync.yaml', text }], {});
+    const desired = loadSpec(sources, {});
     this.#loaded.set(text, desired);
     return desired;
   }
@@ -173,7 +188,8 @@ export class Stage {
       watch: (process) => rules.watch(process),
       crosses: (process, boundaries) => this.#crosses(process, boundaries),
       found: ({ open }) => {
-        for (const intent of open.values()) history.recordWrite(intent);
+        for (const intent of open.values())
+          history.recordWrite(intent, controller.file.lines.nameOf(intent.key));
       },
     });
     this.#running.set(running, clock.monotonic());

@@ -127,7 +127,7 @@ function withProfile(dice: Chance, spec: SpecModel): SpecModel {
 }
 
 /** Half of them at their default, so that both sides of each meet both sides of the others. */
-function generateReadings(dice: Chance, calm: boolean): Partial<Readings> {
+export function generateReadings(dice: Chance, calm: boolean): Partial<Readings> {
   const readings: Record<string, unknown> = {};
   for (const [name, values] of Object.entries(generatedReadings)) {
     if (!dice.happens(0.35)) continue;
@@ -158,7 +158,7 @@ function generateSpecs(dice: Chance, count: number): readonly SpecModel[] {
   return specs;
 }
 
-function generateSpec(dice: Chance): SpecModel {
+export function generateSpec(dice: Chance): SpecModel {
   const networks: Record<string, Record<string, unknown>> = {};
   if (dice.happens(0.3)) networks.default = { managed: false };
   for (let at = 0; at < dice.pick([0, 1, 1, 2]); at++)
@@ -217,7 +217,7 @@ function generateServer(
   };
 }
 
-function generateFirewall(dice: Chance): Record<string, unknown> {
+export function generateFirewall(dice: Chance): Record<string, unknown> {
   const rule = (port: string) => ({
     direction: 'in',
     action: 'accept',
@@ -230,9 +230,10 @@ function generateFirewall(dice: Chance): Record<string, unknown> {
 }
 
 function editSpec(dice: Chance, spec: SpecModel): SpecModel {
-  const copy = structuredClone(spec) as {
-    -readonly [Name in keyof SpecModel]: Record<string, Record<string, unknown>>;
-  };
+  const copy = structuredClone(spec) as unknown as Record<
+    'networks' | 'ips' | 'isos' | 'servers',
+    Record<string, Record<string, unknown>>
+  >;
   const how = dice.pick(['empty', 'remove', 'remove', 'add', 'resize', 'firewall', 'cidr', 'iso'] as const);
   const servers = Object.keys(copy.servers);
   switch (how) {
@@ -290,7 +291,7 @@ function removeEntry(
 /** No client can detect a wrong 404 on a resource that it reads by its id. So this fault occurs at most once. */
 const liars: readonly string[] = ['404', 'list cut off', 'list empty', 'stale'];
 
-function generateFaults(dice: Chance): readonly FaultRule[] {
+export function generateFaults(dice: Chance): readonly FaultRule[] {
   return Array.from({ length: dice.mostlySmall(1, 6) }, () => {
     if (dice.happens(0.7)) {
       const action = writeFaults[dice.pick(Object.keys(writeFaults))] as FaultAction;
@@ -325,7 +326,7 @@ const aims = [
   'sleep',
 ] as const;
 
-function generateIncidents(dice: Chance, specs: number): readonly Incident[] {
+export function generateIncidents(dice: Chance, specs: number): readonly Incident[] {
   const incidents = Array.from({ length: dice.mostlySmall(1, 6) }, (): Incident => {
     const boundary = dice.pick(aims);
     return {

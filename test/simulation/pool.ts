@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import type { Done, Job, Named } from './worker.ts';
+import type { Done, Family, Job, Named } from './worker.ts';
 
 /** Stories that one message carries to a thread. */
 const batchSize = 25;
@@ -56,10 +56,14 @@ async function answerOf(worker: Worker, job: Job): Promise<Done> {
 }
 
 /** Batches of seeds from `first` on; endless without `count`. */
-export function* seedJobs(first: number, count = Number.POSITIVE_INFINITY): Generator<Job> {
+export function* seedJobs(
+  first: number,
+  count = Number.POSITIVE_INFINITY,
+  family: Family = 'faults',
+): Generator<Job> {
   for (let from = first; from < first + count; from += batchSize) {
     const size = Math.min(batchSize, first + count - from);
-    yield { seeds: Array.from({ length: size }, (_, at) => from + at) };
+    yield { family, seeds: Array.from({ length: size }, (_, at) => from + at) };
   }
 }
 

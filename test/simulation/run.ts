@@ -5,16 +5,16 @@ import type { Story } from '../../src/simulation/story.ts';
 import { askedByCode } from './asked-by-code.ts';
 import { createCoverage, missingCoverage, wantedCoverage } from './coverage.ts';
 import { earlierStates, pairsOfFaults, replacements, singleFaults } from './exhaustive.ts';
-import { generateStory } from './generator.ts';
 import { caseJobs, playAll, seedJobs } from './pool.ts';
 import { shrink } from './shrink.ts';
-import type { Failure, Job } from './worker.ts';
+import { type Failure, type Family, type Job, storyOf } from './worker.ts';
 
 const usage = `npm run simulate -- [options]
 
   --seed N [--verbose]   plays one seed; --verbose prints its whole trace
   --seeds N              plays the first N seeds, and wants full coverage
   --seeds N --from M     plays N seeds from M on
+  --actions              stories in which operators edit the file and give commands
   --single, --pairs      every single fault at every boundary; pairs on purchases
   --cuts                 every earlier state put back, behind every write and at rest
   --replaced             a suspension at every boundary, after which another process has the state
@@ -30,6 +30,7 @@ const { values } = parseArgs({
     verbose: { type: 'boolean' },
     seeds: { type: 'string' },
     from: { type: 'string' },
+    actions: { type: 'boolean' },
     single: { type: 'boolean' },
     pairs: { type: 'boolean' },
     cuts: { type: 'boolean' },
@@ -42,6 +43,7 @@ const { values } = parseArgs({
   },
 });
 const shownLines = 40;
+const family: Family = values.actions ? 'actions' : 'faults';
 
 if (values.help) console.log(usage);
 else if (values.seed !== undefined) await replay(Number(values.seed));
@@ -49,13 +51,13 @@ else await many();
 
 /** Plays one seed, and tells how it went. */
 async function replay(seed: number): Promise<void> {
-  const { violation, trace, elapsedMs, runs } = await play(generateStory(seed));
+  const { violation, trace, elapsedMs, runs } = await play(storyOf(family, seed));
   if (values.verbose) console.log(trace.join('\n'));
   if (violation === undefined) {
     console.log(`seed ${seed}: sound, ${runs} runs in ${Math.round(elapsedMs / 1000)} simulated seconds`);
     return;
   }
-  await tell({ name: `seed ${seed}`, story: generateStory(seed), ...violation });
+  await tell({ name: `seed ${seed}`, story: storyOf(family, seed), ...violation });
   process.exitCode = 1;
 }
 
@@ -88,7 +90,7 @@ async function many(): Promise<void> {
   const [first] = failures;
   if (first !== undefined) await tell(first);
   tellQuestions(coverage, played);
-  if (values.seeds !== undefined) tellCoverage(coverage, values.from === undefined);
+  if (values.seeds !== undefined) tellCoverage(coverage, values.from === undefined && family === 'faults');
   if (failures.length === 0) return;
   process.exitCode = 1;
   for (const failure of failures) console.log(`  ${summary(failure)}`);
@@ -107,7 +109,7 @@ function jobs(): Iterator<Job> | AsyncIterator<Job> {
   if (values.cuts) return caseJobs(earlierStates(), skipped);
   if (values.replaced) return caseJobs(replacements(), skipped);
   const from = values.from ?? (values.hours === undefined ? 1 : Math.floor(Math.random() * 2 ** 31));
-  return seedJobs(Number(from), values.seeds === undefined ? undefined : Number(values.seeds));
+  return seedJobs(Number(from), values.seeds === undefined ? undefined : Number(values.seeds), family);
 }
 
 function progress(played: number, failed: number, startedAt: number): string {
@@ -169,7 +171,9 @@ async function tell(failure: Failure): Promise<void> {
   if (trace.length > shownLines) console.log(`… ${trace.length - shownLines} lines before`);
   for (const line of trace.slice(-shownLines)) console.log(line.slice(0, 260));
   if (failure.name.startsWith('seed '))
-    console.log(`\nagain: npm run simulate -- --seed ${failure.story.seed} --verbose`);
+    console.log(
+      `\nagain: npm run simulate -- ${values.actions ? '--actions ' : ''}--seed ${failure.story.seed} --verbose`,
+    );
 }
 
 async function fails(story: Story, { rule }: Failure): Promise<boolean> {

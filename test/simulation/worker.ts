@@ -1,11 +1,20 @@
 import { parentPort } from 'node:worker_threads';
 import { play } from '../../src/simulation/scenario.ts';
 import type { Story } from '../../src/simulation/story.ts';
+import { generateActionStory } from './action-stories.ts';
 import { createCoverage } from './coverage.ts';
 import { generateStory } from './generator.ts';
 
+/** `actions`: the stories in which operators edit the file and give commands. */
+export type Family = 'faults' | 'actions';
+
+export const storyOf = (family: Family, seed: number): Story =>
+  family === 'actions' ? generateActionStory(seed) : generateStory(seed);
+
 /** One thread's work: seeds to draw and play, or stories as they are. */
-export type Job = { readonly seeds: readonly number[] } | { readonly cases: readonly Named[] };
+export type Job =
+  | { readonly seeds: readonly number[]; readonly family: Family }
+  | { readonly cases: readonly Named[] };
 export interface Named {
   readonly name: string;
   readonly story: Story;
@@ -28,7 +37,7 @@ export async function work(job: Job): Promise<Done> {
   const cases =
     'cases' in job
       ? job.cases
-      : job.seeds.map((seed) => ({ name: `seed ${seed}`, story: generateStory(seed) }));
+      : job.seeds.map((seed) => ({ name: `seed ${seed}`, story: storyOf(job.family, seed) }));
   for (const { name, story } of cases) {
     const { violation, blockedRuns } = await play(story, coverage);
     coverage.count('stories');

@@ -11,7 +11,7 @@ import {
 import { ConfigError } from '../../core/errors.ts';
 import { isInside, nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import { type CommandResult, edit, type Remedy, result, run as runs, setting } from '../../core/remedy.ts';
+import { type CommandResult, edit, idInFile, type Remedy, result, run as runs, setting } from '../../core/remedy.ts';
 import type { Ip, ServerId } from '../../core/resources.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
@@ -158,7 +158,7 @@ export function bindingsOf({ bindings }: Run, changes: readonly StateChange[]): 
 function waysToRelease(run: Run, key: ResourceKey, id: string): readonly Remedy[] {
   const desired = run.world.subjects.get(key)?.desired;
   if (desired === undefined || takeApart(key).parent !== undefined) return [runs('forget', [key])];
-  const set = { managed: false, id: /^\d+$/.test(id) ? Number(id) : id };
+  const set = { managed: false, id: idInFile(id) };
   return [
     edit(key, { entry: 'replace', set, when: 'to keep the key in the file', next: [runs('apply')] }),
     wayToForget(run, key, 'to remove the key from the file'),

@@ -40,6 +40,13 @@ export class EditedFile {
     this.#model = model;
   }
 
+  /** The fields that the entry of a key had before. */
+  earlier(key: string): Fields | undefined {
+    return this.#earlier.find(
+      ({ section, name, entry }) => `${section}.${name}` === key && entry.managed !== false,
+    )?.entry;
+  }
+
   /**
    * The file after the edit; `undefined` if the edit has nothing to change. `isApplied`: a run has carried out the file,
    * so that a `moved` has done its work.
@@ -103,10 +110,7 @@ export class EditedFile {
     }
   }
 
-  #renamed(
-    { of, to, moved, name }: FileEdit & { do: 'rename' },
-    isApplied: boolean,
-  ): SpecModel | undefined {
+  #renamed({ of, to, moved, name }: FileEdit & { do: 'rename' }, isApplied: boolean): SpecModel | undefined {
     const { section } = of;
     const from = nameAt(this.#model, of);
     if (from === undefined) return undefined;
@@ -189,9 +193,7 @@ function written(id: string): string | number {
 
 /** `null` removes a field. */
 function merged(fields: Fields, changes: Fields): Fields {
-  return Object.fromEntries(
-    Object.entries({ ...fields, ...changes }).filter(([, value]) => value !== null),
-  );
+  return Object.fromEntries(Object.entries({ ...fields, ...changes }).filter(([, value]) => value !== null));
 }
 
 function withEntry(model: SpecModel, section: EditedSection, name: string, changes: Fields): SpecModel {

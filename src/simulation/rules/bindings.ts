@@ -1,7 +1,7 @@
-import { type ResourceKey, retiredFrom } from '../../core/keys.ts';
+import { type ResourceKey, retiredFrom, takeApart } from '../../core/keys.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import type { Running } from '../controller.ts';
-import { isSort } from '../resource-history.ts';
+import { type Birth, isSort } from '../resource-history.ts';
 import { listsAreCut, type Truth } from './truth.ts';
 
 /** Checks a statement of the state about live resources when the state first makes it. */
@@ -51,15 +51,37 @@ function checkRelease(
 }
 
 /** I8: no foreign object is adopted without a question. `{reuse: true}` asks for any free address, no matter who allocated it. */
-function checkForeign({ history, fail }: Truth, { desired, byPerson }: Running, binding: Binding): void {
+function checkForeign({ history, fail }: Truth, running: Running, binding: Binding): void {
+  const { desired, byPerson, controller } = running;
   const { key, kind, id } = binding;
   const birth = isSort(kind) ? history.birthOf(kind, id) : undefined;
+  if (birth !== undefined) noteHolder(history, controller, desired, binding, birth);
   if (birth?.isForeign !== true) return;
   const isAsked =
     key.endsWith('.public_ipv4') || desired.resources.find((each) => each.key === key)?.id !== undefined;
   if (!desired.settings.exclusive && !byPerson && !isAsked && !history.isAdopted(birth))
     fail('I8', `${key} took a foreign ${kind} ${id} for its own`);
   if (byPerson) history.adopted(birth);
+}
+
+/**
+ * A resource passes to another line where the file names its id, or where it was made under a key that the line has or
+ * had: in both cases nobody could know better.
+ */
+function noteHolder(
+  history: Truth['history'],
+  { file, confirmed }: Running['controller'],
+  desired: Running['desired'],
+  { key, id }: Binding,
+  birth: Birth,
+): void {
+  if (takeApart(key).parent !== undefined) return;
+  const line = file.lines.nameOf(key);
+  const isNamed = desired.resources.some((each) => each.key === key && each.id === id && !each.held);
+  if (isNamed) confirmed.add(birth.number);
+  const owner = history.lineOf(birth);
+  if (owner === undefined || owner === line) return;
+  if (isNamed || file.lines.hasHad(line, history.madeUnder(birth) ?? key)) history.give(birth, line);
 }
 
 /** I2: a resource has one key. Its server alone identifies a firewall or a backup. */

@@ -28,11 +28,17 @@ function isReplay(truth: Truth, { idempotencyKey }: Intent): boolean {
 }
 
 /** A rotation deletes only backups of this file, and never one of the newest backups that the file keeps. */
-function checkRotation({ history, fail }: Truth, { desired }: Running, { key, request }: Intent): void {
+function checkRotation(
+  { history, fail }: Truth,
+  { desired, controller }: Running,
+  { key, request }: Intent,
+): void {
   const [, name = ''] = key.split('.');
   const wish = childKey(topLevelKey('servers', name), 'backup');
   const server = `${request.path.server_id}/`;
-  const own = history.executionsOf(wish).filter((each) => each.id?.startsWith(server));
+  const own = history
+    .executionsOf(controller.file.lines.nameOf(wish))
+    .filter((each) => each.id?.startsWith(server));
   const id = `${server}${request.path.id}`;
   const taken = own.find((each) => each.id === id);
   if (taken === undefined) fail('I8', `backup ${id} is deleted, and was not taken by this file`);
@@ -57,7 +63,9 @@ function isBound(truth: Truth, running: Running, intent: Intent, sort: Sort): bo
   if (binding.protect) fail('I8', `${binding.key} is protected and deleted`);
   if (birth === undefined) return false;
   // Another state made it again for the same key, under an id that was free again: no read distinguishes the two.
-  const again = history.executionsOf(intent.key).some((each) => each.id === id && history.isLive(each));
+  const again = history
+    .executionsOf(controller.file.lines.nameOf(intent.key))
+    .some((each) => each.id === id && history.isLive(each));
   if (history.birthBoundAs(binding)?.number === birth.number || again) return true;
   if (controller.behind && looksTheSame(truth, running, binding, birth))
     giveUp('a state put back, and a newer server with the id and the address of an older one');

@@ -81,9 +81,12 @@ export class Purchases {
     }
   }
 
-  #checkOnce(execution: Execution, intent: Intent, { controller: { behind }, mirror }: Running): void {
+  #checkOnce(execution: Execution, intent: Intent, running: Running): void {
+    const { mirror } = running;
+    const { behind } = running.controller;
+    const { lines } = (this.#makers.get(execution)?.controller ?? running.controller).file;
     const { history, fail, giveUp, machines } = this.#truth;
-    const all = history.executionsOf(intent.key);
+    const all = history.executionsOf(lines.nameOf(intent.key));
     const earlier = all.slice(0, all.indexOf(execution)).filter((each) => !history.isExcused(each));
     const first = earlier.find((each) =>
       intent.kind === 'backup'

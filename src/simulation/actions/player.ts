@@ -1,0 +1,389 @@
+import { ApiProblem, ConfigError, FenceError, SpecError, StateError } from '../../core/errors.ts';
+import { type ResourceKey, takeApart, topLevelKey } from '../../core/keys.ts';
+import type { Plan, Selection } from '../../core/plan.ts';
+import type { ApplyReport } from '../../core/progress.ts';
+import type { CommandResult } from '../../core/remedy.ts';
+import type { Binding, Intent } from '../../core/state.ts';
+import { TransportError } from '../../core/transport.ts';
+import type { Project } from '../../emulator/world.ts';
+import type { Resolution } from '../../engine/deps.ts';
+import type { Controller, Running } from '../controller.ts';
+import { exchangeState, mutate } from '../disturbances.ts';
+import { operate, runCommand } from '../operator.ts';
+import { type Birth, isSort, type Sort } from '../resource-history.ts';
+import type { Stage } from '../stage.ts';
+import type { SpecModel } from '../story.ts';
+import { EditedFile, nameAt } from './file-edits.ts';
+import { Lines } from './lines.ts';
+import type {
+  EditedSection,
+  EntryPlace,
+  FileEdit,
+  GivenId,
+  OperatorAction,
+  OperatorCommand,
+  TimedAction,
+} from './operator-action.ts';
+
+/** How the next run of a machine is called. */
+export interface Call {
+  readonly selection?: Selection;
+  readonly destroy?: true;
+  readonly saved?: Plan;
+}
+
+const sortOf = { servers: 'server', ips: 'ip', networks: 'network', isos: 'iso' } as const satisfies Record<
+  EditedSection,
+  Sort
+>;
+
+/** Plays the actions of operators, in order, each at its moment. */
+export class ActionPlayer {
+  readonly #stage: Stage;
+  readonly #main: Controller;
+  readonly #left: TimedAction[];
+  /** Crossings of the boundary of the next action since the action before. */
+  #crossings = 0;
+  #isDue = false;
+  #isApplied = false;
+  #other: Controller | undefined;
+  #saved: Plan | undefined;
+  #report: ApplyReport | undefined;
+  readonly #calls = new Map<Controller, Call>();
+
+  constructor(stage: Stage, main: Controller) {
+    this.#stage = stage;
+    this.#main = main;
+    this.#left = [...(stage.story.actions ?? [])];
+  }
+
+  get isOver(): boolean {
+    return this.#left.length === 0;
+  }
+
+  get others(): readonly Controller[] {
+    return this.#other === undefined ? [] : [this.#other];
+  }
+
+  /** How the next run of the machine is called, once. */
+  takeCall(controller: Controller): Call {
+    const call = this.#calls.get(controller) ?? {};
+    this.#calls.delete(controller);
+    return call;
+  }
+
+  /** A process crosses a boundary: the next action may be due there. */
+  crossed(running: Running, name: string): void {
+    const [next] = this.#left;
+    if (next === undefined || typeof next.when === 'string' || this.#isDue || running.byPerson) return;
+    if (next.when.boundary !== name || ++this.#crossings < next.when.nth) return;
+    this.#isDue = true;
+    running.halt.abort(new Error('halt'));
+  }
+
+  /** A run of the machine has ended. */
+  ended(controller: Controller, report: ApplyReport | undefined): void {
+    if (controller !== this.#main) return;
+    this.#report = report ?? this.#report;
+    this.#isApplied = report?.outcome === 'converged';
+  }
+
+  /** Carries out the actions that are due; `isAtRest`: the runs have nothing left to do. */
+  async act(isAtRest: boolean): Promise<void> {
+    let isFirst = this.#isDue || isAtRest;
+    for (;;) {
+      const [next] = this.#left;
+      if (next === undefined || this.#stage.violation !== undefined) return;
+      if (!isFirst && next.when !== 'at_once') return;
+      isFirst = false;
+      this.#left.shift();
+      this.#crossings = 0;
+      this.#isDue = false;
+      this.#stage.observer.count(`action ${next.what.do}`);
+      this.#stage.trace.add('op', JSON.stringify(next.what));
+      await this.#carryOut(this.#controllerOf(next), next.what);
+    }
+  }
+
+  #controllerOf({ by }: TimedAction): Controller {
+    return by === 'other_file' ? (this.#other ?? this.#main) : this.#main;
+  }
+
+  async #carryOut(controller: Controller, what: OperatorAction): Promise<void> {
+    switch (what.do) {
+      case 'answer':
+      case 'apply_target':
+      case 'apply_exclude':
+      case 'destroy':
+      case 'save_plan':
+      case 'apply_saved':
+      case 'forget':
+      case 'ignore':
+      case 'adopt':
+      case 'resolve':
+        return this.#command(controller, what);
+      case 'lose_the_state':
+        return exchangeState(controller, () => controller.box.lose(), false);
+      case 'put_state_back':
+        return exchangeState(controller, () => controller.box.cut(what.changes));
+      case 'start_other_file':
+        this.#startOther(what.scope);
+        return;
+      case 'wait':
+        return this.#stage.clock.advance(what.ms);
+      case 'standing':
+        mutate(this.#stage, { do: 'set_standing', standing: what.standing });
+        return;
+      default:
+        return this.#edit(controller, what);
+    }
+  }
+
+  #startOther(isScoped: boolean): void {
+    if (this.#other !== undefined) return;
+    const { model } = this.#stage.file;
+    const file = isScoped
+      ? new EditedFile({ ...model, scope: 'other' }, new Lines('other/'))
+      : new EditedFile(model);
+    this.#other = this.#stage.controller('b', 'readWrite', file);
+  }
+
+  async #edit(controller: Controller, edit: FileEdit): Promise<void> {
+    const { bindings } = await this.#stateOf(controller);
+    const ids = {
+      find: (section: EditedSection, name: string, which: GivenId) =>
+        this.#idFor(controller, bindings, topLevelKey(section, name), which),
+    };
+    const model = controller.file.edited(edit, ids, this.#isApplied);
+    this.#write(controller, model);
+  }
+
+  /** An operator does not apply a file that vdcsync refuses. */
+  #write(controller: Controller, model: SpecModel | undefined): void {
+    const { trace } = this.#stage;
+    if (model === undefined) {
+      trace.add('op', 'nothing to edit');
+      return;
+    }
+    try {
+      this.#stage.load(model);
+    } catch (error) {
+      if (!(error instanceof SpecError)) throw error;
+      trace.add('op', `the file is refused: ${error.message}`);
+      return;
+    }
+    controller.file.model = model;
+    if (controller === this.#main) this.#isApplied = false;
+    trace.add('op', `the file is ${JSON.stringify(model)}`);
+  }
+
+  async #stateOf({ box }: Controller) {
+    const store = await box.open(this.#stage.clock.now());
+    const state = { bindings: await store.bindings(), open: await store.openIntents() };
+    await box.release();
+    return state;
+  }
+
+  #idFor(
+    controller: Controller,
+    bindings: readonly Binding[],
+    key: ResourceKey,
+    which: GivenId,
+  ): string | undefined {
+    const { kind } = takeApart(key);
+    if (!isSort(kind)) return undefined;
+    if (which === 'unknown') return kind === 'iso' ? 'uiso-999999' : '999999';
+    const { history } = this.#stage;
+    const made = history
+      .executionsOf(controller.file.lines.nameOf(key))
+      .findLast((each) => each.kind === kind && history.isLive(each));
+    const own = bindings.find((each) => each.key === key)?.id ?? made?.id ?? undefined;
+    if (which === 'own') return own;
+    const lists = this.#lists();
+    return lists[kind].map(({ id }) => String(id)).find((id) => id !== own);
+  }
+
+  #lists() {
+    const { servers, ips, networks, isos } = this.#stage.emulator.world.projects[0] as Project;
+    return { server: servers, ip: ips, network: networks.filter((each) => !each.isDefault), iso: isos };
+  }
+
+  async #command(controller: Controller, what: OperatorCommand): Promise<void> {
+    const { model } = controller.file;
+    switch (what.do) {
+      case 'answer':
+        if (this.#report === undefined || controller !== this.#main) return;
+        this.#write(controller, await operate(this.#stage, controller, model, this.#report));
+        return;
+      case 'apply_target':
+      case 'apply_exclude': {
+        const key = keyAt(model, what.of);
+        if (key === undefined) return;
+        const selection = { targets: [], excludes: [] };
+        const part = what.do === 'apply_target' ? { targets: [key] } : { excludes: [key] };
+        this.#calls.set(controller, { selection: { ...selection, ...part } });
+        return;
+      }
+      case 'destroy':
+        this.#calls.set(controller, { destroy: true });
+        return;
+      case 'save_plan':
+        this.#saved = await this.#plan(controller);
+        return;
+      case 'apply_saved':
+        if (this.#saved !== undefined) this.#calls.set(controller, { saved: this.#saved });
+        return;
+      case 'forget':
+        return this.#forget(controller, what.place);
+      case 'ignore':
+        return this.#ignore(controller, what);
+      case 'adopt':
+        return this.#adopt(controller, what.of, what.id);
+      case 'resolve':
+        return this.#resolve(controller, what);
+    }
+  }
+
+  async #plan(controller: Controller): Promise<Plan | undefined> {
+    const { clock } = this.#stage;
+    await clock.advance(2 * 60_000);
+    const desired = this.#stage.load(controller.file.model);
+    const { running, engine } = await this.#stage.start(controller, desired, true);
+    const work = engine.plan(desired).catch((error: unknown) => this.#judge(error));
+    const plan = await clock.run(Promise.race([work, running.crashable.died.then(() => undefined)]));
+    await this.#stage.end(running);
+    await clock.advance(2 * 60_000);
+    return plan;
+  }
+
+  async #forget(controller: Controller, place: number): Promise<void> {
+    const { bindings } = await this.#stateOf(controller);
+    const keys = bindings.map(({ key }) => key).sort();
+    const key = keys[place % Math.max(1, keys.length)];
+    if (key !== undefined) await this.#say(controller, `forget ${key}`, 'forget', [key]);
+  }
+
+  async #ignore(
+    controller: Controller,
+    { of, place, undo }: OperatorCommand & { do: 'ignore' },
+  ): Promise<void> {
+    const list = this.#lists()[of];
+    const one = list[place % Math.max(1, list.length)];
+    if (one === undefined) return;
+    const { history } = this.#stage;
+    const name = 'address' in one ? one.address : String(one.id);
+    const births = [history.birthOf(of, String(one.id))];
+    if (of === 'server')
+      for (const ip of this.#lists().ip)
+        if (ip.serverId === one.id) births.push(history.birthOf('ip', String(ip.id)));
+    const said = await this.#say(
+      controller,
+      `${undo ? 'unignore' : 'ignore'} ${name}`,
+      undo ? 'unignore' : 'ignore',
+      [name],
+    );
+    // The operator takes the resource out of the file's hands: the file may buy another one.
+    if (said && !undo) for (const birth of births) if (birth !== undefined) history.dismiss(birth);
+  }
+
+  async #adopt(controller: Controller, of: EntryPlace, which: GivenId): Promise<void> {
+    const key = keyAt(controller.file.model, of);
+    if (key === undefined) return;
+    const { bindings } = await this.#stateOf(controller);
+    const id = this.#idFor(controller, bindings, key, which);
+    if (id === undefined) return;
+    if (await this.#say(controller, `adopt ${key} ${id}`, 'adopt', [key, id]))
+      this.#given(controller, sortOf[of.section], id, key);
+  }
+
+  async #resolve(
+    controller: Controller,
+    { place, word, id: which }: OperatorCommand & { do: 'resolve' },
+  ): Promise<void> {
+    const { open } = await this.#stateOf(controller);
+    const intent = [...open].sort((a, b) => (a.key < b.key ? -1 : 1))[place % Math.max(1, open.length)];
+    if (intent === undefined) return;
+    const { key } = intent;
+    const { history } = this.#stage;
+    const made = history.executionsUnder(intent.idempotencyKey).filter((each) => history.isLive(each));
+    if (word !== 'adopt') {
+      const said = await this.#resolveAs(controller, intent, { type: word });
+      // The operator says that nothing of this creation exists: another one may be bought.
+      if (said && intent.verb === 'create') {
+        history.releasedUnder(intent.idempotencyKey);
+        for (const each of made) {
+          const birth = isSort(each.kind) && each.id !== null && history.birthOf(each.kind, each.id);
+          if (birth) history.dismiss(birth);
+        }
+      }
+      return;
+    }
+    const { bindings } = await this.#stateOf(controller);
+    const own = made[0]?.id?.split('/').at(-1);
+    const id = which === 'own' ? own : this.#idFor(controller, bindings, key, which);
+    if (id === undefined) return;
+    const said = await this.#resolveAs(controller, intent, { type: 'adopt', id });
+    if (said && isSort(intent.kind)) this.#given(controller, intent.kind, id, key);
+  }
+
+  #resolveAs(controller: Controller, { key }: Intent, resolution: Resolution): Promise<boolean> {
+    const word = resolution.type === 'adopt' ? `adopt ${resolution.id}` : resolution.type;
+    return this.#run(controller, `resolve ${key} --${word}`, (engine, desired) =>
+      engine.resolve(desired, key, resolution),
+    );
+  }
+
+  /** The operator has said whose resource it is. */
+  #given(controller: Controller, sort: Sort, id: string, key: ResourceKey): void {
+    const { history } = this.#stage;
+    const birth: Birth | undefined = history.birthOf(sort, id);
+    if (birth === undefined) return;
+    history.give(birth, controller.file.lines.nameOf(key));
+    controller.confirmed.add(birth.number);
+  }
+
+  #say(
+    controller: Controller,
+    text: string,
+    name: 'forget' | 'ignore' | 'unignore' | 'adopt',
+    args: readonly string[],
+  ): Promise<boolean> {
+    const [first = '', second = ''] = args;
+    return this.#run(controller, text, (engine, desired) => {
+      if (name === 'forget') return engine.forget(desired, first as ResourceKey);
+      if (name === 'adopt') return engine.adopt(desired, first as ResourceKey, second);
+      return engine[name](desired, args);
+    });
+  }
+
+  /** Whether the command has succeeded. A refusal is an answer too; any other error is a bug. */
+  async #run(
+    controller: Controller,
+    text: string,
+    work: (
+      engine: Awaited<ReturnType<Stage['start']>>['engine'],
+      desired: ReturnType<Stage['load']>,
+    ) => Promise<CommandResult>,
+  ): Promise<boolean> {
+    const said = await runCommand(this.#stage, controller, controller.file.model, text, work);
+    if (said instanceof Error) this.#judge(said);
+    return said !== undefined && !(said instanceof Error);
+  }
+
+  #judge(error: unknown): undefined {
+    const isKnown =
+      error instanceof ConfigError ||
+      error instanceof StateError ||
+      error instanceof ApiProblem ||
+      error instanceof TransportError ||
+      error instanceof FenceError;
+    if (isKnown) return undefined;
+    this.#stage.fail('error', error instanceof Error ? (error.stack ?? error.message) : String(error));
+    return undefined;
+  }
+}
+
+function keyAt(model: SpecModel, of: EntryPlace): ResourceKey | undefined {
+  const name = nameAt(model, of);
+  return name === undefined ? undefined : topLevelKey(of.section, name);
+}
