@@ -37,7 +37,7 @@ export interface Controller {
   readonly approved: ApprovedPlan[];
   /** Changes of its disk that take effect once its process has ended. */
   readonly onRelease: (() => Promise<void>)[];
-  /** The resources, by birth, that a person has confirmed as this file's in the current state. */
+  /** The resources, by birth, that the operator has confirmed as this file's in the current state. */
   readonly confirmed: Set<number>;
 }
 

@@ -1,15 +1,15 @@
 import { questionClass } from '../core/codes.ts';
-import { NotAbsentError, TooSoonError } from '../core/errors.ts';
 import { partsOf } from '../core/intent.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Blocked } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
-import { type CommandResult, type Remedy, resolveText, stepsOf } from '../core/remedy.ts';
+import { type Remedy, resolveText, stepsOf } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import type { Execution, Project } from '../emulator/world.ts';
 import type { Resolution } from '../engine/deps.ts';
 import type { Controller } from './controller.ts';
 import { mutate } from './disturbances.ts';
+import { command } from './operator-command.ts';
 import { edit, entryOf, valid } from './operator-edits.ts';
 import { isSort } from './resource-history.ts';
 import { isLike } from './rest.ts';
@@ -352,52 +352,6 @@ async function freeId(
     ...runs(remedies, 'resolve').flatMap(([, ...words]) => (words[0] === '--adopt' ? [words] : [])),
   ];
   return offered !== undefined && history.makerOf(kind, offered) === holder.key ? offered : undefined;
-}
-
-type Work = (
-  engine: Awaited<ReturnType<Stage['start']>>['engine'],
-  desired: ReturnType<Stage['load']>,
-) => Promise<CommandResult>;
-
-/** Runs a command; gives its result, its error, or `undefined` if it died. */
-export async function runCommand(
-  stage: Stage,
-  controller: Controller,
-  file: SpecModel,
-  text: string,
-  run: Work,
-): Promise<CommandResult | Error | undefined> {
-  const desired = stage.load(file);
-  const { running, engine } = await stage.start(controller, desired);
-  running.byPerson = true;
-  const ended = run(engine, desired).catch((error: unknown) => error);
-  const said = (await stage.clock.run(Promise.race([ended, running.crashable.died]))) as
-    | CommandResult
-    | Error
-    | undefined;
-  const told = said instanceof Error ? `failed: ${said.message}` : (said?.text ?? 'crash');
-  stage.trace.add('op', `$ vdcsync ${text} → ${told}`);
-  await stage.end(running);
-  if (said instanceof TooSoonError) {
-    await stage.clock.advance(Math.ceil(said.restMs / 1000) * 1000);
-    return runCommand(stage, controller, file, text, run);
-  }
-  return said;
-}
-
-/** A command that must succeed; gives the remedies that it names afterwards. */
-async function command(
-  stage: Stage,
-  controller: Controller,
-  file: SpecModel,
-  text: string,
-  run: Work,
-): Promise<readonly Remedy[]> {
-  const said = await runCommand(stage, controller, file, text, run);
-  // The API's answer to the key proves more than the client area: the next apply binds the resource that it names.
-  if (said instanceof NotAbsentError) return [];
-  if (said instanceof Error) stage.fail('I12', `vdcsync ${text}: failed: ${said.message}`);
-  return said instanceof Error ? [] : (said?.remedies ?? []);
 }
 
 /** The arguments of each command of that name. */

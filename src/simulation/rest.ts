@@ -73,9 +73,12 @@ export async function checkAtRest(
   const known: Thing[] = [];
   for (const each of stage.controllers)
     known.push(...(await knownTo(stage, each)), ...(await unknowableTo(stage, each, project)));
+  const desired = stage.load(spec);
+  // The file names resources that it does not manage.
+  for (const { kind, id, held } of desired.resources)
+    if (id !== undefined && held === undefined) known.push({ kind, id });
   checkNothingLeft(stage, project, known, warnings);
   checkNoNeedlessAddress(stage, project, bindings);
-  const desired = stage.load(spec);
   if (desired.settings.drift === 'report') return;
   for (const resource of desired.resources) checkWanted(stage, project, bindings, resource, spec);
 }

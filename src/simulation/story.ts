@@ -25,7 +25,7 @@ export interface Story {
   readonly specs: readonly SpecModel[];
   readonly faults: readonly FaultRule[];
   readonly incidents: readonly Incident[];
-  /** What operators do, one after the other. */
+  /** The actions of operators, one after the other. */
   readonly actions?: readonly TimedAction[];
   /** Time between two runs, in ms, one after the other; the last one is used from then on. */
   readonly pausesMs: readonly number[];

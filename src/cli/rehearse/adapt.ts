@@ -46,7 +46,7 @@ export function adapt(
         mapped(merged(section.collection), adaptersOf(notes)[section.collection] ?? completed(section)),
       ]),
   );
-  return { spec: { settings, ...(entries as Pick<SpecModel, 'networks' | 'ips' | 'isos' | 'servers'>) }, notes: [...notes] };
+  return { spec: { settings, ...(entries as unknown as Omit<SpecModel, 'settings'>) }, notes: [...notes] };
 }
 
 type Adapter = (entry: Fields, name: string, at: number) => Fields | undefined;

@@ -175,7 +175,9 @@ function foreignHolder(run: Run, intent: Intent, own: Binding): string | undefin
   const isSame = factsOf(kind).container
     ? attributionOf(run).server(id).is === claim?.holder.is
     : claim?.identity.address === own.identity.address;
-  if (claim !== undefined && isSame && claim.holder.is !== 'found') return `${noun} is ignored`;
+  // The file ignores an address together with the server that holds it, and not as the resource of this entry.
+  const isAlong = isAddress(kind) && claim?.holder.is === 'ignored' && claim.holder.by === 'file';
+  if (claim !== undefined && isSame && claim.holder.is !== 'found' && !isAlong) return `${noun} is ignored`;
   return to === 'unknown_send' && run.desired.settings.unmanaged === 'ignore'
     ? `\`unmanaged: ignore\` ignores ${noun}`
     : undefined;

@@ -2,7 +2,7 @@ import type { Entries, SpecModel } from '../story.ts';
 import { Lines } from './lines.ts';
 import type { EditedSection, EntryPlace, Fields, FileEdit, GivenId } from './operator-action.ts';
 
-/** What an operator can look up for an edit. */
+/** The ids that an operator can look up for an edit. */
 export interface KnownIds {
   /** The id that an operator writes for the entry; `undefined` where there is none. */
   find(section: EditedSection, name: string, which: GivenId): string | undefined;
@@ -15,7 +15,7 @@ interface EarlierEntry {
   readonly entry: Fields;
 }
 
-/** A file that an operator edits, and what its history shows. */
+/** A file that an operator edits, with the entries that its history shows. */
 export class EditedFile {
   readonly lines: Lines;
   #model: SpecModel;

@@ -1,10 +1,10 @@
-import { type ResourceKey, takeApart, topLevelKey } from '../../core/keys.ts';
+import { namesakeOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { SpecModel } from '../story.ts';
 import { editedSections } from './operator-action.ts';
 
 /**
  * The truth about renames: which keys of one file mean the same resource over time. A line has the name of its first
- * key. A line goes on with a `moved`, and with the return of a key that it had before.
+ * key. A line continues with a `moved`, and with the return of a key that it had before.
  */
 export class Lines {
   readonly #prefix: string;
@@ -20,13 +20,12 @@ export class Lines {
 
   /** The name of the line of a key, and of a resource inside the line. */
   nameOf(key: ResourceKey): string {
-    const { parent } = takeApart(key);
+    const parsed = takeApart(key);
+    const { parent } = parsed;
     if (parent === undefined) return this.#prefix + this.#lineOf(key);
-    const suffix = key.slice(parent.length + 1);
-    const network = /^network_interfaces\.(.+)$/.exec(suffix)?.[1];
-    const inside =
-      network === undefined ? suffix : `network_interfaces.${this.#lineOf(topLevelKey('networks', network))}`;
-    return `${this.#prefix}${this.#lineOf(parent)}.${inside}`;
+    const namesake = namesakeOf(parsed);
+    const suffix = namesake === undefined ? key.slice(parent.length + 1) : `in ${this.#lineOf(namesake)}`;
+    return `${this.#prefix}${this.#lineOf(parent)}.${suffix}`;
   }
 
   /** The key that the line has now, or had last. */
@@ -57,7 +56,7 @@ export class Lines {
     return this.#lines.get(bare) ?? bare;
   }
 
-  /** A key comes into the file: a line that it had before goes on, unless another key has that line now. */
+  /** A key comes into the file: a line that it had before continues, unless another key has that line now. */
   #enter(key: string, now: ReadonlyMap<string, unknown>): void {
     const former = [...this.#keys].find(
       ([, keys]) => keys.includes(key) && !now.has(keys.at(-1) as string),

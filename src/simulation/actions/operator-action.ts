@@ -49,7 +49,7 @@ export type FileEdit =
   | { readonly do: 'change_fields'; readonly of: EntryPlace; readonly all: boolean; readonly fields: Fields }
   | { readonly do: 'change_settings'; readonly fields: Fields }
   | { readonly do: 'give_scope'; readonly scope: string | null }
-  /** What follows is written into an overlay, or into the file itself again. */
+  /** Later edits are written into an overlay, or into the file itself again. */
   | { readonly do: 'begin_overlay' | 'end_overlay' }
   | { readonly do: 'empty_file' };
 

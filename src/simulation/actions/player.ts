@@ -9,7 +9,8 @@ import type { Project } from '../../emulator/world.ts';
 import type { Resolution } from '../../engine/deps.ts';
 import type { Controller, Running } from '../controller.ts';
 import { exchangeState, mutate } from '../disturbances.ts';
-import { operate, runCommand } from '../operator.ts';
+import { operate } from '../operator.ts';
+import { runCommand } from '../operator-command.ts';
 import { type Birth, isSort, type Sort } from '../resource-history.ts';
 import type { Stage } from '../stage.ts';
 import type { SpecModel } from '../story.ts';
@@ -308,7 +309,7 @@ export class ActionPlayer {
     const made = history.executionsUnder(intent.idempotencyKey).filter((each) => history.isLive(each));
     if (word !== 'adopt') {
       const said = await this.#resolveAs(controller, intent, { type: word });
-      // The operator says that nothing of this creation exists: another one may be bought.
+      // The operator declares the creation absent, so another one may be bought.
       if (said && intent.verb === 'create') {
         history.releasedUnder(intent.idempotencyKey);
         for (const each of made) {

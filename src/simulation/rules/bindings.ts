@@ -66,7 +66,7 @@ function checkForeign({ history, fail }: Truth, running: Running, binding: Bindi
 
 /**
  * A resource passes to another line where the file names its id, or where it was made under a key that the line has or
- * had: in both cases nobody could know better.
+ * had: in both cases no controller can know better.
  */
 function noteHolder(
   history: Truth['history'],

@@ -1,0 +1,51 @@
+import { NotAbsentError, TooSoonError } from '../core/errors.ts';
+import type { CommandResult, Remedy } from '../core/remedy.ts';
+import type { Controller } from './controller.ts';
+import type { Stage } from './stage.ts';
+import type { SpecModel } from './story.ts';
+
+type Work = (
+  engine: Awaited<ReturnType<Stage['start']>>['engine'],
+  desired: ReturnType<Stage['load']>,
+) => Promise<CommandResult>;
+
+/** Runs a command; gives its result, its error, or `undefined` if it died. */
+export async function runCommand(
+  stage: Stage,
+  controller: Controller,
+  file: SpecModel,
+  text: string,
+  run: Work,
+): Promise<CommandResult | Error | undefined> {
+  const desired = stage.load(file);
+  const { running, engine } = await stage.start(controller, desired);
+  running.byPerson = true;
+  const ended = run(engine, desired).catch((error: unknown) => error);
+  const said = (await stage.clock.run(Promise.race([ended, running.crashable.died]))) as
+    | CommandResult
+    | Error
+    | undefined;
+  const told = said instanceof Error ? `failed: ${said.message}` : (said?.text ?? 'crash');
+  stage.trace.add('op', `$ vdcsync ${text} → ${told}`);
+  await stage.end(running);
+  if (said instanceof TooSoonError) {
+    await stage.clock.advance(Math.ceil(said.restMs / 1000) * 1000);
+    return runCommand(stage, controller, file, text, run);
+  }
+  return said;
+}
+
+/** A command that must succeed; gives the remedies that it names afterwards. */
+export async function command(
+  stage: Stage,
+  controller: Controller,
+  file: SpecModel,
+  text: string,
+  run: Work,
+): Promise<readonly Remedy[]> {
+  const said = await runCommand(stage, controller, file, text, run);
+  // The API's answer to the key proves more than the client area: the next apply binds the resource that it names.
+  if (said instanceof NotAbsentError) return [];
+  if (said instanceof Error) stage.fail('I12', `vdcsync ${text}: failed: ${said.message}`);
+  return said instanceof Error ? [] : (said?.remedies ?? []);
+}
