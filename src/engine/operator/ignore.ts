@@ -11,7 +11,15 @@ import {
 import { ConfigError } from '../../core/errors.ts';
 import { isInside, nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import { type CommandResult, edit, idInFile, type Remedy, result, run as runs, setting } from '../../core/remedy.ts';
+import {
+  type CommandResult,
+  edit,
+  idInFile,
+  type Remedy,
+  result,
+  run as runs,
+  setting,
+} from '../../core/remedy.ts';
 import type { Ip, ServerId } from '../../core/resources.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
