@@ -1,7 +1,6 @@
 import { type FaultAction, faultRule } from '../emulator/faults.ts';
 import type { Mutation } from '../emulator/mutations.ts';
 import type { Project } from '../emulator/world.ts';
-import type { ActionPlayer } from './actions/player.ts';
 import type { Controller, Running } from './controller.ts';
 import { operations, writes } from './operations.ts';
 import type { Stage } from './stage.ts';
@@ -20,14 +19,18 @@ export interface Wishes {
 }
 
 /** Lets each incident strike at its moment. */
-export function plantIncidents(stage: Stage, wishes: Wishes, player: ActionPlayer): void {
+export function plantIncidents(
+  stage: Stage,
+  wishes: Wishes,
+  crossed: (running: Running, name: string) => void,
+): void {
   const byName = new Map<string, Incident[]>();
   for (const incident of stage.story.incidents) {
     const { boundary } = incident.at;
     byName.set(boundary, [...(byName.get(boundary) ?? []), incident]);
   }
   stage.onCrossed = (running, name, nth) => {
-    player.crossed(running, name);
+    crossed(running, name);
     for (const incident of byName.get(name) ?? []) {
       if (incident.at.nth !== nth || !wishes.left.delete(incident)) continue;
       stage.trace.add('!', `${incident.what.do} ${JSON.stringify(incident.what)} at ${name} #${nth}`);

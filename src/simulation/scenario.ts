@@ -55,7 +55,7 @@ export async function play(story: Story, observer: Observer = noObserver): Promi
   const wishes: Wishes = { spec: 0, second: undefined, tokenRuns: 0, left: new Set(story.incidents) };
   const main = stage.controller('a', 'readWrite');
   const player = new ActionPlayer(stage, main);
-  plantIncidents(stage, wishes, player);
+  plantIncidents(stage, wishes, (running, name) => player.crossed(running, name));
   /** The spec of that number comes into the file once. */
   let written = 0;
   const current = (): SpecModel => {

@@ -79,6 +79,8 @@ async function unprovenLine(run: Run, { key, verb, kind }: Operation): Promise<T
   const { desired, parent } = run.world.subjects.get(key) ?? {};
   if (verb !== 'create' || desired === undefined || parent !== undefined || !asksKey(run, { verb, kind }))
     return undefined;
+  // The resource of the line is bound, and the creation replaces the resource.
+  if (run.bindings.has(key)) return undefined;
   const [first] = await unprovenKeys(run, desired);
   if (first === undefined) return undefined;
   const reason = `the API has not shown yet whether ${key} was created under its earlier key ${first}`;
