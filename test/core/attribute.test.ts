@@ -103,4 +103,63 @@ describe('src/core/attribute.ts', () => {
     );
     expect([same, other]).toEqual([0, 1]);
   });
+
+  test('a released object is no longer managed, and a released server keeps its addresses', () => {
+    const released = { is: 'released', by: 'file', formerKey: 'servers.old' as ResourceKey } as const;
+    const claims = [claim('server', 7, { holder: released })];
+    const bound = { 'ip 1': 'ips.a' };
+    const known = held([address(1, 7)], { claims }, bound);
+    expect([known.server('7'), known.address(address(1, 7))]).toEqual([
+      released,
+      { is: 'managed', key: 'ips.a' },
+    ]);
+  });
+
+  test('an address on a server that an open write made belongs to that write', () => {
+    const intents = [creation({ phase: 'accepted', answer: { ...sampleAnswer, id: '7' } })];
+    const known = held([address(1, 7), address(2)], { intents });
+    expect(known.unmanaged.addresses.map(({ id }) => id)).toEqual([2]);
+  });
+
+  const preimage = { servers: [6], ips: [1] };
+  const blocked = (code: string, candidates: readonly string[] = []) => ({
+    ...{ phase: 'blocked', preimage: {} },
+    blocked: { code, reason: '', candidates },
+  });
+  const mayHaveMade = { is: 'pending', key: 'servers.new', certain: false };
+  const hasMade = { ...mayHaveMade, certain: true };
+  const answer = { ...sampleAnswer, id: '7' };
+  test.each<[string, object, object]>([
+    ['a candidate that an operator is asked about', blocked('outcome_unknown', ['7']), mayHaveMade],
+    ['its answer named a candidate', { ...blocked('task_failed', ['7']), answer }, hasMade],
+    ['the answered object is not there', { ...blocked('not_there'), answer }, { is: 'unmanaged' }],
+    ['the process ended between record and answer', { phase: 'sending', preimage }, mayHaveMade],
+    ['it waits after a refusal', { phase: 'waiting', preimage }, { is: 'unmanaged' }],
+    ['a deletion', { verb: 'delete', unconfirmed: {}, preimage }, { is: 'unmanaged' }],
+    ['a creation that buys nothing', { kind: 'firewall', unconfirmed: {}, preimage }, { is: 'unmanaged' }],
+    ['no list from before the creation', { unconfirmed: {}, preimage: { ips: [1] } }, { is: 'unmanaged' }],
+    [
+      'it was listed before the creation',
+      { unconfirmed: {}, preimage: { servers: [7] } },
+      { is: 'unmanaged' },
+    ],
+  ])('a server beside an open write: %s', (_name, more, holder) => {
+    expect(held([], { intents: [creation(more)] }, {}, [7]).server('7')).toEqual(holder);
+  });
+
+  test('only a server, and no address, is looked for under its found key', () => {
+    const found = { is: 'found', key: 'ips.web' as ResourceKey } as const;
+    expect(held([], { claims: [claim('ip', 7, { holder: found })] }).unmanaged.servers).toEqual([]);
+    expect(held([], { claims: [claim('server', 7, { holder: ignored })] }).unmanaged.servers).toEqual([]);
+  });
+
+  test('a deleted server that shows with one of its addresses, or without any, is the deleted one', () => {
+    const request = { name: 'delete_server', path: { id: 7 } } as const;
+    const addresses = [address(1).address, address(2).address];
+    const removed = [creation({ verb: 'delete', request, preimage: { addresses } })];
+    const gone = { ...hasMade };
+    expect(held([], { removed }, {}, [7]).server('7')).toEqual(gone);
+    expect(held([address(1, 7), address(3, 7)], { removed }).server('7')).toEqual(gone);
+    expect(held([address(3, 7)], { removed }).server('7')).toEqual({ is: 'unmanaged' });
+  });
 });

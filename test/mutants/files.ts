@@ -29,7 +29,7 @@ export const mutated: readonly Mutated[] = [
   intents('idempotency-key', ['idempotency-keys']),
   intents('endings', ['failed-tasks', 'give-up', 'reused-key', 'unconfirmed-resize']),
   intents('transfer', ['transfer', 'bound-by', 'edited-in-flight']),
-  intents('after-absence', ['money-path', 'unconfirmed-resize', 'not-there']),
+  intents('after-absence', ['after-absence']),
   intents('next-incarnation', ['reused-key', 'money-path']),
   intents('not-there', ['not-there']),
   intents('give-up', ['give-up', 'reused-key']),

@@ -4,8 +4,6 @@ import type { Unconfirmed } from '../../../src/core/state.ts';
 import {
   type Disposition,
   disposition,
-  gatewayMs,
-  noCapacity,
   probeAnswer,
   reuseRefusal,
   type Sent,
@@ -74,8 +72,8 @@ describe('src/engine/intents/outcome.ts: the step after an answer', () => {
     ['an unreadable success of an update', said(200, { malformed: 'x' }), update, looks('unreadable')],
     ['500', said(500), purchase, looks('server_error')],
     ['503 to a resend', said(503), lostPurchase, looks('server_error')],
-    ['502', said(502), purchase, { do: 'look', afterMs: gatewayMs, why: 'gateway_error' }],
-    ['504', said(504), purchase, { do: 'look', afterMs: gatewayMs, why: 'gateway_error' }],
+    ['502', said(502), purchase, { do: 'look', afterMs: 900_000, why: 'gateway_error' }],
+    ['504', said(504), purchase, { do: 'look', afterMs: 900_000, why: 'gateway_error' }],
     ['502 to an update', said(502), update, looks('gateway_error')],
     ['504 to an update', said(504), update, looks('gateway_error')],
     ['429', said(429), purchase, waits('rate_limit_exceeded', 0)],
@@ -108,10 +106,10 @@ describe('src/engine/intents/outcome.ts: the step after an answer', () => {
       purchase,
       { ...waits('odd', busy), doubted: true },
     ],
-    ['no capacity', said(409, { code: noCapacity }), purchase, { do: 'next_preference' }],
+    ['no capacity', said(409, { code: 'no_gpu_capacity' }), purchase, { do: 'next_preference' }],
     [
       'no capacity for a doubted purchase',
-      said(409, { code: noCapacity }),
+      said(409, { code: 'no_gpu_capacity' }),
       doubtedPurchase,
       resent('conflict', 'asking'),
     ],
@@ -311,6 +309,14 @@ describe('src/engine/intents/outcome.ts: the step after an answer', () => {
     expect(stepOf(result, sent)).toEqual(step);
   });
 
+  test('the reason is the answer, and the answer to a resend says nothing about the request before', () => {
+    const [first, second] = [purchase, lostPurchase].map((sent) =>
+      disposition(said(404, { title: 'No.' }), sent, pace),
+    );
+    expect(first).toMatchObject({ reason: '404 · No' });
+    expect(second).toMatchObject({ reason: expect.stringMatching(/^404 · No; .*does not show the outcome/) });
+  });
+
   const bodyCodes = [
     'image_not_supported',
     'resources_managed_by_package',
@@ -379,5 +385,6 @@ describe('src/engine/intents/outcome.ts: the answer to a probe', () => {
     const told1 = told(said(422, { code: 'no', title: 'No.', detail: 'Not so...', invalidParams }));
     expect(told1).toBe('422 no · Not so... · cores: too many');
     expect(told(said(500, { title: 'No.' }))).toBe('500 · No');
+    expect(told(said(500))).toBe('500');
   });
 });

@@ -1,0 +1,158 @@
+import { describe, expect, test } from 'vitest';
+import type { Intent, KeyQuestion, WhyUnknown } from '../../../src/core/state.ts';
+import { sendAgain } from '../../../src/engine/intents/after-absence.ts';
+import type { Run } from '../../../src/engine/run.ts';
+import { kinds } from '../../../src/reconcilers/registry.ts';
+import { hour } from '../shop.ts';
+
+const sentAt = 1_000 * hour;
+const minute = 60_000;
+
+interface Write {
+  readonly kind: 'network' | 'server' | 'firewall';
+  readonly verb: Intent['verb'];
+  readonly why?: WhyUnknown;
+  readonly stage?: KeyQuestion['stage'];
+  readonly lasting?: string;
+  readonly sends?: number;
+  readonly lost?: number;
+  /** Ends of earlier attempts. */
+  readonly before?: readonly string[];
+  /** Ms since the send. */
+  readonly ageMs?: number;
+}
+
+/** The step after reads have shown no effect: the progress, the recorded stage, and the end. */
+async function stepAfter({ kind, verb, why, stage = 'asking', lasting, before = [], ...write }: Write) {
+  const { sends = 1, lost = 1, ageMs = 20 * minute } = write;
+  const question = { stage, probes: 2, ...(lasting === undefined ? {} : { lasting }) };
+  const intent: unknown = {
+    ...{
+      id: 'i',
+      key: 'x',
+      kind,
+      verb,
+      sends,
+      lost,
+      detail: 'no answer',
+      incarnation: '0',
+      phase: 'unknown',
+    },
+    ...{ firstSentAt: sentAt, firstSentApiAt: sentAt, lastSentAt: sentAt },
+    ...(why === undefined ? {} : { unconfirmed: { why, question } }),
+  };
+  const past = before.map((outcome) => ({ verb, incarnation: '0', phase: 'closed', outcome }));
+  const now = () => sentAt + ageMs;
+  const done: object[] = [];
+  const run: unknown = {
+    deps: { clock: { now }, store: { intents: async () => past } },
+    cache: { since: () => ({ apiNow: now }) },
+    stopwatch: { since: (_id: string, _what: string, at: number) => now() - at, mark: () => undefined },
+    kindOf: (name: Write['kind']) => kinds.get(name),
+    bindings: new Map(),
+    update: async (_intent: Intent, patch: object) => void done.push(patch),
+    close: async (_intent: Intent, ended: object) => void done.push(ended),
+  };
+  const progress = await sendAgain({ run: run as Run, intent: intent as Intent });
+  return { progress, done: done[0] };
+}
+
+const sameKey = (why: WhyUnknown) => ({
+  progress: { now: 'again', afterMs: 0 },
+  done: { stage: { phase: 'waiting', unconfirmed: { why, question: { stage: 'asking', probes: 0 } } } },
+});
+const nextKey = (outcome = 'absent') => ({
+  progress: { now: 'closed', retryAfterMs: 0 },
+  done: { outcome },
+});
+const asks = (code: string) => ({
+  progress: { now: 'blocked', code },
+  done: { stage: { phase: 'blocked', blocked: { code } } },
+});
+const laterRun = (code: string, outcome = 'absent') => ({
+  progress: { now: 'blocked', code },
+  done: { outcome },
+});
+const waitsFor = (ms: number) => ({ progress: { now: 'again', afterMs: ms } });
+
+const create = { kind: 'network', verb: 'create' } as const;
+const update = { kind: 'server', verb: 'update' } as const;
+const put = { kind: 'firewall', verb: 'update' } as const;
+const remove = { kind: 'network', verb: 'delete' } as const;
+
+describe('src/engine/intents/after-absence.ts', () => {
+  test.each<[string, Write, object]>([
+    ['a creation whose key is fenced', { ...create, why: 'lost', stage: 'fenced' }, nextKey()],
+    ['a creation under an open key', { ...create, why: 'lost', stage: 'open' }, sameKey('lost')],
+    ['a creation without a mark', create, sameKey('conflict')],
+    ['a refused creation', { ...create, why: 'refused', stage: 'open', sends: 2 }, sameKey('refused')],
+    [
+      'a creation that is refused again',
+      { ...create, why: 'refused', stage: 'open', sends: 3 },
+      asks('outcome_unknown'),
+    ],
+    [
+      'a lost creation after many sends',
+      { ...create, why: 'lost', stage: 'open', sends: 3 },
+      sameKey('lost'),
+    ],
+    [
+      'a refused creation whose key is fenced',
+      { ...create, why: 'refused', stage: 'fenced', sends: 3 },
+      nextKey(),
+    ],
+    ['a lasting refusal', { ...create, why: 'conflict', stage: 'fenced', lasting: 'odd' }, laterRun('odd')],
+    ['a server error', { ...create, why: 'server_error', stage: 'fenced', lasting: 'odd' }, nextKey()],
+    [
+      'a fourth server error',
+      { ...create, why: 'server_error', stage: 'fenced', before: ['absent', 'absent', 'absent'] },
+      laterRun('server_error'),
+    ],
+    ['an old key', { ...create, why: 'lost', stage: 'fenced', ageMs: 23 * hour }, asks('key_too_old')],
+    ['an old key of an update', { ...update, why: 'lost', ageMs: 23 * hour }, asks('key_too_old')],
+    ['a lost update', { ...update, why: 'lost', lost: 2, sends: 9 }, sameKey('lost')],
+    ['an unreadable answer', { ...update, why: 'unreadable' }, sameKey('unreadable')],
+    ['a conflict', { ...remove, why: 'conflict' }, sameKey('conflict')],
+    ['a third lost update', { ...update, why: 'lost', lost: 3 }, asks('outcome_unknown')],
+    ['a tenth send', { ...remove, why: 'conflict', sends: 10 }, asks('outcome_unknown')],
+    ['a lost PUT of a firewall', { ...put, why: 'lost' }, nextKey()],
+    [
+      'a fourth lost PUT of a firewall',
+      { ...put, why: 'lost', before: ['absent', 'absent', 'absent'] },
+      laterRun('outcome_unknown'),
+    ],
+    [
+      'a third lost PUT of a firewall',
+      { ...put, why: 'lost', before: ['absent', 'done', 'absent'] },
+      nextKey(),
+    ],
+    ['a refused update', { ...update, why: 'refused' }, nextKey()],
+    [
+      'a deletion of what is not found, but shows',
+      { ...remove, why: 'not_found' },
+      laterRun('not_found', 'refused'),
+    ],
+    ['a server error to an update', { ...update, why: 'server_error', ageMs: minute }, nextKey()],
+    [
+      'a fourth server error to an update',
+      { ...update, why: 'server_error', before: ['absent', 'absent', 'absent'] },
+      laterRun('server_error'),
+    ],
+    ['a gateway error to an update', { ...update, why: 'gateway_error', ageMs: 15 * minute }, nextKey()],
+    [
+      'a gateway error a moment ago',
+      { ...update, why: 'gateway_error', ageMs: 5 * minute },
+      waitsFor(10 * minute),
+    ],
+  ])('%s', async (_name, write, step) => {
+    expect(await stepAfter(write)).toMatchObject(step);
+  });
+
+  test('a write behind a gateway is waited for, and stays unconfirmed', async () => {
+    const { done } = await stepAfter({ ...update, why: 'gateway_error', ageMs: 5 * minute });
+    expect(done).toMatchObject({
+      stage: { phase: 'unknown', unconfirmed: { why: 'gateway_error' } },
+      dueAt: sentAt + 15 * minute,
+    });
+  });
+});
