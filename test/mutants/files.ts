@@ -20,7 +20,7 @@ export const mutated: readonly Mutated[] = [
   intents('outcome', ['disposition']),
   judgedBy('src/core/attribute.ts', 'test/core', ['attribute']),
   intents('settle', ['money-path', 'machine-stands-still', 'edited-in-flight', 'idempotency-keys']),
-  intents('record', ['money-path', 'evidence', 'reused-key', 'pauses', 'failed-tasks']),
+  intents('record', ['record', 'money-path']),
   intents('evidence', ['money-path', 'evidence', 'failed-tasks', 'not-there', 'bound-by']),
   intents('ask-key', ['money-path', 'reused-key', 'calibrate']),
   intents('probe-key', ['money-path', 'reused-key', 'calibrate', 'keys-asked-first']),

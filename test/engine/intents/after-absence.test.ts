@@ -1,11 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { Intent, KeyQuestion, WhyUnknown } from '../../../src/core/state.ts';
 import { sendAgain } from '../../../src/engine/intents/after-absence.ts';
-import type { Run } from '../../../src/engine/run.ts';
-import { kinds } from '../../../src/reconcilers/registry.ts';
 import { hour } from '../shop.ts';
+import { intentOf, sentAt, stubRun } from './stub-run.ts';
 
-const sentAt = 1_000 * hour;
 const minute = 60_000;
 
 interface Write {
@@ -26,35 +24,14 @@ interface Write {
 async function stepAfter({ kind, verb, why, stage = 'asking', lasting, before = [], ...write }: Write) {
   const { sends = 1, lost = 1, ageMs = 20 * minute } = write;
   const question = { stage, probes: 2, ...(lasting === undefined ? {} : { lasting }) };
-  const intent: unknown = {
-    ...{
-      id: 'i',
-      key: 'x',
-      kind,
-      verb,
-      sends,
-      lost,
-      detail: 'no answer',
-      incarnation: '0',
-      phase: 'unknown',
-    },
-    ...{ firstSentAt: sentAt, firstSentApiAt: sentAt, lastSentAt: sentAt },
+  const intent = intentOf({
+    ...{ kind, verb, sends, lost, phase: 'unknown' },
     ...(why === undefined ? {} : { unconfirmed: { why, question } }),
-  };
+  });
   const past = before.map((outcome) => ({ verb, incarnation: '0', phase: 'closed', outcome }));
-  const now = () => sentAt + ageMs;
-  const done: object[] = [];
-  const run: unknown = {
-    deps: { clock: { now }, store: { intents: async () => past } },
-    cache: { since: () => ({ apiNow: now }) },
-    stopwatch: { since: (_id: string, _what: string, at: number) => now() - at, mark: () => undefined },
-    kindOf: (name: Write['kind']) => kinds.get(name),
-    bindings: new Map(),
-    update: async (_intent: Intent, patch: object) => void done.push(patch),
-    close: async (_intent: Intent, ended: object) => void done.push(ended),
-  };
-  const progress = await sendAgain({ run: run as Run, intent: intent as Intent });
-  return { progress, done: done[0] };
+  const { run, recorded, ends } = stubRun({ ageMs, past });
+  const progress = await sendAgain({ run, intent });
+  return { progress, done: recorded[0] ?? ends[0] };
 }
 
 const sameKey = (why: WhyUnknown) => ({

@@ -1,0 +1,312 @@
+import { describe, expect, test } from 'vitest';
+import type { Conclusive, WriteResult } from '../../../src/core/ports.ts';
+import type { WhyUnknown } from '../../../src/core/state.ts';
+import { record } from '../../../src/engine/intents/record.ts';
+import { intentOf, sentAt, stubRun } from './stub-run.ts';
+
+const minute = 60_000;
+const said = (status: number, more: Partial<Conclusive> = {}): Conclusive => ({
+  ...{ type: 'answer', status, requestId: 'req_1', replayed: false },
+  ...more,
+});
+const lost: WriteResult = { type: 'ambiguous', reason: 'reset' };
+const unconfirmed = (why: WhyUnknown, stage = 'asking', more: object = {}) => ({
+  phase: 'unknown',
+  unconfirmed: { why, question: { stage, probes: 0, ...more } },
+});
+const put = { key: 'servers.x.firewall', kind: 'firewall', verb: 'update' };
+const remove = { verb: 'delete', request: { name: 'delete_network', path: { id: 1 } } };
+
+/** The progress after the result of a send, and all that it records. */
+async function stepOf(result: WriteResult, write: object = {}, ageMs = 0, past: readonly object[] = []) {
+  const { run, recorded, ends } = stubRun({ ageMs, past });
+  const progress = await record(run, intentOf(write), result);
+  return { progress, recorded, ends };
+}
+
+const again = (afterMs: number, stage: object, more: object = {}) => ({
+  progress: { now: 'again', afterMs },
+  recorded: [{ stage, ...more }],
+});
+
+describe('src/engine/intents/record.ts', () => {
+  test.each<[string, WriteResult, object, object]>([
+    [
+      'no connection',
+      { type: 'unsent', reason: '' },
+      {},
+      again(1_000, { phase: 'waiting' }, { dueAt: sentAt + 1_000 }),
+    ],
+    [
+      'a third time no connection',
+      { type: 'unsent', reason: '' },
+      { sends: 3 },
+      again(4_000, { phase: 'waiting' }),
+    ],
+    [
+      'no connection, not sent before',
+      { type: 'unsent', reason: '' },
+      { sends: 0 },
+      again(1_000, { phase: 'waiting' }),
+    ],
+    [
+      'a time to wait',
+      said(409, { code: 'busy', retryAfterMs: 3_000 }),
+      {},
+      again(3_000, { phase: 'waiting' }, { requestId: 'req_1' }),
+    ],
+    [
+      'a doubtful conflict',
+      said(409, { code: 'odd' }),
+      {},
+      again(5_000, { phase: 'waiting', because: 'key_doubted' }),
+    ],
+    [
+      '429 to a doubted write',
+      said(429),
+      { phase: 'waiting', because: 'key_doubted' },
+      again(0, { phase: 'waiting', because: 'key_doubted' }),
+    ],
+    [
+      '429 to an unconfirmed write',
+      said(429),
+      unconfirmed('lost', 'taken'),
+      again(0, unconfirmed('lost', 'taken')),
+    ],
+    ['a lost answer', lost, {}, again(50_000, unconfirmed('lost'), { lost: 1, dueAt: sentAt + 50_000 })],
+    [
+      'an answer that is lost again',
+      lost,
+      { lost: 1, ...unconfirmed('lost', 'taken', { probes: 3 }) },
+      again(50_000, unconfirmed('lost', 'taken', { probes: 3 }), { lost: 2 }),
+    ],
+    [
+      'an answer that is lost under a fenced key',
+      lost,
+      unconfirmed('lost', 'fenced'),
+      again(50_000, unconfirmed('lost', 'asking')),
+    ],
+    [
+      'a lost answer to a PUT',
+      lost,
+      { ...put, ...unconfirmed('lost', 'taken') },
+      again(50_000, unconfirmed('lost', 'asking')),
+    ],
+    [
+      'a lost answer after a server error',
+      lost,
+      unconfirmed('server_error', 'taken'),
+      again(50_000, unconfirmed('server_error', 'taken')),
+    ],
+    [
+      'a lost answer after a gateway error',
+      lost,
+      unconfirmed('gateway_error'),
+      again(50_000, unconfirmed('gateway_error')),
+    ],
+    [
+      'a lost answer after an unreadable one',
+      lost,
+      unconfirmed('unreadable', 'taken'),
+      again(50_000, unconfirmed('unreadable', 'taken')),
+    ],
+    ['a lost answer after a conflict', lost, unconfirmed('conflict'), again(50_000, unconfirmed('lost'))],
+    [
+      'a server error',
+      said(500),
+      {},
+      again(50_000, unconfirmed('server_error'), { lost: 1, requestId: 'req_1' }),
+    ],
+    [
+      'an unreadable answer',
+      said(200, { malformed: 'x' }),
+      {},
+      again(1_000, unconfirmed('unreadable', 'taken'), { lost: 1 }),
+    ],
+    [
+      'a second unreadable answer',
+      said(200, { malformed: 'x' }),
+      { lost: 1, ...unconfirmed('unreadable', 'taken') },
+      again(1_000, unconfirmed('unreadable', 'taken')),
+    ],
+    [
+      'a third unreadable answer',
+      said(200, { malformed: 'x' }),
+      { lost: 2, ...unconfirmed('unreadable', 'taken') },
+      again(1_000, unconfirmed('unreadable', 'open')),
+    ],
+    ['a third server error', said(500), { lost: 2 }, again(50_000, unconfirmed('server_error', 'asking'))],
+    [
+      'a refusal that may be that of a used key',
+      said(422, { code: 'no' }),
+      {},
+      again(1_000, unconfirmed('refused', 'taken'), { lost: 0 }),
+    ],
+    [
+      'a refusal of the resend',
+      said(422, { code: 'no' }),
+      unconfirmed('lost', 'taken'),
+      again(1_000, unconfirmed('conflict', 'asking', { conflict: true }), { lost: 0 }),
+    ],
+    ['404 to a deletion', said(404), remove, again(50_000, unconfirmed('not_found'), { lost: 0 })],
+  ])('%s', async (_name, result, write, step) => {
+    expect(await stepOf(result, write)).toMatchObject({ ...step, ends: [] });
+  });
+
+  test('a question without a conflict has no mark of one', async () => {
+    const { recorded } = await stepOf(said(422, { code: 'no' }));
+    expect(recorded[0]?.stage).toEqual(unconfirmed('refused', 'taken'));
+    expect((await stepOf(lost)).recorded[0]).not.toHaveProperty('requestId');
+    const { recorded: waiting } = await stepOf({ type: 'unsent', reason: '' });
+    expect(waiting[0]?.stage).toEqual({ phase: 'waiting' });
+  });
+
+  const busy = said(409, { code: 'server_busy' });
+  const odd = said(409, { code: 'odd' });
+  test.each<[string, WriteResult, object, number, object]>([
+    ['for ten minutes', busy, {}, 10 * minute, { progress: { now: 'again' } }],
+    [
+      'for longer',
+      busy,
+      {},
+      10 * minute + 1,
+      { progress: { now: 'blocked', code: 'server_busy' }, ends: [] },
+    ],
+    [
+      'by a used key for longer',
+      odd,
+      {},
+      10 * minute + 1,
+      {
+        progress: { now: 'again', afterMs: 0 },
+        recorded: [{}, { stage: unconfirmed('conflict', 'asking', { lasting: 'odd' }) }],
+      },
+    ],
+    [
+      'for longer, a deletion by a used key',
+      odd,
+      remove,
+      10 * minute + 1,
+      { progress: { now: 'blocked', code: 'odd' }, ends: [{ outcome: 'refused' }] },
+    ],
+  ])('refused %s', async (_name, result, write, ageMs, step) => {
+    expect(await stepOf(result, write, ageMs)).toMatchObject(step);
+  });
+
+  const replayed = { phase: 'closed', outcome: 'refused', because: 'replayed' };
+  const rows = (count: number) => Array.from({ length: count }, (_, at) => ({ ...replayed, id: `${at}` }));
+  const stored = said(422, { code: 'no', replayed: true, title: 'No' });
+  test.each<[string, WriteResult, object, readonly object[], object]>([
+    [
+      'for a field',
+      said(422, { code: 'no', invalidParams: [{ name: 'cidr', reason: '' }] }),
+      {},
+      [],
+      {
+        progress: { now: 'blocked', code: 'no' },
+        recorded: [{}, { stage: { phase: 'blocked', blocked: { until: 'file', parameters: ['cidr'] } } }],
+        ends: [],
+      },
+    ],
+    [
+      '404',
+      said(404, { code: 'gone' }),
+      {},
+      [],
+      { progress: { now: 'blocked', code: 'gone' }, ends: [{ outcome: 'refused' }] },
+    ],
+    [
+      'for one token',
+      said(403, { ofToken: true }),
+      {},
+      [],
+      { progress: { now: 'closed', retryAfterMs: 0 }, ends: [{ outcome: 'refused' }] },
+    ],
+    [
+      'by a stored answer',
+      stored,
+      {},
+      [],
+      { progress: { now: 'closed', retryAfterMs: 0 }, ends: [{ outcome: 'refused', because: 'replayed' }] },
+    ],
+    ['by a fourth stored answer', stored, {}, rows(3), { progress: { now: 'closed' } }],
+    ['by a fifth stored answer', stored, {}, rows(4), { progress: { now: 'blocked', code: 'no' }, ends: [] }],
+    [
+      'by stored answers, but not in a row',
+      stored,
+      {},
+      [...rows(3), { id: 'x', phase: 'closed', outcome: 'done' }, ...rows(3)],
+      { progress: { now: 'closed' } },
+    ],
+    [
+      '402',
+      said(402, { code: 'unpaid' }),
+      {},
+      [],
+      { progress: { now: 'blocked', code: 'unpaid' }, ends: [{ outcome: 'refused' }] },
+    ],
+    [
+      '402 to a resend',
+      said(402, { code: 'unpaid' }),
+      unconfirmed('lost'),
+      [],
+      {
+        progress: { now: 'blocked', code: 'unpaid' },
+        recorded: [{ stage: unconfirmed('lost'), dueAt: sentAt, requestId: 'req_1' }],
+        ends: [],
+      },
+    ],
+    [
+      '402 to a doubted write',
+      said(402, { code: 'unpaid' }),
+      { phase: 'waiting', because: 'key_doubted' },
+      [],
+      { progress: { now: 'blocked' }, recorded: [{ stage: unconfirmed('conflict') }], ends: [] },
+    ],
+  ])('refused %s', async (_name, result, write, past, step) => {
+    expect(await stepOf(result, write, 0, past)).toMatchObject(step);
+  });
+
+  test('a refusal of the file names no parameters if the API names none', async () => {
+    const { recorded } = await stepOf(said(410, { code: 'no' }));
+    expect(recorded[0]).toEqual({ requestId: 'req_1', stage: { phase: 'sending' } });
+    expect(recorded[1]?.stage).toMatchObject({ blocked: { until: 'file' } });
+    expect(JSON.stringify(recorded)).not.toContain('parameters');
+  });
+
+  const data = { id: 7, name: 'x', cidr: '10.0.0.0/24' };
+  const task = { id: 't-1', terminal: false } as NonNullable<Conclusive['task']>;
+  test.each<[string, Conclusive, object, object]>([
+    [
+      'with a task',
+      said(202, { data, task }),
+      {},
+      { id: '7', taskId: 't-1', to: 'this_send', end: 'reported' },
+    ],
+    ['without a task', said(201, { data, task: null }), {}, { id: '7', to: 'this_send', end: 'reported' }],
+    ['202 without a task', said(202, { data, task: null }), {}, { to: 'this_send', end: 'unreported' }],
+    ['200 with a task', said(200, { data, task }), {}, { taskId: 't-1', end: 'reported' }],
+    ['to a resend', said(202, { data, task }), unconfirmed('lost'), { to: 'this_send' }],
+    ['by a replay', said(202, { data, task, replayed: true }), {}, { to: 'unknown_send' }],
+    [
+      'by a replay to a resend',
+      said(202, { data, task, replayed: true }),
+      unconfirmed('lost'),
+      { to: 'earlier_send' },
+    ],
+  ])('accepted %s', async (_name, result, write, answer) => {
+    const { progress, recorded } = await stepOf(result, write);
+    expect(progress).toEqual({ now: 'again', afterMs: 0 });
+    expect(recorded).toMatchObject([
+      { stage: { phase: 'accepted', answer: { at: sentAt, ...answer } }, requestId: 'req_1' },
+    ]);
+  });
+
+  test('an answer without a task or an id records neither', async () => {
+    const { recorded } = await stepOf(said(200), { ...remove });
+    expect(recorded[0]?.stage).toEqual({
+      phase: 'accepted',
+      answer: { at: sentAt, facts: {}, to: 'this_send', end: 'reported' },
+    });
+  });
+});

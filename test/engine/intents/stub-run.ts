@@ -1,0 +1,48 @@
+import type { Intent } from '../../../src/core/state.ts';
+import type { Run } from '../../../src/engine/run.ts';
+import { kinds } from '../../../src/reconcilers/registry.ts';
+import { hour } from '../shop.ts';
+
+/** The wall time of the first send of each intent of {@link stubRun}. */
+export const sentAt = 1_000 * hour;
+
+/** A run without an API and a state, for the tables of one step. It keeps the steps that it is asked to record. */
+export function stubRun({ ageMs = 0, past = [] }: { ageMs?: number; past?: readonly object[] } = {}) {
+  const now = () => sentAt + ageMs;
+  const recorded: { readonly stage?: object; readonly [field: string]: unknown }[] = [];
+  const ends: { readonly outcome?: string; readonly [field: string]: unknown }[] = [];
+  const nothing = () => undefined;
+  const run: unknown = {
+    deps: {
+      clock: { now, monotonic: () => ageMs },
+      random: { next: () => 0 },
+      requestTimeoutMs: 20_000,
+      profile: { timeScale: 1 },
+      writes: { token: () => 't' },
+      store: { intents: async () => past, claims: async () => [], change: async () => undefined },
+      kinds,
+    },
+    cache: { since: () => ({ apiNow: now }) },
+    stopwatch: { since: (_id: string, _moment: string, at: number) => now() - at, mark: nothing },
+    kindOf: (name: Intent['kind']) => kinds.get(name),
+    ...{ bindings: new Map(), intents: new Map(), claims: new Map(), world: { subjects: new Map() } },
+    ...{ tell: nothing, answered: nothing, pause: nothing, expose: nothing },
+    update: async (intent: Intent, patch: { readonly stage?: object }) => {
+      recorded.push(patch);
+      return { ...intent, ...patch, ...patch.stage };
+    },
+    close: async (_intent: Intent, ended: object) => void ends.push({ ...ended }),
+  };
+  return { run: run as Run, recorded, ends };
+}
+
+export function intentOf(more: object): Intent {
+  const intent: unknown = {
+    ...{ id: 'i', key: 'networks.x', kind: 'network', verb: 'create', phase: 'sending' },
+    ...{ sends: 1, lost: 0, detail: 'no answer', incarnation: '0', preimage: {} },
+    request: { name: 'create_network', path: {}, body: {} },
+    ...{ createdAt: sentAt, firstSentAt: sentAt, firstSentApiAt: sentAt, lastSentAt: sentAt },
+    ...more,
+  };
+  return intent as Intent;
+}
