@@ -89,6 +89,12 @@ export function withRun(command: Command): Command {
         ['correct', 'observe'],
       ),
     )
+    .addOption(
+      new Option(
+        '--require-approval <plans>',
+        'plans that wait for `approve`, even if settings.approval asks for less',
+      ).choices(['plan']),
+    )
     .option(
       '--check-command <command>',
       'before a plan is applied, give it to this shell command as JSON; any exit code except 0 refuses the plan',

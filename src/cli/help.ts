@@ -51,7 +51,7 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
     ],
   ],
   approve: [['vdcsync approve dd33ed3fcc4b', 'the daemon applies the plan with this digest']],
-  'approve-commit': [['vdcsync approve-commit 9f2c41d', "with the fleet's URL in VDCSYNC_STATE"]],
+  'approve-commit': [['vdcsync approve-commit 9f2c41d08b1e', "with the fleet's URL in VDCSYNC_STATE"]],
   explain: [
     ['vdcsync explain outcome_unknown', 'the meaning of a code, and the next step'],
     ['vdcsync explain servers.web-1', 'entry, binding, planned operations, and why it is blocked'],

@@ -20,6 +20,34 @@ export function escapeUnseenInLines(text: string): string {
     .join('\n');
 }
 
+/** A text of one line for each entry: no entry can resemble a further line. */
+export function linesText(entries: readonly string[]): string {
+  return entries.map((entry) => escapeUnseen(entry)).join('\n');
+}
+
+/** A value of JSON with each of its texts in one line. */
+export function escapeUnseenIn(value: unknown): unknown {
+  if (typeof value === 'string') return escapeUnseen(value);
+  if (Array.isArray(value)) return value.map(escapeUnseenIn);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, each]) => [escapeUnseen(name), escapeUnseenIn(each)]),
+  );
+}
+
+/**
+ * A text of lines for a chat program that reads Slack's markup, Markdown, or both: it stays text. It calls no channel or
+ * user, and links nowhere.
+ */
+export function chatText(text: string): string {
+  return escapeUnseenInLines(text)
+    .replace(/@(?=\S)/g, '@\u200b')
+    .replaceAll('](', ']\u200b(')
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;');
+}
+
 function escapeUnit(unit: number): string {
   return `\\u${unit.toString(16).padStart(4, '0')}`;
 }

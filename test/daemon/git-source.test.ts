@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { type GitSourceOptions, gitSource } from '../../src/daemon/sources/git-source.ts';
 import { parseGitUrl } from '../../src/daemon/sources/git-url.ts';
 import { systemClock } from '../../src/platform/system-clock.ts';
@@ -214,6 +214,39 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
       await git('config', 'user.signingKey', `${key}.pub`);
       const signed = await push({ 'infra/vdcsync.yaml': `${oneNetwork}# signed\n` }, ['--gpg-sign']);
       expect((await source(url, { access }).read(signal)).commit?.id).toBe(signed);
+    },
+  );
+
+  test.skipIf(lacks('ssh-keygen'))(
+    'a key that has expired signs nothing, whatever date its commit has',
+    async () => {
+      const { url, push, git } = await createRepository();
+      const keys = folderWith();
+      const key = join(keys, 'key');
+      await program('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key], keys);
+      const allow = (options: string) =>
+        writeFileSync(
+          join(keys, 'allowed'),
+          `test@example.com ${options} ${readFileSync(`${key}.pub`, 'utf8')}`,
+        );
+      await git('config', 'gpg.format', 'ssh');
+      await git('config', 'user.signingKey', `${key}.pub`);
+      const access = { allowedSignersFile: join(keys, 'allowed') };
+      const before = process.env.GIT_COMMITTER_DATE;
+      process.env.GIT_COMMITTER_DATE = '2021-06-01T00:00:00Z';
+      onTestFinished(() => {
+        if (before === undefined) delete process.env.GIT_COMMITTER_DATE;
+        else process.env.GIT_COMMITTER_DATE = before;
+      });
+      const signed = await push({ 'infra/vdcsync.yaml': oneNetwork }, ['--gpg-sign']);
+      allow('valid-after="20210101",valid-before="20220101"');
+      // Git alone takes the signature: the key was valid at the date in the commit.
+      await git('-c', `gpg.ssh.allowedSignersFile=${join(keys, 'allowed')}`, 'verify-commit', signed);
+      await expect(source(url, { access }).read(signal)).rejects.toThrow(/no ssh signature of an allowed/);
+      allow('valid-after="20210101"');
+      expect((await source(url, { access }).read(signal)).commit?.id).toBe(signed);
+      allow('valid-after="20220101"');
+      await expect(source(url, { access }).read(signal)).rejects.toThrow(/no ssh signature of an allowed/);
     },
   );
 

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { run } from '../../src/core/remedy.ts';
+import { hasUnseen } from '../../src/core/escape.ts';
+import type { Plan } from '../../src/core/plan.ts';
+import { outside, run } from '../../src/core/remedy.ts';
 import type { HttpRequest } from '../../src/core/transport.ts';
 import { TransportError } from '../../src/core/transport.ts';
-import type { Notification } from '../../src/daemon/notifications/notification.ts';
+import { type Notification, notificationOf } from '../../src/daemon/notifications/notification.ts';
 import { Notifier } from '../../src/daemon/notifications/notifier.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
 
@@ -24,7 +26,7 @@ const is = (condition: 'converged' | 'converging' | 'unreachable'): Notification
   remedies: [],
 });
 
-function rig(answers: readonly (number | 'gone')[] = [], form: 'json' | 'slack' = 'json') {
+function rig(answers: readonly (number | 'gone')[] = [], form: 'json' | 'slack' = 'json', name = 'shop') {
   const clock = virtualClock();
   const sent: HttpRequest[] = [];
   const results: string[] = [];
@@ -42,11 +44,17 @@ function rig(answers: readonly (number | 'gone')[] = [], form: 'json' | 'slack' 
     clock,
     log: quiet,
     onResult: (result) => results.push(result),
-    nameOf: (project) => (project === 4711 ? 'shop' : undefined),
+    nameOf: (project) => (project === 4711 ? name : undefined),
     pageUrl: 'https://vdcsync.example.com/',
   });
   const settle = () => clock.run(clock.sleep(3_600_000));
   return { notifier, sent, results, settle };
+}
+
+/** Every text in a value of JSON. */
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }
 
 describe('src/daemon/notifications/notifier.ts: notifications', () => {
@@ -155,6 +163,31 @@ describe('src/daemon/notifications/notifier.ts: notifications', () => {
     notifier.tell(blocked);
     await settle();
     expect(results).toEqual(['failed']);
+  });
+
+  test('no value of a spec or of the API makes a line, a direction or a call to a channel', async () => {
+    const forged =
+      'freeze\n→ vdcsync resolve servers.web-1 --absent\u202e\u001b[2K\u2028 @channel @here <!channel> [fix](https://evil.example)';
+    const suspended = {
+      ...{ key: 'servers.web-1', verb: 'create', code: 'suspended', reason: forged },
+      remedies: [outside(forged, { when: forged })],
+    };
+    const plan = { blocked: [suspended], warnings: [], operations: [] } as unknown as Plan;
+    for (const form of ['json', 'slack'] as const) {
+      for (const of of [
+        notificationOf('suspended', plan, undefined),
+        notificationOf('failing', undefined, new Error(forged)),
+      ]) {
+        const { notifier, sent, settle } = rig([], form, forged);
+        notifier.tell({ project: 4711, event: 'condition', condition: 'suspended', ...of });
+        await settle();
+        const values = textsIn(JSON.parse(sent[0]?.body ?? ''));
+        const lines = values.flatMap((each) => each.split('\n'));
+        expect(lines.filter((line) => /^\s*→ vdcsync resolve/.test(line))).toEqual([]);
+        for (const line of lines) expect(hasUnseen(line.replaceAll('\u200b', ''))).toBe(false);
+        if (form === 'slack') for (const line of lines) expect(line).not.toMatch(/@channel|@here|<!|\]\(/);
+      }
+    }
   });
 
   test('for Slack: a text, with its markup characters as text', async () => {

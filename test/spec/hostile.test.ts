@@ -30,6 +30,12 @@ function take(specs: readonly SpecText[], deadlines?: Deadlines): Promise<readon
 const specText = (name: string, text: string): SpecText => ({ name, sources: [{ file: name, text }] });
 const good = specText('good.yaml', 'version: 1\nproject: { id: 1 }\nips: { web: {} }\n');
 
+/** As `take`, with the minimum of approvals that the operator has set. */
+const takeWithMinimum = (text: string) =>
+  new Intake({
+    ...{ environment, trust, clock: systemClock, checkToken: () => {}, requireApproval: 'plan' },
+  }).take({ specs: [specText('vdcsync.yaml', text)] });
+
 const problemOf = (taken: Taken | undefined) =>
   taken !== undefined && 'problem' in taken
     ? taken.problem.map(({ position: { line, column }, message }) => [`${line}:${column}`, message] as const)
@@ -102,6 +108,17 @@ describe('src/spec: hostile files', () => {
     expect(problemOf(first)[0]?.[1]).toMatch(/longer than 0.5 s/);
     expect(problemOf(second)[0]?.[1]).toMatch(/longer than 0.5 s/);
     expect(third).toHaveProperty('offer');
+  });
+
+  test.each([
+    'none',
+    '{ deletions: true }',
+  ])('a spec with approval %s cannot lower the minimum of the operator', async (approval) => {
+    const head = 'version: 1\nproject: { id: 1 }\n';
+    for (const text of [head, `${head}settings: { approval: ${approval} }\n`]) {
+      const [taken] = await takeWithMinimum(text);
+      expect(taken).toMatchObject({ offer: { desired: { settings: { approval: 'plan' } } } });
+    }
   });
 
   test('what was not read in time is tried again', async () => {

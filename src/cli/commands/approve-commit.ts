@@ -55,19 +55,25 @@ async function askLeader(location: string, { change }: Rollout): Promise<void> {
 }
 
 /** @throws ConfigError where this change does not wait for an approval */
-function waitingFor(rollouts: readonly Rollout[], change: string): Rollout {
+export function waitingFor(rollouts: readonly Rollout[], change: string): Rollout {
   const waiting = rollouts.filter(({ phase }) => ['waiting', 'stopped', 'queued'].includes(phase));
-  const meant = waiting.find(
-    (each) => each.change === change || (change.length >= 7 && each.change.startsWith(change)),
+  const meant = waiting.filter(
+    (each) => each.change === change || (isLong(change) && each.change.startsWith(change)),
   );
-  if (meant !== undefined) return meant;
+  const [only] = meant;
+  if (only !== undefined && meant.every((each) => each.change === only.change)) return only;
   if (waiting.length === 0) throw new ConfigError('No rollout of this fleet waits for approval.');
   const commands = waiting.map((each) => run('approve-commit', [each.change]));
   throw new ConfigError(
-    `No rollout of ${printable(change)} waits for approval. To approve a rollout that waits:`,
+    `No single rollout of ${printable(change)} waits for approval. Name a commit by at least 12 of its digits. To approve a rollout that waits:`,
     false,
     commands,
   );
+}
+
+/** A shorter beginning of a commit can be made to match: an author of commits can try many of them. */
+function isLong(change: string): boolean {
+  return /^[0-9a-f]{12,}$/.test(change);
 }
 
 async function rolloutsIn(

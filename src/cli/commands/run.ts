@@ -84,6 +84,7 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   const own = sourceOf(settings, deps, shared !== undefined);
   const intake = new Intake({
     ...{ environment: io.env, trust: settings.trust, clock: systemClock },
+    ...(flags.requireApproval === undefined ? {} : { requireApproval: flags.requireApproval }),
     checkToken: (place) => checkToken(place, settings, flags, io),
     onRead: (name, desired) => masks.learn(name, desired),
   });

@@ -42,6 +42,8 @@ export interface RunFlags extends CommonFlags, CommitStatusFlags {
   readonly checkCommand?: string;
   readonly keepHistory?: string;
   readonly metricsPerProject?: boolean;
+  /** A minimum that no spec can lower. */
+  readonly requireApproval?: 'plan';
 }
 
 export interface DaemonSettings {

@@ -1,12 +1,15 @@
+import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
+import { once } from '../../core/once.ts';
+import { createLogger } from '../../platform/logger.ts';
 import type { Io } from '../terminal.ts';
-import { readText } from './config.ts';
+import { logSettings, readText } from './config.ts';
 
 /**
  * A secret from the variable `NAME`, or from the file that `NAME_FILE` names, which is read
- * again each time; `undefined` where neither is set.
+ * again each time; `undefined` where neither is set. A secret whose file is missing for ten minutes is no longer valid.
  *
  * @throws ConfigError where both are set, there is nothing in them, or `check` throws it.
  */
@@ -21,15 +24,35 @@ export function secretOf(name: string, io: Io, check?: (text: string) => void): 
   if (!file) return undefined;
   const path = resolve(io.cwd, file);
   let last = checked(readText(path, `${name}_FILE`, io), file, check);
+  let missingSince: number | undefined;
+  let isWithdrawn = false;
+  const log = once(() => createLogger({ ...logSettings(io), write: (line) => void io.stderr.write(line) }));
   return () => {
     try {
       last = checked(readFileSync(path, 'utf8'), file, check);
+      missingSince = undefined;
+      isWithdrawn = false;
     } catch {
       // During the rotation of a secret its file may be absent for a moment. Until then the last value is used.
+      if (missingSince === undefined)
+        log().warn({ source: `${name}_FILE`, file }, 'the file of a secret cannot be used');
+      missingSince ??= performance.now();
+      if (!isWithdrawn && performance.now() - missingSince >= keptMs) {
+        isWithdrawn = true;
+        // A secret that no caller knows: every caller is refused.
+        last = randomBytes(32).toString('hex');
+        log().error(
+          { source: `${name}_FILE`, file },
+          'the secret is no longer valid, because its file is missing',
+        );
+      }
     }
     return last;
   };
 }
+
+/** How long a secret stays valid after its file has disappeared, in real ms. */
+const keptMs = 10 * 60_000;
 
 /** The fewest characters of a secret that others are checked by. */
 const fewestCharacters = 16;

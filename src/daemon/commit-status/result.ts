@@ -1,4 +1,5 @@
 import { formatDiagnostic } from '../../core/errors.ts';
+import { escapeUnseen } from '../../core/escape.ts';
 import type { Plan } from '../../core/plan.ts';
 import type { Daemon } from '../daemon.ts';
 import type { Rollout } from '../fleet/rollout.ts';
@@ -26,7 +27,7 @@ export function commitStatusesOf(daemon: Daemon): readonly CommitStatus[] {
 
 function statusOf(commit: string, { state, text }: Result): CommitStatus {
   // Texts may quote the spec and the API.
-  const line = text.replace(/[\p{Cc}\s]+/gu, ' ').trim();
+  const line = escapeUnseen(text.replace(/\s+/g, ' ')).trim();
   return { commit, state, text: line };
 }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/clock.ts';
+import { linesText } from '../../core/escape.ts';
 import { counted } from '../../core/text.ts';
 import type { Notification } from '../notifications/notification.ts';
 import type { DaemonLogger } from '../ports.ts';
@@ -137,7 +138,7 @@ export class Releases {
       if (phase === 'waiting' || phase === 'stopped') {
         const resolve = approval(change);
         log.warn({ ...fields, reason, resolve }, 'rollout paused');
-        onNotification({ project: 0, event: 'rollout', detail: `${reason}\n${resolve}` });
+        onNotification({ project: 0, event: 'rollout', detail: linesText([reason ?? '', resolve]) });
       } else if (phase === 'running') log.info(fields, 'rollout running');
       else if (phase === 'queued') log.info(fields, 'rollout queued');
     }

@@ -1,3 +1,4 @@
+import { escapeUnseen, linesText } from '../../core/escape.ts';
 import { isLeft, type Plan } from '../../core/plan.ts';
 import { outside, type Remedy, remedyText, run } from '../../core/remedy.ts';
 import { shortDigest } from '../../engine/run/approval.ts';
@@ -33,7 +34,7 @@ export function notificationOf(
   flags = '',
 ): Pick<Extract<Notification, { event: 'condition' }>, 'detail' | 'resolve' | 'remedies'> {
   const { detail, remedies = [] } = contentOf(condition, plan, error);
-  return { detail, remedies, resolve: remedies.map((each) => remedyText(each, flags)) };
+  return { detail, remedies, resolve: remedies.map((each) => escapeUnseen(remedyText(each, flags))) };
 }
 
 function contentOf(
@@ -47,24 +48,24 @@ function contentOf(
     case 'paused':
     case 'suspended':
       return {
-        detail: linesOf(blocked).join('\n'),
+        detail: linesText(linesOf(blocked)),
         remedies: distinct(blocked.flatMap(({ remedies }) => remedies)),
       };
     case 'awaiting_approval':
-      return { detail: plannedIn(plan).join('\n'), remedies: approvalOf(plan) };
+      return { detail: linesText(plannedIn(plan)), remedies: approvalOf(plan) };
     case 'drifting':
-      return { detail: [...leftIn(plan), ...driftLines(plan?.operations ?? [])].join('\n') };
+      return { detail: linesText([...leftIn(plan), ...driftLines(plan?.operations ?? [])]) };
     case 'converging':
-      return { detail: plannedIn(plan).join('\n') };
+      return { detail: linesText(plannedIn(plan)) };
     case 'converged':
     case 'starting':
       return { detail: '' };
     case 'unauthorized':
     case 'fenced':
-      return { detail: textOf(error), remedies: [outside(newToken), doctor] };
+      return { detail: linesText([textOf(error)]), remedies: [outside(newToken), doctor] };
     case 'unreachable':
     case 'failing':
-      return { detail: textOf(error), remedies: [doctor] };
+      return { detail: linesText([textOf(error)]), remedies: [doctor] };
   }
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Clock } from '../../core/clock.ts';
+import { chatText, escapeUnseen, escapeUnseenIn } from '../../core/escape.ts';
 import type { Transport } from '../../core/transport.ts';
 import { answerOf, failureText, waitToRetry } from '../outgoing.ts';
 import type { DaemonLogger } from '../ports.ts';
@@ -85,7 +86,7 @@ export class Notifier {
     const { receivers, nameOf, pageUrl } = this.#options;
     const { project } = notification;
     const context = {
-      ...{ at, name: nameOf(project), since },
+      ...{ at, name: printableName(nameOf(project)), since },
       url: pageUrl === undefined ? undefined : project === 0 ? pageUrl : `${pageUrl}?project=${project}`,
     };
     receivers.forEach((receiver, index) => {
@@ -198,6 +199,10 @@ function continued(
   };
 }
 
+function printableName(name: string | undefined): string | undefined {
+  return name === undefined ? undefined : escapeUnseen(name);
+}
+
 interface Context {
   readonly at: string;
   readonly name: string | undefined;
@@ -215,7 +220,17 @@ function bodyOf(
   const incident = since === undefined ? undefined : `${notification.project}-${since}`;
   const { project, ...rest } = notification;
   const who = { project, project_name: name ?? null };
-  return JSON.stringify({ format_version: 1, source: 'vdcsync', at, ...who, ...rest, incident, url });
+  const remedies = 'remedies' in rest ? { remedies: escapeUnseenIn(rest.remedies) } : {};
+  return JSON.stringify({
+    format_version: 1,
+    source: 'vdcsync',
+    at,
+    ...who,
+    ...rest,
+    ...remedies,
+    incident,
+    url,
+  });
 }
 
 const titles: Readonly<Record<Exclude<Notification['event'], 'condition' | 'source' | 'rollout'>, string>> = {
@@ -241,14 +256,13 @@ const statements: Readonly<Record<Condition, string>> = {
   converged: 'is converged again',
 };
 
-/** Slack reads `&`, `<` and `>` as markup, and so do compatible receivers. */
 function slackText(notification: Notification, name: string | undefined, url: string | undefined): string {
   const end = url === undefined ? '' : `\n${url}`;
   const text = slackLines(notification, name)
     .filter((line) => line !== '')
     .join('\n')
     .slice(0, mostTextCharacters - end.length);
-  return `${text}${end}`.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  return `${chatText(text)}${end}`;
 }
 
 function slackLines(notification: Notification, name: string | undefined): readonly string[] {

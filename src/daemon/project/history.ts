@@ -1,3 +1,4 @@
+import { linesText } from '../../core/escape.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
@@ -130,7 +131,7 @@ export class ProjectHistory {
     onNotification({
       project,
       event: 'drift',
-      detail: [...drift, 'vdcsync corrects the drift now'].join('\n'),
+      detail: linesText([...drift, 'vdcsync corrects the drift now']),
     });
   }
 

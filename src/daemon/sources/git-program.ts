@@ -70,6 +70,23 @@ export class GitProgram {
     return this.#start('git', [...fixedSettings(this.#access), ...args], `git ${args[0]}`, signal);
   }
 
+  /**
+   * Checks that an allowed signer made the signature, and that its key or certificate is valid now.
+   *
+   * @throws SourceError otherwise
+   */
+  async checkSignerNow(signature: string, signal: AbortSignal): Promise<void> {
+    const { allowedSignersFile = '' } = this.#access;
+    const file = join(this.#folder, 'vdcsync-signature');
+    await writeFile(file, signature, { mode: 0o600 });
+    try {
+      const args = ['-Y', 'find-principals', '-s', file, '-f', allowedSignersFile];
+      await this.#start('ssh-keygen', args, 'ssh-keygen', signal);
+    } finally {
+      await rm(file, { force: true });
+    }
+  }
+
   /** Begins with an empty repository again. */
   async empty(signal: AbortSignal): Promise<void> {
     await rm(this.#folder, { recursive: true, force: true });

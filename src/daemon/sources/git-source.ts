@@ -259,10 +259,22 @@ async function verify(git: GitProgram, commit: string, signal: AbortSignal): Pro
   const signatures = headers.split('\n').filter((line) => line.startsWith('gpgsig'));
   if (signatures.length !== 1 || signatures[0] !== 'gpgsig -----BEGIN SSH SIGNATURE-----') throw refused;
   try {
+    // Git compares the times of the keys with the date in the commit, which its author chooses.
     await git.run(['verify-commit', commit], signal);
+    await git.checkSignerNow(signatureOf(headers), signal);
   } catch (error) {
     throw error instanceof SourceError ? refused : error;
   }
+}
+
+/** The signature in the headers of a commit: further lines of a header begin with a space. */
+function signatureOf(headers: string): string {
+  const lines = headers.split('\n');
+  const first = lines.findIndex((line) => line.startsWith('gpgsig '));
+  const rest = lines.slice(first + 1);
+  const end = rest.findIndex((line) => !line.startsWith(' '));
+  const more = end === -1 ? rest : rest.slice(0, end);
+  return `${[lines[first]?.slice('gpgsig '.length) ?? '', ...more.map((line) => line.slice(1))].join('\n')}\n`;
 }
 
 async function isAncestor(

@@ -31,6 +31,8 @@ export interface IntakeOptions {
   /** Real time. */
   readonly clock: Clock;
   readonly deadlines?: Deadlines;
+  /** The minimum of the operator: each plan waits for approval, also those of a spec that asks for less. */
+  readonly requireApproval?: 'plan';
 }
 
 /** How long reading may take, in real ms. */
@@ -107,13 +109,20 @@ export class Intake {
       const before = this.#known.get(mark) ?? known.get(mark);
       if (before === undefined && clock.monotonic() >= endsAt) continue;
       const request = { sources, environment: this.#environment, trust };
-      const answer = before ?? (await this.#thread.read(request, deadlines.eachMs));
+      const answer = before ?? this.#withMinimum(await this.#thread.read(request, deadlines.eachMs));
       known.set(mark, answer);
       answers.set(spec, answer);
     }
     this.#known = known;
     this.#thread.rest();
     return answers;
+  }
+
+  #withMinimum(answer: SpecAnswer): SpecAnswer {
+    const { requireApproval: approval } = this.#options;
+    if (approval === undefined || !('desired' in answer)) return answer;
+    const { desired } = answer;
+    return { desired: { ...desired, settings: { ...desired.settings, approval } } };
   }
 
   #tokenProblem(token: TokenPlace | undefined, position: Position): Diagnostic | undefined {

@@ -1,4 +1,5 @@
 import { type Diagnostic, formatDiagnostic } from '../../core/errors.ts';
+import { linesText } from '../../core/escape.ts';
 import type { Notification } from '../notifications/notification.ts';
 import type { DaemonLogger } from '../ports.ts';
 
@@ -39,7 +40,7 @@ export class SpecProblem {
     for (const { position, message } of diagnostics) {
       log.error({ ...position, reason: message }, 'spec invalid');
     }
-    const detail = diagnostics.map(formatDiagnostic).join('\n');
+    const detail = linesText(diagnostics.map(formatDiagnostic));
     onNotification({ project, event: 'spec_broken', detail });
   }
 

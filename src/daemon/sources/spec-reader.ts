@@ -1,5 +1,6 @@
 import { backOff } from '../../core/back-off.ts';
 import type { Diagnostic } from '../../core/errors.ts';
+import { linesText } from '../../core/escape.ts';
 import type { Notification } from '../notifications/notification.ts';
 import type { DaemonDeps, Trigger } from '../ports.ts';
 import { createWake } from '../scheduling/wake.ts';
@@ -153,7 +154,10 @@ export class SpecReader {
       if (stop.aborted || !(error instanceof SourceError)) throw error;
       if (this.#state.error !== error.message) {
         deps.log.error({ source: source.name, reason: error.message }, 'source read failed');
-        onNotification({ event: 'source', detail: `the source cannot be read: ${error.message}` });
+        onNotification({
+          event: 'source',
+          detail: linesText([`the source cannot be read: ${error.message}`]),
+        });
       }
       this.#state = { ...this.#state, error: error.message };
       return false;
