@@ -101,6 +101,25 @@ describe('src/engine/run/approval.ts', () => {
     expect([rest.report.outcome, rest.waiting, made.writes().length]).toEqual(['converged', undefined, 2]);
   });
 
+  test('a plan with a server is asked about once, wherever the reconciliation ends', async () => {
+    const spec = `${approving}\nservers: { web: { server_type: sliders-1, cores: 1, memory_mb: 1024, disk_gb: 20, image: ubuntu-24.04, public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop, rules: []} } }\n`;
+    for (let ms = 0; ms < 90_000; ms += 15_000) {
+      const made = rig();
+      const { waiting } = await reconcile(made, spec);
+      await approve(made, waiting);
+      const stop = new AbortController();
+      void made.clock.sleep(ms).then(() => stop.abort(new Error('stop')));
+      await reconcile(made, spec, stop.signal).catch((error: unknown) => {
+        expect(error).toBe(stop.signal.reason);
+      });
+      await made.clock.advance(60_000);
+
+      const rest = await reconcile(made, spec);
+
+      expect([ms, rest.report.outcome, rest.waiting]).toEqual([ms, 'converged', undefined]);
+    }
+  });
+
   test('without a plan that waits, or by too short a digest, nothing is approved', async () => {
     const made = rig();
     await expect(approve(made, 'a'.repeat(12))).rejects.toThrow('No plan of this state waits');

@@ -28,12 +28,16 @@ type Store = Pick<StateStore, 'claims' | 'change' | 'intents'>;
  * A reconciliation that ends early continues later under the same grant, because the rest of a plan is a part of
  * the plan. The grant does not cover an operation twice: if drift asks for a done operation again, the plan waits.
  *
+ * The grant covers the wanted values, not the difference from the project: once a server exists, its firewall differs in
+ * fewer values than the approved plan showed. An operation with a part of the approved values needs no other approval. A
+ * deletion and a replacement must have exactly the approved content.
+ *
  * The two halves of a replacement have one approval. Once the old resource is deleted, a plan shows the creation as the
  * creation of a resource that did not exist before. The grant covers this creation if it has all approved values.
  */
 export class Approval {
   readonly #store: Store;
-  /** The operations that the grant permits, by content. Absent if no operation has to wait. */
+  /** The operations that the grant permits, by the parts of their content. Absent if no operation has to wait. */
   #granted: Map<string, Operation> | undefined;
   /** The digest of the plan that waits. */
   waiting: string | undefined;
@@ -55,7 +59,7 @@ export class Approval {
     const before = await readClaim(this.#store);
     const granted = await this.#covered(plan, desired.digest, before, now);
     this.#granted = granted;
-    if (plan.operations.every((each) => granted.has(contentOf(each)))) return true;
+    if (plan.operations.every((each) => isIn(granted, each))) return true;
     this.waiting = plan.digest;
     const { is, digest } = before?.holder ?? {};
     if (is !== 'awaiting_approval' || digest !== plan.digest)
@@ -65,13 +69,13 @@ export class Approval {
 
   /** Whether an operation of a later plan of the same run has to wait. */
   isPaused(operation: Operation): boolean {
-    return this.#granted !== undefined && !this.#granted.has(contentOf(operation));
+    return this.#granted !== undefined && !isIn(this.#granted, operation);
   }
 
   /** An operation that is done is not covered a second time. */
   consume({ key, verb }: Pick<Operation, 'key' | 'verb'>): void {
-    for (const [content, operation] of this.#granted ?? [])
-      if (operation.key === key && operation.verb === verb) this.#granted?.delete(content);
+    for (const [part, operation] of this.#granted ?? [])
+      if (operation.key === key && operation.verb === verb) this.#granted?.delete(part);
   }
 
   async #covered(
@@ -80,7 +84,9 @@ export class Approval {
     before: ApprovalClaim | undefined,
     now: number,
   ): Promise<Map<string, Operation>> {
-    const all = new Map(plan.operations.map((each) => [contentOf(each), each]));
+    const partsIn = (operations: readonly Operation[]) =>
+      new Map(operations.flatMap((each) => partsOfContent(each).map((part) => [part, each] as const)));
+    const all = partsIn(plan.operations);
     if (before?.holder.is !== 'approved') return new Map();
     const { at, holder } = before;
     if (holder.operations === undefined) {
@@ -90,12 +96,13 @@ export class Approval {
     }
     if (holder.desired !== desired) return new Map();
     const approved = new Set(holder.operations);
-    for (const [content, operation] of all) {
+    const covered: Operation[] = [];
+    for (const operation of plan.operations) {
       const done = await this.#doneSince(at, operation);
-      const isCovered = approved.has(content) || endsApproved(operation, done, approved);
-      if (!isCovered || done.some(({ verb }) => verb === operation.verb)) all.delete(content);
+      const isCovered = isIn(approved, operation) || endsApproved(operation, done, approved);
+      if (isCovered && !done.some(({ verb }) => verb === operation.verb)) covered.push(operation);
     }
-    return all;
+    return partsIn(covered);
   }
 
   /** The writes of the key that were begun since then and are done. */
@@ -113,7 +120,7 @@ function endsApproved(operation: Operation, done: readonly Intent[], approved: R
   return done.some(
     ({ verb: half, changes }) =>
       half === 'delete' &&
-      approved.has(contentOf({ id, key, verb, changes, replacement })) &&
+      isIn(approved, { id, key, verb, changes, replacement }) &&
       endsReplacement(operation, changes),
   );
 }
@@ -185,15 +192,23 @@ export function asksForApproval(
 
 type Content = Pick<Operation, 'id' | 'key' | 'verb' | 'changes' | 'target' | 'replacement' | 'loses'>;
 
+function isIn(approved: { has(part: string): boolean }, operation: Content): boolean {
+  return partsOfContent(operation).every((part) => approved.has(part));
+}
+
 /**
- * Identifies the content of an operation. A creation writes the same values whether the resource replaces another one
+ * Identifies the content of an operation. A creation or update in place has a part for each wanted value. A creation writes the same values whether the resource replaces another one
  * or not, so the values of the replaced resource are no part of its content.
  */
-function contentOf({ id, key, verb, changes, target, replacement, loses }: Content): string {
+function partsOfContent({ id, key, verb, changes, target, replacement, loses }: Content): readonly string[] {
   // A retiring server has its id in its key: after the new server exists, the same deletion has no other half.
-  if (verb === 'delete' && retiredFrom(key) !== undefined) return digestOf({ id, verb, target });
+  if (verb === 'delete' && retiredFrom(key) !== undefined) return [digestOf({ id, verb, target })];
+  if (verb !== 'delete' && replacement === undefined) {
+    const wanted = changes.map(({ path, to, to_id }) => digestOf({ id, path, to, to_id }));
+    return [digestOf({ id, verb, target, loses }), ...wanted];
+  }
   const parts = changes.map((change) => canonicalJson(verb === 'create' ? asCreated(change) : change));
-  return digestOf({ id, verb, changes: parts.sort(), target, replacement, loses });
+  return [digestOf({ id, verb, changes: parts.sort(), target, replacement, loses })];
 }
 
 /** If no value remains, the previous value names the resource that is deleted. */
