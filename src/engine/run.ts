@@ -139,6 +139,9 @@ export interface RunFacts {
   /** GPU packages that no host had capacity for. */
   exhaustedOf(server: ResourceKey): readonly string[];
   exhaust(server: ResourceKey, packages: readonly string[]): void;
+  /** The key whose replacement was blocked first in this run. No other replacement begins after that. */
+  stoppedReplacement(): ResourceKey | undefined;
+  stopReplacements(because: ResourceKey): void;
   /** The highest amount that the plan has counted for the key, as decimal text. */
   plannedMost(key: ResourceKey): string | undefined;
   countPlanned(most: ReadonlyMap<ResourceKey, string>): void;

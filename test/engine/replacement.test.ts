@@ -317,6 +317,26 @@ describe('src/plan/replacement-sequence.ts: an edit of several servers', () => {
   });
 
   test.each([
+    ['{at_once: 5}', 1],
+    ['{order: delete_first, at_once: 5}', 2],
+  ])('a refusal stops the replacements that have not begun, with `replace: %s`', async (replace, sends) => {
+    const played = rig({ emulator: { readings: { sizeBounds: 'on', besideUnknownField: 'everything' } } });
+    await played.apply(five(1, replace));
+    const from = played.writes().length;
+
+    const report = await played.apply(five(tooLarge, replace));
+
+    expect(servers(played).map(([, cores]) => cores)).toEqual(Array(5).fill(1));
+    // The one creation; or the calibration and the one proof.
+    expect(played.writes().length - from).toBe(sends);
+    expect(new Set(report.blocked.map(({ code }) => code))).toEqual(
+      new Set(['invalid_request', 'dependency_blocked']),
+    );
+    expect((await played.apply(five(2, replace))).outcome).toBe('converged');
+    expect(servers(played).map(([, cores]) => cores)).toEqual(Array(5).fill(2));
+  });
+
+  test.each([
     ['allowed', 6],
     ['{at_once: 2}', 7],
     ['{at_once: 5}', 10],

@@ -112,6 +112,8 @@ class Drain {
       for (const dependent of this.#waitingFor.get(operation.id) ?? []) this.#queue.add(dependent);
     }
     run.grace.delete(operation.key);
+    const isRefused = result.outcome === 'blocked' && result.code !== 'dependency_blocked';
+    if (isRefused && operation.replacement !== undefined) run.stopReplacements(operation.key);
   }
 
   /** Needs that were not approved were met before. Otherwise the plan would not contain the operation. */

@@ -3,6 +3,7 @@ import type { ResourceKey } from '../../core/keys.ts';
 import type { Subject, World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { Operation } from '../../core/plan.ts';
+import { settleFirst } from '../../core/remedy.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import { isOvertaken } from '../../plan/open-writes.ts';
 import { restsOn, successorsOf } from '../../plan/order.ts';
@@ -58,6 +59,8 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   const world = await observeFor(run, operation);
   const not = await revalidate(run, world, operation);
   if (not !== undefined) return not;
+  const stopped = stoppedBy(run, operation);
+  if (stopped !== undefined) return stopped;
   const unresolved = unresolvedCreate(run, operation) ?? (await unprovenLine(run, operation));
   if (unresolved !== undefined) return unresolved;
   const token = await run.fence();
@@ -72,6 +75,15 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   if (!holds(observationValidMs)) return { now: 'again', afterMs: 0 };
   const intent = await beginIntent(run, operation, request, { world, preimage });
   return send(run, intent, token, holds);
+}
+
+/** The API may refuse the next replacement for the same reason as the blocked one. */
+function stoppedBy(run: Run, { key, needs, replacement }: Operation): Turn | undefined {
+  const other = run.stoppedReplacement();
+  const begins = replacement !== undefined && !needs.includes(replacement);
+  if (!begins || other === undefined || other === key) return undefined;
+  const reason = `waits for ${other}, whose replacement is blocked`;
+  return { now: 'blocked', code: 'dependency_blocked', reason, remedies: settleFirst(other) };
 }
 
 /** The next run asks the earlier keys of a line that this run could not ask to the end. */

@@ -109,6 +109,7 @@ function createFacts(pauses: Map<string, Pause>): RunFacts {
   const requestIds = new Map<ResourceKey, string>();
   const exhausted = new Map<ResourceKey, readonly string[]>();
   const superseded = new Map<ResourceKey, ResourceKey>();
+  let stopped: ResourceKey | undefined;
   let planned: ReadonlyMap<ResourceKey, string> = new Map();
   return {
     pause: (scope, request, pause) => void pauses.set(scope === 'operation' ? request.name : scope, pause),
@@ -124,6 +125,10 @@ function createFacts(pauses: Map<string, Pause>): RunFacts {
     answered: (key, requestId) => void requestIds.set(key, requestId),
     exhaustedOf: (server) => exhausted.get(server) ?? [],
     exhaust: (server, packages) => void exhausted.set(server, packages),
+    stoppedReplacement: () => stopped,
+    stopReplacements: (because) => {
+      stopped ??= because;
+    },
     plannedMost: (key) => planned.get(key),
     countPlanned: (most) => {
       planned = most;
