@@ -37,7 +37,6 @@ import type { Io } from './terminal.ts';
 import { version } from './version.ts';
 
 // A command's own modules are loaded when it runs: most calls need a small part of the whole.
-
 /** Runs one call of the command line. Never rejects: every error is reported, and has its exit code. */
 export async function main(args: readonly string[], own: Io): Promise<ExitCode> {
   let code: ExitCode = exitCodes.done;
@@ -108,6 +107,7 @@ function addPlanAndApply({ command, io, end }: Making): void {
     .addOption(new Option('--dry-run', 'plan is one').hideHelp())
     .addOption(new Option('-y, --yes', 'there is nothing to ask').hideHelp())
     .addOption(new Option('--timeout <duration>', 'there is nothing to wait for').hideHelp())
+    .option('--prove', 'also ask the API whether it accepts the creations, by requests that create nothing')
     .option('--detailed-exitcode', 'exit with 2 if there are changes, and with 3 if an operation is blocked')
     .action(async (flags: PlanFlags) => {
       const { plan } = await import('./commands/plan.ts');

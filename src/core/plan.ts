@@ -223,6 +223,24 @@ export interface Plan {
   readonly warnings: readonly Warning[];
   readonly cost: Cost;
   readonly effort: Effort;
+  /** Left out if the plan was made without proofs. */
+  readonly proofs?: Proofs;
+}
+
+/** The answers of the API to the creations of a plan, each sent with an unknown field, so that it creates nothing. */
+export interface Proofs {
+  /** The writes that the proofs used. */
+  readonly writes: number;
+  readonly results: readonly {
+    readonly key: ResourceKey;
+    /**
+     * `accepted`: the API refuses only the unknown field. `refused`: the creation is blocked. `not_sent`: the request
+     * depends on another creation, has no body, or follows a refusal of all of these writes.
+     */
+    readonly outcome: 'accepted' | 'refused' | 'unanswered' | 'not_sent';
+    /** Fields that the API may check in a creation alone. */
+    readonly unproven: readonly string[];
+  }[];
 }
 
 /** The deletions and replacements of a plan, counted as for `settings.max_deletions`. */

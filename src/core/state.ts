@@ -299,10 +299,7 @@ export type StateChange =
   /** Only the journal has the proof: no plan depends on it. */
   | { readonly type: 'proof'; readonly key: ResourceKey; readonly proof: ProofRecord };
 
-/**
- * The durable record of a request that proves a creation, made before its first byte is sent, and the record of its
- * answer. The request cannot be carried out, so it needs no settlement after a crash.
- */
+/** The record of a request that proves a creation, durable before it is sent. It cannot be carried out, so no crash leaves it open. */
 export interface ProofRecord {
   readonly idempotencyKey: string;
   readonly request: WriteRequest;
@@ -316,7 +313,6 @@ export type IntentFilter = { readonly limit: number } & (
   | { readonly outcome: IntentOutcome; readonly key?: undefined }
 );
 
-/** The lines of a key, or of an event. */
 export interface JournalFilter {
   readonly key?: ResourceKey | undefined;
   readonly event?: JournalEntry['event'] | undefined;

@@ -12,6 +12,7 @@ import { forgetKey, ignore, unignore } from './operator/ignore.ts';
 import { apply } from './run/apply.ts';
 import { approvePlan } from './run/approval.ts';
 import { planOnce } from './run/plan.ts';
+import { provePlan } from './run/prove-plan.ts';
 import { openRun } from './run/start.ts';
 import type { Run } from './run.ts';
 import { sealedStore } from './sealed-store.ts';
@@ -21,6 +22,8 @@ import { createWriteGate, type WriteGate } from './write-gate.ts';
 export interface Engine {
   /** Reads and compares. Writes nothing, and leaves the local state unchanged. */
   plan(desired: Desired, options?: PlanOptions): Promise<Plan>;
+  /** Plans, and proves the creations of the plan. Sends only requests that the API must refuse. */
+  prove(desired: Desired, options?: PlanOptions): Promise<Plan>;
   /** Applies until a fresh plan is empty or the remaining operations need an operator. */
   apply(desired: Desired, options: ApplyOptions): Promise<ApplyReport>;
   /** Binds a key of the file to a live resource, after a read shows the resource. Returns the binding as text. */
@@ -59,6 +62,10 @@ export function createEngine(deps: EngineDeps): Engine {
   return {
     plan: async (desired, options = {}) =>
       new Mask(desired).plan(await planOnce(await maskedDeps(deps, desired), gate, desired, options)),
+    prove: (desired, options = {}) =>
+      runs.run(1, async () =>
+        new Mask(desired).plan(await provePlan(await maskedDeps(deps, desired), gate, desired, options)),
+      ),
     apply: (desired, options) => {
       const reconcile = () => applyMasked(deps, gate, desired, options);
       const project = { 'vdcsync.project': desired.projectId };

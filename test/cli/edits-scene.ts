@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import { startEmulator } from '../../src/emulator/http-server.ts';
 import type { Emulator } from '../../src/emulator/options.ts';
+import type { Readings } from '../../src/emulator/readings.ts';
 import type { Project } from '../../src/emulator/world.ts';
 import { type Ended, folderWith, inProcess } from './run.ts';
 
@@ -33,10 +34,14 @@ export class Scene {
     this.#env = env;
   }
 
-  static async start(): Promise<Scene> {
-    const { emulator, baseUrl, projects, close } = await startEmulator({ speed });
+  /** @param level of the token that the operators use */
+  static async start(
+    readings: Partial<Readings> = {},
+    level: 'read' | 'readWrite' = 'readWrite',
+  ): Promise<Scene> {
+    const { emulator, baseUrl, projects, close } = await startEmulator({ speed, readings });
     onTestFinished(close);
-    return new Scene(emulator, { VDC_BASE_URL: baseUrl, VDC_TOKEN: projects[0]?.tokens.readWrite ?? '' });
+    return new Scene(emulator, { VDC_BASE_URL: baseUrl, VDC_TOKEN: projects[0]?.tokens[level] ?? '' });
   }
 
   operator(): Operator {

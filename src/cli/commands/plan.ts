@@ -16,14 +16,16 @@ export interface PlanFlags extends CommonFlags, SelectionFlags {
   readonly out?: string;
   readonly detailedExitcode?: boolean;
   readonly maxDeletions?: number;
+  readonly prove?: boolean;
 }
 
-/** Reads, compares, prints; changes nothing, the local state included. */
+/** Reads, compares, prints; changes nothing, the local state included. With `prove`, the state records the proofs. */
 export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<ExitCode> {
   const desired = capped(await readSpec(flags, io), flags.maxDeletions);
   const { projectId, token } = desired;
   await refuseSecondState(projectId, flags, io);
-  const session = await openSession(flags, io, { mode: 'read', projectId, token, masked: desired });
+  const mode = flags.prove === true ? 'write' : 'read';
+  const session = await openSession(flags, io, { mode, projectId, token, masked: desired });
   const done = new AbortController();
   try {
     // Nothing is written, so there is nothing to settle before the end.
@@ -32,7 +34,9 @@ export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<E
     });
     const selection = await selectionOf(flags, desired, session);
     const options = { destroy, ...(selection === undefined ? {} : { selection }) };
-    const made = await Promise.race([session.engine.plan(desired, options), interrupted]);
+    const { engine } = session;
+    const planned = flags.prove === true ? engine.prove(desired, options) : engine.plan(desired, options);
+    const made = await Promise.race([planned, interrupted]);
     const idle = made.operations.length + made.blocked.length === 0;
     if (destroy && idle && (flags.format ?? 'text') === 'text') io.stdout.write(`${nothingManaged(made)}\n`);
     else putPlan(made, flags, io);

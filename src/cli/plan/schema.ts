@@ -169,5 +169,18 @@ export const planSchema = z
         .min(0)
         .describe('The minimum duration that follows from the request limits.'),
     }),
+    proofs: z
+      .strictObject({
+        writes: count,
+        results: z.array(
+          z.strictObject({
+            key: text,
+            outcome: z.enum(['accepted', 'refused', 'unanswered', 'not_sent']),
+            unproven: z.array(text).describe('Fields that the API may check in a creation alone.'),
+          }),
+        ),
+      })
+      .optional()
+      .describe('The answers of the API to `plan --prove`.'),
   })
   .describe('A plan of vdcsync, as `vdcsync plan --format json` prints it and `apply --plan` takes it.');

@@ -36,6 +36,24 @@ const colours: Readonly<Record<Sign | ' ', Style | undefined>> = {
   ' ': undefined,
 };
 
+/** The answers of the API to the creations, and the writes that the answers have cost. */
+function proofLines({ proofs }: Plan): string[] {
+  if (proofs === undefined) return [];
+  const lines = proofs.results.map(({ key, outcome, unproven }) => {
+    const names = unproven.map((each) => `\`${each}\``).join(', ');
+    const open = names === '' ? '' : `. Unproven: ${names}`;
+    return printable(`  ${key}: ${proofTexts[outcome]}${open}`);
+  });
+  return [`Proofs: ${counted(proofs.writes, 'write')}, nothing created`, ...lines, ''];
+}
+
+const proofTexts: Readonly<Record<NonNullable<Plan['proofs']>['results'][number]['outcome'], string>> = {
+  accepted: 'the API names no refused value',
+  refused: 'the API refuses it',
+  unanswered: 'the API has not answered',
+  not_sent: 'not sent',
+};
+
 /**
  * A plan to be read at a glance; one line where there is nothing to do.
  *
@@ -69,6 +87,7 @@ export function planText(plan: Plan, paint: Paint, isApplied = false): string {
     ...groups,
     ...blockedLines(plan.blocked, paint),
     ...(warnings.length === 0 ? [] : [...warnings, '']),
+    ...proofLines(plan),
     ...(costs.length === 0 ? [] : [...costs, '']),
     paint('bold', summaryLine(plan, isApplied)),
     '',

@@ -25,14 +25,24 @@ async function plannedOnce(
   deps: EngineDeps,
   gate: WriteGate,
   desired: Desired,
-  { destroy = false, repeating, selection }: PlanOptions,
+  options: PlanOptions,
 ): Promise<Plan> {
+  return (await openPlan(deps, gate, desired, options)).plan;
+}
+
+/** The plan for the operator, and the run that has made it. */
+export async function openPlan(
+  deps: EngineDeps,
+  gate: WriteGate,
+  desired: Desired,
+  { destroy = false, repeating, selection }: PlanOptions,
+): Promise<{ readonly run: Run; readonly plan: Plan }> {
   const run = await openRun(deps, gate, desired, { repeating, selection, destroy });
   const planned = await planFor(run, 0);
   // A process with many runs shows its own pauses, and the time of the next try of each.
   const plan = repeating === undefined ? await withPauses(deps, planned) : planned.plan;
   const shown = withFurther(plan, applying(await standingFindings(deps.store), plan, run.world));
-  return { ...shown, blocked: await withSince(deps.store, shown.blocked) };
+  return { run, plan: { ...shown, blocked: await withSince(deps.store, shown.blocked) } };
 }
 
 /** The plan from the last refresh of the run. */

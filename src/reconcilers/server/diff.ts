@@ -217,7 +217,7 @@ function mayBeRefused({ key, binding }: Subject, body: Sent, world: World): Warn
     const message = `unproven: ${values}. The API checks this only in a creation, ${lost}. To be safe, ${safer}`;
     return [{ code: 'replacement_unchecked', key, message }];
   }
-  const message = `unproven: ${values}. vdcsync asks the API before the deletion, but the API may check this only in a creation, ${lost}. To be safe, ${safer}`;
+  const message = `unproven: ${values}. vdcsync asks the API before the deletion, but the API may check this only in a creation, ${lost}. To be safe, run \`vdcsync plan --prove\`, or ${safer}`;
   return [{ code: 'replacement_unchecked', key, message }];
 }
 
