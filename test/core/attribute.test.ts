@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { attribute, type ClaimRecords, type Shown } from '../../src/core/attribute.ts';
+import { attribute, type ClaimRecords, type Shown, serversShown } from '../../src/core/attribute.ts';
 import type { Claim } from '../../src/core/claims.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { Ip } from '../../src/core/resources.ts';
@@ -161,5 +161,15 @@ describe('src/core/attribute.ts', () => {
     expect(held([], { removed }, {}, [7]).server('7')).toEqual(gone);
     expect(held([address(1, 7), address(3, 7)], { removed }).server('7')).toEqual(gone);
     expect(held([address(3, 7)], { removed }).server('7')).toEqual({ is: 'unmanaged' });
+  });
+
+  test('a server whose addresses were not known at its deletion is the deleted one, whatever shows it', () => {
+    const request = { name: 'delete_server', path: { id: 7 } } as const;
+    const removed = [creation({ verb: 'delete', request, preimage: {} })];
+    expect(held([address(3, 7)], { removed }).server('7')).toEqual(hasMade);
+  });
+
+  test('addresses show servers where no list does', () => {
+    expect([...serversShown({ ips: [address(1), address(2, 7), address(3, 7)] })]).toEqual([7]);
   });
 });

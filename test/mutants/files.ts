@@ -17,10 +17,10 @@ const plan = (file: string, tests: readonly string[], atLeast?: number) =>
 /** The money path: the files that decide what is bought, and what is deleted. */
 export const mutated: readonly Mutated[] = [
   intents('question', ['question']),
-  intents('outcome', ['disposition']),
+  intents('outcome', ['disposition', 'proof-answer']),
   judgedBy('src/core/attribute.ts', 'test/core', ['attribute']),
   intents('settle', ['money-path', 'machine-stands-still', 'edited-in-flight', 'idempotency-keys']),
-  intents('record', ['record', 'money-path']),
+  intents('record', ['record']),
   intents('evidence', ['money-path', 'evidence', 'failed-tasks', 'not-there', 'bound-by']),
   intents('ask-key', ['money-path', 'reused-key', 'calibrate']),
   intents('probe-key', ['money-path', 'reused-key', 'calibrate', 'keys-asked-first']),
