@@ -16,9 +16,9 @@ const plan = (file: string, tests: readonly string[], atLeast?: number) =>
 
 /** The money path: the files that decide what is bought, and what is deleted. */
 export const mutated: readonly Mutated[] = [
-  intents('question', ['question']),
-  intents('outcome', ['disposition', 'proof-answer']),
-  judgedBy('src/core/attribute.ts', 'test/core', ['attribute']),
+  intents('question', ['question'], 100),
+  intents('outcome', ['disposition', 'proof-answer'], 98),
+  judgedBy('src/core/attribute.ts', 'test/core', ['attribute'], 97),
   intents('settle', ['money-path', 'machine-stands-still', 'edited-in-flight', 'idempotency-keys']),
   intents('record', ['record']),
   intents('evidence', ['money-path', 'evidence', 'failed-tasks', 'not-there', 'bound-by']),
@@ -26,10 +26,10 @@ export const mutated: readonly Mutated[] = [
   intents('probe-key', ['money-path', 'reused-key', 'calibrate', 'keys-asked-first']),
   intents('write-slot', ['money-path', 'machine-stands-still']),
   intents('begin', ['idempotency-keys', 'reused-key', 'replacement-given-up']),
-  intents('idempotency-key', ['idempotency-keys']),
+  intents('idempotency-key', ['idempotency-keys'], 100),
   intents('endings', ['failed-tasks', 'give-up', 'reused-key', 'unconfirmed-resize']),
   intents('transfer', ['transfer', 'bound-by', 'edited-in-flight']),
-  intents('after-absence', ['after-absence']),
+  intents('after-absence', ['after-absence'], 95),
   intents('next-incarnation', ['reused-key', 'money-path']),
   intents('not-there', ['not-there']),
   intents('give-up', ['give-up', 'reused-key']),

@@ -13,7 +13,7 @@ const usage = `npm run mutants -- [options] [PART-OF-A-PATH ...]
   --changed        only the files that differ from the commit before this one
   --since COMMIT   only the files that differ from this commit
   --minutes N      begins no further file after so many minutes
-  --afresh         judges again what an earlier run has judged
+  --afresh         judges again what an earlier run has judged: a mutant of a constant is not judged again otherwise
 `;
 
 /** A mutant as the report of Stryker has it. */
