@@ -122,12 +122,11 @@ export function leaks(facts: ProjectFacts): (() => Html)[] {
           html`<li><strong class="nowrap">${ip.address}</strong> <span class="bad">billed and unconfirmed${since(idleSince.get(ip.id))}${cost}</span>
 <p>vdcsync requested ${keyText(key ?? '')}, and does not know the result: this address may be it. No server uses the address.</p>${unconfirmedItem(facts, key, ip)}</li>`,
     ),
-    ...(known?.leftBackups ?? []).map(
-      ({ server, key, backups, at }) =>
-        () =>
-          html`<li><strong>${keyText(key)}</strong> <span class="bad">deleted, with ${counted(backups.length, 'backup')} still billed${since(at)}</span>
-<p>Server ${server} was deleted. Its ${backups.length === 1 ? 'backup' : 'backups'} ${backups.map((id, at) => html`${at === 0 ? '' : ', '}<span class="nowrap">${id}</span>`)} still ${backups.length === 1 ? 'exists and is' : 'exist and are'} billed.</p>${remediesHtml(waysWithBackups(server), flags)}</li>`,
-    ),
+    ...(known?.leftBackups ?? []).map(({ server, key, backups, at }) => () => {
+      const noun = backups.length === 1 ? 'backup' : 'backups';
+      return html`<li><strong>${keyText(key)}</strong> <span class="bad">deleted, with ${backups.length} ${noun} still billed${since(at)}</span>
+<p>Server ${server} was deleted. Its ${noun} ${backups.map((id, at) => html`${at === 0 ? '' : ', '}<span class="nowrap">${id}</span>`)} still ${backups.length === 1 ? 'exists and is' : 'exist and are'} billed.</p>${remediesHtml(waysWithBackups(server), flags)}</li>`;
+    }),
   ];
 }
 
