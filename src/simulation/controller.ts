@@ -1,4 +1,5 @@
 import type { Desired } from '../core/desired.ts';
+import type { ResourceKey } from '../core/keys.ts';
 import type { Operation, OperationId, Plan, Selection } from '../core/plan.ts';
 import type { Intent, StateStore } from '../core/state.ts';
 import type { Approval } from '../engine/run/approval.ts';
@@ -71,6 +72,8 @@ export interface Running {
   /** The operations of a saved plan, which alone it may begin. */
   saved: Plan | undefined;
   readonly deleted: Set<string>;
+  /** The servers that it has deleted although the file wants their entries, by key, each with its id. */
+  readonly replaced: Map<ResourceKey, string>;
   /** The operations that it has begun. */
   readonly done: Set<OperationId>;
   /** The requests that the answers to this run forbid for its remainder. */

@@ -47,9 +47,10 @@ function correctedIdentity(stage: Stage, file: SpecModel, edits: readonly Edit[]
     if (!isAboutId && !isAboutMove && !remove.includes('managed')) continue;
     const { id: _id, managed: _managed, moved, ...others } = entry;
     const left = isAboutId && moved !== undefined ? { ...others, moved } : others;
-    const whole = Object.keys(left).length > 0 ? left : stage.file.earlier(path);
+    const isBare = Object.keys(left).length === 0;
+    const whole = (isBare ? stage.file.earlier(path) : undefined) ?? left;
     stage.trace.add('op', `corrects ${path}: ${JSON.stringify(whole)}`);
-    return whole === undefined ? undefined : withWhole(file, path, whole);
+    return withWhole(file, path, whole);
   }
   return undefined;
 }
@@ -73,7 +74,8 @@ function carriedOut(stage: Stage, file: SpecModel, step: Edit, code: string): Sp
   if (entry === 'replace' || entryOf(file, path) === undefined) return undefined;
   if (code === 'address_in_use' && Object.hasOwn(choose, 'public_ipv4'))
     return withFields(stage, file, path, { public_ipv4: { new: true } });
-  const fields = Object.entries(set).filter(([name]) => !identity.has(name));
+  const isRestored = code === 'network_in_use';
+  const fields = Object.entries(set).filter(([name]) => !identity.has(name) || isRestored);
   if (fields.length === 0 && code === 'immutable')
     return withFields(stage, file, path, Object.fromEntries((step.remove ?? []).map((name) => [name, null])));
   if (fields.length === 0) return undefined;

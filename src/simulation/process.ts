@@ -61,6 +61,7 @@ export async function startProcess(starting: Starting): Promise<Running> {
     destroys: false,
     saved: undefined,
     deleted: new Set(),
+    replaced: new Map(),
     done: new Set(),
     holds: { everything: false, spendingUntil: 0, names: new Set(), tokens: new Map() },
     answered: new Set(),

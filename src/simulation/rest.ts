@@ -76,7 +76,8 @@ export async function checkAtRest(
   const desired = stage.load(spec);
   // The file names resources that it does not manage.
   for (const { kind, id, held } of desired.resources)
-    if (id !== undefined && held === undefined) known.push({ kind, id });
+    if (id !== undefined && held === undefined)
+      known.push({ kind, id }, ...(kind === 'server' ? addressesOf(project, id) : []));
   checkNothingLeft(stage, project, known, warnings);
   checkNoNeedlessAddress(stage, project, bindings);
   if (desired.settings.drift === 'report') return;
@@ -123,6 +124,12 @@ async function unknowableTo(
   const unknown = hidden.filter(({ id }) => !ever.has(`server ${id}`));
   if (unknown.length > 0) observer.count('servers that a state put back can know nothing of');
   return unknown.map(({ id }) => ({ kind: 'server', id: String(id) }));
+}
+
+function addressesOf({ ips }: Project, server: string): readonly Thing[] {
+  return ips
+    .filter(({ serverId }) => String(serverId) === server)
+    .map(({ id }) => ({ kind: 'ip', id: String(id) }));
 }
 
 function isBeingMade(project: Project, server: number | null): boolean {

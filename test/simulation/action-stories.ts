@@ -89,6 +89,19 @@ export function generateAction(dice: Chance): OperatorAction {
     [3, { do: 'change_fields', of, all: dice.happens(0.3), fields: { protect: dice.happens(0.5) } }],
     [8, { do: 'change_fields', of: server, all: dice.happens(0.4), fields: serverFields(dice) }],
     [2, changeOf(dice, of)],
+    [
+      3,
+      {
+        do: 'change_fields',
+        of: server,
+        all: true,
+        fields: {
+          image: dice.pick(['debian-13', 'ubuntu-24.04']),
+          replace: { order: 'delete_first' },
+          protect: null,
+        },
+      },
+    ],
     [4, { do: 'change_settings', fields: settingsFields(dice) }],
     [1, { do: 'give_scope', scope: dice.pick([null, 'blue']) }],
     [1, { do: dice.pick(['begin_overlay', 'end_overlay'] as const) }],

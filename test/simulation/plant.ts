@@ -26,7 +26,8 @@ export function sourceOf({ file }: Planted): string {
 }
 
 export async function hunt(bug: Planted, seeds: number): Promise<Verdict> {
-  const stories = bug.stories === undefined ? ['--seeds', String(seeds)] : [bug.stories];
+  const chosen = bug.stories === undefined ? [] : [bug.stories];
+  const stories = bug.stories === '--replaced' ? chosen : [...chosen, '--seeds', String(seeds)];
   return { bug, caught: await violation(bug.file, patched(bug, sourceOf(bug)), stories) };
 }
 

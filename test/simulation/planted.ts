@@ -5,7 +5,7 @@ export interface Planted {
   readonly find: string;
   readonly replace: string;
   /** The stories that find it, where seeds do not draw them. */
-  readonly stories?: '--replaced';
+  readonly stories?: '--replaced' | '--actions';
 }
 
 const outcome = 'engine/intents/outcome.ts';
@@ -371,6 +371,27 @@ export const plantedBugs: readonly Planted[] = [
     file: 'engine/intents/calibrate.ts',
     find: '  if (known[name] !== undefined) return known[name];\n',
     replace: '  if (name !== undefined) return { storesRefusals: true };\n',
+  },
+  {
+    name: 'a new state never asks the key that `moved` names',
+    file: 'engine/claims/line.ts',
+    find: 'const line = new Set([key, ...(moved === undefined ? [] : [moved])]);',
+    replace: 'const line = new Set(moved === undefined ? [key] : [key]);',
+    stories: '--actions',
+  },
+  {
+    name: '`destroy` deletes protected servers',
+    file: guards,
+    find: 'if (!(server ?? subject.desired ?? subject.binding)?.protect) return undefined;',
+    replace: 'if (destroy || !(server ?? subject.desired ?? subject.binding)?.protect) return undefined;',
+    stories: '--actions',
+  },
+  {
+    name: 'a replacement deletes all old servers first',
+    file: 'plan/replacement-sequence.ts',
+    find: '  if (planned.length === 0) return [];\n',
+    replace: '  if (planned.length >= 0) return [];\n',
+    stories: '--actions',
   },
   {
     name: 'a disk is cut down without a word of the file',

@@ -44,6 +44,15 @@ describe('src/simulation', () => {
     expect(failures.map(({ name, rule, message }) => `${name}: ${rule} ${message}`)).toEqual([]);
   });
 
+  test('stories with edits, commands and lost states break no rule', { timeout: 600_000 }, async () => {
+    const failures: Failure[] = [];
+    await playAll(seedJobs(1, playsAll ? 300 : 100, 'actions'), (done) => {
+      failures.push(...done.failures);
+      return 'go on';
+    });
+    expect(failures.map(({ name, rule, message }) => `${name}: ${rule} ${message}`)).toEqual([]);
+  });
+
   test.runIf(playsAll)(
     'the first 2,400 stories break no rule, and meet each row of the tables for each operation',
     {

@@ -14,6 +14,7 @@ export function checkDeletion(truth: Truth, running: Running, intent: Intent): v
   if (intent.kind === 'backup') checkRotation(truth, running, intent);
   if (!isSort(intent.kind) || !isBound(truth, running, intent, intent.kind)) return;
   checkWanted(truth, running, intent);
+  if (intent.kind === 'server') checkSuccessors(truth, running, intent);
   if (!intent.key.endsWith('.public_ipv4')) running.deleted.add(intent.key);
   if (running.deleted.size > running.mostDeletions)
     truth.fail('I8', `${running.deleted.size} deletions in one run, ${running.mostDeletions} are allowed`);
@@ -60,7 +61,8 @@ function isBound(truth: Truth, running: Running, intent: Intent, sort: Sort): bo
     fail('I8', `${sort} ${id} is deleted and bound to nothing`);
     return false;
   }
-  if (binding.protect) fail('I8', `${binding.key} is protected and deleted`);
+  if (binding.protect || isProtectedByFile(running, intent.key))
+    fail('I8', `${binding.key} is protected and deleted`);
   if (birth === undefined) return false;
   // Another state made it again for the same key, under an id that was free again: no read distinguishes the two.
   const again = history
@@ -71,6 +73,36 @@ function isBound(truth: Truth, running: Running, intent: Intent, sort: Sort): bo
     giveUp('a state put back, and a newer server with the id and the address of an older one');
   else fail('I8', `${sort} ${id} is not the resource that was bound to ${binding.key}`);
   return true;
+}
+
+/**
+ * I18: a run deletes at most one server for which the file wants a successor before that successor exists, or as many as
+ * an entry permits.
+ */
+function checkSuccessors({ history, fail }: Truth, running: Running, { key, request }: Intent): void {
+  const { desired, controller, replaced } = running;
+  const isWanted = (each: Intent['key']) =>
+    desired.resources.some((wanted) => wanted.key === each && wanted.managed);
+  const hasSuccessor = ([each, old]: readonly [Intent['key'], string]) =>
+    history
+      .executionsOf(controller.file.lines.nameOf(each))
+      .some((made) => made.kind === 'server' && made.id !== old && history.isLive(made));
+  if (running.destroys || !isWanted(key)) return;
+  const left = [...replaced].filter((each) => isWanted(each[0]) && !hasSuccessor(each));
+  const most = Math.max(1, ...desired.resources.map(({ value }) => atOnce(value.replace)));
+  const others = left.filter(([each]) => each !== key).map(([each]) => each);
+  if (others.length >= most)
+    fail('I18', `${key} is deleted before the successors of ${others.join(', ')} exist`);
+  replaced.set(key, String(request.path.id));
+}
+
+function atOnce(replace: unknown): number {
+  return (replace as { readonly at_once?: number } | undefined)?.at_once ?? 1;
+}
+
+/** The entry of the key, or the entry that the key has become, says so. */
+function isProtectedByFile({ desired }: Running, key: Intent['key']): boolean {
+  return desired.resources.some((each) => each.protect && (each.key === key || each.moved === key));
 }
 
 /**
