@@ -20,7 +20,7 @@ import type { OpenTelemetryTracing } from '../platform/open-telemetry.ts';
 import { kinds } from '../reconcilers/registry.ts';
 import { openState } from '../state/open.ts';
 import type { Holder } from '../state/owner-lock.ts';
-import type { Replica } from '../state/postgres-replica.ts';
+import type { Replica } from '../state/postgres-sessions.ts';
 import { clockOf, randomOf } from './clock.ts';
 import { span } from './render/values.ts';
 import {

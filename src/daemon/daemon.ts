@@ -1,5 +1,6 @@
 import type { Diagnostic } from '../core/errors.ts';
 import type { ProgressEvent } from '../core/progress.ts';
+import type { SpecInForce } from './fleet/board.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import type { Notification } from './notifications/notification.ts';
 import { logOf } from './notifications/project-log.ts';
@@ -7,7 +8,7 @@ import type { DaemonDeps, Mode, Trigger } from './ports.ts';
 import type { Offer, ProjectResult, ReconciliationRecord } from './project/facts.ts';
 import { Project } from './project/project.ts';
 import type { Intake, Taken } from './sources/intake.ts';
-import type { Holders, SpecSource } from './sources/source.ts';
+import type { Commit, Holders, SpecSource, SpecText } from './sources/source.ts';
 import { SpecProblem } from './sources/spec-problem.ts';
 import { type Orphan, SpecReader } from './sources/spec-reader.ts';
 
@@ -20,6 +21,8 @@ const exposedGraceMs = 65_000;
  * ms.
  */
 const reopenMs = 60_000;
+/** A replica keeps the last results of so many projects of its fleet in memory, for its pages. */
+const mostKept = 1_000;
 
 export interface DaemonOptions {
   readonly deps: DaemonDeps;
@@ -34,12 +37,19 @@ export interface DaemonOptions {
   /** Intents and journal lines that ended longer ago are deleted. */
   readonly keepMs: number;
   /** If given, the replicas of a fleet share the projects. If absent, this process works on all of them. */
-  readonly fleet?: Fleet;
+  readonly fleet?: {
+    readonly fleet: Fleet;
+    /** Reads the spec of the project whose turn this replica has. */
+    readonly intake: Intake;
+    readonly lead: (over: AbortSignal) => Promise<void>;
+  };
   readonly onNotification: (notification: Notification) => void;
   readonly onChange: () => void;
   readonly onEvent: (project: number, event: ProgressEvent) => void;
   readonly onReconciliation: (project: number, reconciliation: ReconciliationRecord) => void;
 }
+
+type Shared = NonNullable<DaemonOptions['fleet']>;
 
 /** Why a daemon is not ready. */
 export interface NotReady {
@@ -64,12 +74,15 @@ export class Daemon {
 
   constructor(options: DaemonOptions) {
     this.#options = options;
-    this.fleet = options.fleet;
+    this.fleet = options.fleet?.fleet;
     this.specs = new SpecReader({
       deps: options.deps,
       source: options.source,
       intake: options.intake,
-      deliver: (taken, holders, trigger) => this.#deliver(taken, holders, trigger),
+      deliver: (taken, holders, trigger) =>
+        options.fleet === undefined
+          ? this.#deliver(taken, holders, trigger)
+          : this.#reportBroken(taken, holders),
       onNotification: (notification) => this.#notify({ ...notification, project: this.#projectOfSource() }),
       onChange: options.onChange,
     });
@@ -96,8 +109,8 @@ export class Daemon {
 
   /** Reports that the source may have changed. */
   hint(trigger: Trigger): void {
-    this.specs.hint(trigger);
-    this.fleet?.hint(trigger);
+    if (this.fleet === undefined) this.specs.hint(trigger);
+    else this.fleet.hint(trigger);
   }
 
   /** The number of specs that cannot be used, in all projects. */
@@ -117,7 +130,9 @@ export class Daemon {
         ? [{ reason: 'the source has not been read yet' }]
         : []),
       ...(error === undefined ? [] : [{ reason: 'the source cannot be read', detail: error }]),
-      ...(readAt !== undefined && projects.length === 0 ? [{ reason: 'no spec can be used' }] : []),
+      ...(this.fleet === undefined && readAt !== undefined && projects.length === 0
+        ? [{ reason: 'no spec can be used' }]
+        : []),
       ...projects.flatMap((project) =>
         this.fleet !== undefined || project.isReady()
           ? []
@@ -134,7 +149,7 @@ export class Daemon {
     const failed = new Promise<never>((_resolve, reject) => {
       this.#fail = reject;
     });
-    if (this.fleet !== undefined) this.#running.add(this.#share(this.fleet, stop));
+    if (this.#options.fleet !== undefined) this.#running.add(this.#share(this.#options.fleet, stop));
     await Promise.race([this.specs.run(stop), failed]);
     const late = new AbortController();
     const all = Promise.all(this.#running).then(() => true);
@@ -175,7 +190,16 @@ export class Daemon {
     this.#dropVanished(new Set(held.values()));
     this.#reportOrphans(orphans);
     this.#follow(this.specs.state().commit?.id, news);
-    this.fleet?.specsRead(news, trigger);
+  }
+
+  /** Of a fleet: only the leader reads specs, and each project gets its spec with its turn. */
+  #reportBroken(taken: readonly Taken[], holders: Holders): void {
+    const held = new Map(Object.entries(holders).map(([id, name]) => [name, Number(id)]));
+    const broken = taken.flatMap((each) =>
+      'offer' in each ? [] : [{ ...each, projectId: held.get(each.name) ?? each.projectId }],
+    );
+    this.#reportOrphans(broken);
+    this.#follow(this.specs.state().commit?.id, []);
   }
 
   #follow(commit: string | undefined, news: readonly number[]): void {
@@ -202,13 +226,9 @@ export class Daemon {
     }
   }
 
-  /**
-   * A project of a fleet is known to other replicas too, and the only project of a state keeps that state. Neither is
-   * dropped.
-   */
+  /** The only project of a state keeps that state. */
   #drop(project: Project, why: readonly Diagnostic[]): void {
-    const isOwn = this.fleet === undefined && this.#options.projects === 'many';
-    if (isOwn) project.drop(why);
+    if (this.#options.projects === 'many') project.drop(why);
     else project.reject(why);
   }
 
@@ -245,28 +265,47 @@ export class Daemon {
     return project;
   }
 
-  /** The projects of a fleet are not started here: the fleet gives each of them its turns. */
   #start(project: Project): void {
-    if (this.fleet !== undefined) return;
     const running = this.#keepRunning(project).catch((error: unknown) => this.#fail(error));
     this.#running.add(running);
   }
 
-  /** Every replica of a fleet finds the same spec problems. Only the leader reports them. */
+  /** The replicas that follow read no specs. */
   #notify(notification: Notification): void {
-    const isEverybodys = ['spec_broken', 'spec_valid', 'source'].includes(notification.event);
-    if (isEverybodys && this.fleet?.leads() === false) return;
+    const isOfLeader = ['spec_broken', 'spec_valid', 'source'].includes(notification.event);
+    if (isOfLeader && this.fleet?.leads() === false) return;
     this.#options.onNotification(notification);
   }
 
-  async #share(fleet: Fleet, stop: AbortSignal): Promise<void> {
-    const work = {
-      projects: () => this.projects(),
-      project: (id: number) => this.#projects.get(id),
-      isReading: () => this.specs.isReading(),
-      readSpecs: () => this.specs.readNow('fleet', stop),
-    };
-    await fleet.run(work, stop).catch((error: unknown) => this.#fail(error));
+  async #share({ fleet, intake, lead }: Shared, stop: AbortSignal): Promise<void> {
+    const open = (spec: SpecInForce, trigger: Trigger) => this.#openFor(spec, trigger, intake);
+    await fleet.run({ open, lead }, stop).catch((error: unknown) => this.#fail(error));
+  }
+
+  /** The project of a fleet whose turn this replica has, by its spec in force. */
+  async #openFor(
+    { body, commit, project: id }: SpecInForce,
+    trigger: Trigger,
+    intake: Intake,
+  ): Promise<Project | string> {
+    const snapshot = { specs: [JSON.parse(body) as SpecText] };
+    const inForce = commit === null ? {} : { commit: commit as unknown as Commit };
+    const [taken] = await intake.take({ ...snapshot, ...inForce });
+    if (taken === undefined || !('offer' in taken))
+      return taken?.problem.map(({ message }) => message).join('; ') ?? 'it has no spec';
+    if (taken.offer.desired.projectId !== id)
+      return `its spec is for project ${taken.offer.desired.projectId}`;
+    const known = this.#projects.get(id);
+    const project = known ?? this.#open(id);
+    // The order of the map is the order of use.
+    this.#projects.delete(id);
+    this.#projects.set(id, project);
+    for (const [other, { isIdle }] of this.#projects) {
+      if (this.#projects.size <= mostKept) break;
+      if (isIdle) this.#projects.delete(other);
+    }
+    project.offer(taken.offer, trigger);
+    return project;
   }
 
   /**

@@ -13,8 +13,6 @@ export interface InspectedState {
   readonly service: string | null;
   /** Who owns it at this moment. */
   readonly owner: Holder | undefined;
-  /** Whether an owner took it and has not given it back: there still, or cut off. */
-  readonly isTaken: boolean;
   readonly note: Json | undefined;
 }
 
@@ -95,7 +93,6 @@ function surveyed({
       backend === null || pid === null
         ? undefined
         : { pid: Number(pid), host: String(host), since: Number(since) },
-    isTaken: pid !== null,
     note: noteOf(value === null ? undefined : { value }),
   };
 }

@@ -156,6 +156,11 @@ export const postgresMigrations: readonly PostgresMigration[] = [
     version: 7,
     sql: 'ALTER TABLE vdcsync.replicas ADD COLUMN backend integer;',
   },
+  {
+    // The jobs of a replica are its heartbeat.
+    version: 8,
+    sql: 'DROP TABLE vdcsync.replicas;',
+  },
 ];
 
 /** The schema version that this version of the program writes. */

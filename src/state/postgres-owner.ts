@@ -4,7 +4,7 @@ import { StateHeldError } from '../core/errors.ts';
 import { type Holder, heldBy, type OwnerLockOptions } from './owner-lock.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
 import { lockClass } from './postgres-migrations.ts';
-import { deadAfterSeconds, type Replica } from './postgres-replica.ts';
+import type { Replica } from './postgres-sessions.ts';
 import { headColumns } from './postgres-writer.ts';
 import type { Row } from './queries.ts';
 
@@ -22,9 +22,9 @@ interface AcquireOptions extends OwnerLockOptions {
  *
  * The lock belongs to the server's end of the connection, and ends with the connection for any reason. When the
  * owner's machine vanishes, the server detects it after about half a minute, and from then on the old owner cannot
- * write. No process steals the lock of an owner that promises no heartbeat. If an owner promised a heartbeat and the
- * heartbeat is overdue, this function ends the owner's connection: a stopped process would otherwise keep the lock
- * without end.
+ * write. No process takes the lock of an owner that is no replica. A replica opens a state only with the job of the
+ * project, which the queue gives to one replica at a time. So where another replica still has the lock after `waitMs`,
+ * that one has lost the job, and this function ends its connection: a stopped process would otherwise keep the lock without end.
  *
  * @throws StateHeldError naming the holder, if the lock is still taken after `waitMs`.
  */
@@ -33,19 +33,20 @@ export async function acquireOwnership(
   stateId: number,
   { now, waitMs = 0, clock, onWait, replica, alone, label }: AcquireOptions,
 ): Promise<Row> {
-  const trying = async (): Promise<{ readonly head?: Row; readonly holder?: Holder | undefined }> => {
-    const head = await tryLock(connection, stateId, now, replica);
-    if (head !== undefined) return { head };
-    const ended = await endHungOwner(connection, stateId);
-    const after = ended ? await tryLock(connection, stateId, now, replica) : undefined;
-    return after === undefined ? { holder: await readHolder(connection, stateId) } : { head: after };
-  };
   const giveUpAt = clock === undefined ? 0 : clock.monotonic() + waitMs;
   for (let tries = 0; ; tries += 1) {
-    const { head, holder } = await alone(trying);
-    if (head !== undefined) return head;
     const leftMs = clock === undefined ? 0 : giveUpAt - clock.monotonic();
-    if (clock === undefined || leftMs <= 0) throw new StateHeldError(heldBy(label, holder));
+    const isLast = clock === undefined || leftMs <= 0;
+    const head = await alone(async () => {
+      const taken = await tryLock(connection, stateId, now, replica);
+      const ends = taken === undefined && isLast && replica !== undefined;
+      return ends && (await endReplica(connection, stateId, replica))
+        ? tryLock(connection, stateId, now, replica)
+        : taken;
+    });
+    if (head !== undefined) return head;
+    const holder = await alone(() => readHolder(connection, stateId));
+    if (isLast) throw new StateHeldError(heldBy(label, holder));
     if (tries === 0) onWait?.(holder);
     await clock.sleep(Math.min(pollMs, leftMs));
   }
@@ -76,21 +77,19 @@ async function tryLock(
   return taken;
 }
 
-/**
- * Ends the connection of an owner whose promised heartbeat is overdue, and waits a moment for its lock. Returns
- * whether it ended one.
- */
-async function endHungOwner(connection: PostgresConnection, stateId: number): Promise<boolean> {
+/** Ends the connection of another replica that owns the state, and waits a moment for its lock. Returns whether it ended one. */
+async function endReplica(
+  connection: PostgresConnection,
+  stateId: number,
+  { id }: Replica,
+): Promise<boolean> {
   const ended = await connection.query(
     `SELECT pg_terminate_backend(l.pid), pg_sleep(0.1)
-     FROM pg_locks l
-     JOIN vdcsync.owners o ON o.state_id = $2::integer AND o.backend = l.pid
-     JOIN vdcsync.replicas r ON r.id = o.replica
-       AND r.seen_at < clock_timestamp() - make_interval(secs => $3::double precision)
+     FROM pg_locks l JOIN vdcsync.owners o ON o.state_id = $2::integer AND o.backend = l.pid AND o.replica <> $3
      WHERE l.locktype = 'advisory' AND l.granted
        AND l.classid = $1::bigint::oid AND l.objid = $2::bigint::oid
        AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
-    ...[lockClass, stateId, deadAfterSeconds],
+    ...[lockClass, stateId, id],
   );
   return ended.length > 0;
 }

@@ -13,6 +13,13 @@ export interface PublishedSpec {
   readonly body: string | null;
 }
 
+/** The spec of a project, with the version and the commit in which it is in force. */
+export interface SpecInForce extends PublishedSpec {
+  readonly body: string;
+  readonly version: number;
+  readonly commit: Json;
+}
+
 /** The spec that a project of a fleet waits for. */
 export interface WaitingSpec {
   readonly project: number;
@@ -70,10 +77,42 @@ export class PostgresPublications {
     return (await this.#read(sql, after, upTo)).map(publishedSpec);
   }
 
-  /** The spec of one project. */
-  async publishedFor(project: number): Promise<PublishedSpec | undefined> {
-    const sql = `SELECT ${columns} FROM vdcsync.specs WHERE state_id = $1 AND project = $2 AND body IS NOT NULL`;
-    return (await this.#read(sql, project)).map(publishedSpec)[0];
+  /** The spec of one project, with the commit in force. */
+  async publishedFor(project: number): Promise<SpecInForce | undefined> {
+    const sql = `SELECT ${columns}, version, (SELECT value::json #>> '{head,commit}' FROM vdcsync.notes n
+        WHERE n.state_id = $1 AND n.name = 'publication') AS commit
+      FROM vdcsync.specs WHERE state_id = $1 AND project = $2 AND body IS NOT NULL`;
+    const [row] = await this.#read(sql, project);
+    if (row === undefined) return undefined;
+    const { version, commit, body } = row;
+    const commitOf = commit === null ? null : JSON.parse(String(commit));
+    return { ...publishedSpec(row), body: String(body), version: Number(version), commit: commitOf };
+  }
+
+  /** The projects that have a spec. */
+  async projects(): Promise<readonly number[]> {
+    const sql = `SELECT project FROM vdcsync.specs
+      WHERE state_id = $1 AND project IS NOT NULL AND body IS NOT NULL ORDER BY project`;
+    return (await this.#read(sql)).map(({ project }) => Number(project));
+  }
+
+  /** Those of the projects whose spec has another version. */
+  async changed(versions: ReadonlyMap<number, number>): Promise<readonly number[]> {
+    const sql = `SELECT project FROM vdcsync.specs
+      JOIN json_each_text($2::json) AS known (id, known) ON project = id::bigint AND version <> known::bigint
+      WHERE state_id = $1`;
+    const known = JSON.stringify(Object.fromEntries(versions));
+    return (await this.#read(sql, known)).map(({ project }) => Number(project));
+  }
+
+  /** The version up to which the projects of changed specs were asked to reconcile. */
+  async asked(): Promise<number> {
+    return Number((await this.#store.note('asked')) ?? 0);
+  }
+
+  /** Only for the owner. */
+  setAsked(version: number): Promise<void> {
+    return this.#store.putNote('asked', version);
   }
 
   /** The specs that projects wait for. */
@@ -135,7 +174,7 @@ export class PostgresPublications {
     return this.#store.close();
   }
 
-  #read(sql: string, ...values: readonly number[]): Promise<readonly Row[]> {
+  #read(sql: string, ...values: readonly (number | string)[]): Promise<readonly Row[]> {
     return this.#store.reading(() => this.#store.run(sql, ...values));
   }
 }

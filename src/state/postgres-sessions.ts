@@ -3,6 +3,19 @@ import { PostgresConnection } from './postgres-connection.ts';
 import { lockClass, migratePostgres } from './postgres-migrations.ts';
 import type { PostgresLocation } from './postgres-url.ts';
 
+/** A process of a fleet, as the owner of states. */
+export interface Replica {
+  /** Random text, new for each process. */
+  readonly id: string;
+  /**
+   * Whether its jobs were confirmed lately. An owner writes nothing without it. So a process that was stopped is fenced
+   * even before it receives any message.
+   */
+  isAlive(): boolean;
+  /** Connections to the database that it has for all its states. Left out: each state has one of its own. */
+  readonly sessions?: PostgresSessions;
+}
+
 /**
  * The few connections on which one process owns many states of a database. A connection
  * holds the locks of several states at once, so that one that is owned for long, because a task is

@@ -5,8 +5,7 @@ import { heldBy, type OwnerLockOptions } from './owner-lock.ts';
 import { PostgresConnection } from './postgres-connection.ts';
 import { schemaVersion } from './postgres-migrations.ts';
 import { acquireOwnership, releaseOwnership } from './postgres-owner.ts';
-import type { Replica } from './postgres-replica.ts';
-import { PostgresSessions } from './postgres-sessions.ts';
+import { PostgresSessions, type Replica } from './postgres-sessions.ts';
 import { PostgresStore } from './postgres-store.ts';
 import { type PostgresLocation, parsePostgresUrl } from './postgres-url.ts';
 import { PostgresWriter } from './postgres-writer.ts';
@@ -21,8 +20,8 @@ export interface OpenPostgresOptions extends OwnerLockOptions {
   /** Which state, where the URL does not say `?state=NAME`. Default: `default`. */
   readonly name?: string;
   /**
-   * The heartbeat of the process. If an owner's heartbeat is overdue, the next process that wants the state ends the
-   * owner. Without it the owner promises no heartbeat.
+   * The process as one of a fleet, with the job of the project in hand. It ends the connection of another replica that
+   * still owns the state.
    */
   readonly replica?: Replica;
 }

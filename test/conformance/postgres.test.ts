@@ -1,8 +1,7 @@
 import { describe, expect } from 'vitest';
 import type { StateStore } from '../../src/core/state.ts';
 import { openPostgresState } from '../../src/state/postgres.ts';
-import type { Replica } from '../../src/state/postgres-replica.ts';
-import { PostgresSessions } from '../../src/state/postgres-sessions.ts';
+import { PostgresSessions, type Replica } from '../../src/state/postgres-sessions.ts';
 import { parsePostgresUrl } from '../../src/state/postgres-url.ts';
 import { postgresServer } from '../support/postgres.ts';
 import { stateConformance } from './state.ts';

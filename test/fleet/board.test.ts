@@ -29,6 +29,11 @@ function replicaOf(state: string) {
         waiting: () => store.waiting(),
         publish: (specs, head, waiting) => store.publish(specs, head, waiting),
         close: () => store.close(),
+        publishedFor: (project) => store.publishedFor(project),
+        projects: () => store.projects(),
+        changed: (versions) => store.changed(versions),
+        asked: () => store.asked(),
+        setAsked: (version) => store.setAsked(version),
         published: async (after, upTo) => {
           const found = await store.published(after, upTo);
           taken.push(found.length);
@@ -45,26 +50,32 @@ function replicaOf(state: string) {
 }
 
 describe('src/daemon/fleet/board.ts', () => {
-  test('an edit of one spec costs each replica that spec, and all others stay the values that they were', async () => {
+  test('a replica reads the spec of the project whose turn it has, and no other one', async () => {
     const [one, two] = [replicaOf('many'), replicaOf('many')];
     const ids = Array.from({ length: 2_000 }, (_, index) => index + 1);
     const texts = ids.map((id) => textOf(id));
-    expect(await two.board.snapshot()).toBe(undefined);
+    expect(await two.board.refresh()).toBe(false);
+    expect(await two.board.spec(5)).toBe(undefined);
     await one.board.lead();
     expect(await one.board.published()).toBe(undefined);
     expect(await one.board.publish({ specs: texts, commit, holders: holdersOf(ids) })).toBe(true);
-    const before = await two.board.snapshot();
-    expect(before).toEqual({ specs: texts, commit, holders: holdersOf(ids), rollouts: [] });
-    expect(await two.board.hasMoved()).toBe(false);
+    expect([await two.board.refresh(), await two.board.hasMoved(), two.board.commit]).toEqual([
+      true,
+      false,
+      commit,
+    ]);
+    expect(await two.board.projects()).toEqual(ids);
+    const before = await two.board.spec(5);
+    expect([JSON.parse(before?.body ?? ''), before?.commit]).toEqual([texts[4], commit]);
 
     const edited = texts.with(4, textOf(5, '  extra: { cidr: 10.21.0.0/24 }\n'));
     expect(await one.board.publish({ specs: edited, commit, holders: holdersOf(ids) })).toBe(true);
 
     expect(await two.board.hasMoved()).toBe(true);
-    const after = await two.board.snapshot();
-    expect(two.taken).toEqual([2_000, 1]);
-    expect(after?.specs).toEqual(edited);
-    expect(after?.specs.filter((spec, index) => spec !== before?.specs[index])).toHaveLength(1);
+    const versions = new Map([4, 5].map((id) => [id, before?.version ?? 0]));
+    expect(await two.board.changed(versions)).toEqual([5]);
+    expect(JSON.parse((await two.board.spec(5))?.body ?? '')).toEqual(edited[4]);
+    expect(two.taken).toEqual([]);
   });
 
   test('a new commit alone, a spec that goes and a project that moves are news, and the same again is none', async () => {
@@ -77,14 +88,28 @@ describe('src/daemon/fleet/board.ts', () => {
     expect(
       await one.board.publish({ specs, commit: { ...commit, id: 'c2' }, holders: holdersOf([1, 2]) }),
     ).toBe(true);
-    await two.board.snapshot();
+    await two.board.refresh();
+    expect(two.board.commit?.id).toBe('c2');
     expect(await one.board.publish({ specs: [textOf(2)], holders: { 2: 'specs/2.yaml' } })).toBe(true);
-    expect(await two.board.snapshot()).toEqual({
-      specs: [textOf(2)],
-      holders: { 2: 'specs/2.yaml' },
-      rollouts: [],
-    });
-    expect(two.taken).toEqual([2, 1]);
+    expect([await two.board.spec(1), await two.board.projects()]).toEqual([undefined, [2]]);
+  });
+
+  test('the projects of changed specs are asked to reconcile, by the next leader where one ends before', async () => {
+    const [one, two] = [replicaOf('asked'), replicaOf('asked')];
+    await one.board.lead();
+    await one.board.published();
+    await one.board.publish({ specs: [textOf(1), textOf(2)], commit, holders: holdersOf([1, 2]) });
+    expect((await one.board.unasked()).projects).toEqual([1, 2]);
+    await one.board.yieldLead();
+    await two.board.lead();
+    await two.board.published();
+    const { projects, done } = await two.board.unasked();
+    expect(projects).toEqual([1, 2]);
+    await done();
+    expect((await two.board.unasked()).projects).toEqual([]);
+    const edited = [textOf(1), textOf(2, '  extra: { cidr: 10.21.0.0/24 }\n')];
+    await two.board.publish({ specs: edited, commit, holders: holdersOf([1, 2]) });
+    expect((await two.board.unasked()).projects).toEqual([2]);
   });
 
   test('whoever leads next goes on from what was published, and one that leads no more publishes nothing', async () => {

@@ -157,7 +157,7 @@ describe('src/daemon/fleet', () => {
     const state = await database(server, 'held');
     const folder = folderWith();
     specs(folder);
-    // As a command of the operator holds it, which promises no heartbeat.
+    // As a command of the operator holds it.
     const holder = await openPostgresState(`${state}?state=4711`, {
       mode: 'write',
       now: 1,
@@ -214,7 +214,7 @@ describe('src/daemon/fleet', () => {
       state,
       "SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'vdcsync'",
     )) as [{ count: number }];
-    expect(count).toBeLessThanOrEqual(2 * (4 + 2 + 1));
+    expect(count).toBeLessThanOrEqual(2 * (4 + 2 + 2));
   });
 });
 

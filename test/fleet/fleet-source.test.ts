@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { StateError } from '../../src/core/errors.ts';
 import type { Json } from '../../src/core/json.ts';
 import { Board, type Publications, type PublishedSpec } from '../../src/daemon/fleet/board.ts';
-import { Calls } from '../../src/daemon/fleet/calls.ts';
 import { fleetSource } from '../../src/daemon/fleet/fleet-source.ts';
+import type { FleetQueue } from '../../src/daemon/fleet/queue.ts';
 import type { Releases } from '../../src/daemon/fleet/releases.ts';
 import { Intake } from '../../src/daemon/sources/intake.ts';
 import { type Snapshot, SourceError, type SpecSource } from '../../src/daemon/sources/source.ts';
@@ -21,6 +21,11 @@ function publications(): Publications {
     publication: async () => last,
     version: async () => last?.version,
     waiting: async () => [],
+    publishedFor: async () => undefined,
+    projects: async () => [],
+    changed: async () => [],
+    asked: async () => 0,
+    setAsked: async () => {},
     published: async (after, upTo) =>
       [...specs.values()].filter(({ version }) => version > after && version <= upTo),
     publish: async (news, head) => {
@@ -40,6 +45,12 @@ const releases = {
   watch: async () => {},
 } as unknown as Releases;
 
+const queue: Pick<FleetQueue, 'add' | 'ask' | 'hints'> = {
+  add: async () => {},
+  ask: async () => {},
+  hints: async () => [],
+};
+
 test('a replica that loses the lead while it reads the source goes on, and publishes nothing', async () => {
   const shelf = publications();
   const open = async () => shelf;
@@ -56,12 +67,12 @@ test('a replica that loses the lead while it reads the source goes on, and publi
   const shared = fleetSource({
     ...{ source, board, releases, clock: systemClock, log: quiet },
     intake: new Intake({ environment: {}, trust: operatorsSpec, checkToken: () => {}, clock: systemClock }),
-    calls: new Calls({ send: async () => {}, log: quiet }),
-    mayLead: () => true,
+    queue,
+    intervalMs: 1_000,
   });
 
   await expect(shared.read(new AbortController().signal)).rejects.toThrow(SourceError);
-  expect(await board.snapshot()).toBe(undefined);
+  expect(await board.refresh()).toBe(false);
 });
 
 test('however many look at the board at once, they share one connection, also while it fails', async () => {
@@ -92,7 +103,7 @@ test('however many look at the board at once, they share one connection, also wh
   expect(failed.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 'rejected'));
   expect(open).toBe(0);
   failing = false;
-  await board.snapshot();
+  await board.refresh();
   opened = 0;
   const seen = await ten();
   expect(seen.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 'fulfilled'));
@@ -118,8 +129,8 @@ test('a follower that could not read the board reads it again as soon as it answ
     source: { name: 'none', read: async () => ({ specs: [] }), watch: async () => {} },
     ...{ board, releases, clock: systemClock, log: quiet },
     intake: new Intake({ environment: {}, trust: operatorsSpec, checkToken: () => {}, clock: systemClock }),
-    calls: new Calls({ send: async () => {}, log: quiet }),
-    mayLead: () => true,
+    queue,
+    intervalMs: 1_000,
   });
   const end = new AbortController();
   await read(end.signal);
@@ -134,7 +145,7 @@ test('a follower that could not read the board reads it again as soon as it answ
   end.abort();
 }, 15_000);
 
-test('a replica leads only once its heartbeat is confirmed, and then reads the source', async () => {
+test('a replica leads only while its jobs are confirmed, and then reads the source', async () => {
   let alive = false;
   let reads = 0;
   const shelf: Publications = { ...publications(), isOwned: () => alive };
@@ -149,18 +160,21 @@ test('a replica leads only once its heartbeat is confirmed, and then reads the s
     },
     watch: async () => new Promise(() => {}),
   };
-  const { read, watch } = fleetSource({
-    ...{ source, board, releases, clock, log: quiet },
+  const { read, watch, lead } = fleetSource({
+    ...{ source, board, releases, clock, log: quiet, queue, intervalMs: 1_000 },
     intake: new Intake({ environment: {}, trust: operatorsSpec, checkToken: () => {}, clock }),
-    calls: new Calls({ send: async () => {}, log: quiet }),
-    mayLead: () => true,
   });
   const end = new AbortController();
   watch(() => void read(end.signal), end.signal).catch(() => undefined);
-  await clock.advance(3_000);
+  await expect(lead(end.signal)).rejects.toThrow('lost at once');
   expect([board.leads(), reads]).toEqual([false, 0]);
   alive = true;
-  await clock.advance(6_000);
+  const leading = lead(end.signal);
+  await clock.advance(3_000);
   expect([board.leads(), reads]).toEqual([true, 1]);
+  alive = false;
+  const ended = expect(leading).rejects.toThrow('was lost');
+  await clock.advance(3_000);
+  await ended;
   end.abort();
 });

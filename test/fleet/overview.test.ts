@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Assignment } from '../../src/daemon/fleet/assignment.ts';
+import type { Assignment } from '../../src/daemon/fleet/board.ts';
 import { summaryOf } from '../../src/daemon/http/app.ts';
 import type { ProjectSummary } from '../../src/daemon/project/facts.ts';
 
@@ -12,7 +12,7 @@ const own: ProjectSummary = {
 
 function assignment(exposed: boolean, worker?: string): Assignment {
   const memory = { history: { condition: 'converging', conditionSince: 5, blocked: 2, exposed, endedAt: 7 } };
-  return { project: 1, worker, since: undefined, isTaken: false, memory: memory as Assignment['memory'] };
+  return { project: 1, worker, since: undefined, memory: memory as Assignment['memory'] };
 }
 
 describe('src/daemon/http/app.ts', () => {

@@ -2,15 +2,15 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Desired } from '../../src/core/desired.ts';
 import { StateHeldError } from '../../src/core/errors.ts';
 import type { Json } from '../../src/core/json.ts';
-import type { Assignment } from '../../src/daemon/fleet/assignment.ts';
 import {
+  type Assignment,
   Board,
   type Publications,
   type PublishedSpec,
   type WaitingSpec,
 } from '../../src/daemon/fleet/board.ts';
-import { Calls } from '../../src/daemon/fleet/calls.ts';
 import { fleetSource } from '../../src/daemon/fleet/fleet-source.ts';
+import type { HeardHint, Hint } from '../../src/daemon/fleet/queue.ts';
 import { Releases } from '../../src/daemon/fleet/releases.ts';
 import {
   defaultPolicy,
@@ -57,7 +57,8 @@ class SimulatedFleet {
   readonly #waiting = new Map<number, WaitingSpec>();
   #last: { readonly version: number; readonly head: Json } | undefined;
   #owner: object | undefined;
-  readonly #calls = new Set<Calls>();
+  #hints: readonly HeardHint[] = [];
+  #asked = 0;
 
   /** A commit that gives these projects another text. */
   push(text: string, projects: readonly number[] = ids): string {
@@ -81,10 +82,15 @@ class SimulatedFleet {
     return this.shown().map(({ change, phase, wave }) => `${change} ${phase} ${wave}`);
   }
 
-  say(call: object): void {
-    for (const each of this.#calls) each.hear(JSON.stringify(call));
-    if ('projects' in call && Array.isArray(call.projects))
-      for (const id of call.projects) this.reconcile(id);
+  approve(change: string): void {
+    const hint: Hint = { of: 'approve', change };
+    const heard: HeardHint = {
+      hint,
+      done: async () => {
+        this.#hints = this.#hints.filter((each) => each !== heard);
+      },
+    };
+    this.#hints = [...this.#hints, heard];
   }
 
   /** A turn at the project, which leaves it in this condition. */
@@ -104,10 +110,11 @@ class SimulatedFleet {
       assignments: async () => [],
       clock,
     });
-    const calls = new Calls({ send: async (text) => this.say(JSON.parse(text)), log: quiet });
-    this.#calls.add(calls);
     const releases = new Releases({
-      ...{ policy: given, board, calls, clock, log: quiet, atOnce: 10 },
+      ...{ policy: given, board, clock, log: quiet, atOnce: 10 },
+      ask: async (projects) => {
+        for (const id of projects) this.reconcile(id);
+      },
       left: async (projects) => projects.flatMap((id) => this.#memory(id) ?? []),
       deletions: async () => {
         this.planned += 1;
@@ -117,7 +124,8 @@ class SimulatedFleet {
       onNotification: (notice) => void this.notices.push(notice.detail),
     });
     const source = fleetSource({
-      ...{ board, calls, releases, clock, log: quiet, mayLead: () => true },
+      ...{ board, releases, clock, log: quiet, intervalMs: 1_000 },
+      queue: { add: async () => {}, ask: async () => {}, hints: async () => this.#hints },
       source: {
         name: 'branch',
         read: async () => this.#snapshot(),
@@ -133,9 +141,16 @@ class SimulatedFleet {
         .catch((error: unknown) => expect(error).toBeInstanceOf(SourceError));
     };
     source.watch(read, life.signal).catch(() => undefined);
+    // The queue gives the lead to one replica at a time, and again to the next one.
+    const leading = async () => {
+      while (!life.signal.aborted) {
+        await source.lead(life.signal).catch(() => undefined);
+        await clock.sleep(1_000, life.signal).catch(() => undefined);
+      }
+    };
+    void leading();
     const kill = () => {
       life.abort(new Error('killed'));
-      this.#calls.delete(calls);
       if (this.#owner === self) this.#owner = undefined;
     };
     onTestFinished(kill);
@@ -160,6 +175,13 @@ class SimulatedFleet {
       publication: async () => this.#last,
       version: async () => this.#last?.version,
       waiting: async () => [...this.#waiting.values()],
+      publishedFor: async () => undefined,
+      projects: async () => ids,
+      changed: async () => [],
+      asked: async () => this.#asked,
+      setAsked: async (version) => {
+        this.#asked = version;
+      },
       published: async (after, upTo) =>
         [...this.#specs.values()].filter(({ version }) => version > after && version <= upTo),
       publish: async (news, head, { put, gone }) => {
@@ -191,7 +213,7 @@ class SimulatedFleet {
     const [spec, condition, turn] = [this.#marks.get(id), this.condition.get(id), this.#turns.get(id)];
     if (spec === undefined) return undefined;
     const memory = { spec, ...turn, history: { condition } } as unknown as ReconciliationMemory;
-    return { project: id, worker: undefined, since: undefined, isTaken: false, memory };
+    return { project: id, worker: undefined, since: undefined, memory };
   }
 
   #snapshot(): Snapshot {
@@ -307,10 +329,10 @@ describe('src/daemon/fleet/releases.ts', () => {
     const { fleet, leader } = await fleetAtRest();
     fleet.push('bad');
     await fleet.advance(600);
-    fleet.say({ of: 'approve', change: 'commit-1' });
+    fleet.approve('commit-1');
     await fleet.advance(60);
     expect(fleet.with('bad')).toEqual(canaries);
-    fleet.say({ of: 'approve', change: 'commit-2' });
+    fleet.approve('commit-2');
     await fleet.advance(10);
     expect(fleet.with('bad')).toHaveLength(100);
     leader.kill();
@@ -345,7 +367,7 @@ describe('src/daemon/fleet/releases.ts', () => {
     await fleet.advance(3_600);
     expect([fleet.with('less'), fleet.planned]).toEqual([[], 1_000]);
     expect(fleet.notices).toHaveLength(1);
-    fleet.say({ of: 'approve', change });
+    fleet.approve(change);
     await fleet.advance(10);
     expect(fleet.with('less')).toEqual(ids);
   });
@@ -429,7 +451,7 @@ describe('src/daemon/fleet/releases.ts', () => {
     fleet.push('two');
     await fleet.advance(60);
     expect(fleet.phases()).toEqual(['commit-2 running 1', 'commit-3 waiting 0']);
-    fleet.say({ of: 'approve', change: 'commit-3' });
+    fleet.approve('commit-3');
     await fleet.advance(5_000);
     expect(fleet.phases()).toEqual([]);
     expect(fleet.with('two')).toEqual(ids);
@@ -482,7 +504,7 @@ describe('src/daemon/fleet/releases.ts', () => {
     await fleet.advance(600);
     fleet.push('first', others);
     await fleet.advance(60);
-    fleet.say({ of: 'approve', change: 'commit-2' });
+    fleet.approve('commit-2');
     await fleet.advance(10);
     expect(fleet.phases()).toEqual([]);
     expect(fleet.with('bad')).toEqual(canaries);
@@ -509,7 +531,7 @@ describe('src/daemon/fleet/releases.ts', () => {
     const change = fleet.push('urgent', fleet.with('template'));
     await fleet.advance(60);
     expect(fleet.phases()).toEqual(['commit-2 running 2', `${change} queued 0`]);
-    fleet.say({ of: 'approve', change });
+    fleet.approve(change);
     await fleet.advance(10);
     expect(fleet.with('urgent')).toEqual(canaries);
     await fleet.advance(3_600);

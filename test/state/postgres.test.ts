@@ -8,9 +8,8 @@ import { openState, shownLocation } from '../../src/state/open.ts';
 import type { Holder } from '../../src/state/owner-lock.ts';
 import { type OpenPostgresOptions, openPostgresState } from '../../src/state/postgres.ts';
 import { PostgresInspection } from '../../src/state/postgres-inspection.ts';
-import { PostgresReplica } from '../../src/state/postgres-replica.ts';
 import { PostgresSessions } from '../../src/state/postgres-sessions.ts';
-import { type PostgresLocation, parsePostgresUrl } from '../../src/state/postgres-url.ts';
+import { parsePostgresUrl } from '../../src/state/postgres-url.ts';
 import { expectReplayed, seen } from '../conformance/state-checks.ts';
 import { sampleBinding, sampleIntent, web } from '../conformance/state-samples.ts';
 import { postgresServer } from '../support/postgres.ts';
@@ -108,16 +107,16 @@ describe('src/state/postgres-url.ts: names', () => {
     const observeAll = async () =>
       (await inspection.states({ note: 'daemon' }))
         .filter(({ projectId }) => projectId === 71 || projectId === 72)
-        .map(({ projectId, owner, isTaken, note }) => [projectId, owner?.pid, isTaken, note]);
+        .map(({ projectId, owner, note }) => [projectId, owner?.pid, note]);
     expect(await observeAll()).toEqual([
-      [71, process.pid, true, { of: 'shop' }],
-      [72, process.pid, true, undefined],
+      [71, process.pid, { of: 'shop' }],
+      [72, process.pid, undefined],
     ]);
     await shop.close();
-    expect((await observeAll())[0]).toEqual([71, undefined, false, { of: 'shop' }]);
+    expect((await observeAll())[0]).toEqual([71, undefined, { of: 'shop' }]);
     // As kill -9 leaves it: what the owner wrote down is still there, the lock is not.
     await sql("INSERT INTO vdcsync.owners SELECT id, 1, 'gone', 1 FROM vdcsync.states WHERE project_id = 71");
-    expect((await observeAll())[0]).toEqual([71, undefined, true, { of: 'shop' }]);
+    expect((await observeAll())[0]).toEqual([71, undefined, { of: 'shop' }]);
   });
 
   test("the URL names the state, else the option does, else it is 'default'", async () => {
@@ -163,26 +162,15 @@ describe('src/state/postgres-url.ts: names', () => {
   });
 });
 
-describe('src/state/postgres-replica.ts: owners that promise a heartbeat', () => {
-  /** A replica whose last heartbeat was so many seconds ago, by the server's clock. */
-  async function replicaSeen(id: string, secondsAgo: number, isAlive = () => true) {
-    await sql(
-      `INSERT INTO vdcsync.replicas VALUES ('${id}', 'host', 1, clock_timestamp() - interval '${secondsAgo} s')
-       ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at`,
-    );
-    return { id, isAlive };
-  }
+describe('src/state/postgres-owner.ts: owners that are replicas of a fleet', () => {
+  const replicaOf = (id: string, isAlive = () => true) => ({ replica: { id, isAlive } });
 
-  beforeAll(async () => void (await open(newUrl())));
-
-  test('are ended once their heartbeat is missed, and write nothing from then on', async () => {
+  test('lose their state to the replica that has the job of the project now, and write nothing from then on', async () => {
     const url = newUrl();
-    const hung = await open(url, { ...write, replica: await replicaSeen('hung', 1) });
+    const hung = await open(url, { ...write, ...replicaOf('hung') });
     await hung.putNote('n', 1);
-    await expect(open(url)).rejects.toThrow(StateHeldError);
-    await replicaSeen('hung', 13);
 
-    const next = await open(url);
+    const next = await open(url, { ...write, ...replicaOf('next') });
 
     await expect(hung.putNote('n', 2)).rejects.toThrow(StateError);
     expect(hung.isOwned?.()).toBe(false);
@@ -191,17 +179,17 @@ describe('src/state/postgres-replica.ts: owners that promise a heartbeat', () =>
     await next.putNote('n', 3);
   });
 
-  test('keep their state as long as it comes, and so does an owner that promised none', async () => {
-    const [promised, silent] = [newUrl(), newUrl()];
-    await open(promised, { ...write, replica: await replicaSeen('late', 9) });
-    await open(silent);
-    await expect(open(promised)).rejects.toThrow(StateHeldError);
-    await expect(open(silent)).rejects.toThrow(StateHeldError);
+  test('keep their state from a process that is no replica, and take none from one', async () => {
+    const [owned, command] = [newUrl(), newUrl()];
+    await open(owned, { ...write, ...replicaOf('late') });
+    await open(command);
+    await expect(open(owned)).rejects.toThrow(StateHeldError);
+    await expect(open(command, { ...write, ...replicaOf('late') })).rejects.toThrow(StateHeldError);
   });
 
-  test('are no owners any more once they have not heard of their own heartbeat', async () => {
+  test('are no owners any more once their jobs are not confirmed', async () => {
     let alive = true;
-    const store = await open(newUrl(), { ...write, replica: await replicaSeen('own', 0, () => alive) });
+    const store = await open(newUrl(), { ...write, ...replicaOf('own', () => alive) });
     expect(store.isOwned?.()).toBe(true);
     alive = false;
     expect(store.isOwned?.()).toBe(false);
@@ -209,7 +197,7 @@ describe('src/state/postgres-replica.ts: owners that promise a heartbeat', () =>
 
   test('own their states on a few connections that stay, each state once, and lose what a lost one held', async () => {
     const sessions = new PostgresSessions(parsePostgresUrl(server.url()), 2);
-    const replica = { ...(await replicaSeen('many', 0)), sessions };
+    const replica = { ...replicaOf('many').replica, sessions };
     const urls = [newUrl(), newUrl(), newUrl(), newUrl()];
     const openAll = () => Promise.all(urls.map((url) => open(url, { ...write, replica })));
     const count = async () =>
@@ -235,61 +223,6 @@ describe('src/state/postgres-replica.ts: owners that promise a heartbeat', () =>
     expect(await count()).toEqual({ count: 2 });
     for (const store of again) await store.close();
     await sessions.close();
-  });
-
-  test('a heartbeat is recorded again after its connection was cut', async () => {
-    const location = parsePostgresUrl(server.url());
-    const heart = new PostgresReplica(location, { id: 'heart', host: 'here', pid: 7 });
-    await heart.beat();
-    await replicaSeen('heart', 60);
-    await cutConnections();
-    await heart.beat().catch(() => undefined);
-    await heart.beat();
-    const seen = await sql(
-      "SELECT seen_at > clock_timestamp() - interval '5 s' AS young FROM vdcsync.replicas WHERE id = 'heart'",
-    );
-    expect(seen).toEqual([{ young: true }]);
-    await heart.close();
-    expect(await sql("SELECT 1 FROM vdcsync.replicas WHERE id = 'heart'")).toEqual([]);
-  });
-
-  test('a replica whose process has ended is not among the live ones, although its heartbeat is young', async () => {
-    const location = parsePostgresUrl(`${server.url()}?state=ended`);
-    const [kept, ended] = ['kept', 'ended'].map(
-      (id, pid) => new PostgresReplica(location, { id, host: 'here', pid }),
-    ) as [PostgresReplica, PostgresReplica];
-    await ended.beat();
-    expect((await kept.beat()).map(({ id }) => id)).toEqual(['ended', 'kept']);
-    await sql("SELECT pg_terminate_backend(backend), pg_sleep(0.5) FROM vdcsync.replicas WHERE id = 'ended'");
-    expect((await kept.beat()).map(({ id }) => id)).toEqual(['kept']);
-    await ended.beat().catch(() => undefined);
-    await ended.beat();
-    expect((await kept.beat()).map(({ id }) => id)).toEqual(['ended', 'kept']);
-    await Promise.all([kept.close(), ended.close()]);
-  });
-
-  test('know which replicas of their fleet are alive, hear their calls, and hear when calls may have been missed', async () => {
-    const [one, other] = ['eu', 'us'].map((state) => parsePostgresUrl(`${server.url()}?state=${state}`));
-    const heard: (string | undefined)[][] = [[], [], []];
-    const replicas = [one, one, other].map((location, index) => {
-      const self = { id: `r${index}`, host: 'here', pid: index };
-      return new PostgresReplica(location as PostgresLocation, self, (text) => heard[index]?.push(text));
-    });
-    const [a, b, c] = replicas as [PostgresReplica, PostgresReplica, PostgresReplica];
-    const idsOf = async (replica: PostgresReplica) => (await replica.beat()).map(({ id }) => id);
-    expect(await idsOf(a)).toEqual(['r0']);
-    expect(await idsOf(b)).toEqual(['r0', 'r1']);
-    expect(await idsOf(c)).toEqual(['r2']);
-    await b.call('look "here"');
-    await a.beat();
-    expect(heard).toEqual([['look "here"'], ['look "here"'], []]);
-    await replicaSeen('r1', 13);
-    expect(await idsOf(a)).toEqual(['r0']);
-    await cutConnections();
-    await Promise.all([a.beat(), a.call('again')]).catch(() => undefined);
-    await a.beat();
-    expect(heard[0]).toContain(undefined);
-    await Promise.all(replicas.map((each) => each.close('gone')));
   });
 });
 

@@ -1,12 +1,11 @@
-import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigError } from '../../core/errors.ts';
 import { member } from '../../core/json.ts';
 import { run } from '../../core/remedy.ts';
 import { type Rollout, readRollouts } from '../../daemon/fleet/rollout.ts';
 import type { PostgresPublications } from '../../state/postgres-publications.ts';
-import { isPostgresUrl, parsePostgresUrl } from '../../state/postgres-url.ts';
+import { isPostgresUrl } from '../../state/postgres-url.ts';
+import { openQueue } from '../daemon/fleet.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { type CommonFlags, stateLocation } from '../settings/config.ts';
 import { ownState } from '../settings/own-state.ts';
@@ -44,13 +43,12 @@ export async function approveCommit(change: string, flags: CommonFlags, io: Io):
 }
 
 async function askLeader(location: string, { change }: Rollout): Promise<void> {
-  const { PostgresReplica } = await import('../../state/postgres-replica.ts');
-  const self = { id: randomUUID(), host: hostname(), pid: process.pid };
-  const caller = new PostgresReplica(parsePostgresUrl(location), self);
+  const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+  const queue = await openQueue(location, { name: 'approve-commit', as: 'command', log: quiet });
   try {
-    await caller.call(JSON.stringify({ of: 'approve', change }));
+    await queue.send({ of: 'approve', change });
   } finally {
-    await caller.close();
+    await queue.close();
   }
 }
 

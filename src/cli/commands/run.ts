@@ -5,7 +5,7 @@ import { deletionsOf } from '../../core/plan.ts';
 import type { StateStore } from '../../core/state.ts';
 import { CommitStatuses } from '../../daemon/commit-status/commit-statuses.ts';
 import { commitStatusesOf } from '../../daemon/commit-status/result.ts';
-import { Daemon, type DaemonOptions } from '../../daemon/daemon.ts';
+import { Daemon } from '../../daemon/daemon.ts';
 import { fleetSource } from '../../daemon/fleet/fleet-source.ts';
 import { createApp } from '../../daemon/http/app.ts';
 import { Changes } from '../../daemon/http/changes.ts';
@@ -16,16 +16,17 @@ import { Notifier } from '../../daemon/notifications/notifier.ts';
 import { controlPath, listenForCommands } from '../../daemon/operator-commands/control.ts';
 import type { DaemonDeps, DaemonLogger, OpenProject, ProjectSession } from '../../daemon/ports.ts';
 import { Intake } from '../../daemon/sources/intake.ts';
+import type { SpecSource } from '../../daemon/sources/source.ts';
 import { createLogger } from '../../platform/logger.ts';
 import { systemClock } from '../../platform/system-clock.ts';
 import { systemRandom } from '../../platform/system-random.ts';
 import { keepSystemdNotified } from '../../platform/systemd.ts';
 import { undiciTransport } from '../../platform/undici-transport.ts';
 import type { PostgresInspection } from '../../state/postgres-inspection.ts';
-import type { Replica } from '../../state/postgres-replica.ts';
+import type { Replica } from '../../state/postgres-sessions.ts';
 import { planCheck } from '../check-command.ts';
 import { openSession } from '../compose.ts';
-import { isShared, openFleet } from '../daemon/fleet.ts';
+import { isShared, type OpenFleet, openFleet } from '../daemon/fleet.ts';
 import { type DaemonSettings, type RunFlags, readDaemonSettings } from '../daemon/settings.ts';
 import { sourceOf } from '../daemon/source.ts';
 import { SpecMasks } from '../daemon/spec-masks.ts';
@@ -36,6 +37,9 @@ import { ownState, refuseSecondState, refuseStateBeside } from '../settings/own-
 import { listenForDaemonSignals } from '../signals.ts';
 import type { Io } from '../terminal.ts';
 import { version } from '../version.ts';
+
+/** A replica keeps so many specs of projects that it had a turn of. */
+const specsOfTurns = 1_000;
 
 /** The daemon: makes each project match its file, until a signal stops the daemon. */
 export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
@@ -82,17 +86,25 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
     ? await openFleet(settings, flags, io, log, notifier, deletions)
     : undefined;
   const own = sourceOf(settings, deps, shared !== undefined);
-  const intake = new Intake({
+  const reading = {
     ...{ environment: io.env, trust: settings.trust, clock: systemClock },
     ...(flags.requireApproval === undefined ? {} : { requireApproval: flags.requireApproval }),
-    checkToken: (place) => checkToken(place, settings, flags, io),
-    onRead: (name, desired) => masks.learn(name, desired),
-  });
+    checkToken: (place: TokenPlace | undefined) => checkToken(place, settings, flags, io),
+    onRead: (name: string, desired: Desired) => masks.learn(name, desired),
+  };
+  const intake = new Intake(reading);
+  const shareSource = (source: SpecSource, { fleet, queue, releases }: OpenFleet) => {
+    const { board } = fleet;
+    const intervalMs = settings.intervalMs / settings.timeScale;
+    const led = fleetSource({ source, board, queue, releases, intake, intervalMs, clock: systemClock, log });
+    const ofTurns = new Intake({ ...reading, keeps: specsOfTurns });
+    return { source: led, fleet: { fleet, intake: ofTurns, lead: (over: AbortSignal) => led.lead(over) } };
+  };
   const daemon: Daemon = new Daemon({
     ...{ deps, mode: settings.mode, intervalMs: settings.intervalMs, projects: settings.projects },
     keepMs: settings.keepMs,
     ...{ intake, trusted: isNamed(settings) },
-    ...(shared === undefined ? { source: own } : shareSource(own, intake, shared, deps)),
+    ...(shared === undefined ? { source: own } : shareSource(own, shared)),
     onNotification: (notice) => notifier.tell(notice),
     onChange: () => {
       changes.tell();
@@ -155,18 +167,6 @@ function checkToken(
 ): void {
   if (emulator === true || (place === undefined && isNamed(settings))) return;
   tokenSource(io, place);
-}
-
-function shareSource(
-  source: ReturnType<typeof sourceOf>,
-  intake: Intake,
-  { fleet, calls, heart, releases }: Awaited<ReturnType<typeof openFleet>>,
-  { log }: DaemonDeps,
-): Pick<DaemonOptions, 'source' | 'fleet'> {
-  const { board } = fleet;
-  const mayLead = () => heart.replicas[0] === heart.id;
-  const options = { source, board, calls, releases, mayLead, intake, clock: systemClock, log };
-  return { fleet, source: fleetSource(options) };
 }
 
 async function serve(

@@ -1,19 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Desired } from '../../core/desired.ts';
-import type { Assignment } from '../../daemon/fleet/assignment.ts';
-import { Board } from '../../daemon/fleet/board.ts';
-import { Calls, farewell } from '../../daemon/fleet/calls.ts';
+import { type Assignment, Board } from '../../daemon/fleet/board.ts';
 import { Fleet } from '../../daemon/fleet/fleet.ts';
-import { Heart } from '../../daemon/fleet/heartbeat.ts';
+import { Lease } from '../../daemon/fleet/lease.ts';
+import { type FleetQueue, type Hint, sourceKey, urgencies } from '../../daemon/fleet/queue.ts';
 import { Releases } from '../../daemon/fleet/releases.ts';
 import type { Notifier } from '../../daemon/notifications/notifier.ts';
-import type { DaemonLogger } from '../../daemon/ports.ts';
+import type { DaemonLogger, Trigger } from '../../daemon/ports.ts';
 import { memoryNote, readMemory } from '../../daemon/project/memory.ts';
 import { systemClock } from '../../platform/system-clock.ts';
 import { systemRandom } from '../../platform/system-random.ts';
 import type { PostgresInspection } from '../../state/postgres-inspection.ts';
-import type { Replica } from '../../state/postgres-replica.ts';
+import type { Replica } from '../../state/postgres-sessions.ts';
 import { isPostgresUrl, parsePostgresUrl } from '../../state/postgres-url.ts';
 import { stateLocation } from '../settings/config.ts';
 import { ownName, ownState } from '../settings/own-state.ts';
@@ -26,77 +25,113 @@ export function isShared({ projects, mode }: DaemonSettings, flags: RunFlags, io
   return projects === 'many' && mode === 'correct' && isPostgresUrl(stateLocation(flags, io));
 }
 
+/** This process as one of a fleet. */
+export interface OpenFleet {
+  readonly fleet: Fleet;
+  readonly queue: FleetQueue;
+  readonly replica: Replica;
+  readonly releases: Releases;
+  readonly inspection: PostgresInspection;
+}
+
 /**
- * This process as one of a fleet. The replicas find each other by the state they were given.
+ * Makes this process one of a fleet. The replicas find each other by the state they were given.
  *
  * @throws StateError where the server cannot be reached or used.
  */
 export async function openFleet(
-  { intervalMs, timeScale, parallel, rollout }: DaemonSettings,
+  { timeScale, parallel, rollout }: DaemonSettings,
   flags: RunFlags,
   io: Io,
   log: DaemonLogger,
   notified: Notifier,
   deletions: (desired: Desired) => Promise<number>,
-): Promise<{
-  readonly fleet: Fleet;
-  readonly calls: Calls;
-  readonly heart: Heart;
-  readonly replica: Replica;
-  readonly releases: Releases;
-  readonly inspection: PostgresInspection;
-}> {
+): Promise<OpenFleet> {
   const location = stateLocation(flags, io);
   const own = ownState(location, 'fleet');
-  const place = { id: randomUUID(), host: hostname(), pid: process.pid };
-  const { PostgresReplica } = await import('../../state/postgres-replica.ts');
-  const calls: Calls = new Calls({ send: (text) => among.call(text), log });
-  const among = new PostgresReplica(parsePostgresUrl(location), place, (text) => calls.hear(text));
-  const heart = new Heart({
-    ...{ id: place.id, clock: systemClock, log },
-    beat: async () => (await among.beat()).map(({ id }) => id),
-    close: async () => {
-      await inspection.close();
-      await sessions.close();
-      await among.close(farewell);
-    },
-  });
-  await heart.start();
-  const { PostgresInspection } = await import('../../state/postgres-inspection.ts');
-  const inspection: PostgresInspection = new PostgresInspection(location);
+  const name = replicaName(hostname(), process.pid);
+  const lease = new Lease(systemClock);
   const { PostgresSessions } = await import('../../state/postgres-sessions.ts');
   const sessions = new PostgresSessions(parsePostgresUrl(location));
-  const replica: Replica = { id: heart.id, isAlive: () => heart.isAlive(), sessions };
+  // The first connection checks the URL and the server, and makes the tables.
+  sessions.giveBack(await sessions.take());
+  const queue = await openQueue(location, { name, log, as: 'replica', tenants: rollout.tenants });
+  const { PostgresInspection } = await import('../../state/postgres-inspection.ts');
+  const inspection: PostgresInspection = new PostgresInspection(location);
+  const replica: Replica = { id: randomUUID(), isAlive: () => lease.isAlive(), sessions };
   const { openPublications } = await import('../../state/postgres-publications.ts');
   const open = (mode: 'read' | 'write') =>
     openPublications(own, { mode, now: systemClock.now(), lineage: randomUUID(), replica });
-  const board = new Board({
-    open,
-    assignments: () => assignmentsOf(inspection, location),
-    clock: systemClock,
-  });
+  const assignments = () => assignmentsOf(inspection, location);
+  const board = new Board({ open, assignments, clock: systemClock });
   const left = (projects: readonly number[]) => assignmentsOf(inspection, location, projects);
+  const ask = (projects: readonly number[]) => queue.ask(projects.map(String), 'fleet', urgencies.all);
   const releases = new Releases({
-    ...{ policy: rollout, board, calls, left, deletions, atOnce: parallel, clock: systemClock, log },
+    ...{ policy: rollout, board, ask, left, deletions, atOnce: parallel, clock: systemClock, log },
     approval: (change) => `vdcsync approve-commit ${change} --state ${stateWord(location, io.env)}`,
     onNotification: (notice) => notified.tell(notice),
   });
   const fleet = new Fleet({
-    ...{
-      board,
-      calls,
-      heart,
-      notified,
-      log,
-      left,
-      clock: systemClock,
-      random: systemRandom,
-      atOnce: parallel,
+    ...{ replica: name, board, queue, lease, notified, log, clock: systemClock, atOnce: parallel },
+    close: async () => {
+      await inspection.close();
+      await sessions.close();
     },
-    replica: replicaName(place.host, place.pid),
-    intervalMs: intervalMs / timeScale,
   });
-  return { fleet, calls, heart, replica, releases, inspection };
+  return { fleet, queue, replica, releases, inspection };
+}
+
+/** The jobs of the fleet that this URL makes. */
+export async function openQueue(
+  location: string,
+  {
+    name,
+    log,
+    as,
+    tenants = {},
+  }: {
+    readonly name: string;
+    readonly log: DaemonLogger;
+    readonly as: 'replica' | 'command';
+    readonly tenants?: Readonly<Record<string, readonly number[]>>;
+  },
+): Promise<FleetQueue> {
+  const { JobQueue } = await import('../../state/job-queue.ts');
+  const onError = (error: unknown) => log.debug({ error }, 'error of the queue');
+  const jobs = await JobQueue.open<{ readonly trigger: Trigger }, Hint>(location, {
+    ...{ instance: name, as, onError },
+  });
+  const tenantOf = new Map(
+    Object.entries(tenants).flatMap(([tenant, ids]) => ids.map((id) => [String(id), tenant] as const)),
+  );
+  const wanted = (key: string, trigger: Trigger, priority: number, afterMs: number) => {
+    return { key, data: { trigger }, priority, afterMs, group: tenantOf.get(key) };
+  };
+  if (as === 'replica') await jobs.add([wanted(sourceKey, 'start', urgencies.lead, 0)]);
+  return {
+    take: async (most, { leastUrgency, fullTenants }) => {
+      const taken = await jobs.take(most, { leastPriority: leastUrgency, fullGroups: fullTenants });
+      return taken.map(({ data, priority, group, ...job }) => {
+        return { ...job, trigger: data.trigger, urgency: priority, tenant: group };
+      });
+    },
+    confirm: (claims) => jobs.confirm(claims),
+    end: (claim, next) =>
+      jobs.end(
+        claim,
+        next && wanted(claim.key, next.trigger, next.trigger === 'timer' ? 0 : claim.urgency, next.afterMs),
+      ),
+    fail: (claim, reason) => jobs.fail(claim, reason),
+    ask: (keys, trigger, urgency) => jobs.put(keys.map((key) => wanted(key, trigger, urgency, 0))),
+    add: async (keys, withinMs) => {
+      const spread = () => systemRandom.next() * withinMs;
+      await jobs.add(keys.map((key) => wanted(key, 'timer', urgencies.time, spread())));
+    },
+    send: (hint) => jobs.send(hint),
+    hints: () => jobs.hints(),
+    waiting: () => jobs.waiting(),
+    close: () => jobs.close(),
+  };
 }
 
 async function assignmentsOf(
@@ -109,11 +144,10 @@ async function assignmentsOf(
   const states = await inspection.states({ note: memoryNote, names });
   return states
     .filter(({ name, projectId }) => name === ownName(fleet, projectId))
-    .map(({ projectId: project, owner, isTaken, note }) => ({
+    .map(({ projectId: project, owner, note }) => ({
       project,
       worker: owner && replicaName(owner.host, owner.pid),
       since: owner?.since,
-      isTaken,
       memory: readMemory(note),
     }));
 }

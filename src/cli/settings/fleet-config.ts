@@ -25,6 +25,7 @@ const fleetSchema = z.strictObject({
     })
     .optional(),
   labels: z.record(z.string().min(1), z.array(z.int().min(1))).optional(),
+  tenants: z.record(z.string().min(1), z.array(z.int().min(1))).optional(),
 });
 
 /**
@@ -33,7 +34,11 @@ const fleetSchema = z.strictObject({
  * @throws ConfigError with one `file:line:col: message` a line, for every error at once.
  */
 export function loadFleetConfig(text: string, file: string): RolloutPolicy {
-  const { fleet = {}, labels } = readDocument(text, file, 'the fleet file', fleetSchema, checkLabels);
+  const {
+    fleet = {},
+    labels,
+    tenants,
+  } = readDocument(text, file, 'the fleet file', fleetSchema, checkLabels);
   return {
     maxDeletions: fleet.max_deletions ?? defaultPolicy.maxDeletions,
     waves: fleet.waves ?? defaultPolicy.waves,
@@ -41,6 +46,7 @@ export function loadFleetConfig(text: string, file: string): RolloutPolicy {
     deadlineMs: parseDuration(fleet.deadline ?? '') ?? defaultPolicy.deadlineMs,
     supersedeMs: parseDuration(fleet.supersede ?? '') ?? defaultPolicy.supersedeMs,
     labels: labels ?? defaultPolicy.labels,
+    tenants: tenants ?? defaultPolicy.tenants,
   };
 }
 

@@ -2,9 +2,32 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../core/clock.ts';
 import { StateError } from '../../core/errors.ts';
 import type { Json } from '../../core/json.ts';
+import type { ReconciliationMemory } from '../project/memory.ts';
 import type { Commit, SpecText } from '../sources/source.ts';
-import type { Assignment } from './assignment.ts';
 import { markOf, type Rollout, readRollouts, type Shared, type Waiting } from './rollout.ts';
+
+/** How a project of the fleet is, as its state says. */
+export interface Assignment {
+  readonly project: number;
+  /** The replica that works on it now. */
+  readonly worker: string | undefined;
+  /** Since when, wall ms. */
+  readonly since: number | undefined;
+  /** The results of the last turn. Absent before the first one. */
+  readonly memory: ReconciliationMemory | undefined;
+}
+
+/** The replica that knows most of the project: the one that works on it, or did so last. */
+export function lastWorker({ worker, memory }: Assignment): string | undefined {
+  return worker ?? memory?.replica;
+}
+
+/** The spec of a project, with the version and the commit in which it is in force. */
+export interface SpecInForce extends PublishedSpec {
+  readonly body: string;
+  readonly version: number;
+  readonly commit: Json;
+}
 
 /** One spec as it was published. */
 export interface PublishedSpec {
@@ -30,7 +53,7 @@ export interface WaitingChange {
   readonly gone: readonly number[];
 }
 
-/** The storage of a fleet's published specs. Only the owner publishes, and each replica reads. */
+/** The storage of a fleet's published specs. Only the owner publishes, and each replica reads what it needs. */
 export interface Publications {
   isOwned?(): boolean;
   /** Asks for the last version; `undefined` where nothing was published yet. */
@@ -38,6 +61,12 @@ export interface Publications {
   /** The version of the last publication. */
   version(): Promise<number | undefined>;
   published(after: number, upTo: number): Promise<readonly PublishedSpec[]>;
+  publishedFor(project: number): Promise<SpecInForce | undefined>;
+  projects(): Promise<readonly number[]>;
+  changed(versions: ReadonlyMap<number, number>): Promise<readonly number[]>;
+  /** The version up to which the projects of changed specs were asked to reconcile. Only for the owner. */
+  asked(): Promise<number>;
+  setAsked(version: number): Promise<void>;
   /** The specs that projects wait for. Only for the owner. */
   waiting(): Promise<readonly WaitingSpec[]>;
   publish(specs: readonly PublishedSpec[], head: Json, waiting: WaitingChange): Promise<number>;
@@ -73,11 +102,11 @@ interface Known {
 }
 
 /**
- * The data that the replicas of a fleet share: the specs in force, and which replica works on which project.
+ * The data that the replicas of a fleet share: the specs in force, and how each project is.
  *
- * One replica at a time *leads*: the leader owns the fleet's state, reads the source, and publishes the changes. The
- * other replicas take the changes from the board. So all replicas work with the same specs, even if a file arrives
- * late on one of their machines.
+ * One replica at a time *leads*: the leader owns the fleet's state, reads the source, and publishes the changes. A replica
+ * that has a turn of a project reads the spec of that project alone. So all replicas work with the same specs, even if a
+ * file arrives late on one of their machines.
  */
 export class Board {
   readonly #deps: BoardDeps;
@@ -88,16 +117,18 @@ export class Board {
    * another reading, and a replica could take in an older version after a newer one.
    */
   #queue: Promise<unknown> = Promise.resolve();
-  /** The specs that this replica uses. */
+  /** Of the leader: the specs in force. */
   readonly #specs = new Map<string, Known>();
   readonly #names = new Map<number, string>();
+  /** The version that `#specs` have. */
   #version = 0;
+  /** The version of the last head. */
+  #seen: number | undefined;
   #commit: Commit | undefined;
   #rollouts: readonly Rollout[] = [];
   #counted: string | undefined;
   /** For the leader. `undefined`: not read yet. */
   #waiting: ReadonlyMap<number, Waiting> | undefined;
-  #moved: { readonly at: number; readonly answer: Promise<boolean> } | undefined;
   #assignments: { readonly at: number; readonly assignments: Promise<readonly Assignment[]> } | undefined;
 
   constructor(deps: BoardDeps) {
@@ -109,10 +140,12 @@ export class Board {
     return this.#rollouts;
   }
 
-  /**
-   * Marks the text of a project's spec in the version that this replica uses. Equal texts have equal marks on all
-   * replicas.
-   */
+  /** The commit in force, as far as this replica knows. */
+  get commit(): Commit | undefined {
+    return this.#commit;
+  }
+
+  /** Marks the text of a project's spec in force. Equal texts have equal marks. Only for the leader. */
   markOf(project: number): string | undefined {
     const name = this.#names.get(project);
     const known = name === undefined ? undefined : this.#specs.get(name);
@@ -127,17 +160,6 @@ export class Board {
   async lead(): Promise<void> {
     this.#waiting = undefined;
     this.#owned = await this.#deps.open('write');
-  }
-
-  /** Checks whether this replica still leads: the lock ends with its connection. */
-  async stillLeads(): Promise<boolean> {
-    try {
-      await this.#owned?.version();
-      if (!this.leads()) await this.yieldLead();
-    } catch {
-      await this.yieldLead();
-    }
-    return this.leads();
   }
 
   async yieldLead(): Promise<void> {
@@ -200,31 +222,55 @@ export class Board {
   }
 
   /**
-   * The snapshot in force, which this replica uses from now on. `undefined` if no replica has published a snapshot
-   * yet.
+   * Takes in the commit and the rollouts in force. Returns whether a replica has published specs yet.
    */
-  async snapshot(): Promise<Shared | undefined> {
-    return this.#reading((store) => this.#catchUp(store));
+  async refresh(): Promise<boolean> {
+    return this.#reading(async (store) => {
+      const publication = await store?.publication();
+      if (publication === undefined) return false;
+      this.#takeHead(publication.version, publication.head as unknown as Head);
+      return true;
+    });
   }
 
-  /** Whether the snapshot in force differs from the one that this replica uses. The answer may be so old. */
-  hasMoved(ageMs = 0): Promise<boolean> {
-    const now = this.#deps.clock.monotonic();
-    if (this.#moved === undefined || now - this.#moved.at >= ageMs) {
-      const asked = this.#reading(async (store) => (await store?.version()) !== this.#version);
-      const moved = { at: now, answer: asked };
-      asked.catch(() => this.#moved === moved && this.#forgetMoved());
-      this.#moved = moved;
-    }
-    return this.#moved.answer;
+  /** The spec in force of one project. */
+  spec(project: number): Promise<SpecInForce | undefined> {
+    return this.#reading(async (store) => store?.publishedFor(project));
   }
 
-  /** Which replica works on which project. The answer may be `assignmentsMs` old. */
+  /** Those of these projects whose spec in force has another version. */
+  changed(versions: ReadonlyMap<number, number>): Promise<readonly number[]> {
+    return this.#reading(async (store) => (await store?.changed(versions)) ?? []);
+  }
+
+  /** All projects that have a spec. */
+  projects(): Promise<readonly number[]> {
+    return this.#reading(async (store) => (await store?.projects()) ?? []);
+  }
+
+  /**
+   * The projects of specs that changed, and that were not asked to reconcile since. `done` records that they were. A leader
+   * that ends in between leaves them to the next one. Only for the leader.
+   */
+  async unasked(): Promise<{ readonly projects: readonly number[]; readonly done: () => Promise<void> }> {
+    const owned = this.#leading();
+    const upTo = this.#version;
+    const changed = await owned.published(await owned.asked(), upTo);
+    const projects = changed.flatMap(({ project }) => (project === null ? [] : [project]));
+    return { projects, done: async () => (projects.length === 0 ? undefined : owned.setAsked(upTo)) };
+  }
+
+  /** Whether anything was published since the last `refresh`. */
+  hasMoved(): Promise<boolean> {
+    return this.#reading(async (store) => (await store?.version()) !== this.#seen);
+  }
+
+  /** How each project is that has a spec. The answer may be `assignmentsMs` old. */
   assignments(): Promise<readonly Assignment[]> {
-    const { clock, assignments } = this.#deps;
+    const { clock } = this.#deps;
     const now = clock.monotonic();
     if (this.#assignments === undefined || now - this.#assignments.at > assignmentsMs)
-      this.#assignments = { at: now, assignments: assignments() };
+      this.#assignments = { at: now, assignments: this.#readAssignments() };
     return this.#assignments.assignments;
   }
 
@@ -233,6 +279,13 @@ export class Board {
     await this.#queue;
     await this.#reader?.close();
     this.#reader = undefined;
+  }
+
+  async #readAssignments(): Promise<readonly Assignment[]> {
+    const [projects, known] = await Promise.all([this.projects(), this.#deps.assignments()]);
+    const byProject = new Map(known.map((each) => [each.project, each]));
+    const unseen = { worker: undefined, since: undefined, memory: undefined };
+    return projects.map((project) => byProject.get(project) ?? { project, ...unseen });
   }
 
   #leading(): Publications {
@@ -259,11 +312,7 @@ export class Board {
     };
   }
 
-  #forgetMoved(): void {
-    this.#moved = undefined;
-  }
-
-  #take(version: number, { commit, rollouts, counted }: Head, news: readonly PublishedSpec[]): void {
+  #take(version: number, head: Head, news: readonly PublishedSpec[]): void {
     for (const each of news) {
       const { name, body, project } = each;
       const before = this.#specs.get(name);
@@ -276,7 +325,11 @@ export class Board {
       if (project !== null) this.#names.set(project, name);
     }
     this.#version = version;
-    this.#forgetMoved();
+    this.#takeHead(version, head);
+  }
+
+  #takeHead(version: number, { commit, rollouts, counted }: Head): void {
+    this.#seen = version;
     this.#commit = commit ?? undefined;
     this.#rollouts = readRollouts(rollouts);
     this.#counted = counted;

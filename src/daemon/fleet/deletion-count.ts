@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Desired } from '../../core/desired.ts';
 import type { DaemonLogger } from '../ports.ts';
-import type { Assignment } from './assignment.ts';
+import type { Assignment } from './board.ts';
 import type { Member } from './rollout.ts';
 
 /** The plan of one project may take so long; then its own cap is counted. Real ms. */

@@ -1,21 +1,20 @@
 import type { Clock } from '../../core/clock.ts';
 import { StateError } from '../../core/errors.ts';
 import type { DaemonLogger, Trigger } from '../ports.ts';
-import { createWake } from '../scheduling/wake.ts';
 import { holdersAfter } from '../sources/claims.ts';
 import type { Intake } from '../sources/intake.ts';
-import { SourceError, type SpecSource } from '../sources/source.ts';
+import { type Snapshot, SourceError, type SpecSource } from '../sources/source.ts';
 import type { Board } from './board.ts';
-import { type Calls, triggerOf } from './calls.ts';
+import { type FleetQueue, type HeardHint, urgencies } from './queue.ts';
 import type { Releases } from './releases.ts';
 import { usable } from './rollout.ts';
 
 /** Time between two readings of a board that could not be read. Real ms. */
 const againMs = 2_000;
-/** Time between two readings of the board if no call arrives: a call may be lost. Real ms. */
-const refreshMs = 30_000;
-/** Time between two attempts to become the leader, and between two checks whether this replica still leads. Real ms. */
-const leadMs = 5_000;
+/** Time between two looks of a follower at the commit and the rollouts in force. Real ms. */
+const followMs = 5_000;
+/** Time between two looks of the leader at the hints. Real ms. */
+const hintsMs = 500;
 /** Time between two checks for the first specs. Real ms. */
 const firstMs = 200;
 
@@ -23,120 +22,141 @@ export interface FleetSourceOptions {
   /** The source that the leader reads. */
   readonly source: SpecSource;
   readonly board: Board;
-  readonly calls: Calls;
+  readonly queue: Pick<FleetQueue, 'add' | 'ask' | 'hints'>;
   /** How much of a change is put in force, and when. */
   readonly releases: Releases;
-  /** Whether this replica should become the leader if no replica leads. */
-  readonly mayLead: () => boolean;
   readonly intake: Intake;
+  /** A project without a trigger is reconciled after this time, in ms of real time. */
+  readonly intervalMs: number;
   /** Real time. */
   readonly clock: Clock;
   readonly log: DaemonLogger;
 }
 
-/** The specs of a fleet: from the source for the replica that leads, from the board for the others. */
-export function fleetSource(options: FleetSourceOptions): SpecSource {
-  const { source, board, calls, releases, mayLead, intake, clock, log } = options;
+/** The source of a fleet. The specs are for the replica that leads: it publishes them. The others get the commit in force. */
+export interface FleetSource extends SpecSource {
+  /** Leads, until the signal aborts or the lead is lost. Rejects if the fleet's state cannot be owned. */
+  lead(over: AbortSignal): Promise<void>;
+}
+
+export function fleetSource(options: FleetSourceOptions): FleetSource {
+  const { source, board, queue, releases, intake, clock, log } = options;
   const { name } = source;
   /** The last reading of the board failed. Only another reading can show that the board is readable again. */
   let unread = false;
+  let hint: (trigger: Trigger) => void = () => {};
+  /** The files that this process has read. A file that is gone keeps its last content in force until another process leads. */
+  const seen = new Set<string>();
 
-  async function read(signal: AbortSignal) {
+  async function read(signal: AbortSignal): Promise<Snapshot> {
     try {
-      const snapshot = await readFrom(signal);
+      const snapshot = board.leads() ? await readAsLeader(signal) : await readAsFollower(signal);
       unread = false;
       return snapshot;
     } catch (error) {
       if (!(error instanceof StateError)) throw error;
       unread = true;
-      await board.stillLeads();
       throw new SourceError(error.message);
     }
   }
 
-  async function readFrom(signal: AbortSignal) {
-    while (!board.leads()) {
-      const snapshot = await board.snapshot();
-      if (snapshot !== undefined) return snapshot;
-      // No replica has led yet: this happens for a moment at the first start of a fleet.
+  async function readAsFollower(signal: AbortSignal): Promise<Snapshot> {
+    // No replica has led yet: this happens for a moment at the first start of a fleet.
+    while (!(await board.refresh())) {
+      if (board.leads()) return readAsLeader(signal);
       await clock.sleep(firstMs, signal);
     }
+    return { specs: [], ...(board.commit === undefined ? {} : { commit: board.commit }) };
+  }
+
+  async function readAsLeader(signal: AbortSignal): Promise<Snapshot> {
     // Judge the change by the specs that are in force for all replicas, published by this leader or an earlier one. The
     // bare repository of this replica may have no earlier commit, or an older one.
     const before = await board.published();
-    const snapshot = await source.read(signal, before?.commit);
+    const snapshot = withVanished(await source.read(signal, before?.commit), before);
     const taken = await intake.take(snapshot);
     const holders = holdersAfter(taken, before?.holders ?? {});
     const shared = await releases.next({ ...snapshot, holders }, taken, before);
-    if (await board.publish(usable(shared, before, taken))) {
-      calls.send({ of: 'specs' });
-      releases.tell(before?.rollouts, shared.rollouts);
-    }
-    return shared;
+    if (await board.publish(usable(shared, before, taken))) releases.tell(before?.rollouts, shared.rollouts);
+    const { projects, done } = await board.unasked();
+    await queue.ask(projects.map(String), 'fleet', urgencies.edit);
+    await done();
+    return { ...snapshot, holders };
   }
 
-  async function watch(hint: (trigger: Trigger) => void, signal: AbortSignal): Promise<void> {
-    await Promise.all([follow(hint, signal), leadWhenFree(hint, signal)]);
+  /** A deleted file is no request to delete resources, nor to leave its project alone. */
+  function withVanished(snapshot: Snapshot, before: Snapshot | undefined): Snapshot {
+    const names = new Set(snapshot.specs.map((spec) => spec.name));
+    for (const each of names) seen.add(each);
+    const message = 'the file no longer exists. Its last content stays in force, and no resource is deleted';
+    const vanished = (before?.specs ?? [])
+      .filter((spec) => seen.has(spec.name) && !names.has(spec.name))
+      .map((spec) => ({
+        name: spec.name,
+        problem: [{ position: { file: spec.name, line: 1, column: 1 }, message }],
+      }));
+    return { ...snapshot, specs: [...snapshot.specs, ...vanished] };
   }
 
-  async function follow(hint: (trigger: Trigger) => void, signal: AbortSignal): Promise<void> {
-    const wake = createWake();
-    const end = calls.listen(({ of }) => of === 'specs' && wake.nudge('fleet'));
-    signal.addEventListener('abort', end, { once: true });
+  async function watch(hintOf: (trigger: Trigger) => void, signal: AbortSignal): Promise<void> {
+    hint = hintOf;
     for (;;) {
-      await wake.sleep(clock, unread ? againMs : refreshMs, signal);
-      wake.take();
+      await clock.sleep(unread ? againMs : followMs, signal);
       // If the board cannot be reached, the next reading reports the error.
-      if (unread || (await board.hasMoved().catch(() => true))) hint('fleet');
+      if (unread || (!board.leads() && (await board.hasMoved().catch(() => true)))) hint('fleet');
     }
   }
 
-  async function leadWhenFree(hint: (trigger: Trigger) => void, signal: AbortSignal): Promise<void> {
-    for (;;) {
-      if (mayLead() && (await triesToLead())) await leadOn(hint, signal);
-      await clock.sleep(leadMs, signal);
-    }
-  }
-
-  async function triesToLead(): Promise<boolean> {
-    try {
-      await board.lead();
-      if (board.leads()) return true;
-      // Without a confirmed heartbeat the publications of this replica do not count. The replica gives up the lead, and
-      // reads the source as a follower.
-      await board.yieldLead();
-      return false;
-    } catch (error) {
-      log.debug({ error }, 'leadership not acquired');
-      return false;
-    }
-  }
-
-  /** Until the signal aborts or the lead is lost. */
-  async function leadOn(hint: (trigger: Trigger) => void, signal: AbortSignal): Promise<void> {
+  async function lead(over: AbortSignal): Promise<void> {
+    await board.lead();
+    if (!board.leads()) throw new StateError('the lead of the fleet was lost at once');
     log.info({ source: name }, 'leadership acquired');
-    const over = new AbortController();
-    const end = () => over.abort(new Error('this replica is no longer the leader'));
-    signal.addEventListener('abort', end, { once: true });
-    const endHints = calls.listen((call) => call.of === 'source' && hint(triggerOf(call)));
+    const end = new AbortController();
+    const onOver = () => end.abort(new Error('this replica is no longer the leader'));
+    over.addEventListener('abort', onOver, { once: true });
+    if (over.aborted) onOver();
     const watching = Promise.all([
-      source.watch(hint, over.signal),
-      releases.watch(() => hint('fleet'), over.signal),
-    ]).catch((error: unknown) => {
-      if (!over.signal.aborted) throw error;
-    });
+      source.watch(hint, end.signal),
+      releases.watch(() => hint('fleet'), end.signal),
+      hear(end.signal),
+    ]);
+    // A key may have lost its job, for example with a database that was restored.
+    const adding = board.projects().then((ids) => queue.add(ids.map(String), options.intervalMs));
     try {
       hint('start');
-      do await Promise.race([clock.sleep(leadMs, over.signal), watching]);
-      while (await board.stillLeads());
-      log.warn({ source: name }, 'leadership lost');
+      await Promise.race([watching, adding.then(() => watching)]);
+    } catch (error) {
+      if (!end.signal.aborted) throw error;
     } finally {
-      end();
-      signal.removeEventListener('abort', end);
-      endHints();
-      await watching;
+      onOver();
+      over.removeEventListener('abort', onOver);
+      await watching.catch(() => undefined);
+      await board.yieldLead();
+      log.warn({ source: name }, 'leadership ended');
     }
   }
 
-  return { name, read, watch };
+  /** Until the signal aborts, or the lead is lost with its connection. */
+  async function hear(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await clock.sleep(hintsMs, signal);
+      if (!board.leads()) throw new StateError('the lead of the fleet was lost');
+      const heard = await queue.hints().catch((error: unknown) => {
+        log.debug({ error }, 'hints not read');
+        return [];
+      });
+      for (const { hint: each, done } of heard) {
+        await take(each);
+        await done();
+      }
+    }
+  }
+
+  async function take(heard: HeardHint['hint']): Promise<void> {
+    if (heard.of === 'approve') return releases.approve(heard.change);
+    if (heard.of === 'source') return hint(heard.trigger);
+    await queue.ask((await board.projects()).map(String), heard.trigger, urgencies.all);
+  }
+
+  return { name, read, watch, lead };
 }

@@ -1,247 +1,340 @@
 import type { Clock } from '../../core/clock.ts';
 import { StateHeldError } from '../../core/errors.ts';
-import type { Random } from '../../core/random.ts';
 import type { DaemonLogger, Trigger } from '../ports.ts';
+import type { Condition } from '../project/condition.ts';
 import type { Job } from '../project/job.ts';
-import type { Assignment } from './assignment.ts';
-import type { Board } from './board.ts';
-import { type Calls, triggerOf } from './calls.ts';
-import { firstJob } from './first-job.ts';
-import type { Heart } from './heartbeat.ts';
-import { Schedule, type Wanted } from './schedule.ts';
-import { shareOut } from './share-out.ts';
+import type { SpecText } from '../sources/source.ts';
+import type { Board, SpecInForce } from './board.ts';
+import { Fitness } from './fitness.ts';
+import type { Lease } from './lease.ts';
+import { type Claim, type FleetQueue, type Next, sourceKey, urgencies } from './queue.ts';
+import { markOf } from './rollout.ts';
 
+/** Time between two looks at the queue. Real ms. */
+const pollMs = 500;
+/** Jobs that end at about the same time make room for one look. Real ms. */
+const gatherMs = 20;
+/** Time between two confirmations of the jobs in hand. Real ms. */
+const confirmMs = 3_000;
+/** Time between two looks whether the specs of the projects in hand have changed. Real ms. */
+const changedMs = 1_000;
 /** How long work may take to end after the request to stop. Then other replicas take over its states. Real ms. */
 const graceMs = 7_000;
 /** Waiting time before a project whose state another process owns is tried again. Real ms. */
 const heldMs = 5_000;
-/** Each job asks whether the specs have moved, and a full round has hundreds of jobs a second. Real ms. */
-const movedMs = 200;
 /** Work that was asked to end, and has not ended after this time, counts as hanging. Real ms. */
 const hangsMs = 60_000;
+/** A queue that has not answered for so long is out of reach. Real ms. */
+const silentMs = 8_000;
+/** The leader gives the lead back after this time, before the queue would. Real ms. */
+const leadMs = 12 * 3_600_000;
+/** Of the places, so many more are kept for edits and commands: a full round takes all others for a while. */
+const keptShare = 0.25;
+/** The share of the places that one tenant may have. */
+const tenantShare = 0.75;
 
 /** This process as one of several that share projects, state and work. */
 export interface FleetOptions {
   /** This process's name among the others. */
   readonly replica: string;
   readonly board: Board;
-  readonly calls: Calls;
-  readonly heart: Heart;
+  readonly queue: FleetQueue;
+  readonly lease: Lease;
   readonly notified: Job['notified'];
-  /** How the last turns left these projects. */
-  readonly left: (projects: readonly number[]) => Promise<readonly Assignment[]>;
   /** The largest number of projects that are reconciled at the same time. */
   readonly atOnce: number;
-  /** A project without a trigger is reconciled after this time, in ms of real time. */
-  readonly intervalMs: number;
   readonly clock: Clock;
-  readonly random: Random;
   readonly log: DaemonLogger;
+  /** Closes the connections. */
+  readonly close: () => Promise<void>;
 }
 
 /** The methods of a project that the fleet needs to work on it. */
 interface Workable {
-  readonly id: number;
-  /** Of the spec in force. */
-  readonly digest: string | undefined;
-  nudge(trigger: Trigger): void;
-  hasBrokenSpec(): boolean;
+  readonly condition: Condition;
   isWaiting(): boolean;
   runJob(job: Job, stop: AbortSignal): Promise<number>;
 }
 
 export interface FleetWork {
-  readonly projects: () => readonly Workable[];
-  readonly project: (id: number) => Workable | undefined;
-  /** Whether the specs are being read. */
-  readonly isReading: () => boolean;
-  /** Reads the specs in force; gives whether it could. */
-  readonly readSpecs: () => Promise<boolean>;
+  /** The project by this spec. Returns why this replica cannot use the spec, for example without its token. */
+  readonly open: (spec: SpecInForce, trigger: Trigger) => Promise<Workable | string>;
+  /** Leads until the signal aborts or the lead is lost. */
+  readonly lead: (over: AbortSignal) => Promise<void>;
+}
+
+/** A job in hand. */
+interface Turn {
+  readonly claim: Claim;
+  readonly over: AbortController;
+  done: Promise<void>;
+  project: Workable | undefined;
+  /** Of the spec that it works by. */
+  version: number;
+  /** When it was asked to end. Monotonic. */
+  endsSince: number | undefined;
 }
 
 /**
- * This replica's share of a fleet's projects. {@link shareOut} computes from the list of live replicas which replica
- * works on which project. {@link Schedule} keeps in memory when each project is due. The results of a turn are in the
- * project's state, for the replica that has the next turn.
+ * The turns of this replica. Each is a job of the shared {@link FleetQueue}: the next turn of a project, or the lead. The
+ * turns in hand are independent of each other. The results of a turn are in the project's state, for the replica that has the next one.
  */
 export class Fleet {
   readonly replica: string;
   readonly board: Board;
   readonly #options: FleetOptions;
-  /** Projects whose work was asked to end, with the time of the request. */
-  readonly #ending = new Map<number, number>();
-  #work: FleetWork = {
-    projects: () => [],
-    project: () => undefined,
-    readSpecs: async () => false,
-    isReading: () => false,
-  };
-  readonly #schedule: Schedule;
-  #stop: AbortSignal = new AbortController().signal;
-  /** The input of the last computation of the shares. */
-  #sharedOf = '';
-  #sharing: Promise<void> = Promise.resolve();
+  readonly #fitness: Fitness;
+  readonly #turns = new Map<string, Turn>();
+  #work: FleetWork | undefined;
+  #awake = new AbortController();
+  #answeredAt = Number.NEGATIVE_INFINITY;
+  #lateMs = 0;
 
   constructor(options: FleetOptions) {
-    const { replica, board, heart } = options;
-    this.replica = replica;
-    this.board = board;
+    this.replica = options.replica;
+    this.board = options.board;
     this.#options = options;
-    this.#schedule = new Schedule({
-      ...options,
-      mayBegin: () => heart.isAlive(),
-      isReading: () => this.#work.isReading(),
-      isWaiting: (id) => this.#work.project(id)?.isWaiting() === true,
-      onAsked: (id, trigger) => this.#work.project(id)?.nudge(trigger),
-      job: (id, trigger, over) => this.#job(id, trigger, over),
-    });
+    this.#fitness = new Fitness(options.clock);
   }
 
   leads(): boolean {
     return this.board.leads();
   }
 
-  /** The specs in force were read. `news` are the projects whose specs changed. */
-  specsRead(news: readonly number[], trigger: Trigger): void {
-    this.#shareSoon();
-    this.#schedule.wake(news, { trigger, afterMs: 0, isUrgent: true });
-  }
-
-  /** Asks the replicas to reconcile all projects. Never rejects. A lost call delays a project by one interval. */
-  askForAll(trigger: Trigger): void {
-    this.#options.calls.send({ of: 'projects', trigger });
-  }
-
+  /** Reports to the leader that the source may have changed. Never rejects. */
   hint(trigger: Trigger): void {
-    this.#options.calls.send({ of: 'source', trigger });
+    this.#send({ of: 'source', trigger });
   }
 
-  /** The longest delay of a due project that waits on this replica, in ms. */
+  /** Asks for a turn of every project. Never rejects. */
+  askForAll(trigger: Trigger): void {
+    this.#send({ of: 'projects', trigger });
+  }
+
+  /** How long the jobs that this replica took last were due, at most. Ms. */
   lagMs(): number {
-    return this.#schedule.lagMs();
+    return this.#lateMs;
   }
 
-  /** How many projects are due and wait for a place. */
-  waiting(): number {
-    return this.#schedule.waiting();
-  }
-
-  /** How many projects are this replica's share. */
-  share(): number {
-    return this.#schedule.projects().length;
+  /** How many jobs of the fleet were due and waited at the last look of the monitor. */
+  waiting(): Promise<number> {
+    return this.#options.queue.waiting();
   }
 
   /** Why this replica cannot be counted on. */
   notReady(): readonly string[] {
-    const { clock, heart } = this.#options;
-    const hanging = [...this.#ending].filter(([, since]) => clock.monotonic() - since > hangsMs);
+    const { clock } = this.#options;
+    const now = clock.monotonic();
+    const { reason } = this.#fitness;
+    const isSilent = reason === undefined && now - this.#answeredAt > silentMs;
+    const hanging = [...this.#turns.values()].filter(({ endsSince = now }) => now - endsSince > hangsMs);
     return [
-      ...(heart.isAlive() ? [] : ['the shared database does not confirm the heartbeat of this replica']),
-      ...hanging.map(([project]) => `the reconciliation of project ${project} was stopped, and still runs`),
+      ...(isSilent ? ['the shared database does not answer'] : []),
+      ...(reason === undefined ? [] : [`this replica takes few jobs: ${reason}`]),
+      ...hanging.map(({ claim }) => `the reconciliation of project ${claim.key} was stopped, and still runs`),
     ];
   }
 
   /** Works until `stop` aborts. Then waits until the current work has ended, or the grace period is over. */
   async run(work: FleetWork, stop: AbortSignal): Promise<void> {
-    const { heart, calls, clock } = this.#options;
+    const { clock, queue, close } = this.#options;
     this.#work = work;
-    this.#stop = stop;
-    const endCalls = calls.listen((call) => {
-      if (call.of === 'replicas') heart.beatSoon();
-      if (call.of !== 'projects') return;
-      this.#schedule.wake(call.projects ?? this.#schedule.projects(), {
-        trigger: triggerOf(call),
-        afterMs: 0,
-      });
-    });
-    calls.send({ of: 'replicas' });
-    const working = this.#schedule.run(stop);
-    await heart
-      .run(stop, () => this.#shareSoon())
-      .catch((error: unknown) => {
-        if (!stop.aborted) throw error;
-      });
+    const end = new AbortController();
+    const beside = [this.#confirming(end.signal), this.#following(end.signal)];
+    await this.#taking(stop);
+    for (const turn of this.#turns.values()) this.#end(turn, stop.reason);
     const late = new AbortController();
-    const grace = clock.sleep(graceMs, late.signal).catch(() => undefined);
-    await Promise.race([working, grace]);
+    const working = Promise.all([...this.#turns.values()].map(({ done }) => done));
+    await Promise.race([working, clock.sleep(graceMs, late.signal).catch(() => undefined)]);
     late.abort();
-    endCalls();
+    end.abort();
+    await Promise.all(beside);
     await this.board.close();
-    await heart.close();
+    await queue.close().catch(() => undefined);
+    await close();
   }
 
-  /** One after the other, and never in the way of a heartbeat. */
-  #shareSoon(): void {
-    const { log } = this.#options;
-    this.#sharing = this.#sharing
-      .then(() => this.#share())
-      .catch((error: unknown) => {
-        this.#sharedOf = '';
-        log.warn({ error }, 'project assignment failed');
-      });
-  }
-
-  /** Takes and gives up projects, as the lists of projects and of replicas say now. */
-  async #share(): Promise<void> {
-    const { heart, left } = this.#options;
-    const projects = this.#work.projects().map(({ id }) => id);
-    const of = JSON.stringify([heart.replicas, projects]);
-    if (of === this.#sharedOf || this.#stop.aborted) return;
-    const shares = shareOut(projects, heart.replicas);
-    for (const id of this.#schedule.projects()) if (shares.get(id) !== heart.id) this.#schedule.drop(id);
-    const gained = projects.filter((id) => shares.get(id) === heart.id && !this.#schedule.has(id));
-    if (gained.length > 0) {
-      const before = new Map((await left(gained)).map((each) => [each.project, each]));
-      const { clock, random, intervalMs } = this.#options;
-      for (const id of gained) {
-        const digest = this.#work.project(id)?.digest;
-        const options = { digest, intervalMs, now: clock.now(), random };
-        this.#schedule.add(id, firstJob(before.get(id), options));
-      }
-    }
-    this.#sharedOf = of;
-  }
-
-  async #job(id: number, trigger: Trigger, over: AbortSignal): Promise<Wanted> {
-    const { heart, replica, notified, log, calls } = this.#options;
-    if ((await this.board.hasMoved(movedMs)) && !(await this.#work.readSpecs()))
-      throw new Error('the specs in force cannot be read');
-    const project = this.#work.project(id);
-    if (project === undefined) throw new Error('the project is not known');
-    const spec = project.hasBrokenSpec() ? '' : (this.board.markOf(id) ?? '');
-    const end = this.#endOf(project, [this.#stop, over, heart.life]);
-    try {
-      const restMs = await project.runJob({ trigger, replica, spec, notified }, end.signal);
-      return end.signal.aborted ? { trigger, afterMs: 0 } : { trigger: 'timer', afterMs: restMs };
-    } catch (error) {
-      if (end.signal.aborted) return { trigger, afterMs: 0 };
-      if (!(error instanceof StateHeldError)) throw error;
-      log.info({ project: project.id, reason: error.message }, 'project postponed');
-      return { trigger, afterMs: heldMs };
-    } finally {
-      end.dispose();
-      // The replica that has the project from now on need not try again and again.
-      if (over.aborted) calls.send({ of: 'projects', trigger, projects: [id] });
-    }
-  }
-
-  /** Aborts with the first of `ends`; from then on the work has to end within moments. */
-  #endOf({ id }: Workable, ends: readonly AbortSignal[]): { signal: AbortSignal; dispose: () => void } {
+  async #taking(stop: AbortSignal): Promise<void> {
     const { clock, log } = this.#options;
+    const wake = () => this.#awake.abort();
+    stop.addEventListener('abort', wake, { once: true });
+    let failing = false;
+    while (!stop.aborted) {
+      this.#awake = new AbortController();
+      try {
+        await this.#take(stop);
+        if (failing) log.info({}, 'the queue answers again');
+        failing = false;
+      } catch (error) {
+        if (!failing && !stop.aborted) log.warn({ error }, 'the queue does not answer');
+        failing = true;
+      }
+      await clock.sleep(pollMs, this.#awake.signal).catch(() => undefined);
+      if (!stop.aborted && this.#awake.signal.aborted)
+        await clock.sleep(gatherMs, stop).catch(() => undefined);
+    }
+  }
+
+  async #take(stop: AbortSignal): Promise<void> {
+    const { atOnce, queue, lease, clock } = this.#options;
+    const turns = [...this.#turns.values()];
+    const busy = turns.filter(
+      ({ claim, project }) => claim.key !== sourceKey && project?.isWaiting() !== true,
+    );
+    const places = this.#fitness.places(atOnce) - busy.length;
+    const kept = Math.ceil(atOnce * keptShare) + places;
+    const isFit = this.#fitness.reason === undefined;
+    if (!isFit && places <= 0) return;
+    const [most, leastUrgency] =
+      places > 0 ? [places, 0] : kept > 0 ? [kept, urgencies.edit] : [1, urgencies.lead];
+    const byTenant = Map.groupBy(busy, ({ claim }) => claim.tenant);
+    const fullTenants = [...byTenant]
+      .filter(([, { length }]) => length >= Math.max(1, Math.floor(atOnce * tenantShare)))
+      .flatMap(([tenant]) => tenant ?? []);
+    const sent = lease.moment();
+    const claims = await queue.take(most, { leastUrgency, fullTenants });
+    this.#answeredAt = clock.monotonic();
+    if (turns.length === 0) lease.confirm(sent);
+    if (claims.length > 0) this.#lateMs = Math.max(...claims.map(({ lateMs }) => lateMs));
+    for (const claim of claims) {
+      if (stop.aborted) await queue.end(claim, { trigger: claim.trigger, afterMs: 0 });
+      else this.#start(claim);
+    }
+    // More of them may be due.
+    if (claims.length === most) this.#awake.abort();
+  }
+
+  #start(claim: Claim): void {
     const over = new AbortController();
-    const end = () => {
-      const reason = ends.find(({ aborted }) => aborted)?.reason;
-      log.debug({ project: id, error: reason }, 'stopping work on the project');
-      this.#ending.set(id, clock.monotonic());
-      over.abort(reason);
+    const turn: Turn = {
+      ...{ claim, over, project: undefined, version: 0, endsSince: undefined, done: Promise.resolve() },
     };
-    // Not AbortSignal.any: on a signal that lives for months each one would be a listener that stays.
-    for (const each of ends) each.addEventListener('abort', end, { once: true });
-    if (ends.some(({ aborted }) => aborted)) end();
-    const dispose = () => {
-      for (const each of ends) each.removeEventListener('abort', end);
-      this.#ending.delete(id);
-    };
-    return { signal: over.signal, dispose };
+    this.#turns.set(claim.id, turn);
+    const { life } = this.#options.lease;
+    const onEnd = () => this.#end(turn, life.reason);
+    life.addEventListener('abort', onEnd, { once: true });
+    if (life.aborted) onEnd();
+    turn.done = this.#make(turn).finally(() => {
+      life.removeEventListener('abort', onEnd);
+      this.#turns.delete(claim.id);
+      this.#awake.abort();
+    });
+  }
+
+  #end(turn: Turn, reason: unknown): void {
+    const { clock, log } = this.#options;
+    if (turn.over.signal.aborted) return;
+    log.debug({ project: turn.claim.key, error: reason }, 'stopping work on the project');
+    turn.endsSince = clock.monotonic();
+    turn.over.abort(reason);
+  }
+
+  /** Makes the turn, and says what follows. Never rejects: a job that could not be ended comes again by itself. */
+  async #make(turn: Turn): Promise<void> {
+    const { queue, log } = this.#options;
+    const { claim } = turn;
+    try {
+      const next = await (claim.key === sourceKey ? this.#lead(turn) : this.#workOn(turn));
+      if (typeof next === 'string') await queue.fail(claim, next);
+      else await queue.end(claim, next);
+    } catch (error) {
+      log.debug({ project: claim.key, error, attempt: claim.attempt }, 'reconciliation failed, retrying');
+      const text = error instanceof Error ? error.message : String(error);
+      await queue.fail(claim, text).catch(() => undefined);
+    }
+  }
+
+  async #lead(turn: Turn): Promise<Next> {
+    const { clock } = this.#options;
+    const { signal } = turn.over;
+    const term = clock.sleep(leadMs, signal).then(
+      () => this.#end(turn, new Error('the term of the leader is over')),
+      () => undefined,
+    );
+    try {
+      await this.#work?.lead(signal);
+    } finally {
+      this.#end(turn, new Error('this replica no longer leads'));
+      await term;
+    }
+    return { trigger: 'fleet', afterMs: 0 };
+  }
+
+  /** What follows, or why the turn failed. */
+  async #workOn(turn: Turn): Promise<Next | string | undefined> {
+    const { replica, notified, log } = this.#options;
+    const { claim, over } = turn;
+    const { trigger } = claim;
+    const spec = await this.board.spec(Number(claim.key));
+    // The project has left the fleet.
+    if (spec === undefined) return undefined;
+    const project = await this.#work?.open(spec, trigger);
+    if (project === undefined || typeof project === 'string') {
+      this.#fitness.fail(claim.key, `project ${claim.key} cannot be used here: ${project}`);
+      log.warn({ project: claim.key, reason: project }, 'project given back');
+      return String(project);
+    }
+    Object.assign(turn, { project, version: spec.version });
+    const mark = markOf(JSON.parse(spec.body) as SpecText);
+    try {
+      const restMs = await project.runJob({ trigger, replica, spec: mark, notified }, over.signal);
+      if (over.signal.aborted) return { trigger, afterMs: 0 };
+      if (project.condition === 'unreachable') this.#fitness.fail(claim.key, 'the API cannot be reached');
+      else this.#fitness.succeed();
+      return { trigger: 'timer', afterMs: restMs };
+    } catch (error) {
+      if (over.signal.aborted) return { trigger, afterMs: 0 };
+      if (!(error instanceof StateHeldError)) throw error;
+      log.info({ project: Number(claim.key), reason: error.message }, 'project postponed');
+      return { trigger, afterMs: heldMs };
+    }
+  }
+
+  /** Confirms the jobs in hand, and ends the work on those that are lost. */
+  async #confirming(end: AbortSignal): Promise<void> {
+    const { clock, queue, lease, log } = this.#options;
+    while (!end.aborted) {
+      await clock.sleep(confirmMs, end).catch(() => undefined);
+      const turns = [...this.#turns.values()];
+      const sent = lease.moment();
+      if (turns.length > 0 && !end.aborted)
+        await queue.confirm(turns.map(({ claim }) => claim)).then(
+          (ours) => {
+            lease.confirm(sent);
+            this.#answeredAt = clock.monotonic();
+            for (const turn of turns)
+              if (!ours.has(turn.claim.id)) this.#end(turn, new Error('another replica has the job'));
+          },
+          (error: unknown) => log.debug({ error }, 'jobs not confirmed'),
+        );
+      lease.endIfOver();
+    }
+  }
+
+  /** Gives newer specs to the projects in hand. */
+  async #following(end: AbortSignal): Promise<void> {
+    const { clock, log } = this.#options;
+    while (!end.aborted) {
+      await clock.sleep(changedMs, end).catch(() => undefined);
+      const turns = [...this.#turns.values()].filter(({ project }) => project !== undefined);
+      if (turns.length === 0 || end.aborted) continue;
+      await this.#follow(turns).catch((error: unknown) => log.debug({ error }, 'newer specs not read'));
+    }
+  }
+
+  async #follow(turns: readonly Turn[]): Promise<void> {
+    const byProject = new Map(turns.map((turn) => [Number(turn.claim.key), turn]));
+    const versions = new Map([...byProject].map(([project, { version }]) => [project, version]));
+    for (const project of await this.board.changed(versions)) {
+      const [turn, spec] = [byProject.get(project), await this.board.spec(project)];
+      if (turn === undefined || spec === undefined) continue;
+      turn.version = spec.version;
+      await this.#work?.open(spec, 'fleet');
+    }
+  }
+
+  #send(hint: Parameters<FleetQueue['send']>[0]): void {
+    const { queue, log } = this.#options;
+    queue.send(hint).catch((error: unknown) => log.warn({ error }, 'message to the leader failed'));
   }
 }

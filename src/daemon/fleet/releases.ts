@@ -7,7 +7,6 @@ import { endingOf } from '../project/condition.ts';
 import type { Taken } from '../sources/intake.ts';
 import type { Snapshot } from '../sources/source.ts';
 import type { Board } from './board.ts';
-import type { Calls } from './calls.ts';
 import { DeletionCount, type DeletionCountOptions } from './deletion-count.ts';
 import {
   candidateOf,
@@ -31,7 +30,8 @@ const refreshMs = 1_000;
 export interface ReleasesOptions extends Pick<DeletionCountOptions, 'left' | 'deletions' | 'atOnce'> {
   readonly policy: RolloutPolicy;
   readonly board: Pick<Board, 'rollouts' | 'markOf'>;
-  readonly calls: Calls;
+  /** Asks for a turn of these projects. */
+  readonly ask: (projects: readonly number[]) => Promise<void>;
   /** The command that lets a change go on. */
   readonly approval: (change: string) => string;
   readonly onNotification: (notification: Notification) => void;
@@ -148,23 +148,20 @@ export class Releases {
    * Watches the projects of a wave until the signal aborts. Calls `hint` when another snapshot must be put in force.
    */
   async watch(hint: () => void, signal: AbortSignal): Promise<void> {
-    const { clock, calls, log } = this.#options;
-    const end = calls.listen((call) => {
-      if (call.of !== 'approve') return;
-      log.info({ change: call.change, command: 'approve-commit' }, 'operator command received');
-      this.#approved = call.change;
-      this.#readSoon();
-    });
-    try {
-      for (;;) {
-        await clock.sleep(refreshMs, signal);
-        await this.#checkWaves().catch((error: unknown) => log.debug({ error }, 'wave check failed'));
-        if (this.#isDue) hint();
-        this.#isDue = false;
-      }
-    } finally {
-      end();
+    const { clock, log } = this.#options;
+    for (;;) {
+      await clock.sleep(refreshMs, signal);
+      await this.#checkWaves().catch((error: unknown) => log.debug({ error }, 'wave check failed'));
+      if (this.#isDue) hint();
+      this.#isDue = false;
     }
+  }
+
+  /** The operator approves a change that waits or has stopped. */
+  approve(change: string): void {
+    this.#options.log.info({ change, command: 'approve-commit' }, 'operator command received');
+    this.#approved = change;
+    this.#readSoon();
   }
 
   #readSoon(): void {

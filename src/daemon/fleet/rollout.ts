@@ -20,6 +20,8 @@ export interface RolloutPolicy {
   /** How long newer changes may take projects out of a rollout. After this time the rollout runs to its end. */
   readonly supersedeMs: number;
   readonly labels: Readonly<Record<string, readonly number[]>>;
+  /** Projects of one customer or team share the places that one tenant may have. */
+  readonly tenants: Readonly<Record<string, readonly number[]>>;
 }
 
 export const defaultPolicy: RolloutPolicy = {
@@ -29,6 +31,7 @@ export const defaultPolicy: RolloutPolicy = {
   deadlineMs: 6 * 3_600_000,
   supersedeMs: 3_600_000,
   labels: {},
+  tenants: {},
 };
 
 const watched = z.object({ project: z.number(), mark: z.string() });

@@ -1,16 +1,12 @@
 import type { Clock } from '../../core/clock.ts';
 import { type Ending, endingOf } from '../project/condition.ts';
-import type { Assignment } from './assignment.ts';
-import type { Board } from './board.ts';
-import type { Calls } from './calls.ts';
+import type { Assignment, Board } from './board.ts';
 import type { Rollout, RolloutPolicy } from './rollout.ts';
 
 /** Time between two requests to reconcile the projects of a wave again. Real ms. */
 const askMs = 15_000;
 /** Time between two checks of the projects that have stopped a change. Real ms. */
 const stoppedMs = 10_000;
-/** The largest number of projects that one call names: PostgreSQL carries no more than 8000 bytes. */
-const mostCalled = 400;
 
 /**
  * - `passed`: every project of the wave has converged, and stayed so. `byChange`: by the specs of this change
@@ -23,7 +19,8 @@ export type Verdict =
 export interface WaveWatchOptions {
   readonly policy: Pick<RolloutPolicy, 'stayMs' | 'deadlineMs'>;
   readonly board: Pick<Board, 'markOf'>;
-  readonly calls: Calls;
+  /** Asks for a turn of these projects. */
+  readonly ask: (projects: readonly number[]) => Promise<void>;
   /** How the last turns left these projects. */
   readonly left: (projects: readonly number[]) => Promise<readonly Assignment[]>;
   /** Real time. */
@@ -105,22 +102,21 @@ export class WaveWatch {
   }
 
   /** Only another turn of each project shows whether the projects have stayed converged. */
-  #stayed(rollout: Rollout, projects: readonly Watched[]): Verdict | undefined {
+  async #stayed(rollout: Rollout, projects: readonly Watched[]): Promise<Verdict | undefined> {
     const { clock, policy } = this.#options;
     const since = Math.max(...projects.map((each) => each.since));
     if (clock.now() - since < policy.stayMs) return undefined;
     const unseen = projects.filter(({ turnedAt }) => turnedAt <= since).map(({ project }) => project);
     if (unseen.length === 0) return { is: 'passed', byChange: projects.every(({ isOwn }) => isOwn) };
-    this.#ask(waveOf(rollout), unseen);
+    await this.#ask(waveOf(rollout), unseen);
     return undefined;
   }
 
-  #ask(name: string, projects: readonly number[]): void {
-    const { clock, calls } = this.#options;
+  async #ask(name: string, projects: readonly number[]): Promise<void> {
+    const { clock, ask } = this.#options;
     if (clock.monotonic() - (this.#askedAt.get(name) ?? -askMs) < askMs) return;
     this.#askedAt.set(name, clock.monotonic());
-    for (let at = 0; at < projects.length; at += mostCalled)
-      calls.send({ of: 'projects', trigger: 'fleet', projects: projects.slice(at, at + mostCalled) });
+    await ask(projects);
   }
 }
 

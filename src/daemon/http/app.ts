@@ -4,7 +4,7 @@ import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { streamSSE } from 'hono/streaming';
 import type { Daemon } from '../daemon.ts';
-import { type Assignment, lastWorker } from '../fleet/assignment.ts';
+import { type Assignment, lastWorker } from '../fleet/board.ts';
 import type { DaemonDeps } from '../ports.ts';
 import { knownCondition } from '../project/condition.ts';
 import type { ProjectSummary } from '../project/facts.ts';
@@ -119,17 +119,21 @@ async function pageInput(
   query: Readonly<Record<string, string>>,
 ): Promise<PageInput> {
   const projects = daemon.projects();
-  const chosen =
-    projects.find(({ id }) => String(id) === query.project) ??
-    (projects.length === 1 ? projects[0] : undefined);
   const assignments = (await daemon.fleet?.board.assignments().catch(() => undefined)) ?? [];
   const byProject = new Map(assignments.map((each) => [each.project, each]));
+  const own = daemon.fleet?.replica;
+  const now = deps.clock.now();
+  const here = new Map(projects.map((project) => [project.id, project.summary()]));
+  const ids = daemon.fleet === undefined ? [...here.keys()] : [...byProject.keys()];
+  const summaries = ids.map((id) => summaryOf(here.get(id) ?? unseen(id, now), byProject.get(id), own));
+  const chosen =
+    projects.find(({ id }) => String(id) === query.project) ??
+    (summaries.length === 1 ? projects[0] : undefined);
   const worker = chosen && byProject.get(chosen.id);
   const replica = worker === undefined ? undefined : lastWorker(worker);
-  const own = daemon.fleet?.replica;
   return {
     facts: await chosen?.facts(),
-    projects: projects.map((project) => summaryOf(project.summary(), byProject.get(project.id), own)),
+    projects: summaries,
     wanted: { text: query.q, state: query.state, all: query.all === '1' },
     page: pageNumber(query.page),
     elsewhere:
@@ -138,7 +142,15 @@ async function pageInput(
         : { worker: replica, shownBy: own },
     source: daemon.specs.state(),
     version,
-    now: deps.clock.now(),
+    now,
+  };
+}
+
+/** A project of a fleet that this replica has had no turn of. */
+function unseen(id: number, now: number): ProjectSummary {
+  return {
+    ...{ id, name: undefined, condition: 'starting', since: undefined, now, reconciledAt: undefined },
+    ...{ blocked: 0, exposed: false, leaking: false, broken: false },
   };
 }
 

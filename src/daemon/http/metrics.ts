@@ -4,7 +4,7 @@ import { parseKey } from '../../core/keys.ts';
 import { kindsWith } from '../../core/kind-facts.ts';
 import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
 import type { Daemon } from '../daemon.ts';
-import { lastWorker } from '../fleet/assignment.ts';
+import { lastWorker } from '../fleet/board.ts';
 import { conditions } from '../project/condition.ts';
 import type { ProjectFacts, ReconciliationRecord } from '../project/facts.ts';
 import { unattachedAddresses } from '../project/troubles.ts';
@@ -26,9 +26,8 @@ const gauges = {
   source_read_timestamp_seconds: ['When the source was last read'],
   commit_info: ['The commit that is in force', 'commit', 'ref'],
   fleet_leader: ['Whether this replica reads the source'],
-  fleet_queue_lag_seconds: ['The longest delay of a due project that waits on this replica'],
-  fleet_queue_length: ['Due projects that wait on this replica'],
-  fleet_share: ['Projects in the share of this replica'],
+  fleet_queue_lag_seconds: ['How long the projects that this replica took last had been due, at most'],
+  fleet_queue_length: ['Due projects of the whole fleet that wait'],
   fleet_up: ['Whether the database of the fleet answers'],
   projects: ['Projects that this process reports'],
   condition: ['Condition of the project: 1 for the current one', 'project', 'condition'],
@@ -190,8 +189,7 @@ export class Metrics {
     const { replica, board } = fleet;
     this.#set('fleet_leader', {}, fleet.leads() ? 1 : 0);
     this.#set('fleet_queue_lag_seconds', {}, fleet.lagMs() / 1000);
-    this.#set('fleet_queue_length', {}, fleet.waiting());
-    this.#set('fleet_share', {}, fleet.share());
+    this.#set('fleet_queue_length', {}, await fleet.waiting().catch(() => 0));
     const assignments = await board.assignments().catch(() => undefined);
     const up = assignments === undefined ? 0 : 1;
     this.#set('fleet_up', {}, up);

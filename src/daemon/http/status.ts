@@ -31,9 +31,11 @@ export async function statusOf(
   { project, page }: StatusQuery = {},
 ): Promise<unknown> {
   const source = daemon.specs.state();
-  const all = daemon.projects().filter(({ id }) => project === undefined || project === String(id));
+  const isAsked = ({ id }: { readonly id: number }) => project === undefined || project === String(id);
+  const all = daemon.projects().filter(isAsked);
   const [only, another] = all;
-  const isOne = only !== undefined && another === undefined;
+  const isAlone = daemon.fleet === undefined || project !== undefined;
+  const isOne = isAlone && only !== undefined && another === undefined;
   const pager = isOne ? new Pager(page) : new Pager(page, mostProjects);
   const shown = isOne ? all : pager.of(all);
   const facts = await Promise.all(shown.map((each) => each.facts()));
@@ -52,19 +54,18 @@ export async function statusOf(
       commit: commitJson(source.commit),
       broken: pager.of(broken),
     },
-    ...(daemon.fleet === undefined ? {} : { fleet: await fleetJson(daemon.fleet, shown) }),
+    ...(daemon.fleet === undefined
+      ? {}
+      : { fleet: await fleetJson(daemon.fleet, (all) => pager.of(all.filter(isAsked))) }),
     projects: facts.map((each) => projectJson(each, isOne ? page : undefined, isOne ? undefined : ofSeveral)),
     next: pager.page < pager.pages ? `/status?page=${pager.page + 1}` : null,
   });
 }
 
-/**
- * The replica that works on each of these projects of a fleet. The database also has the states of removed projects. The
- * other parts of the status show the last refresh of this replica.
- */
+/** How each project of a fleet is. The other parts of the status show the last refresh of this replica. */
 async function fleetJson(
   fleet: Fleet,
-  published: readonly { readonly id: number }[],
+  shown: <Each extends { readonly id: number }>(all: readonly Each[]) => readonly Each[],
 ): Promise<Record<string, unknown>> {
   const { replica } = fleet;
   const rollouts = fleet.board.rollouts.map(rolloutJson);
@@ -72,24 +73,24 @@ async function fleetJson(
   const assignments = await fleet.board.assignments().catch((error: Error) => error.message);
   if (typeof assignments === 'string')
     return { replica, leads: fleet.leads(), error: assignments, rollout, rollouts, projects: [] };
-  const ids = new Set(published.map(({ id }) => id));
-  const current = assignments.filter(({ project }) => ids.has(project));
   return {
     ...{ replica, leads: fleet.leads(), error: null, rollout, rollouts },
-    projects: current.map(({ project, worker, since, memory }) => ({
-      ...{ id: project, worker: worker ?? null, since: time(since) },
-      condition: memory?.history.condition ?? null,
-      condition_since: time(memory?.history.conditionSince),
-      blocked: memory?.history.blocked ?? 0,
-      last_reconciliation:
-        memory === undefined
-          ? null
-          : {
-              replica: memory.replica,
-              ended_at: time(memory.history.endedAt),
-              outcome: memory.history.outcome,
-            },
-    })),
+    projects: shown(assignments.map((each) => ({ ...each, id: each.project }))).map(
+      ({ id, worker, since, memory }) => ({
+        ...{ id, worker: worker ?? null, since: time(since) },
+        condition: memory?.history.condition ?? null,
+        condition_since: time(memory?.history.conditionSince),
+        blocked: memory?.history.blocked ?? 0,
+        last_reconciliation:
+          memory === undefined
+            ? null
+            : {
+                replica: memory.replica,
+                ended_at: time(memory.history.endedAt),
+                outcome: memory.history.outcome,
+              },
+      }),
+    ),
   };
 }
 

@@ -45,7 +45,6 @@ export async function takeUp(
 interface TurnEnd {
   readonly project: number;
   readonly now: number;
-  readonly dueAt: number;
   /** The record of the turn before. */
   readonly before: ReconciliationMemory | undefined;
 }
@@ -55,13 +54,13 @@ export async function handOn(
   { replica, spec, notified }: Job,
   store: StateStore,
   { history, backOff, pauses }: Parts,
-  { project, now, dueAt, before }: TurnEnd,
+  { project, now, before }: TurnEnd,
 ): Promise<void> {
   const remembered = history.remember();
   const { condition, conditionSince } = before?.history ?? {};
   const isSame = condition === remembered.condition && conditionSince === remembered.conditionSince;
   const memory: ReconciliationMemory = {
-    ...{ replica, spec, dueAt, turnedAt: now },
+    ...{ replica, spec, turnedAt: now },
     since: isSame && before?.spec === spec ? before.since : now,
     history: remembered,
     backOff: backOff.remember(),

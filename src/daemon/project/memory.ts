@@ -39,8 +39,6 @@ const memory = z.object({
   replica: z.string(),
   /** Marks the text of the spec that the last turn used. Empty if the spec could not be used. */
   spec: z.string().default(''),
-  /** When the next one is due. Wall ms of real time, by the clock of that replica's machine. */
-  dueAt: z.number().default(0),
   /** Since when the turns have left the project in this condition, by this spec. Wall ms of real time. */
   since: z.number().default(0),
   /** When the last turn ended. Wall ms of real time. */

@@ -95,6 +95,11 @@ export class Project {
     return this.#offer?.desired.digest;
   }
 
+  /** Whether no session is open. */
+  get isIdle(): boolean {
+    return this.#workspace === undefined;
+  }
+
   /** Whether the current reconciliation only waits for tasks that the API has accepted. */
   isWaiting(): boolean {
     return this.#activity.isWaiting();
@@ -197,9 +202,7 @@ export class Project {
         await this.#reconcile(this.#offer, this.#wake.take(), workspace, over);
       }
       restMs = this.#restMs(clock.now()) / profile.timeScale;
-      const now = this.#options.deps.clock.now();
-      const dueAt = now + (over.aborted ? 0 : restMs);
-      await handOn(job, store, parts, { project: this.id, now, dueAt, before });
+      await handOn(job, store, parts, { project: this.id, now: this.#options.deps.clock.now(), before });
       this.#known = await knownOf(workspace, this.#backOff);
     });
     await working.catch((error: unknown) => {

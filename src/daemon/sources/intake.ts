@@ -28,6 +28,8 @@ export interface IntakeOptions {
   readonly checkToken: (place: TokenPlace | undefined) => void;
   /** Called with the name of every spec before the spec is used. */
   readonly onRead?: (name: string, desired: Desired) => void;
+  /** Specs of earlier snapshots that are not read again, at most. Without it, those of the last snapshot. */
+  readonly keeps?: number;
   /** Real time. */
   readonly clock: Clock;
   readonly deadlines?: Deadlines;
@@ -100,7 +102,7 @@ export class Intake {
     const texts = specs.flatMap((spec) => ('sources' in spec ? [spec] : []));
     const bySize = texts.toSorted((a, b) => size(a.sources) - size(b.sources));
     const endsAt = clock.monotonic() + deadlines.allMs;
-    const known = new Map<string, SpecAnswer>();
+    const known = new Map(this.#options.keeps === undefined ? [] : this.#known);
     const answers = new Map<SpecText, SpecAnswer>();
     for (const spec of bySize) {
       const { sources } = spec;
@@ -110,8 +112,13 @@ export class Intake {
       if (before === undefined && clock.monotonic() >= endsAt) continue;
       const request = { sources, environment: this.#environment, trust };
       const answer = before ?? this.#withMinimum(await this.#thread.read(request, deadlines.eachMs));
+      known.delete(mark);
       known.set(mark, answer);
       answers.set(spec, answer);
+    }
+    for (const mark of known.keys()) {
+      if (known.size <= (this.#options.keeps ?? known.size)) break;
+      known.delete(mark);
     }
     this.#known = known;
     this.#thread.rest();

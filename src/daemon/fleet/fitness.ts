@@ -1,0 +1,43 @@
+import type { Clock } from '../../core/clock.ts';
+
+/** So many projects have to fail here, one after the other, before the replica is at fault and not the projects. */
+const enough = 3;
+/** An unfit replica tries one project in this time. Real ms. */
+const tryMs = 15_000;
+
+/**
+ * Whether this replica can do its work: it reaches the API, and has the tokens of the projects. A replica that cannot
+ * would fail the turns of the whole fleet faster than the others make them. So it takes one job at a time, and seldom, until a turn succeeds.
+ */
+export class Fitness {
+  readonly #clock: Clock;
+  readonly #failed = new Map<string, string>();
+  #triedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Why the replica cannot work. `undefined`: it can. */
+  get reason(): string | undefined {
+    return this.#failed.size < enough ? undefined : [...this.#failed.values()].at(-1);
+  }
+
+  /** The places that the replica may fill now, of all that it has. */
+  places(all: number): number {
+    if (this.reason === undefined) return all;
+    const now = this.#clock.monotonic();
+    if (now - this.#triedAt < tryMs) return 0;
+    this.#triedAt = now;
+    return 1;
+  }
+
+  fail(project: string, reason: string): void {
+    this.#failed.delete(project);
+    this.#failed.set(project, reason);
+  }
+
+  succeed(): void {
+    this.#failed.clear();
+  }
+}

@@ -1,0 +1,78 @@
+import type { Trigger } from '../ports.ts';
+
+/** The key of the job of the source: the replica that has this job leads the fleet. Every other key is a project. */
+export const sourceKey = 'source';
+
+/** A job that this replica has: one turn of a project, or the lead. */
+export interface Claim {
+  readonly id: string;
+  /** A later attempt of the same job takes it from this one. */
+  readonly attempt: number;
+  readonly key: string;
+  readonly trigger: Trigger;
+  readonly urgency: number;
+  readonly tenant: string | undefined;
+  /** How long the job was due before this replica took it, in ms. */
+  readonly lateMs: number;
+}
+
+/**
+ * - `lead`: the job of the source
+ * - `edit`: another spec, or the command of an operator
+ * - `all`: an operator asks for every project
+ * - `time`: the interval is over
+ */
+export const urgencies = { lead: 100, edit: 20, all: 10, time: 0 } as const;
+
+/** What one replica asks of the replica that leads. */
+export type Hint =
+  /** The source may have changed. */
+  | { readonly of: 'source'; readonly trigger: Trigger }
+  /** Every project is to be reconciled. */
+  | { readonly of: 'projects'; readonly trigger: Trigger }
+  /** The operator approves a change that waits or has stopped. */
+  | { readonly of: 'approve'; readonly change: string };
+
+/** A hint, until it is done. A leader that ends before leaves it to the next one. */
+export interface HeardHint {
+  readonly hint: Hint;
+  readonly done: () => Promise<void>;
+}
+
+/** Which jobs to take. */
+export interface Taking {
+  /** Jobs of less urgency wait. */
+  readonly leastUrgency: number;
+  /** Tenants that have as many places of this replica as one tenant may have. */
+  readonly fullTenants: readonly string[];
+}
+
+/** What follows a turn. */
+export interface Next {
+  readonly trigger: Trigger;
+  readonly afterMs: number;
+}
+
+/**
+ * The jobs of a fleet, in the shared database. A key has at most one job in hand and one that waits. A replica that stops
+ * confirming its jobs loses them to the others.
+ */
+export interface FleetQueue {
+  /** The most urgent jobs that are due, at most so many. They are this replica's from now on. */
+  take(most: number, taking: Taking): Promise<readonly Claim[]>;
+  /** Confirms that this replica works on these jobs. Returns the ids of those that are still its own. */
+  confirm(claims: readonly Claim[]): Promise<ReadonlySet<string>>;
+  /** The turn has ended. Without `next`, the key gets no other job. */
+  end(claim: Claim, next: Next | undefined): Promise<void>;
+  /** The turn has failed: it is made again, after 1, 2, 4 … s. */
+  fail(claim: Claim, reason: string): Promise<void>;
+  /** The keys are due now, or as soon as their turn in hand has ended. */
+  ask(keys: readonly string[], trigger: Trigger, urgency: number): Promise<void>;
+  /** Gives each of the keys a job if the key has none that waits, due within `withinMs`. */
+  add(keys: readonly string[], withinMs: number): Promise<void>;
+  send(hint: Hint): Promise<void>;
+  hints(): Promise<readonly HeardHint[]>;
+  /** How many jobs were due and waited at the last look of the monitor. */
+  waiting(): Promise<number>;
+  close(): Promise<void>;
+}

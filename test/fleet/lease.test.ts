@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest';
+import type { Clock } from '../../src/core/clock.ts';
+import { Lease } from '../../src/daemon/fleet/lease.ts';
+
+/** A clock of which both readings are set by hand. */
+class HandClock implements Clock {
+  monotonicMs = 0;
+  wallMs = 1_000_000;
+
+  now(): number {
+    return this.wallMs;
+  }
+
+  monotonic(): number {
+    return this.monotonicMs;
+  }
+
+  async sleep(): Promise<void> {}
+
+  pass(ms: number): void {
+    this.monotonicMs += ms;
+    this.wallMs += ms;
+  }
+}
+
+describe('src/daemon/fleet/lease.ts', () => {
+  test('is alive for 8 s after the moment before a confirmation was sent', () => {
+    const clock = new HandClock();
+    const lease = new Lease(clock);
+    expect([lease.isAlive(), lease.life.aborted]).toEqual([false, true]);
+    const sent = lease.moment();
+    clock.pass(3_000);
+    lease.confirm(sent);
+    expect([lease.isAlive(), lease.life.aborted]).toEqual([true, false]);
+    clock.pass(5_000);
+    expect(lease.isAlive()).toBe(true);
+    clock.pass(1);
+    expect(lease.isAlive()).toBe(false);
+  });
+
+  test('ends at once for a process that stood still, whichever of its clocks went on', () => {
+    for (const stand of [{ wallMs: 60_000 }, { monotonicMs: 60_000 }, { wallMs: -60_000 }]) {
+      const clock = new HandClock();
+      const lease = new Lease(clock);
+      lease.confirm(lease.moment());
+      clock.wallMs += stand.wallMs ?? 0;
+      clock.monotonicMs += stand.monotonicMs ?? 0;
+      expect(lease.isAlive()).toBe(false);
+    }
+  });
+
+  test('a life that is over stays over, and the next confirmation begins another one', () => {
+    const clock = new HandClock();
+    const lease = new Lease(clock);
+    lease.confirm(lease.moment());
+    const { life } = lease;
+    clock.pass(8_000);
+    lease.endIfOver();
+    expect(life.aborted).toBe(false);
+    clock.pass(1);
+    lease.confirm(lease.moment());
+    expect([life.aborted, lease.life.aborted, lease.isAlive()]).toEqual([true, false, true]);
+  });
+});
