@@ -168,7 +168,8 @@ export class PostgresConnection {
       throw new Error(`it needs PostgreSQL 12 or later and a database in UTF8, not ${server?.encoding}`);
     }
     this.backendPid = Number(server.pid);
-    const wanted = { ...settings, default_transaction_read_only: mode === 'read' ? 'on' : 'off' };
+    // A provider turns writes off for a database whose disk is full. That stays.
+    const wanted = mode === 'read' ? { ...settings, default_transaction_read_only: 'on' } : settings;
     // The join skips settings that this server does not know: some settings came later than PostgreSQL 12.
     await this.query(
       `SELECT set_config(name, value, false)

@@ -39,7 +39,7 @@ function explain(error: unknown): string {
     case '42501':
       return `the user lacks a right (${said}). It needs to own the schema vdcsync, or to be allowed to create it.`;
     case '25006':
-      return `the server is read-only (${said}). Name the primary, not a standby.`;
+      return `the server is read-only (${said}). Name the primary, not a standby. If it is the primary, its disk may be full: free some space, then set default_transaction_read_only to off.`;
     case '53100':
       return `the server's disk is full (${said}). Free some space; nothing was recorded.`;
     case '53300':

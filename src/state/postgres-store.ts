@@ -50,7 +50,7 @@ export interface PostgresStoreDeps {
   readonly stateId: number;
   /** Left out: every change is rejected. */
   readonly writer?: PostgresWriter;
-  /** Of an owner that promises a heartbeat: whether the last one is young enough. */
+  /** Of a replica: whether its jobs were confirmed lately. */
   readonly isAlive?: () => boolean;
   /** Releases this state's part of the connection, if the connection still exists. Never rejects. */
   readonly close: () => Promise<void>;

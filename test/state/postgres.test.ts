@@ -558,7 +558,6 @@ describe('src/state/postgres.ts: settings', () => {
     await sql('CREATE DATABASE odd');
     for (const setting of [
       'synchronous_commit = off',
-      'default_transaction_read_only = on',
       "default_transaction_isolation = 'serializable'",
       "idle_session_timeout = '50ms'",
       'extra_float_digits = -15',
@@ -575,6 +574,16 @@ describe('src/state/postgres.ts: settings', () => {
     expect((await store.journal({ limit: 1 }))[0]?.at).toBe(1_700_000_000_000.125);
     await store.recordUse('writes', 0.1 + 0.2, 0);
     expect(await (await open(url, read)).recentUse('writes', 0)).toEqual([0.1 + 0.2]);
+  });
+
+  test('a database that its provider has made read-only, for example for a full disk, stays so', async () => {
+    await sql('CREATE DATABASE full_disk');
+    const url = server.url('full_disk');
+    await (await open(url)).putNote('n', 1);
+    await sql('ALTER DATABASE full_disk SET default_transaction_read_only = on');
+    const refused = await open(url).catch((error: unknown) => String(error));
+    expect(refused).toMatch(/is read-only .* its disk may be full/);
+    expect(await (await open(url, read)).note('n')).toBe(1);
   });
 
   test('what JSON allows comes back as it was', async () => {

@@ -40,7 +40,7 @@ export interface OpenFleet {
  * @throws StateError where the server cannot be reached or used.
  */
 export async function openFleet(
-  { timeScale, parallel, rollout }: DaemonSettings,
+  { parallel, rollout }: DaemonSettings,
   flags: RunFlags,
   io: Io,
   log: DaemonLogger,
