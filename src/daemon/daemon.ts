@@ -8,7 +8,7 @@ import type { DaemonDeps, Mode, Trigger } from './ports.ts';
 import type { Offer, ProjectResult, ReconciliationRecord } from './project/facts.ts';
 import { Project } from './project/project.ts';
 import type { Intake, Taken } from './sources/intake.ts';
-import type { Commit, Holders, SpecSource, SpecText } from './sources/source.ts';
+import type { Holders, SpecSource } from './sources/source.ts';
 import { SpecProblem } from './sources/spec-problem.ts';
 import { type Orphan, SpecReader } from './sources/spec-reader.ts';
 
@@ -284,13 +284,11 @@ export class Daemon {
 
   /** The project of a fleet whose turn this replica has, by its spec in force. */
   async #openFor(
-    { body, commit, project: id }: SpecInForce,
+    { spec, commit, project: id }: SpecInForce,
     trigger: Trigger,
     intake: Intake,
   ): Promise<Project | string> {
-    const snapshot = { specs: [JSON.parse(body) as SpecText] };
-    const inForce = commit === null ? {} : { commit: commit as unknown as Commit };
-    const [taken] = await intake.take({ ...snapshot, ...inForce });
+    const [taken] = await intake.take({ specs: [spec], ...(commit === undefined ? {} : { commit }) });
     if (taken === undefined || !('offer' in taken))
       return taken?.problem.map(({ message }) => message).join('; ') ?? 'it has no spec';
     if (taken.offer.desired.projectId !== id)

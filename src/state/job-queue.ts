@@ -145,7 +145,7 @@ export class JobQueue<Data extends object, Hint extends object> {
     }));
   }
 
-  /** How many jobs were due and waited at the last look of the monitor. */
+  /** How many jobs were due and waited at the last check of the monitor. */
   async waiting(): Promise<number> {
     return (await this.#boss.getQueue(this.#jobs))?.readyCount ?? 0;
   }

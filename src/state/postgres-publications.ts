@@ -13,11 +13,11 @@ export interface PublishedSpec {
   readonly body: string | null;
 }
 
-/** The spec of a project, with the version and the commit in which it is in force. */
-export interface SpecInForce extends PublishedSpec {
-  readonly body: string;
+/** The spec of a project, with the version and the commit in which it is in force. Both as JSON. */
+export interface PublishedFor {
   readonly version: number;
-  readonly commit: Json;
+  readonly body: string;
+  readonly commit: string | null;
 }
 
 /** The spec that a project of a fleet waits for. */
@@ -78,15 +78,14 @@ export class PostgresPublications {
   }
 
   /** The spec of one project, with the commit in force. */
-  async publishedFor(project: number): Promise<SpecInForce | undefined> {
-    const sql = `SELECT ${columns}, version, (SELECT value::json #>> '{head,commit}' FROM vdcsync.notes n
+  async publishedFor(project: number): Promise<PublishedFor | undefined> {
+    const sql = `SELECT version, body, (SELECT value::json #>> '{head,commit}' FROM vdcsync.notes n
         WHERE n.state_id = $1 AND n.name = 'publication') AS commit
       FROM vdcsync.specs WHERE state_id = $1 AND project = $2 AND body IS NOT NULL`;
     const [row] = await this.#read(sql, project);
     if (row === undefined) return undefined;
     const { version, commit, body } = row;
-    const commitOf = commit === null ? null : JSON.parse(String(commit));
-    return { ...publishedSpec(row), body: String(body), version: Number(version), commit: commitOf };
+    return { version: Number(version), body: String(body), commit: commit === null ? null : String(commit) };
   }
 
   /** The projects that have a spec. */

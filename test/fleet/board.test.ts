@@ -66,7 +66,7 @@ describe('src/daemon/fleet/board.ts', () => {
     ]);
     expect(await two.board.projects()).toEqual(ids);
     const before = await two.board.spec(5);
-    expect([JSON.parse(before?.body ?? ''), before?.commit]).toEqual([texts[4], commit]);
+    expect([before?.spec, before?.commit]).toEqual([texts[4], commit]);
 
     const edited = texts.with(4, textOf(5, '  extra: { cidr: 10.21.0.0/24 }\n'));
     expect(await one.board.publish({ specs: edited, commit, holders: holdersOf(ids) })).toBe(true);
@@ -74,7 +74,7 @@ describe('src/daemon/fleet/board.ts', () => {
     expect(await two.board.hasMoved()).toBe(true);
     const versions = new Map([4, 5].map((id) => [id, before?.version ?? 0]));
     expect(await two.board.changed(versions)).toEqual([5]);
-    expect(JSON.parse((await two.board.spec(5))?.body ?? '')).toEqual(edited[4]);
+    expect((await two.board.spec(5))?.spec).toEqual(edited[4]);
     expect(two.taken).toEqual([]);
   });
 

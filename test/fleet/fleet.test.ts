@@ -415,7 +415,12 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     const args = settle.replace('"$VDCSYNC_STATE&state=4711"', `${state}&state=4711`).split(' ');
     const beside = {
       cwd: folder,
-      env: { ...env, VDC_BASE_URL: api.baseUrl, VDCSYNC_API_PROFILE: 'profile.yaml' },
+      env: {
+        ...env,
+        VDCSYNC_TOKEN_ENV_PREFIX: 'TOKEN_',
+        VDC_BASE_URL: api.baseUrl,
+        VDCSYNC_API_PROFILE: 'profile.yaml',
+      },
     };
     // In the middle of a reconciliation the state is the daemon's.
     const onceFree: typeof inProcess = (...call) =>

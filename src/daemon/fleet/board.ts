@@ -23,10 +23,11 @@ export function lastWorker({ worker, memory }: Assignment): string | undefined {
 }
 
 /** The spec of a project, with the version and the commit in which it is in force. */
-export interface SpecInForce extends PublishedSpec {
-  readonly body: string;
+export interface SpecInForce {
+  readonly project: number;
   readonly version: number;
-  readonly commit: Json;
+  readonly spec: SpecText;
+  readonly commit: Commit | undefined;
 }
 
 /** One spec as it was published. */
@@ -53,7 +54,7 @@ export interface WaitingChange {
   readonly gone: readonly number[];
 }
 
-/** The storage of a fleet's published specs. Only the owner publishes, and each replica reads what it needs. */
+/** The storage of a fleet's published specs. Only the owner publishes, and each replica reads the specs of its turns. */
 export interface Publications {
   isOwned?(): boolean;
   /** Asks for the last version; `undefined` where nothing was published yet. */
@@ -61,7 +62,10 @@ export interface Publications {
   /** The version of the last publication. */
   version(): Promise<number | undefined>;
   published(after: number, upTo: number): Promise<readonly PublishedSpec[]>;
-  publishedFor(project: number): Promise<SpecInForce | undefined>;
+  /** Spec and commit as JSON. */
+  publishedFor(
+    project: number,
+  ): Promise<{ readonly version: number; readonly body: string; readonly commit: string | null } | undefined>;
   projects(): Promise<readonly number[]>;
   changed(versions: ReadonlyMap<number, number>): Promise<readonly number[]>;
   /** The version up to which the projects of changed specs were asked to reconcile. Only for the owner. */
@@ -200,9 +204,10 @@ export class Board {
     const isKnown = isDeepStrictEqual(heads, [this.#rollouts, this.#counted]);
     if (this.#version > 0 && isSame && areSame && isKnown) return false;
     const news = [...changed, ...gone.map((name) => ({ name, project: null, body: null }))];
-    const head: Head = { commit: commit ?? null, rollouts, ...(counted === undefined ? {} : { counted }) };
+    const own: Head = { commit: commit ?? null, rollouts, ...(counted === undefined ? {} : { counted }) };
+    const head = own as unknown as Json;
     await this.#inSequence(async () => {
-      this.#take(await owned.publish(news, head as unknown as Json, moved), head, news);
+      this.#take(await owned.publish(news, head, moved), head, news);
       this.#waiting = wait;
     });
     return true;
@@ -228,14 +233,20 @@ export class Board {
     return this.#reading(async (store) => {
       const publication = await store?.publication();
       if (publication === undefined) return false;
-      this.#takeHead(publication.version, publication.head as unknown as Head);
+      this.#takeHead(publication.version, publication.head);
       return true;
     });
   }
 
   /** The spec in force of one project. */
   spec(project: number): Promise<SpecInForce | undefined> {
-    return this.#reading(async (store) => store?.publishedFor(project));
+    return this.#reading(async (store) => {
+      const found = await store?.publishedFor(project);
+      if (found === undefined) return undefined;
+      const spec: SpecText = JSON.parse(found.body);
+      const commit: Commit | null = JSON.parse(found.commit ?? 'null');
+      return { project, version: found.version, spec, commit: commit ?? undefined };
+    });
   }
 
   /** Those of these projects whose spec in force has another version. */
@@ -299,8 +310,7 @@ export class Board {
     const publication = await store?.publication();
     if (store === undefined || publication === undefined) return undefined;
     const { version, head } = publication;
-    if (version !== this.#version)
-      this.#take(version, head as unknown as Head, await store.published(this.#version, version));
+    if (version !== this.#version) this.#take(version, head, await store.published(this.#version, version));
     return {
       specs: [...this.#specs.values()].map(({ spec }) => spec),
       ...(this.#commit === undefined ? {} : { commit: this.#commit }),
@@ -312,7 +322,7 @@ export class Board {
     };
   }
 
-  #take(version: number, head: Head, news: readonly PublishedSpec[]): void {
+  #take(version: number, head: Json, news: readonly PublishedSpec[]): void {
     for (const each of news) {
       const { name, body, project } = each;
       const before = this.#specs.get(name);
@@ -328,7 +338,8 @@ export class Board {
     this.#takeHead(version, head);
   }
 
-  #takeHead(version: number, { commit, rollouts, counted }: Head): void {
+  #takeHead(version: number, head: Json): void {
+    const { commit, rollouts, counted } = head as unknown as Head;
     this.#seen = version;
     this.#commit = commit ?? undefined;
     this.#rollouts = readRollouts(rollouts);

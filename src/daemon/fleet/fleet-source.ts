@@ -11,9 +11,9 @@ import { usable } from './rollout.ts';
 
 /** Time between two readings of a board that could not be read. Real ms. */
 const againMs = 2_000;
-/** Time between two looks of a follower at the commit and the rollouts in force. Real ms. */
+/** Time after which a follower reads the commit and the rollouts in force again. Real ms. */
 const followMs = 5_000;
-/** Time between two looks of the leader at the hints. Real ms. */
+/** Time after which the leader reads the hints again. Real ms. */
 const hintsMs = 500;
 /** Time between two checks for the first specs. Real ms. */
 const firstMs = 200;

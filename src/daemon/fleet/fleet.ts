@@ -3,20 +3,19 @@ import { StateHeldError } from '../../core/errors.ts';
 import type { DaemonLogger, Trigger } from '../ports.ts';
 import type { Condition } from '../project/condition.ts';
 import type { Job } from '../project/job.ts';
-import type { SpecText } from '../sources/source.ts';
 import type { Board, SpecInForce } from './board.ts';
 import { Fitness } from './fitness.ts';
 import type { Lease } from './lease.ts';
 import { type Claim, type FleetQueue, type Next, sourceKey, urgencies } from './queue.ts';
 import { markOf } from './rollout.ts';
 
-/** Time between two looks at the queue. Real ms. */
+/** Time after which the queue is asked again. Real ms. */
 const pollMs = 500;
-/** Jobs that end at about the same time make room for one look. Real ms. */
+/** Jobs that end at about the same time are replaced by one statement. Real ms. */
 const gatherMs = 20;
 /** Time between two confirmations of the jobs in hand. Real ms. */
 const confirmMs = 3_000;
-/** Time between two looks whether the specs of the projects in hand have changed. Real ms. */
+/** Time between two checks whether the specs of the projects in hand have changed. Real ms. */
 const changedMs = 1_000;
 /** How long work may take to end after the request to stop. Then other replicas take over its states. Real ms. */
 const graceMs = 7_000;
@@ -116,7 +115,7 @@ export class Fleet {
     return this.#lateMs;
   }
 
-  /** How many jobs of the fleet were due and waited at the last look of the monitor. */
+  /** How many jobs of the fleet were due and waited at the last check of the monitor. */
   waiting(): Promise<number> {
     return this.#options.queue.waiting();
   }
@@ -229,7 +228,7 @@ export class Fleet {
     turn.over.abort(reason);
   }
 
-  /** Makes the turn, and says what follows. Never rejects: a job that could not be ended comes again by itself. */
+  /** Makes the turn, and puts the next one into the queue. Never rejects: a job that could not be ended comes again by itself. */
   async #make(turn: Turn): Promise<void> {
     const { queue, log } = this.#options;
     const { claim } = turn;
@@ -260,7 +259,7 @@ export class Fleet {
     return { trigger: 'fleet', afterMs: 0 };
   }
 
-  /** What follows, or why the turn failed. */
+  /** The next turn, or why this one failed. */
   async #workOn(turn: Turn): Promise<Next | string | undefined> {
     const { replica, notified, log } = this.#options;
     const { claim, over } = turn;
@@ -275,7 +274,7 @@ export class Fleet {
       return String(project);
     }
     Object.assign(turn, { project, version: spec.version });
-    const mark = markOf(JSON.parse(spec.body) as SpecText);
+    const mark = markOf(spec.spec);
     try {
       const restMs = await project.runJob({ trigger, replica, spec: mark, notified }, over.signal);
       if (over.signal.aborted) return { trigger, afterMs: 0 };

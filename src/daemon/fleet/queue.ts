@@ -24,11 +24,11 @@ export interface Claim {
  */
 export const urgencies = { lead: 100, edit: 20, all: 10, time: 0 } as const;
 
-/** What one replica asks of the replica that leads. */
+/** A request of one replica to the replica that leads. */
 export type Hint =
   /** The source may have changed. */
   | { readonly of: 'source'; readonly trigger: Trigger }
-  /** Every project is to be reconciled. */
+  /** Every project must be reconciled. */
   | { readonly of: 'projects'; readonly trigger: Trigger }
   /** The operator approves a change that waits or has stopped. */
   | { readonly of: 'approve'; readonly change: string };
@@ -47,7 +47,7 @@ export interface Taking {
   readonly fullTenants: readonly string[];
 }
 
-/** What follows a turn. */
+/** The turn after this one. */
 export interface Next {
   readonly trigger: Trigger;
   readonly afterMs: number;
@@ -58,7 +58,7 @@ export interface Next {
  * confirming its jobs loses them to the others.
  */
 export interface FleetQueue {
-  /** The most urgent jobs that are due, at most so many. They are this replica's from now on. */
+  /** The most urgent jobs that are due, at most this number. They are this replica's from now on. */
   take(most: number, taking: Taking): Promise<readonly Claim[]>;
   /** Confirms that this replica works on these jobs. Returns the ids of those that are still its own. */
   confirm(claims: readonly Claim[]): Promise<ReadonlySet<string>>;
@@ -72,7 +72,7 @@ export interface FleetQueue {
   add(keys: readonly string[], withinMs: number): Promise<void>;
   send(hint: Hint): Promise<void>;
   hints(): Promise<readonly HeardHint[]>;
-  /** How many jobs were due and waited at the last look of the monitor. */
+  /** How many jobs were due and waited at the last check of the monitor. */
   waiting(): Promise<number>;
   close(): Promise<void>;
 }
