@@ -190,6 +190,18 @@ export class Budget {
     return Math.max(waitMs(cooling, ahead - free, now), reserved, Number(isBusy), this.#closedUntil - now);
   }
 
+  /** The time until each slot is free, in ms of `clock`. The slot of a request in flight cools from now on. */
+  slotsInMs(): readonly number[] {
+    const now = this.#options.clock.monotonic();
+    const closedMs = Math.max(0, this.#closedUntil - now);
+    const cooling = this.#cooling.map(({ freeAt }) => Math.max(0, freeAt - now));
+    const inFlight = Array.from({ length: this.#inFlight }, () => this.#timing.coolMs);
+    const free = Math.max(0, this.limit - cooling.length - inFlight.length);
+    return [...cooling, ...inFlight, ...Array.from({ length: free }, () => 0)].map((ms) =>
+      Math.max(ms, closedMs),
+    );
+  }
+
   isClosed(): boolean {
     return this.#options.clock.monotonic() < this.#closedUntil;
   }

@@ -146,6 +146,14 @@ export class Pipeline {
     this.#tokens.reserveReads(isWriteWaiting);
   }
 
+  roomMs(writes: number): number {
+    return this.#tokens.roomMs(writes);
+  }
+
+  writesPerWindow(): number {
+    return this.#tokens.writesPerWindow();
+  }
+
   async #room(signal?: AbortSignal): Promise<void> {
     if (!this.#tokens.isShared) return this.#tokens.only.budgets.writes.room(signal);
     for (;;) {

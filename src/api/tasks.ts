@@ -10,6 +10,8 @@ import type { Reads } from './reads.ts';
 
 export interface TasksOptions {
   readonly reads: Reads;
+  /** For tasks that an urgent write waits for. */
+  readonly urgentReads: Reads;
   readonly clock: Clock;
   readonly memory: UseMemory;
   readonly logger: ApiLogger;
@@ -25,6 +27,12 @@ const mostScouts = 3;
 const patience = 6;
 /** The first wait after the first poll, as a share of the usual time: short where that is well known. */
 const firstStepShare = { known: 0.25, guessed: 0.6 } as const;
+
+/**
+ * The polls of a task that an urgent write waits for: the first one after a share of the usual time, then one each few
+ * seconds, or after a share of the time since the acceptance if that is longer.
+ */
+const urgent = { fromShare: 0.65, stepMs: 4_500, stepShare: 0.08 } as const;
 
 /**
  * Waits for tasks with as few polls as their sort allows.
@@ -43,7 +51,8 @@ const firstStepShare = { known: 0.25, guessed: 0.6 } as const;
  * @assumption A10 a 404 is no outcome
  */
 export function createTaskWatch(options: TasksOptions): TaskWatch {
-  const { clock, reads, logger } = options;
+  const { clock, logger } = options;
+  const readsFor = (task: TaskWait) => (task.isUrgent?.() === true ? options.urgentReads : options.reads);
   const durations = createDurations(options.memory);
   const scouts = new Map<TaskWait['sort'], Set<TaskWait>>();
 
@@ -69,15 +78,20 @@ export function createTaskWatch(options: TasksOptions): TaskWatch {
     const startedAt = clock.monotonic();
     const elapsed = () => before + clock.monotonic() - startedAt;
     let step = Math.max(pollStep.shortestMs, usualMs * firstStepShare[bounded ? 'known' : 'guessed']);
-    let next = usualMs;
+    let next = task.isUrgent?.() === true ? usualMs * urgent.fromShare : usualMs;
     let misses = 0;
     for (;;) {
       await clock.sleep(Math.max(0, Math.min(next, task.deadlineMs) - elapsed()), signal);
       const askedAt = elapsed();
-      const later = laterPoll(await durations.usual(task.sort), {
-        ...{ askedAt, step, misses, usualMs },
-        isScouted: !scouting.has(task) && scouting.size > 0,
-      });
+      const isUrgent = task.isUrgent?.() === true;
+      const estimate = await durations.usual(task.sort);
+      const later =
+        isUrgent && estimate.bounded
+          ? undefined
+          : laterPoll(estimate, {
+              ...{ askedAt, step, misses, usualMs },
+              isScouted: !scouting.has(task) && scouting.size > 0,
+            });
       if (later !== undefined && askedAt < task.deadlineMs) {
         next = later;
         continue;
@@ -94,7 +108,11 @@ export function createTaskWatch(options: TasksOptions): TaskWatch {
         return end;
       }
       if (askedAt >= task.deadlineMs) return { end: 'stuck' };
-      if (typeof seen === 'object') misses += 1;
+      if (typeof seen === 'object' && (!isUrgent || askedAt >= usualMs)) misses += 1;
+      if (isUrgent) {
+        next = elapsed() + Math.max(urgent.stepMs, askedAt * urgent.stepShare);
+        continue;
+      }
       next = elapsed() + step;
       step = Math.min(pollStep.longestMs, step * pollStep.growth);
     }
@@ -102,7 +120,7 @@ export function createTaskWatch(options: TasksOptions): TaskWatch {
 
   async function poll(task: TaskWait, signal?: AbortSignal): Promise<Task | 'absent' | 'unread'> {
     try {
-      return (await reads.findTask(task.id, signal)) ?? 'absent';
+      return (await readsFor(task).findTask(task.id, signal)) ?? 'absent';
     } catch (error) {
       signal?.throwIfAborted();
       // A token that cannot be used now may be in place at the next poll.
@@ -112,7 +130,11 @@ export function createTaskWatch(options: TasksOptions): TaskWatch {
     }
   }
 
-  return { wait, longest: (sort) => durations.longest(sort) };
+  return {
+    wait,
+    longest: (sort) => durations.longest(sort),
+    usual: async (sort) => (await durations.usual(sort)).ms,
+  };
 }
 
 /** When a poll is better made, in ms from acceptance: the end of other tasks may have shown that it is too early. */

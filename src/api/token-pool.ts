@@ -153,6 +153,25 @@ export class TokenPool {
     for (const { budgets } of this.#members) budgets.reads.reserve(isWriteWaiting ? budgets.writes.limit : 0);
   }
 
+  /** The estimated time until this number of writes can be sent, in ms. Of more than the limits allow: until all can be. */
+  roomMs(writes: number): number {
+    const times = this.#usable()
+      .flatMap(({ budgets }) => budgets.writes.slotsInMs())
+      .sort((a, b) => a - b);
+    return times[Math.min(writes, times.length) - 1] ?? 0;
+  }
+
+  writesPerWindow(): number {
+    return Math.max(
+      1,
+      this.#usable().reduce((sum, { budgets }) => sum + budgets.writes.limit, 0),
+    );
+  }
+
+  #usable(): readonly Member[] {
+    return this.#members.filter(({ standing }) => !this.isShared || standing === 'in service');
+  }
+
   #next(call: Call, tried: ReadonlySet<PooledToken>): Member | undefined {
     const able = this.#able(call).filter((member) => !tried.has(member));
     const claimed = call.bucket === 'writes' ? able.find((each) => each === this.#claimed) : undefined;

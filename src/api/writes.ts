@@ -54,6 +54,8 @@ export function createWrites(pipeline: Pipeline, profile: ApiProfile, learn: Lea
 
   return {
     room: (signal, isWriteWaiting) => pipeline.room(signal, isWriteWaiting),
+    roomMs: (writes) => pipeline.roomMs(writes),
+    perWindow: () => pipeline.writesPerWindow(),
     send,
     token: () => pipeline.token(),
     digest,

@@ -156,6 +156,10 @@ export interface WritePort {
    * so other reads leave slots of the read budget to the reads of these writes.
    */
   room(signal?: AbortSignal, isWriteWaiting?: boolean): Promise<void>;
+  /** The estimated time until this number of writes can be sent, in ms. */
+  roomMs(writes: number): number;
+  /** The writes that the limits allow in one window. */
+  perWindow(): number;
   /**
    * Sends exactly these bytes, once. Never retries and never throws. `token`: the token
    * that belongs to the right project; under any other token the write stays unsent.
@@ -186,6 +190,8 @@ export interface TaskWatch {
   wait(task: TaskWait, signal?: AbortSignal): Promise<TaskEnd>;
   /** The longest observed duration of a task of the sort, in ms; 0 if none has ended. */
   longest(sort: WriteName): Promise<number>;
+  /** The time in which most tasks of the sort have ended, in ms. */
+  usual(sort: WriteName): Promise<number>;
 }
 
 export interface TaskWait {
@@ -195,6 +201,8 @@ export interface TaskWait {
   /** When the API accepted it, wall time in ms. */
   readonly acceptedAt: number;
   readonly deadlineMs: number;
+  /** A write that must not wait depends on the end of the task, so the task is polled more often. */
+  readonly isUrgent?: () => boolean;
 }
 
 export type TaskEnd =

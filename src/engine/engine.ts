@@ -40,23 +40,30 @@ export interface Engine {
   resolve(desired: Desired, key: ResourceKey, resolution: Resolution): Promise<CommandResult>;
 }
 
+const anyTurn = { urgency: 1 };
+/** The writes that a server takes, with its firewall and a part of a network interface: see `GateBudget.paceMs`. */
+const writesPerServer = 2.4;
+
 /**
  * The engine for one token of one API and one state. Operations that change the state run one after the other: a run
  * knows the state from its own writes, so a second run at the same time would buy the same resources again.
  */
 export function createEngine(deps: EngineDeps): Engine {
-  const gate = createWriteGate(deps.clock);
+  const gate = createWriteGate(deps.clock, {
+    roomMs: deps.writes.roomMs,
+    paceMs: () => (writesPerServer * deps.profile.limits.windowMs) / deps.writes.perWindow(),
+  });
   const runs = createWriteGate(deps.clock);
   /**
    * Runs an operator command on a store without values of the environment. The answer contains no values of the
    * environment either.
    */
   const settle = (desired: Desired, work: (own: EngineDeps) => Promise<CommandResult>) =>
-    runs.run(1, async () => {
+    runs.run(async () => {
       const { text, remedies } = await work(await maskedDeps(deps, desired));
       const mask = new Mask(desired);
       return { text: mask.text(text), remedies: mask.remedies(remedies) };
-    });
+    }, anyTurn);
   const decide = (desired: Desired, work: (run: Run) => Promise<CommandResult>) =>
     settle(desired, async (own) => work(await openRun(own, gate, desired)));
   return {
@@ -69,7 +76,10 @@ export function createEngine(deps: EngineDeps): Engine {
     apply: (desired, options) => {
       const reconcile = () => applyMasked(deps, gate, desired, options);
       const project = { 'vdcsync.project': desired.projectId };
-      return runs.run(1, () => traced(deps.tracing, 'reconcile', project, reconcile), options.halt);
+      return runs.run(() => traced(deps.tracing, 'reconcile', project, reconcile), {
+        ...anyTurn,
+        signal: options.halt,
+      });
     },
     adopt: (desired, key, id) => decide(desired, (run) => adoptKey(run, key, id)),
     ignore: (desired, names) => decide(desired, (run) => ignore(run, names)),

@@ -132,7 +132,9 @@ export interface RunFacts {
   pauseAll(pause: Pause): void;
   /** When the server was accepted by this run, to measure the time without a firewall. Monotonic ms. */
   exposedSince(server: ResourceKey): number | undefined;
-  expose(server: ResourceKey, at: number): void;
+  expose(server: ResourceKey, at: number, isNew: boolean): void;
+  /** A fresh answer of this run gave the id of the server. */
+  isNew(server: ResourceKey): boolean;
   /** The request id of the last answer to a key, also after its intent is closed. */
   requestIdOf(key: ResourceKey): string | undefined;
   answered(key: ResourceKey, requestId: string): void;

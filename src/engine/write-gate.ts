@@ -1,33 +1,42 @@
 import type { Clock } from '../core/clock.ts';
+import type { ResourceKey } from '../core/keys.ts';
 
 /**
  * One write at a time for a token: the difference between two lists is then the effect of one write. Waiting
  * writes take turns in proportion to their urgency. Among equally urgent writes, those that became ready a moment ago
  * go first, because their reads are still fresh, then the write that has waited longest.
+ *
+ * The turn begins when the write budget has room. A write has no turn if the firewall of an exposed server would then
+ * have to wait for the budget.
  */
 export interface WriteGate {
-  /**
-   * Runs `work` alone. Rejects with the reason of the signal if the signal aborts before the turn. `getReady` is
-   * called shortly before the turn, so that `work` finds fresh reads.
-   */
-  run<Result>(
-    urgency: number,
-    work: () => Promise<Result>,
-    signal?: AbortSignal,
-    getReady?: () => void,
-  ): Promise<Result>;
+  /** Runs `work` alone. Rejects with the reason of the signal if the signal aborts before the turn. */
+  run<Result>(work: () => Promise<Result>, options: TurnOptions): Promise<Result>;
   /** Whether works wait for their turn. */
   isWaited(): boolean;
   /** Called by the work that has the turn and is about to send. The next waiting works prepare their reads. */
   readyNext(): void;
+  /** The time from the acceptance of a server to the earliest use of its firewall, in ms; 0 if the API allows it at once. */
+  firewallAfterMs: number;
+  /** The firewall will be sent, `firewallAfterMs` from now, until `settle` is called. */
+  expect(firewall: ResourceKey): void;
+  settle(firewall: ResourceKey): void;
 }
 
-interface Waiter {
+export interface TurnOptions {
   readonly urgency: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Called shortly before the turn, so that `work` finds fresh reads. */
+  readonly getReady?: (() => void) | undefined;
+  /** The work creates a server that is exposed until its firewall is sent. */
+  readonly exposes?: boolean | undefined;
+}
+
+interface Waiter extends TurnOptions {
   /** When it became ready, on the monotonic clock. */
   readonly since: number;
   readonly enter: () => void;
-  getReady?: (() => void) | undefined;
+  isPrepared: boolean;
 }
 
 /**
@@ -36,37 +45,98 @@ interface Waiter {
 const ahead = 4;
 /** After this wait, in ms, the reads that made a write ready are too old for it, or will soon be. */
 const freshForMs = 45_000;
+/** The time that a firewall may wait for the write budget, in ms. */
+const firewallGraceMs = 2_000;
+/** A firewall that is this late, in ms, keeps no slot of the write budget any more. */
+const mostLateMs = 60_000;
 
-export function createWriteGate(clock: Pick<Clock, 'monotonic'>): WriteGate {
+/** The write budget, as far as the order of writes depends on it. */
+export interface GateBudget {
+  /** The time until this number of writes can be sent, in ms. */
+  roomMs(writes: number): number;
+  /**
+   * The time between two creations of servers whose firewalls wait for the end of the creation, in ms. The polls of many
+   * tasks at once would exceed the read budget.
+   */
+  paceMs(): number;
+}
+
+const noBudget: GateBudget = { roomMs: () => 0, paceMs: () => 0 };
+
+export function createWriteGate(
+  clock: Pick<Clock, 'monotonic' | 'sleep'>,
+  budget: GateBudget = noBudget,
+): WriteGate {
   const waiting: Waiter[] = [];
   const turns = new Turns();
+  /** When each expected firewall can be sent, on the monotonic clock. */
+  const expected = new Map<ResourceKey, number>();
   let busy = false;
+  /** When a server was created that is exposed until its firewall is sent. */
+  let lastExposedAt = Number.NEGATIVE_INFINITY;
+  let alarm: AbortController | undefined;
 
-  function leave(): void {
-    const next = takeNext(waiting, turns, clock.monotonic());
-    if (next === undefined) busy = false;
-    else next.enter();
-  }
-
-  async function enter(
-    urgency: number,
-    signal: AbortSignal | undefined,
-    getReady: (() => void) | undefined,
-  ): Promise<void> {
-    signal?.throwIfAborted();
-    if (!busy) {
-      busy = true;
+  /** Gives the turn to the next work. Called after every change. */
+  function pump(): void {
+    alarm?.abort('set again');
+    alarm = undefined;
+    if (busy || waiting.length === 0) return;
+    const now = clock.monotonic();
+    const [room, late, lateIfExposed] = [
+      budget.roomMs(1),
+      lateMs(now, []),
+      lateMs(now, [now + gate.firewallAfterMs]),
+    ];
+    const tooEarly = gate.firewallAfterMs === 0 ? 0 : lastExposedAt + budget.paceMs() - now;
+    const lateOf = ({ urgency, exposes }: Waiter) => {
+      if (urgency === Number.POSITIVE_INFINITY) return 0;
+      return exposes === true ? Math.max(lateIfExposed, tooEarly) : late;
+    };
+    const fitting = room > 0 ? [] : waiting.filter((waiter) => lateOf(waiter) === 0);
+    const next = takeNext(fitting, turns, now);
+    if (next === undefined) {
+      wait(Math.max(1, room, Math.min(...waiting.map(lateOf))));
       return;
     }
+    waiting.splice(waiting.indexOf(next), 1);
+    busy = true;
+    if (next.exposes === true) lastExposedAt = now;
+    next.enter();
+  }
+
+  function wait(ms: number): void {
+    const mine = new AbortController();
+    alarm = mine;
+    clock.sleep(ms, mine.signal).then(
+      () => {
+        if (alarm === mine) pump();
+      },
+      () => undefined,
+    );
+  }
+
+  /** How much too long an expected firewall would wait for the budget if one more write were sent now, in ms. */
+  function lateMs(now: number, further: readonly number[]): number {
+    const due = [...expected.values(), ...further]
+      .filter((at) => at + mostLateMs > now)
+      .sort((a, b) => a - b);
+    const late = due.map((at, index) => budget.roomMs(index + 2) - Math.max(0, at - now) - firewallGraceMs);
+    return Math.max(0, ...late);
+  }
+
+  async function enter(options: TurnOptions): Promise<void> {
+    const { signal } = options;
+    signal?.throwIfAborted();
     await new Promise<void>((resolve, reject) => {
       const abort = () => {
         waiting.splice(waiting.indexOf(waiter), 1);
+        pump();
         reject(signal?.reason);
       };
       const waiter: Waiter = {
-        urgency,
+        ...options,
         since: clock.monotonic(),
-        getReady,
+        isPrepared: false,
         enter: () => {
           signal?.removeEventListener('abort', abort);
           resolve();
@@ -74,26 +144,34 @@ export function createWriteGate(clock: Pick<Clock, 'monotonic'>): WriteGate {
       };
       waiting.push(waiter);
       signal?.addEventListener('abort', abort, { once: true });
+      pump();
     });
   }
 
-  return {
-    async run(urgency, work, signal, getReady) {
-      await enter(urgency, signal, getReady);
+  const gate: WriteGate = {
+    firewallAfterMs: 0,
+    async run(work, options) {
+      await enter(options);
       try {
         return await work();
       } finally {
-        leave();
+        busy = false;
+        pump();
       }
     },
     isWaited: () => waiting.length > 0,
     readyNext() {
       for (const waiter of nextOf(waiting, turns, clock.monotonic())) {
-        waiter.getReady?.();
-        waiter.getReady = undefined;
+        if (!waiter.isPrepared) waiter.getReady?.();
+        waiter.isPrepared = true;
       }
     },
+    expect: (firewall) => void expected.set(firewall, clock.monotonic() + gate.firewallAfterMs),
+    settle(firewall) {
+      if (expected.delete(firewall)) pump();
+    },
   };
+  return gate;
 }
 
 /** Takes the waiter with the next turn out of the waiting ones. */

@@ -146,6 +146,7 @@ export function engineOf(
         return end;
       },
       longest: (sort) => client.tasks.longest(sort),
+      usual: (sort) => client.tasks.usual(sort),
     },
     store,
     clock: crashable.clock,

@@ -88,8 +88,11 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
     expect(report.durationMs).toBeLessThan(600_000);
   });
 
-  test('is told where the run was halted between the two', async () => {
-    const played = rig();
+  test.each([
+    ['409', { firewallWhileCreating: 409 } as const],
+    ['a public network interface that comes with the end of the task', { publicCardAt: 'taskDone' } as const],
+  ])('a run that is halted before the creation ends reports it: %s', async (_name, readings) => {
+    const played = rig({ emulator: { readings } });
     const halt = new AbortController();
     const run = played.apply(server, { halt: halt.signal });
     void played.clock.sleep(1_000).then(() => halt.abort(new Error('halted')));
@@ -98,6 +101,30 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
 
     expect(report.outcome).toBe('stopped');
     expect(report.plan.warnings).toContainEqual(expect.objectContaining({ code: 'exposed' }));
+    played.restart();
+    expect((await played.plan(server)).warnings).toContainEqual(
+      expect.objectContaining({ key: 'servers.web', code: 'exposed' }),
+    );
+    expect((await played.apply(server)).outcome).toBe('converged');
+    expect(firewallOf(played)).toMatchObject({ enabled: true, policyIn: 'drop' });
+  });
+
+  test('its firewall is in force as soon as the API has accepted it, and is read again after its task', async () => {
+    const played = rig();
+    const halt = new AbortController();
+    const run = played.apply(server, { halt: halt.signal });
+    void played.clock.sleep(1_000).then(() => halt.abort(new Error('halted')));
+
+    const report = await run;
+
+    expect(report.outcome).toBe('stopped');
+    expect(firewallOf(played)).toMatchObject({ enabled: true, policyIn: 'drop' });
+    expect(report.plan.warnings.map(({ code }) => code)).not.toContain('exposed');
+    played.restart();
+    // The end of the creation resets it.
+    played.emulator.mutate({ do: 'set_firewall', server: 2001, enabled: false });
+    expect((await played.apply(server)).outcome).toBe('converged');
+    expect(firewallOf(played)).toMatchObject({ enabled: true, policyIn: 'drop' });
   });
 
   const card = 'networks: {n: {cidr: 10.1.0.0/24}}\n';

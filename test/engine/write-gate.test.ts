@@ -1,17 +1,19 @@
 import { describe, expect, test } from 'vitest';
 import { createWriteGate } from '../../src/engine/write-gate.ts';
 
+const sleep = () => new Promise<void>(() => {});
+
 describe('src/engine/write-gate.ts', () => {
   /** The names of works in the order of their turns; all of them wait while the first one has its turn. */
   async function turnsOf(works: readonly (readonly [name: string, urgency: number, at?: number])[]) {
     let now = 0;
-    const gate = createWriteGate({ monotonic: () => now });
+    const gate = createWriteGate({ monotonic: () => now, sleep });
     const order: string[] = [];
     const first = Promise.withResolvers<void>();
-    const all = [gate.run(1, () => first.promise)];
+    const all = [gate.run(() => first.promise, { urgency: 1 })];
     for (const [name, urgency, at = 0] of works) {
       now = at;
-      all.push(gate.run(urgency, async () => void order.push(name)));
+      all.push(gate.run(async () => void order.push(name), { urgency }));
     }
     expect(gate.isWaited()).toBe(true);
     first.resolve();
@@ -51,11 +53,11 @@ describe('src/engine/write-gate.ts', () => {
   });
 
   test('the writes with the next turns prepare their reads, each once', async () => {
-    const gate = createWriteGate({ monotonic: () => 0 });
+    const gate = createWriteGate({ monotonic: () => 0, sleep });
     const first = Promise.withResolvers<void>();
     const ready: string[] = [];
     const order: string[] = [];
-    const all = [gate.run(1, () => first.promise)];
+    const all = [gate.run(() => first.promise, { urgency: 1 })];
     for (const [name, urgency] of [
       ['card', 1],
       ['server 1', 4],
@@ -64,12 +66,7 @@ describe('src/engine/write-gate.ts', () => {
       ['server 4', 4],
     ] as const)
       all.push(
-        gate.run(
-          urgency,
-          async () => void order.push(name),
-          undefined,
-          () => ready.push(name),
-        ),
+        gate.run(async () => void order.push(name), { urgency, getReady: () => void ready.push(name) }),
       );
     gate.readyNext();
     gate.readyNext();

@@ -1,6 +1,6 @@
 import type { Evidence } from '../../core/evidence.ts';
 import { partsOf } from '../../core/intent.ts';
-import { nounOf } from '../../core/keys.ts';
+import { nounOf, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { fitsPath } from '../../core/path-id.ts';
 import type { TaskId } from '../../core/resources.ts';
@@ -10,12 +10,15 @@ import { absenceGapMs, staleMs } from '../staleness.ts';
 import { sendAgain } from './after-absence.ts';
 import { replayLater } from './ask-key.ts';
 import { leftByFailed } from './bound-by.ts';
+import { isEarly, isExposedUntilEnd, sendAfterCreation, serverInCreation } from './created-server.ts';
 import { again, awaitEnd, block, closeAndRetry, goOn, minutes, type Progress } from './endings.ts';
 import { notThere } from './not-there.ts';
 import { asksKey, isReplay, isServerError, keyIsFresh, questionOf } from './question.ts';
 import { settled } from './transfer.ts';
 
 const minute = 60_000;
+/** How often a firewall checks whether the creation of its server has ended, in ms. */
+const serverGapMs = 5_000;
 
 /**
  * The answer of the API about the end of the write: none (`unconfirmed`), a success, an acceptance whose end the API does
@@ -55,7 +58,7 @@ const table: Readonly<Record<Known, Readonly<Record<Sort, Steps>>>> = {
   },
   ended: {
     creation: { ...common, not_done: onceAbsent(notThere) },
-    whole: { ...common, not_done: onceAbsent(notThere) },
+    whole: { ...common, not_done: unlessReset(onceAbsent(notThere)) },
     deletion: { ...common, not_done: onceAbsent(notThere) },
   },
   unreported: {
@@ -97,6 +100,10 @@ export async function finish(run: Run, intent: InPhase<'accepted'>, halt: AbortS
     const wait = run.stopwatch.until(intent.id, 'due', intent.dueAt);
     if (wait > 0) return again(wait);
   }
+  // The end of the creation of its server may still change a firewall.
+  const { parent } = takeApart(intent.key);
+  if (isEarly(run, intent) && parent !== undefined && serverInCreation(run, parent) !== undefined)
+    return again(serverGapMs);
   run.tell(
     intent,
     'checking',
@@ -117,7 +124,16 @@ async function awaitTask(
   run.tell(intent, 'task', taskId);
   const acceptedAt = clock.now() - sinceAccepted(run, intent);
   const { deadlineMs } = run.kindOf(kind).timing;
-  const task = await tasks.wait({ id: taskId, sort: request.name, acceptedAt, deadlineMs }, halt);
+  const task = await tasks.wait(
+    {
+      id: taskId,
+      sort: request.name,
+      acceptedAt,
+      deadlineMs,
+      isUrgent: () => isExposedUntilEnd(run, intent),
+    },
+    halt,
+  );
   switch (task.end) {
     case 'stuck':
       return stuck(`its task has not ended after ${minutes(sinceAccepted(run, intent))}`);
@@ -180,7 +196,7 @@ function sortOf(run: Run, intent: Intent): Sort {
 async function readEvidence(run: Run, intent: Intent): Promise<Evidence | undefined> {
   const { writes } = run.kindOf(intent.kind);
   const found = await run.fenced(() => {
-    const inside = run.deps.reads('evidence', run.halt);
+    const inside = run.deps.reads(isExposedUntilEnd(run, intent) ? 'operation' : 'evidence', run.halt);
     const read = run.cache.since(run.deps.clock.monotonic(), inside);
     return writes.evidence(intent, read, (kind) => run.known(kind, intent));
   });
@@ -321,6 +337,17 @@ function pastDeadline<Verdict extends 'pending' | 'not_done'>(then: Step<Verdict
     return elapsedMs > run.kindOf(intent.kind).timing.deadlineMs
       ? then(reading, found)
       : again(nextReadMs(elapsedMs));
+  };
+}
+
+/** A firewall that the end of the creation of its server has reset is sent again. */
+function unlessReset(then: Step<'not_done'>): Step<'not_done'> {
+  return async (reading, found) => {
+    const { run, intent } = reading;
+    if (!isEarly(run, intent)) return then(reading, found);
+    await sendAfterCreation(run);
+    const text = 'the firewall was reset when the creation of its server ended';
+    return closeAndRetry(run, intent, { outcome: 'absent', text, code: 'not_there', most: 1 });
   };
 }
 

@@ -1,5 +1,6 @@
+import { firewallOf } from '../../core/exposure.ts';
 import { partsOf } from '../../core/intent.ts';
-import { takeApart } from '../../core/keys.ts';
+import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf, type KindName } from '../../core/kind-facts.ts';
 import type { Spend } from '../../core/plan.ts';
 import type { Conclusive, WriteResult } from '../../core/ports.ts';
@@ -8,6 +9,7 @@ import type { Answer, Intent, IntentPatch, KeyQuestion, WhyUnknown } from '../..
 import { draftOne, operationsOf } from '../../plan/draft.ts';
 import type { Run } from '../run.ts';
 import { nextPreference } from './capacity.ts';
+import { refusedEarly, sendAfterCreation } from './created-server.ts';
 import {
   block,
   close,
@@ -55,6 +57,8 @@ export async function record(run: Run, intent: Intent, result: WriteResult): Pro
   const next = disposition(result, sent, pace);
   const requestId = result.type === 'answer' ? { requestId: result.requestId } : {};
   if (result.type === 'answer') run.answered(intent.key, result.requestId);
+  const early = await refusedEarly(run, intent, result);
+  if (early !== undefined) return early;
   switch (next.do) {
     case 'accept':
       if (result.type !== 'answer') throw new Error(`No answer has accepted ${intent.key}.`);
@@ -200,7 +204,7 @@ async function accept(
   }
   if (!answer.replayed) await lift(run.deps, { ...intent, spend: spendOf(run, intent) });
   if (factsOf(intent.kind).container && intent.verb === 'create')
-    run.expose(intent.key, run.deps.clock.monotonic());
+    await exposed(run, intent.key, !answer.replayed);
   if (breach !== undefined) warn(run, intent.key, 'contract_breach', `${intent.request.name}: ${breach}`);
   run.stopwatch.mark(intent.id, 'accepted');
   const known: Answer = {
@@ -247,4 +251,15 @@ async function refused(
     case 'replan':
       return closeBlocked(run, intent, { outcome: 'refused', text: reason }, code);
   }
+}
+
+/** The server is exposed from now on. The write gate keeps a slot of the write budget for its firewall. */
+async function exposed(run: Run, server: ResourceKey, isNew: boolean): Promise<void> {
+  const { gate, deps, world } = run;
+  run.expose(server, deps.clock.monotonic(), isNew);
+  const firewall = firewallOf(world, server);
+  if (firewall === undefined) return;
+  if (gate.firewallAfterMs > 0) await sendAfterCreation(run);
+  else run.grace.add(firewall.key);
+  gate.expect(firewall.key);
 }

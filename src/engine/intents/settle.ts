@@ -4,6 +4,7 @@ import type { Operation } from '../../core/plan.ts';
 import type { InPhase, Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { askKey } from './ask-key.ts';
+import { serverIdOf } from './created-server.ts';
 import { again, block, close, goOn, type Progress, sentPreference } from './endings.ts';
 import { finish, readForEffect, seenSince } from './evidence.ts';
 import { giveUp } from './give-up.ts';
@@ -166,7 +167,7 @@ function newKey(run: Run, intent: Intent, code: string, reason: string): Promise
 function serverIsGone(run: Run, { key, kind, parentId }: Intent): boolean {
   const { parent } = takeApart(key);
   if (parent === undefined || parentId === undefined || comesWithServer({ kind, parent })) return false;
-  return run.world.idOf(parent) !== parentId;
+  return serverIdOf(run, parent) !== parentId;
 }
 
 function endWithServer(run: Run, intent: Intent): Promise<Progress> {

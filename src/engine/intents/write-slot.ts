@@ -1,3 +1,4 @@
+import { firewallOf } from '../../core/exposure.ts';
 import type { WriteRequest, WriteResult } from '../../core/ports.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
@@ -18,7 +19,12 @@ export function inWriteSlot<Result>(
 ): Promise<Result> {
   run.tell(of, 'queued', 'for its turn');
   const look = () => void run.observe(of.key).catch(() => undefined);
-  return run.gate.run(run.kindOf(of.kind).timing.urgency, write, run.stop, look);
+  return run.gate.run(write, {
+    urgency: run.kindOf(of.kind).timing.urgency,
+    signal: run.stop,
+    getReady: look,
+    exposes: of.verb === 'create' && firewallOf(run.world, of.key) !== undefined,
+  });
 }
 
 /** Waits for the write budget. Then the next writes make their observations. */

@@ -1,10 +1,12 @@
+import { firewallOf } from '../../core/exposure.ts';
 import { partsOf } from '../../core/intent.ts';
-import type { ResourceKey } from '../../core/keys.ts';
+import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import { endsExposure, type Operation, type OperationId, type Plan } from '../../core/plan.ts';
+import { endsExposure, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
 import type { OperationResult } from '../../core/progress.ts';
 import { type Next, WorkQueue } from '../../queue/work-queue.ts';
 import { IntentSpans } from '../intent-spans.ts';
+import { serverInCreation } from '../intents/created-server.ts';
 import { unresolved } from '../intents/endings.ts';
 import { type Interrupted, interruption } from '../interruption.ts';
 import { joined, type Run } from '../run.ts';
@@ -56,7 +58,10 @@ class Drain {
     try {
       await this.#queue.drained();
     } finally {
-      for (const key of this.#todo.keys()) this.#run.grace.delete(key);
+      for (const key of this.#todo.keys()) {
+        this.#run.grace.delete(key);
+        this.#run.gate.settle(key);
+      }
       this.#spans.endAll();
     }
     return [...this.#results.values()];
@@ -65,14 +70,19 @@ class Drain {
   async #work(key: ResourceKey): Promise<Next> {
     const run = this.#run;
     const operation = this.#todo.get(key)?.[0];
-    if (operation === undefined || !this.#isReady(operation)) return { next: 'done' };
-    const isGraced = endsExposure(operation);
+    if (operation === undefined || !this.#isReady(operation)) {
+      run.grace.delete(key);
+      return { next: 'done' };
+    }
+    const isGraced = endsExposure(operation) && run.intents.get(key)?.phase !== 'accepted';
     if (isGraced) run.grace.add(key);
     if (!this.#startedAt.has(operation.id)) {
       if (run.stop.aborted && !isGraced && !run.intents.has(key)) return { next: 'done' };
       this.#start(operation);
     }
     const turn = await this.#spans.within(operation, () => turnOf(isGraced ? this.#graced : run, operation));
+    if (turn.now === 'again' && serverInCreation(run, key) !== undefined) this.#sendFirewall(operation);
+    if (run.intents.get(key)?.phase === 'accepted') this.#covered(operation);
     if (turn.now === 'again') {
       if (turn.until === undefined || this.#isToCome(turn.until, key))
         return { next: 'again', afterMs: turn.afterMs };
@@ -107,18 +117,54 @@ class Drain {
     this.#spans.end(result);
     onEvent?.({ type: 'ended', at: clock.now(), result });
     this.#todo.get(operation.key)?.shift();
+    this.#run.gate.settle(operation.key);
     if (result.outcome === 'done') {
       this.#queue.add(operation.key);
       for (const dependent of this.#waitingFor.get(operation.id) ?? []) this.#queue.add(dependent);
+    } else {
+      for (const dependent of this.#waitingFor.get(operation.id) ?? []) this.#run.gate.settle(dependent);
     }
     run.grace.delete(operation.key);
     const isRefused = result.outcome === 'blocked' && result.code !== 'dependency_blocked';
     if (isRefused && operation.replacement !== undefined) run.stopReplacements(operation.key);
   }
 
+  /** The firewall of a server that the API has just accepted is sent now, if it is part of this run. */
+  #sendFirewall({ key }: Operation): void {
+    const firewall = firewallOf(this.#run.world, key)?.key;
+    if (firewall === undefined) return;
+    if (this.#todo.has(firewall)) this.#queue.add(firewall);
+    else {
+      this.#run.gate.settle(firewall);
+      this.#run.grace.delete(firewall);
+    }
+  }
+
+  /** Once the API has accepted the firewall, nothing waits for it. */
+  #covered(operation: Operation): void {
+    if (!endsExposure(operation)) return;
+    this.#run.gate.settle(operation.key);
+    this.#run.grace.delete(operation.key);
+  }
+
   /** Needs that were not approved were met before. Otherwise the plan would not contain the operation. */
-  #isReady({ needs }: Operation): boolean {
-    return needs.every((id) => this.#results.get(id)?.outcome === 'done' || !this.#approved.has(id));
+  #isReady(operation: Operation): boolean {
+    return operation.needs.every(
+      (id) =>
+        this.#results.get(id)?.outcome === 'done' ||
+        !this.#approved.has(id) ||
+        this.#isCoverable(operation, id),
+    );
+  }
+
+  /** A firewall does not wait for the end of the creation of its server. */
+  #isCoverable(operation: Operation, need: OperationId): boolean {
+    const { intents, gate } = this.#run;
+    const { parent } = takeApart(operation.key);
+    if (parent === undefined || need !== operationId('create', parent) || !endsExposure(operation))
+      return false;
+    if (intents.has(operation.key)) return true;
+    return gate.firewallAfterMs === 0 && serverInCreation(this.#run, parent) !== undefined;
   }
 
   /** Whether the key has another turn in this run that does not need the waiting operation. */
@@ -195,9 +241,13 @@ async function exposure(run: Run, { key, verb }: Operation): Promise<number | un
   const server = run.world.subjects.get(key)?.parent;
   if (verb !== 'create' || server === undefined) return undefined;
   const since = run.exposedSince(server);
-  if (since !== undefined) return run.deps.clock.monotonic() - since;
+  const [put] = await run.deps.store.intents({ key, limit: 1 });
+  const answer = put && partsOf(put).answer;
+  const coveredFor =
+    put === undefined || answer === undefined ? 0 : run.stopwatch.since(put.id, 'accepted', answer.at);
+  if (since !== undefined) return Math.max(0, run.deps.clock.monotonic() - since - coveredFor);
   const past = await run.deps.store.intents({ key: server, limit: 50 });
   const made = past.find((each) => each.verb === 'create' && partsOf(each).outcome === 'done');
   const at = made && (partsOf(made).answer?.at ?? made.firstSentAt);
-  return at === undefined ? undefined : Math.max(0, run.deps.clock.now() - at);
+  return at === undefined ? undefined : Math.max(0, run.deps.clock.now() - coveredFor - at);
 }

@@ -1,8 +1,8 @@
 import { objectName } from '../../core/claims.ts';
-import type { ResourceKey } from '../../core/keys.ts';
+import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { Subject, World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import type { Operation } from '../../core/plan.ts';
+import { endsExposure, type Operation } from '../../core/plan.ts';
 import { settleFirst } from '../../core/remedy.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import { isOvertaken } from '../../plan/open-writes.ts';
@@ -11,6 +11,7 @@ import { makerOf, ownerOf } from '../claims/owner.ts';
 import { released, releasing } from '../claims/release.ts';
 import { beginIntent, contextOf, preimageOf } from '../intents/begin.ts';
 import { companionsOf, recoveredIf } from '../intents/bound-by.ts';
+import { serverInCreation, withServer } from '../intents/created-server.ts';
 import type { Progress } from '../intents/endings.ts';
 import { giveUp } from '../intents/give-up.ts';
 import { provedBefore } from '../intents/prove.ts';
@@ -56,7 +57,8 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   run.stop.throwIfAborted();
   await roomToWrite(run);
   const holds = sinceObservation(run);
-  const world = await observeFor(run, operation);
+  const world = await worldFor(run, operation);
+  if (world === undefined) return { now: 'again', afterMs: 0 };
   const not = await revalidate(run, world, operation);
   if (not !== undefined) return not;
   const stopped = stoppedBy(run, operation);
@@ -97,6 +99,27 @@ async function unprovenLine(run: Run, { key, verb, kind }: Operation): Promise<T
   if (first === undefined) return undefined;
   const reason = `the API has not shown yet whether ${key} was created under its earlier key ${first}`;
   return { now: 'blocked', code: 'key_not_answered', reason };
+}
+
+/**
+ * The observation before a write. The firewall of a server that this run has just created needs none: the document shows
+ * its content. `undefined`: the creation of its server has not ended, and the firewall cannot be sent before its end.
+ * @source API §4
+ */
+async function worldFor(run: Run, operation: Operation): Promise<World | undefined> {
+  const parent = endsExposure(operation) ? takeApart(operation.key).parent : undefined;
+  if (parent === undefined) return observeFor(run, operation);
+  if (run.world.idOf(parent) !== undefined)
+    return isJustCreated(run, operation.key, parent) ? run.world : observeFor(run, operation);
+  const id = run.gate.firewallAfterMs === 0 ? serverInCreation(run, parent) : undefined;
+  return id === undefined ? undefined : withServer(run.world, parent, id);
+}
+
+/** The creation of the server has ended a moment ago. */
+function isJustCreated(run: Run, firewall: ResourceKey, server: ResourceKey): boolean {
+  const { boundAt = 0 } = run.bindings.get(server) ?? {};
+  const isNew = run.isNew(server) && !run.world.observed.has(firewall);
+  return isNew && Math.abs(run.deps.clock.now() - boundAt) < observationValidMs;
 }
 
 /** Observes the resource and the resources that it depends on: its server may be another server by now. */

@@ -106,6 +106,7 @@ async function load({ store }: EngineDeps, file: Desired, destroy: boolean) {
 
 function createFacts(pauses: Map<string, Pause>): RunFacts {
   const exposed = new Map<ResourceKey, number>();
+  const created = new Set<ResourceKey>();
   const requestIds = new Map<ResourceKey, string>();
   const exhausted = new Map<ResourceKey, readonly string[]>();
   const superseded = new Map<ResourceKey, ResourceKey>();
@@ -120,7 +121,11 @@ function createFacts(pauses: Map<string, Pause>): RunFacts {
     allPaused: () => pauses.get('everything'),
     pauseAll: (pause) => void pauses.set('everything', pause),
     exposedSince: (server) => exposed.get(server),
-    expose: (server, at) => void exposed.set(server, at),
+    expose(server, at, isNew) {
+      exposed.set(server, at);
+      if (isNew) created.add(server);
+    },
+    isNew: (server) => created.has(server),
     requestIdOf: (key) => requestIds.get(key),
     answered: (key, requestId) => void requestIds.set(key, requestId),
     exhaustedOf: (server) => exhausted.get(server) ?? [],
