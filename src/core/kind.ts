@@ -110,6 +110,8 @@ export interface Seen {
   readonly cards?: readonly NetworkInterface[] | undefined;
   /** The live resources with the name of the entry, of a kind whose names are unique. */
   readonly sameName?: readonly { readonly id: number | string }[];
+  /** Whether a firewall filters now. */
+  readonly inForce?: boolean;
 }
 
 /**

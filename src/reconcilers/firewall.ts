@@ -17,6 +17,7 @@ interface FirewallObserved {
   readonly id: string | undefined;
   readonly live: Firewall;
   readonly publicCard: boolean;
+  readonly inForce: boolean;
 }
 
 export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
@@ -41,7 +42,8 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
       const live = desired && (await read.findFirewall(server));
       if (desired === undefined || live === undefined) return undefined;
       const cards = desired.value.enabled === true ? ((await read.findNetworkInterfaces(server)) ?? []) : [];
-      return { id: String(server), live, publicCard: cards.some((card) => card.public) };
+      const publicCard = cards.some((card) => card.public);
+      return { id: String(server), live, publicCard, inForce: live.enabled };
     }),
 
   diff(subject, observed, world, replaced) {

@@ -101,10 +101,11 @@ export const warnings = {
     ways: ['operations: {insert_iso: …}   # in the API profile, if the API has it'],
   },
   exposed: {
-    meaning: 'a new server is exposed: it has a public address, and its firewall is not set yet',
-    next: 'resolve the firewall operation, or restrict the traffic of the server in the client area',
-    example: 'The API refused the firewall of the new server 2001.',
-    ways: ['vdcsync explain servers.web-1.firewall'],
+    meaning:
+      'a server is exposed: it has a public address, the file declares a firewall, and no firewall is in force',
+    next: 'apply the firewall, or resolve what blocks it; or restrict the traffic of the server in the client area',
+    example: 'The firewall of server 2001 was switched off in the client area.',
+    ways: ['vdcsync apply --target servers.web-1.firewall'],
   },
   firewall_doubtful: {
     meaning:

@@ -33,7 +33,7 @@ export function dangersPanel(facts: ProjectFacts, pager = new Pager()): Html {
 
 /** When the oldest danger of the sort began, where that is known. */
 export function exposedSince({ plan, known }: ProjectFacts): number | undefined {
-  const servers = new Set(exposedServers({ plan, known }));
+  const servers = new Set(exposedServers({ plan }));
   return earliest(
     (known?.bindings ?? []).filter(({ key }) => servers.has(key)).map(({ boundAt }) => boundAt),
   );
@@ -64,13 +64,17 @@ function exposedItem(facts: ProjectFacts, server: ResourceKey): Html {
   const since =
     binding === undefined || known === undefined ? '' : html` ${timeSince(binding.boundAt, known.now)}`;
   return html`<li><strong>${keyText(server)}</strong>${public_} <span class="bad">exposed${since}</span>
-<p>The server has a public address, and its firewall is not set: all its ports are open to the internet.${entry === undefined ? ` ${nextOfFirewall(facts)}` : html` ${blockedText('The write of the firewall', sinceText(entry, blockedSince, known?.now))} ${codeText(entry)} ${marked(sentence(entry.reason))}`}</p>${retryText({ key: firewall }, known)}${remediesHtml(entry?.remedies ?? [], flags)}</li>`;
+<p>The server has a public address, and its firewall is not in force: all its ports are open to the internet.${entry === undefined ? ` ${nextOfFirewall(facts)}` : html` ${blockedText('The write of the firewall', sinceText(entry, blockedSince, known?.now))} ${codeText(entry)} ${marked(sentence(entry.reason))}`}</p>${retryText({ key: firewall }, known)}${remediesHtml(entry?.remedies ?? [], flags)}</li>`;
 }
 
 /** The next step for a firewall that is not blocked. */
-function nextOfFirewall({ mode, condition }: ProjectFacts): string {
+function nextOfFirewall({ mode, condition, offer }: ProjectFacts): string {
   if (mode === 'observe') return 'In mode observe, vdcsync does not set the firewall.';
   switch (condition) {
+    case 'drifting':
+      if (offer?.desired.settings.drift === 'report')
+        return 'With `drift: report`, vdcsync does not correct the firewall.';
+      return 'vdcsync does not set the firewall while it only observes.';
     case 'awaiting_approval':
       return 'The plan with the firewall waits for your approval.';
     case 'paused':

@@ -7,7 +7,7 @@ import type { Daemon } from '../daemon.ts';
 import { lastWorker } from '../fleet/board.ts';
 import { conditions } from '../project/condition.ts';
 import type { ProjectFacts, ReconciliationRecord } from '../project/facts.ts';
-import { unattachedAddresses } from '../project/troubles.ts';
+import { exposedServers, unattachedAddresses } from '../project/troubles.ts';
 import type { Delivery } from './webhooks.ts';
 
 const prefix = 'vdcsync_';
@@ -40,6 +40,7 @@ const gauges = {
   last_reconciliation_timestamp_seconds: ['When the last reconciliation ended', 'project'],
   drift_age_seconds: ['How long the project has differed from its spec', 'project'],
   oldest_read_age_seconds: ['Age of the oldest answer in use', 'project'],
+  open_servers: ['Exposed servers: a public address, a declared firewall, and none in force', 'project'],
   open_writes: ['Open writes: the answer is missing, or the task still runs', 'project'],
   backed_off_keys: ['Keys that wait after failures', 'project'],
   budget_limit: ['Requests that one window allows', 'project', 'budget'],
@@ -213,6 +214,7 @@ export class Metrics {
     gauge('converged', facts.condition === 'converged' ? 1 : 0);
     gauge('spec_valid', facts.problem.length === 0 ? 1 : 0);
     gauge('blocked', plan?.blocked.length ?? 0);
+    gauge('open_servers', exposedServers(facts).length);
     gauge('in_flight', facts.inFlight.length);
     for (const verb of ['create', 'update', 'delete', 'adopt'] as const) {
       const count = plan?.operations.filter((each) => each.verb === verb).length ?? 0;

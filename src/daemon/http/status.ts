@@ -8,7 +8,7 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { Rollout } from '../fleet/rollout.ts';
 import { differences } from '../notifications/notification.ts';
 import type { ProjectFacts } from '../project/facts.ts';
-import { unattachedAddresses } from '../project/troubles.ts';
+import { exposedServers, unattachedAddresses } from '../project/troubles.ts';
 import type { Commit } from '../sources/source.ts';
 import { statusNow } from './key-status.ts';
 import { cutTexts, mostProjects, Pager, shortRemedies } from './pager.ts';
@@ -167,6 +167,7 @@ function pagedJson(facts: ProjectFacts, pager: Pager): Record<string, unknown> {
     blocked: pager
       .of(plan?.blocked ?? [])
       .map((each) => blockedJson({ ...each, remedies: shortRemedies(each.remedies) }, facts.flags)),
+    exposed: pager.of(exposedServers(facts)),
     differs: pager.of(differences(plan)),
     drift: pager.of((plan?.warnings ?? []).filter(({ code }) => code === 'drift')).map(warningJson),
     warnings: pager.of((plan?.warnings ?? []).filter(({ code }) => code !== 'drift')).map(warningJson),

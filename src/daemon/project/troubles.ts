@@ -1,26 +1,13 @@
 import { addressObject } from '../../core/claims.ts';
-import { type ResourceKey, takeApart } from '../../core/keys.ts';
+import type { ResourceKey } from '../../core/keys.ts';
 import { oncePer } from '../../core/once.ts';
-import { endsExposure } from '../../core/plan.ts';
 import type { Ip } from '../../core/resources.ts';
 import { type Unattached, unattached } from '../../engine/claims/unattached.ts';
 import type { ProjectFacts } from './facts.ts';
 
-/** Servers that are public and have no firewall although the file declares one. */
-export function exposedServers({
-  plan,
-  known,
-}: Pick<ProjectFacts, 'plan' | 'known'>): readonly ResourceKey[] {
-  const bound = new Set(known?.bindings.map(({ key }) => key));
-  const isBound = (key: ResourceKey) => bound.has(key);
-  const reported = (plan?.warnings ?? []).flatMap(({ code, key }) =>
-    code === 'exposed' && key !== null ? [key] : [],
-  );
-  const pending = (plan?.operations ?? [])
-    .filter(endsExposure)
-    .flatMap(({ key }) => takeApart(key).parent ?? [])
-    .filter(isBound);
-  return [...new Set([...reported, ...pending])];
+/** The exposed servers by the last plan. */
+export function exposedServers({ plan }: Pick<ProjectFacts, 'plan'>): readonly ResourceKey[] {
+  return (plan?.warnings ?? []).flatMap(({ code, key }) => (code === 'exposed' && key !== null ? [key] : []));
 }
 
 /** The observed and recorded side of a project, without its plan. */

@@ -1,4 +1,5 @@
 import type { Desired } from '../../core/desired.ts';
+import { exposedServers } from '../../core/exposure.ts';
 import { Mask } from '../../core/environment-mask.ts';
 import { parseKey, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
@@ -20,7 +21,6 @@ import { drain } from './drain.ts';
 import {
   furtherBlocked,
   isSuperseded,
-  openServers,
   stillOpen,
   supersededOf,
   withFindings,
@@ -318,13 +318,17 @@ class Rounds {
 
   #report(outcome: ApplyReport['outcome'], last: Plan): ApplyReport {
     const run = this.#run;
-    const open = openServers(run, last, this.#results);
-    for (const { key, code, message } of open) warn(run, key, code, message);
+    // Only a stopped run has not read the project since its last write.
+    const ended = outcome === 'stopped' ? this.#results : [];
+    const done = new Set(ended.flatMap((each) => (each.outcome === 'done' ? [each.key] : [])));
+    const exposed = exposedServers(run.world, { intents: [...run.intents.values()], done });
+    for (const { key, code, message } of exposed) if (key !== null) warn(run, key, code, message);
+    const others = last.warnings.filter(({ code }) => code !== 'exposed');
     const cost = { ...last.cost, left_billed: [...this.#leftBilled] };
     return {
       outcome,
       results: this.#results,
-      plan: { ...last, warnings: [...last.warnings, ...open], cost },
+      plan: { ...last, warnings: [...others, ...exposed], cost },
       blocked: last.blocked,
       requests: run.deps.counts(),
       durationMs: run.deps.clock.monotonic() - this.#startedAt - this.#askedMs,

@@ -1,6 +1,4 @@
 import { partsOf } from '../../core/intent.ts';
-import type { Subject } from '../../core/kind.ts';
-import { factsOf } from '../../core/kind-facts.ts';
 import type { Blocked, Operation, Plan } from '../../core/plan.ts';
 import type { OperationResult } from '../../core/progress.ts';
 import { outside, paying, type Remedy, run as runs } from '../../core/remedy.ts';
@@ -118,40 +116,4 @@ export function supersededOf(run: Run, { operations }: Plan): readonly Operation
       const detail = `its id was given to ${run.supersededBy(key)}, so the resource is gone. The next run creates it again`;
       return { key, verb, outcome: 'blocked', code: 'superseded', detail, durationMs: 0 };
     });
-}
-
-/** New servers with a public address whose firewall does not exist. */
-export function openServers(run: Run, plan: Plan, results: readonly OperationResult[]) {
-  const missing = [...plan.operations, ...plan.blocked]
-    .filter(({ key, verb }) => verb === 'create' && isEnabledFirewall(run.world.subjects.get(key)))
-    .filter(({ key }) => !results.some((each) => each.key === key && each.outcome === 'done'));
-  const servers = missing.flatMap(({ key }) => run.world.subjects.get(key)?.parent ?? []);
-  return [...new Set(servers)].flatMap((key) => {
-    const open = run.intents.get(key);
-    // A server that the API answered as created may be gone if reads did not find the server since.
-    const isShown =
-      open?.phase === 'accepted' && open.answer.id !== undefined && open.notSeenAt === undefined;
-    const exists = run.bindings.has(key) || isShown;
-    if (!exists && (open?.verb !== 'create' || !mayHaveEffect(open))) return [];
-    return [{ key, code: 'exposed' as const, message: exposure(exists, open) }];
-  });
-}
-
-function exposure(exists: boolean, open: Intent | undefined): string {
-  if (!exists)
-    return 'the server may exist without its firewall: all its ports would be open to the internet';
-  if (open?.phase === 'accepted' && open.answer.end === 'reported')
-    return 'the server is being created, and its firewall is not set until the next run: until then, all its ports are open to the internet';
-  return 'the server exists without its firewall: all its ports are open to the internet';
-}
-
-function mayHaveEffect(open: Intent): boolean {
-  const { answer, unconfirmed, phase } = partsOf(open);
-  return answer?.id !== undefined || unconfirmed !== undefined || phase === 'sending';
-}
-
-/** A firewall that is not enabled filters nothing, as the file asks. */
-function isEnabledFirewall(subject: Subject | undefined): boolean {
-  if (subject === undefined || factsOf(subject.kind).endsExposure !== true) return false;
-  return subject.desired?.value.enabled === true;
 }
