@@ -55,6 +55,9 @@ const project = z.looseObject({
   summary: z.record(text, count).nullable(),
   operations: z.array(z.looseObject({ id: text, key: text, verb: text })),
   blocked: z.array(blocked),
+  exposed: z
+    .array(text)
+    .describe('Servers with a public address, a declared firewall, and no firewall in force.'),
   differs: z
     .array(text)
     .describe('Differences between project and file, one line each, as in log and notifications.'),

@@ -58,6 +58,12 @@ export const statusSchema = z.strictObject({
       observed_at: moment.nullable(),
     }),
   ),
+  exposed: z
+    .array(text)
+    .nullable()
+    .describe(
+      'Servers with a public address, a declared firewall, and no firewall in force; null if the API was not read.',
+    ),
   missing: z.array(z.strictObject({ key: text, verb: text })),
   in_flight: z.array(
     z.strictObject({

@@ -55,6 +55,8 @@ export interface StatusView {
     /** The time of the read that the status rests on; null if it rests on the state alone. */
     readonly observed_at: string | null;
   }[];
+  /** The exposed servers; null if the API was not read. */
+  readonly exposed: readonly ResourceKey[] | null;
   readonly missing: readonly { readonly key: ResourceKey; readonly verb: Verb }[];
   readonly in_flight: readonly {
     readonly key: ResourceKey;
@@ -157,6 +159,8 @@ export function statusOf(facts: StatusFacts): StatusView {
       bound_at: time(binding.boundAt),
       observed_at: observedAt,
     })),
+    exposed:
+      plan?.warnings.flatMap(({ code, key }) => (code === 'exposed' && key !== null ? [key] : [])) ?? null,
     missing: (plan?.operations ?? [])
       .filter(({ key }) => !bound.has(key))
       .map(({ key, verb }) => ({ key, verb })),

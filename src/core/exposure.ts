@@ -40,8 +40,7 @@ export function exposedServers(world: World, { intents, done }: Since): readonly
 
 const isExposed =
   'the server has a public address, and its firewall is not in force: all its ports are open to the internet';
-const mayBeExposed =
-  'the server may exist without its firewall: all its ports would be open to the internet';
+const mayBeExposed = 'the server may exist without its firewall: all its ports would be open to the internet';
 
 function seen(world: World, key: ResourceKey, firewall: Subject): string | undefined {
   const server = world.observed.get(key);

@@ -138,11 +138,11 @@ export function isLeft({ code }: Pick<Warning, 'code'>): boolean {
 }
 
 /**
- * Whether a reader must see the warning before the operations: it names a limit of the file that the plan cannot
- * check.
+ * Whether a reader must see the warning before the operations: it names a danger, or a limit of the file that the plan
+ * cannot check.
  */
 export function comesFirst({ code }: Pick<Warning, 'code'>): boolean {
-  return code === 'cap_unchecked';
+  return code === 'exposed' || code === 'cap_unchecked';
 }
 
 /** Whether the entry of a resource has another key than before. */

@@ -1,5 +1,5 @@
-import { exposedServers } from '../core/exposure.ts';
 import { appliedServer } from '../core/applied.ts';
+import { exposedServers } from '../core/exposure.ts';
 import { digestOf } from '../core/json.ts';
 import { comesWithServer, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
@@ -104,8 +104,8 @@ export function buildPlan(input: PlanInput): Planned {
     ...[...inFlight.values()].flatMap(inFlightWarning),
     ...warningsBeside(input, { drafts, operations, missing }),
   ].filter(({ key }) => isShown(key));
-  // A selection leaves out operations, and no danger.
-  warnings.push(...exposedServers(world, { intents: [...inFlight.values()] }));
+  // A selection leaves out operations, and no danger. Outputs show only the first warnings.
+  warnings.unshift(...exposedServers(world, { intents: [...inFlight.values()] }));
   const open = [...inFlight.values()].filter(({ phase, key }) => phase !== 'blocked' && isShown(key));
   const concerned = new Set(
     [...possible.operations, ...everythingBlocked, ...possible.releases, ...open].map(({ key }) => key),

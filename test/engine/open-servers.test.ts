@@ -122,7 +122,7 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
     expect(report.plan.warnings.map(({ code }) => code)).not.toContain('exposed');
     played.restart();
     // The end of the creation resets it.
-    played.emulator.mutate({ do: 'set_firewall', server: 2001, enabled: false });
+    played.emulator.mutate({ do: 'set_firewall', server_id: 2001, enabled: false });
     expect((await played.apply(server)).outcome).toBe('converged');
     expect(firewallOf(played)).toMatchObject({ enabled: true, policyIn: 'drop' });
   });

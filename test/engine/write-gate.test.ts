@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { firewallKey, type ResourceKey } from '../../src/core/keys.ts';
 import { createWriteGate } from '../../src/engine/write-gate.ts';
+import { type VirtualClock, virtualClock } from '../support/virtual-clock.ts';
 
 const sleep = () => new Promise<void>(() => {});
 
@@ -74,5 +76,63 @@ describe('src/engine/write-gate.ts', () => {
     first.resolve();
     await Promise.all(all);
     expect(early).toEqual(order.slice(0, 4));
+  });
+
+  describe('with a write budget', () => {
+    /** A budget whose slots are free at these times. */
+    function budget(clock: VirtualClock, freeAt: readonly number[]) {
+      const slots = freeAt.toSorted((a, b) => a - b);
+      const order: string[] = [];
+      const roomMs = (writes: number) => Math.max(0, (slots[writes - 1] ?? 60_000) - clock.monotonic());
+      const gate = createWriteGate(clock, { roomMs, paceMs: () => 7_000 });
+      const write = (name: string, urgency: number, exposes = false) =>
+        gate.run(
+          async () => {
+            slots.shift();
+            slots.push(clock.monotonic() + 60_000);
+            order.push(`${name} at ${clock.monotonic() / 1000}`);
+            if (exposes) gate.expect(firewallKey(`servers.${name}` as ResourceKey));
+          },
+          { urgency, exposes },
+        );
+      return { gate, write, order };
+    }
+    const firewall = Number.POSITIVE_INFINITY;
+
+    test('a server is created when its firewall has a slot too, and other writes go before it', async () => {
+      const clock = virtualClock();
+      const { gate, write, order } = budget(clock, [0, 30_000, 31_000]);
+      const done = [write('server', 4, true), write('card', 3)];
+      void done[0]?.then(async () => {
+        await write('firewall', firewall);
+        gate.settle(firewallKey('servers.server' as ResourceKey));
+      });
+      done.push(write('card 2', 3));
+      await clock.run(Promise.all(done));
+      expect(order).toEqual(['card at 0', 'server at 30', 'firewall at 31', 'card 2 at 60']);
+    });
+
+    test('while a firewall waits for the end of a creation, other writes leave a slot to it', async () => {
+      const clock = virtualClock();
+      const { gate, write, order } = budget(clock, [0, 0, 0]);
+      gate.firewallAfterMs = 40_000;
+      await clock.run(write('server', 4, true));
+      const others = [write('card 1', 3), write('card 2', 3)];
+      await clock.run(clock.sleep(40_000));
+      await clock.run(write('firewall', firewall));
+      gate.settle(firewallKey('servers.server' as ResourceKey));
+      await clock.run(Promise.all(others));
+      expect(order).toEqual(['server at 0', 'card 1 at 0', 'firewall at 40', 'card 2 at 60']);
+    });
+
+    test('no alarm of an aborted work stays', async () => {
+      const clock = virtualClock();
+      const { gate } = budget(clock, [30_000]);
+      const stop = new AbortController();
+      const work = gate.run(async () => undefined, { urgency: 1, signal: stop.signal });
+      stop.abort(new Error('stopped'));
+      await expect(work).rejects.toThrow('stopped');
+      expect([gate.isWaited(), clock.sleeping]).toEqual([false, 0]);
+    });
   });
 });

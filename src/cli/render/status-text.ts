@@ -70,7 +70,8 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
       const { key, id, standing, protect, bound_at: since } = resource;
       const [style, look] = looks[standing];
       const word = standing === 'unknown' ? `${look} ${at(since)}${age(since, now)}` : look;
-      const status = `${paint(style, word)}${protect ? paint('dim', ', protected') : ''}`;
+      const open = view.exposed?.includes(key) === true ? paint('red', ', exposed') : '';
+      const status = `${paint(style, word)}${open}${protect ? paint('dim', ', protected') : ''}`;
       return line(key, printable(id), addressOf(resource), status);
     }),
     ...(resources.length === 0 ? ['  no managed resources'] : []),

@@ -7,7 +7,7 @@ import { oncePer } from '../../core/once.ts';
 import { namedAddress } from '../../core/server-entry.ts';
 import { grouped } from '../../core/world.ts';
 import type { ProjectFacts } from '../project/facts.ts';
-import { unattachedAddresses } from '../project/troubles.ts';
+import { exposedServers, unattachedAddresses } from '../project/troubles.ts';
 import { idOf, statusNow } from './key-status.ts';
 import { Pager } from './pager.ts';
 
@@ -48,6 +48,7 @@ const indexOf = oncePer((facts: ProjectFacts) => {
       keysOf(facts).flatMap((key) => containersOf(key).map((container) => [container, key] as const)),
     ),
     mask: new Mask(desired ?? {}),
+    exposed: new Set(exposedServers(facts)),
     networks: new Map(facts.world?.networks.map((each) => [String(each.id), each])),
     creations: new Map(
       facts.known?.intents.flatMap((each) => (each.verb === 'create' ? [[each.key, each] as const] : [])),
@@ -99,8 +100,10 @@ function serverBox(facts: ProjectFacts, key: ResourceKey): Box {
   const note = [type, id === undefined ? absence(facts, key) : `id ${id}`]
     .filter((each) => each !== '')
     .join(' · ');
+  const box = { id: key, title: nameOf(key), note, idle: false };
+  if (indexOf(facts).exposed.has(key)) return { ...box, standing: 'blocked', says: 'exposed' };
   const says = standing === 'undeclared' ? { says: 'a part of it has left the file' } : {};
-  return { id: key, title: nameOf(key), note, standing, ...says, idle: false };
+  return { ...box, standing, ...says };
 }
 
 /** No id is bound. A creation without an answer may have had its effect nevertheless. */

@@ -22,7 +22,15 @@ export type Notification =
        * projects.
        */
       readonly project: number;
-      readonly event: 'drift' | 'capacity_found' | 'spec_broken' | 'spec_valid' | 'source' | 'rollout';
+      readonly event:
+        | 'drift'
+        | 'exposed'
+        | 'not_exposed'
+        | 'capacity_found'
+        | 'spec_broken'
+        | 'spec_valid'
+        | 'source'
+        | 'rollout';
       readonly detail: string;
     };
 

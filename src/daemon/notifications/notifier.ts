@@ -60,6 +60,7 @@ export class Notifier {
     }
     const { event, detail } = notification;
     if (before === detail && event !== 'drift' && event !== 'capacity_found') return;
+    if (event === 'not_exposed' && before === undefined) return;
     this.#sentOf(notification.project).set(subject, detail);
     this.#sendAll(notification, at);
   }
@@ -151,6 +152,8 @@ export class Notifier {
 const subjects: Readonly<Partial<Record<Notification['event'], string>>> = {
   spec_broken: 'spec',
   spec_valid: 'spec',
+  exposed: 'exposed',
+  not_exposed: 'exposed',
 };
 
 type ConditionNotification = Extract<Notification, { readonly event: 'condition' }>;
@@ -235,6 +238,8 @@ function bodyOf(
 
 const titles: Readonly<Record<Exclude<Notification['event'], 'condition' | 'source' | 'rollout'>, string>> = {
   drift: 'was changed outside vdcsync',
+  exposed: 'has exposed servers: each has a public address, and its firewall is not in force',
+  not_exposed: 'has no exposed server any more',
   capacity_found: 'has found the graphics cards for a waiting server',
   spec_broken: 'has a broken spec, so the newest edit has no effect',
   spec_valid: 'has a valid spec again',

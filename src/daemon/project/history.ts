@@ -12,6 +12,7 @@ import type { ShownPause } from '../scheduling/pauses.ts';
 import { type Condition, conditionOf, endingOf, knownCondition } from './condition.ts';
 import type { ReconciliationRecord } from './facts.ts';
 import type { ReconciliationMemory } from './memory.ts';
+import { exposedServers } from './troubles.ts';
 
 export interface ProjectHistoryOptions {
   readonly project: number;
@@ -206,7 +207,7 @@ export class ProjectHistory {
 
   /** Whether a server is public, and its firewall is not in place. */
   #isExposed(): boolean {
-    return (this.plan?.warnings ?? []).some(({ code }) => code === 'exposed');
+    return exposedServers(this).length > 0;
   }
 
   remember(): ReconciliationMemory['history'] {
@@ -284,6 +285,13 @@ export class ProjectHistory {
     }
     this.condition = condition;
     onNotification({ project, event: 'condition', condition, ...what });
+    if (plan === undefined) return;
+    const exposed = exposedServers({ plan });
+    onNotification(
+      exposed.length === 0
+        ? { project, event: 'not_exposed', detail: '' }
+        : { project, event: 'exposed', detail: exposed.join('\n') },
+    );
   }
 }
 

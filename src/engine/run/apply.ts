@@ -1,6 +1,6 @@
 import type { Desired } from '../../core/desired.ts';
-import { exposedServers } from '../../core/exposure.ts';
 import { Mask } from '../../core/environment-mask.ts';
+import { exposedServers } from '../../core/exposure.ts';
 import { parseKey, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { deletionsOf, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
@@ -18,13 +18,7 @@ import { isAbort } from '../interruption.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
 import { drain } from './drain.ts';
-import {
-  furtherBlocked,
-  isSuperseded,
-  stillOpen,
-  supersededOf,
-  withFindings,
-} from './findings.ts';
+import { furtherBlocked, isSuperseded, stillOpen, supersededOf, withFindings } from './findings.ts';
 import { increaseSince, type Prices, pricesOf } from './increase.ts';
 import { shownBy, unshownResults } from './paused.ts';
 import { planFor } from './plan.ts';
@@ -328,7 +322,7 @@ class Rounds {
     return {
       outcome,
       results: this.#results,
-      plan: { ...last, warnings: [...others, ...exposed], cost },
+      plan: { ...last, warnings: [...exposed, ...others], cost },
       blocked: last.blocked,
       requests: run.deps.counts(),
       durationMs: run.deps.clock.monotonic() - this.#startedAt - this.#askedMs,

@@ -1,0 +1,138 @@
+import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
+import type { RunningEmulator } from '../../src/emulator/http-server.ts';
+import { folderWith, inProcess, shop } from '../cli/run.ts';
+import { receiver } from '../support/receiver.ts';
+import { emulate, type RunningDaemon, startDaemon, until } from './support.ts';
+
+const firewall = 'servers.web-1.firewall';
+
+/** The calls of an operator against the emulator over HTTP. */
+function operator(api: RunningEmulator, spec = shop) {
+  const cwd = folderWith({ 'vdcsync.yaml': spec, 'profile.yaml': 'time_scale: 60\n' });
+  const env = {
+    VDC_BASE_URL: api.baseUrl,
+    VDC_TOKEN: api.projects[0]?.tokens.readWrite ?? '',
+    VDCSYNC_API_PROFILE: 'profile.yaml',
+  };
+  return (...args: string[]) => inProcess(args, { cwd, env });
+}
+
+const live = ({ emulator }: RunningEmulator) => emulator.world.projects[0]?.servers[0];
+const switchOff = (api: RunningEmulator) =>
+  api.emulator.mutate({ do: 'set_firewall', server_id: live(api)?.id ?? 0, enabled: false });
+
+/** Every output of the command line shows that the server is exposed, or that it is not. */
+async function expectShown(call: ReturnType<typeof operator>, exposed: readonly string[]): Promise<void> {
+  const status = JSON.parse((await call('status', '--format', 'json')).stdout) as Record<string, unknown>;
+  const plan = JSON.parse((await call('plan', '--format', 'json')).stdout) as {
+    readonly warnings: readonly { readonly code: string; readonly key: string }[];
+  };
+  const warned = plan.warnings.filter(({ code }) => code === 'exposed').map(({ key }) => key);
+  expect({ status: status.exposed, plan: warned }).toEqual({ status: exposed, plan: exposed });
+  const texts = [
+    (await call('status')).stdout,
+    (await call('plan')).stdout,
+    (await call('plan', '--format', 'markdown')).stdout,
+  ];
+  for (const text of texts)
+    expect(/exposed|all its ports are open/.test(text), text).toBe(exposed.length > 0);
+}
+
+async function expectDaemonShows(daemon: RunningDaemon, exposed: readonly string[]): Promise<void> {
+  const metrics = await (await fetch(`${daemon.url}/metrics`)).text();
+  expect(metrics).toContain(`vdcsync_open_servers{project="4711"} ${exposed.length}\n`);
+  const page = await (await fetch(daemon.url)).text();
+  expect(page.includes('id="danger"')).toBe(exposed.length > 0);
+  expect(/<title>web-1: exposed/.test(page)).toBe(exposed.length > 0);
+}
+
+type WithExposed = { readonly exposed?: readonly string[] };
+const isExposed = (project: object) => (project as WithExposed).exposed?.includes('servers.web-1') === true;
+
+describe('src/core/exposure.ts: every output says that a server is exposed, whatever the cause', () => {
+  test('the firewall is excluded', async () => {
+    const api = await emulate();
+    const call = operator(api);
+    const applied = await call('apply', '--yes', '--exclude', firewall, '--format', 'json');
+    const summary = JSON.parse(applied.stdout.trimEnd().split('\n').at(-1) ?? '') as {
+      readonly warnings: readonly object[];
+    };
+
+    expect(live(api)?.firewall.enabled).toBe(false);
+    expect(summary.warnings).toContainEqual(
+      expect.objectContaining({ code: 'exposed', key: 'servers.web-1' }),
+    );
+    await expectShown(call, ['servers.web-1']);
+  });
+
+  test('the firewall is switched off outside, until an apply corrects it', async () => {
+    const api = await emulate();
+    const call = operator(api);
+    await call('apply', '--yes');
+    await expectShown(call, []);
+    switchOff(api);
+    await expectShown(call, ['servers.web-1']);
+
+    expect((await call('apply', '--yes')).code).toBe(0);
+    expect(live(api)?.firewall.enabled).toBe(true);
+    await expectShown(call, []);
+  });
+
+  test('the API refuses the write of the firewall, and vdcsync pauses it', async () => {
+    const refuse = faultRule(
+      { method: 'PUT', path: '/servers/*/firewall' },
+      { do: 'answer', status: 403, code: 'insufficient_privileges' },
+    );
+    const api = await emulate({ faults: [refuse] });
+    const call = operator(api);
+
+    expect((await call('apply', '--yes')).code).toBe(3);
+    await expectShown(call, ['servers.web-1']);
+    expect((await call('apply', '--yes')).code).toBe(3);
+    await expectShown(call, ['servers.web-1']);
+  });
+
+  test('with `drift: report` the daemon notifies once, and again at the end', async () => {
+    const api = await emulate();
+    const spec = shop.replace('max_deletions: 9', 'max_deletions: 9, drift: report');
+    const { url, bodies } = await receiver<{ readonly event: string; readonly detail: string }>();
+    const events = () => bodies.filter(({ event }) => /exposed/.test(event));
+    const daemon = await startDaemon(api, { spec, env: { VDCSYNC_NOTIFY_URL: url } });
+    await daemon.until(({ converged }) => converged, 'it converges');
+    await expectDaemonShows(daemon, []);
+    switchOff(api);
+    const seen = await daemon.until((project) => isExposed(project), 'it is exposed');
+    expect(seen.converged).toBe(false);
+    await until(
+      async () => events(),
+      ({ length }) => length > 0,
+      'the operator is notified',
+    );
+    await expectDaemonShows(daemon, ['servers.web-1']);
+    expect(live(api)?.firewall.enabled).toBe(false);
+    api.emulator.mutate({ do: 'set_firewall', server_id: live(api)?.id ?? 0, enabled: true });
+    await until(
+      async () => events().map(({ event, detail }) => [event, detail]),
+      ({ length }) => length === 2,
+      'the operator is notified of the end',
+    ).then((told) =>
+      expect(told).toEqual([
+        ['exposed', 'servers.web-1'],
+        ['not_exposed', ''],
+      ]),
+    );
+  });
+
+  test('the plan that sets the firewall waits for an approval', async () => {
+    const api = await emulate();
+    await operator(api)('apply', '--yes');
+    switchOff(api);
+    const spec = shop.replace('max_deletions: 9', 'max_deletions: 9, approval: plan, unmanaged: ignore');
+    const adopted = spec.replace('    server_type:', `    id: ${live(api)?.id}\n    server_type:`);
+    const daemon = await startDaemon(api, { spec: adopted.replace('  web: {}', '  web: { id: 5001 }') });
+    const seen = await daemon.until(({ condition }) => condition === 'awaiting_approval', 'it waits');
+    expect(isExposed(seen)).toBe(true);
+    await expectDaemonShows(daemon, ['servers.web-1']);
+  });
+});
