@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Operation } from '../../src/core/plan.ts';
+import type { Operation, Plan } from '../../src/core/plan.ts';
 import { billPanel } from '../../src/daemon/http/bill.ts';
 import { dangersPanel } from '../../src/daemon/http/dangers.ts';
 import { type PageInput, renderBody } from '../../src/daemon/http/page.ts';
@@ -87,7 +87,9 @@ describe('src/daemon/http/dangers.ts', () => {
     [{ mode: 'correct', condition: 'unreachable' }, 'when the reconciliations succeed again'],
     [{ mode: 'correct', condition: 'converging' }, 'sets the firewall next'],
   ] as const)('an exposed server with %o: %s', async (changed, next) => {
-    expect(await textOf(dangersPanel({ ...facts, ...changed, plan: planned(firewall) }))).toContain(next);
+    const warnings = [{ code: 'exposed', key: 'servers.web-1', message: '' }] as unknown as Plan['warnings'];
+    const plan = { ...planned(firewall), warnings };
+    expect(await textOf(dangersPanel({ ...facts, ...changed, plan }))).toContain(next);
   });
 });
 

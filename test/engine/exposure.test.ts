@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { exposureOf } from '../../bench/exposure.ts';
 
-describe('src/engine/write-gate.ts: how long new servers are exposed', () => {
+describe('src/engine/intents/created-server.ts: how long new servers are exposed', () => {
   test.each([
     1, 20, 40,
   ])('%i servers: each firewall is accepted before the task of its server ends', async (servers) => {

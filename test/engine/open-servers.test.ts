@@ -141,6 +141,7 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
     const stop = new AbortController();
     const at = { monotonic: 0 };
     const played: Rig = rig({
+      emulator: { readings: { firewallWhileCreating: 409 } },
       wrap: (inner) => ({
         ...inner,
         async send(request, options) {

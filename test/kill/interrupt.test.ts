@@ -92,7 +92,7 @@ describe('src/engine/grace.ts: the built command with tasks that never end', () 
 
     expect(await run.ended).toBe(130);
     for (const { id } of openTasks()) expect(run.printed.text).toContain(`task ${id} continues`);
-    expect(run.printed.text).toContain('its firewall is not set until the next run');
+    expect(world()?.servers[0]?.firewall.enabled).toBe(true);
     expect(world()?.servers).toHaveLength(1);
     expect(posts()).toBe(1);
   });

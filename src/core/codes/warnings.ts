@@ -103,7 +103,7 @@ export const warnings = {
   exposed: {
     meaning:
       'a server is exposed: it has a public address, the file declares a firewall, and no firewall is in force',
-    next: 'apply the firewall, or resolve what blocks it; or restrict the traffic of the server in the client area',
+    next: 'apply the firewall. If it is blocked, first resolve that; or restrict the traffic of the server in the client area',
     example: 'The firewall of server 2001 was switched off in the client area.',
     ways: ['vdcsync apply --target servers.web-1.firewall'],
   },

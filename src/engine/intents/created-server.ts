@@ -1,11 +1,20 @@
 import { firewallOf } from '../../core/exposure.ts';
-import type { ResourceKey } from '../../core/keys.ts';
+import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { WriteResult } from '../../core/ports.ts';
-import type { Intent } from '../../core/state.ts';
+import type { Answer, Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
-import { close, type Progress } from './endings.ts';
+import { close, closeAndRetry, type Progress } from './endings.ts';
+
+/** The answer to the creation of a server that has not ended. No binding shows the server before that end. */
+function answerOf(run: Run, key: ResourceKey): Answer | undefined {
+  const open = run.intents.get(key);
+  if (run.bindings.has(key) || open?.verb !== 'create' || open.phase !== 'accepted') return undefined;
+  const { deadlineMs } = run.kindOf(open.kind).timing;
+  const isYoung = run.stopwatch.since(open.id, 'accepted', open.answer.at) <= deadlineMs;
+  return isYoung ? open.answer : undefined;
+}
 
 /**
  * The id of a server that the API has just accepted, and whose creation has not ended. Its firewall is sent now, so that
@@ -15,17 +24,13 @@ import { close, type Progress } from './endings.ts';
  * one is confirmed. @source API §4: the server id is given immediately
  */
 export function serverInCreation(run: Run, key: ResourceKey): string | undefined {
-  const open = run.intents.get(key);
-  if (run.bindings.has(key) || open?.verb !== 'create' || open.phase !== 'accepted') return undefined;
-  const { id, to, end } = open.answer;
-  const { deadlineMs } = run.kindOf(open.kind).timing;
-  const isYoung = run.stopwatch.since(open.id, 'accepted', open.answer.at) <= deadlineMs;
-  return to === 'this_send' && end === 'reported' && isYoung ? id : undefined;
+  const { id, to, end } = answerOf(run, key) ?? {};
+  return to === 'this_send' && end === 'reported' ? id : undefined;
 }
 
-/** The id of the server that contains the resource: the bound one, or one in creation. */
+/** The id of the server that contains the resource: the bound one, or one whose creation has not ended. */
 export function serverIdOf(run: Run, parent: ResourceKey): string | undefined {
-  return run.world.idOf(parent) ?? serverInCreation(run, parent);
+  return run.world.idOf(parent) ?? answerOf(run, parent)?.id;
 }
 
 /**
@@ -72,4 +77,27 @@ export async function sendAfterCreation({ gate, deps }: Run): Promise<void> {
 export function isExposedUntilEnd({ gate, intents, world }: Run, { key, verb }: Intent): boolean {
   const firewall = verb === 'create' && gate.firewallAfterMs > 0 ? firewallOf(world, key) : undefined;
   return firewall !== undefined && !intents.has(firewall.key);
+}
+
+/** How often a firewall checks whether the creation of its server has ended, in ms. */
+export const serverGapMs = 5_000;
+
+/** The end of the creation of its server may still change the firewall, so it is read after that end. */
+export function awaitsServer(run: Run, intent: Intent): boolean {
+  const { parent } = takeApart(intent.key);
+  return isEarly(run, intent) && parent !== undefined && answerOf(run, parent) !== undefined;
+}
+
+/** A firewall that the end of the creation of its server has reset is sent again. */
+export async function sendIfReset(run: Run, intent: Intent): Promise<Progress | undefined> {
+  if (!isEarly(run, intent)) return undefined;
+  await sendAfterCreation(run);
+  const text = 'the firewall was reset when the creation of its server ended';
+  return closeAndRetry(run, intent, { outcome: 'absent', text, code: 'not_there', most: 1 });
+}
+
+/** A created server whose firewall the API has not accepted yet. */
+export function needsFirewall({ intents, world }: Run, { key, verb }: Intent): boolean {
+  const firewall = verb === 'create' ? firewallOf(world, key) : undefined;
+  return firewall !== undefined && intents.get(firewall.key)?.phase !== 'accepted';
 }

@@ -1,6 +1,6 @@
 import type { Code } from '../../core/codes.ts';
 import { effectOf, partsOf } from '../../core/intent.ts';
-import type { ResourceKey } from '../../core/keys.ts';
+import { nounOf, type ResourceKey } from '../../core/keys.ts';
 import type { Remedy } from '../../core/remedy.ts';
 import type { Ended, Intent, IntentOutcome, IntentPatch, Question, StateChange } from '../../core/state.ts';
 import type { Run } from '../run.ts';
@@ -117,6 +117,21 @@ export async function goOn(run: Run, intent: Intent, patch: IntentPatch, afterMs
   await run.update(intent, patch);
   if (patch.dueAt !== undefined) run.stopwatch.mark(intent.id, 'due', afterMs);
   return again(afterMs);
+}
+
+/** The question that the reads after an accepted write answer. */
+export function questionAbout({ kind, verb }: Intent): string {
+  const noun = nounOf(kind);
+  switch (verb) {
+    case 'create':
+      return `whether the new ${noun} is ready`;
+    case 'update':
+      return `whether the ${noun} has changed`;
+    case 'delete':
+      return `whether the ${noun} is gone`;
+    default:
+      return `the ${noun}`;
+  }
 }
 
 /** The preference that the resource was requested with, of a kind whose entry may list several. */

@@ -1,24 +1,31 @@
 import type { Evidence } from '../../core/evidence.ts';
 import { partsOf } from '../../core/intent.ts';
-import { nounOf, takeApart } from '../../core/keys.ts';
+import { nounOf } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { fitsPath } from '../../core/path-id.ts';
 import type { TaskId } from '../../core/resources.ts';
 import type { InPhase, Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
-import { absenceGapMs, staleMs } from '../staleness.ts';
+import { absenceGapMs, nextReadMs, staleMs } from '../staleness.ts';
 import { sendAgain } from './after-absence.ts';
 import { replayLater } from './ask-key.ts';
 import { leftByFailed } from './bound-by.ts';
-import { isEarly, isExposedUntilEnd, sendAfterCreation, serverInCreation } from './created-server.ts';
-import { again, awaitEnd, block, closeAndRetry, goOn, minutes, type Progress } from './endings.ts';
+import { awaitsServer, isExposedUntilEnd, needsFirewall, sendIfReset, serverGapMs } from './created-server.ts';
+import {
+  again,
+  awaitEnd,
+  block,
+  closeAndRetry,
+  goOn,
+  minutes,
+  type Progress,
+  questionAbout,
+} from './endings.ts';
 import { notThere } from './not-there.ts';
 import { asksKey, isReplay, isServerError, keyIsFresh, questionOf } from './question.ts';
 import { settled } from './transfer.ts';
 
 const minute = 60_000;
-/** How often a firewall checks whether the creation of its server has ended, in ms. */
-const serverGapMs = 5_000;
 
 /**
  * The answer of the API about the end of the write: none (`unconfirmed`), a success, an acceptance whose end the API does
@@ -100,14 +107,11 @@ export async function finish(run: Run, intent: InPhase<'accepted'>, halt: AbortS
     const wait = run.stopwatch.until(intent.id, 'due', intent.dueAt);
     if (wait > 0) return again(wait);
   }
-  // The end of the creation of its server may still change a firewall.
-  const { parent } = takeApart(intent.key);
-  if (isEarly(run, intent) && parent !== undefined && serverInCreation(run, parent) !== undefined)
-    return again(serverGapMs);
+  if (awaitsServer(run, intent)) return again(serverGapMs);
   run.tell(
     intent,
     'checking',
-    answer.end === 'failed' ? 'whether the failed task left a resource' : effectOf(intent),
+    answer.end === 'failed' ? 'whether the failed task left a resource' : questionAbout(intent),
   );
   const known = ({ reported: 'ended', unreported: 'unreported', failed: 'failed' } as const)[answer.end];
   return conclude({ run, intent, known });
@@ -147,25 +151,10 @@ async function awaitTask(
       return goOn(run, intent, { stage: { phase: 'accepted', answer: { ...answer, end: 'unreported' } } });
     case 'succeeded':
       run.stopwatch.mark(intent.id, 'ended');
-      // The server is open from now on, and may need its firewall.
-      if (factsOf(kind).container && intent.verb === 'create') run.grace.add(intent.key);
-      run.tell(intent, 'checking', effectOf(intent));
+      // The server is exposed from now on, unless the API has accepted its firewall.
+      if (needsFirewall(run, intent)) run.grace.add(intent.key);
+      run.tell(intent, 'checking', questionAbout(intent));
       return conclude({ run, intent, known: 'ended' });
-  }
-}
-
-/** The question that the reads after an accepted write answer. */
-function effectOf({ kind, verb }: Intent): string {
-  const noun = nounOf(kind);
-  switch (verb) {
-    case 'create':
-      return `whether the new ${noun} is ready`;
-    case 'update':
-      return `whether the ${noun} has changed`;
-    case 'delete':
-      return `whether the ${noun} is gone`;
-    default:
-      return `the ${noun}`;
   }
 }
 
@@ -340,15 +329,8 @@ function pastDeadline<Verdict extends 'pending' | 'not_done'>(then: Step<Verdict
   };
 }
 
-/** A firewall that the end of the creation of its server has reset is sent again. */
 function unlessReset(then: Step<'not_done'>): Step<'not_done'> {
-  return async (reading, found) => {
-    const { run, intent } = reading;
-    if (!isEarly(run, intent)) return then(reading, found);
-    await sendAfterCreation(run);
-    const text = 'the firewall was reset when the creation of its server ended';
-    return closeAndRetry(run, intent, { outcome: 'absent', text, code: 'not_there', most: 1 });
-  };
+  return async (reading, found) => (await sendIfReset(reading.run, reading.intent)) ?? then(reading, found);
 }
 
 /**
@@ -364,8 +346,8 @@ function onceAbsent<Verdict extends 'done' | 'not_done'>(then: Step<Verdict>): S
       const detail = {
         unconfirmed: `whether the lists show the new ${nounOf(intent.kind)}`,
         failed: 'whether the failed task left a resource',
-        ended: effectOf(intent),
-        unreported: effectOf(intent),
+        ended: questionAbout(intent),
+        unreported: questionAbout(intent),
       }[known];
       run.tell(intent, 'checking', detail, { untilMs: now + forMs + absenceGapMs });
       return again(Math.min(forMs, minute));
@@ -416,9 +398,4 @@ function sinceAccepted(run: Run, intent: Intent): number {
 
 function stuck(reason: string): Progress {
   return { now: 'blocked', code: 'stuck', reason };
-}
-
-/** Often at first, later once a minute. */
-function nextReadMs(elapsedMs: number): number {
-  return Math.min(minute, 10_000 + elapsedMs / 4);
 }
