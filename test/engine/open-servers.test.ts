@@ -190,7 +190,8 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
     ],
     [
       'its firewall is answered',
-      ({ method, path }: { method: string; path: string }) => method === 'PUT' && path.endsWith('/firewall'),
+      ({ method, path }: { method: string; path: string }, played: Rig) =>
+        method === 'PUT' && path.endsWith('/firewall') && serverTask(played)?.done === true,
     ],
   ])('a stop when %s sets the firewall, and sends nothing else', async (_when, isIt) => {
     const { played, stop, at } = stoppedAt(isIt);

@@ -10,7 +10,13 @@ import { absenceGapMs, nextReadMs, staleMs } from '../staleness.ts';
 import { sendAgain } from './after-absence.ts';
 import { replayLater } from './ask-key.ts';
 import { leftByFailed } from './bound-by.ts';
-import { awaitsServer, isExposedUntilEnd, needsFirewall, sendIfReset, serverGapMs } from './created-server.ts';
+import {
+  awaitsServer,
+  isExposedUntilEnd,
+  needsFirewall,
+  sendIfReset,
+  serverGapMs,
+} from './created-server.ts';
 import {
   again,
   awaitEnd,
@@ -151,7 +157,6 @@ async function awaitTask(
       return goOn(run, intent, { stage: { phase: 'accepted', answer: { ...answer, end: 'unreported' } } });
     case 'succeeded':
       run.stopwatch.mark(intent.id, 'ended');
-      // The server is exposed from now on, unless the API has accepted its firewall.
       if (needsFirewall(run, intent)) run.grace.add(intent.key);
       run.tell(intent, 'checking', questionAbout(intent));
       return conclude({ run, intent, known: 'ended' });
