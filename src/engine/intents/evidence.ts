@@ -28,7 +28,7 @@ import {
   questionAbout,
 } from './endings.ts';
 import { notThere } from './not-there.ts';
-import { asksKey, isReplay, isServerError, keyIsFresh, questionOf } from './question.ts';
+import { asksKey, isReplay, isServerError, isSettledByKey, keyIsFresh } from './question.ts';
 import { settled } from './transfer.ts';
 
 const minute = 60_000;
@@ -245,17 +245,11 @@ function ifOurs(
       (partsOf(each).unconfirmed !== undefined || each.phase === 'sending'),
   );
   const moving = others.find((each) =>
-    each.phase === 'unknown' ? isAsked(run, each) : each.phase !== 'blocked',
+    each.phase === 'unknown' ? isSettledByKey(run, each) : each.phase !== 'blocked',
   );
   if (moving !== undefined) return awaitEnd(moving.key);
   const isOurs = run.desired.settings.exclusive && keyIsFresh(run, intent) && others.length === 0;
   return isOurs ? ours() : undefined;
-}
-
-/** The key of the intent, and not a read, settles the intent next. */
-function isAsked(run: Run, intent: Intent): boolean {
-  const { stage } = questionOf(intent);
-  return keyIsFresh(run, intent) && (stage === 'asking' || stage === 'taken');
 }
 
 function ask(

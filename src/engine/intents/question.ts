@@ -36,3 +36,9 @@ export const doubtedKey: Unconfirmed = { why: 'conflict', question: unasked };
 export function questionOf(intent: Intent): KeyQuestion {
   return partsOf(intent).unconfirmed?.question ?? unasked;
 }
+
+/** The key of the intent, and not a read, settles the intent next. */
+export function isSettledByKey(run: Run, intent: Intent): boolean {
+  const { stage } = questionOf(intent);
+  return keyIsFresh(run, intent) && (stage === 'asking' || stage === 'taken');
+}
