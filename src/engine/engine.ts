@@ -70,8 +70,10 @@ export function createEngine(deps: EngineDeps): Engine {
     plan: async (desired, options = {}) =>
       new Mask(desired).plan(await planOnce(await maskedDeps(deps, desired), gate, desired, options)),
     prove: (desired, options = {}) =>
-      runs.run(1, async () =>
-        new Mask(desired).plan(await provePlan(await maskedDeps(deps, desired), gate, desired, options)),
+      runs.run(
+        async () =>
+          new Mask(desired).plan(await provePlan(await maskedDeps(deps, desired), gate, desired, options)),
+        anyTurn,
       ),
     apply: (desired, options) => {
       const reconcile = () => applyMasked(deps, gate, desired, options);
