@@ -178,6 +178,31 @@ describe('src/daemon/fleet', () => {
     await allConverged(api, only);
   });
 
+  test.each([
+    ['that cannot reach the API', { VDC_BASE_URL: 'http://127.0.0.1:9/v1' }],
+    ['that has no tokens', Object.fromEntries(ids.map((id) => [`TOKEN_${id}`, '']))],
+  ])('a replica %s says so, and its projects converge elsewhere', async (name, env) => {
+    const api = await cloud();
+    const state = await database(server, `bad_${name.length}`);
+    const [one, two] = [folderWith(), folderWith()];
+    specs(one);
+    specs(two);
+    const bad = await replica(api, state, one, { env });
+    const good = await replica(api, state, two);
+    await allConverged(api, good);
+    await until(
+      () => fetch(`${bad.url}/readyz`).then(({ status }) => status),
+      (status) => status === 503,
+      'it is not ready',
+    );
+    const { replica: own } = await fleetOf(good);
+    await until(
+      () => fleetOf(good),
+      ({ projects }) => projects.every(({ last_reconciliation: last }) => last?.replica === own),
+      'the other one works on everything',
+    );
+  });
+
   test('a replica whose database is gone says so, and one that follows is ready once it is back', async () => {
     const api = await cloud();
     const state = await database(server, 'away');

@@ -47,6 +47,10 @@ export function fleetSource(options: FleetSourceOptions): FleetSource {
   let hint: (trigger: Trigger) => void = () => {};
   /** The files that this process has read. A file that is gone keeps its last content in force until another process leads. */
   const seen = new Set<string>();
+  /** Approvals that no reading has taken in yet. A leader that ends before leaves them to the next one. */
+  let approvals: readonly HeardHint[] = [];
+  /** This replica has no token, so the specs that it would publish are none. */
+  let isBlind = false;
 
   async function read(signal: AbortSignal): Promise<Snapshot> {
     try {
@@ -75,9 +79,15 @@ export function fleetSource(options: FleetSourceOptions): FleetSource {
     const before = await board.published();
     const snapshot = withVanished(await source.read(signal, before?.commit), before);
     const taken = await intake.take(snapshot);
+    isBlind = taken.length > 0 && taken.every((each) => 'problem' in each && each.mayPass === true);
+    if (isBlind)
+      throw new StateError('this replica can use none of the specs, for example without their tokens');
+    const approved = approvals;
     const holders = holdersAfter(taken, before?.holders ?? {});
     const shared = await releases.next({ ...snapshot, holders }, taken, before);
     if (await board.publish(usable(shared, before, taken))) releases.tell(before?.rollouts, shared.rollouts);
+    for (const { done } of approved) await done();
+    approvals = approvals.filter((each) => !approved.includes(each));
     const { projects, done } = await board.unasked();
     await queue.ask(projects.map(String), 'fleet', urgencies.edit);
     await done();
@@ -111,6 +121,7 @@ export function fleetSource(options: FleetSourceOptions): FleetSource {
     await board.lead();
     if (!board.leads()) throw new StateError('the lead of the fleet was lost at once');
     log.info({ source: name }, 'leadership acquired');
+    [isBlind, approvals] = [false, []];
     const end = new AbortController();
     const onOver = () => end.abort(new Error('this replica is no longer the leader'));
     over.addEventListener('abort', onOver, { once: true });
@@ -141,21 +152,23 @@ export function fleetSource(options: FleetSourceOptions): FleetSource {
     for (;;) {
       await clock.sleep(hintsMs, signal);
       if (!board.leads()) throw new StateError('the lead of the fleet was lost');
+      if (isBlind) throw new StateError('another replica may have the tokens of the projects');
       const heard = await queue.hints().catch((error: unknown) => {
         log.debug({ error }, 'hints not read');
         return [];
       });
-      for (const { hint: each, done } of heard) {
-        await take(each);
-        await done();
-      }
+      for (const each of heard) await take(each);
     }
   }
 
-  async function take(heard: HeardHint['hint']): Promise<void> {
-    if (heard.of === 'approve') return releases.approve(heard.change);
-    if (heard.of === 'source') return hint(heard.trigger);
-    await queue.ask((await board.projects()).map(String), heard.trigger, urgencies.all);
+  async function take(heard: HeardHint): Promise<void> {
+    if (heard.hint.of === 'approve') {
+      approvals = [...approvals, heard];
+      return releases.approve(heard.hint.change);
+    }
+    if (heard.hint.of === 'source') hint(heard.hint.trigger);
+    else await queue.ask((await board.projects()).map(String), heard.hint.trigger, urgencies.all);
+    await heard.done();
   }
 
   return { name, read, watch, lead };

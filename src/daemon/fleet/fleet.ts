@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts';
-import { StateHeldError } from '../../core/errors.ts';
+import { StateError, StateHeldError } from '../../core/errors.ts';
 import type { DaemonLogger, Trigger } from '../ports.ts';
 import type { Condition } from '../project/condition.ts';
 import type { Job } from '../project/job.ts';
@@ -283,7 +283,12 @@ export class Fleet {
       return { trigger: 'timer', afterMs: restMs };
     } catch (error) {
       if (over.signal.aborted) return { trigger, afterMs: 0 };
-      if (!(error instanceof StateHeldError)) throw error;
+      if (!(error instanceof StateHeldError)) {
+        // A database that does not answer is the fault of no replica.
+        if (!(error instanceof StateError))
+          this.#fitness.fail(claim.key, `project ${claim.key} cannot be opened here`);
+        throw error;
+      }
       log.info({ project: Number(claim.key), reason: error.message }, 'project postponed');
       return { trigger, afterMs: heldMs };
     }
