@@ -1,3 +1,4 @@
+import { serversShown } from '../core/attribute.ts';
 import type { Claim } from '../core/claims.ts';
 import { money, part } from '../core/decimal.ts';
 import type { Desired, DesiredResource } from '../core/desired.ts';
@@ -230,7 +231,10 @@ function blockedIntent(intent: Intent): Blocked[] {
   return [{ key, verb, code: blocked.code, reason: blocked.reason, remedies: waysOut(intent) }];
 }
 
-/** Includes unsettled creations and resources that wait for adoption, because they may cost money already. */
+/**
+ * Includes unsettled creations, resources that wait for adoption, and the servers of others, because they may cost money
+ * already.
+ */
 function billedOf(facts: StatusFacts): StatusView['billed'] {
   const { bindings, ips, intents, claims } = facts;
   const arriving = intents.flatMap((intent) => {
@@ -259,10 +263,14 @@ function billedOf(facts: StatusFacts): StatusView['billed'] {
             since: time(boundAt),
           }))
       : ips.map((ip) => address(ip, facts));
+  const known = new Set(bought.map(({ what }) => what));
+  const others = [...serversShown({ ips: ips ?? [] })]
+    .map((id) => ({ id: String(id), what: `server ${id}`, key: null, since: null }))
+    .filter(({ what }) => !known.has(what));
   const backups = leftBackups(claims).flatMap(({ server, key, backups: ids, at }) =>
     ids.map((id) => ({ id, what: `backup ${id} of server ${server}`, key, since: time(at) })),
   );
-  return [...bought, ...addresses, ...backups];
+  return [...bought, ...others, ...addresses, ...backups];
 }
 
 function address(ip: Ip, facts: StatusFacts): StatusView['billed'][number] {

@@ -139,10 +139,11 @@ describe('src/cli/commands/status.ts', () => {
     expect(view.billed.map(({ what }) => what)).toEqual([
       'backup 2026-01-01T00:00:00Z',
       'server image 7',
+      'server 9',
       'address 203.0.113.8',
     ]);
     expect(statusText(view, plainPaint, clock)).toContain(
-      'Billed: 1 backup, 1 server image, 1 address; 1 of these not managed by this file',
+      'Billed: 1 backup, 1 server image, 1 server, 1 address; 2 of these not managed by this file',
     );
   });
 

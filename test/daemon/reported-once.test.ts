@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { folderWith, inProcess, oneNetwork, shop } from '../cli/run.ts';
+import { receiver } from '../support/receiver.ts';
 import { emulate, type RunningDaemon, startDaemon, until } from './support.ts';
 
 const lines = (daemon: RunningDaemon, message: string) => daemon.log().filter(({ msg }) => msg === message);
@@ -42,6 +43,30 @@ describe('src/daemon/notifications: what its operator is told', () => {
     const { code } = await inProcess(['ignore', theirs?.address ?? ''], { cwd: daemon.folder });
     expect(code).toBe(0);
     await until(unmanaged, (count) => count === '0', 'the operator has ignored it');
+  });
+
+  test('an unmanaged server is counted as billed, and notified once', async () => {
+    const notices = await receiver<{ readonly event: string; readonly detail: string }>();
+    const api = await emulate();
+    const daemon = await startDaemon(api, { spec: oneAddress, env: { VDCSYNC_NOTIFY_URL: notices.url } });
+    await daemon.until(({ condition }) => condition === 'converged', 'the address is bought');
+    api.emulator.mutate({ do: 'add_server', name: 'other', public: true });
+    daemon.child.kill('SIGHUP');
+    const counted = async () => /^vdcsync_unmanaged_servers\{.*\} (\d+)$/m.exec(await metrics(daemon))?.[1];
+    await until(counted, (count) => count === '1', 'the server of another user is counted');
+    const { reconciliations } = await daemon.until(() => true, 'the status');
+    daemon.child.kill('SIGHUP');
+    await daemon.until((project) => project.reconciliations > reconciliations, 'a further reconciliation');
+    const [id] = api.emulator.world.projects[0]?.servers.map((each) => each.id) ?? [];
+
+    const unmanaged = notices.bodies.filter(({ event }) => event === 'unmanaged');
+    expect(unmanaged).toEqual([expect.objectContaining({ detail: expect.stringContaining(`server ${id}`) })]);
+    const env = { VDC_BASE_URL: api.baseUrl, VDC_TOKEN: api.projects[0]?.tokens.read ?? '' };
+    const flags = ['--format', 'json', '--api-profile', 'profile.yaml'];
+    const { stdout } = await inProcess(['status', ...flags], { cwd: daemon.folder, env });
+    expect(JSON.parse(stdout).billed).toContainEqual(
+      expect.objectContaining({ what: `server ${id}`, key: null }),
+    );
   });
 
   test('a purchase that is left to the operator is blocked at every look, and the other is made', async () => {

@@ -49,6 +49,7 @@ const gauges = {
   billed_addresses: ['Addresses in the project, all of them billed', 'project'],
   idle_addresses: ['Billed addresses that no server uses, except unconfirmed and ignored ones', 'project'],
   left_backups: ['Billed backups of deleted servers', 'project'],
+  unmanaged_servers: ['Billed servers that are neither in the spec nor in the state', 'project'],
   unmanaged_addresses: [
     'Addresses of unmanaged servers, and unmanaged addresses that no server uses',
     'project',
@@ -254,7 +255,11 @@ export class Metrics {
     gauge('billed_addresses', world.ips.length);
     gauge('idle_addresses', unattachedAddresses(facts).idle.length);
     const { claims = [], intents = [] } = known ?? {};
-    gauge('unmanaged_addresses', attribute(world, { claims, intents }).unmanaged.addresses.length);
+    // With `unmanaged: ignore` they count as ignored.
+    const { unmanaged } = attribute(world, { claims, intents });
+    const others = world.settings.unmanaged === 'ignore' ? { servers: [], addresses: [] } : unmanaged;
+    gauge('unmanaged_servers', others.servers.length);
+    gauge('unmanaged_addresses', others.addresses.length);
   }
 
   /** The client counts from its start; Prometheus wants sums that survive a reopened state. */

@@ -26,6 +26,7 @@ export type Notification =
         | 'drift'
         | 'exposed'
         | 'not_exposed'
+        | 'unmanaged'
         | 'capacity_found'
         | 'spec_broken'
         | 'spec_valid'

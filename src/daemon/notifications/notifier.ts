@@ -240,6 +240,7 @@ const titles: Readonly<Record<Exclude<Notification['event'], 'condition' | 'sour
   drift: 'was changed outside vdcsync',
   exposed: 'has exposed servers: each has a public address, and its firewall is not in force',
   not_exposed: 'has no exposed server any more',
+  unmanaged: 'has resources that are billed and not managed',
   capacity_found: 'has found the graphics cards for a waiting server',
   spec_broken: 'has a broken spec, so the newest edit has no effect',
   spec_valid: 'has a valid spec again',

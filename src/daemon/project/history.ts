@@ -4,6 +4,7 @@ import type { World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { blockedName, isLeft, type Operation, type Plan } from '../../core/plan.ts';
 import type { OperationResult, ProgressEvent } from '../../core/progress.ts';
+import { remedyText } from '../../core/remedy.ts';
 import { driftLines } from '../notifications/drift.ts';
 import { differences, type Notification, notificationOf } from '../notifications/notification.ts';
 import { PlanReports } from '../notifications/plan-reports.ts';
@@ -106,6 +107,7 @@ export class ProjectHistory {
     this.plan = plan;
     if (digest !== undefined) this.#count(plan, digest);
     this.#news.warn(plan.warnings);
+    this.#reportUnmanaged(plan);
     const before = this.#drifted;
     const isKnown = (operation: Operation) => before.has(contentOf(operation));
     this.#drifted = new Set(plan.operations.filter(isKnown).map(contentOf));
@@ -134,6 +136,15 @@ export class ProjectHistory {
       event: 'drift',
       detail: linesText([...drift, 'vdcsync corrects the drift now']),
     });
+  }
+
+  /** The listener drops a repeated report. */
+  #reportUnmanaged({ warnings }: Plan): void {
+    const { project, flags, onNotification } = this.#options;
+    const found = warnings.find(({ code }) => code === 'unmanaged_resources');
+    if (found === undefined) return;
+    const ways = (found.remedies ?? []).map((each) => remedyText(each, flags()));
+    onNotification({ project, event: 'unmanaged', detail: [found.message, ...ways].join('\n') });
   }
 
   fail(error: unknown): void {
