@@ -1,4 +1,4 @@
-import type { Code } from './codes.ts';
+import { type Code, questionClass } from './codes.ts';
 import type { Position } from './desired.ts';
 import { countsAsDeletion, type ResourceKey } from './keys.ts';
 import { factsOf, type KindName } from './kind-facts.ts';
@@ -97,6 +97,20 @@ export interface Blocked {
   /** When a run first found the operation blocked with this code. Left out before a run has found it. */
   readonly since?: string;
 }
+
+/**
+ * Whether the operation continues without a decision of the operator: after another operation, an answer of the API or a
+ * later run.
+ */
+export function isWaiting({ code, remedies }: Pick<Blocked, 'code' | 'remedies'>): boolean {
+  return (
+    questionClass(code) === 'none' &&
+    remedies.every((way) => way.type === 'outside' || (way.type === 'run' && continuing.has(way.command)))
+  );
+}
+
+/** The commands that decide nothing. */
+const continuing: ReadonlySet<string> = new Set(['apply', 'explain', 'status']);
 
 /** The identity of a blocked operation: with another code, the block has another reason. */
 export function blockedName({ code, verb, key }: Pick<Blocked, 'code' | 'verb' | 'key'>): string {

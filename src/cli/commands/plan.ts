@@ -1,8 +1,8 @@
-import { isRecorded, type Plan } from '../../core/plan.ts';
+import { isRecorded, isWaiting, type Plan } from '../../core/plan.ts';
 import { openSession } from '../compose.ts';
 import { type ExitCode, exitCodes, Interrupted } from '../exit.ts';
 import type { PlanFormat } from '../plan/formats.ts';
-import { isWaiting, nothingManaged } from '../render/plan-groups.ts';
+import { nothingManaged } from '../render/plan-groups.ts';
 import type { CommonFlags } from '../settings/config.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
 import { type SelectionFlags, selectionOf } from '../settings/selection.ts';

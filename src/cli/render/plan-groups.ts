@@ -5,6 +5,7 @@ import {
   inFileOrder,
   isRecorded,
   isRename,
+  isWaiting,
   type Operation,
   type Plan,
   type Summary,
@@ -106,7 +107,7 @@ export function summaryLine(plan: Plan, isApplied = false): string {
     ] as const satisfies readonly (readonly [keyof Summary, string])[]
   ).flatMap(([count, words]) => {
     if ((summary[count] ?? 0) === 0) return [];
-    if (count === 'blocked') return blockedParts(plan);
+    if (count === 'blocked') return blockedParts(plan.blocked);
     if (count === 'in_progress') return [`${summary[count]} ${words}${openKeys(plan)}`];
     return [`${summary[count]} ${words}${count === 'delete' ? alongside(plan) : ''}`];
   });
@@ -121,20 +122,14 @@ function openKeys({ warnings, summary }: Plan): string {
   return keys.size === summary.in_progress ? ` (${firstOf([...keys])})` : '';
 }
 
-/** An operation that waits for an open write needs no decision, so it is counted apart. */
-function blockedParts({ blocked, summary }: Plan): string[] {
-  const decisions = new Set(blocked.filter((each) => !isWaiting(each)).map(({ key }) => key)).size;
-  const waiting = summary.blocked - decisions;
+/** An operation that needs no decision is counted apart. @param left operations that wait for the blocked ones */
+export function blockedParts(blocked: readonly Blocked[], left: readonly Operation[] = []): string[] {
+  const decisions = new Set(blocked.filter((each) => !isWaiting(each)).map(({ key }) => key));
+  const waiting = new Set([...blocked, ...left].map(({ key }) => key).filter((key) => !decisions.has(key)));
   return [
-    ...(decisions === 0 ? [] : [`${decisions} blocked`]),
-    ...(waiting === 0 ? [] : [`${waiting} waiting for a write of an earlier run`]),
+    ...(decisions.size === 0 ? [] : [`${decisions.size} blocked`]),
+    ...(waiting.size === 0 ? [] : [`${waiting.size} waiting`]),
   ];
-}
-
-/** The operation waits for an open write, so it needs no decision. */
-export function isWaiting({ code, remedies: [only, another] }: Blocked): boolean {
-  const isApply = only?.type === 'run' && only.command === 'apply';
-  return code === 'dependency_blocked' && isApply && another === undefined;
 }
 
 /** The rest is counted. */

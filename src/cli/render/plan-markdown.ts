@@ -1,7 +1,7 @@
 import { retiredFrom } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { moment } from '../../core/moment.ts';
-import { comesFirst, firstWarnings, type Plan } from '../../core/plan.ts';
+import { type Blocked, comesFirst, firstWarnings, isWaiting, type Plan } from '../../core/plan.ts';
 import { commandLine, piecesOf, type Remedy, run } from '../../core/remedy.ts';
 import { counted } from '../../core/text.ts';
 import { printable } from '../terminal.ts';
@@ -24,10 +24,10 @@ export function planMarkdown(plan: Plan, flags = ''): string {
       [fenced(lines.flatMap((line) => diffLines(line, plan)))],
     ),
   );
-  const blocked = plan.blocked.map(
-    ({ key, verb, code, reason, remedies }) =>
-      `- **${verb}** ${inline(key)} (${inline(code)}): ${escaped(reason)}  \n  ${remedies.map((each) => remedyMarkdown(each, flags)).join('  \n  or ')}`,
-  );
+  const item = ({ key, verb, code, reason, remedies }: Blocked) =>
+    `- **${verb}** ${inline(key)} (${inline(code)}): ${escaped(reason)}  \n  ${remedies.map((each) => remedyMarkdown(each, flags)).join('  \n  or ')}`;
+  const blocked = plan.blocked.filter((each) => !isWaiting(each)).map(item);
+  const waiting = plan.blocked.filter(isWaiting).map(item);
   const warning = ({ code, key, message, remedies = [] }: Plan['warnings'][number]) =>
     [
       `${key === null ? '' : `${inline(key)}: `}${escaped(message)} (${inline(code)})`,
@@ -71,6 +71,7 @@ export function planMarkdown(plan: Plan, flags = ''): string {
   const body = [
     ...page.section('Deleted, replaced or lost', dangers),
     ...page.section('Blocked: manual decision needed', blocked),
+    ...page.section('Waiting: no decision needed', waiting),
     ...page.section('Traffic', traffic),
     ...page.section('Warnings', warnings),
     ...money,

@@ -7,6 +7,7 @@ import {
   firstWarnings,
   inFileOrder,
   isRename,
+  isWaiting,
   type Operation,
   type Plan,
   type Warning,
@@ -14,15 +15,7 @@ import {
 import { counted } from '../../core/text.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
 import { consequences, liveOf } from './consequences.ts';
-import {
-  costLines,
-  groupsOf,
-  isWaiting,
-  openText,
-  type PlanLine,
-  type Sign,
-  summaryLine,
-} from './plan-groups.ts';
+import { costLines, groupsOf, openText, type PlanLine, type Sign, summaryLine } from './plan-groups.ts';
 import { remedyLines } from './remedies.ts';
 import { changeLines, declaredChanges, shown } from './values.ts';
 
@@ -149,34 +142,35 @@ function tint(sign: Sign | ' ', text: string, paint: Paint): string {
   return colour === undefined ? text : paint(colour, text);
 }
 
-/** The blocks that need an operator: code, reason, and the command that resolves the block, each on a line of its own. */
+/** The blocks that need a decision, with their remedies, and then the operations that wait. */
 export function blockedLines(blocked: readonly Blocked[], paint: Paint): string[] {
-  const waiting = blocked.filter(isWaiting);
+  const ordered = inFileOrder(blocked);
+  const decisions = ordered.filter((each) => !isWaiting(each));
   return [
-    ...waitingLines(inFileOrder(waiting), paint),
-    ...decisionLines(inFileOrder(blocked.filter((each) => !isWaiting(each))), paint),
-  ];
-}
-
-function waitingLines(waiting: readonly Blocked[], paint: Paint): string[] {
-  const [first] = waiting;
-  if (first === undefined) return [];
-  return [
-    paint('bold', 'Waiting for a write of an earlier run'),
-    ...waiting.map(
-      ({ key, verb, reason }) => `  ${paint('dim', '…')} ${verb} ${printable(key)}: ${printable(reason)}`,
+    ...section(
+      paint('bold', 'Blocked: manual decision needed'),
+      sharedRuns(decisions).flatMap((alike) => runLines(alike, paint)),
     ),
-    ...remedyLines(first.remedies, paint),
-    '',
+    ...section(
+      paint('bold', 'Waiting: no decision needed'),
+      sharedRuns(ordered.filter(isWaiting)).flatMap((alike) => waitingLines(alike, paint)),
+    ),
   ];
 }
 
-function decisionLines(ordered: readonly Blocked[], paint: Paint): string[] {
-  if (ordered.length === 0) return [];
+function section(title: string, lines: readonly string[]): string[] {
+  return lines.length === 0 ? [] : [title, ...lines, ''];
+}
+
+/** Consecutive operations that wait with the same remedies. If another operation has to end first, it has the remedy. */
+function waitingLines(alike: readonly Blocked[], paint: Paint): string[] {
+  const ways = (alike[0]?.remedies ?? []).filter(({ type }) => type === 'run');
   return [
-    paint('bold', 'Blocked: manual decision needed'),
-    ...sharedRuns(ordered).flatMap((alike) => runLines(alike, paint)),
-    '',
+    ...alike.map(
+      ({ key, verb, code, reason }) =>
+        `  ${paint('dim', '…')} ${verb} ${printable(key)}: ${printable(reason)}  ${paint('dim', `[${printable(code)}]`)}`,
+    ),
+    ...remedyLines(ways, paint),
   ];
 }
 
@@ -204,17 +198,10 @@ function sentencesOf(text: string): readonly string[] {
   return text === '' ? [] : text.split(/(?<=\.) (?=[A-Z\d])/);
 }
 
-/** Waits for another blocked operation. */
-function isDependent({ code, remedies }: Blocked): boolean {
-  return code === 'dependency_blocked' && remedies.every(({ type }) => type === 'outside');
-}
-
 function runLines(alike: readonly Blocked[], paint: Paint): string[] {
   const last = alike.at(-1);
   const isGroup = alike.length > 1;
-  const common = alike.some(isDependent)
-    ? []
-    : commonSentences(alike.map(({ reason }) => sentencesOf(reason)));
+  const common = commonSentences(alike.map(({ reason }) => sentencesOf(reason)));
   return [
     ...(common.length === 0 ? [] : [`  ${printable(common.join(' ').replace(/\.$/, ''))}:`]),
     ...alike.flatMap((each) => {
@@ -222,8 +209,6 @@ function runLines(alike: readonly Blocked[], paint: Paint): string[] {
       const head = `${verb} ${printable(key)}`;
       const since = each.since === undefined ? '' : ` since ${moment(Date.parse(each.since))}`;
       const tag = paint('dim', `[${printable(code)}]${since}`);
-      // The remedies of the other operation are in its own lines.
-      if (isDependent(each)) return [`  ${paint('dim', '…')} ${head}: ${printable(reason)}  ${tag}`];
       return [
         `  ${paint('red', `! ${head}`)}  ${tag}`,
         ...sentencesOf(reason)
@@ -233,7 +218,7 @@ function runLines(alike: readonly Blocked[], paint: Paint): string[] {
       ];
     }),
     // The remedies of a group are printed once, and not under one of its resources.
-    ...(isGroup && last !== undefined && !isDependent(last) ? remedyLines(last.remedies, paint, '  ') : []),
+    ...(isGroup && last !== undefined ? remedyLines(last.remedies, paint, '  ') : []),
   ];
 }
 

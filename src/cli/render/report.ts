@@ -3,6 +3,7 @@ import { blockedJson, operationId, type Warning, warningsJson } from '../../core
 import type { ApplyReport, OperationResult } from '../../core/progress.ts';
 import { counted } from '../../core/text.ts';
 import { type Paint, printable } from '../terminal.ts';
+import { blockedParts } from './plan-groups.ts';
 import { blockedLines } from './plan-text.ts';
 import { endLine } from './progress.ts';
 import { readsText, span } from './values.ts';
@@ -128,12 +129,14 @@ export function reportText(
   const limited = throttled === 0 ? '' : `, limited ${counted(throttled, 'time')}`;
   const verdictWord = verdictOf(report, destroy);
   const isAll = verdictWord === 'done' || verdictWord === 'deleted';
-  const held = new Set(blocked.map(({ key }) => key)).size;
-  const count = `${counted(done, 'operation')}${isAll ? '' : ' done'}${held === 0 ? '' : ` and ${held} blocked`}`;
+  const counts = [
+    `${counted(done, 'operation')}${isAll ? '' : ' done'}`,
+    ...blockedParts(blocked, left),
+  ].join(', ');
   const further = [
     ...(outcome === 'stopped' ? [' The next apply continues from here.'] : []),
     ...plan.warnings.filter(isLeftOut).map(({ message }) => ` ${message}.`),
   ].join('');
-  const verdict = `${titles[verdictWord]}: ${count} in ${span(durationMs)}${pace}; ${requestText}${limited}.${further}`;
+  const verdict = `${titles[verdictWord]}: ${counts} in ${span(durationMs)}${pace}; ${requestText}${limited}.${further}`;
   return [...lines, paint('bold', outcome === 'declined' ? `${titles.declined}.` : verdict), ''].join('\n');
 }

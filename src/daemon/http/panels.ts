@@ -1,5 +1,4 @@
 import { html } from 'hono/html';
-import { questionClass } from '../../core/codes.ts';
 import { partsOf } from '../../core/intent.ts';
 import { type KeyStatus, keyStatuses } from '../../core/key-status.ts';
 import { takeApart } from '../../core/keys.ts';
@@ -8,6 +7,7 @@ import {
   type Blocked,
   type Change,
   isLeft,
+  isWaiting,
   type Operation,
   operationId,
   type Warning,
@@ -97,14 +97,13 @@ const failures: Readonly<Partial<Record<Condition, string>>> = {
 export function blockedPanel(facts: ProjectFacts, pager = new Pager()): Html {
   const { plan, pauses, known } = facts;
   const all = (plan?.blocked ?? []).filter((each) => !isInDangers(facts, each));
-  const waiting = all.filter(({ code }) => code === 'dependency_blocked');
-  const blocked = all.filter(({ code }) => code !== 'dependency_blocked');
-  const asks = blocked.some(({ code }) => questionClass(code) !== 'none');
+  const waiting = all.filter(isWaiting);
+  const blocked = all.filter((each) => !isWaiting(each));
   const inPlan = new Set(plan?.blocked.map(({ key }) => key));
   const backOff = (known?.backOff ?? []).filter(({ key }) => !inPlan.has(key));
   if (all.length + pauses.length + backOff.length === 0) return '';
   const now = known?.now ?? 0;
-  return html`<section class="wide alarm" id="blocked"><h2>Blocked${asks ? ': manual decision needed' : ''}</h2><ul>
+  return html`<section class="wide alarm" id="blocked"><h2>${blocked.length === 0 ? 'Waiting: no decision needed' : 'Blocked: manual decision needed'}</h2><ul>
 ${pager.of(blocked).map((each) => blockedItem(each, facts))}
 ${pager
   .of(pauses)
@@ -120,7 +119,7 @@ ${pager
   )}</ul>${
     waiting.length === 0
       ? ''
-      : html`<details id="waiting-for-blocked"><summary>${counted(waiting.length, 'operation waits', 'operations wait')} for these</summary><ul>${pager.of(waiting).map((each) => blockedItem(each, facts))}</ul></details>`
+      : html`<details id="waiting-for-blocked"><summary>${counted(waiting.length, 'operation waits', 'operations wait')}, no decision needed</summary><ul>${pager.of(waiting).map((each) => blockedItem(each, facts))}</ul></details>`
   }</section>`;
 }
 
