@@ -128,7 +128,7 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'a plan is carried out before its approval',
     file: 'engine/run/approval.ts',
-    find: 'if (plan.operations.every((each) => granted.has(contentOf(each)))) return true;',
+    find: 'if (plan.operations.every((each) => isIn(granted, each))) return true;',
     replace: 'if (plan.operations.length > 0) return true;',
   },
   {
@@ -146,26 +146,26 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'an approved operation is done a second time in a later run',
     file: 'engine/run/approval.ts',
-    find: 'if (!isCovered || done.some(({ verb }) => verb === operation.verb)) all.delete(content);',
-    replace: 'if (!isCovered) all.delete(content);',
+    find: 'if (isCovered && !done.some(({ verb }) => verb === operation.verb)) covered.push(operation);',
+    replace: 'if (isCovered) covered.push(operation);',
   },
   {
     name: 'a later round of a run does other operations than the approved ones',
     file: 'engine/run/approval.ts',
-    find: 'return this.#granted !== undefined && !this.#granted.has(contentOf(operation));',
+    find: 'return this.#granted !== undefined && !isIn(this.#granted, operation);',
     replace: 'return false;',
   },
   {
     name: 'an approved operation is done a second time in the same run',
     file: 'engine/run/approval.ts',
-    find: 'if (operation.key === key && operation.verb === verb) this.#granted?.delete(content);',
-    replace: 'if (operation.key !== key && operation.verb !== verb) this.#granted?.delete(content);',
+    find: 'if (operation.key === key && operation.verb === verb) this.#granted?.delete(part);',
+    replace: 'if (operation.key !== key && operation.verb !== verb) this.#granted?.delete(part);',
   },
   {
     name: 'an approved operation goes by its name, whatever it changes',
     file: 'engine/run/approval.ts',
-    find: 'return digestOf({ id, verb, changes: parts.sort(), target, replacement, loses });',
-    replace: 'return digestOf({ id, verb });',
+    find: "  if (verb === 'delete' && retiredFrom(key) !== undefined) return [digestOf({ id, verb, target })];\n",
+    replace: '  return [digestOf({ id, verb })];\n',
   },
   {
     name: 'a plan that deletes does not wait',
@@ -345,8 +345,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'a fresh refusal of the probe is trusted',
     file: outcome,
-    find: "includes(probeField))) return 'fresh';",
-    replace: "includes(probeField))) return 'fenced';",
+    find: "if (namesProbe(result)) return 'fresh';",
+    replace: "if (namesProbe(result)) return 'fenced';",
   },
   {
     name: 'the next attempt without a fence',
