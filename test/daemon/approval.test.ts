@@ -7,6 +7,8 @@ const spec = oneNetwork.replace('networks:', 'settings: { approval: plan }\nnetw
 const edited = spec.replace('networks:', 'networks:\n  extra: { cidr: 10.30.0.0/24 }');
 
 interface Notification {
+  readonly event?: string;
+  readonly detail?: string;
   readonly condition?: string;
   readonly resolve?: readonly string[];
 }
@@ -54,6 +56,22 @@ describe('src/daemon: settings.approval', () => {
     expect(commandsIn(notices.bodies)).toHaveLength(2);
     const again = await vdcsync(['approve', digestIn(all[1])], call);
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('No plan of this state waits')]);
+
+    const drifts = () =>
+      notices.bodies.flatMap(({ event, detail = '' }) => (event === 'drift' ? [detail] : []));
+    expect(drifts()).toEqual([]);
+    const extra = live(api).networks.find(({ name }) => name === 'extra');
+    api.emulator.mutate({ do: 'delete_network', id: extra?.id ?? 0 });
+    daemon.child.kill('SIGHUP');
+    const told = await until(
+      async () => drifts(),
+      ({ length }) => length === 1,
+      'the drift is reported',
+    );
+    expect(told[0]).toMatch(
+      /^create networks\.extra: .*\nthe correction waits for your approval: vdcsync approve /,
+    );
+    expect(names()).not.toContain('extra');
   });
 
   test('a text that is no digest is a wrong call', async () => {

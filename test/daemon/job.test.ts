@@ -139,9 +139,13 @@ describe('src/daemon/project/job.ts: turns at a shared project', () => {
       { key, kind: 'network', verb: 'create', changes: [{ path: 'cidr', from: null, to: '10.0.1.0/24' }] },
     ];
     const plan = { ...blocked, blocked: [], operations } as unknown as Plan;
-    b.history.follow({ type: 'planned', plan, at: 3, round: 1 }, 'sha256:2');
+    const decided = (digest: string) => {
+      b.history.follow({ type: 'planned', plan, at: 3, round: 1 }, digest);
+      b.history.decide('corrected');
+    };
+    decided('sha256:2');
     expect(b.sent).toEqual([]);
-    b.history.follow({ type: 'planned', plan, at: 3, round: 1 }, 'sha256:1');
+    decided('sha256:1');
     expect(b.sent.map((body) => JSON.parse(body))).toMatchObject([
       { event: 'drift', detail: 'create networks.backend\nvdcsync corrects the drift now' },
     ]);
@@ -156,6 +160,7 @@ describe('src/daemon/project/job.ts: turns at a shared project', () => {
       }));
       const plan = { ...blocked, operations } as unknown as Plan;
       history.follow({ type: 'planned', plan, at: 3, round: 1 }, 'sha256:1');
+      history.decide('corrected');
       await pause(0);
       return sent.flatMap((body) => {
         const { event, detail } = JSON.parse(body) as { event: string; detail: string };
@@ -186,6 +191,7 @@ describe('src/daemon/project/job.ts: turns at a shared project', () => {
     const drifts = async (...operations: readonly object[]) => {
       const plan = { ...blocked, blocked: [], operations } as unknown as Plan;
       history.follow({ type: 'planned', plan, at: 3, round: 1 }, 'sha256:2');
+      history.decide('corrected');
       await pause(0);
       return sent.filter((body) => JSON.parse(body).event === 'drift').length;
     };

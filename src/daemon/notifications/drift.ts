@@ -5,6 +5,16 @@ import type { Change, Operation } from '../../core/plan.ts';
 /** Limits for one message, which is read on a telephone. The full list is in status, page and plan. */
 const most = { operations: 20, changes: 4, characters: 60 } as const;
 
+/** The result of drift: the last line of its notification. */
+export const driftEndings = {
+  corrected: 'vdcsync corrects the drift now',
+  waits: 'the correction waits for your approval',
+  refused: 'the check command refuses the correction',
+} as const;
+
+/** `observed`: nothing is corrected, and the condition of the project reports it. */
+export type DriftEnding = keyof typeof driftEndings | 'observed';
+
 /**
  * The changes that were made outside vdcsync, one line each: `update servers.web-1.firewall: policy_in: accept →
  * drop`.

@@ -5,8 +5,8 @@ import { factsOf } from '../../core/kind-facts.ts';
 import { blockedName, isLeft, type Operation, type Plan } from '../../core/plan.ts';
 import type { OperationResult, ProgressEvent } from '../../core/progress.ts';
 import { remedyText } from '../../core/remedy.ts';
-import { driftLines } from '../notifications/drift.ts';
-import { differences, type Notification, notificationOf } from '../notifications/notification.ts';
+import { type DriftEnding, driftEndings, driftLines } from '../notifications/drift.ts';
+import { approvalOf, differences, type Notification, notificationOf } from '../notifications/notification.ts';
 import { PlanReports } from '../notifications/plan-reports.ts';
 import type { DaemonLogger } from '../ports.ts';
 import type { ShownPause } from '../scheduling/pauses.ts';
@@ -56,10 +56,15 @@ export class ProjectHistory {
   #counted: { readonly digest: string; readonly summary: Plan['summary'] } | undefined;
   /** The commit of the last reconciliation that was not cut short. */
   #reconciled: string | undefined;
-  /** The digest of the spec that the project was last equal to, except for waiting operations. */
+  /**
+   * The digest of the spec that the project was last equal to, except for waiting operations. Absent after a write: a
+   * write for another spec leaves a difference that is no drift.
+   */
   #settledDigest: string | undefined;
   /** The keys that were blocked at that time. When their operations are done later, that is no drift. */
   #waiting: ReadonlySet<string> = new Set();
+  /** Drift in the newest plan that is not reported yet, because it is not decided whether the plan is carried out. */
+  #undecided: readonly Operation[] = [];
   /** Operations that were reported as drift, and that plans have held since. */
   #drifted: ReadonlySet<string> = new Set();
   /** The reported differences that vdcsync does not correct. */
@@ -79,8 +84,12 @@ export class ProjectHistory {
     this.idleSince = new Map(idle.map(({ id }) => [id, this.idleSince.get(id) ?? at]));
   }
 
+  /** @param digest of the spec that the reconciliation uses */
   follow(event: ProgressEvent, digest: string | undefined): void {
     const { project, onNotification } = this.#options;
+    // A later plan of a run is not decided again if it asks only for operations of an earlier plan.
+    if (event.type === 'started' && this.#undecided.some(({ key }) => key === event.operation.key))
+      this.decide('corrected');
     if (event.type === 'planned') this.#planned(event.plan, digest, event.at);
     if (event.type === 'warning') this.#news.warn([event.warning], 'engine warning');
     if (event.type === 'progress' && event.code === 'no_gpu_capacity') {
@@ -94,6 +103,7 @@ export class ProjectHistory {
 
   /** Removes a finished operation from the plan. The next refresh confirms that the difference is gone. */
   #strike({ key, verb }: OperationResult): void {
+    this.#settledDigest = undefined;
     if (this.plan === undefined) return;
     const operations = this.plan.operations.filter((each) => each.key !== key || each.verb !== verb);
     this.plan = { ...this.plan, operations };
@@ -101,7 +111,7 @@ export class ProjectHistory {
 
   /**
    * Drift is an operation that says so of itself, and every difference where nothing was left to do for this very
-   * file. It is reported once, for as long as plans hold it.
+   * file. It is reported once, for as long as plans hold it, once {@link decide} is called.
    */
   #planned(plan: Plan, digest: string | undefined, at: number): void {
     this.plan = plan;
@@ -111,31 +121,37 @@ export class ProjectHistory {
     const before = this.#drifted;
     const isKnown = (operation: Operation) => before.has(contentOf(operation));
     this.#drifted = new Set(plan.operations.filter(isKnown).map(contentOf));
+    this.#undecided = [];
     if (plan.operations.length === 0) return;
     if (this.condition === 'starting' || this.condition === 'converged') {
       this.condition = 'converging';
       this.conditionSince = at;
     }
     const isSettled = digest !== undefined && digest === this.#settledDigest;
-    if (isSettled) this.#settledDigest = undefined;
-    const { project, observing, log, onNotification } = this.#options;
     // A backup is due because of its age, so it is no sign of a change outside vdcsync.
     const hasMoved = ({ key, cause }: Operation) =>
       cause === 'drift' || (isSettled && !this.#waiting.has(key));
-    const moved = plan.operations.filter(
+    this.#undecided = plan.operations.filter(
       (each) => !factsOf(each.kind).repeats && hasMoved(each) && !isKnown(each),
     );
+    if (this.#options.observing) this.decide('observed');
+  }
+
+  /** Reports the drift of the newest plan, once it is decided whether the plan is carried out. */
+  decide(ending: DriftEnding): void {
+    const moved = this.#undecided;
     if (moved.length === 0) return;
+    this.#undecided = [];
+    this.#settledDigest = undefined;
     this.#drifted = new Set([...this.#drifted, ...moved.map(contentOf)]);
+    const { project, log, flags, onNotification } = this.#options;
     const drift = driftLines(moved);
     log.warn({ drift }, 'drift found');
     // While only observing, the condition becomes `drifting`, and its message holds the same lines.
-    if (observing) return;
-    onNotification({
-      project,
-      event: 'drift',
-      detail: linesText([...drift, 'vdcsync corrects the drift now']),
-    });
+    if (ending === 'observed') return;
+    const ways = ending === 'waits' ? approvalOf(this.plan).map((each) => remedyText(each, flags())) : [];
+    const last = [driftEndings[ending], ...ways].join(': ');
+    onNotification({ project, event: 'drift', detail: linesText([...drift, last]) });
   }
 
   /** The listener drops a repeated report. */

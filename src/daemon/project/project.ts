@@ -55,6 +55,8 @@ export class Project {
   #unwanted: readonly Diagnostic[] | undefined;
   /** Whether the state holds no resource of the project. `true` too if the state was never opened. */
   #empty = true;
+  /** The digest of the spec of the current reconciliation. A newer spec may already be offered. */
+  #reconciling: string | undefined;
   #halt: AbortController | undefined;
   #waitingFor: string | undefined;
   /** The project's clock. Wall ms. */
@@ -317,6 +319,7 @@ export class Project {
     stop.addEventListener('abort', onStop, { once: true });
     if (stop.aborted) onStop();
     this.#halt = halt;
+    this.#reconciling = offer.desired.digest;
     this.#nextReconciliationAt = undefined;
     this.#options.onChange();
     const signals = { halt, stop: ending.signal };
@@ -347,7 +350,7 @@ export class Project {
     const isNew = this.#activity.take(event);
     if (event.type === 'ended' && event.result.outcome === 'done')
       this.#workspace?.approval.consume(event.result);
-    this.#history.follow(event, this.#offer?.desired.digest);
+    this.#history.follow(event, this.#reconciling);
     if (isNew) this.#options.onEvent(event);
     this.#options.onChange();
   }

@@ -81,15 +81,21 @@ async function attempt(
 async function carryOut(
   { desired }: Offer,
   { session: { engine, clock }, repeating, approval }: Workspace,
-  { mode, check }: Pick<ProjectParts, 'mode' | 'check'>,
+  { mode, check, history }: Pick<ProjectParts, 'mode' | 'check' | 'history'>,
   { ended, ...signals }: ReconciliationSignals,
 ): Promise<Ended & Pick<ApplyReport, 'plan'>> {
   approval.begin();
   if (mode !== 'observe')
     return named(
       await engine.apply(desired, {
-        approve: async (plan) =>
-          (await check.accepts(plan, desired, ended)) && (await approval.permits(plan, desired, clock.now())),
+        approve: async (plan) => {
+          const isAccepted = await check.accepts(plan, desired, ended);
+          // A check that was cut short has decided nothing.
+          if (!isAccepted && ended.aborted) return false;
+          const isPermitted = isAccepted && (await approval.permits(plan, desired, clock.now()));
+          history.decide(isPermitted ? 'corrected' : isAccepted ? 'waits' : 'refused');
+          return isPermitted;
+        },
         unattended: true,
         ...signals,
         repeating,

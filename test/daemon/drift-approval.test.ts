@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import type { Operation, Plan } from '../../src/core/plan.ts';
+import type { Notification } from '../../src/daemon/notifications/notification.ts';
+import { ProjectHistory } from '../../src/daemon/project/history.ts';
+
+const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const [old, edited] = ['sha256:1', 'sha256:2'];
+const [key, other] = ['networks.backend' as ResourceKey, 'networks.extra' as ResourceKey];
+
+function operation(of: Operation['key']): Operation {
+  const id = `create:${of}`;
+  return { id, key: of, kind: 'network', verb: 'create', changes: [] } as unknown as Operation;
+}
+
+function planOf(...keys: readonly Operation['key'][]): Plan {
+  const operations = keys.map(operation);
+  const digest = `sha256:${'ab'.repeat(32)}`;
+  return { operations, digest, blocked: [], warnings: [], summary: {} } as unknown as Plan;
+}
+
+/** A project that is equal to the old spec. */
+function settled() {
+  const notices: Notification[] = [];
+  const history = new ProjectHistory({
+    ...{ project: 4711, observing: false, log, flags: () => ' --spec vdc.yaml' },
+    onNotification: (notice) => notices.push(notice),
+  });
+  const plan = (found: Plan, digest: string) =>
+    history.follow({ type: 'planned', plan: found, at: 1, round: 1 }, digest);
+  const close = (found: Plan, digest: string) => {
+    history.succeed(found);
+    const times = { number: 1, startedAt: 1, endedAt: 2, operations: 0, settled: 0 };
+    history.close({ ...times, triggers: [], outcome: 'converged', commit: undefined }, digest, []);
+  };
+  close(planOf(), old);
+  const drifts = () => notices.flatMap((each) => (each.event === 'drift' ? [each.detail] : []));
+  return { history, plan, close, drifts };
+}
+
+describe('src/daemon/project/history.ts: drift and approval', () => {
+  test.each([
+    ['corrected', 'vdcsync corrects the drift now'],
+    ['waits', 'the correction waits for your approval: vdcsync approve --spec vdc.yaml abababababab'],
+    ['refused', 'the check command refuses the correction'],
+  ] as const)('%s: the last line names the result of the drift', (ending, line) => {
+    const { history, plan, drifts } = settled();
+    plan(planOf(key), old);
+    expect(drifts()).toEqual([]);
+    history.decide(ending);
+    expect(drifts()).toEqual([`create ${key}\n${line}`]);
+  });
+
+  test('drift that waits is reported once, and not again when it is approved', () => {
+    const { history, plan, drifts } = settled();
+    for (const ending of ['waits', 'waits', 'corrected'] as const) {
+      plan(planOf(key), old);
+      history.decide(ending);
+    }
+    expect(drifts()).toHaveLength(1);
+  });
+
+  test('a plan that a halt cut short before the decision is reported by the next one', () => {
+    const { history, plan, drifts } = settled();
+    plan(planOf(key), old);
+    plan(planOf(key), old);
+    history.decide('waits');
+    expect(drifts()).toHaveLength(1);
+  });
+
+  test('an edit is no drift: while it waits, when it is carried out, and when a part of it is taken back', () => {
+    const { history, plan, close, drifts } = settled();
+    for (const ending of ['waits', 'waits', 'corrected'] as const) {
+      plan(planOf(key, other), edited);
+      history.decide(ending);
+      if (ending === 'waits') close(planOf(key, other), edited);
+    }
+    const result = { ...operation(key), outcome: 'done', durationMs: 1 } as const;
+    history.follow({ type: 'ended', at: 2, result }, edited);
+    plan(planOf(key), old);
+    history.decide('waits');
+    expect(drifts()).toEqual([]);
+    close(planOf(), old);
+    plan(planOf(key), old);
+    history.decide('waits');
+    expect(drifts()).toHaveLength(1);
+  });
+});
