@@ -12,6 +12,12 @@ export const sorts: readonly Sort[] = ['server', 'ip', 'network', 'iso'];
 /** How long the API keeps an answer under its key. @source API §8 */
 const keyLifeMs = 24 * 3_600_000;
 
+/** The line of a resource, or of the server that it is a part of, and the name of the part. */
+interface MadeFor {
+  readonly owner: string;
+  readonly part: string;
+}
+
 /** A live thing; ids may come round again, births do not. */
 export interface Birth {
   readonly number: number;
@@ -28,18 +34,23 @@ export interface Birth {
 export interface ResourceHistory {
   /** The write that an idempotency key identifies. It is the same write for every controller with the same file. */
   readonly writes: ReadonlyMap<string, Intent>;
-  /** `line`: of the key, in the file that the write is for. */
-  recordWrite(intent: Intent, line: string): void;
+  /** `lines`: of the file that the write is for. */
+  recordWrite(intent: Intent, lines: Lines): void;
   /** Records the resources that were created or deleted since the last call. `isForeign`: another program or user made them. */
   look(isForeign: boolean): void;
   birthOf(sort: Sort, id: string): Birth | undefined;
   /** The resource that existed when the binding was made; `undefined` for kinds without ids of their own. */
   bound(binding: Binding): void;
   birthBoundAs(binding: Binding): Birth | undefined;
-  /** Creations that took effect for a line, oldest first, as far as its resources have not been given to another line. */
+  /**
+   * Creations that took effect for a line, oldest first, as far as its resources have not been given to another line. A
+   * part of a server is given with its server.
+   */
   executionsOf(line: string): readonly Execution[];
   /** An operator, or the file, has given a resource to a line. */
   give(birth: Birth, line: string): void;
+  /** The line that the server was given to. */
+  lineGiven(server: string): string | undefined;
   /** The line of a resource; `undefined` where no controller made it, and no line was given it. */
   lineOf(birth: Birth): string | undefined;
   executionsUnder(idempotencyKey: string): readonly Execution[];
@@ -89,8 +100,8 @@ export function createResourceHistory(
   const unborn = new Set<Execution>();
   let executionsSeen = 0;
   /** The line for which each key was last used, and each creation was made. */
-  const keyLines = new Map<string, string>();
-  const madeLines = new Map<Execution, string>();
+  const keyLines = new Map<string, MadeFor>();
+  const madeLines = new Map<Execution, MadeFor>();
   const given = new Map<number, string>();
   const releases = new Set<number>();
   const adoptions = new Set<number>();
@@ -110,9 +121,12 @@ export function createResourceHistory(
 
   const history: ResourceHistory = {
     writes,
-    recordWrite(intent, line) {
+    recordWrite(intent, of) {
       writes.set(intent.idempotencyKey, intent);
-      keyLines.set(intent.idempotencyKey, line);
+      const line = of.nameOf(intent.key);
+      const { parent } = takeApart(intent.key);
+      const owner = parent === undefined || !isPart(intent.kind) ? line : of.nameOf(parent);
+      keyLines.set(intent.idempotencyKey, { owner, part: line.slice(owner.length) });
       if (!begunAt.has(intent.id)) begunAt.set(intent.id, emulator.now());
     },
     look(isForeign) {
@@ -138,7 +152,7 @@ export function createResourceHistory(
       for (const each of unborn) {
         if (each.id === null) continue;
         unborn.delete(each);
-        const birth = living.get(each.kind === 'card' ? serverOf(each) : `${each.kind} ${each.id}`);
+        const birth = living.get(isPart(each.kind) ? serverOf(each) : `${each.kind} ${each.id}`);
         if (birth !== undefined) madeBirths.set(each, birth.number);
       }
     },
@@ -150,14 +164,16 @@ export function createResourceHistory(
     birthBoundAs: (binding) => boundBirths.get(nameOf(binding)),
     executionsOf: (line) =>
       executions().filter((each) => {
-        const birth = isSort(each.kind) ? madeBirths.get(each) : undefined;
-        return (given.get(birth ?? -1) ?? madeLines.get(each)) === line;
+        const made = madeLines.get(each);
+        const owner = given.get(madeBirths.get(each) ?? -1) ?? made?.owner;
+        return owner !== undefined && owner + (made?.part ?? '') === line;
       }),
     give: (birth, line) => void given.set(birth.number, line),
+    lineGiven: (server) => given.get(living.get(`server ${server}`)?.number ?? -1),
     lineOf: (birth) =>
       given.get(birth.number) ??
       executions().flatMap((each) =>
-        isSort(each.kind) && madeBirths.get(each) === birth.number ? (madeLines.get(each) ?? []) : [],
+        isSort(each.kind) && madeBirths.get(each) === birth.number ? (madeLines.get(each)?.owner ?? []) : [],
       )[0],
     executionsUnder: (name) => executions().filter(({ idempotencyKey }) => idempotencyKey === name),
     knowableUnder: ({ id, idempotencyKey }) =>
@@ -232,6 +248,11 @@ export function isSort(kind: string): kind is Sort {
 
 function nameOf({ key, id, boundAt }: Binding): string {
   return `${key} ${id} ${boundAt}`;
+}
+
+/** Whether the thing is inside a server, and its id tells of which. */
+function isPart(kind: string): boolean {
+  return kind === 'card' || kind === 'network_interface' || kind === 'backup';
 }
 
 function serverOf({ id }: Execution): string {

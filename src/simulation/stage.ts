@@ -189,7 +189,7 @@ export class Stage {
       crosses: (process, boundaries) => this.#crosses(process, boundaries),
       found: ({ open }) => {
         for (const intent of open.values())
-          history.recordWrite(intent, controller.file.lines.nameOf(intent.key));
+          history.recordWrite(intent, controller.file.lines);
       },
     });
     this.#running.set(running, clock.monotonic());

@@ -52,10 +52,10 @@ function checkRelease(
 
 /** I8: no foreign object is adopted without a question. `{reuse: true}` asks for any free address, no matter who allocated it. */
 function checkForeign({ history, fail }: Truth, running: Running, binding: Binding): void {
-  const { desired, byPerson, controller } = running;
+  const { desired, byPerson } = running;
   const { key, kind, id } = binding;
   const birth = isSort(kind) ? history.birthOf(kind, id) : undefined;
-  if (birth !== undefined) noteHolder(history, controller, desired, binding, birth);
+  if (birth !== undefined) noteHolder(history, running, binding, birth);
   if (birth?.isForeign !== true) return;
   const isAsked =
     key.endsWith('.public_ipv4') || desired.resources.find((each) => each.key === key)?.id !== undefined;
@@ -65,13 +65,12 @@ function checkForeign({ history, fail }: Truth, running: Running, binding: Bindi
 }
 
 /**
- * A resource passes to another line where the file names its id, or where it was made under a key that the line has or
- * had: in both cases no controller can know better.
+ * A resource passes to another line where an operator or the file names its id, or where it was made under a key that the
+ * line has or had: then no controller can know better.
  */
 function noteHolder(
   history: Truth['history'],
-  { file, confirmed }: Running['controller'],
-  desired: Running['desired'],
+  { desired, byPerson, controller: { file, confirmed } }: Running,
   { key, id }: Binding,
   birth: Birth,
 ): void {
@@ -79,6 +78,10 @@ function noteHolder(
   const line = file.lines.nameOf(key);
   const isNamed = desired.resources.some((each) => each.key === key && each.id === id && !each.held);
   if (isNamed) confirmed.add(birth.number);
+  if (byPerson) {
+    history.give(birth, line);
+    return;
+  }
   const owner = history.lineOf(birth);
   if (owner === undefined || owner === line) return;
   if (isNamed || file.lines.hasHad(line, history.madeUnder(birth) ?? key)) history.give(birth, line);

@@ -94,7 +94,7 @@ export class Purchases {
           execution.atMs - each.atMs < keyLifeMs
         : history.isLive(each) &&
           !retires(each, intent, mirror.bindings) &&
-          (intent.kind !== 'network_interface' || this.#isSameCard(each, execution)),
+          (intent.kind !== 'network_interface' || this.#isSameCard(each, execution, lines.nameOf(takeApart(intent.key).parent ?? intent.key))),
     );
     if (first === undefined) return;
     const [maker, buyer] = [this.#makers.get(first), this.#makers.get(execution)];
@@ -173,8 +173,10 @@ export class Purchases {
     return neverShown && this.#unstored.has(first) && !this.#read.has(requestId);
   }
 
-  /** A network interface in a replaced network is another one. */
-  #isSameCard(first: Execution, execution: Execution): boolean {
+  /** A network interface in a replaced network is another one, as is one in a server that was given to the line since. */
+  #isSameCard(first: Execution, execution: Execution, line: string): boolean {
+    const [before, now] = [first, execution].map(({ id }) => (id ?? '').split('/')[0] ?? '');
+    if (before !== now && now !== undefined && this.#truth.history.lineGiven(now) === line) return false;
     const networkOf = ({ idempotencyKey }: Execution) =>
       (
         this.#truth.history.writes.get(idempotencyKey ?? '')?.request.body as

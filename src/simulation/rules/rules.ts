@@ -70,7 +70,7 @@ export function createRules(truth: Truth): Rules {
         checkApproved(truth, running, intent);
         if (partsOf(intent).unconfirmed !== undefined) running.done.add(keysAsked);
         looks.began(running, intent);
-        history.recordWrite(intent, running.controller.file.lines.nameOf(intent.key));
+        history.recordWrite(intent, running.controller.file.lines);
       },
       updated(before, after) {
         purchases.livesOn(running);
