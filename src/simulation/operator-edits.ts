@@ -68,7 +68,9 @@ function carriedOut(stage: Stage, file: SpecModel, step: Edit, code: string): Sp
   if (entry === 'remove')
     return code === 'server_type_not_supported' ? without(stage, file, path) : undefined;
   if (entry === 'restore') {
-    const old = stage.story.specs.map((spec) => entryOf(spec, path)).findLast((each) => each !== undefined);
+    const old =
+      stage.file.earlier(path) ??
+      stage.story.specs.map((spec) => entryOf(spec, path)).findLast((each) => each !== undefined);
     return old === undefined ? undefined : withFields(stage, file, path, { ...old, protect: false });
   }
   if (entry === 'replace' || entryOf(file, path) === undefined) return undefined;

@@ -146,7 +146,7 @@ export class ActionPlayer {
     const file = isScoped
       ? new EditedFile({ ...model, scope: 'other' }, new Lines('other/'))
       : new EditedFile(model);
-    this.#other = this.#stage.controller('b', 'readWrite', file);
+    this.#other = this.#stage.controller('c', 'readWrite', file);
   }
 
   async #edit(controller: Controller, edit: FileEdit): Promise<void> {
