@@ -188,8 +188,7 @@ export class Stage {
       watch: (process) => rules.watch(process),
       crosses: (process, boundaries) => this.#crosses(process, boundaries),
       found: ({ open }) => {
-        for (const intent of open.values())
-          history.recordWrite(intent, controller.file.lines);
+        for (const intent of open.values()) history.recordWrite(intent, controller.file.lines);
       },
     });
     this.#running.set(running, clock.monotonic());

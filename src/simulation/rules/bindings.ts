@@ -65,8 +65,8 @@ function checkForeign({ history, fail }: Truth, running: Running, binding: Bindi
 }
 
 /**
- * A resource passes to another line where an operator or the file names its id, or where it was made under a key that the
- * line has or had: then no controller can know better.
+ * A resource passes to another line where the file names its id, or where it was made under a key that the line has or
+ * had: in both cases no controller can know better. An operator may decide which of its resources the line has.
  */
 function noteHolder(
   history: Truth['history'],
@@ -78,12 +78,12 @@ function noteHolder(
   const line = file.lines.nameOf(key);
   const isNamed = desired.resources.some((each) => each.key === key && each.id === id && !each.held);
   if (isNamed) confirmed.add(birth.number);
-  if (byPerson) {
-    history.give(birth, line);
+  const owner = history.lineOf(birth);
+  if (owner === undefined) return;
+  if (owner === line) {
+    if (byPerson) history.give(birth, line);
     return;
   }
-  const owner = history.lineOf(birth);
-  if (owner === undefined || owner === line) return;
   if (isNamed || file.lines.hasHad(line, history.madeUnder(birth) ?? key)) history.give(birth, line);
 }
 

@@ -94,7 +94,8 @@ export class Purchases {
           execution.atMs - each.atMs < keyLifeMs
         : history.isLive(each) &&
           !retires(each, intent, mirror.bindings) &&
-          (intent.kind !== 'network_interface' || this.#isSameCard(each, execution, lines.nameOf(takeApart(intent.key).parent ?? intent.key))),
+          (intent.kind !== 'network_interface' ||
+            this.#isSameCard(each, execution, lines.nameOf(takeApart(intent.key).parent ?? intent.key))),
     );
     if (first === undefined) return;
     const [maker, buyer] = [this.#makers.get(first), this.#makers.get(execution)];
