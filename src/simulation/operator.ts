@@ -73,7 +73,12 @@ async function answer(
     await tellApart(stage, controller, file, blocked);
     return file;
   }
-  const edited = valid(stage, edit(stage, file, blocked));
+  const wish = edit(stage, file, blocked);
+  const edited = valid(stage, wish);
+  if (blocked.code === 'network_in_use' && edited !== wish) {
+    await leave(stage, controller, blocked);
+    return file;
+  }
   const { id: writtenId } = entryOf(file, key) ?? {};
   if (edited !== undefined && writtenId !== undefined) return edited;
   // That it has the size already would be a lie.
@@ -305,6 +310,17 @@ async function eject(stage: Stage, { box }: Controller, { key }: Blocked): Promi
   stage.trace.add('op', `ejects ${key} in the client area`);
   const { servers } = stage.emulator.world.projects[0] as Project;
   for (const server of servers.filter(({ isoInDrive }) => isoInDrive === iso?.id)) server.isoInDrive = null;
+}
+
+/** The file has a network with the same subnet by now, so the old one cannot come back: the servers leave it. */
+async function leave(stage: Stage, { box }: Controller, { key }: Blocked): Promise<void> {
+  const store = await box.open(stage.clock.now());
+  const network = (await store.bindings()).find((each) => each.key === key);
+  await box.release();
+  stage.trace.add('op', `removes all servers from ${key} in the client area`);
+  const { servers } = stage.emulator.world.projects[0] as Project;
+  for (const server of servers)
+    server.cards = server.cards.filter(({ networkId }) => String(networkId) !== network?.id);
 }
 
 /** The operator deletes the leftover of a failed write in the client area. */

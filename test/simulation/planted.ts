@@ -104,8 +104,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'two writes at once',
     file: 'engine/write-gate.ts',
-    find: '    if (!busy) {',
-    replace: '    if (!busy || waiting) {',
+    find: '    if (busy || waiting.length === 0) return;\n',
+    replace: '    if (waiting.length === 0) return;\n',
   },
   {
     name: 'a 5xx sent again under its key',

@@ -7,7 +7,7 @@ export type StillFails = (story: Story) => Promise<boolean>;
 const mostPlays = 400;
 
 /**
- * Removes the parts that a failing story does not need: faults, incidents, edits, readings,
+ * Removes the parts that a failing story does not need: faults, incidents, actions, edits, readings,
  * entries of the file. It repeats until every further removal makes the story succeed.
  */
 export async function shrink(story: Story, stillFails: StillFails): Promise<Story> {
@@ -28,18 +28,20 @@ export async function shrink(story: Story, stillFails: StillFails): Promise<Stor
 
 /** One part less each, large parts first. */
 function* candidates(story: Story): Generator<Story> {
-  const { faults, incidents, specs, readings } = story;
+  const { faults, incidents, actions = [], specs, readings } = story;
   const { cut: _cut, ...uncut } = story;
   if (story.cut !== undefined) yield uncut;
   const { shown: _shown, ...unshown } = story;
   if (story.shown) yield unshown;
   if (faults.length > 0) yield { ...story, faults: [] };
   if (incidents.length > 0) yield { ...story, incidents: [] };
+  if (actions.length > 0) yield { ...story, actions: [] };
   const { durations: _durations, ...quick } = story;
   if (story.durations !== undefined) yield quick;
   if (Object.keys(readings).length > 0) yield { ...story, readings: {} };
   for (let at = 0; at < faults.length; at++) yield { ...story, faults: without(faults, at) };
   for (let at = 0; at < incidents.length; at++) yield { ...story, incidents: without(incidents, at) };
+  for (let at = 0; at < actions.length; at++) yield { ...story, actions: without(actions, at) };
   if (specs.length > 1) yield { ...story, specs: specs.slice(0, -1) };
   for (const name of Object.keys(readings)) {
     const { [name as keyof typeof readings]: _left, ...rest } = readings;

@@ -4,6 +4,7 @@ import { operationsWith, writes } from '../../src/simulation/operations.ts';
 import { play } from '../../src/simulation/scenario.ts';
 import type { SpecModel, Story } from '../../src/simulation/story.ts';
 import { drawn, playsAll, seed, share } from '../support/drawn.ts';
+import { generateActionStory } from './action-stories.ts';
 import { askedByCode } from './asked-by-code.ts';
 import { createCoverage, missingCoverage } from './coverage.ts';
 import { replacements } from './exhaustive.ts';
@@ -101,6 +102,12 @@ describe('src/simulation', () => {
 
   test.each(drawn(pinned))('seed %i stays sound', async (number) => {
     const { violation } = await play(generateStory(number));
+
+    expect(violation).toBeUndefined();
+  });
+
+  test.each([133, 193, 235, 258, 287])('seed %i with actions stays sound', async (number) => {
+    const { violation } = await play(generateActionStory(number));
 
     expect(violation).toBeUndefined();
   });
@@ -204,6 +211,17 @@ describe('src/simulation', () => {
       incidents: [],
       readings: {},
     });
+  });
+
+  test('a failing story keeps only the action that it needs', async () => {
+    const story = generateActionStory(133);
+
+    const least = await shrink(story, async ({ actions = [] }) =>
+      actions.some(({ what }) => what.do === 'adopt'),
+    );
+
+    expect(story.actions?.length).toBeGreaterThan(1);
+    expect(least.actions?.map(({ what }) => what.do)).toEqual(['adopt']);
   });
 
   test('each reading and row that a story meets is counted', async () => {
