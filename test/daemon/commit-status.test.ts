@@ -141,7 +141,7 @@ describe('src/daemon/commit-status/result.ts', () => {
       ).map(({ text }) => text),
     );
     expect(texts.join('|')).not.toContain('db.internal');
-    expect(texts).toContain('Blocked: networks.a: not [31mtoday');
+    expect(texts).toContain('Blocked: networks.a: not \\u001b[31mtoday');
   });
 
   test('in a fleet, the leader reports each rollout', () => {

@@ -308,6 +308,7 @@ describe('src/daemon/sources: commands beside a folder of projects', () => {
     const env = {
       ...{ VDC_BASE_URL: api.baseUrl, TOKEN_4712: api.emulator.tokens(4712).readWrite },
       VDCSYNC_API_PROFILE: 'profile.yaml',
+      VDCSYNC_TOKEN_ENV_PREFIX: 'TOKEN_',
     };
     const call = (...args: readonly string[]) =>
       inProcess([...args, '-f', 'projects/blog.yaml'], { cwd: folder, env });
@@ -341,6 +342,7 @@ describe('src/daemon/sources: commands beside a folder of projects', () => {
     const env = {
       ...{ VDC_BASE_URL: api.baseUrl, TOKEN_4712: api.emulator.tokens(4712).readWrite },
       VDCSYNC_API_PROFILE: 'profile.yaml',
+      VDCSYNC_TOKEN_ENV_PREFIX: 'TOKEN_',
     };
     const alone = await inProcess(['apply', '--yes', '-f', 'projects/blog.yaml'], { cwd: folder, env });
     expect(alone.code).toBe(0);

@@ -53,7 +53,9 @@ describe.each(drawn(examples))('examples: the example $name', ({ name, edit, sum
   });
 
   test('is applied, found unchanged, edited, updated and removed, and nothing is billed unseen', async () => {
-    const spec = await readFile(join(root, 'examples', `${name}.yaml`), 'utf8');
+    const example = await readFile(join(root, 'examples', `${name}.yaml`), 'utf8');
+    // A new state creates nothing for an entry with an earlier key.
+    const spec = example.replace(/^ *moved: .*\n/gm, '');
     const plan = async (text: string) => {
       const { code, stdout, stderr } = await vdcsync(text, 'plan', '--format', 'json', '--detailed-exitcode');
       expect(stdout, stderr).not.toBe('');

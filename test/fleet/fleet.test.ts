@@ -247,6 +247,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     const env = {
       ...{ VDC_BASE_URL: api.baseUrl, TOKEN_4711: api.emulator.tokens(4711).readWrite },
       VDCSYNC_API_PROFILE: 'profile.yaml',
+      VDCSYNC_TOKEN_ENV_PREFIX: 'TOKEN_',
     };
     const args = ['apply', '--yes', '-f', 'specs/4711.yaml', '--state', state];
     expect((await inProcess(args, { cwd: folder, env })).code).toBe(0);

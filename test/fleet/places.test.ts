@@ -41,8 +41,8 @@ describe('src/daemon/fleet', () => {
       'the tasks of all projects are polled, with one place for all',
       () => JSON.stringify(only.log().slice(-15)),
     );
-    const { projects } = await fleetOf(only);
-    expect(projects.map(({ worker }) => worker !== null)).toEqual(ids.map(() => true));
+    const workers = async () => (await fleetOf(only)).projects.filter(({ worker }) => worker !== null);
+    await until(workers, (found) => found.length === ids.length, 'each project has a worker');
     // Four for states, two of the queue, one to read the board, one that /status opens.
     expect(await connections(state)).toBeLessThanOrEqual(8);
   });

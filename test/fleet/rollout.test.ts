@@ -81,7 +81,7 @@ labels: { canary: [4712] }
     expect(next.log().filter(({ msg }) => msg === 'rollout paused')).toEqual([]);
     const call = { cwd: folder, env: { VDCSYNC_STATE: state } };
     expect((await inProcess(['approve-commit', 'no-such'], call)).stderr).toContain(change);
-    expect((await inProcess(['approve-commit', change.slice(0, 7)], call)).code).toBe(0);
+    expect((await inProcess(['approve-commit', change.slice(0, 12)], call)).code).toBe(0);
     await until(
       () => fleetOf(next),
       ({ projects }) => projects.every(({ condition }) => condition === 'blocked'),
