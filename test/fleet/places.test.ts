@@ -42,7 +42,12 @@ describe('src/daemon/fleet', () => {
       () => JSON.stringify(only.log().slice(-15)),
     );
     const workers = async () => (await fleetOf(only)).projects.filter(({ worker }) => worker !== null);
-    await until(workers, (found) => found.length === ids.length, 'each project has a worker', () => JSON.stringify(only.log().slice(-25)));
+    await until(
+      workers,
+      (found) => found.length === ids.length,
+      'each project has a worker',
+      () => JSON.stringify(only.log().slice(-25)),
+    );
     // Four for states, two of the queue, one to read the board, one that /status opens.
     expect(await connections(state)).toBeLessThanOrEqual(8);
   });

@@ -1,7 +1,6 @@
 import type { Json } from '../../src/core/json.ts';
 import type { StateStore } from '../../src/core/state.ts';
 import { play } from '../../src/simulation/scenario.ts';
-import { memoryState } from '../../src/state/memory.ts';
 import { SqliteStore } from '../../src/state/sqlite-store.ts';
 import { createCoverage } from './coverage.ts';
 import { generateStory } from './generator.ts';
@@ -18,27 +17,25 @@ const isEmptied = (name: string) => prefixes.some((each) => name.startsWith(each
 /** The notes that the current run of each state has written. */
 const written = new WeakMap<StateStore, Set<string>>();
 
-for (const store of [
-  SqliteStore.prototype,
-  Object.getPrototypeOf(memoryState({ createdAt: 0, lineage: 'a' })) as StateStore,
-]) {
-  const { info, note, putNote } = store;
-  // Each run begins with this call.
-  store.info = function (this: StateStore) {
-    written.delete(this);
-    return info.call(this);
-  };
-  store.note = async function (this: StateStore, name: string) {
-    const isEmpty = isEmptied(name) && written.get(this)?.has(name) !== true;
-    return isEmpty ? undefined : note.call(this, name);
-  };
-  store.putNote = function (this: StateStore, name: string, value: Json) {
-    written.set(this, (written.get(this) ?? new Set()).add(name));
-    return putNote.call(this, name, value);
-  };
-}
+const store = SqliteStore.prototype;
+const { info, note, putNote } = store;
+// Each run begins with this call.
+store.info = function (this: SqliteStore) {
+  written.delete(this);
+  return info.call(this);
+};
+store.note = async function (this: SqliteStore, name: string) {
+  const isEmpty = isEmptied(name) && written.get(this)?.has(name) !== true;
+  return isEmpty ? undefined : note.call(this, name);
+};
+store.putNote = function (this: SqliteStore, name: string, value: Json) {
+  written.set(this, (written.get(this) ?? new Set()).add(name));
+  return putNote.call(this, name, value);
+};
 
 for (let seed = from; seed < from + seeds; seed++) {
   const { violation } = await play(generateStory(seed), createCoverage());
-  process.stdout.write(`${seed} ${violation?.rule ?? 'sound'}\n`);
+  process.stdout.write(
+    `${seed} ${violation === undefined ? 'sound' : `${violation.rule}: ${violation.message.split('\n')[0]}`}\n`,
+  );
 }

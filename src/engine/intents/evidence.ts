@@ -113,7 +113,10 @@ export async function finish(run: Run, intent: InPhase<'accepted'>, halt: AbortS
     const wait = run.stopwatch.until(intent.id, 'due', intent.dueAt);
     if (wait > 0) return again(wait);
   }
-  if (awaitsServer(run, intent)) return again(serverGapMs);
+  if (awaitsServer(run, intent)) {
+    run.tell(intent, 'waiting', 'for the end of the creation of its server');
+    return again(serverGapMs);
+  }
   run.tell(
     intent,
     'checking',
