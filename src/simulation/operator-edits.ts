@@ -79,7 +79,12 @@ function carriedOut(stage: Stage, file: SpecModel, step: Edit, code: string): Sp
   const isRestored = code === 'network_in_use';
   const fields = Object.entries(set).filter(([name]) => !identity.has(name) || isRestored);
   if (fields.length === 0 && code === 'immutable')
-    return withFields(stage, file, path, Object.fromEntries((step.remove ?? []).map((name) => [name, null])));
+    return withFields(
+      stage,
+      file,
+      path,
+      Object.fromEntries((step.remove ?? []).map((name) => [name, undefined])),
+    );
   if (fields.length === 0) return undefined;
   return withFields(stage, file, path, Object.fromEntries(fields));
 }
@@ -99,7 +104,7 @@ function withFields(stage: Stage, file: SpecModel, key: string, fields: Entry): 
   stage.trace.add('op', `edits ${key}: ${JSON.stringify(fields)}`);
   const section = (file as unknown as Sections)[collection] ?? {};
   const own = Object.fromEntries(
-    Object.entries({ ...entryOf(file, key), ...fields }).filter(([, value]) => value !== null),
+    Object.entries({ ...entryOf(file, key), ...fields }).filter(([, value]) => value !== undefined),
   );
   return {
     ...file,
