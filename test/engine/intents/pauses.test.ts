@@ -108,7 +108,7 @@ describe('src/engine/intents/pauses.ts: a plan of what is held', () => {
     const text = planText(plan, plainPaint);
     expect(text).toContain('- back');
     expect(text.match(/servers\.web(?!\.)/g)).toHaveLength(2);
-    expect(text).toContain('Plan: 1 to delete, 2 blocked.');
+    expect(text).toContain('Plan: 1 to delete, 1 blocked, 1 waiting.');
   });
 });
 
