@@ -85,7 +85,7 @@ describe('src/reconcilers/firewall.ts', () => {
     emulator.mutate({ do: 'set_firewall', server_id: 2001, enabled: false });
 
     const told = await plan(report + file(`enabled: true, rules: [${ssh}]`));
-    expect([told.operations, warningsOf(told)]).toEqual([[], ['drift']]);
+    expect([told.operations, warningsOf(told)]).toEqual([[], ['exposed', 'drift']]);
     expect((await apply(file(`enabled: true, rules: [${ssh}]`))).outcome).toBe('converged');
     expect(projectOf(emulator).servers[0]?.firewall.enabled).toBe(true);
   });
