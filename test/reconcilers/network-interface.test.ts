@@ -19,8 +19,9 @@ describe('src/reconcilers/network-interface.ts', () => {
       spend: 'adds',
     });
     expect(report.outcome).toBe('converged');
-    const [, a, b] = projectOf(emulator).networks;
-    expect(projectOf(emulator).servers[0]?.cards.map(({ networkId }) => networkId)).toEqual([a?.id, b?.id]);
+    const { networks, servers } = projectOf(emulator);
+    const nameOf = (id: number | null) => networks.find((each) => each.id === id)?.name;
+    expect(servers[0]?.cards.map(({ networkId }) => nameOf(networkId))).toEqual(['a', 'b']);
   });
 
   test.each([
