@@ -5,7 +5,7 @@ import { factsOf } from '../../core/kind-facts.ts';
 import type { WriteResult } from '../../core/ports.ts';
 import type { Answer, Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
-import { close, closeAndRetry, type Progress } from './endings.ts';
+import { again, close, closeAndRetry, type Progress } from './endings.ts';
 
 /** The answer to the creation of a server that has not ended. No binding shows the server before that end. */
 function answerOf(run: Run, key: ResourceKey): Answer | undefined {
@@ -80,12 +80,14 @@ export function isExposedUntilEnd({ gate, intents, world }: Run, { key, verb }: 
 }
 
 /** How often a firewall checks whether the creation of its server has ended, in ms. */
-export const serverGapMs = 5_000;
+const serverGapMs = 5_000;
 
 /** The end of the creation of its server may still change the firewall, so it is read after that end. */
-export function awaitsServer(run: Run, intent: Intent): boolean {
+export function awaitServer(run: Run, intent: Intent): Progress | undefined {
   const { parent } = takeApart(intent.key);
-  return isEarly(run, intent) && parent !== undefined && answerOf(run, parent) !== undefined;
+  if (!isEarly(run, intent) || parent === undefined || answerOf(run, parent) === undefined) return undefined;
+  run.tell(intent, 'waiting', 'for the end of the creation of its server');
+  return again(serverGapMs);
 }
 
 /** A firewall that the end of the creation of its server has reset is sent again. */

@@ -10,13 +10,7 @@ import { absenceGapMs, nextReadMs, staleMs } from '../staleness.ts';
 import { sendAgain } from './after-absence.ts';
 import { replayLater } from './ask-key.ts';
 import { leftByFailed } from './bound-by.ts';
-import {
-  awaitsServer,
-  isExposedUntilEnd,
-  needsFirewall,
-  sendIfReset,
-  serverGapMs,
-} from './created-server.ts';
+import { awaitServer, isExposedUntilEnd, needsFirewall, sendIfReset } from './created-server.ts';
 import {
   again,
   awaitEnd,
@@ -113,10 +107,8 @@ export async function finish(run: Run, intent: InPhase<'accepted'>, halt: AbortS
     const wait = run.stopwatch.until(intent.id, 'due', intent.dueAt);
     if (wait > 0) return again(wait);
   }
-  if (awaitsServer(run, intent)) {
-    run.tell(intent, 'waiting', 'for the end of the creation of its server');
-    return again(serverGapMs);
-  }
+  const waits = awaitServer(run, intent);
+  if (waits !== undefined) return waits;
   run.tell(
     intent,
     'checking',
