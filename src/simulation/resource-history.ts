@@ -250,7 +250,7 @@ function nameOf({ key, id, boundAt }: Binding): string {
   return `${key} ${id} ${boundAt}`;
 }
 
-/** Whether the thing is inside a server, and its id tells of which. */
+/** Whether the thing is inside a server, and its id names it. */
 function isPart(kind: string): boolean {
   return kind === 'card' || kind === 'network_interface' || kind === 'backup';
 }

@@ -126,9 +126,7 @@ Plan: 1 to replace, 1 blocked, 2 unchanged.
         blocked,
         summary: { ...plan.summary, blocked: blocked.length },
       } as unknown as Plan);
-    expect(summaryOf([waiting])).toBe(
-      'Plan: 1 to replace, 1 waiting, 2 unchanged.',
-    );
+    expect(summaryOf([waiting])).toBe('Plan: 1 to replace, 1 waiting, 2 unchanged.');
     expect(summaryOf([...plan.blocked, waiting])).toBe(
       'Plan: 1 to replace, 1 blocked, 1 waiting, 2 unchanged.',
     );
