@@ -63,7 +63,7 @@ describe('package.json', () => {
       'schemas/plan.schema.json',
       'examples/profile.yaml',
       'man/vdcsync.1',
-      'docs/operating.md',
+      'docs/daemon/run.md',
       'docs/reference/codes.md',
       'LICENSE',
     ])
@@ -112,7 +112,7 @@ describe('package.json', () => {
       run(cli, ...args, '--help'),
     );
     const named = help.join('\n').match(/docs\/[\w/-]+\.md/g) ?? [];
-    expect(named).toContain('docs/operating.md');
+    expect(named).toContain('docs/daemon/git.md');
     for (const page of named) expect(packed).toContain(page);
   });
 

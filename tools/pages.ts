@@ -1,12 +1,12 @@
-import { readFileSync } from 'node:fs';
 import { Command, type Option } from 'commander';
-import { parse } from 'yaml';
 import { withApi } from '../src/cli/flags.ts';
 import { endings, environment, examples, files, visibleCommands } from '../src/cli/help.ts';
 import { createProgram } from '../src/cli/program.ts';
 import type { Io } from '../src/cli/terminal.ts';
 import { apiCodes } from '../src/core/codes/api.ts';
-import { codes, explanationOf } from '../src/core/codes.ts';
+import type { Explained, Question } from '../src/core/codes/explained.ts';
+import { warnings } from '../src/core/codes/warnings.ts';
+import { questions } from '../src/core/codes.ts';
 import { containers } from '../src/core/keys.ts';
 import { capitalised } from '../src/core/text.ts';
 import { describeMetrics } from '../src/daemon/http/metrics.ts';
@@ -21,20 +21,11 @@ export function cliPage(): string {
   const commands = visibleCommands(program);
   return page('The command line', [
     'Without a command, `vdcsync` prints its help. Each command has `--help`.',
-    `## Common flags\n\n${flagTable(withApi(new Command()).options)}`,
+    `## Common flags\n\n${flagList(withApi(new Command()).options)}`,
     ...commands.map(commandSection),
-    `## Environment\n\n${table(
-      ['variable', 'meaning'],
-      environment.map(([name, meaning]) => [`\`${name}\``, meaning]),
-    )}`,
-    `## Exit codes\n\n${table(
-      ['code', 'meaning'],
-      endings.map(([code, meaning]) => [String(code), meaning]),
-    )}`,
-    `## Files\n\n${table(
-      ['file', 'meaning'],
-      files.map(([path, meaning]) => [`\`${path}\``, meaning]),
-    )}`,
+    `## Environment\n\nA flag has priority over its variable.\n\n${list(environment)}`,
+    `## Exit codes\n\n${list(endings.map(([code, meaning]) => [String(code), meaning]))}`,
+    `## Files\n\n${list(files)}`,
   ]);
 }
 
@@ -52,17 +43,36 @@ function commandSection(command: Command): string {
   ].join('\n\n');
 }
 
-/** The flags of a command. A command that has every common flag shows a link in their place. */
+/** The flags of a command. A command that has most of the common flags shows a link in their place. */
 function flagSection(options: readonly Option[]): string[] {
-  const common = new Set(withApi(new Command()).options.map(({ flags }) => flags));
-  const own = options.filter(({ flags }) => !common.has(flags));
-  if (options.length - own.length < common.size) return options.length === 0 ? [] : [flagTable(options)];
-  const link = 'The [common flags](#common-flags)';
-  return own.length === 0 ? [`${link}.`] : [`${link}, and:`, flagTable(own)];
+  const common = withApi(new Command()).options;
+  const has = (all: readonly Option[], { flags, description }: Option) =>
+    all.some((each) => each.flags === flags && each.description === description);
+  if (common.filter((each) => has(options, each)).length < common.length / 2)
+    return options.length === 0 ? [] : [flagList(options)];
+  const named = new Set(options.map(({ flags }) => flags));
+  const missing = common.filter(({ flags }) => !named.has(flags)).map(({ long }) => `\`${long}\``);
+  const own = options.filter((each) => !has(common, each));
+  const except = missing.length === 0 ? '' : ` except ${missing.join(', ')}`;
+  const link = `The [common flags](#common-flags)${except}`;
+  const others = own.filter((each) => !isUsualFormat(each));
+  const format = others.length < own.length ? ', `--format text` or `json`' : '';
+  return others.length === 0 ? [`${link}${format}.`] : [`${link}${format}, and:`, flagList(others)];
 }
 
-function flagTable(options: readonly Option[]): string {
-  return table(['flag', 'meaning'], options.map(optionRow));
+/** The flag of most commands with a result. */
+function isUsualFormat({ long, argChoices }: Option): boolean {
+  return long === '--format' && argChoices?.join() === 'text,json';
+}
+
+function flagList(options: readonly Option[]): string {
+  return list(
+    options.map(({ flags, description, argChoices }) => [flags, meaningOf(description, argChoices)]),
+  );
+}
+
+function meaningOf(description: string, values: readonly string[] | undefined): string {
+  return values === undefined ? description : `${description}. Values: ${values.join(', ')}`;
 }
 
 /** Every line can be copied and run: its description is a comment. */
@@ -71,11 +81,6 @@ function exampleSection(own: readonly (readonly [call: string, does: string])[])
   const width = Math.max(...own.map(([call]) => call.length));
   const lines = own.map(([call, does]) => `${call.padEnd(width)}   # ${does}`);
   return [`\`\`\`sh\n${lines.join('\n')}\n\`\`\``];
-}
-
-function optionRow({ flags, description, argChoices }: Option): string[] {
-  const values = argChoices === undefined ? '' : `. Values: ${argChoices.join(', ')}`;
-  return [`\`${flags}\``, `${description}${values}`];
 }
 
 interface Schema {
@@ -107,7 +112,7 @@ export function specPage(): string {
         `## ${title}`,
         `${schema.description ?? ''}${required.includes(name) ? ' Required.' : ''}`,
         ...entryRules(name),
-        ...(fields.length === 0 ? [] : [table(['field', 'value', 'meaning'], fields)]),
+        ...(fields.length === 0 ? [] : [fieldList(fields)]),
       ].join('\n\n'),
     ];
   });
@@ -140,8 +145,7 @@ function commonSection(properties: Readonly<Record<string, Schema>>): string {
   return [
     '## Fields of every entry',
     'Each entry under `networks`, `ips`, `isos`, `servers` and `server_images` may also have these fields:',
-    table(
-      ['field', 'value', 'meaning'],
+    fieldList(
       rows({ properties: { ...fields, id: { description: fields.id?.description ?? '', anyOf: ids } } }, ''),
     ),
   ].join('\n\n');
@@ -174,11 +178,15 @@ function rows({ properties = {}, required = [] }: Schema, prefix: string): strin
       each.properties !== undefined && each.type === 'object' && maps.includes(name);
     const inner = schema.properties === undefined ? schema.anyOf?.find(isMap) : schema;
     return [
-      [`\`${path}\``, kindOfValue(schema), `${schema.description ?? ''}${fallback}${needed}`],
+      [path, kindOfValue(schema), `${schema.description ?? ''}${fallback}${needed}`],
       ...rows(inner ?? {}, `${path}.`),
       ...rows(schema.items ?? {}, `${path}[].`),
     ];
   });
+}
+
+function fieldList(fields: readonly (readonly string[])[]): string {
+  return fields.map(([path, value, meaning]) => `- \`${path}\` (${value}): ${meaning}`).join('\n');
 }
 
 function kindOfValue({ type, enum: words, const: only, anyOf, items }: Schema): string {
@@ -208,57 +216,30 @@ export function metricsPage(): string {
     help,
   ]);
   return page('Metrics', [
-    'The daemon (`vdcsync run`) serves these metrics at `/metrics`. The metrics of its process (`vdcsync_process_…`, `vdcsync_nodejs_…`) are not in this list.',
+    'The daemon (`vdcsync run`) serves these metrics at `/metrics`. The metrics of its process (`vdcsync_process_…`, `vdcsync_nodejs_…`) are not in this list. [Respond to an alert](../runbook.md) explains the alerts.',
     'The label `project` is the id of the project. **With a folder of projects**, no metric has this label, and each value is a sum over the projects of the process. Ages, budgets and `vdcsync_last_reconciliation_timestamp_seconds` are not summed: they show the worst project. `--metrics-per-project` gives each project its own series, with the label.',
     table(['metric', 'type', 'labels', 'meaning'], list),
-    alerts(),
   ]);
-}
-
-interface AlertRule {
-  readonly alert: string;
-  readonly expr: string;
-  readonly for?: string;
-  readonly labels: { readonly severity: string };
-  readonly annotations: { readonly description: string };
-}
-
-/** The rules that a user gives to Prometheus, as a table. */
-function alerts(): string {
-  const file = new URL('../examples/prometheus/vdcsync.rules.yaml', import.meta.url);
-  const { groups } = parse(readFileSync(file, 'utf8')) as { groups: { rules: AlertRule[] }[] };
-  const lines = groups
-    .flatMap(({ rules }) => rules)
-    .map(({ alert, expr, for: duration = '0m', labels, annotations }) => [
-      `\`${alert}\``,
-      labels.severity,
-      `\`${expr}\``,
-      duration,
-      annotations.description,
-    ]);
-  return [
-    '## Alerts',
-    'Add [the rules](../../examples/prometheus/vdcsync.rules.yaml) to `rule_files` of Prometheus. They need a job whose name begins with `vdcsync`. Import [the dashboard](../../examples/grafana/vdcsync.json) into Grafana. The [runbook](../runbook.md) has a section for each alert.',
-    table(['alert', 'severity', 'expression', 'for', 'meaning and next step'], lines),
-  ].join('\n\n');
 }
 
 /** Every code of a blocked operation, a failure or a warning. */
 export function codesPage(): string {
-  const ofApi = sorted(apiCodes).map(([code, { meaning, next }]) => [`\`${code}\``, meaning, next]);
-  const list = Object.keys(codes)
-    .toSorted()
-    .map((code) => {
-      const { meaning = '', next = '', asks, why } = explanationOf(code) ?? {};
-      return [`\`${code}\``, asks === undefined ? '' : `*${asks}*: ${why}`, meaning, next];
+  const of = (own: Readonly<Record<string, Explained & Partial<Question>>>) =>
+    sorted(own).map(([code, { asks, meaning, next }]) => {
+      const kind = asks === undefined ? '' : ` (*${asks}*)`;
+      return `- \`${code}\`${kind}: ${meaning}. → ${next}`;
     });
   return page('Codes', [
-    'The values of `code` in `plan`, `apply` and `status`. `vdcsync explain CODE` adds an example.',
-    'Codes of the API appear unchanged ([below](#codes-of-the-api)). If vdcsync does not know a code of the API, it decides by the HTTP status.',
-    'A code with a class under *asks you because* blocks an operation. It may also be the code of a warning. A code without a class blocks nothing. [Safety](../safety.md#when-vdcsync-asks-you) explains the classes.',
-    table(['code', 'asks you because', 'meaning', 'next step'], list),
+    'The values of `code` in `plan`, `apply` and `status`: the meaning, and after the arrow the next step. `vdcsync explain CODE` adds the cause and an example.',
+    '## Codes that block an operation',
+    'The word in parentheses is [the reason why vdcsync asks you](../safety.md#when-vdcsync-asks-you). Some of these codes are also codes of warnings.',
+    of(questions).join('\n'),
+    '## Codes of warnings',
+    'These codes block nothing.',
+    of(warnings).join('\n'),
     '## Codes of the API',
-    table(['code', 'meaning', 'next step'], ofApi),
+    'Codes of the API appear unchanged. If vdcsync does not know a code of the API, it decides by the HTTP status.',
+    of(apiCodes).join('\n'),
   ]);
 }
 
@@ -269,6 +250,10 @@ function sorted<Value>(entries: Readonly<Record<string, Value>>): [string, Value
 
 function page(title: string, sections: readonly string[]): string {
   return `# ${title}\n\n${generated}\n\n${sections.join('\n\n')}\n`;
+}
+
+function list(lines: readonly (readonly [name: string, meaning: string])[]): string {
+  return lines.map(([name, meaning]) => `- \`${name}\`: ${meaning}`).join('\n');
 }
 
 function table(head: readonly string[], lines: readonly (readonly string[])[]): string {

@@ -119,7 +119,7 @@ export const environment: readonly (readonly [name: string, meaning: string])[] 
   ],
   [
     'VDCSYNC_GIT_TOKEN',
-    'token for --git-url over https; or VDCSYNC_GIT_TOKEN_FILE: its file; see docs/operating.md',
+    'token for --git-url over https; or VDCSYNC_GIT_TOKEN_FILE: its file; see docs/daemon/git.md',
   ],
   ['VDCSYNC_GIT_USER', 'user name for VDCSYNC_GIT_TOKEN (default: x-access-token)'],
   ['VDCSYNC_GIT_SSH_KEY_FILE', 'ssh key for --git-url'],
@@ -143,7 +143,7 @@ export const environment: readonly (readonly [name: string, meaning: string])[] 
   ['VDCSYNC_PUBLIC_URL', 'URL of the status page of `run`, for links in notifications'],
   ['LOG_LEVEL', 'lowest level that is logged: fatal, error, warn, info (default), debug, trace; or silent'],
   ['LOG_FORMAT', 'format of the log: text or json'],
-  ['OTEL_…', 'traces, if an OpenTelemetry SDK is loaded; see docs/operating.md'],
+  ['OTEL_…', 'traces, if an OpenTelemetry SDK is loaded; see docs/daemon/notifications.md'],
   ['TRACEPARENT', 'trace that the command continues; not used by `vdcsync run`'],
   ['NO_COLOR', 'no colours'],
 ];

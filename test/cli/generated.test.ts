@@ -17,7 +17,7 @@ describe('tools/generated-files.ts', () => {
       const page = pages.get(`vdcsync-${name}.1`);
       if (page === undefined) continue;
       expect(main).toContain(`vdcsync\\-${name.replaceAll('-', '\\-')}(1)`);
-      for (const [, flag = ''] of section.matchAll(/^\| `(-[^`]+)`/gm)) {
+      for (const [, flag = ''] of section.matchAll(/^- `(-[^`]+)`/gm)) {
         expect(page).toContain(`.B ${flag.replaceAll('-', '\\-')}\n`);
       }
     }

@@ -15,7 +15,7 @@ import { emulate, live, program, speed } from './support.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const text = (name: string) => readFileSync(join(root, 'examples', name), 'utf8');
-const operating = readFileSync(join(root, 'docs/operating.md'), 'utf8');
+const reference = readFileSync(join(root, 'docs/reference/cli.md'), 'utf8');
 
 /** The flags are right, if the one that is not is the only one complained of. */
 async function checkArguments(args: readonly string[]): Promise<void> {
@@ -26,10 +26,10 @@ async function checkArguments(args: readonly string[]): Promise<void> {
   ]);
 }
 
-/** Every variable that an example sets is one that the manual knows. */
+/** Every variable that an example sets is in the reference. */
 function checkVariables(content: string): void {
   for (const [name] of content.matchAll(/\bVDC(SYNC)?_[A-Z_]+/g)) {
-    expect([name, operating.includes(name.replace(/_FILE$/, ''))], name).toEqual([name, true]);
+    expect([name, reference.includes(name.replace(/_FILE$/, ''))], name).toEqual([name, true]);
   }
 }
 
