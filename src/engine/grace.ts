@@ -6,17 +6,20 @@ const graceMs = 60_000;
 
 /**
  * The end of a run that is asked to stop. Without the firewall of an open server, the run ends at once. With one, the
- * run ends when these firewalls are set, or after a minute.
+ * run ends when these firewalls are set, or after a minute. It also ends at once if the API allows no write for longer.
  */
 export class Grace {
   readonly #clock: Clock;
   readonly #stop: AbortSignal;
+  readonly #roomMs: () => number;
   readonly #over = new AbortController();
   readonly #keys = new Set<ResourceKey>();
 
-  constructor(clock: Clock, stop: AbortSignal) {
+  /** `roomMs` is the time until the write budget allows a write. */
+  constructor(clock: Clock, stop: AbortSignal, roomMs: () => number) {
     this.#clock = clock;
     this.#stop = stop;
+    this.#roomMs = roomMs;
     if (stop.aborted) this.#begin();
     else stop.addEventListener('abort', () => this.#begin(), { once: true });
   }
@@ -37,6 +40,7 @@ export class Grace {
   }
 
   #begin(): void {
+    if (this.#roomMs() > graceMs) this.#over.abort(this.#stop.reason);
     this.#endIfIdle();
     if (this.#over.signal.aborted) return;
     this.#clock.sleep(graceMs, this.over).then(

@@ -42,7 +42,7 @@ export async function openRun(
   const attended = options.unattended !== true && options.saved === undefined;
   const { store, clock, kinds, profile } = deps;
   const token = () => deps.writes.token();
-  const grace = new Grace(clock, stop);
+  const grace = new Grace(clock, stop, () => deps.writes.roomMs(1));
   const ended = AbortSignal.any([halt, grace.over]);
   const cache = repeating?.cache ?? createReadCache(deps.reads('operation', ended), clock, token);
   if (repeating !== undefined) cache.forgetLists();
