@@ -36,9 +36,6 @@ beforeAll(async () => {
   await other.connect();
   const store = await openPostgresState(`${server.url()}?state=first`, write);
   await store.close();
-  await other.query(
-    "INSERT INTO vdcsync.replicas (id, host, pid, seen_at) VALUES ('hung', 'h', 1, clock_timestamp() - interval '1 hour')",
-  );
 });
 afterAll(() => other.end());
 
@@ -124,8 +121,14 @@ async function stoppedAt(
 describe('src/state/postgres-writer.ts: the fence', () => {
   test('a process that stood still at any statement while another one took its state over changes nothing afterwards', async () => {
     const takeOver = async (name: string) => {
-      const next = await openPostgresState(`${server.url()}?state=${name}`, write);
-      return () => next.close();
+      const url = `${server.url()}?state=${name}`;
+      const sessions = new PostgresSessions(parsePostgresUrl(url), 1);
+      const replica = { id: 'next', isAlive: () => true, sessions };
+      const next = await openPostgresState(url, { ...write, replica });
+      return async () => {
+        await next.close();
+        await sessions.close();
+      };
     };
     let [statements, refused] = [0, 0];
     for (const when of ['before', 'after'] as const)
