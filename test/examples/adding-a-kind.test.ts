@@ -75,18 +75,26 @@ class ApiWithDns {
     const [, id] = /^\/v1\/dns-records(?:\/(.*))?$/.exec(url) ?? [undefined, null];
     if (id === null) return this.#forward(request, response);
     this.#requests += 1;
+    const requestId = `dns-${this.#requests}`;
+    response.setHeader('x-request-id', requestId);
+    const body = method === 'POST' ? ((await json(request)) as Omit<DnsRecord, 'id'>) : undefined;
+    const unknown = Object.keys(body ?? {}).filter((name) => name !== 'name' && name !== 'value');
+    if (unknown.length > 0) {
+      const invalid_params = unknown.map((name) => ({ name, reason: 'unknown field' }));
+      const problem = { status: 422, code: 'invalid_request', request_id: requestId, invalid_params };
+      response.writeHead(422, { 'content-type': 'application/problem+json' }).end(JSON.stringify(problem));
+      return;
+    }
     if (method !== 'GET') this.writes.push(`${method} ${url}`);
-    const data = await this.#handle(method, id, request);
-    response.setHeader('content-type', 'application/json');
-    response.setHeader('x-request-id', `dns-${this.#requests}`);
-    response.statusCode = method === 'POST' ? 201 : 200;
+    const data = this.#handle(method, id, body);
+    response.writeHead(method === 'POST' ? 201 : 200, { 'content-type': 'application/json' });
     response.end(JSON.stringify({ data, task: null }));
   }
 
-  async #handle(method: string, id: string | undefined, request: IncomingMessage): Promise<unknown> {
+  #handle(method: string, id: string | undefined, body: Omit<DnsRecord, 'id'> | undefined): unknown {
     if (method === 'GET') return this.records;
-    if (method === 'POST') {
-      const record = { id: `rec-${this.#requests}`, ...((await json(request)) as Omit<DnsRecord, 'id'>) };
+    if (body !== undefined) {
+      const record = { id: `rec-${this.#requests}`, ...body };
       this.records.push(record);
       return record;
     }
