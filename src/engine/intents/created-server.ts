@@ -85,8 +85,10 @@ const serverGapMs = 5_000;
 /** The end of the creation of its server may still change the firewall, so it is read after that end. */
 export function awaitServer(run: Run, intent: Intent): Progress | undefined {
   const { parent } = takeApart(intent.key);
-  if (!isEarly(run, intent) || parent === undefined || answerOf(run, parent) === undefined) return undefined;
-  run.tell(intent, 'waiting', 'for the end of the creation of its server');
+  if (!isEarly(run, intent) || parent === undefined) return undefined;
+  const creation = answerOf(run, parent);
+  if (creation === undefined) return undefined;
+  run.tell(intent, 'task', creation.taskId ?? 'of its server');
   return again(serverGapMs);
 }
 
