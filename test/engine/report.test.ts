@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { rig } from '../support/rig.ts';
+import { executed } from './shop.ts';
 
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
 
@@ -47,16 +48,11 @@ describe('src/engine: one run', () => {
     const played = rig();
     const spec = `${head}isos:\n  bad: {url: "https://nowhere.invalid/fail.iso"}\n`;
     await played.apply(spec);
-    const before = played.writes().length;
 
     const report = await played.apply(spec);
 
-    expect(
-      played
-        .writes()
-        .slice(before)
-        .map(({ method }) => method),
-    ).toEqual(['DELETE', 'POST']);
+    expect(executed(played, 'iso')).toBe(2);
+    expect(played.emulator.world.projects[0]?.isos).toHaveLength(1);
     expect(report.outcome).toBe('blocked');
     expect(report.blocked).toMatchObject([
       { key: 'isos.bad', code: 'tainted', reason: 'the host name cannot be resolved' },
