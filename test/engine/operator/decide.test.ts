@@ -231,9 +231,7 @@ describe('src/engine/operator/decide.ts: resolve --abandon of a paused replaceme
       ['servers.db', 'payment_required'],
       ['servers.web', 'dependency_blocked'],
     ]);
-    expect(blocked[0]?.remedies).toEqual(
-      resolving(expect.stringContaining('resolve servers.db --abandon')),
-    );
+    expect(blocked[0]?.remedies).toEqual(resolving(expect.stringContaining('resolve servers.db --abandon')));
     played.emulator.mutate({ do: 'set_standing', standing: 'active' });
 
     await abandon(played, 'db');
