@@ -109,7 +109,7 @@ export interface Seen {
   /** The network interfaces of the server; `undefined` where the server does not exist. */
   readonly cards?: readonly NetworkInterface[] | undefined;
   /** The live resources with the name of the entry, of a kind whose names are unique. */
-  readonly sameName?: readonly { readonly id: number | string }[];
+  readonly sameName?: readonly { readonly id: number | string; readonly name: string }[];
   /** Whether a firewall filters now. */
   readonly inForce?: boolean;
 }

@@ -1,7 +1,7 @@
 import type { BlockCode } from '../core/codes.ts';
 import type { DesiredResource } from '../core/desired.ts';
 import { member } from '../core/json.ts';
-import { type ResourceKey, takeApart } from '../core/keys.ts';
+import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Subject } from '../core/kind.ts';
 import type { Change, Verb } from '../core/plan.ts';
 import { edit, idInFile, outside, type Remedy, run } from '../core/remedy.ts';
@@ -168,19 +168,6 @@ export function whoseItIs({ key, desired }: Subject, id: string): readonly Remed
   ];
 }
 
-/**
- * The changes by the name in the file. A name that comes only from the key is no reason to change
- * anything; `along` shows the new name in case another change replaces the resource.
- */
-export function renaming(
-  { desired }: Subject<{ readonly name: string }>,
-  was: string,
-): { readonly asked: readonly Change[]; readonly along: readonly Change[] } {
-  const to = desired?.value.name.trim() ?? was;
-  const changes = to === was.trim() ? [] : [{ path: 'name', from: was, to }];
-  return desired?.named === false ? { asked: [], along: changes } : { asked: changes, along: [] };
-}
-
 /** The resource would have to be replaced, but its entry, which binds it by `id:`, lacks fields for the creation. */
 export function incomplete(
   { key, desired }: Subject,
@@ -203,38 +190,6 @@ export function incomplete(
 /** The fields of the list that an entry leaves out. */
 export function fieldsLacking(entry: unknown, needed: readonly string[]): readonly string[] {
   return needed.filter((field) => member(entry, field) === undefined);
-}
-
-/**
- * The live resources that have the name of the entry, or the name that the entry had under the key in its `moved`. A
- * resource with the earlier name counts only if no key is bound to it.
- */
-export function withNameOf<Live extends { readonly id: number | string }>(
-  desired: (Pick<DesiredResource, 'moved'> & { readonly value: { readonly name: string } }) | undefined,
-  byName: ReadonlyMap<string, readonly Live[]>,
-  subjects: readonly Pick<Subject, 'binding'>[],
-): readonly Live[] {
-  if (desired === undefined) return [];
-  const own = byName.get(desired.value.name.trim()) ?? [];
-  if (desired.moved === undefined) return own;
-  const bound = new Set(subjects.map(({ binding }) => binding?.id));
-  const earlier = byName.get(takeApart(desired.moved).name) ?? [];
-  return [...own, ...earlier.filter((each) => !own.includes(each) && !bound.has(String(each.id)))];
-}
-
-/** The edit that says that a resource with the name of the entry is another one. */
-export function asAnother(
-  {
-    key,
-    desired,
-  }: Pick<Subject, 'key'> & {
-    readonly desired?: Subject['desired'] | { readonly value: { readonly name: string } };
-  },
-  taken: { readonly name: string },
-  when: string,
-): Remedy {
-  const isOwnName = desired?.value.name?.trim() === taken.name.trim();
-  return edit(key, { ...(isOwnName ? { choose: { name: [] } } : { remove: ['moved'] }), when });
 }
 
 /** No operation is needed. */

@@ -6,7 +6,6 @@ import type { Iso } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { drivesWith, isLeaving, letsGo } from './drive-content.ts';
 import {
-  asAnother,
   blocked,
   diffExistence,
   fieldsLacking,
@@ -14,11 +13,10 @@ import {
   idIn,
   lostOf,
   recordedIds,
-  renaming,
   toNothing,
   unchanged,
-  withNameOf,
 } from './existence.ts';
+import { asAnother, freeingName, nameTaken, renaming, unmanagedOrBound, withNameOf } from './unique-names.ts';
 import { cutShort } from './whole-list.ts';
 
 /** An image added by URL: the API fetches it, which may fail. */
@@ -134,7 +132,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
         }
       );
     }
-    if (live !== undefined) return diffLive(subject, live, world);
+    if (live !== undefined) return diffLive(subject, live, observed?.sameName ?? [], world);
     const changes = fromNothing({ name: desired.value.name, url: desired.value.url });
     const lost = lostOf(subject, 'ISO');
     if (lost.lost !== undefined) return { verdict: { verdict: 'create', changes, ...lost } };
@@ -143,7 +141,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
       return blocked(
         'create',
         'name_exists',
-        `the project already has an unmanaged ISO "${taken.name}" (${taken.id})`,
+        `${unmanagedOrBound(subject, taken, world)} "${taken.name}" (${taken.id})`,
         [
           run('adopt', [subject.key, taken.id], { when: 'if that ISO belongs to this file' }),
           asAnother(subject, taken, 'to add another ISO'),
@@ -223,8 +221,10 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
 
   order: {
     /** A drive loses its ISO with its server. @source API §3.3 */
-    goneBefore({ binding }, verb, world) {
-      const drives = verb === 'delete' && binding !== undefined ? drivesWith(binding.id, world) : [];
+    goneBefore(subject, verb, world) {
+      if (verb === 'create') return freeingName(subject, world);
+      const { binding } = subject;
+      const drives = binding === undefined ? [] : drivesWith(binding.id, world);
       return drives.flatMap(({ parent }) =>
         parent !== undefined && isLeaving(parent, world) ? [parent] : [],
       );
@@ -263,7 +263,7 @@ function inDrive({ key, desired }: Subject, { id }: Iso, world: World): Diff | u
   );
 }
 
-function diffLive(subject: Subject<IsoEntry>, live: Iso, world: World): Diff {
+function diffLive(subject: Subject<IsoEntry>, live: Iso, sameName: readonly Iso[], world: World): Diff {
   const { desired, binding, key } = subject;
   const { url } = desired?.value ?? {};
   const { asked, along } = renaming(subject, live.name);
@@ -283,11 +283,13 @@ function diffLive(subject: Subject<IsoEntry>, live: Iso, world: World): Diff {
       edit(key, { choose: { url: [] } }),
     ]);
   }
+  const all = [...along, ...changes];
   return (
-    inDrive(subject, live, world) ?? {
+    inDrive(subject, live, world) ??
+    nameTaken(subject, sameName, { own: live.id, changes: all, world }) ?? {
       verdict: {
         verdict: 'replace',
-        changes: [...along, ...changes],
+        changes: all,
         reason,
         allowed: true,
         order: 'delete_first',

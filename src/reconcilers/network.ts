@@ -7,7 +7,6 @@ import { restoring } from '../core/restoring.ts';
 import { grouped } from '../core/world.ts';
 import { cidrPattern, cidrProblem, normalCidr } from './cidr.ts';
 import {
-  asAnother,
   blocked,
   diffExistence,
   fieldsLacking,
@@ -16,11 +15,10 @@ import {
   integerIdIn,
   lostOf,
   recordedIds,
-  renaming,
   toNothing,
   unchanged,
-  withNameOf,
 } from './existence.ts';
+import { asAnother, freeingName, nameTaken, renaming, unmanagedOrBound, withNameOf } from './unique-names.ts';
 import { cutShort } from './whole-list.ts';
 
 /** A private network: created without an id in the answer, replaced when its cidr changes. */
@@ -134,7 +132,8 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
 
     const entry = desired.value;
     const wanted = fromNothing({ name: entry.name, cidr: entry.cidr });
-    if (live !== undefined) return { verdict: diffLive(subject, entry, live, world) };
+    if (live !== undefined)
+      return { verdict: diffLive(subject, entry, live, observed?.sameName ?? [], world) };
     const lost = lostOf(subject, 'network');
     if (lost.lost !== undefined) return { verdict: { verdict: 'create', changes: wanted, ...lost } };
     // @assumption A16 The API may accept a second network of this name, and evidence could not distinguish the two.
@@ -142,7 +141,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
       return blocked(
         'create',
         'name_exists',
-        `the project already has an unmanaged network "${taken.name}" (id ${taken.id}, ${taken.cidr})`,
+        `${unmanagedOrBound(subject, taken, world)} "${taken.name}" (id ${taken.id}, ${taken.cidr})`,
         waysWithTaken(subject, entry, taken),
       );
     }
@@ -220,8 +219,9 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
 
   order: {
     /** The API refuses the deletion, with any code, while servers are in the network. @source API §3.1 @assumption A11 */
-    goneBefore({ key }, verb, world) {
-      const id = verb === 'delete' ? world.idOf(key) : undefined;
+    goneBefore(subject, verb, world) {
+      if (verb === 'create') return freeingName(subject, world);
+      const id = world.idOf(subject.key);
       if (id === undefined) return [];
       return world.serversIn(id).flatMap((server) => cardsLeaving(server, id, world) ?? server);
     },
@@ -277,7 +277,13 @@ function waysWithTaken(
   ];
 }
 
-function diffLive(subject: Subject<NetworkEntry>, entry: NetworkEntry, live: Network, world: World) {
+function diffLive(
+  subject: Subject<NetworkEntry>,
+  entry: NetworkEntry,
+  live: Network,
+  sameName: readonly Network[],
+  world: World,
+) {
   const { asked, along } = renaming(subject, live.name);
   const changes = [
     ...asked,
@@ -303,10 +309,13 @@ function diffLive(subject: Subject<NetworkEntry>, entry: NetworkEntry, live: Net
   }
   const lacking = incomplete(subject, changes, ['cidr']);
   if (lacking !== undefined) return lacking.verdict;
+  const all = [...along, ...changes];
+  const taken = nameTaken(subject, sameName, { own: String(live.id), changes: all, world });
+  if (taken !== undefined) return taken.verdict;
   const reason = `${changes.map(({ path }) => path).join(' and ')} cannot be changed in place`;
   return {
     verdict: 'replace',
-    changes: [...along, ...changes],
+    changes: all,
     reason,
     allowed: true,
     order: 'delete_first',

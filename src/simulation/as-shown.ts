@@ -1,5 +1,5 @@
 import { partsOf } from '../core/intent.ts';
-import { type ResourceKey, takeApart } from '../core/keys.ts';
+import { namesakeOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import { type Operation, type OperationId, operationId, type Plan } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
 import type { Project } from '../emulator/world.ts';
@@ -62,7 +62,9 @@ export function checkAsShown(
     ),
   );
   const found = foundAgain(controller, ids);
-  const more = [...done].filter((id) => !ids.has(id) && !lifted.has(id) && !rotated.has(id) && !found(id));
+  const renamed = renamedIn(shown);
+  const isShown = (id: OperationId) => [ids, lifted, rotated].some((each) => each.has(id));
+  const more = [...done].filter((id) => !isShown(id) && !found(id) && !renamed(id));
   if (more.length > 0) stage.fail('I14', `no dry run showed ${more.join(', ')}`);
   const traceLineOf = new Set([...report.plan.operations, ...report.blocked, ...report.results].map(idOf));
   // A reason that blocks the first half of a replacement blocks the second half too.
@@ -74,6 +76,17 @@ export function checkAsShown(
     .map(({ id }) => id);
   if (less.length > 0)
     stage.fail('I14', `planned by the dry run, but neither done nor reported: ${less.join(', ')}`);
+}
+
+/** A warning shows a rename, with the resources inside the server, and the network interfaces in the network. */
+function renamedIn({ warnings }: Plan): (id: OperationId) => boolean {
+  const moved = new Set(warnings.flatMap(({ code, key }) => (code === 'moved' ? [key] : [])));
+  return (id) => {
+    const key = id.slice('adopt:'.length) as ResourceKey;
+    if (id !== operationId('adopt', key)) return false;
+    const parsed = takeApart(key);
+    return [key, parsed.parent, namesakeOf(parsed)].some((each) => each !== undefined && moved.has(each));
+  };
 }
 
 /** A replayed creation returns an existing server: the resources inside the server and its address exist already. */

@@ -7,6 +7,8 @@ const withNew = { ...bare, public_ipv4: { new: true } };
 const iso = { url: 'https://mirror.example.com/rescue.iso' };
 const prune = { settings: { prune: true, max_deletions: 9 } };
 
+const isOwn = (each: object) => !('isDefault' in each && each.isDefault);
+
 /** A rename, with the state lost before it is applied. */
 async function renamedWithoutState(before: object, after: object) {
   const scene = await Scene.start();
@@ -137,6 +139,49 @@ describe('src/cli: edits of the file, the state and the project buy nothing twic
     });
     for (let runs = 0; runs < 3; runs++) await second.apply();
     expect(scene.live).toEqual(bought);
+  });
+
+  const named = [
+    ['networks', (n: number) => ({ cidr: `10.2${n}.0.0/24` })],
+    ['isos', (n: number) => ({ url: `https://mirror.example.com/${n}.iso` })],
+  ] as const;
+
+  test.each(named)('of %s, an entry gets the name of an entry that has left the file', async (map, body) => {
+    const scene = await Scene.start();
+    const operator = scene.operator();
+    await operator.applied({ [map]: { a: body(1), b: body(2) } });
+    const bought = scene.live;
+    const file = { [map]: { a: { ...body(1), name: 'b' } } };
+    operator.write(file);
+    expect((await operator.apply()).code).toBe(3);
+    expect(scene.live).toEqual(bought);
+    await operator.applied({ ...file, ...prune });
+    expect(scene.project[map].filter(isOwn)).toMatchObject([{ name: 'b' }]);
+  });
+
+  test.each(named)('of %s, an entry gets the name of a resource of another file', async (map, body) => {
+    const scene = await Scene.start();
+    await scene.operator().applied({ project: { id: 4711, scope: 'other' }, [map]: { b: body(2) } });
+    const operator = scene.operator();
+    const settings = { unmanaged: 'ignore' };
+    await operator.applied({ settings, [map]: { a: body(1) } });
+    const bought = scene.live;
+    operator.write({ settings, [map]: { a: { ...body(1), name: 'b' } } });
+    expect((await operator.apply()).code).toBe(3);
+    expect(scene.live).toEqual(bought);
+    await operator.applied({ settings, [map]: { a: { ...body(1), name: 'a' } } });
+  });
+
+  test.each(named)('of %s, two entries exchange their names', async (map, body) => {
+    const scene = await Scene.start();
+    const operator = scene.operator();
+    await operator.applied({ ...prune, [map]: { a: body(1), b: body(2) } });
+    await operator.applied({
+      ...prune,
+      [map]: { a: { ...body(1), name: 'b' }, b: { ...body(2), name: 'a' } },
+    });
+    const names = scene.project[map].filter(isOwn).map(({ name }) => name);
+    expect(names.toSorted()).toEqual(['a', 'b']);
   });
 
   test('an entry with `id` is renamed without `moved` beside a server that no read shows', async () => {

@@ -31,7 +31,7 @@ const pinned = [
   400000431, 520000573, 520000627, 860000037, 900137, 1719, 6735, 7533, 1111003077, 1111010483, 1111012165,
   1111003173, 1111004407, 1111012431, 1111000393, 1111001387, 1300007627, 1300007673, 1400013573, 238559415,
   1500003855, 1500016940, 3100011171, 3100012249, 3400008335, 3400014799, 3400016681, 3400017619, 3500002349,
-  3500007617, 3500019929, 3700009839, 3800000807,
+  3500007617, 3500019929, 3700009839, 3800000807, 296,
 ];
 
 describe('src/simulation', () => {
@@ -106,7 +106,7 @@ describe('src/simulation', () => {
     expect(violation).toBeUndefined();
   });
 
-  test.each([133, 193, 235, 258, 287])('seed %i with actions stays sound', async (number) => {
+  test.each([133, 193, 235, 258, 287, 2458])('seed %i with actions stays sound', async (number) => {
     const { violation } = await play(generateActionStory(number));
 
     expect(violation).toBeUndefined();

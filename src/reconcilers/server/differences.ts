@@ -1,7 +1,7 @@
 import equal from 'fast-deep-equal';
 import { member } from '../../core/json.ts';
 import type { Change } from '../../core/plan.ts';
-import { renaming } from '../existence.ts';
+import { renaming } from '../unique-names.ts';
 import { addressOf } from './address.ts';
 import { diffFields } from './body.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';

@@ -1,0 +1,110 @@
+import type { DesiredResource } from '../core/desired.ts';
+import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
+import type { Diff, Subject, World } from '../core/kind.ts';
+import type { Change } from '../core/plan.ts';
+import { edit, type Remedy } from '../core/remedy.ts';
+import { restoring } from '../core/restoring.ts';
+import { blocked } from './existence.ts';
+
+type Named<Live> = Live & { readonly id: number | string; readonly name: string };
+
+/**
+ * The changes by the name in the file. A name that comes only from the key is no reason to change
+ * anything; `along` shows the new name in case another change replaces the resource.
+ */
+export function renaming(
+  { desired }: Subject<{ readonly name: string }>,
+  was: string,
+): { readonly asked: readonly Change[]; readonly along: readonly Change[] } {
+  const to = desired?.value.name.trim() ?? was;
+  const changes = to === was.trim() ? [] : [{ path: 'name', from: was, to }];
+  return desired?.named === false ? { asked: [], along: changes } : { asked: changes, along: [] };
+}
+
+/**
+ * The live resources that have the name of the entry, or the name that the entry had under the key in its `moved`. A
+ * resource with the earlier name counts only if no key is bound to it.
+ */
+export function withNameOf<Live extends { readonly id: number | string }>(
+  desired: (Pick<DesiredResource, 'moved'> & { readonly value: { readonly name: string } }) | undefined,
+  byName: ReadonlyMap<string, readonly Live[]>,
+  subjects: readonly Pick<Subject, 'binding'>[],
+): readonly Live[] {
+  if (desired === undefined) return [];
+  const own = byName.get(desired.value.name.trim()) ?? [];
+  if (desired.moved === undefined) return own;
+  const bound = new Set(subjects.map(({ binding }) => binding?.id));
+  const earlier = byName.get(takeApart(desired.moved).name) ?? [];
+  return [...own, ...earlier.filter((each) => !own.includes(each) && !bound.has(String(each.id)))];
+}
+
+/** The edit that says that a resource with the name of the entry is another one. */
+export function asAnother(
+  {
+    key,
+    desired,
+  }: Pick<Subject, 'key'> & {
+    readonly desired?: Subject['desired'] | { readonly value: { readonly name: string } };
+  },
+  taken: { readonly name: string },
+  when: string,
+): Remedy {
+  const isOwnName = desired?.value.name?.trim() === taken.name.trim();
+  return edit(key, { ...(isOwnName ? { choose: { name: [] } } : { remove: ['moved'] }), when });
+}
+
+/** The start of a message about a live resource with the name that a new resource would get. */
+export function unmanagedOrBound(
+  { kind }: Pick<Subject, 'kind'>,
+  taken: { readonly id: number | string },
+  world: World,
+): string {
+  const holder = world.keyOf({ kind, id: String(taken.id) });
+  const noun = nounOf(kind);
+  return holder === undefined
+    ? `the project already has an unmanaged ${noun}`
+    : `${holder} is bound to ${noun}`;
+}
+
+/**
+ * A resource is replaced under a name that another live resource has: the API may refuse the second one, or create one
+ * that no list distinguishes from the first. `undefined`: the name is free, or the plan frees the name first, as
+ * {@link freeingName} orders it. @assumption A16
+ */
+export function nameTaken(
+  { key, kind, desired }: Subject<{ readonly name: string }>,
+  sameName: readonly Named<unknown>[],
+  {
+    own,
+    changes,
+    world,
+  }: { readonly own: string; readonly changes: readonly Change[]; readonly world: World },
+): Diff | undefined {
+  const [name, noun] = [desired?.value.name.trim(), nounOf(kind)];
+  for (const { id, name: its } of sameName) {
+    if (String(id) === own || its.trim() !== name) continue;
+    const holder = world.keyOf({ kind, id: String(id) });
+    const entry = holder === undefined ? undefined : world.subjects.get(holder)?.desired;
+    const frees = entry === undefined || (entry.named !== false && entry.value.name?.trim() !== name);
+    if (holder !== undefined && frees) continue;
+    const whose = holder === undefined ? 'this file does not manage' : `is bound to ${holder}`;
+    return blocked(
+      'update',
+      'name_exists',
+      `${key} would be deleted and created again as "${name}", but ${noun} ${id}, which ${whose}, has that name`,
+      [edit(key, { choose: { name: [] }, when: 'to use another name' }), restoring(changes, key)],
+    );
+  }
+  return undefined;
+}
+
+/** The keys whose resources have the name that the entry asks for: they are gone before a resource gets the name. */
+export function freeingName({ key, kind, desired }: Subject, world: World): readonly ResourceKey[] {
+  const { id: own, sameName = [] } = world.observed.get(key) ?? {};
+  const name = desired?.value.name?.trim();
+  return sameName.flatMap(({ id, name: its }) => {
+    const holder =
+      String(id) === own || its.trim() !== name ? undefined : world.keyOf({ kind, id: String(id) });
+    return holder === undefined || holder === key ? [] : [holder];
+  });
+}
