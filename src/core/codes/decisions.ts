@@ -107,7 +107,7 @@ export const decisions = {
     ways: ['vdcsync forget servers.web-1'],
   },
   name_exists: {
-    meaning: 'an unmanaged resource has that name',
+    meaning: 'another resource has that name',
     next: 'if it belongs to this file, `vdcsync adopt KEY ID`; otherwise give the entry another `name:`',
     asks: 'unmanaged',
     why: 'the planned creation could duplicate that resource',
