@@ -110,6 +110,8 @@ export interface Seen {
   readonly cards?: readonly NetworkInterface[] | undefined;
   /** The live resources with the name of the entry, of a kind whose names are unique. */
   readonly sameName?: readonly { readonly id: number | string; readonly name: string }[];
+  /** The ids of live resources that no key is bound to, of a kind whose list no other part of a world holds. */
+  readonly unbound?: readonly string[];
   /** Whether a firewall filters now. */
   readonly inForce?: boolean;
 }
@@ -324,8 +326,16 @@ export interface CreationTraits<Value = EntryFields, Before extends Preimage = P
    * wait for a resend.
    */
   takesFree?(subject: Subject<Value>, world: World): 'shown' | 'any' | undefined;
+  /** Of a kind with a list: the resources of the kind that this file does not manage. */
+  unmanaged?(subject: Subject<Value>, world: World): readonly UnmanagedResource[];
   /** Further resources that were created together with the resource, such as a server's address. */
   companions?(context: CompanionContext<Value, Before>): readonly Binding[];
+}
+
+export interface UnmanagedResource {
+  readonly id: string;
+  /** An earlier state may have created it for the entry, under another name. */
+  readonly alike?: boolean;
 }
 
 /** The order of operations, in addition to parents and references. */

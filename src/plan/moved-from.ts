@@ -1,10 +1,12 @@
 import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
+import { factsOf, isAddress } from '../core/kind-facts.ts';
 import type { Warning } from '../core/plan.ts';
 import { edit, run } from '../core/remedy.ts';
 import { nearMiss } from '../core/suggest.ts';
 import { type Draft, isToBeMade } from './draft.ts';
 import type { Facts, GuardInput, Objection } from './objections.ts';
+import { unmanagedFor } from './unmanaged.ts';
 
 /**
  * An entry that would be created, although its `moved` names a previous key: the state binds nothing to that
@@ -47,15 +49,14 @@ export function movedFromUnknown(draft: Draft, input: GuardInput, facts: Facts):
 }
 
 /** An open write of the line, or the operator who declared one absent, has its own answer. */
-function madeEarlier(
-  { key, kind, desired }: Subject,
-  from: ResourceKey,
-  { register, openIntents }: GuardInput,
-): Objection | undefined {
+function madeEarlier(subject: Subject, from: ResourceKey, input: GuardInput): Objection | undefined {
+  const { key, kind, desired } = subject;
+  const { register, openIntents } = input;
   const line = register.line({ key, ...(desired?.moved && { moved: desired.moved }) });
   const isOfLine = (each: { readonly key: ResourceKey }) => line.has(each.key);
   if (!register.isNew || openIntents.some(isOfLine) || register.declaredAbsent.some(isOfLine))
     return undefined;
+  if (isAccountedFor(subject, input)) return undefined;
   const noun = nounOf(kind);
   return {
     reason: `the state is new, and \`moved\` names ${from}, which an earlier state may have bound. No idempotency key shows that ${noun}, so a creation could be a duplicate`,
@@ -64,6 +65,18 @@ function madeEarlier(
       edit(key, { remove: ['moved'], when: `if ${key} is a new resource` }),
     ],
   };
+}
+
+/** Lists show all resources of the kind, or all with an address where the entry has one, and this file manages each. */
+function isAccountedFor(subject: Subject, { register, kinds, world }: GuardInput): boolean {
+  const { kind, desired } = subject;
+  const { servers, addresses } = unmanagedFor(kind, register, world);
+  if (isAddress(kind)) return addresses.length === 0;
+  if (factsOf(kind).container) {
+    const isShown = world.listsServers() || desired?.value.public_ipv4 !== undefined;
+    return isShown && servers.length === 0 && register.unlisted === undefined;
+  }
+  return kinds.get(kind)?.creation?.unmanaged?.(subject, world).length === 0;
 }
 
 export function entriesFromUnknown(world: World): readonly Subject[] {

@@ -121,6 +121,30 @@ function besideReleased(entry: DesiredResource, register: Register, world: World
   };
 }
 
+/**
+ * The name of the entry is free, and the state is new: an earlier state may have created the resource under another
+ * name, and no idempotency key shows that any more.
+ */
+export function perhapsEarlier(
+  { subject, kind, diff }: Draft,
+  { world, register }: GuardInput,
+): Objection | undefined {
+  if (diff.verdict.verdict !== 'create' || !register.isNew || world.settings.unmanaged === 'ignore')
+    return undefined;
+  const earlier = kind.creation?.unmanaged?.(subject, world).find(({ alike }) => alike);
+  if (earlier === undefined) return undefined;
+  const { id } = earlier;
+  const { key } = subject;
+  const what = `${nounOf(subject.kind)} ${world.nameOf({ kind: subject.kind, id })}`;
+  return {
+    reason: `the state is new, and the project already has unmanaged ${what}, which may be ${key} under an earlier name: a creation could be a duplicate`,
+    remedies: [
+      run('adopt', [key, id], { when: `if ${what} belongs to this file` }),
+      setting('unmanaged', 'ignore', 'if other users create resources in this project'),
+    ],
+  };
+}
+
 /** A server that only the count of a network shows may also be the one that this file describes. @assumption A8 */
 export function unlistedServers(draft: Draft, input: GuardInput): Objection | undefined {
   const { subject } = draft;

@@ -102,12 +102,14 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
     const isos = await read.isos();
     const byId = new Map(isos.map((each) => [String(each.id), each]));
     const byName = grouped(isos.map((each) => [each.name.trim(), each]));
+    const bound = new Set(subjects.map(({ binding, desired }) => binding?.id ?? desired?.id));
+    const unbound = isos.flatMap(({ id }) => (bound.has(id) ? [] : [id]));
     const seen = subjects.map(async ({ key, binding, desired }) => {
       const sameName = withNameOf(desired, byName, subjects);
       const named = desired?.managed === false ? sameName[0] : undefined;
       const id = binding?.id ?? desired?.id;
       const live = id === undefined ? named : (byId.get(id) ?? (await read.findIso(id)));
-      return [key, { id: live?.id, live, sameName }] as const;
+      return [key, { id: live?.id, live, sameName, unbound }] as const;
     });
     return new Map(await Promise.all(seen));
   },
@@ -217,6 +219,12 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
       applied: sent ?? null,
       keep: false,
     };
+  },
+
+  creation: {
+    /** No read shows the URL of an ISO, so only its name distinguishes it. */
+    unmanaged: ({ key, kind }, { observed, keyOf }) =>
+      (observed.get(key)?.unbound ?? []).flatMap((id) => (keyOf({ kind, id }) === undefined ? [{ id }] : [])),
   },
 
   order: {

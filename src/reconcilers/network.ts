@@ -217,6 +217,16 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
     return { identity: { name: name.trim(), cidr: normalCidr(cidr) }, applied: null, keep: false };
   },
 
+  creation: {
+    /** Two networks of a project rarely have the same subnet. */
+    unmanaged({ kind, desired }, { networks, keyOf }) {
+      const wanted = normalCidr(desired?.value.cidr ?? '');
+      return networks
+        .filter(({ id, is_default }) => !is_default && keyOf({ kind, id: String(id) }) === undefined)
+        .map(({ id, cidr }) => ({ id: String(id), alike: normalCidr(cidr) === wanted }));
+    },
+  },
+
   order: {
     /** The API refuses the deletion, with any code, while servers are in the network. @source API §3.1 @assumption A11 */
     goneBefore(subject, verb, world) {

@@ -72,8 +72,8 @@ export interface Running {
   /** The operations of a saved plan, which alone it may begin. */
   saved: Plan | undefined;
   readonly deleted: Set<string>;
-  /** The servers that it has deleted although the file wants their entries, by key, each with its id. */
-  readonly replaced: Map<ResourceKey, string>;
+  /** The servers that it has deleted although the file wants their entries, by key. */
+  readonly replaced: Map<ResourceKey, Replaced>;
   /** The operations that it has begun. */
   readonly done: Set<OperationId>;
   /** The requests that the answers to this run forbid for its remainder. */
@@ -96,6 +96,12 @@ export interface Running {
   plan: Plan | undefined;
   readonly stop: AbortController;
   readonly halt: AbortController;
+}
+
+/** A server that was deleted for its replacement, and the number of writes that had taken effect by then. */
+export interface Replaced {
+  readonly id: string;
+  readonly executed: number;
 }
 
 /** A member of `done`: the run asked the API about keys that its state had not used. */

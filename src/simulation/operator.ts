@@ -70,8 +70,8 @@ async function answer(
     return file;
   }
   if (blocked.code === 'unmanaged_resources') {
-    await tellApart(stage, controller, file, blocked);
-    return file;
+    if (await tellApart(stage, controller, file, blocked)) return file;
+    return valid(stage, edit(stage, file, blocked)) ?? file;
   }
   const wish = edit(stage, file, blocked);
   const edited = valid(stage, wish);
@@ -113,22 +113,23 @@ async function expectContinuation(
     );
 }
 
-/** Adopts the resource that this file made. Ignores or releases the named resources that no entry of the file wants. */
+/** Whether the remedies name resources to distinguish. Adopts the resource that this file made. Ignores or releases the named resources that no entry of the file wants. */
 async function tellApart(
   stage: Stage,
   controller: Controller,
   file: SpecModel,
   { key, remedies }: Blocked,
-): Promise<void> {
+): Promise<boolean> {
   const own = await freeId(stage, controller, { key, remedies }, ownId(stage, key));
   if (own !== undefined) {
     await command(stage, controller, file, `adopt ${key} ${own}`, (engine, desired) =>
       engine.adopt(desired, key, own),
     );
-    return;
+    return true;
   }
   const project = stage.emulator.world.projects[0] as Project;
-  const [named = []] = runs(remedies, 'ignore');
+  const [named] = runs(remedies, 'ignore');
+  if (named === undefined) return false;
   const wanted = new Set<string>(stage.load(file).resources.map((each) => each.key));
   const foreign = named.filter((name) => {
     const ip = project.ips.find(({ address }) => address === name);
@@ -150,10 +151,11 @@ async function tellApart(
     }
     return true;
   });
-  if (foreign.length === 0) return;
+  if (foreign.length === 0) return true;
   await command(stage, controller, file, `ignore ${foreign.join(' ')}`, (engine, desired) =>
     engine.ignore(desired, foreign),
   );
+  return true;
 }
 
 /** Is the resource with the bound id the same, a new one of an entry, or another user's by now? @assumption A17 */

@@ -184,6 +184,39 @@ describe('src/cli: edits of the file, the state and the project buy nothing twic
     expect(names.toSorted()).toEqual(['a', 'b']);
   });
 
+  test('a network is renamed, its `moved` is removed, and the state is lost', async () => {
+    const scene = await Scene.start();
+    const operator = scene.operator();
+    const body = { cidr: '10.20.0.0/24' };
+    await operator.applied({ networks: { a: body } });
+    await operator.applied({ networks: { b: { ...body, moved: { from: 'networks.a' } } } });
+    const bought = scene.live;
+    operator.write({ networks: { b: body } });
+    operator.loseState();
+    for (let runs = 0; runs < 2; runs++) await operator.apply();
+    expect(scene.live).toEqual(bought);
+    await operator.converge({ 'networks.b': bought.networks[0] ?? '' });
+    expect(scene.live).toEqual(bought);
+  });
+
+  test('a new project with `moved` in every entry gets what lists show, and asks about the rest', async () => {
+    const scene = await Scene.start();
+    const operator = scene.operator();
+    operator.write({
+      networks: { b: { cidr: '10.20.0.0/24', moved: { from: 'networks.a' } } },
+      isos: { b: { ...iso, moved: { from: 'isos.a' } } },
+      ips: { b: { moved: { from: 'ips.a' } } },
+      servers: {
+        b: { ...withNew, moved: { from: 'servers.a' } },
+        d: { ...bare, moved: { from: 'servers.c' } },
+      },
+    });
+    expect((await operator.apply()).blocked.map(({ key }) => key)).toEqual(['servers.d']);
+    const { networks, isos, servers } = scene.live;
+    expect([networks.length, isos.length, servers.length]).toEqual([1, 1, 1]);
+    expect(new Set(scene.project.ips.map(({ serverId }) => serverId))).toEqual(new Set([null, servers[0]]));
+  });
+
   test('an entry with `id` is renamed without `moved` beside a server that no read shows', async () => {
     const scene = await Scene.start();
     const networks = { back: { cidr: '10.20.0.0/24' } };

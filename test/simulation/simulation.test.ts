@@ -106,7 +106,9 @@ describe('src/simulation', () => {
     expect(violation).toBeUndefined();
   });
 
-  test.each([133, 193, 235, 258, 287, 2458])('seed %i with actions stays sound', async (number) => {
+  test.each([
+    133, 193, 235, 258, 287, 2458, 10082, 10407, 10568,
+  ])('seed %i with actions stays sound', async (number) => {
     const { violation } = await play(generateActionStory(number));
 
     expect(violation).toBeUndefined();

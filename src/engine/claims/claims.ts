@@ -108,6 +108,13 @@ async function unlistedBeside({ world, cache, deps, claims, known }: Run): Promi
   return unlisted(world, new Map([...ours, ...theirs]));
 }
 
+/** The questions that only a new state asks: the state stays new until each is answered. */
+const asksNewState: ReadonlySet<string> = new Set([
+  'image_taken_before',
+  'moved_from_unknown',
+  'unmanaged_resources',
+]);
+
 /**
  * The claims of an approved plan: the resources that the file marks as not managed, the resources that a deletion
  * leaves, the addresses that claimed servers hold now, and the resources that `unmanaged: ignore` ignores. The state
@@ -138,9 +145,7 @@ export async function claimChanges(run: Run, { plan, register }: Judged): Promis
     ...(ignores ? claimsOn(run, byFile, alone(heldAddresses(register, world))) : []),
     ...claimsWith(run, register),
   ].filter((claim) => !isHeld(run, claim));
-  const asks = plan.blocked.some(
-    ({ code }) => code === 'image_taken_before' || code === 'moved_from_unknown',
-  );
+  const asks = plan.blocked.some(({ code }) => asksNewState.has(code));
   const isKnown = register.isNew && !asks && run.selection === undefined;
   const baseline = isKnown && (ignores || (await isWithoutUnmanaged(run, register)));
   return [

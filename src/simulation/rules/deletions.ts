@@ -1,6 +1,6 @@
 import { childKey, retiredFrom, topLevelKey } from '../../core/keys.ts';
 import type { Binding, Intent } from '../../core/state.ts';
-import type { Running } from '../controller.ts';
+import type { Replaced, Running } from '../controller.ts';
 import { type Birth, isSort, type Sort } from '../resource-history.ts';
 import { projectOf, type Truth } from './truth.ts';
 
@@ -79,21 +79,28 @@ function isBound(truth: Truth, running: Running, intent: Intent, sort: Sort): bo
  * I18: a run deletes at most one server for which the file wants a successor before that successor exists, or as many as
  * an entry permits.
  */
-function checkSuccessors({ history, fail }: Truth, running: Running, { key, request }: Intent): void {
+function checkSuccessors(
+  { history, emulator, fail }: Truth,
+  running: Running,
+  { key, request }: Intent,
+): void {
   const { desired, controller, replaced } = running;
   const isWanted = (each: Intent['key']) =>
     desired.resources.some((wanted) => wanted.key === each && wanted.managed);
-  const hasSuccessor = ([each, old]: readonly [Intent['key'], string]) =>
+  const { executions } = emulator.world;
+  // The successor may get the id of the deleted server.
+  const hasSuccessor = ([each, { id, executed }]: readonly [Intent['key'], Replaced]) =>
     history
       .executionsOf(controller.file.lines.nameOf(each))
-      .some((made) => made.kind === 'server' && made.id !== old && history.isLive(made));
+      .filter((made) => made.kind === 'server' && history.isLive(made))
+      .some((made) => made.id !== id || executions.indexOf(made) >= executed);
   if (running.destroys || !isWanted(key)) return;
   const left = [...replaced].filter((each) => isWanted(each[0]) && !hasSuccessor(each));
   const most = Math.max(1, ...desired.resources.map(({ value }) => atOnce(value.replace)));
   const others = left.filter(([each]) => each !== key).map(([each]) => each);
   if (others.length >= most)
     fail('I18', `${key} is deleted before the successors of ${others.join(', ')} exist`);
-  replaced.set(key, String(request.path.id));
+  replaced.set(key, { id: String(request.path.id), executed: executions.length });
 }
 
 function atOnce(replace: unknown): number {
