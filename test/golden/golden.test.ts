@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { visibleCommands } from '../../src/cli/help.ts';
 import { createProgram } from '../../src/cli/program.ts';
@@ -360,31 +359,6 @@ servers:
     await scene.run(['apply', '--emulator', '--yes', '--plan', 'missing.json']);
     await Scene.with().run(['plan', '--emulator']);
     await matches(scene, 'mistakes');
-  });
-
-  test('docs/coming-from-terraform.md', async () => {
-    const scene = applied.copy();
-    scene.edit('nothing is protected', unprotected);
-    await scene.silently(['apply', '--emulator', '--yes']);
-    const planOf = async (what: string, change: (spec: string) => string) => {
-      const next = scene.copy();
-      next.edit(what, change);
-      return (await next.silently(['plan', '--emulator'])).trimEnd();
-    };
-    const larger = (spec: string) =>
-      spec.replace('cores: 4', 'cores: 8\n    replace: allowed').replace('"80,443"', '"443"');
-    const outputs = [
-      await planOf('a larger web-1 without ssh', larger),
-      await planOf('db-1 has left the file', without(server('db-1'))),
-    ];
-    const path = new URL('../../docs/coming-from-terraform.md', import.meta.url);
-    const page = readFileSync(path, 'utf8');
-    const current = page.replace(
-      /(?<=(?:vdcsync shows|way to continue):\n\n```text\n)[\s\S]*?(?=\n```)/g,
-      () => outputs.shift() ?? '',
-    );
-    expect(outputs).toEqual([]);
-    await expect(current).toMatchFileSnapshot(fileURLToPath(path));
   });
 
   test('--help', async () => {

@@ -54,6 +54,17 @@ describe('docs', () => {
     expect(docs.filter((page) => page !== 'docs/README.md' && !listed.includes(page))).toEqual([]);
   });
 
+  test('each link of the documentation leads to a file that the package has too', () => {
+    const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { files: string[] };
+    const packed = [...files, 'README.md', 'LICENSE'];
+    const leadsOut = [...docs, 'README.md'].flatMap((page) =>
+      linksOf(page)
+        .filter(({ file }) => !packed.some((path) => file === path || file.startsWith(`${path}/`)))
+        .map(({ link }) => `${page}: ${link}`),
+    );
+    expect(leadsOut).toEqual([]);
+  });
+
   test.each(pages)('%s: each source file that it names exists', (page) => {
     const sources = [...filesIn('src', /\.ts$/), ...filesIn('tools', /\.ts$/)];
     const tests = filesIn('test', /\.ts$/);

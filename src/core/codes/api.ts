@@ -13,27 +13,25 @@ export const apiCodes = {
     example: 'servers.gpu-1 declares `gpus` next to `gpu_package`.',
   },
   insufficient_privileges: {
-    meaning:
-      'the token belongs to a member of the team who may not do this in the client area. The API changed nothing',
-    next: 'grant the member the permission in the client area, or use a token of the owner. Then `vdcsync apply`',
+    meaning: 'the token belongs to a team member who may not do this',
+    next: 'grant the permission in the client area, or use a token of the owner. Then `vdcsync apply`',
     example: 'The token of a member without the permission to order servers creates servers.web-1.',
     ways: ['vdcsync doctor   # shows the rights of the token'],
   },
   insufficient_scope: {
-    meaning: 'the token may only read, and the API refused a write. The API changed nothing',
-    next: 'issue a token with the level *read and write*, and give it to vdcsync. Then `vdcsync apply`',
+    meaning: 'the token may only read',
+    next: 'issue a token with the level *read and write*. Then `vdcsync apply`',
     example: 'vdcsync apply uses a token with the level *read*.',
     ways: ['vdcsync doctor   # shows the level of the token'],
   },
   invalid_request: {
-    meaning: 'the API refused a field of the request. The message names the field, and its line in the file',
+    meaning: 'the API refused a field of the request. The message names the field, and its line in the spec',
     next: 'correct the line, then `vdcsync apply`',
     example: 'servers.web-1 names an ssh key that is not in the account.',
   },
   payment_required: {
-    meaning:
-      'the project is suspended or an invoice is unpaid, so the API accepts nothing that adds spending',
-    next: 'pay the invoice. The daemon then continues by itself; without a daemon, `vdcsync apply`',
+    meaning: 'an invoice is unpaid, so the API accepts nothing that adds spending',
+    next: 'pay the invoice, then `vdcsync apply`. The daemon continues by itself',
     example: 'The creation of servers.web-2 is refused, and deletions go on.',
   },
   resources_managed_by_package: {
@@ -48,7 +46,7 @@ export const apiCodes = {
   },
   server_not_found: {
     meaning: 'the server with this id does not exist',
-    next: 'nothing, if `vdcsync plan` shows the server as missing; for an `id:` in the file, correct the id',
+    next: 'correct an `id:` in the spec; otherwise `vdcsync plan` shows the server as missing',
     example: 'Server 2001 was deleted in the client area while vdcsync wrote its firewall.',
   },
 } as const satisfies Readonly<Record<string, Explained>>;

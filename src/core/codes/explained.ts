@@ -3,10 +3,10 @@
  * resource belongs, so `rehearse` counts the question; the other questions are about an outcome that is known.
  */
 export const questionClasses = {
-  policy: { title: 'a decision that the file and its settings leave to the operator', settles: false },
+  policy: { title: 'a decision that the spec and its settings leave to the operator', settles: false },
   unmanaged: { title: 'an unmanaged resource that a creation could duplicate', settles: true },
   refusal: {
-    title: 'a refusal that only the file, the token, the payment or the provider can lift',
+    title: 'a refusal that only the spec, the token, the payment or the provider can lift',
     settles: false,
   },
   task: { title: 'a task that failed and left a billed resource, or is past its deadline', settles: false },

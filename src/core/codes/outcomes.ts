@@ -3,9 +3,8 @@ import type { Question } from './explained.ts';
 /** Codes of writes whose outcome is unknown, late or failed. */
 export const outcomes = {
   dependency_blocked: {
-    meaning:
-      'the operation depends on another operation that is blocked, or on a resource that does not exist',
-    next: 'resolve the other operation first, or create the missing resource. The message names it',
+    meaning: 'the operation depends on a blocked operation, or on a resource that does not exist',
+    next: 'resolve the other operation, or create the resource. The message names it',
     asks: 'none',
     why: 'the operation continues after the operation that it depends on',
     example: 'servers.web-1 needs networks.backend, whose creation is blocked.',
@@ -13,7 +12,7 @@ export const outcomes = {
   },
   identity_changed: {
     meaning: 'the resource with the bound id has another name, address or network than before',
-    next: 'if it is still the same resource: `vdcsync adopt KEY ID`; if the bound resource is gone: `vdcsync resolve KEY --absent`',
+    next: 'if it is the same resource, `vdcsync adopt KEY ID`; otherwise `vdcsync resolve KEY --absent`',
     asks: 'candidates',
     why: 'the id may belong to another resource now',
     example: 'Server 2001 had the address 203.0.113.10, and has 203.0.113.99 now.',
@@ -23,8 +22,8 @@ export const outcomes = {
     ],
   },
   key_not_answered: {
-    meaning: 'the answer to a creation was lost or cannot be read, and the API has not shown the outcome yet',
-    next: 'nothing: the next `vdcsync apply` asks the API again, with the same idempotency key',
+    meaning: 'the answer to a creation was lost, and the API has not shown the outcome yet',
+    next: '`vdcsync apply` asks the API again',
     asks: 'none',
     why: 'the next run asks the API again',
     example: 'The connection broke while servers.web-1 was created.',
@@ -50,9 +49,8 @@ export const outcomes = {
     ways: ['vdcsync apply'],
   },
   not_shown: {
-    meaning:
-      'a deletion became possible during the run, but the first plan did not show it. `--yes` and the daemon leave it for the next run',
-    next: '`vdcsync plan` to check it, then `vdcsync apply`. The daemon does it in its next reconciliation',
+    meaning: 'a deletion became possible during the run, and the first plan did not show it',
+    next: '`vdcsync plan` to check it, then `vdcsync apply`. The daemon deletes it in the next reconciliation',
     asks: 'none',
     why: 'the next run shows the deletion, and carries it out',
     example:
@@ -71,8 +69,7 @@ export const outcomes = {
     ],
   },
   outcome_unknown: {
-    meaning:
-      'the answer to a write is missing, and neither its idempotency key nor the reads show whether it had its effect',
+    meaning: 'neither the idempotency key nor the reads show whether a write had its effect',
     next: 'check the client area, then `vdcsync resolve KEY --adopt ID` or `--absent`',
     asks: 'unseen',
     why: 'reads do not show the resource, or show a resource that may belong to another user',
@@ -83,9 +80,8 @@ export const outcomes = {
     ],
   },
   rate_limit_exceeded: {
-    meaning:
-      'the API limited the requests for so long that the deadline of a write passed. The write was not carried out',
-    next: 'nothing: the next `vdcsync apply` sends the write again. If this lasts, find the other clients that use the token',
+    meaning: 'the API limited the requests until the deadline of a write, which was not carried out',
+    next: '`vdcsync apply` sends the write again. If this lasts, find the other clients that use the token',
     asks: 'none',
     why: 'the next run sends the write',
     example: 'Another client used up the request budget of the token for 30 minutes.',
@@ -128,14 +124,14 @@ export const outcomes = {
   },
   task_failed: {
     meaning: 'the API accepted a write, and its task failed',
-    next: 'remove the cause, then run `vdcsync apply`. If the task may have left a resource, first run the `vdcsync resolve` command of the message',
+    next: 'remove the cause, then `vdcsync apply`. If the message has a `vdcsync resolve` command, run it first',
     asks: 'candidates',
     why: 'only the operator can remove the cause. A new resource in the project may come from the task, or may belong to another user',
     example: 'The task of isos.rescue failed: the URL answers 404.',
     ways: ['isos: {rescue: {url: "https://…"}}   # then: vdcsync apply'],
   },
   unreachable: {
-    meaning: 'vdcsync did not reach the API before the deadline of a write, so the write was not sent',
+    meaning: 'vdcsync did not reach the API before the deadline of a write, and sent nothing',
     next: 'restore the connection, then `vdcsync apply`',
     asks: 'none',
     why: 'the next run sends the write',
@@ -144,7 +140,7 @@ export const outcomes = {
   },
   unresolved_create: {
     meaning: 'another creation is unconfirmed, and this creation could be confused with it',
-    next: '`vdcsync apply` finishes the other creation first. If that creation is blocked, first run the command of its message',
+    next: '`vdcsync apply` finishes the other creation first. If that one is blocked, resolve it',
     asks: 'none',
     why: 'the operation continues after the other creation',
     example:

@@ -3,35 +3,33 @@ import type { Explained } from './explained.ts';
 /** Codes of warnings, which block nothing. */
 export const warnings = {
   address_free: {
-    meaning: 'an address of the project is billed and attached to no server, while the plan buys another one',
-    next: 'adopt it for the entry (`vdcsync adopt KEY ID`), write `public_ipv4: {reuse: true}` or `public_ipv4: {ip: NAME}` in the server, or mark it as not managed (`vdcsync ignore ADDRESS`)',
+    meaning: 'the plan buys an address, while another one is billed and attached to no server',
+    next: '`vdcsync adopt KEY ID`, write `public_ipv4: {reuse: true}`, or `vdcsync ignore ADDRESS`',
     example: 'The plan buys ips.web, and 203.0.113.10 (id 5001) is already paid for and unused.',
     ways: ['vdcsync adopt ips.web 5001', 'vdcsync ignore 203.0.113.10'],
   },
   address_left_idle: {
-    meaning:
-      'the server of an address is deleted, or is gone, and no other server of the file uses the address',
-    next: 'remove the entry of the address too, unless you want to keep the address in reserve',
+    meaning: 'the server of an address is gone, and no other server of the spec uses the address',
+    next: 'remove the entry of the address too, unless you want to keep it',
     example:
-      'servers.web-1 left the file, and ips.web stayed in it: 203.0.113.10 is billed without a server.',
-    ways: ['remove ips.web from the file'],
+      'servers.web-1 left the spec, and ips.web stayed in it: 203.0.113.10 is billed without a server.',
+    ways: ['remove ips.web from the spec'],
   },
   address_pool_unchecked: {
     meaning: 'a new server names an address that was not allocated for its server type',
-    next: 'nothing, if the API accepts the address. If the API refuses it (`ip_not_usable`) or attaches another one, name an address whose entry has the `server_type_id` of the server',
+    next: 'if the API refuses the address, name one whose entry has the `server_type_id` of the server',
     example: 'servers.gpu-1 names ips.web, which was allocated for sliders-1.',
     ways: ['ips: {gpu: {server_type_id: 8}}   # and servers: {gpu-1: {public_ipv4: {ip: gpu}}}'],
   },
   address_unchecked: {
-    meaning: 'this address was adopted, and the API does not show for which server type it was allocated',
+    meaning: 'the API does not show for which server type an adopted address was allocated',
     next: 'if `server_type_id` is right, confirm it: `vdcsync adopt KEY ID`; otherwise remove the field',
-    example: 'ips.web was adopted, and the file says `server_type_id: 3`, which no read shows.',
-    ways: ['vdcsync adopt ips.web 5001   # confirms the file'],
+    example: 'ips.web was adopted, and the spec says `server_type_id: 3`, which no read shows.',
+    ways: ['vdcsync adopt ips.web 5001   # confirms the spec'],
   },
   addresses_may_exchange: {
-    meaning:
-      'the API attaches any free address to a new server, and this file has several: two keys under `ips` may exchange their addresses',
-    next: 'nothing, if either address is right. To fix the address of a key, write its `id:`, or enable `named_address` in the API profile',
+    meaning: 'the API attaches any free address, so two keys under `ips` may exchange their addresses',
+    next: 'nothing, if either address is right; otherwise write the `id:` of the address',
     example: 'servers.web-1 names ips.web, and ips.mail is free too.',
     ways: ['ips: {web: {id: 5001}}'],
   },
@@ -41,15 +39,15 @@ export const warnings = {
     example: 'servers.db-1.backup is due, and a backup of server 2001 has the status creating.',
   },
   backup_not_listed: {
-    meaning: 'the list of backups lacks a backup that vdcsync took. The list may be incomplete',
-    next: 'if the backup no longer exists, `vdcsync forget KEY`; otherwise nothing',
+    meaning: 'the list of backups lacks a backup that vdcsync took',
+    next: 'if the backup no longer exists, `vdcsync forget KEY`',
     example: 'The state knows backup 2026-01-05T09:00:28Z of servers.db-1, and the list of backups lacks it.',
     ways: ['vdcsync forget servers.db-1.backup   # if the client area shows that the backup is gone'],
   },
   backup_policy_differs: {
-    meaning: 'the backup schedule differs from the file, and the API does not document how to change it',
+    meaning: 'the backup schedule differs from the spec, and the API does not document how to change it',
     next: 'change it in the client area, or enable `update_backup_policy` in the API profile',
-    example: 'The file asks for backups at 3 o’clock, and the schedule of server 2001 says 1 o’clock.',
+    example: 'The spec asks for backups at 3 o’clock, and the schedule of server 2001 says 1 o’clock.',
     ways: ['operations: {update_backup_policy: …}   # in the API profile, if the API has it'],
   },
   backup_unclear: {
@@ -59,28 +57,26 @@ export const warnings = {
   },
   backups_kept: {
     meaning: 'there are more backups than `keep`, and they are billed',
-    next: 'delete them in the client area, or enable `delete_backup` in the API profile. Backups of a protected server stay',
+    next: 'delete them in the client area, or enable `delete_backup` in the API profile',
     example: 'servers.db-1 declares `backup: {keep: 3}`, and server 2001 has 5 backups.',
     ways: ['operations: {delete_backup: …}   # in the API profile, if the API has it'],
   },
   billed_twice: {
-    meaning:
-      'a server is replaced, and the old server is deleted after the new one is complete. In the meantime, both are billed',
-    next: 'nothing. To have the old server deleted first, write `replace: {order: delete_first}`',
+    meaning: 'the old server is deleted after the new one is complete. In the meantime, both are billed',
+    next: 'nothing; or write `replace: {order: delete_first}`',
     example:
       'servers.web-1 gets `cores: 8`: server 2001 is deleted once the new server and its firewall are in place.',
     ways: ['servers: {web-1: {replace: {order: delete_first}}}'],
   },
   cap_unchecked: {
-    meaning:
-      '`settings.max_monthly_increase` counts known prices only, and the plan buys a resource without a known price',
-    next: 'add the price with `--prices FILE`. Without the price, check the cost of that resource yourself: the limit does not count it',
-    example: 'The file says `max_monthly_increase: 50`, and the price of servers.web-1 is not known.',
+    meaning: 'the plan buys a resource without a known price, which `max_monthly_increase` does not count',
+    next: 'add the price with `--prices FILE`, or check the cost yourself',
+    example: 'The spec says `max_monthly_increase: 50`, and the price of servers.web-1 is not known.',
     ways: ['vdcsync plan --prices prices.yaml'],
   },
   catalogue_changed: {
     meaning: 'the type, plan or image of a server is no longer sold',
-    next: 'nothing now, but vdcsync could not create this server again',
+    next: 'nothing now. vdcsync could not create this server again',
     example: 'servers.web-1 was created from ubuntu-22.04, and the catalogue no longer has this image.',
   },
   contract_breach: {
@@ -90,34 +86,32 @@ export const warnings = {
   },
   drift: {
     meaning: 'the resource was changed outside vdcsync, and `settings.drift` is `report`',
-    next: 'to keep the change, write it into the file; to undo it, set `drift: correct`',
-    example: 'Another user changed the firewall of server 2001, and the file says `drift: report`.',
+    next: 'to keep the change, write it into the spec; to undo it, set `drift: correct`',
+    example: 'Another user changed the firewall of server 2001, and the spec says `drift: report`.',
     ways: ['settings: {drift: correct}'],
   },
   drive_differs: {
-    meaning: 'the drive differs from the file, and the API does not document how to change it',
+    meaning: 'the drive differs from the spec, and the API does not document how to change it',
     next: 'change it in the client area, or enable `insert_iso` and `eject_iso` in the API profile',
     example: 'servers.web-1 declares `iso: rescue`, and its drive is empty.',
     ways: ['operations: {insert_iso: …}   # in the API profile, if the API has it'],
   },
   exposed: {
-    meaning:
-      'a server is exposed: it has a public address, the file declares a firewall, and no firewall is in force',
-    next: 'apply the firewall. If it is blocked, first resolve that; or restrict the traffic of the server in the client area',
+    meaning: 'a server has a public address, a declared firewall, and no firewall in force',
+    next: 'apply the firewall, or restrict the traffic of the server in the client area',
     example: 'The firewall of server 2001 was switched off in the client area.',
     ways: ['vdcsync apply --target servers.web-1.firewall'],
   },
   firewall_doubtful: {
-    meaning:
-      'a value in the firewall is probably a typing error, or an earlier rule matches all traffic of a rule',
-    next: 'correct the value, or move or remove the rule; or keep it: vdcsync sends the firewall unchanged',
+    meaning: 'a value in the firewall is probably a typing error, or a rule can never match',
+    next: 'correct the value or the rule; or keep it: vdcsync sends it unchanged',
     example: 'A rule says `protocol: tpc`, which resembles tcp.',
     ways: ['{protocol: tcp, destination_port: "443"}'],
   },
   firewall_field_dropped: {
     meaning:
-      'every live rule has an undocumented field. vdcsync assumes that the API adds this field, so vdcsync does not send it',
-    next: 'if you added the field yourself, write it in the rules of the file; otherwise nothing',
+      'every live rule has an undocumented field, which the API probably adds. vdcsync does not send it',
+    next: 'if you added the field yourself, write it in the rules of the spec',
     example: 'Live rules have the field position, which the API document does not show.',
     ways: ['{protocol: tcp, destination_port: "443", position: 1}   # only if you set it'],
   },
@@ -128,7 +122,7 @@ export const warnings = {
     ways: ['{direction: in, action: accept, enabled: true, protocol: tcp, destination_port: "22"}'],
   },
   flags_change: {
-    meaning: 'the file changes `protect` or `keep_ip` of the entry',
+    meaning: 'the spec changes `protect` or `keep_ip` of the entry',
     next: 'nothing: the next apply records this in the state, and sends nothing for it',
     example: 'After the last apply, you added `protect: true` to servers.web-1.',
     ways: ['vdcsync apply'],
@@ -169,8 +163,7 @@ export const warnings = {
     ways: ['servers: {web-1: {firewall: {enabled: true, policy_in: drop, rules: []}}}'],
   },
   no_longer_declared: {
-    meaning:
-      'a part of a server (such as its firewall), or a server image, has left the file, and still exists unchanged',
+    meaning: 'a part of a server, or a server image, has left the spec, and still exists',
     next: 'restore the entry, or `vdcsync forget KEY`',
     example: 'The entry of servers.web-1 lost its `firewall`: the live firewall stays unchanged.',
     ways: ['vdcsync forget servers.web-1.firewall'],
@@ -181,9 +174,9 @@ export const warnings = {
     example: 'Another user deleted server 2001 after the plan and before the write.',
   },
   perhaps_renamed: {
-    meaning: 'the entry is new, and equals an entry that has left the file, except for its key',
-    next: 'if you renamed it, write `moved: {from: KEY}` in the entry: then nothing is deleted or created',
-    example: 'servers.web-1 left the file, and the new servers.web-2 has the same fields.',
+    meaning: 'a new entry equals one that has left the spec, except for its key',
+    next: 'if you renamed it, write `moved: {from: KEY}` in the entry',
+    example: 'servers.web-1 left the spec, and the new servers.web-2 has the same fields.',
     ways: ['servers: {web-2: {moved: {from: servers.web-1}}}'],
   },
   price_unused: {
@@ -199,8 +192,8 @@ export const warnings = {
   },
   replacement_unchecked: {
     meaning:
-      'the replacement deletes the old server first, and no read shows whether the API accepts the new values. Before the deletion, vdcsync sends the creation with an unknown field, which the API must refuse, and asks whether it refuses other values too. A value that the API does not check there is unproven',
-    next: 'first create a second server with these values under a new key, or check the values in the client area',
+      'the old server is deleted first, and vdcsync cannot know before whether the API accepts some of the new values',
+    next: 'first create a second server with these values under a new key, or check them in the client area',
     example:
       'servers.web-1 is replaced, and gets `cores: 64`. The API checks the number of cores only in a creation.',
     ways: ['servers: {web-1-trial: {cores: 64, …}}   # try the new size first'],
@@ -219,26 +212,26 @@ export const warnings = {
   },
   server_unchecked: {
     meaning: 'the API does not show the type, image or size of an adopted server',
-    next: 'if the values in the file are right, confirm them: `vdcsync adopt KEY ID`. If they are wrong, correct them in the file: as long as you have not confirmed them, this edit does not replace the server. If the API can show sizes, enable `read_server` in the API profile',
-    example: 'servers.web-1 was adopted, and no read shows that it really has the image of the file.',
-    ways: ['vdcsync adopt servers.web-1 2001   # confirms the file'],
+    next: 'if the values in the spec are right, confirm them: `vdcsync adopt KEY ID`. If not, first correct them: this does not replace the server',
+    example: 'servers.web-1 was adopted, and no read shows that it really has the image of the spec.',
+    ways: ['vdcsync adopt servers.web-1 2001   # confirms the spec'],
   },
   surplus_network_interface: {
-    meaning: 'a server has a network interface that the file does not declare',
-    next: 'add its network to the entry, or remove the network interface in the client area. vdcsync removes only network interfaces that it added, and only with `remove_network_interface` in the API profile',
+    meaning: 'a server has a network interface that the spec does not declare',
+    next: 'add its network to the entry, or remove the network interface in the client area',
     example: 'Server 2001 has a network interface on networks.backend, which its entry does not name.',
     ways: ['servers: {web-1: {network_interfaces: [backend]}}'],
   },
   suspension_over: {
     meaning: 'the time in `settings.suspend.until` has passed',
-    next: 'remove `suspend` from the file',
-    example: 'The file says `suspend: {until: 2026-01-01T00:00:00Z}`.',
+    next: 'remove `suspend` from the spec',
+    example: 'The spec says `suspend: {until: 2026-01-01T00:00:00Z}`.',
     ways: ['remove `suspend` under `settings`'],
   },
   unused_address: {
-    meaning: 'the plan buys an address that no server of the file uses',
-    next: 'nothing, if you want to keep it in reserve; otherwise name it in a server, or remove its entry',
-    example: 'ips.spare is in the file, and no server has `public_ipv4: {ip: spare}`.',
+    meaning: 'the plan buys an address that no server of the spec uses',
+    next: 'name it in a server, or remove its entry, unless you want to keep it',
+    example: 'ips.spare is in the spec, and no server has `public_ipv4: {ip: spare}`.',
     ways: ['servers: {web-1: {public_ipv4: {ip: spare}}}'],
   },
 } as const satisfies Readonly<Record<string, Explained>>;
