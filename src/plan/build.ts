@@ -18,7 +18,7 @@ import type { GuardInput } from './objections.ts';
 import { blockedIntent, openWrites, unconfirmedCreations } from './open-writes.ts';
 import { order } from './order.ts';
 import { perhapsRenamed } from './renamed.ts';
-import { turnsOf } from './replacement-sequence.ts';
+import { begunIn, turnsOf } from './replacement-sequence.ts';
 import { isSelected, select } from './selection.ts';
 import { costOf, effortOf, summarise } from './totals.ts';
 import { isClaimedAlone } from './unmanaged.ts';
@@ -44,6 +44,8 @@ export interface PlanInput extends GuardInput {
   readonly moves?: readonly { readonly from: ResourceKey; readonly to: ResourceKey }[];
   /** Renames that are not possible yet: the keys of some resources are open, so the plan has no operations. */
   readonly waitingMoves?: readonly Blocked[];
+  /** Servers that existed before, and do not exist now. */
+  readonly recreated?: ReadonlySet<ResourceKey>;
   /** Of the spec. */
   readonly desiredDigest: string;
 }
@@ -223,7 +225,7 @@ interface Possible {
 
 /** The operations that are possible for all drafts without an objection. */
 function possibleOf(
-  { world, kinds, waitingMoves = [] }: PlanInput,
+  { world, kinds, waitingMoves = [], recreated }: PlanInput,
   { drafts, objections }: Judged,
   inFlight: ReadonlyMap<ResourceKey, Intent>,
 ): Possible {
@@ -232,7 +234,7 @@ function possibleOf(
     (draft) => waitingMoves.length === 0 && !objections.has(draft) && !stuck.has(draft.subject.key),
   );
   const unordered = allowed.flatMap(operationsOf);
-  const turns = turnsOf(unordered, world, inFlight.values());
+  const turns = turnsOf(unordered, world, begunIn(world, inFlight.values(), recreated));
   const candidates = order(unordered, kinds, world, unconfirmedCreations(inFlight), turns);
   // A resource that is released with its server keeps its binding until the server is gone.
   const staying = new Set([...objections.keys()].map(({ subject }) => subject.key));

@@ -1,16 +1,17 @@
+import { digestOf } from '../core/json.ts';
 import { type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import { factsOf } from '../core/kind-facts.ts';
 import { type Operation, type OperationId, operationId } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
 
-/** The replacement of a server that begins only once another replacement is complete. */
+/** The replacement of a server that begins only once other replacements are complete. */
 export interface Turn {
   /** The operation with which the replacement begins. */
   readonly first: OperationId;
-  /** The server of the other replacement. */
-  readonly after: ResourceKey;
-  /** The remaining operations of the other replacement. */
+  /** The servers of the other replacements. */
+  readonly after: readonly ResourceKey[];
+  /** The remaining operations of the other replacements. */
   readonly ends: readonly OperationId[];
 }
 
@@ -18,18 +19,20 @@ export interface Turn {
  * The turns of the replacements in a plan: one server after the other, or as many at once as the entry of a server
  * permits (`at_once`). So values that the API refuses cost at most one server. Replacements that have begun come first.
  * A server that claims an address comes before servers that free further addresses.
+ *
+ * A proof does not show all values that the API refuses. So of the servers that are deleted first, the first one with the
+ * same values is replaced alone, whatever `at_once` permits.
  */
 export function turnsOf(
   operations: readonly Operation[],
   world: World,
-  inFlight: Iterable<Intent>,
+  begun: ReadonlySet<ResourceKey>,
 ): readonly Turn[] {
   const present = new Set(operations.map(({ id }) => id));
   const planned = operations.flatMap(({ key, kind, verb, replacement }) =>
     verb === 'create' && replacement !== undefined && factsOf(kind).container ? [key] : [],
   );
   if (planned.length === 0) return [];
-  const begun = begunIn(world, inFlight);
   const claims = (key: ResourceKey) => world.subjects.get(key)?.desired?.value.public_ipv4?.ip !== undefined;
   const rank = (key: ResourceKey) => (begun.has(key) ? 0 : claims(key) ? 1 : 2);
   const all = [...new Set([...begun, ...planned])].sort(
@@ -39,17 +42,48 @@ export function turnsOf(
     operations.filter(({ key }) => isStep(key)),
     ({ key }) => serverAfter(key),
   );
+  const alike = firstAlike(all, world);
+  let alone: readonly ResourceKey[] = [...begun];
   return all.flatMap((key, at): Turn[] => {
-    const after = all[at - atOnce(key, world)];
-    if (begun.has(key) || after === undefined) return [];
+    if (begun.has(key)) return [];
     const remove = operationId('delete', key);
-    const first = present.has(remove) ? remove : operationId('create', key);
-    return [{ first, after, ends: (steps.get(after) ?? []).map(({ id }) => id) }];
+    if (!present.has(remove)) return [turn(operationId('create', key), [all[at - atOnce(key, world)]])];
+    const first = alike.get(key);
+    if (first !== key) return [turn(remove, [first, all[at - atOnce(key, world)]])];
+    const before = alone;
+    alone = [...begun, key];
+    return [turn(remove, [...before, all[at - 1]])];
   });
+
+  function turn(first: OperationId, others: readonly (ResourceKey | undefined)[]): Turn {
+    const after = [...new Set(others)].filter((each) => each !== undefined);
+    return { first, after, ends: after.flatMap((each) => (steps.get(each) ?? []).map(({ id }) => id)) };
+  }
 }
 
-/** The servers whose replacement an earlier run or round has begun: the old server retires, or is deleted already. */
-function begunIn(world: World, inFlight: Iterable<Intent>): ReadonlySet<ResourceKey> {
+/** Of each server, the first one with the same values: servers of one role differ in name and address alone. */
+function firstAlike(
+  keys: readonly ResourceKey[],
+  { subjects }: World,
+): ReadonlyMap<ResourceKey, ResourceKey> {
+  const valuesOf = (key: ResourceKey) => {
+    const { name: _name, public_ipv4: _address, ...values } = subjects.get(key)?.desired?.value ?? {};
+    return digestOf(values);
+  };
+  const groups = [...Map.groupBy(keys, valuesOf).values()];
+  return new Map(groups.flatMap((group) => group.map((key) => [key, group[0] ?? key] as const)));
+}
+
+/**
+ * The servers whose replacement an earlier run or round has begun: the old server retires, or is deleted already.
+ *
+ * @param recreated servers that existed before, and do not exist now
+ */
+export function begunIn(
+  world: World,
+  inFlight: Iterable<Intent>,
+  recreated: ReadonlySet<ResourceKey> = new Set(),
+): ReadonlySet<ResourceKey> {
   const retiring = [...world.subjects.values()].flatMap(({ key, parent }) => {
     const successor = retiredFrom(key);
     const isOver = parent !== undefined && successor !== undefined && world.isThere(successor);
@@ -59,7 +93,7 @@ function begunIn(world: World, inFlight: Iterable<Intent>): ReadonlySet<Resource
   const created = [...inFlight].filter(
     ({ kind, verb, incarnation }) => factsOf(kind).container && verb === 'create' && incarnation !== '0',
   );
-  const keys = [...retiring, ...created.map(({ key }) => key)];
+  const keys = [...retiring, ...created.map(({ key }) => key), ...recreated];
   return new Set(keys.filter((key) => world.subjects.get(key)?.desired?.managed === true));
 }
 

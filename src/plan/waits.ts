@@ -43,7 +43,9 @@ export function hold(
   const refused = new Set([...objected, ...stuck]);
   // A replacement that is stopped stops the ones after it.
   const stopped = new Map([...refused].filter(isStep).map((key) => [serverAfter(key), key]));
-  const stops = new Map(turns.map(({ first, after }) => [first, stopped.get(after)]));
+  const stops = new Map(
+    turns.map(({ first, after }) => [first, after.flatMap((each) => stopped.get(each) ?? [])[0]]),
+  );
   const lacks = ({ verb, key }: Operation) =>
     verb === 'delete'
       ? successorsOf(key, world).find((each, at) => refused.has(each) || (at === 0 && !comes(each)))

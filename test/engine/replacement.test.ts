@@ -294,6 +294,7 @@ describe('src/plan/replacement-sequence.ts: an edit of several servers', () => {
   test.each([
     'allowed',
     '{order: delete_first}',
+    '{order: delete_first, at_once: 5}',
   ])('of five refused edits (%s) at most one costs a server', async (replace) => {
     const played = await start(replace);
     const from = played.writes().length;
@@ -329,10 +330,47 @@ describe('src/plan/replacement-sequence.ts: an edit of several servers', () => {
     expect(servers(played).map(([, cores]) => cores)).toEqual(Array(5).fill(1));
     // The one creation; or the calibration and the one proof.
     expect(played.writes().length - from).toBe(sends);
-    expect(new Set(report.blocked.map(({ code }) => code))).toEqual(
-      new Set(['invalid_request', 'dependency_blocked']),
-    );
+    const others = Array(4).fill('dependency_blocked');
+    expect(report.blocked.map(({ code }) => code)).toEqual(['invalid_request', ...others]);
     expect((await played.apply(five(2, replace))).outcome).toBe('converged');
+    expect(servers(played).map(([, cores]) => cores)).toEqual(Array(5).fill(2));
+  });
+
+  test('servers that are deleted first begin together once the first one with their values is complete', async () => {
+    const replace = '{order: delete_first, at_once: 5}';
+    const played = await start(replace);
+    const from = played.writes().length;
+
+    expect((await played.apply(five(2, replace))).outcome).toBe('converged');
+
+    const writes = written(played, from).filter((each) => /\/servers(\/\d+)?$/.test(each));
+    expect(writes.slice(0, 2)).toEqual(['DELETE /servers/2001', 'POST /servers']);
+    expect(writes.slice(2, 6).every((each) => each.startsWith('DELETE'))).toBe(true);
+    expect(servers(played).map(([, cores]) => cores)).toEqual(Array(5).fill(2));
+  });
+
+  test('after a crash between deletion and creation, no other server is deleted before the new one exists', async () => {
+    const entry = (cores: number) =>
+      `settings: {max_deletions: 10}\nservers:\n${names.map((name) => `  ${name}: {${size(cores)}, replace: {order: delete_first}}\n`).join('')}`;
+    const death = crashable();
+    const store = memoryState({ createdAt: virtualClock().now(), lineage: 'test' });
+    const played = rig({
+      ...{ store: death.store(store), wrap: death.transport },
+      emulator: { readings: { sizeBounds: 'on' } },
+    });
+    await played.apply(entry(1));
+    for (let moment = 1; servers(played).length === 5; moment++) {
+      death.dieAt(moment, 'after');
+      await played.apply(entry(tooLarge)).catch(() => undefined);
+      death.dieAt(undefined, 'after');
+      played.restart();
+      // The resources of the crashed run end before the next run begins.
+      await played.clock.run(played.clock.sleep(600_000));
+      if (servers(played).length === 5) continue;
+      await played.apply(entry(tooLarge));
+    }
+    expect(servers(played)).toHaveLength(4);
+    expect((await played.apply(entry(2))).outcome).toBe('converged');
     expect(servers(played).map(([, cores]) => cores)).toEqual(Array(5).fill(2));
   });
 

@@ -10,7 +10,7 @@ import { serverInCreation } from '../intents/created-server.ts';
 import { unresolved } from '../intents/endings.ts';
 import { type Interrupted, interruption } from '../interruption.ts';
 import { joined, type Run } from '../run.ts';
-import { operate, type Turn } from './operate.ts';
+import { operate, stoppedBy, type Turn } from './operate.ts';
 import { leftOpen } from './unfinished.ts';
 
 /** The highest number of keys in work at the same time. Most keys wait for their turn or for tasks. */
@@ -64,7 +64,16 @@ class Drain {
       }
       this.#spans.endAll();
     }
+    this.#endStopped();
     return [...this.#results.values()];
+  }
+
+  /** Reports the replacements that a blocked one has stopped before their turn. */
+  #endStopped(): void {
+    for (const operation of [...this.#todo.values()].flat()) {
+      const stopped = this.#results.has(operation.id) ? undefined : stoppedBy(this.#run, operation);
+      if (stopped !== undefined) this.#results.set(operation.id, resultOf(this.#run, operation, stopped, 0));
+    }
   }
 
   async #work(key: ResourceKey): Promise<Next> {

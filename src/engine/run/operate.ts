@@ -80,7 +80,10 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
 }
 
 /** The API may refuse the next replacement for the same reason as the blocked one. */
-function stoppedBy(run: Run, { key, needs, replacement }: Operation): Turn | undefined {
+export function stoppedBy(
+  run: Run,
+  { key, needs, replacement }: Operation,
+): Exclude<Turn, { now: 'again' }> | undefined {
   const other = run.stoppedReplacement();
   const begins = replacement !== undefined && !needs.includes(replacement);
   if (!begins || other === undefined || other === key) return undefined;

@@ -1,4 +1,5 @@
 import type { Desired } from '../../core/desired.ts';
+import type { ResourceKey } from '../../core/keys.ts';
 import type { Plan } from '../../core/plan.ts';
 import { traced } from '../../core/tracing.ts';
 import { buildPlan } from '../../plan/build.ts';
@@ -51,6 +52,7 @@ export async function planFor(run: Run, deletedBefore: number, increasedBefore?:
   const { deps, world, moves, waitingMoves, selection, destroy } = run;
   const planned = buildPlan({
     ...{ world, moves, selection, register, destroy, deletedBefore, increasedBefore },
+    recreated: await recreatedServers(run),
     waitingMoves: waitingMoves.map(({ blocked }) => blocked),
     kinds: deps.kinds,
     openIntents: [...run.intents.values()],
@@ -58,4 +60,14 @@ export async function planFor(run: Run, deletedBefore: number, increasedBefore?:
     now: deps.clock.now(),
   });
   return { ...planned, register };
+}
+
+/** The servers of the file that existed before, and do not exist now. */
+async function recreatedServers({ deps, world }: Run): Promise<ReadonlySet<ResourceKey>> {
+  const keys = world.serverSubjects().flatMap(({ key, desired }) => {
+    const mayBeReplaced = desired?.managed === true && (desired.value.replace ?? 'never') !== 'never';
+    return mayBeReplaced && !world.isThere(key) ? [key] : [];
+  });
+  const incarnations = await Promise.all(keys.map((key) => deps.store.incarnation(key)));
+  return new Set(keys.filter((_, at) => (incarnations[at] ?? 0) > 0));
 }
