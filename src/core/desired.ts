@@ -21,7 +21,10 @@ export type EntryFields = {
   readonly name?: string | undefined;
   readonly public_ipv4?: WantedAddress | undefined;
   readonly keep_ip?: boolean | undefined;
-  readonly replace?: string | { readonly at_once?: number | undefined } | undefined;
+  readonly replace?:
+    | string
+    | { readonly order?: string | undefined; readonly at_once?: number | undefined }
+    | undefined;
   readonly server_type?: string | number | undefined;
   readonly gpu_package?: string | readonly string[] | undefined;
   readonly cidr?: string | undefined;

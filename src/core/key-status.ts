@@ -1,4 +1,4 @@
-import { containersOf, type ResourceKey } from './keys.ts';
+import { containersOf, type ResourceKey, retiredFrom } from './keys.ts';
 import { type Blocked, type Plan, tellsDifference } from './plan.ts';
 import type { Binding, Intent } from './state.ts';
 
@@ -9,6 +9,7 @@ import type { Binding, Intent } from './state.ts';
  * - `unknown`: vdcsync has not read the API
  * - `undeclared`: the resource, or the server that it is in, has left the file, so nothing is compared
  * - `differs`: the plan has an operation for the resource or deletes its server, or reports a difference from the file
+ * - `retiring`: a new server has its key, and it is deleted once the new server is complete
  * - `in_flight`: a write of the resource is open
  * - `blocked`: manual decision needed
  * - `tainted`: the resource exists, but is not usable
@@ -18,6 +19,7 @@ export const keyStatuses = [
   'unknown',
   'undeclared',
   'differs',
+  'retiring',
   'in_flight',
   'blocked',
   'tainted',
@@ -54,6 +56,7 @@ export function keyStatusesOf({
     if (tainted.has(key)) return 'tainted';
     if (blocked.has(key)) return 'blocked';
     if (open.has(key)) return 'in_flight';
+    if (retiredFrom(key) !== undefined) return 'retiring';
     if (plan === undefined) return 'unknown';
     const containers = containersOf(key);
     const isWithin = (keys: ReadonlySet<ResourceKey | null>) => containers.some((each) => keys.has(each));

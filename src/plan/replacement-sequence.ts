@@ -21,7 +21,7 @@ export interface Turn {
  * A server that claims an address comes before servers that free further addresses.
  *
  * A proof does not show all values that the API refuses. So of the servers that are deleted first, the first one with the
- * same values is replaced alone, whatever `at_once` permits.
+ * same values is replaced alone, even if `at_once` permits more.
  */
 export function turnsOf(
   operations: readonly Operation[],

@@ -5,7 +5,7 @@ import { startEmulator } from '../../src/emulator/http-server.ts';
 import type { Emulator } from '../../src/emulator/options.ts';
 import type { Readings } from '../../src/emulator/readings.ts';
 import type { Project } from '../../src/emulator/world.ts';
-import { type Ended, folderWith, inProcess } from './run.ts';
+import { type Ended, ended, folderWith, inProcess, start } from './run.ts';
 
 /** A faster clock would make the windows of the client shorter than the pauses of a busy machine. */
 const speed = 500;
@@ -81,6 +81,12 @@ export class Operator {
 
   loseState(): void {
     rmSync(join(this.#cwd, '.vdcsync'), { recursive: true });
+  }
+
+  /** The built command in a process of its own, which `kill` ends. */
+  started(...args: readonly string[]): { readonly kill: () => void; readonly ended: Promise<Ended> } {
+    const child = start(args, { cwd: this.#cwd, env: this.#env });
+    return { kill: () => child.kill('SIGKILL'), ended: ended(child) };
   }
 
   vdcsync(...args: readonly string[]): Promise<Ended> {

@@ -15,6 +15,7 @@ import { span } from './values.ts';
 export const looks: Readonly<Record<KeyStatus, readonly [Style, string]>> = {
   converged: ['green', 'converged'],
   differs: ['yellow', 'differs'],
+  retiring: ['yellow', 'retiring'],
   in_flight: ['cyan', 'open write'],
   blocked: ['red', 'blocked'],
   tainted: ['red', 'tainted'],

@@ -284,6 +284,9 @@ const bodyCodes: ReadonlySet<string> = new Set([
   'server_type_not_supported',
 ]);
 
+/** The conflicts that the deletion of a replaced server ends: the new server needs its address or its graphics cards. */
+export const endedByDeletion: ReadonlySet<string> = new Set(['ip_in_use', noCapacity]);
+
 function codeOf({ code, status }: Conclusive): string {
   return code ?? `http_${status}`;
 }
@@ -350,6 +353,8 @@ export type ProofAnswer =
       readonly reason: string;
       readonly parameters: readonly string[];
     }
+  /** The state of the project conflicts with the creation. The deletion of the old resource may end the conflict. */
+  | { readonly shows: 'conflict'; readonly code: string; readonly reason: string }
   /** Against its document, the API accepted the unknown field. */
   | { readonly shows: 'carried_out' };
 
@@ -363,8 +368,8 @@ export function proofAnswer(result: Conclusive): ProofAnswer {
     return { shows: 'nothing', reason: told(result), afterMs: retryAfterMs ?? pauseMs.busy.firstMs };
   const params = (result.invalidParams ?? []).filter(({ name }) => !name.includes(probeField));
   const isAlone = namesProbe(result) && params.length === 0;
-  // The deletion of the old resource may end the conflict. @source API §7
-  if (isAlone || (status === 409 && !bodyCodes.has(code))) return { shows: 'no_objection' };
+  if (isAlone) return { shows: 'no_objection' };
+  if (status === 409 && !bodyCodes.has(code)) return { shows: 'conflict', code, reason: told(result) };
   const reason = told({ ...result, invalidParams: params });
   return { shows: 'objection', code, reason, parameters: params.map(({ name }) => name) };
 }

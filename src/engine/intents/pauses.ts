@@ -181,10 +181,10 @@ function since({ at, holder }: PauseClaim): string {
 function liftedBy({ scope, code }: RefusedClass, next: readonly Step[]): readonly Remedy[] {
   if (scope === 'spending') return [outside(paying, { next })];
   if (code === 'insufficient_scope') return [outside(writingToken, { next }), tokenReport];
-  const text =
-    scope === 'operation'
-      ? 'use a token that may do this, or change its permissions in the client area'
-      : 'use another token';
+  const ofOperation = code.startsWith('insufficient_')
+    ? 'use a token that may do this, or change its permissions in the client area'
+    : 'end the cause of the refusal in the client area, for example a quota';
+  const text = scope === 'operation' ? ofOperation : 'use another token';
   return [outside(text, { next })];
 }
 

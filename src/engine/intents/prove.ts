@@ -3,13 +3,14 @@ import type { ResourceKey } from '../../core/keys.ts';
 import type { ProofChecks, World } from '../../core/kind.ts';
 import type { Operation } from '../../core/plan.ts';
 import type { WriteName, WriteRequest, WriteResult } from '../../core/ports.ts';
+import { run as command, outside } from '../../core/remedy.ts';
 import type { StateStore } from '../../core/state.ts';
-import { correction } from '../../plan/open-writes.ts';
+import { correction, makingRoom } from '../../plan/open-writes.ts';
 import type { Run } from '../run.ts';
 import { contextOf } from './begin.ts';
 import { spareKey } from './calibrate.ts';
 import { again, type Progress } from './endings.ts';
-import { namesProbe, type ProofAnswer, pauses, proofAnswer, told } from './outcome.ts';
+import { endedByDeletion, namesProbe, type ProofAnswer, pauses, proofAnswer, told } from './outcome.ts';
 import { pauseIfRefused } from './probe-key.ts';
 import { creationAfter } from './replacement.ts';
 import { sendFenced } from './write-slot.ts';
@@ -24,6 +25,13 @@ const mostSilentMs = 10 * minute;
 export type Proof =
   /** The API refuses only the unknown field. `unproven`: fields that this API may check in a creation alone. */
   | { readonly is: 'proved'; readonly unproven: readonly string[] }
+  /** No value is refused, but the state of the project conflicts with the creation. */
+  | {
+      readonly is: 'conflict';
+      readonly unproven: readonly string[];
+      readonly code: string;
+      readonly reason: string;
+    }
   | {
       readonly is: 'refused';
       readonly code: string;
@@ -91,7 +99,7 @@ export async function prove(run: Run, key: ResourceKey, request: WriteRequest): 
   const sent = await sendRecorded(run, key, { ...request, probe: 'proof' });
   if (sent.answer.shows === 'carried_out')
     await keepReach(run, request, { ...reach, refusesUnknown: false, checks: [] });
-  return endedBy(sent) ?? { is: 'proved', unproven };
+  return endedBy(sent, unproven) ?? { is: 'proved', unproven };
 }
 
 /**
@@ -106,7 +114,7 @@ async function reachOf(run: Run, key: ResourceKey, request: WriteRequest): Promi
   const { result, answer } = sent;
   const isOfBody = result.type === 'answer' && result.status !== 409 && pauses[result.status] === undefined;
   if (!isOfBody || answer.shows === 'nothing' || answer.shows === 'carried_out')
-    return endedBy(sent) ?? { is: 'proved', unproven: fields };
+    return endedBy(sent, fields) ?? { is: 'proved', unproven: fields };
   const named = answer.shows === 'objection' ? answer.parameters : [];
   const checks = fields.filter((name) => named.some((each) => each.split(/[^\w-]+/).includes(name)));
   return keepReach(run, request, {
@@ -147,10 +155,12 @@ async function sendRecorded(run: Run, key: ResourceKey, request: WriteRequest): 
   };
 }
 
-function endedBy({ result, answer }: Sent): Proof | undefined {
+function endedBy({ result, answer }: Sent, unproven: readonly string[]): Proof | undefined {
   switch (answer.shows) {
     case 'nothing':
       return { is: 'unanswered', reason: answer.reason, afterMs: answer.afterMs };
+    case 'conflict':
+      return { is: 'conflict', unproven, code: answer.code, reason: answer.reason };
     case 'objection':
       return { is: 'refused', ...answer, result };
     case 'carried_out': {
@@ -162,6 +172,8 @@ function endedBy({ result, answer }: Sent): Proof | undefined {
       return undefined;
   }
 }
+
+const ending = outside('end the conflict in the client area', { next: [command('apply')] });
 
 /**
  * Proves the creation that follows a deletion of the same key, before the deletion is sent. Returns `undefined` if the
@@ -184,6 +196,16 @@ export async function provedBefore(
   run.tell(operation, 'checking', 'whether the API accepts the new resource: this request creates nothing');
   const proof = await prove(run, key, request);
   switch (proof.is) {
+    case 'conflict': {
+      const { replace } = world.subjects.get(key)?.desired?.value ?? {};
+      const isAskedFor = typeof replace === 'object' && replace.order === 'delete_first';
+      if (!isAskedFor && !endedByDeletion.has(proof.code)) {
+        const reason = `${proof.reason}. Nothing was deleted`;
+        return { now: 'blocked', code: proof.code, reason, remedies: [makingRoom(key), ending] };
+      }
+      stopwatch.mark(id, 'proved');
+      return undefined;
+    }
     case 'proved':
       stopwatch.mark(id, 'proved');
       return undefined;

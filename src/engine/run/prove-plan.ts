@@ -37,7 +37,8 @@ export async function provePlan(
     const { key } = operation;
     const proof: Proof | undefined = isPaused ? undefined : await proofOf(run, operation);
     if (proof === undefined) results.push({ key, outcome: 'not_sent', unproven: [] });
-    else if (proof.is === 'proved') results.push({ key, outcome: 'accepted', unproven: proof.unproven });
+    else if (proof.is === 'proved' || proof.is === 'conflict')
+      results.push({ key, outcome: 'accepted', unproven: proof.unproven });
     else if (proof.is === 'unanswered') results.push({ key, outcome: 'unanswered', unproven: [] });
     else {
       isPaused = proof.result.type === 'answer' && pauses[proof.result.status] !== undefined;

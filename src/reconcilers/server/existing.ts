@@ -40,6 +40,10 @@ function isNeeded(existing: Existing): boolean {
   if (holdsNamed(existing)) return true;
   const reuses = entry.public_ipv4 !== undefined && 'reuse' in entry.public_ipv4;
   if (reuses && live.addresses.some(world.isUnbound)) return true;
-  const before = member(subject.binding?.applied, 'entry');
-  return entry.gpu_package !== undefined && member(before, 'gpu_package') !== undefined;
+  const { gpu_package: wanted } = entry;
+  if (wanted === undefined) return false;
+  const applied = subject.binding?.applied;
+  const held =
+    member(member(applied, 'body'), 'gpu_package') ?? member(member(applied, 'entry'), 'gpu_package');
+  return [wanted].flat().some((each) => [held].flat().includes(each));
 }

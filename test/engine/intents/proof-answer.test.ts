@@ -19,7 +19,7 @@ describe('src/engine/intents/outcome.ts: the answer to the proof of a body', () 
     ['429', said(429), nothing(5_000)],
     ['409 with a time', said(409, { retryAfterMs: 9_000 }), nothing(9_000)],
     ['403 of one token', said(403, { ofToken: true }), nothing(5_000)],
-    ['409', said(409, { code: 'odd' }), { shows: 'no_objection' }],
+    ['409', said(409, { code: 'odd' }), { shows: 'conflict', code: 'odd' }],
     ['409 for the body', said(409, { code: 'gpus_not_supported' }), objection('gpus_not_supported')],
     ['422 for the unknown field alone', said(422, fields('vdcsync_probe')), { shows: 'no_objection' }],
     [

@@ -1,0 +1,196 @@
+import { describe, expect, test } from 'vitest';
+import { type FaultAction, faultRule } from '../../src/emulator/faults.ts';
+import type { Readings } from '../../src/emulator/readings.ts';
+import { drawn, playsAll } from '../support/drawn.ts';
+import { type Operator, Scene } from './edits-scene.ts';
+
+const size = { server_type: 'sliders-1', image: 'ubuntu-24.04', memory_mb: 1024, disk_gb: 20 };
+const firewall = { enabled: true, policy_in: 'drop' };
+const networks = { backend: { cidr: '10.20.0.0/24' } };
+
+/** A server with a firewall and a network interface. */
+const web = (cores: number, more: object) => ({
+  networks,
+  servers: { web: { ...size, cores, firewall, network_interfaces: ['backend'], ...more } },
+});
+const newFirst = (cores: number) => web(cores, { public_ipv4: { new: true }, replace: 'allowed' });
+const oldFirst = (cores: number) =>
+  web(cores, { public_ipv4: { new: true }, replace: { order: 'delete_first' } });
+/** The new server needs the address of the old one, so the old one is deleted first. */
+const named = (cores: number) => ({
+  ips: { web: {} },
+  ...web(cores, { public_ipv4: { ip: 'web' }, replace: 'allowed' }),
+});
+const orders = [
+  ['the new one first', newFirst],
+  ['the old one first', oldFirst],
+  ['the old one first, for its address', named],
+] as const;
+
+/** Each server with its size, and each address with its server. */
+const shown = ({ project }: Scene) => ({
+  servers: project.servers.map(({ id, cores, firewall: { enabled } }) => [id, cores, enabled]),
+  ips: project.ips.map(({ id, serverId }) => [id, serverId]),
+});
+
+async function scene(readings: Partial<Readings> = {}): Promise<{ scene: Scene; operator: Operator }> {
+  const started = await Scene.start({ sizeBounds: 'on', besideUnknownField: 'everything', ...readings });
+  return { scene: started, operator: started.operator() };
+}
+
+/** One server and one address remain, as the file asks. */
+function expectOne({ project }: Scene, cores: number): void {
+  expect(project.servers).toMatchObject([{ cores, firewall: { enabled: true } }]);
+  expect(project.ips).toMatchObject([{ serverId: project.servers[0]?.id }]);
+}
+
+describe('src/cli: a replacement that the API refuses', () => {
+  const refusals = [
+    ['402', { paymentCheck: 'beforeKey' }, { status: 402, code: 'payment_required' }],
+    ['403 for the quota', {}, { status: 403, code: 'quota_exceeded' }],
+    ['409 without an end', {}, { status: 409, code: 'name_taken' }],
+  ] as const;
+  const cases = refusals.flatMap(([name, readings, answer]) =>
+    orders.map(([order, file]) => [name, order, file, readings, answer] as const),
+  );
+
+  test.each(cases)('%s, %s: the server and its address stay', async (name, order, file, readings, answer) => {
+    const { scene: played, operator } = await scene(readings);
+    await operator.applied(file(1));
+    const before = shown(played);
+    const refused: FaultAction = { do: 'answer', effect: 'none', ...answer };
+    played.emulator.setFaults([faultRule({ path: 'create_server' }, refused)]);
+
+    operator.write(file(2));
+    await operator.vdcsync('apply', '--yes', '--timeout', '5m');
+
+    // The entry asks for the deletion first, because the old server may be the reason of the conflict.
+    if (file !== oldFirst || answer.status !== 409)
+      expect(shown(played), `${name}, ${order}`).toEqual(before);
+    played.emulator.setFaults([]);
+    if (answer.status !== 409 && file !== newFirst)
+      expect(await operator.vdcsync('resolve', 'servers.web', '--abandon')).toMatchObject({ code: 0 });
+    await operator.converge({});
+    expectOne(played, 2);
+  });
+
+  test.each([
+    ['another package', 'l40s-2', 'ubuntu-24.04'],
+    ['the same package', 'l40s-1', 'debian-13'],
+  ])('no graphics cards are free, and the new server is of %s', async (_, gpu_package, image) => {
+    const gpu = (entry: object) => ({
+      servers: { gpu: { server_type: 'gpu-fixed', replace: 'allowed', ...entry } },
+    });
+    const { scene: played, operator } = await scene();
+    await operator.applied(gpu({ gpu_package: 'l40s-1', image: 'ubuntu-24.04' }));
+    const [old] = played.live.servers;
+    for (const { packages } of played.emulator.world.serverTypes)
+      for (const sold of packages) sold.capacity = 0;
+
+    operator.write(gpu({ gpu_package, image }));
+    await operator.vdcsync('apply', '--yes', '--timeout', '10m');
+
+    // The deletion of the old server frees the cards that the same package needs.
+    if (gpu_package === 'l40s-1')
+      expect(played.project.servers).toMatchObject([{ id: expect.not.toSatisfy((id) => id === old) }]);
+    else expect(played.live.servers).toEqual([old]);
+    for (const { packages } of played.emulator.world.serverTypes)
+      for (const sold of packages) sold.capacity = 1;
+    await operator.converge({});
+    expect(played.project.servers).toMatchObject([{ gpuPackage: gpu_package }]);
+    expect(played.live.servers).not.toEqual([old]);
+  });
+});
+
+describe('src/cli: a process that is killed during a replacement', () => {
+  /** Kills the process before or after the emulator handles its nth request. Returns the requests of the process. */
+  async function killed(
+    { emulator }: Scene,
+    operator: Operator,
+    moment: { readonly nth: number; readonly when: 'before' | 'after' } | undefined,
+  ): Promise<readonly string[]> {
+    const run = operator.started('apply', '--yes');
+    const { handle } = emulator;
+    const methods: string[] = [];
+    const kill = () => {
+      run.kill();
+      return { kind: 'reset' } as const;
+    };
+    emulator.handle = async (request, options) => {
+      methods.push(request.method);
+      const isLast = methods.length === moment?.nth;
+      if (isLast && moment.when === 'before') return kill();
+      const exchange = await handle.call(emulator, request, options);
+      return isLast ? kill() : exchange;
+    };
+    const { code, stderr } = await run.ended;
+    emulator.handle = handle;
+    expect(code === null || code === 0, stderr).toBe(true);
+    return methods;
+  }
+
+  test.each(orders)('%s: one server and one address remain, whenever it is killed', async (_, file) => {
+    const undisturbed = await scene();
+    await undisturbed.operator.applied(file(1));
+    undisturbed.operator.write(file(2));
+    const methods = await killed(undisturbed.scene, undisturbed.operator, undefined);
+    const writes = methods.flatMap((method, at) => (method === 'GET' ? [] : [at + 1]));
+    expect(writes.length).toBeGreaterThanOrEqual(file === newFirst ? 5 : 4);
+    const reads = methods.flatMap((method, at) => (method === 'GET' ? [at + 1] : []));
+    const moments = [
+      ...drawn(
+        writes.flatMap((nth) => [
+          { nth, when: 'before' as const },
+          { nth, when: 'after' as const },
+        ]),
+      ),
+      ...(playsAll ? reads : []).map((nth) => ({ nth, when: 'after' as const })),
+    ];
+    for (const moment of moments) {
+      const { scene: played, operator } = await scene();
+      await operator.applied(file(1));
+      operator.write(file(2));
+      await killed(played, operator, moment);
+      const where = JSON.stringify(moment);
+      expect(await operator.apply(), where).toEqual({ code: 0, blocked: [] });
+      expectOne(played, 2);
+      const { stdout } = await operator.vdcsync('plan', '--format', 'json');
+      expect(JSON.parse(stdout).operations, where).toEqual([]);
+    }
+  });
+});
+
+/** The status of each key. */
+const standings = (resources: readonly { readonly key: string; readonly standing: string }[]) =>
+  Object.fromEntries(resources.map(({ key, standing }) => [key, standing]));
+
+describe('src/cli: a retired server that cannot be deleted', () => {
+  test('plan, status and the next apply name it as billed', async () => {
+    const { scene: played, operator } = await scene();
+    await operator.applied(newFirst(1));
+    const [old] = played.live.servers;
+    played.emulator.setFaults([
+      faultRule({ path: 'delete_server' }, { do: 'answer', status: 403, code: 'locked', effect: 'none' }),
+    ]);
+    operator.write(newFirst(2));
+    const { code, blocked } = await operator.apply();
+    const retired = `servers.web~${old}`;
+    const json = async (command: string) =>
+      JSON.parse((await operator.vdcsync(command, '--format', 'json')).stdout);
+    const [plan, status] = [await json('plan'), await json('status')];
+
+    expect([code, blocked[0]?.key, plan.blocked[0].key]).toEqual([3, retired, retired]);
+    expect(played.live.servers).toContain(old);
+    expect(status.billed.map(({ key }: { key: string }) => key)).toEqual(
+      expect.arrayContaining(['servers.web', retired, `${retired}.public_ipv4`]),
+    );
+    expect(standings(status.resources)).toMatchObject({
+      'servers.web': 'converged',
+      [retired]: 'blocked',
+      [`${retired}.firewall`]: 'retiring',
+    });
+    played.emulator.setFaults([]);
+    await operator.converge({});
+    expectOne(played, 2);
+  });
+});
