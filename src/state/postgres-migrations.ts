@@ -9,8 +9,12 @@ export interface PostgresMigration {
 }
 
 /**
- * Each object of a project has one row in `claims`, so that it has one holder: a row with a key is a binding, a row
- * without a key is another claim. Bodies are JSON as text: `jsonb` would refuse some valid JSON (`\u0000`) and reorder
+ * `states.epoch` counts the owners that a state has had: every write checks that no other one has come since. Each object
+ * of a project has one row in `claims`, so that it has one holder: a row with a key is a binding, a row without a key is
+ * another claim. `specs` are those that a fleet has published, each with the serial of its last change; one that is gone
+ * has no body. `waiting_specs` wait while a change is rolled out in waves; one without a body waits for a newer spec.
+ *
+ * Bodies are JSON as text: `jsonb` would refuse some valid JSON (`\u0000`) and reorder
  * the rest. Values that queries search for are in separate columns, compared byte by byte (`"C"`), as in the other
  * stores. Times are doubles: a scaled clock gives fractions of milliseconds.
  */
@@ -30,13 +34,16 @@ export const postgresMigrations: readonly PostgresMigration[] = [
         serial bigint NOT NULL DEFAULT 0,
         created_at double precision NOT NULL,
         project_id bigint,
-        service text
+        service text,
+        epoch bigint NOT NULL DEFAULT 0
       );
       CREATE TABLE vdcsync.owners (
         state_id integer PRIMARY KEY REFERENCES vdcsync.states (id),
         pid integer NOT NULL,
         host text NOT NULL,
-        since double precision NOT NULL
+        since double precision NOT NULL,
+        backend integer,
+        replica text COLLATE "C"
       );
       CREATE TABLE vdcsync.claims (
         state_id integer NOT NULL REFERENCES vdcsync.states (id),
@@ -93,34 +100,6 @@ export const postgresMigrations: readonly PostgresMigration[] = [
         value text NOT NULL,
         PRIMARY KEY (state_id, name)
       );
-    `,
-  },
-  {
-    // Who owns a state by which connection, and which processes promise a heartbeat. Its time is the server's own.
-    version: 2,
-    sql: `
-      CREATE TABLE vdcsync.replicas (
-        id text COLLATE "C" PRIMARY KEY,
-        host text NOT NULL,
-        pid integer NOT NULL,
-        seen_at timestamp with time zone NOT NULL
-      );
-      ALTER TABLE vdcsync.owners ADD COLUMN backend integer, ADD COLUMN replica text COLLATE "C";
-    `,
-  },
-  {
-    // Which replicas are one fleet, and since when: the first of them leads.
-    version: 3,
-    sql: `
-      ALTER TABLE vdcsync.replicas
-        ADD COLUMN fleet text COLLATE "C" NOT NULL DEFAULT '',
-        ADD COLUMN since timestamp with time zone NOT NULL DEFAULT clock_timestamp();
-    `,
-  },
-  {
-    // The specs that a fleet has published, each with the serial of its last change; one that is gone has no body.
-    version: 4,
-    sql: `
       CREATE TABLE vdcsync.specs (
         state_id integer NOT NULL REFERENCES vdcsync.states (id),
         name text COLLATE "C" NOT NULL,
@@ -131,17 +110,6 @@ export const postgresMigrations: readonly PostgresMigration[] = [
       );
       CREATE INDEX specs_in_order ON vdcsync.specs (state_id, version);
       CREATE INDEX specs_of_project ON vdcsync.specs (state_id, project);
-    `,
-  },
-  {
-    // Counts the owners that a state has had. Every write checks that no other one has come since.
-    version: 5,
-    sql: 'ALTER TABLE vdcsync.states ADD COLUMN epoch bigint NOT NULL DEFAULT 0;',
-  },
-  {
-    // The specs that projects of a fleet wait for while a change is rolled out in waves. Without a body: a newer spec.
-    version: 6,
-    sql: `
       CREATE TABLE vdcsync.waiting_specs (
         state_id integer NOT NULL REFERENCES vdcsync.states (id),
         project bigint NOT NULL,
@@ -150,16 +118,6 @@ export const postgresMigrations: readonly PostgresMigration[] = [
         PRIMARY KEY (state_id, project)
       );
     `,
-  },
-  {
-    // The connection of a replica's last heartbeat: a replica whose connection is gone has ended.
-    version: 7,
-    sql: 'ALTER TABLE vdcsync.replicas ADD COLUMN backend integer;',
-  },
-  {
-    // The jobs of a replica are its heartbeat.
-    version: 8,
-    sql: 'DROP TABLE vdcsync.replicas;',
   },
 ];
 
