@@ -42,14 +42,15 @@ type Held =
   | { readonly answer: Conclusive };
 
 /**
- * A new state asks the keys of its creations first, if the project holds unmanaged resources. The earlier keys of a line
- * are asked in any case, before the resource is bought: the API replays the answers that an earlier state received, and
- * their ids are certain. Returns whether a resource was found. The plan then shows an adoption.
+ * The keys of creations are asked first, if the project holds unmanaged resources and this state has never used the key:
+ * the state may be new, or an older copy. The earlier keys of a line are asked in any case, before the resource is
+ * bought: the API replays the answers that an earlier state received, and their ids are certain. Returns whether a
+ * resource was found. The plan then shows an adoption.
  *
  * @source API §8.1
  */
 export async function recover(run: Run): Promise<boolean> {
-  const { unmanaged, unlisted, isNew } = await registerOf(run);
+  const { unmanaged, unlisted } = await registerOf(run);
   const taken = run.desired.resources.some((each) => isNameTaken(run, each));
   const isAlone = isNone(unmanaged) && unlisted === undefined && !taken;
   let any = false;
@@ -59,18 +60,16 @@ export async function recover(run: Run): Promise<boolean> {
     // The creation itself asks the key of the resource, and not its earlier keys. If an ignored resource has used the
     // key, the creation shows that.
     const isIgnored = run.desired.settings.unmanaged === 'ignore' && factsOf(resource.kind).bought;
-    const isAsked = isNew && !isAlone && !isIgnored;
-    const own = isAsked || isResumed(run, resource.key) ? [resource.key] : [];
+    const isAsked = !isAlone && !isIgnored;
+    const isOwnAsked = isResumed(run, resource.key) || (isAsked && !(await isProven(run, resource.key)));
+    const own = isOwnAsked ? [resource.key] : [];
     const keys = [...own, ...(await unprovenKeys(run, resource))];
     if (await lookUp(run, resource, keys)) any = true;
   }
   return any;
 }
 
-/**
- * The earlier keys of the line under which an earlier state may have bought the resource: this state has neither used
- * the key nor asked it to the end.
- */
+/** The earlier keys of the line under which an earlier state may have bought the resource. */
 export async function unprovenKeys(
   run: Run,
   entry: Pick<DesiredResource, 'key' | 'moved'>,
@@ -80,6 +79,7 @@ export async function unprovenKeys(
   return line.filter((_key, at) => !proven[at]);
 }
 
+/** Whether this state has used the key, or has asked it to the end. */
 async function isProven(run: Run, key: ResourceKey): Promise<boolean> {
   const past = await run.deps.store.intents({ key, limit: 50 });
   const last = past.find(({ verb, phase }) => verb === 'create' && phase === 'closed');

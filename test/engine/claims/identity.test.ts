@@ -154,11 +154,17 @@ describe('src/engine/claims: an id that is used again', () => {
     Object.assign(played.emulator.world.nextId, { ip: 5007 });
     played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
     const more = `${spec.replace('replace: allowed', 'firewall: {enabled: true, policy_in: drop, rules: []}, backup: {max_age: 24h}')}  db: {${size}, public_ipv4: {new: true}}\n`;
-    const before = played.writes().length;
+    const before = played.emulator.world.executions.length;
+    const sent = played.writes().length;
 
     const report = await played.apply(more);
 
-    expect(played.writes().slice(before), 'a server of theirs').toEqual([]);
+    expect(played.emulator.world.executions.slice(before)).toEqual([]);
+    const inside = played.writes().slice(sent);
+    expect(
+      inside.filter(({ path }) => path.includes('2001')),
+      'a server of theirs',
+    ).toEqual([]);
     expect(Object.fromEntries(report.blocked.map(({ key: each, code }) => [each, code]))).toEqual({
       'servers.web': 'identity_changed',
       'servers.web.public_ipv4': 'dependency_blocked',
