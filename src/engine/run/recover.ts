@@ -51,12 +51,12 @@ type Held =
  */
 export async function recover(run: Run): Promise<boolean> {
   const { unmanaged, unlisted } = await registerOf(run);
-  const taken = run.desired.resources.some((each) => isNameTaken(run, each));
+  const wanted = run.desired.resources.filter((each) => isWanted(run, each));
+  const taken = wanted.some((each) => isNameTaken(run, each));
   const isAlone = isNone(unmanaged) && unlisted === undefined && !taken;
   let any = false;
-  for (const resource of run.desired.resources) {
+  for (const resource of wanted) {
     if (run.stop.aborted || run.allPaused() !== undefined) break;
-    if (!isWanted(run, resource)) continue;
     // The creation itself asks the key of the resource, and not its earlier keys. If an ignored resource has used the
     // key, the creation shows that.
     const isIgnored = run.desired.settings.unmanaged === 'ignore' && factsOf(resource.kind).bought;
@@ -89,9 +89,9 @@ async function isProven(run: Run, key: ResourceKey): Promise<boolean> {
   return outcome !== 'void' && last.sends > 0 && because !== 'replayed' && !isReplay(last);
 }
 
-function isNameTaken(run: Run, { key, id, managed }: DesiredResource): boolean {
+function isNameTaken(run: Run, { key }: DesiredResource): boolean {
   const { sameName = [] } = run.world.observed.get(key) ?? {};
-  return managed && id === undefined && sameName.length > 0;
+  return sameName.length > 0;
 }
 
 /** A top-level resource without a binding, an open intent or an id in the file. */

@@ -64,7 +64,7 @@ function isSame(operation: Operation, intent: Intent, { bindings }: Mirror): boo
   const { changes, target, verb } = operation;
   const { path, body } = intent.request;
   if (verb === 'delete' && path.id !== undefined && String(path.id) !== target) return false;
-  if (!(verb === 'create' ? isSameCreation(operation, intent) : equal(changes, intent.changes))) return false;
+  if (!hasContent(operation, intent)) return false;
   const sent = (body ?? {}) as Readonly<Record<string, unknown>>;
   return changes.every((change) => {
     const value = sent[change.path] ?? sent[`${change.path}_id`];
@@ -78,16 +78,17 @@ function isSame(operation: Operation, intent: Intent, { bindings }: Mirror): boo
 }
 
 /**
- * The values of the new resource, and not those of the old one. Once the old resource is deleted, a plan shows all values of a
- * replacement, and not only the values that differ.
+ * An approval covers the wanted values: by the time of the write, some of them may be in force. Of a replacement it covers
+ * the content as a whole. Once the old resource is deleted, a plan shows all values of the new one.
  */
-function isSameCreation({ changes, replacement }: Operation, intent: Intent): boolean {
+function hasContent({ changes, replacement, verb }: Operation, intent: Intent): boolean {
   const written = ({ to, to_id, from }: Change) => (to === null ? { from } : { to, to_id });
-  const isWritten = (change: Change) => {
-    const own = intent.changes.filter(({ path }) => path === change.path);
-    return own.length === 0 ? change.to === null : own.some((each) => equal(written(each), written(change)));
-  };
-  return changes.every(isWritten) && (replacement !== undefined || changes.length === intent.changes.length);
+  const isIn = (change: Change, others: readonly Change[]) =>
+    others.some((each) => each.path === change.path && equal(written(each), written(change)));
+  if (verb === 'delete') return equal(changes, intent.changes);
+  if (replacement === undefined) return intent.changes.every((change) => isIn(change, changes));
+  const isNew = ({ path }: Change) => intent.changes.some((each) => each.path === path);
+  return changes.every((change) => isIn(change, intent.changes) || (change.to === null && !isNew(change)));
 }
 
 function isShown(value: unknown, { to, to_id }: Change): boolean {
