@@ -1,6 +1,6 @@
 import { Command, type Option } from 'commander';
 import { withApi } from '../src/cli/flags.ts';
-import { endings, environment, examples, files, visibleCommands } from '../src/cli/help.ts';
+import { endings, environment, files, visibleCommands } from '../src/cli/help.ts';
 import { createProgram } from '../src/cli/program.ts';
 import type { Io } from '../src/cli/terminal.ts';
 import { apiCodes } from '../src/core/codes/api.ts';
@@ -20,14 +20,22 @@ export function cliPage(): string {
   const program = createProgram({} as Io, () => undefined);
   const commands = visibleCommands(program);
   return page('The command line', [
-    'Without a command, `vdcsync` prints its help. Each command has `--help`.',
+    '`vdcsync COMMAND --help` and `man vdcsync-COMMAND` show the same flags, with examples.',
     `## Common flags\n\n${flagList(withApi(new Command()).options)}`,
     ...commands.map(commandSection),
-    `## Environment\n\nA flag has priority over its variable.\n\n${list(environment)}`,
+    `## Environment\n\n${list(environment.filter((each) => !isOfFlag(each)))}\n\nThe same as a flag, which has priority: ${flagVariables}.`,
     `## Exit codes\n\n${list(endings.map(([code, meaning]) => [String(code), meaning]))}`,
     `## Files\n\n${list(files)}`,
   ]);
 }
+
+/** The variables that are only another form of a flag. */
+const isOfFlag = ([, meaning]: (typeof environment)[number]) =>
+  /^the same as --[\w-]+( of `run`)?$/.test(meaning);
+const flagVariables = environment
+  .filter(isOfFlag)
+  .map(([name]) => `\`${name}\``)
+  .join(', ');
 
 function commandSection(command: Command): string {
   const usage = [
@@ -39,7 +47,6 @@ function commandSection(command: Command): string {
     `## ${usage}`,
     `${capitalised(description)}.`,
     ...flagSection(command.options.filter((each) => !each.hidden)),
-    ...exampleSection(examples[command.name()] ?? []),
   ].join('\n\n');
 }
 
@@ -75,14 +82,6 @@ function meaningOf(description: string, values: readonly string[] | undefined): 
   return values === undefined ? description : `${description}. Values: ${values.join(', ')}`;
 }
 
-/** Every line can be copied and run: its description is a comment. */
-function exampleSection(own: readonly (readonly [call: string, does: string])[]): string[] {
-  if (own.length === 0) return [];
-  const width = Math.max(...own.map(([call]) => call.length));
-  const lines = own.map(([call, does]) => `${call.padEnd(width)}   # ${does}`);
-  return [`\`\`\`sh\n${lines.join('\n')}\n\`\`\``];
-}
-
 interface Schema {
   readonly type?: string | readonly string[];
   readonly description?: string;
@@ -116,7 +115,7 @@ export function specPage(): string {
       ].join('\n\n'),
     ];
   });
-  return page('The file', [spelling, ...parts, commonSection(properties)]);
+  return page('Fields of the spec', [spelling, ...parts, commonSection(properties)]);
 }
 
 /** The form of the names of entries, and the fields that only a creation needs. */
@@ -151,20 +150,20 @@ function commonSection(properties: Readonly<Record<string, Schema>>): string {
   ].join('\n\n');
 }
 
-const spelling = `The file is YAML 1.2 (core schema): one document of at most 1 MiB and 32 levels. Several files (repeat \`-f\`) form one spec. A required field of an optional map is required only if you write the map.
+const spelling = `The spec is YAML 1.2 (core schema): one document of at most 1 MiB and 32 levels. Several files (repeat \`-f\`) form one spec. *Required* in a map means: if you write the map.
 
 vdcsync does not accept aliases (\`*base\`), merge keys (\`<<\`), directives (\`%YAML\`), tags outside the core schema, or the same name twice in a map. To avoid repetition, use
-\`defaults\`, [an overlay or a program](../how-to/environments.md).
+[\`defaults\`, an overlay or a program](../how-to/environments.md).
 
 ## Values from the environment
 
 In a text, \`\${env:NAME}\` takes the value of the environment variable \`NAME\`, if the command has \`--allow-env NAME\`. Write \`$\${env:\` for the literal characters. Names, ids and references
-cannot contain it, because every output shows them.
+cannot contain it.
 
-vdcsync hides these values: plans, logs, pages and the state show \`\${env:NAME}\` instead. One exception: inside a message, a value of one or two characters stays visible unless
-it is in quotation marks. \`vdcsync export\` hides values only with \`-f FILE\`, because the file names the variables.
+Plans, logs, pages and the state show \`\${env:NAME}\` instead of the value. One exception: inside a message, a value of one or two characters stays visible unless it is in quotation marks. \`vdcsync export\` hides values only with
+\`-f FILE\`.
 
-The state and a saved plan contain a digest of the values. With the file and a saved plan, a reader can test guesses of a value. So use variables only for values that are hard to guess.`;
+The state and a saved plan contain a digest of the values, with which a reader can test guesses. So use variables only for values that are hard to guess.`;
 
 /** Settings that are a word, or a map with fields of its own. */
 const maps = ['approval', 'suspend'];
@@ -197,8 +196,8 @@ function kindOfValue({ type, enum: words, const: only, anyOf, items }: Schema): 
   if (type === 'array') return `list of ${items === undefined ? 'values' : kindOfValue(items)}`;
   const names: Readonly<Record<string, string>> = {
     object: 'map',
-    integer: 'whole number',
-    boolean: 'true or false',
+    integer: 'integer',
+    boolean: 'boolean',
     string: 'text',
   };
   return [type ?? 'value']
@@ -225,12 +224,12 @@ export function metricsPage(): string {
 /** Every code of a blocked operation, a failure or a warning. */
 export function codesPage(): string {
   const of = (own: Readonly<Record<string, Explained & Partial<Question>>>) =>
-    sorted(own).map(([code, { asks, meaning, next }]) => {
+    sorted(own).map(([code, { asks, meaning }]) => {
       const kind = asks === undefined ? '' : ` (*${asks}*)`;
-      return `- \`${code}\`${kind}: ${meaning}. → ${next}`;
+      return `- \`${code}\`${kind}: ${meaning}`;
     });
   return page('Codes', [
-    'The values of `code` in `plan`, `apply` and `status`: the meaning, and after the arrow the next step. `vdcsync explain CODE` adds the cause and an example.',
+    'The values of `code` in `plan`, `apply` and `status`. Each message shows the next step, and `vdcsync explain CODE` the cause, the next step and an example.',
     '## Codes that block an operation',
     'The word in parentheses is [the reason why vdcsync asks you](../safety.md#when-vdcsync-asks-you). Some of these codes are also codes of warnings.',
     of(questions).join('\n'),
