@@ -157,11 +157,12 @@ vdcsync does not accept aliases (\`*base\`), merge keys (\`<<\`), directives (\`
 
 ## Values from the environment
 
-In a text, \`\${env:NAME}\` takes the value of the environment variable \`NAME\`, if the command has \`--allow-env NAME\`. Write \`$\${env:\` for the literal characters. Names, ids and references
-cannot contain it.
+\`\${env:NAME}\` takes the value of the environment variable \`NAME\`, if the command has \`--allow-env NAME\`. Write \`$\${env:\` for the literal characters. Only texts that vdcsync sends
+without a decision can contain it: the \`url\` of an ISO, and the \`description\` and the undocumented fields of a firewall rule. Plans show all
+other texts: write these in [an overlay or a program](../how-to/environments.md).
 
-Plans, logs, pages and the state show \`\${env:NAME}\` instead of the value. One exception: inside a message, a value of one or two characters stays visible unless it is in quotation marks. \`vdcsync export\` hides values only with
-\`-f FILE\`.
+Plans, logs, pages and the state show \`\${env:NAME}\` instead of the value, also where an answer of the API repeats it, but not in names, ids and statuses of the API. \`vdcsync export\` hides values only
+with \`-f FILE\`.
 
 The state and a saved plan contain a digest of the values, with which a reader can test guesses. So use variables only for values that are hard to guess.`;
 

@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import { ConfigError } from '../core/errors.ts';
+import { HiddenTexts } from '../core/hidden-texts.ts';
 import type { ReadPort, TaskWatch, WritePort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { RequestCounts } from '../core/progress.ts';
@@ -48,6 +49,8 @@ export interface Client {
   reads(priority: ReadPriority, halt?: AbortSignal): ReadPort;
   readonly writes: WritePort;
   readonly tasks: TaskWatch;
+  /** The values of the environment that the client sends and takes out of the answers. */
+  readonly hidden: HiddenTexts;
   /**
    * One GET of any path below the base URL, within the read budget and without a retry. Diagnosis uses it
    * to find out which paths a deployment serves. Rejects with `TransportError`.
@@ -78,6 +81,7 @@ export function createClient(options: ClientOptions): Client {
   const realTimeoutMs = scaledTimeout(options.timeoutMs ?? defaultTimeoutMs, profile.timeScale);
   const baseUrl = parseBaseUrl(options.baseUrl);
   const levels = createTokenLevels(options.uses, clock);
+  const hidden = new HiddenTexts();
   const pipeline = new Pipeline({
     baseUrl,
     token: options.token,
@@ -92,13 +96,15 @@ export function createClient(options: ClientOptions): Client {
     realTimeoutMs,
     counters,
     apiClock,
+    hidden,
     tracing: options.tracing,
     ...(options.onWait === undefined ? {} : { onWait: options.onWait }),
   });
-  const readsOptions = { baseUrl, pipeline, clock, random, profile, apiClock, logger };
+  const readsOptions = { baseUrl, pipeline, clock, random, profile, apiClock, logger, hidden };
   return {
     reads: (priority, halt) => createReads(readsOptions, priority, halt),
-    writes: createWrites(pipeline, profile, levels.learn),
+    writes: createWrites(pipeline, profile, hidden, levels.learn),
+    hidden,
     tokenLevels: () => Promise.all(pipeline.tokens().map(levels.known)),
     tasks: createTaskWatch({
       reads: createReads(readsOptions, 'poll'),

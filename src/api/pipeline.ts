@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import { ConfigError } from '../core/errors.ts';
+import type { HiddenTexts } from '../core/hidden-texts.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import { type Span, type SpanAttributes, type Tracing, traced } from '../core/tracing.ts';
 import { type HttpRequest, type HttpResponse, type Transport, TransportError } from '../core/transport.ts';
@@ -35,6 +36,7 @@ export interface PipelineOptions {
   readonly realTimeoutMs: number;
   readonly counters: Counters;
   readonly apiClock: ApiClock;
+  readonly hidden: HiddenTexts;
   readonly onWait?: (wait: BudgetWait) => void;
   readonly tracing?: Tracing | undefined;
 }
@@ -119,11 +121,11 @@ export class Pipeline {
   }
 
   async #exchanged(call: Call, { slot, token, budget }: Pass, span: Span): Promise<Answer> {
-    const { clock, apiClock } = this.#options;
+    const { clock, apiClock, hidden } = this.#options;
     const startedAt = clock.monotonic();
     const response = await this.#sendOnce(httpRequest(this.#options, call, token.secret), slot, call);
     try {
-      const answer = readAnswer(withoutToken(response, token));
+      const answer = hidden.inAnswer(readAnswer(withoutToken(response, token)));
       this.#identified ||= answer.sort !== 'unidentified';
       const closing = answer.status === 429 ? this.#limited(answer, budget) : undefined;
       slot.answered();

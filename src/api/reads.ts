@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Clock } from '../core/clock.ts';
 import { ApiProblem } from '../core/errors.ts';
+import type { HiddenTexts } from '../core/hidden-texts.ts';
 import { fitsPath } from '../core/path-id.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { ApiProfile, UndocumentedOperation } from '../core/profile.ts';
@@ -41,6 +42,7 @@ export interface ReadsOptions {
   readonly profile: ApiProfile;
   readonly apiClock: ApiClock;
   readonly logger: ApiLogger;
+  readonly hidden: HiddenTexts;
 }
 
 /** A read is sent this often at most; then its last failure is the answer. */
@@ -109,7 +111,7 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
       const closed = !(error instanceof TransportError) || error.code === 'CLOSED';
       return { error, final: closed || (signal?.aborted ?? false) };
     }
-    return judge(path, answer, schema);
+    return judge(path, answer, schema, options.hidden);
   }
 
   /** Jittered, so that clients that failed together do not come back together. */
@@ -214,7 +216,7 @@ interface Failure {
   readonly elsewhere?: boolean;
 }
 
-function judge<T>(path: string, answer: Answer, schema: z.ZodType<T>): Outcome<T> {
+function judge<T>(path: string, answer: Answer, schema: z.ZodType<T>, hidden: HiddenTexts): Outcome<T> {
   const { status } = answer;
   const wait = answer.retryAfterMs === undefined ? {} : { retryAfterMs: answer.retryAfterMs };
   const what = `GET ${path}`;
@@ -248,7 +250,7 @@ function judge<T>(path: string, answer: Answer, schema: z.ZodType<T>): Outcome<T
     case 'success': {
       // A 2xx other than 200, for example 206: part of a list is not the list.
       if (status !== 200) return { error: unreadable(`${what}: ${status} instead of 200`), final: false };
-      const result = readData(parseKeepingDecimals(answer.text), schema);
+      const result = readData(hidden.inAnswer(parseKeepingDecimals(answer.text)), schema);
       if ('data' in result) return result;
       const message = `the answer to ${what} is not as documented: ${printable(result.mismatch)}`;
       return { error: new ApiProblem(status, null, answer.requestId, message, 'undocumented'), final: true };

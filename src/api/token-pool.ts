@@ -278,7 +278,12 @@ export class TokenPool {
   #member(secret: string): Member {
     const name = nameOf(`${this.#options.baseUrl}\n${secret}`);
     return {
-      ...{ secret, mask: maskerOf([secret]), name, budgets: this.#options.budgets(name) },
+      ...{
+        secret,
+        mask: maskerOf([{ value: secret, shown: '***' }]),
+        name,
+        budgets: this.#options.budgets(name),
+      },
       ...{ standing: 'unchecked', foreign: false, checking: undefined },
       ...{ checkedAt: Number.NEGATIVE_INFINITY, checkAfter: Number.NEGATIVE_INFINITY },
       ...{ refuses: new Set<string>(), told: new Set<string>() },

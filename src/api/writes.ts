@@ -1,4 +1,5 @@
 import { ConfigError } from '../core/errors.ts';
+import type { HiddenTexts } from '../core/hidden-texts.ts';
 import { digestOf } from '../core/json.ts';
 import { fitsPath } from '../core/path-id.ts';
 import type { AnsweredTask, WriteName, WritePort, WriteRequest, WriteResult } from '../core/ports.ts';
@@ -26,10 +27,15 @@ import { type BuiltWrite, buildWrite } from './write-requests.ts';
  *
  * @source API §4 rule 5, §7
  */
-export function createWrites(pipeline: Pipeline, profile: ApiProfile, learn: Learn = () => {}): WritePort {
+export function createWrites(
+  pipeline: Pipeline,
+  profile: ApiProfile,
+  hidden: HiddenTexts,
+  learn: Learn = () => {},
+): WritePort {
   const send: WritePort['send'] = async (request, idempotencyKey, token, mayGo) => {
     try {
-      const built = buildWrite(request, profile);
+      const built = buildWrite(hidden.open(request), profile);
       const call = { ...toCall(built, idempotencyKey, token), sort: request.name, mayGo };
       const answer = await pipeline.exchange(call);
       const result = toResult(answer, built);
@@ -45,7 +51,8 @@ export function createWrites(pipeline: Pipeline, profile: ApiProfile, learn: Lea
 
   function digest(request: WriteRequest): string {
     try {
-      const { method, path, body } = buildWrite(request, profile);
+      hidden.open(request);
+      const { method, path, body } = buildWrite(hidden.reduced(request), profile);
       return digestOf([method, path, body ?? null]);
     } catch {
       return '';

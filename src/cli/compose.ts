@@ -5,9 +5,9 @@ import { createClient, parseBaseUrl } from '../api/client.ts';
 import { type ApiLogger, silent } from '../api/logging.ts';
 import type { TokenLevel } from '../api/token-level.ts';
 import { type Clock, scaledClock } from '../core/clock.ts';
-import type { Desired, TokenPlace } from '../core/desired.ts';
-import { Mask } from '../core/environment-mask.ts';
+import type { TokenPlace } from '../core/desired.ts';
 import { ConfigError, StateError } from '../core/errors.ts';
+import type { HiddenTexts } from '../core/hidden-texts.ts';
 import { timeOfDay } from '../core/moment.ts';
 import type { ReadPort, WritePort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
@@ -40,6 +40,7 @@ export interface Session {
   readonly store: StateStore;
   readonly reads: ReadPort;
   readonly writes: WritePort;
+  readonly hidden: HiddenTexts;
   readonly clock: Clock;
   /** How many times faster than real time `clock` runs. */
   readonly timeScale: number;
@@ -63,8 +64,6 @@ export interface SessionOptions {
   readonly onEvent?: (event: ProgressEvent) => void;
   /** Where log lines go; standard error where left out. */
   readonly writeLog?: (line: string) => void;
-  /** The spec whose values of the environment the log masks. */
-  readonly masked?: Pick<Desired, 'masked'> | undefined;
   /** Takes the place of the log that the environment asks for. */
   readonly logger?: ApiLogger;
   /** The place of the token, according to the spec. */
@@ -174,6 +173,7 @@ async function assemble(
     store,
     reads: client.reads('refresh'),
     writes: client.writes,
+    hidden: client.hidden,
     probe: client.probe,
     tokenLevels: client.tokenLevels,
     clock,
@@ -333,7 +333,5 @@ async function loggerOf(io: Io, options: SessionOptions): Promise<ApiLogger> {
   const { level, format } = logSettings(io);
   if (level === 'silent') return silent;
   const { createLogger } = await import('../platform/logger.ts');
-  const masks = new Mask(options.masked ?? {});
-  const mask = (text: string, isSentence: boolean) => (isSentence ? masks.text(text) : masks.longOnly(text));
-  return createLogger({ level, format, mask, write: tellerOf(io, options) });
+  return createLogger({ level, format, write: tellerOf(io, options) });
 }

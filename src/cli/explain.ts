@@ -1,7 +1,6 @@
 import { questionClasses } from '../core/codes/explained.ts';
 import { explanationOf } from '../core/codes.ts';
 import type { Position } from '../core/desired.ts';
-import { Mask } from '../core/environment-mask.ts';
 import { partsOf } from '../core/intent.ts';
 import type { KeyStatus } from '../core/key-status.ts';
 import type { ResourceKey } from '../core/keys.ts';
@@ -94,7 +93,7 @@ export function storyOf(key: ResourceKey, facts: StatusFacts, view: StatusView):
             position: entry.position,
             managed: entry.managed,
             protect: entry.protect,
-            entry: new Mask({ masked: facts.masked ?? [] }).entry(entry.value) ?? null,
+            entry: entry.value,
           },
     file_read: facts.desired !== undefined,
     bound:

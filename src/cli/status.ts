@@ -1,7 +1,7 @@
 import { serversShown } from '../core/attribute.ts';
 import type { Claim } from '../core/claims.ts';
 import { money, part } from '../core/decimal.ts';
-import type { Desired, DesiredResource } from '../core/desired.ts';
+import type { DesiredResource } from '../core/desired.ts';
 import { partsOf } from '../core/intent.ts';
 import { type KeyStatus, keyStatusesOf } from '../core/key-status.ts';
 import type { ResourceKey } from '../core/keys.ts';
@@ -117,8 +117,6 @@ export interface StatusFacts {
   readonly plan?: Plan;
   /** The resources that the file declares. */
   readonly desired?: readonly DesiredResource[];
-  /** The values of the file that came from the environment. */
-  readonly masked?: Desired['masked'];
   readonly prices?: PriceList | undefined;
   readonly ips?: readonly Ip[];
   readonly at?: number;

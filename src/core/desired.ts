@@ -130,10 +130,15 @@ export function isOtherPlace(before: TokenPlace | undefined, now: TokenPlace | u
   return before?.env !== now?.env || before?.file !== now?.file;
 }
 
-/** A text that came from the environment, and the text that every output shows in its place. */
-export interface MaskedText {
-  readonly value: string;
-  readonly shown: string;
+/**
+ * Texts that came from the environment. The resources hold each of them as it stands in the file, with `${env:NAME}`:
+ * only these maps hold the values.
+ */
+export interface EnvironmentTexts {
+  /** The real text, by the text of the file. */
+  readonly texts: ReadonlyMap<string, string>;
+  /** The value of each variable, by its name. */
+  readonly variables: ReadonlyMap<string, string>;
 }
 
 /** The spec, validated, with every reference resolved. */
@@ -145,8 +150,16 @@ export interface Desired {
   readonly resources: readonly DesiredResource[];
   /** The place of this project's token, if the file names one; no part of the declared resources. */
   readonly token?: TokenPlace;
-  /** The texts that came from the environment; absent if there are none. */
-  readonly masked?: readonly MaskedText[];
+  /** Absent if there are none. */
+  readonly environment?: EnvironmentTexts;
   /** `sha256:` over the canonical form: files that differ only in notation have equal digests. */
   readonly digest: string;
+}
+
+/** The digest of a spec for output: it has no salt, so it would confirm a guess of a value from the environment. */
+export function publicDigest({
+  digest,
+  environment,
+}: Pick<Desired, 'digest' | 'environment'>): string | undefined {
+  return environment === undefined ? digest : undefined;
 }

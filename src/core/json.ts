@@ -21,3 +21,37 @@ export function canonicalJson(value: unknown): string {
 export function digestOf(value: unknown): string {
   return `sha256:${hash('sha256', canonicalJson(value))}`;
 }
+
+/**
+ * The value with other texts, and the same value where none is another one.
+ *
+ * @param change called with each text inside plain objects and lists, and its path, which is valid during the call
+ */
+export function mapTexts<Value>(
+  value: Value,
+  change: (text: string, path: readonly string[]) => string,
+): Value {
+  const path: string[] = [];
+  const mapped = (here: unknown): unknown => {
+    if (typeof here === 'string') return change(here, path);
+    if (here === null || typeof here !== 'object') return here;
+    const isList = Array.isArray(here);
+    if (!isList && !isPlain(here)) return here;
+    let copy: Record<string, unknown> | unknown[] | undefined;
+    for (const [name, each] of Object.entries(here)) {
+      path.push(name);
+      const now = mapped(each);
+      path.pop();
+      if (now === each) continue;
+      copy ??= isList ? [...here] : { ...here };
+      Reflect.set(copy, name, now);
+    }
+    return copy ?? here;
+  };
+  return mapped(value) as Value;
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}

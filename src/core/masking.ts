@@ -1,18 +1,51 @@
+/** A secret, and the text that takes its place. */
+export interface Masked {
+  readonly value: string;
+  readonly shown: string;
+}
+
 /** A shorter secret protects nothing, and occurs in other texts by chance. */
 const fewestCharacters = 8;
-const mask = '***';
 
 /**
  * Gives a function that removes secrets from a text, in each form in which a program may repeat them: unchanged, in
  * JSON, in a URL, and in Base64, alone or as part of a longer text such as `user:password`.
  */
-export function maskerOf(secrets: readonly string[]): (text: string) => string {
-  const forms = secrets.filter(({ length }) => length >= fewestCharacters).flatMap(formsOf);
-  if (forms.length === 0) return (text) => text;
+export function maskerOf(secrets: readonly Masked[]): (text: string) => string {
+  const shownOf = new Map(
+    secrets
+      .filter(({ value }) => value.trim().length >= fewestCharacters)
+      .flatMap(({ value, shown }) =>
+        formsOf(value.trim().toWellFormed()).map((form) => [form, shown] as const),
+      ),
+  );
   // The longest first: one form may hold another.
-  const longestFirst = [...new Set(forms)].sort((a, b) => b.length - a.length);
-  const pattern = new RegExp(longestFirst.map(asPattern).join('|'), 'g');
-  return (text) => text.replace(pattern, mask);
+  const longestFirst = [...shownOf].sort(([a], [b]) => b.length - a.length);
+  return (text) => longestFirst.reduce((all, [form, shown]) => all.replaceAll(form, () => shown), text);
+}
+
+/** The same for secrets that are too short for `maskerOf`: only whole words of a sentence are removed. */
+export function wordMaskerOf(secrets: readonly Masked[]): (text: string) => string {
+  const short = secrets
+    .map(({ value, shown }) => ({ value: value.trim(), shown }))
+    .filter(({ value }) => value !== '' && value.length < fewestCharacters);
+  return (text) => short.reduce(withoutWord, text);
+}
+
+function withoutWord(text: string, { value, shown }: Masked): string {
+  let masked = '';
+  let from = 0;
+  for (let at = text.indexOf(value); at >= 0; at = text.indexOf(value, at + 1)) {
+    if (at < from || isLetter(text[at - 1]) || isLetter(text[at + value.length])) continue;
+    masked += `${text.slice(from, at)}${shown}`;
+    from = at + value.length;
+  }
+  return masked + text.slice(from);
+}
+
+function isLetter(character: string | undefined): boolean {
+  if (character === undefined) return false;
+  return character.toLowerCase() !== character.toUpperCase() || '0123456789_'.includes(character);
 }
 
 function formsOf(secret: string): readonly string[] {
@@ -31,9 +64,4 @@ function base64Forms(secret: string): readonly string[] {
     return bytes.toString('base64').slice(Math.ceil((offset * 4) / 3), Math.floor((bytes.length * 4) / 3));
   });
   return [Buffer.from(secret).toString('base64'), ...within];
-}
-
-/** The text as a pattern that matches it alone. */
-export function asPattern(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 }

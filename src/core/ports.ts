@@ -175,7 +175,7 @@ export interface WritePort {
   token(): string;
   /**
    * Digest of the request that `send` would send: equal digests mean the same method, path and body. Empty if it
-   * cannot be sent.
+   * cannot be sent, for example because a value of the environment has changed.
    */
   digest(request: WriteRequest): string;
 }

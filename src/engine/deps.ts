@@ -1,6 +1,7 @@
 /** The input of the engine: the ports that the engine works through, and the options of one run. */
 
 import type { Clock } from '../core/clock.ts';
+import type { HiddenTexts } from '../core/hidden-texts.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import type { KindName } from '../core/kind-facts.ts';
 import type { Operation, Plan, Selection } from '../core/plan.ts';
@@ -21,6 +22,8 @@ export interface EngineDeps {
   readonly reads: (priority: 'operation' | 'evidence' | 'poll' | 'refresh', halt?: AbortSignal) => ReadPort;
   readonly writes: WritePort;
   readonly tasks: TaskWatch;
+  /** Of the client behind `reads` and `writes`. */
+  readonly hidden: HiddenTexts;
   readonly counts: () => RequestCounts;
   readonly store: StateStore;
   readonly clock: Clock;

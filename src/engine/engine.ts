@@ -1,11 +1,10 @@
 import type { Desired } from '../core/desired.ts';
-import { Mask } from '../core/environment-mask.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Plan } from '../core/plan.ts';
-import type { ApplyReport, OperationResult, ProgressEvent } from '../core/progress.ts';
+import type { ApplyReport } from '../core/progress.ts';
 import type { CommandResult } from '../core/remedy.ts';
 import { traced } from '../core/tracing.ts';
-import type { ApplyOptions, EngineDeps, PlanOptions, Repeating, Resolution } from './deps.ts';
+import type { ApplyOptions, EngineDeps, PlanOptions, Resolution } from './deps.ts';
 import { adoptKey } from './operator/adopt-key.ts';
 import { resolveIntent } from './operator/decide.ts';
 import { forgetKey, ignore, unignore } from './operator/ignore.ts';
@@ -15,8 +14,7 @@ import { planOnce } from './run/plan.ts';
 import { provePlan } from './run/prove-plan.ts';
 import { openRun } from './run/start.ts';
 import type { Run } from './run.ts';
-import { sealedStore } from './sealed-store.ts';
-import { createWriteGate, type WriteGate } from './write-gate.ts';
+import { createWriteGate } from './write-gate.ts';
 
 /** One project, one spec, one state. */
 export interface Engine {
@@ -54,95 +52,47 @@ export function createEngine(deps: EngineDeps): Engine {
     paceMs: () => (writesPerServer * deps.profile.limits.windowMs) / deps.writes.perWindow(),
   });
   const runs = createWriteGate(deps.clock);
-  /**
-   * Runs an operator command on a store without values of the environment. The answer contains no values of the
-   * environment either.
-   */
-  const settle = (desired: Desired, work: (own: EngineDeps) => Promise<CommandResult>) =>
-    runs.run(async () => {
-      const { text, remedies } = await work(await maskedDeps(deps, desired));
-      const mask = new Mask(desired);
-      return { text: mask.text(text), remedies: mask.remedies(remedies) };
-    }, anyTurn);
-  const decide = (desired: Desired, work: (run: Run) => Promise<CommandResult>) =>
-    settle(desired, async (own) => work(await openRun(own, gate, desired)));
+  const { hidden, onEvent } = deps;
+  const shown = hidden.shown.bind(hidden);
+  const own: EngineDeps =
+    onEvent === undefined ? deps : { ...deps, onEvent: (event) => onEvent(shown(event)) };
+  /** Inside the engine a spec has stand-ins for the texts from the environment. They do not leave the engine. */
+  const within = async <Result>(
+    spec: Desired,
+    work: (desired: Desired) => Promise<Result>,
+  ): Promise<Result> => shown(await work(hidden.learn(spec, (await deps.store.info()).lineage)));
+  const decide = (spec: Desired, work: (run: Run) => Promise<CommandResult>) =>
+    runs.run(() => within(spec, async (desired) => work(await openRun(own, gate, desired))), anyTurn);
   return {
-    plan: async (desired, options = {}) =>
-      new Mask(desired).plan(await planOnce(await maskedDeps(deps, desired), gate, desired, options)),
-    prove: (desired, options = {}) =>
-      runs.run(
-        async () =>
-          new Mask(desired).plan(await provePlan(await maskedDeps(deps, desired), gate, desired, options)),
-        anyTurn,
-      ),
-    apply: (desired, options) => {
-      const reconcile = () => applyMasked(deps, gate, desired, options);
-      const project = { 'vdcsync.project': desired.projectId };
+    plan: (spec, options = {}) => within(spec, (desired) => planOnce(own, gate, desired, options)),
+    prove: (spec, options = {}) =>
+      runs.run(() => within(spec, (desired) => provePlan(own, gate, desired, options)), anyTurn),
+    apply: (spec, options) => {
+      const reconcile = () => within(spec, (desired) => apply(own, gate, desired, outside(options, shown)));
+      const project = { 'vdcsync.project': spec.projectId };
       return runs.run(() => traced(deps.tracing, 'reconcile', project, reconcile), {
         ...anyTurn,
         signal: options.halt,
       });
     },
-    adopt: (desired, key, id) => decide(desired, (run) => adoptKey(run, key, id)),
-    ignore: (desired, names) => decide(desired, (run) => ignore(run, names)),
-    unignore: (desired, names) => decide(desired, (run) => unignore(run, names)),
-    forget: (desired, key) => decide(desired, (run) => forgetKey(run, key)),
-    approve: (desired, digest) => settle(desired, (own) => approvePlan(own.store, digest, own.clock.now())),
-    resolve: (desired, key, resolution) => decide(desired, (run) => resolveIntent(run, key, resolution)),
+    adopt: (spec, key, id) => decide(spec, (run) => adoptKey(run, key, id)),
+    ignore: (spec, names) => decide(spec, (run) => ignore(run, names)),
+    unignore: (spec, names) => decide(spec, (run) => unignore(run, names)),
+    forget: (spec, key) => decide(spec, (run) => forgetKey(run, key)),
+    approve: (_, digest) => runs.run(() => approvePlan(own.store, digest, own.clock.now()), anyTurn),
+    resolve: (spec, key, resolution) => decide(spec, (run) => resolveIntent(run, key, resolution)),
   };
 }
 
-/** Values of the environment go to the API. They are neither in the state nor in the output. */
-async function maskedDeps(deps: EngineDeps, desired: Desired): Promise<EngineDeps> {
-  const mask = new Mask(desired);
-  const { onEvent } = deps;
-  const store = await sealedStore(deps.store, desired, (request) => deps.writes.digest(request));
-  if (onEvent === undefined || mask.isEmpty) return { ...deps, store };
-  return { ...deps, store, onEvent: (event) => onEvent(maskedEvent(event, mask)) };
-}
-
-async function applyMasked(
-  deps: EngineDeps,
-  gate: WriteGate,
-  desired: Desired,
-  options: ApplyOptions,
-): Promise<ApplyReport> {
-  const mask = new Mask(desired);
-  const report = await apply(await maskedDeps(deps, desired), gate, desired, {
+/** The caller reads plans, and compares operations with operations of plans that it has read. */
+function outside(options: ApplyOptions, shown: <Value>(value: Value) => Value): ApplyOptions {
+  const { repeating } = options;
+  const { isPaused } = repeating ?? {};
+  return {
     ...options,
-    approve: (plan) => options.approve(mask.plan(plan)),
-    ...(options.repeating === undefined || mask.isEmpty
+    approve: (plan) => options.approve(shown(plan)),
+    ...(repeating === undefined || isPaused === undefined
       ? {}
-      : { repeating: maskedRepeating(options.repeating, mask) }),
-  });
-  if (mask.isEmpty) return report;
-  const plan = mask.plan(report.plan);
-  const results = report.results.map((result) => maskedResult(result, mask));
-  return { ...report, results, plan, blocked: plan.blocked };
-}
-
-/** The caller compares operations with operations of masked plans. */
-function maskedRepeating(repeating: Repeating, mask: Mask): Repeating {
-  const { isPaused } = repeating;
-  if (isPaused === undefined) return repeating;
-  return { ...repeating, isPaused: (operation) => isPaused(mask.operation(operation)) };
-}
-
-function maskedEvent(event: ProgressEvent, mask: Mask): ProgressEvent {
-  switch (event.type) {
-    case 'planned':
-      return { ...event, plan: mask.plan(event.plan) };
-    case 'started':
-      return { ...event, operation: mask.operation(event.operation) };
-    case 'progress':
-      return { ...event, detail: mask.text(event.detail) };
-    case 'ended':
-      return { ...event, result: maskedResult(event.result, mask) };
-    case 'warning':
-      return { ...event, warning: mask.warning(event.warning) };
-  }
-}
-
-function maskedResult(result: OperationResult, mask: Mask): OperationResult {
-  return result.detail === undefined ? result : { ...result, detail: mask.text(result.detail) };
+      : { repeating: { ...repeating, isPaused: (operation) => isPaused(shown(operation)) } }),
+  };
 }

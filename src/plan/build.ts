@@ -1,5 +1,6 @@
 import { appliedServer } from '../core/applied.ts';
 import { exposedServers } from '../core/exposure.ts';
+import { withoutSeals } from '../core/hidden-texts.ts';
 import { digestOf } from '../core/json.ts';
 import { comesWithServer, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
@@ -364,7 +365,8 @@ function digestOfPlan({ world, desiredDigest }: PlanInput, { operations, blocked
     desired: desiredDigest,
     operations: operations.map(({ id, changes, needs, target }) => ({
       id,
-      changes: byPath(changes),
+      // The digest of the spec covers the values of the environment.
+      changes: byPath(withoutSeals(changes)),
       needs,
       target,
     })),

@@ -8,8 +8,6 @@ export interface LoggerOptions {
   readonly format?: LogFormat;
   /** Where lines go; default standard error, written at once so that none is lost at exit. */
   readonly write?: (line: string) => void;
-  /** Takes values of the environment out of a text. `isSentence`: short values too; else the text may be a name. */
-  readonly mask?: (text: string, isSentence: boolean) => string;
 }
 
 /**
@@ -58,16 +56,6 @@ const allowedFields: ReadonlySet<string> = new Set(
   ].flat(),
 );
 
-/** Fields whose text is a sentence, or holds some. */
-const sentences: ReadonlySet<string> = new Set([
-  'reason',
-  'detail',
-  'error',
-  'message',
-  'warnings',
-  'blocked',
-]);
-
 /** A second protection: if an allowed field ever contains an object with one of these fields, its value is masked. */
 const secretFields = ['token', 'authorization', 'secret', 'password', 'idempotencyKey', 'headers', 'body'];
 
@@ -77,7 +65,6 @@ const secretFields = ['token', 'authorization', 'secret', 'password', 'idempoten
  */
 export function createLogger(options: LoggerOptions = {}): Logger {
   const format = options.format ?? 'text';
-  const { mask = (text: string) => text } = options;
   return pino(
     {
       level: options.level ?? 'info',
@@ -87,11 +74,11 @@ export function createLogger(options: LoggerOptions = {}): Logger {
         paths: secretFields.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]),
         censor: '[secret]',
       },
-      formatters: { level: (label) => ({ level: label }), log: (fields) => onlyAllowed(fields, mask) },
+      formatters: { level: (label) => ({ level: label }), log: onlyAllowed },
       hooks: {
         logMethod(parameters, method) {
           const clean = parameters.map((each: unknown) =>
-            typeof each === 'string' ? printable(mask(each, true)) : each,
+            typeof each === 'string' ? printable(each) : each,
           );
           method.apply(this, clean as typeof parameters);
         },
@@ -113,33 +100,24 @@ function stderrWriter(): (line: string) => void {
   };
 }
 
-type MaskText = NonNullable<LoggerOptions['mask']>;
-
-function onlyAllowed(fields: Record<string, unknown>, mask: MaskText): Record<string, unknown> {
+function onlyAllowed(fields: Record<string, unknown>): Record<string, unknown> {
   const kept = Object.entries(fields).filter(([name]) => allowedFields.has(name));
-  return Object.fromEntries(
-    kept.map(([name, value]) => [
-      name,
-      plain(value, 0, (text) => printable(mask(text, sentences.has(name)))),
-    ]),
-  );
+  return Object.fromEntries(kept.map(([name, value]) => [name, plain(value, 0)]));
 }
 
 /** How deep a logged value may be; deeper parts are left out. */
 const maxDepth = 4;
 
-function plain(value: unknown, depth: number, shown: (text: string) => string): unknown {
-  if (typeof value === 'string') return shown(value);
+function plain(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return printable(value);
   if (value === null || typeof value !== 'object') return value;
   if (depth >= maxDepth) return '…';
   if (value instanceof Error) {
-    const code = 'code' in value ? { code: plain(value.code, maxDepth, shown) } : {};
-    return { name: value.name, message: shown(value.message), ...code };
+    const code = 'code' in value ? { code: plain(value.code, maxDepth) } : {};
+    return { name: value.name, message: printable(value.message), ...code };
   }
-  if (Array.isArray(value)) return value.map((each) => plain(each, depth + 1, shown));
-  return Object.fromEntries(
-    Object.entries(value).map(([name, each]) => [name, plain(each, depth + 1, shown)]),
-  );
+  if (Array.isArray(value)) return value.map((each) => plain(each, depth + 1));
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, plain(each, depth + 1)]));
 }
 
 /** Removes control and direction characters, which could rewrite the reader's terminal. */

@@ -7,19 +7,10 @@ import { childKey, parseKey, topLevelKey } from '../core/keys.ts';
 import type { ResourceKind } from '../core/kind.ts';
 import type { ChildEntry, EntryIssue } from '../core/kind-entry.ts';
 import { didYouMean } from '../core/suggest.ts';
-import {
-  find,
-  isUnread,
-  type Located,
-  nearest,
-  type Path,
-  type Report,
-  redact,
-  refuseSecretName,
-  without,
-} from './located.ts';
+import { find, isUnread, type Located, nearest, type Path, type Report, redact, without } from './located.ts';
 import { checkSchema } from './messages.ts';
 import { commonFields, isOwnField, type Section } from './schemas.ts';
+import type { WrittenTexts } from './written-texts.ts';
 
 /** One resource with its position. Resources inside a server come after the server. */
 export interface Entry {
@@ -28,9 +19,6 @@ export interface Entry {
   readonly located: Located;
   readonly kind: ResourceKind;
 }
-
-/** The fields of an entry that identify its resource. */
-const namePaths: readonly Path[] = [['name'], ['cidr'], ['id'], ['moved', 'from']];
 
 /**
  * Reads one entry of a map and the resources inside it, and reports all errors of the entry
@@ -50,10 +38,6 @@ export function readEntry(
   const entry = parse(section, key, written, report);
   if (entry === undefined) return [];
   const { located, fields, dropped } = entry;
-  for (const path of namePaths) {
-    const here = find(located, path);
-    if (here !== undefined) refuseSecretName(here, report);
-  }
   const moved = movedFrom(section, fields);
   const value = ownValue(section, fields, moved?.name ?? name);
   const managed = fields.managed !== false;
@@ -61,7 +45,7 @@ export function readEntry(
   const resource: DesiredResource = {
     key,
     kind: section.kind.name,
-    value,
+    value: shared.written.of(value, located, report, foreignFields(section)),
     managed,
     ...(id === undefined ? {} : { id }),
     ...('name' in value && fields.name === undefined ? { named: false as const } : {}),
@@ -132,11 +116,15 @@ function movedFrom({ collection, kind }: Section, { moved }: EntryFields) {
   return parsed?.kind === kind.name && parsed.parent === undefined ? parsed : undefined;
 }
 
-function ownValue({ schema, children }: Section, fields: EntryFields, name: string): EntryFields {
-  const inside = [...children].flatMap(([field, kind]) => (isOwnField(kind) ? [] : [field]));
-  const foreign = new Set<string>([...commonFields, ...inside]);
+/** The fields that are entries of other resources. */
+function foreignFields({ children }: Section): readonly string[] {
+  return [...children].flatMap(([field, kind]) => (isOwnField(kind) ? [] : [field]));
+}
+
+function ownValue(section: Section, fields: EntryFields, name: string): EntryFields {
+  const foreign = new Set<string>([...commonFields, ...foreignFields(section)]);
   const own = Object.fromEntries(Object.entries(fields).filter(([field]) => !foreign.has(field)));
-  return 'name' in schema.shape ? { name, ...own } : own;
+  return 'name' in section.schema.shape ? { name, ...own } : own;
 }
 
 function reportMissing(
@@ -198,20 +186,29 @@ type CheckedPart = Pick<DesiredResource, 'value' | 'position' | 'fields' | 'caut
  * a hundred rules in `defaults` would otherwise be checked and stored for each of a thousand servers.
  */
 export class SharedParts {
-  readonly #known = new WeakMap<Located, ReadonlyMap<string, CheckedPart>>();
+  readonly written: WrittenTexts;
+  readonly #known = new WeakMap<
+    Located,
+    ReadonlyMap<string, { readonly read: EntryFields; readonly checked: CheckedPart }>
+  >();
+
+  constructor(written: WrittenTexts) {
+    this.written = written;
+  }
 
   of(kind: ResourceKind, inside: Located, value: EntryFields, report: Report): CheckedPart {
     const known = this.#known.get(inside);
     const before = known?.get(kind.name);
-    if (before !== undefined && equal(before.value, value)) return before;
+    if (before !== undefined && equal(before.read, value)) return before.checked;
     for (const issue of kind.entry.check?.(value) ?? []) reportCheck(issue, inside, report);
-    const cautions = (kind.entry.cautions?.(value) ?? []).map((issue) => diagnosticOf(issue, inside));
+    const shown = this.written.of(value, inside, report);
+    const cautions = (kind.entry.cautions?.(shown) ?? []).map((issue) => diagnosticOf(issue, inside));
     const checked = {
-      ...{ value, position: inside.position },
+      ...{ value: shown, position: inside.position },
       ...placesOf(inside),
       ...(cautions.length === 0 ? {} : { cautions }),
     };
-    this.#known.set(inside, new Map([...(known ?? []), [kind.name, checked]]));
+    this.#known.set(inside, new Map([...(known ?? []), [kind.name, { read: value, checked }]]));
     return checked;
   }
 }

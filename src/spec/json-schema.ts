@@ -10,9 +10,8 @@ type Schema = Record<string, unknown>;
  *
  * Draft 7, because yaml-language-server understands all of it; of 2020-12 it ignores
  * parts. The schema covers the rules that a schema can express. The loader covers the rest: references, overlaps,
- * dates. The schema never refuses a file that the loader accepts, with two exceptions that help in an
- * editor: `${env:…}` where only certain words are allowed, and a server that lacks a field whose
- * default is in another file.
+ * dates. The schema never refuses a file that the loader accepts, with one exception that helps in an
+ * editor: a server that lacks a field whose default is in another file.
  */
 export function projectJsonSchema(): object {
   return {
@@ -116,16 +115,8 @@ function adapt(node: unknown): unknown {
     Object.entries(node)
       // Every whole number has the maximum of JavaScript: true, but useless in a hover.
       .filter(([name, value]) => name !== 'maximum' || value !== Number.MAX_SAFE_INTEGER)
-      .map(([name, value]) => [
-        name,
-        name === 'pattern' && typeof value === 'string' ? orEnvironment(value) : adapt(value),
-      ]),
+      .map(([name, value]) => [name, adapt(value)]),
   );
-}
-
-/** A value may also come from the environment. No pattern applies to the variable. */
-function orEnvironment(pattern: string): string {
-  return `${pattern}|\\$\\{env:[A-Za-z_][A-Za-z0-9_]*\\}`;
 }
 
 function withNull(properties: unknown): Schema {

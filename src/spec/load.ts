@@ -1,6 +1,6 @@
 import { resolve, sep } from 'node:path';
 import equal from 'fast-deep-equal';
-import type { Desired, MaskedText, Position, Settings, TokenPlace } from '../core/desired.ts';
+import type { Desired, Position, Settings, TokenPlace } from '../core/desired.ts';
 import { type Diagnostic, formatDiagnostic, SpecError } from '../core/errors.ts';
 import { escapeUnseen } from '../core/escape.ts';
 import { type ResourceKey, topLevelKey } from '../core/keys.ts';
@@ -9,12 +9,13 @@ import { digestOf } from './digest.ts';
 import { type Entry, readEntry, SharedParts } from './entries.ts';
 import { type Environment, isReservedVariable, operatorsSpec, type SpecTrust } from './environment.ts';
 import { checkExpansion, maxResources } from './expansion.ts';
-import { formatPosition, isUnread, type Located, maskedIn, type Report } from './located.ts';
+import { expandedIn, formatPosition, isUnread, type Located, type Report, refuseSecret } from './located.ts';
 import { checkSchema } from './messages.ts';
 import { Counterparts, overlaid } from './overlay.ts';
 import { checkReferences } from './references.ts';
 import { fileSchema, sections, settingsSchema } from './schemas.ts';
 import { checkUniqueness } from './uniqueness.ts';
+import { WrittenTexts } from './written-texts.ts';
 import { readYaml } from './yaml-tree.ts';
 
 /** One file's text, and the name it goes by in messages. */
@@ -65,12 +66,13 @@ export function loadSpec(
   for (const root of roots) checkSchema(fileSchema, root, 'the file', report);
   const token = tokenPlace(project, trust, report);
   const settings = agreed(roots, 'settings', report);
-  for (const each of settings.values()) refuseSecretText(each, report);
+  for (const [name, each] of [...project, ...settings]) if (name !== 'id') refuseSecrets(each, report);
   const [first] = roots;
   if (first?.fields !== undefined && !roots.some((root) => isUnread(root) || root.fields?.has('project'))) {
     report(first.position, '`project` is missing: write `project: {id: …}` with the id of the project');
   }
-  const { entries, declared } = readEntries(roots, report);
+  const written = new WrittenTexts();
+  const { entries, declared } = readEntries(roots, written, report);
   const unread = sections.filter(({ collection }) => roots.some((root) => isUnreadIn(root, collection)));
   if (entries.length > maxResources) {
     report(entries[0]?.resource.position ?? { file: '-', line: 1, column: 1 }, tooMany(entries.length));
@@ -91,11 +93,10 @@ export function loadSpec(
     settings: settingsSchema.parse(given) as Settings,
     resources: entries.map(({ resource }) => resource),
   };
-  const masked = distinct(roots.flatMap(maskedIn));
+  const shown = { ...wanted, ...written.environment() };
   return {
-    ...{ ...wanted, digest: digestOf(wanted) },
+    ...{ ...shown, digest: digestOf(shown) },
     ...(token === undefined ? {} : { token }),
-    ...(masked.length === 0 ? {} : { masked }),
   };
 }
 
@@ -179,14 +180,6 @@ function tokenFile(
   return undefined;
 }
 
-/** Each value once, the longest first, so that a value inside another one does not cut that one up. */
-function distinct(masked: readonly MaskedText[]): MaskedText[] {
-  const byValue = new Map(masked.map((each) => [each.value, each]));
-  return [...byValue.values()]
-    .filter(({ value }) => value.trim() !== '')
-    .sort((a, b) => b.value.length - a.value.length || (a.value < b.value ? -1 : 1));
-}
-
 function firstOf(diagnostics: readonly Diagnostic[], dropped: number): Diagnostic[] {
   const shown = diagnostics.slice(0, maxErrors.shown);
   const more = diagnostics.length - shown.length + dropped;
@@ -214,19 +207,15 @@ function agreed(roots: readonly Located[], section: string, report: Report): Rea
   return known;
 }
 
-/** Settings are shown everywhere, as the reason of a suspension is, so they take nothing from the environment. */
-function refuseSecretText(here: Located, report: Report): void {
-  if (here.secret)
-    report(here.position, `${here.shown}: a setting cannot come from the environment. Write its value`);
-  for (const each of [...(here.fields?.values() ?? []), ...(here.items ?? [])])
-    refuseSecretText(each, report);
+function refuseSecrets(root: Located, report: Report): void {
+  for (const [, here] of expandedIn(root)) if (here.secret) refuseSecret(here, report);
 }
 
 /** The entries of all maps of all files, and the names that are declared, even where the entry is unusable. */
-function readEntries(roots: readonly Located[], report: Report) {
+function readEntries(roots: readonly Located[], written: WrittenTexts, report: Report) {
   const places = new Map<ResourceKey, Position>();
   const entries: Entry[] = [];
-  const shared = new SharedParts();
+  const shared = new SharedParts(written);
   for (const section of sections) {
     for (const root of roots) {
       for (const [name, located] of root.fields?.get(section.collection)?.fields ?? []) {

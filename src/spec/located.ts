@@ -1,4 +1,4 @@
-import type { MaskedText, Position } from '../core/desired.ts';
+import type { Position } from '../core/desired.ts';
 
 /** A value of the file with everything that a message about it needs. */
 export interface Located {
@@ -11,8 +11,10 @@ export interface Located {
   readonly shown: string;
   /** Holds something that came from the environment. */
   readonly secret: boolean;
-  /** For a secret text: the text that output shows in its place and in the place of each variable's value. */
-  readonly masked?: readonly MaskedText[];
+  /** For a text with variables, or with characters that would start one: the text as it stands in the file. */
+  readonly written?: string;
+  /** The values of the variables in a text. */
+  readonly variables?: ReadonlyMap<string, string>;
   /** Already reported as unusable; further messages about it would only confuse. */
   readonly broken: boolean;
   /** A map with unreadable fields, which are reported. A field that seems to be missing may be one of them. */
@@ -76,24 +78,18 @@ export function formatPosition({ file, line, column }: Position): string {
 /** A message without the values that came from the environment. */
 export function redact(message: string, root: Located): string {
   let text = message;
-  for (const { value, shown } of secretsIn(root)) {
-    if (typeof value === 'string' && value !== '') text = text.replaceAll(value, shown);
+  for (const [, { value, shown, secret }] of expandedIn(root)) {
+    if (secret && typeof value === 'string' && value !== '') text = text.replaceAll(value, shown);
   }
   return text;
 }
 
-/**
- * Refuses a name that came from the environment. Names are parts of keys, identify resources, and are shown everywhere,
- * so they cannot be masked. Returns whether it refused the name.
- */
-export function refuseSecretName({ secret, position, shown }: Located, report: Report): boolean {
-  if (secret) {
-    report(
-      position,
-      `${shown}: a name cannot come from the environment, because all output shows names. Write the name`,
-    );
-  }
-  return secret;
+/** Reports a part that came from the environment. */
+export function refuseSecret({ position, shown }: Located, report: Report): void {
+  report(
+    position,
+    `${shown}: only the URL of an ISO, and the description and undocumented fields of a firewall rule, can come from the environment, because output shows everything else. Write the value`,
+  );
 }
 
 /** A missing field proves nothing, because some of the fields could not be read. */
@@ -101,15 +97,11 @@ export function isUnread({ broken, partial }: Located): boolean {
   return broken || partial === true;
 }
 
-/** Every value from the environment, with the text that output shows in its place. */
-export function maskedIn(root: Located): readonly MaskedText[] {
-  if (root.masked !== undefined) return root.masked;
-  return [...(root.fields?.values() ?? []), ...(root.items ?? [])].flatMap(maskedIn);
-}
-
-function secretsIn(root: Located): readonly Located[] {
-  if (root.secret) return [root];
-  return [...(root.fields?.values() ?? []), ...(root.items ?? [])].flatMap(secretsIn);
+/** The texts inside a value that are not as they stand in the file, with their paths. */
+export function expandedIn(root: Located, path: Path = []): readonly (readonly [Path, Located])[] {
+  if (root.written !== undefined) return [[path, root]];
+  const parts = [...(root.fields ?? []), ...(root.items ?? []).entries()];
+  return parts.flatMap(([step, part]) => expandedIn(part, [...path, step]));
 }
 
 function child(here: Located | undefined, step: string | number): Located | undefined {

@@ -3,7 +3,7 @@ import { parseKey, type ResourceKey } from '../core/keys.ts';
 import { collections } from '../core/kind-facts.ts';
 import { didYouMean } from '../core/suggest.ts';
 import { type Entry, noun } from './entries.ts';
-import { formatPosition, nearest, type Report, refuseSecretName } from './located.ts';
+import { formatPosition, nearest, type Report } from './located.ts';
 
 /** Comparing every wrong name with every right one would be quadratic. */
 const maxSuggestions = 100;
@@ -26,7 +26,7 @@ export function checkReferences(
   for (const { resource, located, kind } of entries) {
     for (const { path, key, exclusive } of kind.entry.references?.(resource.value) ?? []) {
       const here = nearest(located, path);
-      if (refuseSecretName(here, report)) continue;
+      if (here.secret) continue;
       const target = parseKey(key);
       if (target === undefined || !declared.has(key)) {
         const collection = collections.find((each) => key.startsWith(`${each}.`)) ?? '';

@@ -139,7 +139,7 @@ function scalar(
   value: unknown,
   position: Position,
   { environment, trust, report }: Reading,
-): Pick<Located, 'value' | 'shown' | 'secret' | 'broken' | 'masked'> {
+): Pick<Located, 'value' | 'shown' | 'secret' | 'broken' | 'written' | 'variables'> {
   const refuse = (message: string) => {
     report(position, message);
     return { value: null, shown: '', secret: false, broken: true };
@@ -158,12 +158,10 @@ function scalar(
   const expansion = expand(value, environment, trust);
   if ('problem' in expansion) return refuse(expansion.problem);
   const { text, used } = expansion;
-  if (used.length === 0) return plain(text, quote(value));
-  const masked = [
-    { value: text, shown: value },
-    ...used.map((name) => ({ value: environment[name] ?? '', shown: `\${env:${name}}` })),
-  ];
-  return { value: text, shown: quote(value), secret: true, broken: false, masked };
+  const written = text === value ? {} : { written: value };
+  if (used.length === 0) return { ...plain(text, quote(value)), ...written };
+  const variables = new Map(used.map((name) => [name, environment[name] ?? '']));
+  return { value: text, shown: quote(value), secret: true, broken: false, written: value, variables };
 }
 
 function quote(text: string): string {

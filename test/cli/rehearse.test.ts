@@ -20,7 +20,7 @@ servers:
   web-1:
     id: 12
     server_type: huge-9
-    image: "plan9 \${env:RELEASE}"
+    image: plan9
     plan_id: 3
     ssh_keys: [5]
     public_ipv4: { ip: web }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { maskerOf } from '../../src/core/masking.ts';
+import { maskerOf, wordMaskerOf } from '../../src/core/masking.ts';
 
 const secret = 's3cr3t-"canary"/+?ü';
 const base64 = (text: string) => Buffer.from(text).toString('base64');
@@ -16,7 +16,7 @@ describe('src/core/masking.ts', () => {
     ['in Base64 inside of a longer text', base64(`x-access-token:${secret}@git.example.com`)],
     ['in the Base64 of URLs', Buffer.from(`me:${secret}`).toString('base64url')],
   ])('a secret %s is masked', (_, text) => {
-    const masked = maskerOf([secret])(`before ${text} after`);
+    const masked = maskerOf([{ value: secret, shown: '***' }])(`before ${text} after`);
     expect(masked).toMatch(/^before .*\*\*\*.* after$/);
     for (const word of masked.split(/[^\w+/-]+/)) {
       for (const offset of [0, 1, 2, 3]) {
@@ -27,7 +27,15 @@ describe('src/core/masking.ts', () => {
   });
 
   test('other text stays, and a secret too short to be one masks nothing', () => {
-    expect(maskerOf([secret])('nothing of it')).toBe('nothing of it');
-    expect(maskerOf(['ip', ''])('an ip')).toBe('an ip');
+    expect(maskerOf([{ value: secret, shown: '***' }])('nothing of it')).toBe('nothing of it');
+    expect(maskerOf(['ip', ''].map((value) => ({ value, shown: '***' })))('an ip')).toBe('an ip');
+  });
+
+  test('of a secret that is too short, whole words are masked in a sentence', () => {
+    const masked = wordMaskerOf([
+      { value: '22', shown: '***' },
+      { value: 'dev', shown: '***' },
+    ]);
+    expect(masked('port 22 of "dev" (22), 2222, device')).toBe('port *** of "***" (***), 2222, device');
   });
 });

@@ -8,14 +8,16 @@ const secret = { SECRET: 'hunter2-hunter2' };
 
 describe('src/spec/environment.ts', () => {
   test('takes values into any text, and leaves names alone', () => {
-    const { resources } = read(
+    const { resources, environment } = read(
       spec('isos:', `  a: {url: "https://u:${env('SECRET')}@example.com/${env('F')}"}`),
       {
         ...secret,
         F: 'x.iso',
       },
     );
-    expect(resources[0]?.value).toEqual({ name: 'a', url: 'https://u:hunter2-hunter2@example.com/x.iso' });
+    const url = `https://u:${env('SECRET')}@example.com/${env('F')}`;
+    expect(resources[0]?.value).toEqual({ name: 'a', url });
+    expect(environment?.texts.get(url)).toBe('https://u:hunter2-hunter2@example.com/x.iso');
   });
 
   test('leaves what is escaped as it is, and takes nothing from inside a value', () => {
@@ -54,15 +56,37 @@ describe('src/spec/environment.ts', () => {
     const errors = errorsIn(text, secret);
     expect(errors.length).toBeGreaterThan(10);
     expect(errors.join('\n')).not.toContain(secret.SECRET);
-    expect(errors.join('\n')).toContain('"${env:SECRET}": a name cannot come from the environment');
+    expect(errors.join('\n')).toContain('"${env:SECRET}": only the URL of an ISO');
   });
 
   test('shows nothing that was made of it either', () => {
     const text = spec(`networks: {n: {cidr: "${env('CIDR')}"}}`);
     expect(errorsIn(text, { CIDR: '10.77.88.99/24' })).toEqual([
-      'a.yaml:3:22: "${env:CIDR}": a name cannot come from the environment, because all output shows names. Write the name',
+      expect.stringContaining('a.yaml:3:22: "${env:CIDR}": only the URL of an ISO'),
       'a.yaml:3:22: the value of "${env:CIDR}" is not valid here',
     ]);
+  });
+
+  test.each([
+    'image: VALUE',
+    'disk_type: VALUE',
+    'gpu_package: [VALUE]',
+    'public_ipv4: {ip: VALUE}',
+    'network_interfaces: [VALUE]',
+    'backup: {max_age: VALUE}',
+    'firewall: {policy_in: VALUE}',
+    'firewall: {rules: [{destination_port: VALUE}]}',
+    'firewall: {rules: [{protocol: VALUE}]}',
+    'moved: {from: VALUE}',
+  ])('refuses it where output has to show the value: %s', (field) => {
+    const text = spec('servers:', `  a: {id: 1, ${field.replace('VALUE', `"${env('A')}"`)}}`);
+    const errors = errorsIn(text, { A: '24h' });
+    expect(errors.join('\n')).toMatch(/"\$\{env:A\}"/);
+  });
+
+  test('gives the literal characters to the API where they are escaped', () => {
+    const { resources, environment } = read(spec('isos:', '  a: {url: "https://example.com/$${env:A}"}'));
+    expect(environment?.texts.get(String(resources[0]?.value.url))).toBe('https://example.com/${env:A}');
   });
 
   test('keeps values out of the digest, and lets it change with them', () => {

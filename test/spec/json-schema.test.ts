@@ -23,7 +23,7 @@ describe('src/spec/json-schema.ts', () => {
   test.each([
     ['an empty address and empty maps', spec('settings:', 'networks:', 'ips:', '  web:')],
     ['a bound network without a cidr', spec('networks: {a: {id: 3}}')],
-    ['a value from the environment', spec('networks: {a: {cidr: "${env:CIDR}"}}')],
+    ['a value from the environment', spec('isos: {a: {url: "${env:URL}"}}')],
     ['rule fields that are not shown', spec('servers: {a: {id: 1, firewall: {rules: [{x: [1]}]}}}')],
   ])('accepts %s', (_what, text) => {
     validate(parse(text));

@@ -29,8 +29,8 @@ describe('src/spec: slips that deserve a word of their own', () => {
   });
 
   test('with another dollar it stands for itself', () => {
-    const [iso] = read(spec('isos: {a: {url: "https://$${env.HOST}/a.iso"}}')).resources;
-    expect(iso?.value).toMatchObject({ url: 'https://${env.HOST}/a.iso' });
+    const { environment } = read(spec('isos: {a: {url: "https://$${env.HOST}/a.iso"}}'));
+    expect([...(environment?.texts.values() ?? [])]).toEqual(['https://${env.HOST}/a.iso']);
   });
 
   test.each([

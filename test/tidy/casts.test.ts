@@ -12,7 +12,6 @@ const brands = /^(ResourceKey|OperationId|\w+Id)$/;
 
 /** The casts that remain, with the reason. `most` goes down with each one that goes. */
 const permitted: Readonly<Record<string, readonly [most: number, reason: string]>> = {
-  'core/environment-mask.ts': [1, 'a value with other texts keeps its form'],
   'core/intent.ts': [1, 'a stage replaces all fields of the previous stage'],
   'core/kind-facts.ts': [2, 'the keys of a constant table'],
   'engine/read-cache.ts': [2, 'the methods of the port, each with the same cache'],

@@ -74,7 +74,6 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
       mode: 'write',
       projectId: desired.projectId,
       token: desired.token,
-      masked: desired,
       onEvent: (event) => view.event(event),
       writeLog: (line) => view.line(line),
     });

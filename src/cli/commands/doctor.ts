@@ -31,7 +31,6 @@ export async function doctor(flags: DoctorFlags, io: Io): Promise<ExitCode> {
           mode: 'read',
           projectId: desired?.projectId ?? facts.projectId ?? 4711,
           token: desired?.token,
-          masked: desired,
         }),
       )
     : { findings: [], project: null };

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { Mask } from '../../core/environment-mask.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { escapeUnseenInLines } from '../../core/escape.ts';
 import { commandLine, run } from '../../core/remedy.ts';
@@ -38,18 +37,19 @@ export async function exportProject(flags: ExportFlags, io: Io): Promise<ExitCod
     mode: 'read',
     projectId: desired?.projectId ?? anyProject(flags, io),
     token: desired?.token,
-    masked: desired,
     writeLog: (line) => void io.stderr.write(live ? `\r\x1b[K${line}` : line),
   });
   try {
-    if (desired !== undefined) refuseOtherProject(desired, await session.reads.project());
+    if (desired !== undefined) {
+      refuseOtherProject(desired, await session.reads.project());
+      session.hidden.learn(desired, (await session.store.info()).lineage);
+    }
     const inventory = await readInventory(session.reads, live ? counter(io) : once(io));
     const spec = specOf(inventory, createNames(await session.store.bindings()));
-    const mask = new Mask(desired ?? {});
     const text =
       flags.format === 'json'
-        ? `${escapeUnseenInLines(JSON.stringify(exportedValue(spec, mask), null, 2))}\n`
-        : exportedYaml(spec, mask);
+        ? `${escapeUnseenInLines(JSON.stringify(exportedValue(spec), null, 2))}\n`
+        : exportedYaml(spec);
     if (out === undefined) io.stdout.write(text);
     else writeOut(out, text, io);
     if (out !== undefined) {

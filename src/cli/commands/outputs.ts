@@ -1,5 +1,4 @@
 import type { Desired } from '../../core/desired.ts';
-import { Mask } from '../../core/environment-mask.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { ServerId } from '../../core/resources.ts';
@@ -47,16 +46,9 @@ export async function outputs(flags: OutputsFlags, io: Io): Promise<ExitCode> {
         : 'the API shows no address of this server';
     io.stderr.write(`vdcsync: ${key} is left out: ${why}\n`);
   }
-  const masks = new Mask(desired);
   const text = formatOutputs(made, format);
-  const clean = masks.isEmpty
-    ? text
-    : text
-        .split('\n')
-        .map((line) => masks.longOnly(line))
-        .join('\n');
-  if (flags.out === undefined) io.stdout.write(clean);
-  else writeOut(flags.out, clean, io);
+  if (flags.out === undefined) io.stdout.write(text);
+  else writeOut(flags.out, text, io);
   return exitCodes.done;
 }
 
@@ -92,7 +84,7 @@ async function readLive(
   bindings: readonly Binding[],
 ): Promise<LiveFacts> {
   const { projectId, token } = desired;
-  const session = await openSession(flags, io, { mode: 'read', projectId, token, masked: desired });
+  const session = await openSession(flags, io, { mode: 'read', projectId, token });
   try {
     const at = session.clock.now();
     refuseOtherProject(desired, await session.reads.project());

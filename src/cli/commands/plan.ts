@@ -25,7 +25,7 @@ export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<E
   const { projectId, token } = desired;
   await refuseSecondState(projectId, flags, io);
   const mode = flags.prove === true ? 'write' : 'read';
-  const session = await openSession(flags, io, { mode, projectId, token, masked: desired });
+  const session = await openSession(flags, io, { mode, projectId, token });
   const done = new AbortController();
   try {
     // Nothing is written, so there is nothing to settle before the end.

@@ -1,4 +1,3 @@
-import { Mask } from '../../core/environment-mask.ts';
 import type { Plan } from '../../core/plan.ts';
 import { counted } from '../../core/text.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
@@ -47,7 +46,6 @@ export async function rehearse(flags: RehearseFlags, io: Io): Promise<ExitCode> 
   const sources = await readSources(flags, io);
   const desired = await loadWithinLimits(sources, trustOf(flags, io), io);
   const { projectId, settings } = desired;
-  const mask = new Mask(desired);
   const { profile, text } = profileOf(flags, io);
   const adapted = adapt(sources, io.env);
   const calm = await calmRun(adapted.spec, projectId, profile, text);
@@ -64,27 +62,12 @@ export async function rehearse(flags: RehearseFlags, io: Io): Promise<ExitCode> 
     );
   const again = await played(asked.map(exclusively), io);
   const byExclusive = again.filter((end) => end.asked.length === 0).length;
-  const rehearsal = masked({ projectId, adapted, calm, ends, byExclusive }, mask);
+  const rehearsal = { projectId, adapted, calm, ends, byExclusive };
   if (flags.svg !== undefined) writeOut(flags.svg, barsSvg(calm.bars, titleOf(rehearsal)), io);
   const json = () => `${JSON.stringify(rehearsalJson(rehearsal), null, 2)}\n`;
   io.stdout.write(flags.format === 'json' ? json() : rehearsalText(rehearsal, io));
   if (!converged) return calm.report.outcome === 'blocked' ? exitCodes.blocked : exitCodes.failed;
   return ends.every((end) => end.converged) && calm.settled ? exitCodes.done : exitCodes.failed;
-}
-
-/** The rehearsal is played with the values of the environment, and shows none of them. */
-function masked({ calm, adapted, ends, ...rest }: Rehearsal, mask: Mask): Rehearsal {
-  const { report } = calm;
-  const blocked = mask.plan({ ...calm.plan, blocked: report.blocked }).blocked;
-  return {
-    ...rest,
-    adapted: { ...adapted, notes: mask.sentences(adapted.notes) },
-    calm: { ...calm, plan: mask.plan(calm.plan), report: { ...report, blocked } },
-    ends: ends.map((end) => ({
-      ...end,
-      message: end.message === null ? null : mask.text(end.message),
-    })),
-  };
 }
 
 /** Plays one trial after the other and shows the progress. */

@@ -29,7 +29,6 @@ import { openSession } from '../compose.ts';
 import { isShared, type OpenFleet, openFleet } from '../daemon/fleet.ts';
 import { type DaemonSettings, type RunFlags, readDaemonSettings } from '../daemon/settings.ts';
 import { sourceOf } from '../daemon/source.ts';
-import { SpecMasks } from '../daemon/spec-masks.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { callFlags } from '../render/call-flags.ts';
 import { type CommonFlags, logSettings, stateLocation, tokenSource } from '../settings/config.ts';
@@ -45,8 +44,7 @@ const specsOfTurns = 1_000;
 export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   const settings = readDaemonSettings(flags, io);
   const { listen, token, webhookSecret } = settings;
-  const masks = new SpecMasks();
-  const log = daemonLogger(io, masks);
+  const log = daemonLogger(io);
   /** Projects whose own states are known to be theirs. */
   const settled = new Set<number>();
   const deps: DaemonDeps = {
@@ -78,8 +76,7 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
       ? undefined
       : new CommitStatuses({
           ...{ target: settings.statusTarget, transport, clock: systemClock, log },
-          current: () =>
-            commitStatusesOf(daemon).map((each) => ({ ...each, text: masks.apply(each.text, true) })),
+          current: () => commitStatusesOf(daemon),
         });
   const deletions = (desired: Desired) => deletionsNow(flags, io, desired, log);
   const shared = isShared(settings, flags, io)
@@ -90,7 +87,6 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
     ...{ environment: io.env, trust: settings.trust, clock: systemClock },
     ...(flags.requireApproval === undefined ? {} : { requireApproval: flags.requireApproval }),
     checkToken: (place: TokenPlace | undefined) => checkToken(place, settings, flags, io),
-    onRead: (name: string, desired: Desired) => masks.learn(name, desired),
   };
   const intake = new Intake(reading);
   const shareSource = (source: SpecSource, { fleet, queue, releases }: OpenFleet) => {
@@ -311,14 +307,10 @@ async function isClaimed(store: StateStore): Promise<boolean> {
 }
 
 /** JSON where a machine reads, text where an operator does, unless `LOG_FORMAT` says otherwise. */
-function daemonLogger(
-  io: Io,
-  masks: SpecMasks,
-): DaemonLogger & { fatal(fields: object, message: string): void } {
+function daemonLogger(io: Io): DaemonLogger & { fatal(fields: object, message: string): void } {
   const { level, format } = logSettings(io);
   const chosen = io.env.LOG_FORMAT ? format : io.stderr.isTTY ? 'text' : 'json';
   return createLogger({
     ...{ level, format: chosen, write: (line) => void io.stderr.write(line) },
-    mask: (text, isSentence) => masks.apply(text, isSentence),
   });
 }

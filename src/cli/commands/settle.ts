@@ -92,7 +92,6 @@ async function settleHere(
     mode: 'write',
     projectId,
     token,
-    masked: desired,
   });
   try {
     return { done: await carryOut(command, engine, desired) };

@@ -57,7 +57,7 @@ export async function statusFacts(
     ...(typeof live === 'string' ? { offline: live } : live),
   };
   const clock = typeof live === 'string' ? { timeScale: 1 } : live;
-  const declared = desired === undefined ? {} : { desired: desired.resources, masked: desired.masked };
+  const declared = desired === undefined ? {} : { desired: desired.resources };
   return { facts: { ...facts, ...declared }, clock };
 }
 
@@ -133,7 +133,6 @@ async function lookLive(
     mode: 'read',
     projectId,
     token: desired?.token,
-    masked: desired,
   });
   try {
     const at = session.clock.now();

@@ -1,12 +1,13 @@
 import { Document, isMap, isScalar, isSeq, type Node, visit, type YAMLMap } from 'yaml';
-import { Mask } from '../../core/environment-mask.ts';
 import { escapeUnseenInLines, hasUnseen } from '../../core/escape.ts';
+import { withoutSeals } from '../../core/hidden-texts.ts';
+import { mapTexts } from '../../core/json.ts';
 import { printable } from '../terminal.ts';
 import type { ExportedEntry, ExportedSpec } from './spec.ts';
 
 /** The spec as readable YAML: short maps in one line, notes above the entries that they describe. */
-export function exportedYaml(spec: ExportedSpec, mask = new Mask({})): string {
-  const document = new Document(exportedValue(spec, mask));
+export function exportedYaml(spec: ExportedSpec): string {
+  const document = new Document(exportedValue(spec));
   // Only double quotes allow an escape sequence.
   visit(document, {
     Scalar: (_, node) => {
@@ -33,9 +34,9 @@ export function exportedYaml(spec: ExportedSpec, mask = new Mask({})): string {
 }
 
 /** The spec as plain data, for JSON. A value from the environment is written as its variable again. */
-export function exportedValue(spec: ExportedSpec, mask = new Mask({})): Record<string, unknown> {
+export function exportedValue(spec: ExportedSpec): Record<string, unknown> {
   const entries = (list: readonly ExportedEntry[]) =>
-    Object.fromEntries(list.map(({ name, fields }) => [name, mask.entry(literal(fields))]));
+    Object.fromEntries(list.map(({ name, fields }) => [name, mapTexts(fields, inFile)]));
   return {
     version: 1,
     project: { id: spec.projectId },
@@ -47,12 +48,10 @@ export function exportedValue(spec: ExportedSpec, mask = new Mask({})): Record<s
   };
 }
 
-/** Escapes a text that resembles a variable of the file, so that it is read literally. */
-function literal(value: unknown): unknown {
-  if (typeof value === 'string') return value.replace(/\$\{\s*env\s*[:.]/gi, '$$$&');
-  if (Array.isArray(value)) return value.map(literal);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, literal(each)]));
+/** A text from the environment as its variable. Another text that resembles a variable is escaped. */
+function inFile(text: string): string {
+  const written = withoutSeals(text);
+  return written === text ? text.replace(/\$\{\s*env\s*[:.]/gi, '$$$&') : written;
 }
 
 function decorate(map: YAMLMap, entries: readonly ExportedEntry[]): void {

@@ -30,7 +30,9 @@ export function adapt(
   environment: Readonly<Record<string, string | undefined>>,
 ): Adapted {
   const notes = new Set<string>();
-  const files = plainFiles(sources, environment) as Fields[];
+  // A rehearsal needs no value of the environment: this one is a valid URL, and valid inside of one.
+  const values = Object.keys(environment).map((name) => [name, `https://env.invalid/${name}`]);
+  const files = plainFiles(sources, Object.fromEntries(values)) as Fields[];
   const merged = (name: string): Fields => Object.assign({}, ...files.map((file) => file[name] ?? {}));
   const settings = { ...merged('settings'), suspend: null, drift: 'correct' };
   // The emulator of a rehearsal has no undocumented operation.

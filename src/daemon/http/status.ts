@@ -1,4 +1,4 @@
-import { publicDigest } from '../../core/environment-mask.ts';
+import { publicDigest } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
 import { blockedJson, type Warning } from '../../core/plan.ts';
 import type { Intent } from '../../core/state.ts';

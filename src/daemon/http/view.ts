@@ -1,5 +1,4 @@
 import { addressObject, networkObject, serverObject } from '../../core/claims.ts';
-import { Mask } from '../../core/environment-mask.ts';
 import { type KeyStatus, keyStatuses } from '../../core/key-status.ts';
 import { containersOf, namesakeOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
@@ -47,7 +46,6 @@ const indexOf = oncePer((facts: ProjectFacts) => {
     inside: grouped(
       keysOf(facts).flatMap((key) => containersOf(key).map((container) => [container, key] as const)),
     ),
-    mask: new Mask(desired ?? {}),
     exposed: new Set(exposedServers(facts)),
     networks: new Map(facts.world?.networks.map((each) => [String(each.id), each])),
     creations: new Map(
@@ -89,13 +87,13 @@ function pageOf({ networks, servers, addresses, links }: Picture, pager: Pager):
 }
 
 function serverBox(facts: ProjectFacts, key: ResourceKey): Box {
-  const { wanted: entries, inside, mask } = indexOf(facts);
+  const { wanted: entries, inside } = indexOf(facts);
   const own = [key, ...(inside.get(key) ?? [])];
   // As bad as the worst of its parts.
   const seen = own.map((each) => statusNow(facts, each));
   const standing = keyStatuses.findLast((each) => seen.includes(each)) ?? 'unknown';
   const wanted = entries.get(key)?.value;
-  const type = wanted?.server_type === undefined ? '' : mask.field(String(wanted.server_type));
+  const type = wanted?.server_type === undefined ? '' : String(wanted.server_type);
   const id = idOf(facts, key);
   const note = [type, id === undefined ? absence(facts, key) : `id ${id}`]
     .filter((each) => each !== '')

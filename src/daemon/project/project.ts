@@ -1,5 +1,4 @@
-import { isOtherPlace, type TokenPlace } from '../../core/desired.ts';
-import { publicDigest } from '../../core/environment-mask.ts';
+import { isOtherPlace, publicDigest, type TokenPlace } from '../../core/desired.ts';
 import { type Diagnostic, StateHeldError } from '../../core/errors.ts';
 import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
 import { createStopwatch, type Stopwatch } from '../../engine/stopwatch.ts';

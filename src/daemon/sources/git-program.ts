@@ -250,7 +250,9 @@ function sshCommand({ sshKeyFile, sshKnownHostsFile }: GitAccess): string {
 
 /** Remotes and git may repeat the header that they got. */
 function masked({ token, user }: GitAccess): (text: string) => string {
-  return token === undefined ? (text) => text : maskerOf([token(), `${user}:${token()}`]);
+  return token === undefined
+    ? (text) => text
+    : maskerOf([token(), `${user}:${token()}`].map((value) => ({ value, shown: '***' })));
 }
 
 /** For the shell that git hands the command to. */

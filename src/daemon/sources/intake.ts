@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../core/clock.ts';
-import type { Desired, Position, TokenPlace } from '../../core/desired.ts';
+import type { Position, TokenPlace } from '../../core/desired.ts';
 import { ConfigError, type Diagnostic } from '../../core/errors.ts';
 import { allowedEnvironment, type Environment, type SpecTrust } from '../../spec/environment.ts';
 import type { Source } from '../../spec/load.ts';
@@ -26,8 +26,6 @@ export interface IntakeOptions {
   readonly trust: SpecTrust;
   /** @throws ConfigError where there is no token that can be used */
   readonly checkToken: (place: TokenPlace | undefined) => void;
-  /** Called with the name of every spec before the spec is used. */
-  readonly onRead?: (name: string, desired: Desired) => void;
   /** Specs of earlier snapshots that are not read again, at most. Without it, those of the last snapshot. */
   readonly keeps?: number;
   /** Real time. */
@@ -89,7 +87,6 @@ export class Intake {
         return { name, problem: [{ position: first, message }] };
       }
       const { desired } = answer;
-      this.#options.onRead?.(name, desired);
       const { projectId, token } = desired;
       const problem = this.#tokenProblem(token, token?.position ?? first);
       if (problem !== undefined) return { name, problem: [problem], projectId, mayPass: true };

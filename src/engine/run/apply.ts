@@ -1,5 +1,4 @@
 import type { Desired } from '../../core/desired.ts';
-import { Mask } from '../../core/environment-mask.ts';
 import { exposedServers } from '../../core/exposure.ts';
 import { parseKey, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
@@ -148,7 +147,7 @@ class Rounds {
     run.countPlanned(planned.most);
     this.#note(planned, round);
     run.stop.throwIfAborted();
-    if (round === 1 && saved !== undefined) refuseStale(new Mask(run.desired).plan(plan), saved);
+    if (round === 1 && saved !== undefined) refuseStale(run.deps.hidden.shown(plan), saved);
     const withheld = closure(plan.operations, (operation) => this.#isPaused(operation));
     const isExact = saved !== undefined && round > 1;
     if (!isExact && !(await this.#approve(plan, withheld)))

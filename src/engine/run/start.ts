@@ -92,11 +92,12 @@ function never(): AbortSignal {
 }
 
 /** Loads the state, and combines the file with the state. */
-async function load({ store }: EngineDeps, file: Desired, destroy: boolean) {
+async function load({ store, hidden }: EngineDeps, file: Desired, destroy: boolean) {
   const flagged = (binding: Binding) => (destroy ? flaggedBy(binding, file) : binding);
   const claims = new Map((await store.claims()).map((claim) => [objectName(claim), claim]));
-  const stored = new Map((await store.bindings()).map((binding) => [binding.key, flagged(binding)]));
-  const intents = new Map((await store.openIntents()).map((intent) => [intent.key, intent]));
+  const bound = hidden.recorded(await store.bindings());
+  const stored = new Map(bound.map((binding) => [binding.key, flagged(binding)]));
+  const intents = new Map(hidden.recorded(await store.openIntents()).map((intent) => [intent.key, intent]));
   const asked = destroy ? withoutManaged(file, [...stored.values()]) : withHeldObjects(file, claims, stored);
   const desired = ownNames(withReverts(asked, stored), stored, intents);
   const { moves, held: waitingMoves } = movesOf(desired, stored, intents);

@@ -1,0 +1,190 @@
+import { hash } from 'node:crypto';
+import type { Desired } from './desired.ts';
+import { ConfigError } from './errors.ts';
+import { mapTexts } from './json.ts';
+import { maskerOf, wordMaskerOf } from './masking.ts';
+
+/**
+ * Whether vdcsync only passes the text on, and decides nothing by it: the URL of an ISO, and the fields of a firewall
+ * rule that no diff and no policy reads. Only such a text may come from the environment, because a plan has to show
+ * what it does.
+ *
+ * @param path inside an entry, a request or an answer
+ */
+export function isPassedOn(path: readonly (string | number)[]): boolean {
+  const rules = path.indexOf('rules');
+  if (rules < 0) return path.at(-1) === 'url';
+  const field = path[rules + 2];
+  return field !== undefined && !readRuleFields.has(String(field));
+}
+
+const readRuleFields: ReadonlySet<string> = new Set([
+  ...['id', 'direction', 'action', 'enabled', 'protocol', 'destination_port'],
+]);
+
+/** Parts of an answer that only people read. vdcsync decides by the rest, which stays as it is. */
+const sentences: ReadonlySet<string> = new Set([
+  ...['title', 'detail', 'message', 'error', 'reason', 'failure_reason', 'invalidParams'],
+]);
+
+/** A spec, the same spec with stand-ins, and its real texts and stand-ins by their digest. */
+interface Known {
+  readonly spec: Desired;
+  readonly sealed: Desired;
+  readonly real: ReadonlyMap<string, string>;
+  readonly standIns: ReadonlyMap<string, string>;
+}
+
+/** A run of the last spec may continue while the next spec is planned. */
+const keptSpecs = 2;
+
+/**
+ * The border between the API, which gets the values of the environment, and the engine, which never has one.
+ *
+ * The engine has a *stand-in* for each text that came from the environment: the text of the file, and a seal with a
+ * digest of the real text. So everything that the engine plans, records and reports shows the text of the file, and
+ * equal texts have equal seals. The client opens the stand-ins in the bodies that it sends. In the answers it closes
+ * the real texts.
+ */
+export class HiddenTexts {
+  #known: readonly Known[] = [];
+  #salt = '';
+  /** Stand-ins of the state for texts that no spec has any more, by their digest. */
+  readonly #former = new Map<string, string>();
+  /** The texts of the last spec by their digest: a value may have moved from a variable into the file. */
+  #plain: ReadonlyMap<string, string> | undefined;
+  #masked: (text: string) => string = (text) => text;
+
+  /**
+   * The spec with stand-ins.
+   *
+   * @param salt of the state, so that equal texts have different digests in different states
+   */
+  learn(spec: Desired, salt: string): Desired {
+    if (salt !== this.#salt) this.#known = [];
+    this.#salt = salt;
+    if (this.#known[0]?.spec === spec) return this.#known[0].sealed;
+    const known = this.#known.find((each) => each.spec === spec) ?? this.#read(spec);
+    this.#known = [known, ...this.#known.filter((each) => each !== known)].slice(0, keptSpecs);
+    this.#plain = undefined;
+    const variables = this.#known
+      .flatMap((each) => [...(each.spec.environment?.variables ?? [])])
+      .map(([name, value]) => ({ value, shown: `\${env:${name}}` }));
+    const [long, short] = [maskerOf(variables), wordMaskerOf(variables)];
+    this.#masked = (text) => short(long(text));
+    return known.sealed;
+  }
+
+  #read(spec: Desired): Known {
+    const texts = [...(spec.environment?.texts ?? [])].map(
+      ([shown, real]) => [shown, real, this.#digest(real)] as const,
+    );
+    const real = new Map(texts.map(([, text, digest]) => [digest, text]));
+    // Equal texts have one stand-in.
+    const standIns = new Map(texts.map(([shown, , digest]) => [digest, sealed(shown, digest)]));
+    const byShown = new Map(texts.map(([shown, , digest]) => [shown, standIns.get(digest)]));
+    const close = (text: string, path: readonly string[]) =>
+      (isPassedOn(path) ? byShown.get(text) : undefined) ?? text;
+    const resources = texts.length === 0 ? spec.resources : mapTexts(spec.resources, close);
+    return { spec, real, standIns, sealed: texts.length === 0 ? spec : { ...spec, resources } };
+  }
+
+  /**
+   * The real texts in the place of the stand-ins, for the API alone.
+   *
+   * @throws ConfigError if a real text is not known any more
+   */
+  open<Value>(value: Value): Value {
+    return mapTexts(value, (text) => {
+      const digest = digestIn(text);
+      if (digest === undefined) return text;
+      const real = this.#find(({ real }) => real, digest) ?? this.#inFile(digest);
+      if (real === undefined) throw new ConfigError(`The value of ${withoutSeals(text)} has changed.`);
+      return real;
+    });
+  }
+
+  /** Equal for equal real texts, whichever variables they come from. */
+  reduced<Value>(value: Value): Value {
+    return mapTexts(value, (text) => digestIn(text) ?? text);
+  }
+
+  /** The recorded value, with the texts that the spec has now for the same real texts. */
+  recorded<Value>(value: Value): Value {
+    return mapTexts(value, (text, path) => {
+      const digest = digestIn(text);
+      if (digest === undefined) return isPassedOn(path) ? (this.#closed(text) ?? text) : text;
+      const now = this.#now(digest);
+      if (now === undefined) this.#former.set(digest, text);
+      return now ?? text;
+    });
+  }
+
+  /** An answer of the API without values: with stand-ins, and with the variables in sentences that repeat a value. */
+  inAnswer<Value>(answer: Value): Value {
+    if (this.#isIdle()) return answer;
+    return mapTexts(answer, (text, path) => {
+      if (isPassedOn(path)) return this.#closed(text) ?? this.#masked(text);
+      return path.some((name) => sentences.has(name)) ? this.#masked(text) : text;
+    });
+  }
+
+  /** For people, plan files and programs: the texts of the file. */
+  shown<Value>(value: Value): Value {
+    return this.#isIdle() ? value : withoutSeals(value);
+  }
+
+  #isIdle(): boolean {
+    return this.#former.size === 0 && this.#known.every(({ real }) => real.size === 0);
+  }
+
+  /** A real text as the spec has it now or had it before; `undefined` if it never had it. */
+  #closed(text: string): string | undefined {
+    if (this.#isIdle()) return text;
+    const digest = this.#digest(text);
+    return this.#now(digest) ?? this.#find(({ standIns }) => standIns, digest) ?? this.#former.get(digest);
+  }
+
+  #now(digest: string): string | undefined {
+    return this.#known[0]?.standIns.get(digest) ?? this.#inFile(digest);
+  }
+
+  #find(of: (known: Known) => ReadonlyMap<string, string>, digest: string): string | undefined {
+    return this.#known.map((each) => of(each).get(digest)).find((each) => each !== undefined);
+  }
+
+  #inFile(digest: string): string | undefined {
+    if (this.#plain === undefined) {
+      const plain = new Map<string, string>();
+      mapTexts(this.#known[0]?.spec.resources, (text, path) => {
+        if (isPassedOn(path)) plain.set(this.#digest(text), text);
+        return text;
+      });
+      this.#plain = plain;
+    }
+    return this.#plain.get(digest);
+  }
+
+  /** The API trims text. @source API §4 rule 3 */
+  #digest(text: string): string {
+    return hash('sha256', `${this.#salt}\0${text.trim()}`);
+  }
+}
+
+const seal = / \[sealed:[0-9a-f]{64}\]/g;
+const sealStart = ' [sealed:';
+const sealLength = `${sealStart}]`.length + 64;
+
+/** Every text inside a value without its seal. */
+export function withoutSeals<Value>(value: Value): Value {
+  return mapTexts(value, (text) => (text.includes(sealStart) ? text.replaceAll(seal, '') : text));
+}
+
+function sealed(shown: string, digest: string): string {
+  return `${shown}${sealStart}${digest}]`;
+}
+
+function digestIn(text: string): string | undefined {
+  const end = text.slice(-sealLength);
+  return end.startsWith(sealStart) && end.endsWith(']') ? end.slice(sealStart.length, -1) : undefined;
+}
