@@ -131,8 +131,8 @@ export function isOtherPlace(before: TokenPlace | undefined, now: TokenPlace | u
 }
 
 /**
- * Texts that came from the environment. The resources hold each of them as it stands in the file, with `${env:NAME}`:
- * only these maps hold the values.
+ * Texts that came from the environment. The resources hold the text of the file instead, with `${env:NAME}`: only these
+ * maps hold the values.
  */
 export interface EnvironmentTexts {
   /** The real text, by the text of the file. */

@@ -6,8 +6,8 @@ import { maskerOf, wordMaskerOf } from './masking.ts';
 
 /**
  * Whether vdcsync only passes the text on, and decides nothing by it: the URL of an ISO, and the fields of a firewall
- * rule that no diff and no policy reads. Only such a text may come from the environment, because a plan has to show
- * what it does.
+ * rule that no diff and no policy reads. Only these texts may come from the environment, because a plan has to show
+ * the effects of all others.
  *
  * @param path inside an entry, a request or an answer
  */
@@ -22,7 +22,7 @@ const readRuleFields: ReadonlySet<string> = new Set([
   ...['id', 'direction', 'action', 'enabled', 'protocol', 'destination_port'],
 ]);
 
-/** Parts of an answer that only people read. vdcsync decides by the rest, which stays as it is. */
+/** Parts of an answer that are only shown. vdcsync decides by the rest, which stays unchanged. */
 const sentences: ReadonlySet<string> = new Set([
   ...['title', 'detail', 'message', 'error', 'reason', 'failure_reason', 'invalidParams'],
 ]);
@@ -104,7 +104,7 @@ export class HiddenTexts {
     });
   }
 
-  /** Equal for equal real texts, whichever variables they come from. */
+  /** Equal for equal real texts, from any variables. */
   reduced<Value>(value: Value): Value {
     return mapTexts(value, (text) => digestIn(text) ?? text);
   }
@@ -129,7 +129,7 @@ export class HiddenTexts {
     });
   }
 
-  /** For people, plan files and programs: the texts of the file. */
+  /** The texts of the file, for output and plan files. */
   shown<Value>(value: Value): Value {
     return this.#isIdle() ? value : withoutSeals(value);
   }
@@ -138,7 +138,7 @@ export class HiddenTexts {
     return this.#former.size === 0 && this.#known.every(({ real }) => real.size === 0);
   }
 
-  /** A real text as the spec has it now or had it before; `undefined` if it never had it. */
+  /** The text of a spec for this real text: of the last spec, or an earlier one; `undefined` if there is none. */
   #closed(text: string): string | undefined {
     if (this.#isIdle()) return text;
     const digest = this.#digest(text);

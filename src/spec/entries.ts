@@ -1,6 +1,7 @@
 import equal from 'fast-deep-equal';
 import type { DesiredResource, EntryFields } from '../core/desired.ts';
 import type { Diagnostic } from '../core/errors.ts';
+import { isPassedOn } from '../core/hidden-texts.ts';
 import { member } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { childKey, parseKey, topLevelKey } from '../core/keys.ts';
@@ -248,6 +249,8 @@ function refuseUnmanaged(field: string, { resource, located }: Entry, report: Re
 
 function reportCheck(issue: EntryIssue, located: Located, report: Report): void {
   if (isUnread(nearest(located, issue.path))) return;
+  // Refused already.
+  if (find(located, issue.path)?.secret === true && !isPassedOn(issue.path)) return;
   const { position, message } = diagnosticOf(issue, located);
   report(position, message);
 }

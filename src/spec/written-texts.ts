@@ -9,7 +9,7 @@ export class WrittenTexts {
   readonly #variables = new Map<string, string>();
 
   /**
-   * The valid entry as it stands in the file. Reports variables in a part that output has to show.
+   * The valid entry with the texts of the file. Reports variables in a part that output has to show.
    *
    * @param foreign fields that are no part of the entry
    */
