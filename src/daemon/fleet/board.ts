@@ -160,9 +160,15 @@ export class Board {
     return this.#owned !== undefined && this.#owned.isOwned?.() !== false;
   }
 
-  /** Rejects where another replica leads. */
+  /**
+   * Rejects where another replica leads. The leader reads anew what is in force: a standby that was promoted without the
+   * last writes has earlier specs than this replica remembers, and its versions count from there.
+   */
   async lead(): Promise<void> {
     this.#waiting = undefined;
+    this.#specs.clear();
+    this.#names.clear();
+    this.#version = 0;
     this.#owned = await this.#deps.open('write');
   }
 
