@@ -21,8 +21,8 @@ export function cliPage(): string {
   const commands = visibleCommands(program);
   return page('The command line', [
     '`vdcsync COMMAND --help` and `man vdcsync-COMMAND` show the same flags, with examples.',
-    `## Common flags\n\n${flagList(withApi(new Command()).options)}`,
-    ...commands.map(commandSection),
+    `## Common flags\n\n${flagList(withApi(new Command()).options)}\n- \`--format <format>\`: text (default) or json, if the command has no other formats`,
+    ...commandSections(commands),
     `## Environment\n\n${list(environment.filter((each) => !isOfFlag(each)))}\n\nThe same as a flag, which has priority: ${flagVariables}.`,
     `## Exit codes\n\n${list(endings.map(([code, meaning]) => [String(code), meaning]))}`,
     `## Files\n\n${list(files)}`,
@@ -37,34 +37,56 @@ const flagVariables = environment
   .map(([name]) => `\`${name}\``)
   .join(', ');
 
-function commandSection(command: Command): string {
+/** A flag that an earlier command has too is explained there. */
+function commandSections(commands: readonly Command[]): string[] {
+  const explained = new Set<string>();
+  return commands.map((command) => {
+    const options = command.options.filter((each) => !each.hidden);
+    const section = commandSection(command, options, explained);
+    for (const each of options) explained.add(rowOf(each));
+    return section;
+  });
+}
+
+function commandSection(
+  command: Command,
+  options: readonly Option[],
+  explained: ReadonlySet<string>,
+): string {
   const usage = [
     command.name(),
     ...command.registeredArguments.map((each) => `<${each.name()}${each.variadic ? '...' : ''}>`),
   ].join(' ');
-  const description = command.description();
-  return [
-    `## ${usage}`,
-    `${capitalised(description)}.`,
-    ...flagSection(command.options.filter((each) => !each.hidden)),
-  ].join('\n\n');
+  return [`## ${usage}`, `${capitalised(command.description())}.`, ...flagSection(options, explained)].join(
+    '\n\n',
+  );
 }
 
 /** The flags of a command. A command that has most of the common flags shows a link in their place. */
-function flagSection(options: readonly Option[]): string[] {
+function flagSection(options: readonly Option[], explained: ReadonlySet<string>): string[] {
   const common = withApi(new Command()).options;
-  const has = (all: readonly Option[], { flags, description }: Option) =>
-    all.some((each) => each.flags === flags && each.description === description);
-  if (common.filter((each) => has(options, each)).length < common.length / 2)
-    return options.length === 0 ? [] : [flagList(options)];
+  const has = (all: readonly Option[], one: Option) => all.some((each) => rowOf(each) === rowOf(one));
+  const hasCommon = common.filter((each) => has(options, each)).length >= common.length / 2;
   const named = new Set(options.map(({ flags }) => flags));
   const missing = common.filter(({ flags }) => !named.has(flags)).map(({ long }) => `\`${long}\``);
-  const own = options.filter((each) => !has(common, each));
-  const except = missing.length === 0 ? '' : ` except ${missing.join(', ')}`;
-  const link = `The [common flags](#common-flags)${except}`;
-  const others = own.filter((each) => !isUsualFormat(each));
-  const format = others.length < own.length ? ', `--format text` or `json`' : '';
-  return others.length === 0 ? [`${link}${format}.`] : [`${link}${format}, and:`, flagList(others)];
+  const own = hasCommon ? options.filter((each) => !has(common, each)) : options;
+  const isKnown = (each: Option) => explained.has(rowOf(each)) || isUsualFormat(each);
+  const known = own.filter(isKnown).map(({ long, short, flags }) => `\`${long ?? short ?? flags}\``);
+  const except = missing.length === 0 ? '' : ` (except ${missing.join(', ')})`;
+  const above = [
+    ...(hasCommon ? [`the [common flags](#common-flags)${except}`] : []),
+    ...(known.length === 0 ? [] : [`${known.join(', ')} (as above)`]),
+  ].join(', ');
+  const others = own.filter((each) => !isKnown(each));
+  const end = others.length === 0 ? '.' : ', and:';
+  return [
+    ...(above === '' ? [] : [`${capitalised(above)}${end}`]),
+    ...(others.length === 0 ? [] : [flagList(others)]),
+  ];
+}
+
+function rowOf({ flags, description, argChoices = [] }: Option): string {
+  return [flags, description, ...argChoices].join(' ');
 }
 
 /** The flag of most commands with a result. */
