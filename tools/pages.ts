@@ -231,16 +231,14 @@ function kindOfValue({ type, enum: words, const: only, anyOf, items }: Schema): 
 
 /** The page about the metrics under `/metrics` of the daemon. */
 export function metricsPage(): string {
-  const list = describeMetrics().map(({ name, type, help, labels }) => [
-    `\`${name}\``,
-    type,
-    labels.map((label) => `\`${label}\``).join(' '),
-    help,
-  ]);
+  const metrics = describeMetrics().map(({ name, type, help, labels }) => {
+    const facts = [type, ...labels.map((label) => `\`${label}\``)];
+    return `- \`${name}\` (${facts.join(', ')}): ${help}`;
+  });
   return page('Metrics', [
     'The daemon (`vdcsync run`) serves these metrics at `/metrics`. The metrics of its process (`vdcsync_process_…`, `vdcsync_nodejs_…`) are not in this list. [Respond to an alert](../runbook.md) explains the alerts.',
-    'The label `project` is the id of the project. **With a folder of projects**, no metric has this label, and each value is a sum over the projects of the process. Ages, budgets and `vdcsync_last_reconciliation_timestamp_seconds` are not summed: they show the worst project. `--metrics-per-project` gives each project its own series, with the label.',
-    table(['metric', 'type', 'labels', 'meaning'], list),
+    'In parentheses: the type and the labels. **With a folder of projects**, no metric has the label `project`, and each value is a sum over the projects; ages and budgets show the worst project. `--metrics-per-project` gives each project its own series.',
+    metrics.join('\n'),
   ]);
 }
 
@@ -276,10 +274,4 @@ function page(title: string, sections: readonly string[]): string {
 
 function list(lines: readonly (readonly [name: string, meaning: string])[]): string {
   return lines.map(([name, meaning]) => `- \`${name}\`: ${meaning}`).join('\n');
-}
-
-function table(head: readonly string[], lines: readonly (readonly string[])[]): string {
-  const row = (cells: readonly string[]) =>
-    `| ${cells.map((each) => each.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
-  return [row(head), row(head.map(() => '---')), ...lines.map(row)].join('\n');
 }

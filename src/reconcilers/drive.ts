@@ -16,7 +16,7 @@ export const driveSchema = z
   .min(1)
   .nullable()
   .describe(
-    'The ISO in the drive of the server: a name under isos, or the id of an ISO. null: an empty drive. Without this field, vdcsync does not compare the drive. To change the drive, vdcsync needs insert_iso and eject_iso in the API profile.',
+    'The ISO in the drive: a name under isos, or an id. null: an empty drive. To change the drive, vdcsync needs insert_iso and eject_iso in the API profile.',
   );
 
 /**

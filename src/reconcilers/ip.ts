@@ -35,9 +35,7 @@ export const ipSchema = z.strictObject({
     .int()
     .min(1)
     .optional()
-    .describe(
-      'The address comes from the pool of this server type. Default: the pool of the location of the project.',
-    ),
+    .describe('The address comes from the pool of this server type. Default: the pool of the project.'),
 });
 
 /**

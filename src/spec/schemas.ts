@@ -17,7 +17,7 @@ export const settingsSchema = z.strictObject({
     .min(0)
     .default(2)
     .describe(
-      'If a run has more deletions than this, they are blocked. Replacements count, and so do removals of network interfaces and deletions of backups. An address that is deleted with its server does not count.',
+      'A run with more deletions is blocked. Replacements, removals of network interfaces and deletions of backups count.',
     ),
   max_monthly_increase: z
     .number()
@@ -25,25 +25,25 @@ export const settingsSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe(
-      "A run that adds a higher monthly cost is blocked. The amount is in the account's currency, and counts known prices only. The plan warns about a price that is not known.",
+      "A run that adds a higher monthly cost, by known prices in the account's currency, is blocked.",
     ),
   exclusive: z
     .boolean()
     .default(false)
     .describe(
-      'true: only vdcsync creates resources in this project. If exactly one new address or server appeared after a lost answer, vdcsync adopts it without a question.',
+      'true: only vdcsync creates resources in this project. It then adopts the only new address or server after a lost answer.',
     ),
   unconfirmed_servers: z
     .enum(['retry', 'ask'])
     .default('retry')
     .describe(
-      'The creation of a server or server image got no answer, and neither a read nor its idempotency key shows the result. retry: create it again. ask: wait for the operator.',
+      'A server or server image whose creation no answer, read or idempotency key shows. retry: create it again. ask: wait for the operator.',
     ),
   unmanaged: z
     .enum(['ask', 'ignore'])
     .default('ask')
     .describe(
-      'ask: until you adopt or ignore them, unmanaged servers and addresses block the creation of servers and addresses that could be duplicates of them. ignore: they block nothing.',
+      'ask: unmanaged servers and addresses block creations that could be duplicates of them. ignore: they block nothing.',
     ),
   drift: z
     .enum(['correct', 'report'])
@@ -67,7 +67,7 @@ export const settingsSchema = z.strictObject({
     ])
     .default('none')
     .describe(
-      'Which plans of the daemon wait for `vdcsync approve DIGEST`. none: no plan. plan: every plan. A map selects plans.',
+      'Plans of the daemon that wait for `vdcsync approve DIGEST`: none, plan (every one), or a map.',
     ),
   suspend: z
     .strictObject({
@@ -98,7 +98,7 @@ export const projectSchema = z.strictObject({
     .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/, 'up to 63 letters, digits, underscores, dots or hyphens')
     .nullable()
     .optional()
-    .describe('A name for this file. Set it if another file of the same project has the same keys.'),
+    .describe('A name for this spec, if another spec of the project has the same keys.'),
   token_env: z
     .string()
     .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'write the name of an environment variable, never the token itself')
@@ -133,9 +133,7 @@ export const commonSchema = z.strictObject({
       from: z.string().min(1).describe('The previous key, such as servers.web-1.'),
     })
     .optional()
-    .describe(
-      'For a renamed entry: the resource of the previous key moves to this key, and is not replaced. Without `name`, it keeps its name in the API.',
-    ),
+    .describe('For a renamed entry: the resource of the previous key moves to this key.'),
   protect: z
     .boolean()
     .default(false)

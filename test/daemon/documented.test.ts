@@ -43,9 +43,9 @@ describe('src/daemon/http: what a daemon serves is what its references say', () 
       ([, name = '']) => !/^vdcsync_(process|nodejs)_/.test(name),
     );
     expect(described.length).toBeGreaterThan(20);
-    for (const [, name, type] of described) expect(page).toContain(`| \`${name}\` | ${type} | `);
+    for (const [, name, type] of described) expect(page).toContain(`- \`${name}\` (${type}`);
     for (const [, name = '', labels = ''] of text.matchAll(/^(vdcsync_\w+)\{([^}]*)\}/gm)) {
-      const row = page.split('\n').find((line) => line.startsWith(`| \`${name}\` |`));
+      const row = page.split('\n').find((line) => line.startsWith(`- \`${name}\` (`));
       if (row === undefined) continue;
       for (const [, label] of labels.matchAll(/(\w+)="/g)) expect(row).toContain(`\`${label}\``);
     }

@@ -31,7 +31,7 @@ export const backupSchema = z
       .min(1)
       .optional()
       .describe(
-        'Number of its own backups that vdcsync keeps. It deletes older ones, if the API profile has delete_backup. It never deletes the backups that it took before you set keep, except the newest of them, which counts towards keep.',
+        'Number of its own backups that vdcsync keeps, if the API profile has delete_backup. Backups from before you set keep stay, except the newest of them.',
       ),
   })
   .describe('Backups that vdcsync takes.');

@@ -69,12 +69,12 @@ export const serverSchema = z.strictObject({
     .union([z.string().min(1), z.array(z.string().min(1)).min(1)])
     .optional()
     .describe(
-      'For server types with packages of graphics cards: the key of a package, or a list of keys in order of preference.',
+      'For server types with packages of graphics cards: a package, or a list in order of preference.',
     ),
   ssh_keys: z
     .array(z.int().min(1))
     .optional()
-    .describe('Ids of SSH keys of the account. The API writes them to the server at its creation only.'),
+    .describe('Ids of SSH keys of the account, for the creation of the server only.'),
   public_ipv4: z
     .union([
       z.strictObject({ new: z.literal(true) }),
@@ -83,7 +83,7 @@ export const serverSchema = z.strictObject({
     ])
     .optional()
     .describe(
-      'The public address. {new: true}: a new address. {reuse: true}: any free address of the project. {ip: NAME}: the entry NAME under ips. Without this field, the server has no public address.',
+      '{new: true}: a new address. {reuse: true}: any free address of the project. {ip: NAME}: the entry NAME under ips. Without this field: no public address.',
     ),
   gpus: size.describe('Number of graphics cards. Not possible with gpu_package.'),
   disk_type: z.string().min(1).optional().describe('Type of the disk. Not possible with gpu_package.'),
@@ -103,7 +103,7 @@ export const serverSchema = z.strictObject({
     .optional()
     .meta({
       description:
-        'Whether vdcsync may replace a server that it cannot change in place, and whether it may make a disk smaller. {order: ..., at_once: ...} permits it and says how.',
+        'Whether vdcsync may replace the server, or make its disk smaller. {order: ..., at_once: ...} permits it and says how.',
       default: 'never',
     }),
   keep_ip: z.boolean().optional().meta({
