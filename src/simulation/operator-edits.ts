@@ -1,3 +1,4 @@
+import type { ResourceKey } from '../core/keys.ts';
 import type { Blocked } from '../core/plan.ts';
 import { type Edit, stepsOf } from '../core/remedy.ts';
 import type { Stage } from './stage.ts';
@@ -42,6 +43,12 @@ function correctedIdentity(stage: Stage, file: SpecModel, edits: readonly Edit[]
   for (const { path, remove = [], set = {} } of edits) {
     const entry = entryOf(file, path);
     if (entry === undefined || path.split('.').length > 2) continue;
+    const from = (set.moved as { readonly from: ResourceKey } | undefined)?.from;
+    const { lines } = stage.file;
+    if (from !== undefined && lines.hasHad(lines.nameOf(path as ResourceKey), from)) {
+      stage.trace.add('op', `corrects ${path}: it was ${from}`);
+      return withWhole(file, path, { ...entry, moved: { from } });
+    }
     const isAboutId = entry.id !== undefined && (remove.includes('id') || 'id' in set);
     const isAboutMove = entry.moved !== undefined && remove.includes('moved');
     if (!isAboutId && !isAboutMove && !remove.includes('managed')) continue;

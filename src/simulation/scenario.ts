@@ -14,6 +14,7 @@ import { operate } from './operator.ts';
 import type { Question } from './questions.ts';
 import { checkAtRest, checkFixedPoint, checkJournal } from './rest.ts';
 import { Stage, type Violation } from './stage.ts';
+import type { Boxes } from './state-box.ts';
 import { failuresAreReported, type SpecModel, type Story } from './story.ts';
 
 /** How one story went. */
@@ -49,8 +50,8 @@ const minute = 60_000;
  * Plays one story: runs under faults, crashes and edits until all of them are used up. Then it runs without
  * disturbances, with an operator who follows the messages, until no work is left.
  */
-export async function play(story: Story, observer: Observer = noObserver): Promise<Outcome> {
-  const stage = new Stage(story, observer);
+export async function play(story: Story, observer: Observer = noObserver, boxes?: Boxes): Promise<Outcome> {
+  const stage = new Stage(story, observer, boxes);
   observer.readings(story.readings);
   const wishes: Wishes = { spec: 0, second: undefined, tokenRuns: 0, left: new Set(story.incidents) };
   const main = stage.controller('a', 'readWrite');

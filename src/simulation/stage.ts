@@ -15,7 +15,7 @@ import { engineOf, type Program, startProcess } from './process.ts';
 import { Questions } from './questions.ts';
 import { createResourceHistory, type ResourceHistory } from './resource-history.ts';
 import { createRules, type Rules } from './rules/rules.ts';
-import { memoryBox, sqliteBox } from './state-box.ts';
+import { type Boxes, memoryBox, sqliteBox } from './state-box.ts';
 import { failuresAreReported, type SpecModel, type Story, specSources } from './story.ts';
 import { foreignId, issueTokens, namesOf, projectId, secretsOf, type TokenName } from './tokens.ts';
 import { createTrace, type Trace } from './trace.ts';
@@ -38,7 +38,7 @@ export interface Violation {
 export class Stage {
   readonly story: Story;
   readonly observer: Observer;
-  readonly clock: VirtualClock = virtualClock(Date.UTC(2026, 0, 1), 1);
+  readonly clock: VirtualClock;
   readonly emulator: Emulator;
   readonly history: ResourceHistory;
   readonly rules: Rules;
@@ -63,9 +63,12 @@ export class Stage {
   readonly file: EditedFile;
   #violation: Violation | undefined;
   #givenUp = false;
+  readonly #boxes: Boxes | undefined;
 
-  constructor(story: Story, observer: Observer) {
+  constructor(story: Story, observer: Observer, boxes?: Boxes) {
     this.story = story;
+    this.#boxes = boxes;
+    this.clock = virtualClock(Date.UTC(2026, 0, 1), 1, () => boxes?.isBusy() === true);
     this.file = new EditedFile(story.specs[0] as SpecModel);
     this.observer = observer;
     this.questions = new Questions({
@@ -132,7 +135,7 @@ export class Stage {
     const made: Controller = {
       name,
       file,
-      box: this.story.state === 'sqlite' ? sqliteBox(name) : memoryBox(name),
+      box: this.#boxes?.box(name) ?? (this.story.state === 'sqlite' ? sqliteBox(name) : memoryBox(name)),
       disk: { failing: 0, durable: false },
       epoch: 0,
       behind: false,

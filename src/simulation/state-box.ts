@@ -21,6 +21,12 @@ export interface StateBox {
   remove(): void;
 }
 
+/** States outside the process: the clock stands still while a request to one of them is under way. */
+export interface Boxes {
+  box(name: string): StateBox;
+  isBusy(): boolean;
+}
+
 /** In memory: the same store for every process of the machine. */
 export function memoryBox(name: string): StateBox {
   const recorder = createRecorder();

@@ -35,8 +35,13 @@ export interface MachineClock extends Clock {
  *
  * @param idleRounds rounds of the event loop after which nothing can still be under way:
  * one, where no sleeper waits for a file or a socket
+ * @param isBusy whether work outside the clock is under way, such as a request to a database: time stands still meanwhile
  */
-export function virtualClock(start = Date.UTC(2026, 0, 1), idleRounds = 5): VirtualClock {
+export function virtualClock(
+  start = Date.UTC(2026, 0, 1),
+  idleRounds = 5,
+  isBusy: () => boolean = () => false,
+): VirtualClock {
   let elapsed = 0;
   let offset = start;
   let order = 0;
@@ -88,7 +93,8 @@ export function virtualClock(start = Date.UTC(2026, 0, 1), idleRounds = 5): Virt
   }
 
   async function idle(): Promise<void> {
-    for (let round = 0; round < idleRounds; round++) await new Promise((resolve) => setImmediate(resolve));
+    for (let round = 0; round < idleRounds || isBusy(); round++)
+      await new Promise((resolve) => setImmediate(resolve));
   }
 
   async function advance(ms: number): Promise<void> {

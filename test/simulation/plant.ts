@@ -25,9 +25,10 @@ export function sourceOf({ file }: Planted): string {
   return readFileSync(join(root, 'src', file), 'utf8');
 }
 
-export async function hunt(bug: Planted, seeds: number): Promise<Verdict> {
+/** @param choice further arguments of `npm run simulate`, for stories that seeds begin */
+export async function hunt(bug: Planted, seeds: number, choice: readonly string[] = []): Promise<Verdict> {
   const chosen = bug.stories === undefined ? [] : [bug.stories];
-  const stories = bug.stories === '--replaced' ? chosen : [...chosen, '--seeds', String(seeds)];
+  const stories = bug.stories === '--replaced' ? chosen : [...chosen, '--seeds', String(seeds), ...choice];
   return { bug, caught: await violation(bug.file, patched(bug, sourceOf(bug)), stories) };
 }
 
@@ -45,7 +46,7 @@ export async function violation(
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
     writeFileSync(join(folder, 'src', file), text);
     const said = await run(folder, [...stories, '--threads', '1', '--no-shrink']);
-    return /^((seed \d+|.+: replaced .+): (I\d+|error) .*|.*no end after.*)$/m.exec(said)?.[0];
+    return /^(((seed|guided) \d+|.+: replaced .+): (I\d+|error) .*|.*no end after.*)$/m.exec(said)?.[0];
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -62,11 +63,10 @@ function run(folder: string, args: readonly string[]): Promise<string> {
 }
 
 if (import.meta.main) {
-  const [seeds = '1600', only = ''] = process.argv.slice(2);
+  const [seeds = '1600', only = '', ...choice] = process.argv.slice(2);
   if (!/^[1-9]\d*$/.test(seeds)) {
-    console.error(
-      'npm run simulate:planted -- [SEEDS [PART-OF-A-NAME]]: SEEDS is the number of stories for each mistake',
-    );
+    console.error(`npm run simulate:planted -- [SEEDS [PART-OF-A-NAME [OPTION …]]]
+SEEDS is the number of stories for each mistake, OPTION one of npm run simulate, such as --guided`);
     process.exit(2);
   }
   const left = plantedBugs.filter(({ name }) => name.includes(only));
@@ -75,7 +75,7 @@ if (import.meta.main) {
   await Promise.all(
     Array.from({ length: availableParallelism() }, async () => {
       for (let bug = left.shift(); bug !== undefined; bug = left.shift()) {
-        const { caught } = await hunt(bug, Number(seeds));
+        const { caught } = await hunt(bug, Number(seeds), choice);
         if (caught === undefined) missed += 1;
         console.log(
           `${caught === undefined ? 'MISSED' : 'caught'} ${bug.name}${caught === undefined ? '' : `: ${caught.slice(0, 140)}`}`,

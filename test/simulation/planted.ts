@@ -387,6 +387,27 @@ export const plantedBugs: readonly Planted[] = [
     stories: '--actions',
   },
   {
+    name: 'a resource that a new state has found is deleted without a question',
+    file: guards,
+    find: '  if (!binding?.recovered) return undefined;\n',
+    replace: '  if (binding?.key !== undefined) return undefined;\n',
+    stories: '--actions',
+  },
+  {
+    name: 'an entry that returns does not take back the released resource',
+    file: 'engine/claims/line.ts',
+    find: "return holder.is === 'found' ? [holder.key] : [holder.formerKey, ...(holder.formerKeys ?? [])];",
+    replace: "return holder.is === 'found' ? [holder.key] : [];",
+    stories: '--actions',
+  },
+  {
+    name: 'a replaced network gets the name of another one',
+    file: 'reconcilers/unique-names.ts',
+    find: '    if (holder !== undefined && frees) continue;\n',
+    replace: '    continue;\n',
+    stories: '--actions',
+  },
+  {
     name: 'a replacement deletes all old servers first',
     file: 'plan/replacement-sequence.ts',
     find: '  if (planned.length === 0) return [];\n',

@@ -5,6 +5,7 @@ import type { Story } from '../../src/simulation/story.ts';
 import { askedByCode } from './asked-by-code.ts';
 import { createCoverage, missingCoverage, wantedCoverage } from './coverage.ts';
 import { earlierStates, pairsOfFaults, replacements, singleFaults } from './exhaustive.ts';
+import { GuidedStories } from './guided.ts';
 import { caseJobs, playAll, seedJobs } from './pool.ts';
 import { shrink } from './shrink.ts';
 import { type Failure, type Family, type Job, storyOf } from './worker.ts';
@@ -15,6 +16,7 @@ const usage = `npm run simulate -- [options]
   --seeds N              plays the first N seeds, and wants full coverage
   --seeds N --from M     plays N seeds from M on
   --actions              stories in which operators edit the file and give commands
+  --guided               new pairs of trace lines choose the stories that are varied next
   --single, --pairs      every single fault at every boundary; pairs on purchases
   --cuts                 every earlier state put back, behind every write and at rest
   --replaced             a suspension at every boundary, after which another process has the state
@@ -31,6 +33,7 @@ const { values } = parseArgs({
     seeds: { type: 'string' },
     from: { type: 'string' },
     actions: { type: 'boolean' },
+    guided: { type: 'boolean' },
     single: { type: 'boolean' },
     pairs: { type: 'boolean' },
     cuts: { type: 'boolean' },
@@ -68,10 +71,12 @@ async function many(): Promise<void> {
   const endsAt = values.hours === undefined ? undefined : startedAt + Number(values.hours) * 3_600_000;
   let toldAt = startedAt;
   let played = 0;
+  const stories = jobs();
   await playAll(
-    jobs(),
+    stories,
     (done) => {
       played += done.played;
+      if (stories instanceof GuidedStories) stories.learn(done);
       coverage.merge(done.hits);
       for (const failure of done.failures) {
         failures.push(failure);
@@ -87,6 +92,7 @@ async function many(): Promise<void> {
     values.threads === undefined ? undefined : Number(values.threads),
   );
   console.log(progress(played, failures.length, startedAt));
+  if (stories instanceof GuidedStories) console.log(`${stories.pairs} pairs of consecutive trace lines`);
   const [first] = failures;
   if (first !== undefined) await tell(first);
   tellQuestions(coverage, played);
@@ -109,7 +115,10 @@ function jobs(): Iterator<Job> | AsyncIterator<Job> {
   if (values.cuts) return caseJobs(earlierStates(), skipped);
   if (values.replaced) return caseJobs(replacements(), skipped);
   const from = values.from ?? (values.hours === undefined ? 1 : Math.floor(Math.random() * 2 ** 31));
-  return seedJobs(Number(from), values.seeds === undefined ? undefined : Number(values.seeds), family);
+  const count = values.seeds === undefined ? Number.POSITIVE_INFINITY : Number(values.seeds);
+  return values.guided
+    ? new GuidedStories(family, Number(from), count)
+    : seedJobs(Number(from), count, family);
 }
 
 function progress(played: number, failed: number, startedAt: number): string {
