@@ -77,8 +77,9 @@ export interface Ended {
  * - `reported_absent`: the operator said so.
  * - `key_too_old`: the idempotency key cannot be sent again.
  * - `unused`: no earlier state used the key. Nothing else was bought under the keys of this resource.
+ * - `unaskable`: the API does not store refusals of this operation, so no probe shows the content of a key.
  */
-export type Because = 'replayed' | 'no_capacity' | 'reported_absent' | 'key_too_old' | 'unused';
+export type Because = 'replayed' | 'no_capacity' | 'reported_absent' | 'key_too_old' | 'unused' | 'unaskable';
 
 /**
  * The reason why an intent's effect is unknown. It decides the next step after *absent*. An absent creation takes a new

@@ -50,16 +50,25 @@ export function movedFromUnknown(draft: Draft, input: GuardInput, facts: Facts):
 
 /** An open write of the line, or the operator who declared one absent, has its own answer. */
 function madeEarlier(subject: Subject, from: ResourceKey, input: GuardInput): Objection | undefined {
-  const { key, kind, desired } = subject;
+  const { key, desired } = subject;
   const { register, openIntents } = input;
   const line = register.line({ key, ...(desired?.moved && { moved: desired.moved }) });
   const isOfLine = (each: { readonly key: ResourceKey }) => line.has(each.key);
   if (!register.isNew || openIntents.some(isOfLine) || register.declaredAbsent.some(isOfLine))
     return undefined;
   if (isAccountedFor(subject, input)) return undefined;
+  const { reason, remedies } = perhapsMadeAs(subject, from);
+  return { reason: `the state is new, and ${reason}`, remedies };
+}
+
+/** An earlier state may have created the resource under another key of its line. */
+export function perhapsMadeAs(
+  { key, kind }: Subject,
+  from: ResourceKey,
+): Pick<Objection, 'reason' | 'remedies'> {
   const noun = nounOf(kind);
   return {
-    reason: `the state is new, and \`moved\` names ${from}, which an earlier state may have bound. No idempotency key shows that ${noun}, so a creation could be a duplicate`,
+    reason: `\`moved\` names ${from}, which an earlier state may have bound. No idempotency key shows that ${noun}, so a creation could be a duplicate`,
     remedies: [
       run('adopt', [key, 'ID'], { when: `if the ${noun} exists: ID is its id in the client area` }),
       edit(key, { remove: ['moved'], when: `if ${key} is a new resource` }),
@@ -68,7 +77,10 @@ function madeEarlier(subject: Subject, from: ResourceKey, input: GuardInput): Ob
 }
 
 /** Lists show all resources of the kind, or all with an address where the entry has one, and this file manages each. */
-function isAccountedFor(subject: Subject, { register, kinds, world }: GuardInput): boolean {
+export function isAccountedFor(
+  subject: Subject,
+  { register, kinds, world }: Pick<GuardInput, 'register' | 'kinds' | 'world'>,
+): boolean {
   const { kind, desired } = subject;
   const { servers, addresses } = unmanagedFor(kind, register, world);
   if (isAddress(kind)) return addresses.length === 0;

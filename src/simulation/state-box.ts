@@ -21,7 +21,7 @@ export interface StateBox {
   remove(): void;
 }
 
-/** States outside the process: the clock stands still while a request to one of them is under way. */
+/** States outside the process: no simulated time passes while a request to one of them is under way. */
 export interface Boxes {
   box(name: string): StateBox;
   isBusy(): boolean;

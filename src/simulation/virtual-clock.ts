@@ -35,7 +35,7 @@ export interface MachineClock extends Clock {
  *
  * @param idleRounds rounds of the event loop after which nothing can still be under way:
  * one, where no sleeper waits for a file or a socket
- * @param isBusy whether work outside the clock is under way, such as a request to a database: time stands still meanwhile
+ * @param isBusy whether work outside the clock is under way, such as a request to a database: no simulated time passes meanwhile
  */
 export function virtualClock(
   start = Date.UTC(2026, 0, 1),

@@ -7,7 +7,7 @@ import type { Done, Family, Job, Named } from './worker.ts';
 const batchSize = 25;
 
 /** A batch that is not over by then hangs. */
-const longestBatchMs = 180_000;
+const longestBatchMs = 600_000;
 
 /** Plays everything that `jobs` gives, on all cores; stops early when `onDone` says so. */
 export async function playAll(

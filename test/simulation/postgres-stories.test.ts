@@ -5,15 +5,16 @@ import { postgresServer } from '../support/postgres.ts';
 import { generateActionStory } from './action-stories.ts';
 import { PostgresBoxes } from './postgres-boxes.ts';
 
-describe('src/simulation: stories with edits, over PostgreSQL', () => {
+describe('src/simulation: stories with edits and wrong commands, over PostgreSQL', () => {
   const server = postgresServer();
-  const seeds = Array.from({ length: playsAll ? 40 : 4 }, (_, at) => at + 1);
+  const seeds = Array.from({ length: playsAll ? 20 : 3 }, (_, at) => at + 1);
 
-  test.each(seeds)('seed %i breaks no rule, and gives the trace that it gives over SQLite', async (seed) => {
-    const story = generateActionStory(seed);
-    const { violation, trace } = await play(story, undefined, new PostgresBoxes(server.url(), `seed${seed}`));
+  test.each(seeds)('seed %i breaks no rule', { timeout: 60_000 }, async (seed) => {
+    const boxes = new PostgresBoxes(server.url(), `seed${seed}`);
+
+    const { violation, changes } = await play(generateActionStory(seed), undefined, boxes);
 
     expect(violation).toBeUndefined();
-    expect(trace).toEqual((await play({ ...story, state: 'memory' })).trace);
+    expect(changes).toBeGreaterThan(0);
   });
 });

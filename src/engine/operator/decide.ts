@@ -241,7 +241,7 @@ async function askBeforeAbsent(run: Run, intent: Intent): Promise<string> {
   if (!keyIsFresh(run, intent)) return keyUnasked;
   const held = await inWriteSlot(run, intent, () => answerUnder(run, intent));
   if (held === 'unused' || held === 'fenced' || held === 'refused') return '';
-  if (held === 'unknown') return keyUnasked;
+  if (held === 'unknown' || held === 'unaskable') return keyUnasked;
   const sent = run.intents.get(key) ?? intent;
   if (held === 'open')
     throw new ConfigError(

@@ -5,8 +5,10 @@ import { factsOf } from '../../core/kind-facts.ts';
 import { endsExposure, type Operation } from '../../core/plan.ts';
 import { settleFirst } from '../../core/remedy.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
+import { isAccountedFor, perhapsMadeAs } from '../../plan/moved-from.ts';
 import { isOvertaken } from '../../plan/open-writes.ts';
 import { restsOn, successorsOf } from '../../plan/order.ts';
+import { registerOf } from '../claims/claims.ts';
 import { makerOf, ownerOf } from '../claims/owner.ts';
 import { released, releasing } from '../claims/release.ts';
 import { beginIntent, contextOf, preimageOf } from '../intents/begin.ts';
@@ -22,7 +24,7 @@ import { advance, send } from '../intents/settle.ts';
 import { inWriteSlot, observationValidMs, roomToWrite, sinceObservation } from '../intents/write-slot.ts';
 import type { Run } from '../run.ts';
 import { absenceGapMs } from '../staleness.ts';
-import { unprovenKeys } from './recover.ts';
+import { isUnaskable, unprovenKeys } from './recover.ts';
 
 /** The result of one turn of work on an operation. */
 export type Turn = Progress | Overtaken;
@@ -100,8 +102,17 @@ async function unprovenLine(run: Run, { key, verb, kind }: Operation): Promise<T
   if (run.bindings.has(key)) return undefined;
   const [first] = await unprovenKeys(run, desired);
   if (first === undefined) return undefined;
+  if (await isUnaskable(run, first)) return unaskedLine(run, key, first);
   const reason = `the API has not shown yet whether ${key} was created under its earlier key ${first}`;
   return { now: 'blocked', code: 'key_not_answered', reason };
+}
+
+/** The lists decide about an earlier key that the API cannot be asked about, or else the operator. */
+async function unaskedLine(run: Run, key: ResourceKey, earlier: ResourceKey): Promise<Turn | undefined> {
+  const subject = run.world.subjects.get(key);
+  const known = { world: run.world, kinds: run.deps.kinds, register: await registerOf(run) };
+  if (subject === undefined || isAccountedFor(subject, known)) return undefined;
+  return { now: 'blocked', code: 'moved_from_unknown', ...perhapsMadeAs(subject, earlier) };
 }
 
 /**

@@ -37,6 +37,8 @@ type Held =
   | 'refused'
   /** The API gave no conclusive answer. */
   | 'unknown'
+  /** The API does not store refusals of the operation, so no probe was sent. */
+  | 'unaskable'
   /** These bytes were sent and not replayed. The write is settled like any other. */
   | 'open'
   | { readonly answer: Conclusive };
@@ -79,10 +81,20 @@ export async function unprovenKeys(
   return line.filter((_key, at) => !proven[at]);
 }
 
+/** The API cannot be asked about the key, so only an operator knows whether it was used. */
+export async function isUnaskable(run: Run, key: ResourceKey): Promise<boolean> {
+  const last = await lastCreation(run, key);
+  return last !== undefined && partsOf(last).because === 'unaskable';
+}
+
+async function lastCreation(run: Run, key: ResourceKey): Promise<Intent | undefined> {
+  const past = await run.deps.store.intents({ key, limit: 50 });
+  return past.find(({ verb, phase }) => verb === 'create' && phase === 'closed');
+}
+
 /** Whether this state has used the key, or has asked it to the end. */
 async function isProven(run: Run, key: ResourceKey): Promise<boolean> {
-  const past = await run.deps.store.intents({ key, limit: 50 });
-  const last = past.find(({ verb, phase }) => verb === 'create' && phase === 'closed');
+  const last = await lastCreation(run, key);
   if (last === undefined) return false;
   const { because, outcome } = partsOf(last);
   if (because === 'unused' || because === 'reported_absent') return true;
@@ -152,6 +164,8 @@ async function lookUpOne(
   else if (held === 'refused')
     await end('refused', 'the API refused an earlier state under this idempotency key');
   else if (held === 'unknown') await end('void', 'the API did not answer for this idempotency key');
+  else if (held === 'unaskable')
+    await end('void', 'no request can ask this API about an idempotency key', [], 'unaskable');
   else {
     const { id: answeredId, facts } = kind.writes.accept(held.answer, intent.request, intent.preimage);
     const id = answeredId ?? (await idByEvidence(run, intent));
@@ -258,7 +272,7 @@ export async function answerUnder(run: Run, intent: Intent): Promise<Held> {
     case 'fenced':
       return held.earlier ? 'fenced' : 'unused';
     case 'open':
-      return 'unknown';
+      return 'unaskable';
     case 'untold':
       await pauseIfRefused(run, intent, held.result);
       return 'unknown';
