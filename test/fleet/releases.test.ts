@@ -101,7 +101,8 @@ class SimulatedFleet {
   }
 
   /** A process that leads from now on, until it is killed. */
-  lead(given = policy): { kill(): void } {
+  /** `without`: the projects whose specs the process cannot use. */
+  lead(given = policy, without: ReadonlySet<number> = new Set()): { kill(): void } {
     const life = new AbortController();
     const self = {};
     const { clock } = this;
@@ -131,7 +132,7 @@ class SimulatedFleet {
         read: async () => this.#snapshot(),
         watch: async () => new Promise(() => {}),
       },
-      intake: { take: async (snapshot: Snapshot) => taken(snapshot) } as unknown as Intake,
+      intake: { take: async (snapshot: Snapshot) => taken(snapshot, without) } as unknown as Intake,
     });
     let reading: Promise<unknown> = Promise.resolve();
     const read = () => {
@@ -226,8 +227,9 @@ class SimulatedFleet {
   }
 }
 
-function taken({ specs, commit }: Snapshot): readonly Taken[] {
+function taken({ specs, commit }: Snapshot, without: ReadonlySet<number>): readonly Taken[] {
   return specs.map(({ name }) => {
+    if (without.has(Number.parseInt(name, 10))) return { name, problem: [] };
     const desired = { projectId: Number.parseInt(name, 10), settings: { max_deletions: 2 } };
     return { name, offer: { desired: desired as unknown as Desired, commit, files: [name] } };
   });
@@ -367,6 +369,27 @@ describe('src/daemon/fleet/releases.ts', () => {
     await fleet.advance(3_600);
     expect([fleet.with('less'), fleet.planned]).toEqual([[], 1_000]);
     expect(fleet.notices).toHaveLength(1);
+    fleet.approve(change);
+    await fleet.advance(10);
+    expect(fleet.with('less')).toEqual(ids);
+  });
+
+  test('specs that one leader cannot use are counted by the next one that can', async () => {
+    const { fleet, leader } = await fleetAtRest(defaultPolicy);
+    leader.kill();
+    const [usable, others] = [ids.slice(0, 3), ids.slice(3)];
+    const next = fleet.lead(defaultPolicy, new Set(others));
+    fleet.deletions = 1;
+    const change = fleet.push('less');
+    await fleet.advance(60);
+    expect(fleet.with('less')).toEqual(usable);
+    next.kill();
+
+    fleet.lead(defaultPolicy);
+    await fleet.advance(3_600);
+
+    expect(fleet.with('less')).toEqual(usable);
+    expect(fleet.shown()).toMatchObject([{ phase: 'waiting', deletions: others.length }]);
     fleet.approve(change);
     await fleet.advance(10);
     expect(fleet.with('less')).toEqual(ids);

@@ -43,6 +43,8 @@ export interface ReleasesOptions extends Pick<DeletionCountOptions, 'left' | 'de
 /** The newest change that the source wants. */
 interface Newest {
   readonly wanted: Snapshot;
+  /** Marks the specs that this replica can use: the deletions of others were never counted. */
+  readonly candidate: string;
   readonly members: ReadonlyMap<number, Member>;
   /** The last rollout that has not begun. */
   readonly last: Rollout | undefined;
@@ -111,7 +113,9 @@ export class Releases {
       .map((each) => keptBy(each, { members, broken }, this.#isDueToEnd(each)))
       .map((each) => this.#judged(each, approved));
     const going = await this.#advanced(begun, broken);
-    const newest = { wanted, members, last, counted: before.counted };
+    const usable = wanted.specs.filter(({ name }) => !broken.has(name));
+    const candidate = candidateOf(usable);
+    const newest = { wanted, candidate, members, last, counted: before.counted };
     const { begun: now, released, queued, counted } = await this.#followed(going, newest, approved);
     const ids = new Set(now.map(({ rollout }) => rollout.id));
     // A change that has waited for the end of a rollout can begin now.
@@ -295,8 +299,7 @@ export class Releases {
   }
 
   /** The newest change, as far as it has not begun. It takes the place of the one that was not begun before. */
-  #rolloutOf(size: number, { wanted, last, counted }: Newest): Rollout {
-    const candidate = candidateOf(wanted);
+  #rolloutOf(size: number, { wanted, candidate, last, counted }: Newest): Rollout {
     if (last?.candidate === candidate) return { ...last, total: size, left: size };
     const now = this.#options.clock.now();
     return {

@@ -40,7 +40,7 @@ const rollout = z.object({
   id: z.string(),
   /** The commit's id, or a digest where specs come from a folder. */
   change: z.string(),
-  /** Marks all specs as the change wants them. */
+  /** Marks all specs that the replica which leads can use, as the change wants them. */
   candidate: z.string(),
   /**
    * - `counting`: the deletions are being counted; no project has the change
@@ -197,8 +197,8 @@ export function markOf(spec: SpecText): string {
   return mark;
 }
 
-/** Marks all that a change wants. */
-export function candidateOf({ specs }: Snapshot): string {
+/** Marks these specs. Equal for equal specs. */
+export function candidateOf(specs: readonly SpecText[]): string {
   const all = specs.map((spec) => `${spec.name} ${markOf(spec)}`).sort();
   return hash('sha256', all.join('\n')).slice(0, 24);
 }
