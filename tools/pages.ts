@@ -20,7 +20,7 @@ export function cliPage(): string {
   const program = createProgram({} as Io, () => undefined);
   const commands = visibleCommands(program);
   return page('The command line', [
-    '`vdcsync COMMAND --help` and `man vdcsync-COMMAND` show the same flags, with examples.',
+    '`vdcsync COMMAND --help` and `man vdcsync-COMMAND` show the same flags, with examples. A flag that several commands have is explained at the first one.',
     `## Common flags\n\n${flagList(withApi(new Command()).options)}\n- \`--format <format>\`: text (default) or json, if the command has no other formats`,
     ...commandSections(commands),
     `## Environment\n\n${list(environment.filter((each) => !isOfFlag(each)))}\n\nThe same as a flag, which has priority: ${flagVariables}.`,
@@ -75,7 +75,7 @@ function flagSection(options: readonly Option[], explained: ReadonlySet<string>)
   const except = missing.length === 0 ? '' : ` (except ${missing.join(', ')})`;
   const above = [
     ...(hasCommon ? [`the [common flags](#common-flags)${except}`] : []),
-    ...(known.length === 0 ? [] : [`${known.join(', ')} (as above)`]),
+    ...(known.length === 0 ? [] : [`${known.join(', ')}`]),
   ].join(', ');
   const others = own.filter((each) => !isKnown(each));
   const end = others.length === 0 ? '.' : ', and:';

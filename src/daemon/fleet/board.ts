@@ -161,8 +161,8 @@ export class Board {
   }
 
   /**
-   * Rejects where another replica leads. The leader reads anew what is in force: a standby that was promoted without the
-   * last writes has earlier specs than this replica remembers, and its versions count from there.
+   * Rejects where another replica leads. The leader reads the specs in force again: a standby that was promoted without
+   * the last writes has earlier specs than this replica remembers, and its versions count from there.
    */
   async lead(): Promise<void> {
     this.#waiting = undefined;
