@@ -13,7 +13,7 @@ import type { Draft } from './draft.ts';
 import { draftAll, isRenewed, operatedKey, operationsOf } from './draft.ts';
 import { flagsChange } from './flags.ts';
 import { boughtUnused, freeBeside } from './free-addresses.ts';
-import { objectionsTo } from './guards.ts';
+import { objectionsTo } from './guarded.ts';
 import { mostOf } from './money.ts';
 import type { GuardInput } from './objections.ts';
 import { blockedIntent, openWrites, unconfirmedCreations } from './open-writes.ts';

@@ -1,9 +1,10 @@
 import { sumDecimals } from '../core/decimal.ts';
 import { type Blocked, deletionsOf } from '../core/plan.ts';
-import { run, setting } from '../core/remedy.ts';
+import { outside, run, setting } from '../core/remedy.ts';
 import { capitalised } from '../core/text.ts';
-import { type Draft, operationsOf } from './draft.ts';
-import { asBlocked, impactOf } from './guards.ts';
+import { type Draft, isDeletion, operationsOf } from './draft.ts';
+import { asBlocked } from './guarded.ts';
+import { impactOf } from './guards.ts';
 import { mostOf } from './money.ts';
 import type { Coded, GuardInput } from './objections.ts';
 
@@ -33,6 +34,8 @@ export function withCaps(
   return held;
 }
 
+const undoing = outside('undo the edits of the file that delete these resources', { when: 'to keep them' });
+
 function maxDeletions(going: readonly Draft[], { world, destroy, deletedBefore }: GuardInput): Capped {
   const limit = world.settings.max_deletions;
   const leaving = going.filter(isDeletion);
@@ -48,11 +51,9 @@ function maxDeletions(going: readonly Draft[], { world, destroy, deletedBefore }
     {
       code: 'max_deletions',
       reason: `${counts} in one run${alongside} ${verb} more than settings.max_deletions (${limit}). ${capitalised(impactOf(draft, world))}`,
-      remedies: [
-        destroy
-          ? run('destroy', ['--max-deletions', deletions])
-          : setting('max_deletions', deletions, 'if all these deletions are intended'),
-      ],
+      remedies: destroy
+        ? [run('destroy', ['--max-deletions', deletions])]
+        : [undoing, setting('max_deletions', deletions, 'if all these deletions are intended')],
     },
   ]);
 }
@@ -70,8 +71,4 @@ function maxIncrease(going: readonly Draft[], { world, increasedBefore = '0' }: 
       remedies: [setting('max_monthly_increase', Math.ceil(increase), 'if this increase is intended')],
     },
   ]);
-}
-
-function isDeletion({ diff: { verdict } }: Draft): boolean {
-  return verdict.verdict === 'delete' || verdict.verdict === 'replace';
 }

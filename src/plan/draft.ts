@@ -155,6 +155,11 @@ export function draftOne(
   return { subject, kind, diff: kind.diff(subject, world.observed.get(subject.key), world, replaced) };
 }
 
+/** The resource is deleted or replaced. */
+export function isDeletion({ diff: { verdict } }: Draft): boolean {
+  return verdict.verdict === 'delete' || verdict.verdict === 'replace';
+}
+
 /** The key of the draft's operations. */
 export function operatedKey({ subject, retiresAs }: Draft): ResourceKey {
   return retiresAs ?? subject.key;

@@ -2,19 +2,16 @@ import { serverObject } from '../core/claims.ts';
 import { comesWithServer, nounOf, retiredFrom } from '../core/keys.ts';
 import type { Subject, Verdict, World } from '../core/kind.ts';
 import { factsOf } from '../core/kind-facts.ts';
-import { once } from '../core/once.ts';
-import type { Blocked, Verb } from '../core/plan.ts';
 import { edit, outside, paying, type Remedy, run, setting } from '../core/remedy.ts';
 import { restoring } from '../core/restoring.ts';
 import { capitalised } from '../core/text.ts';
 import { confirming, type Draft, keeping, operationsOf } from './draft.ts';
 import { mostOf } from './money.ts';
-import { entriesFromUnknown, movedFromUnknown } from './moved-from.ts';
-import type { Coded, Facts, Guard, GuardInput, Objection } from './objections.ts';
+import { movedFromUnknown } from './moved-from.ts';
+import type { Guard, GuardInput, Objection } from './objections.ts';
 import { obstacles } from './order.ts';
 import {
   besideUnresolved,
-  isPurchase,
   lineOpen,
   perhapsEarlier,
   takenBefore,
@@ -22,7 +19,6 @@ import {
   unmanaged,
 } from './purchases.ts';
 import { refusedInside } from './refused-inside.ts';
-import { matches } from './unmanaged.ts';
 
 /** The most fundamental first: the first guard that objects gives the reason. */
 export const guards: readonly Guard[] = [
@@ -46,45 +42,6 @@ export const guards: readonly Guard[] = [
   { code: 'max_monthly_increase', check: dearerThanPlanned },
 ];
 
-/** The objections to the drafts, except for the caps, which count the remaining drafts. */
-export function objectionsTo(drafts: readonly Draft[], input: GuardInput): ReadonlyMap<Draft, Blocked> {
-  const facts = guardFacts(drafts, input);
-  return new Map(
-    drafts.flatMap((draft) => {
-      const objection = objectionTo(draft, input, facts);
-      return objection === undefined ? [] : [[draft, objection] as const];
-    }),
-  );
-}
-
-function objectionTo(draft: Draft, input: GuardInput, facts: Facts): Blocked | undefined {
-  for (const { code, check } of guards) {
-    const objection = check(draft, input, facts);
-    const known = objection?.code ?? code;
-    if (objection !== undefined && known !== undefined)
-      return asBlocked(draft, { ...objection, code: known });
-  }
-  return undefined;
-}
-
-/** The verb is that of the operation that the draft asks for. A replacement is an update. */
-export function asBlocked({ subject: { key }, diff: { verdict } }: Draft, objection: Coded): Blocked {
-  const asked = verdict.verdict === 'blocked' ? verdict.verb : verdict.verdict;
-  return { key, verb: isVerb(asked) ? asked : 'update', ...objection };
-}
-
-function isVerb(verdict: string): verdict is Verb {
-  return verdict === 'create' || verdict === 'delete' || verdict === 'adopt';
-}
-
-function guardFacts(drafts: readonly Draft[], { register, world }: GuardInput): Facts {
-  const buyers = () => drafts.flatMap(({ subject, diff }) => (isPurchase(subject, diff) ? [subject] : []));
-  return {
-    matches: once(() => matches(buyers(), register, world)),
-    movedFromUnknown: once(() => entriesFromUnknown(world)),
-  };
-}
-
 /** The objection of the kind itself: the operation is not possible. */
 function refused({ diff: { verdict } }: Draft): Objection | undefined {
   if (verdict.verdict !== 'blocked') return undefined;
@@ -100,7 +57,8 @@ function suspended({ diff }: Draft, { world, now }: GuardInput): Objection | und
   if (suspend.until !== undefined && Date.parse(suspend.until) <= now) return undefined;
   return {
     reason: `settings.suspend stops all changes${suspend.until === undefined ? '' : ` until ${suspend.until}`}. Reason: ${suspend.reason}`,
-    remedies: [edit('settings', { remove: ['suspend'] })],
+    remedies: [],
+    permit: edit('settings', { remove: ['suspend'] }),
   };
 }
 
@@ -118,17 +76,23 @@ function protect(draft: Draft, { world, destroy }: GuardInput): Objection | unde
       remedies: [edit(subject.parent ?? subject.key, { set: { protect: false } })],
     };
   }
+  if (verdict.verdict === 'replace') {
+    return {
+      reason: `${verdict.reason}, and ${subject.key} is protected. In a replacement, ${impactOf(draft, world)}`,
+      remedies: [reverting(draft, verdict)],
+      permit: permitting(subject, verdict, { protect: false }),
+    };
+  }
+  if (destroy) {
+    return {
+      reason: `${subject.key} is protected, and destroy does not delete protected resources. ${capitalised(impactOf(draft, world))}`,
+      remedies: [unprotecting(draft, world, destroy)],
+    };
+  }
   return {
-    reason:
-      verdict.verdict === 'delete'
-        ? destroy
-          ? `${subject.key} is protected, and destroy does not delete protected resources`
-          : `${subject.key} has left the file, and its last entry had \`protect: true\``
-        : `${verdict.reason}, and ${subject.key} is protected. In a replacement, ${impactOf(draft, world)}`,
-    remedies:
-      verdict.verdict === 'delete'
-        ? unprotecting(draft, world, destroy)
-        : [restoring(verdict.changes, subject.key), permitting(subject, verdict, { protect: false })],
+    reason: `${subject.key} has left the file, and its last entry had \`protect: true\`. ${capitalised(impactOf(draft, world))}`,
+    remedies: [restored(draft), keeping(draft)],
+    permit: unprotecting(draft, world, destroy),
   };
 }
 
@@ -141,7 +105,11 @@ function recovered(draft: Draft, { world }: GuardInput): Objection | undefined {
   if (!binding?.recovered) return undefined;
   return {
     reason: `this state found ${nounOf(binding.kind)} ${world.nameOf(binding)} under an idempotency key, and another file may manage it. ${capitalised(impactOf(draft, world))}`,
-    remedies: [confirming(binding), keeping(draft)],
+    remedies: [
+      ...(draft.diff.verdict.verdict === 'replace' ? [reverting(draft, draft.diff.verdict)] : []),
+      keeping(draft),
+    ],
+    permit: confirming(binding),
   };
 }
 
@@ -150,15 +118,28 @@ function recovered(draft: Draft, { world }: GuardInput): Objection | undefined {
  * With `--target` that apply does nothing else: an apply without a target creates again the resources that a destroy
  * has deleted.
  */
-function unprotecting(draft: Draft, { settings }: World, destroy: boolean): readonly Remedy[] {
+function unprotecting(draft: Draft, { settings }: World, destroy: boolean): Remedy {
   const { key, parent } = draft.subject;
   const owner = parent ?? key;
   const set = { protect: false };
   const record = run('apply', ['--target', owner]);
-  if (destroy) return [edit(owner, { set, next: [record, run('destroy')] })];
+  if (destroy) return edit(owner, { set, next: [record, run('destroy')] });
   const prune = settings.prune ? [] : [edit('settings', { set: { prune: true } })];
   const next = [record, edit(owner, { entry: 'remove' }), ...prune, run('apply')];
-  return [edit(owner, { entry: 'restore', set, next, when: 'to have it deleted' }), keeping(draft)];
+  return edit(owner, { entry: 'restore', set, next, when: 'to have it deleted' });
+}
+
+/** The entry as it was: the resource stays managed. */
+function restored({ subject: { key, parent } }: Draft): Remedy {
+  return edit(parent ?? key, { entry: 'restore', when: 'to keep it managed' });
+}
+
+/** The edit that asks for the existing resource again. */
+function reverting(
+  { subject: { key } }: Draft,
+  { changes }: Verdict & { readonly verdict: 'replace' },
+): Remedy {
+  return { ...restoring(changes, key), when: 'to keep it unchanged' };
 }
 
 /** No key is bound to the server of the address, or a list is out of date: in both cases the address is in use. */
@@ -202,11 +183,8 @@ function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefi
   if (world.settings.prune || destroy || diff.verdict.byFile || isReplaced(draft, world)) return undefined;
   return {
     reason: `${subject.key} has left the file, and settings.prune is false. With \`prune: true\`, ${impactOf(draft, world)}`,
-    remedies: [
-      setting('prune', true, 'to delete it, and each other resource that has left the file'),
-      keeping(draft),
-      edit(subject.key, { entry: 'restore', when: 'to keep it managed' }),
-    ],
+    remedies: [restored(draft), keeping(draft)],
+    permit: setting('prune', true, 'to delete it, and each other resource that has left the file'),
   };
 }
 
@@ -237,7 +215,8 @@ function replacement(draft: Draft, { world }: GuardInput): Objection | undefined
   if (verdict.allowed && id === undefined) return undefined;
   return {
     reason: `${verdict.reason}. In a replacement, ${impactOf(draft, world)}${id === undefined ? '' : `. vdcsync does not create an entry with \`id:\``}`,
-    remedies: [restoring(verdict.changes, subject.key), permitting(subject, verdict)],
+    remedies: [reverting(draft, verdict)],
+    permit: permitting(subject, verdict),
   };
 }
 
@@ -254,7 +233,8 @@ function notActive(draft: Draft, { world, kinds }: GuardInput): Objection | unde
   if (goes === undefined) return undefined;
   return {
     reason: `the project is ${status}: ${goes} would be deleted, and the API would refuse to create it again`,
-    remedies: [outside(paying, { next: [run('apply')] })],
+    remedies: [],
+    permit: outside(paying, { next: [run('apply')] }),
   };
 }
 

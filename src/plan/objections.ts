@@ -3,6 +3,7 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, Subject, World } from '../core/kind.ts';
 import type { KindName } from '../core/kind-facts.ts';
 import type { Blocked } from '../core/plan.ts';
+import type { Remedy } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 import type { Register } from './unmanaged.ts';
@@ -27,8 +28,14 @@ export interface GuardInput {
   readonly now: number;
 }
 
-/** The verb is that of the draft. `code`: left out where it is that of the guard. */
-export type Objection = Pick<Blocked, 'reason' | 'remedies'> & { readonly code?: BlockCode };
+/**
+ * The verb is that of the draft. `code`: left out where it is that of the guard. `permit`: the remedy that permits the
+ * operation; the others give it up.
+ */
+export type Objection = Pick<Blocked, 'reason' | 'remedies'> & {
+  readonly code?: BlockCode;
+  readonly permit?: Remedy;
+};
 
 /** An objection with its code. */
 export type Coded = Objection & Pick<Blocked, 'code'>;

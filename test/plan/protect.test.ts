@@ -29,8 +29,8 @@ function specOf(key: string, protect: boolean): string {
 
 /** The commands of the way out, in their order. */
 function commandsOf({ blocked }: Plan, key: string): readonly string[] {
-  const [first] = blocked.find((each) => each.key === key)?.remedies ?? [];
-  const steps = first === undefined ? [] : stepsOf([first]);
+  const permit = blocked.find((each) => each.key === key)?.remedies.at(-1);
+  const steps = permit === undefined ? [] : stepsOf([permit]);
   return steps.flatMap((step) => (step.type === 'run' ? [commandLine(step)] : []));
 }
 

@@ -3,7 +3,7 @@ import { type ResourceKey, retiredFrom } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
 import { type Operation, operationId } from '../../core/plan.ts';
 import { type Draft, draftOne, operationsOf } from '../../plan/draft.ts';
-import { objectionsTo } from '../../plan/guards.ts';
+import { objectionsTo } from '../../plan/guarded.ts';
 import { obstacles, successorsOf } from '../../plan/order.ts';
 import { restsOnOpenIdentity } from '../../plan/waits.ts';
 import { knownRegister, registerOf } from '../claims/claims.ts';

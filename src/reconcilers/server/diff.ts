@@ -106,13 +106,13 @@ function diffReplace(
 ): Diff {
   const { subject, entry, live, world } = existing;
   const resolved = resolveBody(entry, world, []);
-  if ('problem' in resolved) return impossible('update', subject.key, resolved.problem);
+  if ('problem' in resolved) return impossible('update', subject.key, needing(existing, resolved.problem));
   const order = orderOf(existing);
   const problem =
     order === 'create_first' && holdsNamed(existing)
       ? heldByOld(existing)
       : addressProblem(subject.key, entry, world);
-  if (problem !== undefined) return impossible('update', subject.key, problem);
+  if (problem !== undefined) return impossible('update', subject.key, needing(existing, problem));
   const fixed = changes.filter((each) => !(resizable && isSize(each)));
   const isServed = holdsNamed(existing) && !changes.some(({ path }) => path === 'server_type');
   const stays = whatStays(subject, live, world);
@@ -135,6 +135,17 @@ function diffReplace(
     ...addressAlongside(subject.key, entry, world),
     freed: priceApplied(subject, live.shown, world),
   };
+}
+
+/** The problem, with the further edits that the replacement needs. */
+function needing({ subject, entry }: Existing, problem: Problem): Problem {
+  const edits = [
+    ...(subject.desired?.protect === true ? ['`protect: false`'] : []),
+    ...(permitted(entry) === undefined ? ['`replace: allowed`'] : []),
+  ];
+  if (edits.length === 0) return problem;
+  const also = `The server cannot be changed in place, and its replacement also needs ${edits.join(' and ')}`;
+  return { ...problem, reason: `${problem.reason}. ${also}` };
 }
 
 /** A server that has left the file, or that another server of its key has replaced. */
