@@ -92,7 +92,7 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
 
 function addPlanAndApply({ command, io, end }: Making): void {
   withFile(
-    command('validate', 'check the file offline, and print every error as file:line:col: message'),
+    command('validate', 'check the spec offline, and print every error as file:line:col: message'),
     `${specOrFolder}; - is standard input`,
   )
     .addOption(textOrJson())
@@ -135,7 +135,7 @@ function addPlanAndApply({ command, io, end }: Making): void {
       end(await apply(flags, io, true));
     });
 
-  withRun(command('run', 'run as a daemon that keeps the project equal to a file or a branch')).action(
+  withRun(command('run', 'run as a daemon that keeps the project equal to a spec, from a file or a branch')).action(
     async (flags: RunFlags) => {
       const { keepYoungHeapSmall } = await import('../platform/young-heap.ts');
       keepYoungHeapSmall();
@@ -157,7 +157,7 @@ function addBinding({ command, io, end }: Making): void {
       end(await exportProject(flags, io));
     });
 
-  withApi(command('adopt', 'bind a key of the file to a live resource'))
+  withApi(command('adopt', 'bind a key of the spec to a live resource'))
     .argument('<key>', 'such as servers.web-1')
     .argument('<id>', "the API's own id")
     .addOption(textOrJson())
@@ -174,7 +174,7 @@ function addBinding({ command, io, end }: Making): void {
       end(await forget(key, flags, io));
     });
 
-  withApi(command('ignore', 'mark servers, addresses and backups as not managed by this file'))
+  withApi(command('ignore', 'mark servers, addresses and backups as not managed by this spec'))
     .argument(
       '<id...>',
       'ids of servers, and addresses such as 203.0.113.10; for the backups of a deleted server, the id of that server',
@@ -281,7 +281,7 @@ function addReports({ command, io, end }: Making): void {
   withFile(
     command(
       'rehearse',
-      'apply the file to the emulator many times: each time with a crash at another step, or with another common fault',
+      'apply the spec to the emulator many times: each time with a crash at another step, or with another common fault',
     ),
   )
     .option('--api-profile <file>', 'settings of your API deployment: limits, time_scale, operations')

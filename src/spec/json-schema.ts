@@ -26,7 +26,7 @@ export function projectJsonSchema(): object {
       project: {
         ...convert(projectSchema),
         description:
-          'The project of this file. If several files form one spec, one of them needs this field.',
+          'The project of this spec. If several files form one spec, one of them needs this field.',
         examples: [{ id: 4711 }],
       },
       settings: nullable({

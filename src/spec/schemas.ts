@@ -11,7 +11,7 @@ export const settingsSchema = z.strictObject({
   prune: z
     .boolean()
     .default(false)
-    .describe('Delete resources that this file managed before and no longer declares.'),
+    .describe('Delete resources that this spec managed before and no longer declares.'),
   max_deletions: z
     .int()
     .min(0)
@@ -137,7 +137,7 @@ export const commonSchema = z.strictObject({
   protect: z
     .boolean()
     .default(false)
-    .describe('true: the resource is never deleted or replaced, not even after its entry has left the file.'),
+    .describe('true: the resource is never deleted or replaced, not even after its entry has left the spec.'),
 });
 
 /** Names of the fields that every top-level entry may have in addition to the fields of its kind. */
