@@ -161,6 +161,8 @@ export class PostgresConnection {
   }
 
   private async configure(mode: 'read' | 'write'): Promise<void> {
+    // First, and without a function: the database may name a schema in which another user has made functions.
+    await this.script('SET search_path TO pg_catalog');
     const [server] = await this.query(
       "SELECT current_setting('server_version_num')::integer AS version, current_setting('server_encoding') AS encoding, pg_backend_pid() AS pid",
     );
@@ -250,7 +252,6 @@ const settings = {
   // A commit is on the disk when it returns, and on a synchronous standby if there is one.
   synchronous_commit: 'on',
   // Defaults of the database must not change the meaning of a statement.
-  search_path: 'pg_catalog',
   default_transaction_isolation: 'read committed',
   default_transaction_deferrable: 'off',
   extra_float_digits: '1',

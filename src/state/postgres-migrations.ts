@@ -130,7 +130,7 @@ export const lockClass = 0x76646373;
 /**
  * The schema version of the database. Reads without changing anything, and needs no right on the schema.
  *
- * @throws StateError if a schema `vdcsync` belongs to another program, or to a later release.
+ * @throws StateError if a schema `vdcsync` belongs to another user or program, or to a later release.
  */
 export async function schemaVersion(
   connection: PostgresConnection,
@@ -141,6 +141,7 @@ export async function schemaVersion(
      FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid
      WHERE n.nspname = 'vdcsync'`,
   );
+  await refuseOtherOwner(connection);
   if (found === undefined || Number(found.relations) === 0) return 'missing';
   if (Number(found.ours) === 0) {
     throw new StateError(
@@ -183,4 +184,27 @@ export async function migratePostgres(
       await connection.query('UPDATE vdcsync.schema_version SET version = $1', step.version);
     }
   });
+}
+
+/**
+ * Functions in the tables of another user would run with the rights of vdcsync. A role that this user is a member of, a
+ * superuser and the owner of the database have these rights anyway.
+ */
+async function refuseOtherOwner(connection: PostgresConnection): Promise<void> {
+  const [other] = await connection.query(
+    `SELECT r.rolname AS owner, o.name FROM (
+       SELECT nspowner AS owner, 'the schema ' || nspname AS name FROM pg_namespace WHERE nspname IN ('vdcsync', 'vdcsync_jobs')
+       UNION ALL
+       SELECT relowner, nspname || '.' || relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
+       WHERE nspname IN ('vdcsync', 'vdcsync_jobs') AND relkind IN ('r', 'p', 'v', 'm', 'f')
+     ) o JOIN pg_roles r ON r.oid = o.owner
+     WHERE NOT pg_has_role(o.owner, 'MEMBER') AND NOT r.rolsuper
+       AND o.owner NOT IN (SELECT datdba FROM pg_database WHERE datname = current_database())
+     LIMIT 1`,
+  );
+  if (other === undefined) return;
+  throw new StateError(
+    `In the database of ${connection.label}, ${other.name} belongs to ${other.owner}, whose functions would run with the rights of vdcsync. ` +
+      'It was left unchanged. Name another database, or give the schema and its tables to the user of vdcsync.',
+  );
 }

@@ -71,6 +71,7 @@ const holder = z.discriminatedUnion('is', [
     digest: text,
     operations: texts.optional(),
     desired: text.optional(),
+    before: texts.optional(),
   }),
   z.looseObject({
     is: z.literal('paused'),

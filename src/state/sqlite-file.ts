@@ -2,6 +2,7 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
+  lstatSync,
   mkdirSync,
   openSync,
   renameSync,
@@ -41,6 +42,22 @@ export function lookAt(path: string): 'missing' | 'state' {
     reader.close();
   }
   return 'state';
+}
+
+/**
+ * A user who can write the folder could put a link at a name that SQLite opens, and this process would write into the
+ * target of the link.
+ *
+ * @throws StateError naming the link
+ */
+export function refuseLinks(path: string): void {
+  for (const suffix of ['-wal', '-shm', '-journal', '.lock']) {
+    const found = statOf(`${path}${suffix}`, lstatSync);
+    if (found === undefined || (found.isFile() && found.nlink === 1)) continue;
+    throw new StateError(
+      `${path}${suffix} is a link, or no file, so the state was left unchanged. Find out who can write the folder ${dirname(path)}, and remove ${path}${suffix}.`,
+    );
+  }
 }
 
 /** Reads the whole file without changing it. @throws StateError naming the damage. */
@@ -122,9 +139,9 @@ function syncFolder(folder: string): void {
   }
 }
 
-function statOf(path: string): Stats | undefined {
+function statOf(path: string, stat: typeof lstatSync = statSync): Stats | undefined {
   try {
-    return statSync(path, { throwIfNoEntry: false });
+    return stat(path, { throwIfNoEntry: false });
   } catch (error) {
     throw stateFailure(error, path, 'be read');
   }

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { StateStore } from '../core/state.ts';
 import { memoryState } from './memory.ts';
 import { acquireOwnerLock, type OwnerLockOptions } from './owner-lock.ts';
-import { checkSound, createFolder, createState, lookAt } from './sqlite-file.ts';
+import { checkSound, createFolder, createState, lookAt, refuseLinks } from './sqlite-file.ts';
 import { SqliteReader } from './sqlite-reader.ts';
 import { SqliteStore } from './sqlite-store.ts';
 import { SqliteWriter } from './sqlite-writer.ts';
@@ -46,6 +46,7 @@ async function openForWriting(path: string, options: OpenSqliteOptions): Promise
   // Refuse a foreign file before any file is created next to it.
   lookAt(path);
   createFolder(path);
+  refuseLinks(path);
   const lock = await acquireOwnerLock(path, options);
   try {
     // Check again: another owner may have created the state, or a later release may have migrated it.

@@ -84,6 +84,36 @@ describe('src/engine/run/approval.ts', () => {
     expect(drifted.waiting).toMatch(/^sha256:/);
   });
 
+  test.each([
+    -25, 25,
+  ])('a clock that jumps by %s h after the approval does not make it cover an operation twice', async (hours) => {
+    const made = rig();
+    const first = await reconcile(made, one);
+    await approve(made, first.waiting);
+    made.clock.jump(hours * 3_600_000);
+    await reconcile(made, one);
+    await made.clock.advance(600_000);
+    expect((await reconcile(made, one)).report.outcome).toBe('converged');
+    const before = made.writes().length;
+    const [ip] = made.emulator.world.projects[0]?.ips ?? [];
+    made.emulator.mutate({ do: 'delete_ip', id: ip?.id ?? 0 });
+    await made.clock.advance(600_000);
+    const drifted = await reconcile(made, one);
+    expect([drifted.report.outcome, made.writes().length]).toEqual(['declined', before]);
+  });
+
+  test('of two approvals the second one is refused, and of two operators one plan is carried out once', async () => {
+    const made = rig();
+    const first = await reconcile(made, one);
+    const answers = await Promise.allSettled([approve(made, first.waiting), approve(made, first.waiting)]);
+    expect(answers.map(({ status }) => status)).toContain('fulfilled');
+    await expect(approve(made, first.waiting)).rejects.toThrow('No plan of this state waits');
+    expect((await reconcile(made, one)).report.outcome).toBe('converged');
+    expect(made.writes()).toHaveLength(2);
+    expect((await reconcile(made, one)).report.outcome).toBe('converged');
+    expect(made.writes()).toHaveLength(2);
+  });
+
   test('the rest of an approved plan is carried out after a reconciliation that ended early, and nothing besides', async () => {
     const stop = new AbortController();
     const made = rig({

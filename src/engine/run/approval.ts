@@ -91,24 +91,31 @@ export class Approval {
     const { at, holder } = before;
     if (holder.operations === undefined) {
       if (holder.digest !== plan.digest) return new Map();
-      await claim(this.#store, { ...holder, desired, operations: [...all.keys()] }, at, now);
+      const grant = { ...holder, desired, operations: [...all.keys()], before: await this.#newest(plan) };
+      await claim(this.#store, grant, at, now);
       return all;
     }
     if (holder.desired !== desired) return new Map();
-    const approved = new Set(holder.operations);
+    const [approved, written] = [new Set(holder.operations), new Set(holder.before)];
     const covered: Operation[] = [];
     for (const operation of plan.operations) {
-      const done = await this.#doneSince(at, operation);
+      const done = await this.#doneSince(written, operation);
       const isCovered = isIn(approved, operation) || endsApproved(operation, done, approved);
       if (isCovered && !done.some(({ verb }) => verb === operation.verb)) covered.push(operation);
     }
     return partsIn(covered);
   }
 
-  /** The writes of the key that were begun since then and are done. */
-  async #doneSince(since: number, { key }: Operation): Promise<readonly Intent[]> {
+  async #newest({ operations }: Plan): Promise<readonly string[]> {
+    const newest = await Promise.all(operations.map(({ key }) => this.#store.intents({ key, limit: 1 })));
+    return newest.flat().map(({ id }) => id);
+  }
+
+  /** The later writes of the key that are done. Their times say nothing: a clock may jump. */
+  async #doneSince(before: ReadonlySet<string>, { key }: Operation): Promise<readonly Intent[]> {
     const past = await this.#store.intents({ key, limit: 50 });
-    return past.filter((each) => partsOf(each).outcome === 'done' && each.createdAt >= since);
+    const first = past.findIndex(({ id }) => before.has(id));
+    return past.slice(0, first < 0 ? past.length : first).filter((each) => partsOf(each).outcome === 'done');
   }
 }
 

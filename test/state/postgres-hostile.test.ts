@@ -1,0 +1,150 @@
+import pg from 'pg';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { StateStore } from '../../src/core/state.ts';
+import { openPostgresState } from '../../src/state/postgres.ts';
+import { PostgresInspection } from '../../src/state/postgres-inspection.ts';
+import { sampleBinding, sampleIntent, web } from '../conformance/state-samples.ts';
+import { postgresServer } from '../support/postgres.ts';
+
+const server = postgresServer();
+const write = { mode: 'write', now: 1_700_000_000_000, lineage: 'test' } as const;
+const read = { mode: 'read', now: 2, lineage: 'nobody' } as const;
+
+/** `vdcsync` in a database where `mallory` may create objects, but may not read what vdcsync writes. */
+function urlOf(role: 'app' | 'mallory', database: string): string {
+  return server.url(database).replace(/\/\/.*@/, `//${role}:hunter2@`);
+}
+
+async function sqlAs(url: string, text: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+async function database(name: string, ...grants: readonly string[]): Promise<void> {
+  await sqlAs(server.url(), `CREATE DATABASE ${name}`);
+  for (const grant of [`CREATE ON DATABASE ${name} TO app`, 'ALL ON SCHEMA public TO mallory', ...grants])
+    await sqlAs(server.url(name), `GRANT ${grant}`);
+}
+
+async function used(url: string): Promise<void> {
+  const store: StateStore = await openPostgresState(url, write);
+  try {
+    await store.claimProject(4711);
+    await store.change([{ type: 'bind', binding: sampleBinding(web) }], 1);
+    await store.beginIntent(sampleIntent('a', web));
+    await store.recordUse('writes', 5, 0);
+    await store.putNote('n', 1);
+    expect(await store.recentUse('writes', 0)).toEqual([5]);
+    expect(await store.intents({ limit: 5 })).toHaveLength(1);
+    expect(await store.journal({ limit: 5 })).not.toEqual([]);
+    await store.prune(10);
+  } finally {
+    await store.close();
+  }
+  expect(await new PostgresInspection(url).states({})).toHaveLength(1);
+}
+
+describe('src/state/postgres.ts: another user of the same server', () => {
+  beforeAll(async () => {
+    for (const role of ['app', 'mallory'])
+      await sqlAs(
+        server.url(),
+        `CREATE ROLE ${role} LOGIN PASSWORD 'hunter2' NOSUPERUSER NOCREATEDB NOCREATEROLE`,
+      );
+  });
+
+  test('with functions, operators and tables of the same names in a schema that is searched first: none is used', async () => {
+    await database('shadows');
+    const body = "LANGUAGE plpgsql AS $f$ BEGIN RAISE EXCEPTION 'called as %', current_user; END $f$";
+    const functions = [
+      ...['current_setting(text) RETURNS text', 'set_config(text, text, boolean) RETURNS text'],
+      ...['pg_backend_pid() RETURNS integer', 'pg_advisory_xact_lock(integer, integer) RETURNS void'],
+      ...['pg_try_advisory_lock(integer, integer) RETURNS boolean', 'max(integer) RETURNS integer'],
+      ...[
+        'count(oid) RETURNS bigint',
+        'same(text, text) RETURNS boolean',
+        'same(bigint, bigint) RETURNS boolean',
+      ],
+    ];
+    const operators = ['text', 'bigint'].map(
+      (type) => `CREATE OPERATOR public.= (LEFTARG = ${type}, RIGHTARG = ${type}, FUNCTION = public.same)`,
+    );
+    const tables = ['states', 'claims', 'pg_namespace', 'pg_settings', 'pg_locks', 'pg_class', 'pg_roles'];
+    for (const each of [
+      ...functions.map((signature) => `CREATE FUNCTION public.${signature} ${body}`),
+      ...operators,
+      ...tables.map((table) => `CREATE TABLE public.${table} (id integer)`),
+    ])
+      await sqlAs(urlOf('mallory', 'shadows'), each);
+    await sqlAs(server.url('shadows'), 'ALTER DATABASE shadows SET search_path = public, pg_catalog');
+    await used(urlOf('app', 'shadows'));
+  });
+
+  test('who has made a schema of the name before, with tables that run functions, is refused', async () => {
+    await database('squatted', 'CREATE ON DATABASE squatted TO mallory');
+    const own = server.url('squatted');
+    await used(`${own}?state=first`);
+    // The tables of a real state, with a trigger, in the hands of mallory.
+    await sqlAs(own, 'ALTER SCHEMA vdcsync OWNER TO mallory');
+    const tables = await sqlAs(
+      own,
+      "SELECT relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = 'vdcsync' AND relkind = 'r'",
+    );
+    for (const { relname } of tables) await sqlAs(own, `ALTER TABLE vdcsync.${relname} OWNER TO mallory`);
+    const mallory = urlOf('mallory', 'squatted');
+    await sqlAs(
+      mallory,
+      'GRANT ALL ON SCHEMA vdcsync TO app; GRANT ALL ON ALL TABLES IN SCHEMA vdcsync TO app',
+    );
+    await sqlAs(mallory, 'CREATE TABLE public.seen (who text); GRANT ALL ON public.seen TO PUBLIC');
+    await sqlAs(
+      mallory,
+      'CREATE FUNCTION public.take() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.seen VALUES (current_user); RETURN NEW; END $$',
+    );
+    await sqlAs(
+      mallory,
+      'CREATE TRIGGER t BEFORE INSERT OR UPDATE ON vdcsync.states FOR EACH ROW EXECUTE FUNCTION public.take()',
+    );
+    for (const options of [write, read])
+      await expect(openPostgresState(urlOf('app', 'squatted'), options)).rejects.toThrow(
+        /belongs? to mallory/,
+      );
+    await expect(new PostgresInspection(urlOf('app', 'squatted')).states({})).rejects.toThrow(/mallory/);
+    expect(await sqlAs(mallory, 'SELECT * FROM public.seen')).toEqual([]);
+  });
+
+  test('an empty schema of the name that is not ours is refused too', async () => {
+    await database('empty', 'CREATE ON DATABASE empty TO mallory');
+    await sqlAs(urlOf('mallory', 'empty'), 'CREATE SCHEMA vdcsync; GRANT ALL ON SCHEMA vdcsync TO app');
+    await expect(openPostgresState(urlOf('app', 'empty'), write)).rejects.toThrow(/belongs? to mallory/);
+  });
+
+  test('what the role of vdcsync has made, another role can neither read nor change', async () => {
+    await database('closed');
+    await used(urlOf('app', 'closed'));
+    for (const each of [
+      'SELECT * FROM vdcsync.intents',
+      "UPDATE vdcsync.states SET lineage = 'x'",
+      'CREATE TABLE vdcsync.more (x integer)',
+      'DROP TABLE vdcsync.states CASCADE',
+    ])
+      await expect(sqlAs(urlOf('mallory', 'closed'), each)).rejects.toThrow(
+        /permission denied|must be owner/,
+      );
+  });
+
+  test('with too few rights the error names the right, and with those of its own schema alone it works', async () => {
+    await database('rights');
+    await sqlAs(server.url('rights'), 'REVOKE CREATE ON DATABASE rights FROM app');
+    await expect(openPostgresState(urlOf('app', 'rights'), write)).rejects.toThrow(
+      /lacks a right .*to own the schema vdcsync/,
+    );
+    await sqlAs(server.url('rights'), 'CREATE SCHEMA vdcsync AUTHORIZATION app');
+    await used(urlOf('app', 'rights'));
+  });
+});
