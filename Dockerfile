@@ -34,6 +34,6 @@ VOLUME /var/lib/vdcsync
 WORKDIR /spec
 # The state can be read. A one-shot container is gone before it is asked.
 HEALTHCHECK --interval=60s --timeout=10s CMD ["vdcsync", "history", "--limit", "1"]
-# Without the flag SIGUSR1 opens Node's debugger, which can read the memory of the process and so its secrets.
-ENTRYPOINT ["tini", "--", "node", "--disable-sigusr1", "/app/dist/cli/main.cjs"]
+# The memory of the process holds secrets: a crash writes no core file, and without the flag SIGUSR1 opens Node's debugger.
+ENTRYPOINT ["tini", "--", "sh", "-c", "ulimit -c 0; exec node --disable-sigusr1 /app/dist/cli/main.cjs \"$@\"", "vdcsync"]
 CMD ["run"]

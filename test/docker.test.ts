@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { playsAll } from './support/drawn.ts';
@@ -71,7 +71,8 @@ describe('Dockerfile', () => {
 
   test('starts the command under an init, which passes signals on', () => {
     expect(entrypoint.slice(0, 2)).toEqual(['tini', '--']);
-    expect(entrypoint.slice(2)).toEqual(['node', '--disable-sigusr1', '/app/dist/cli/main.cjs']);
+    expect(entrypoint.slice(2, 4)).toEqual(['sh', '-c']);
+    expect(entrypoint[4]).toContain('exec node --disable-sigusr1 /app/dist/cli/main.cjs "$@"');
     expect(last('HEALTHCHECK')).toContain('"vdcsync"');
     expect(all('RUN').join('\n')).toContain('ln -s /app/dist/cli/main.cjs /usr/local/bin/vdcsync');
   });
@@ -112,9 +113,10 @@ describe.runIf(playsAll)('Dockerfile: the image, built in a folder', () => {
     expect(run(['--version'], scratch)).toBe(`${packageJson.version}\n`);
   });
 
-  test('SIGUSR1 opens no debugger in what the image starts', async () => {
-    const [, ...args] = entrypoint.slice(2).map((word) => word.replace(/^\/app\//, `${app}/`));
-    const started = spawn(process.execPath, [...args, 'emulator', '--port', '0'], { cwd: scratch, env: {} });
+  test('SIGUSR1 opens no debugger in what the image starts, and a crash of it leaves no memory', async () => {
+    const [program = '', ...args] = entrypoint.slice(2).map((word) => word.replaceAll('/app/', `${app}/`));
+    const env = { PATH: `${dirname(process.execPath)}:/usr/bin:/bin` };
+    const started = spawn(program, [...args, 'emulator', '--port', '0'], { cwd: scratch, env });
     let said = '';
     for (const stream of [started.stdout, started.stderr])
       stream.on('data', (chunk) => {
@@ -122,6 +124,9 @@ describe.runIf(playsAll)('Dockerfile: the image, built in a folder', () => {
       });
     try {
       await expect.poll(() => said).toContain('http://127.0.0.1');
+      // A core file would hold the token.
+      const limits = readFileSync(`/proc/${started.pid}/limits`, 'utf8');
+      expect(limits).toMatch(/^Max core file size +0 +0 /m);
       started.kill('SIGUSR1');
       await new Promise((resolve) => setTimeout(resolve, 1_000));
       expect(said).not.toContain('Debugger listening');

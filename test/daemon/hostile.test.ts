@@ -111,6 +111,14 @@ describe('src/daemon/http/webhooks.ts: hostile deliveries', () => {
       expect(await statusFrom(daemon, '127.0.0.1', '/healthz')).toBe(200);
       expect(await statusFrom(daemon, '127.0.0.2', '/healthz')).toBe(200);
     }
+    // Connections that are opened, and send nothing.
+    const idle = Array.from({ length: 300 }, () =>
+      connect({ port: portOf(daemon), host: '127.0.0.1', localAddress: '127.0.0.10' }).on('error', () => {}),
+    );
+    onTestFinished(() => {
+      for (const socket of idle) socket.destroy();
+    });
+    expect(await statusFrom(daemon, '127.0.0.2', '/healthz')).toBe(200);
     const others = ['127.0.0.4', '127.0.0.5', '127.0.0.6', '127.0.0.7', '127.0.0.8'];
     expect(slow.filter(({ destroyed }) => !destroyed).length).toBeLessThanOrEqual(100);
     expect(patient.destroyed).toBe(false);
@@ -150,6 +158,21 @@ describe('src/daemon/http/app.ts: who may ask', () => {
       expect([host, [400, 421].includes(await ask(host))]).toEqual([host, true]);
     }
     expect(await ask('evil.example', '/healthz')).toBe(200);
+  });
+
+  test('under the name of another domain no path but the health shows anything of a project', async () => {
+    const api = await emulate();
+    open = await startDaemon(api, { spec: oneNetwork });
+    await open.until(({ converged }) => converged, 'it converges');
+    const paths = ['/', '/page', '/status', '/metrics', '/events', '/readyz'];
+    for (const path of paths) {
+      const { text } = await exchange(
+        portOf(open),
+        `GET ${path} HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n`,
+      );
+      expect([path, text.includes('backend'), text.includes('4711')]).toEqual([path, false, false]);
+      expect(text).not.toMatch(/access-control-allow/i);
+    }
   });
 
   test('readiness names no path and quotes no program to those without a token; the status does', async () => {
