@@ -64,7 +64,7 @@ export type Holder =
       readonly digest: string;
       readonly operations?: readonly string[];
       readonly desired?: string;
-      /** The newest write of each of their keys, by id: a later one is a part of what the approval has covered. */
+      /** The newest write of each of their keys, by id: the approval has covered the later writes. */
       readonly before?: readonly string[];
     }
   /** Of the project: the API refuses a class of writes, and no later answer has shown that the refusal is over. */
