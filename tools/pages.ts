@@ -20,8 +20,8 @@ export function cliPage(): string {
   const program = createProgram({} as Io, () => undefined);
   const commands = visibleCommands(program);
   return page('The command line', [
-    '`vdcsync COMMAND --help` and `man vdcsync-COMMAND` show the same flags, with examples. A flag that several commands have is explained at the first one.',
-    `## Common flags\n\n${flagList(withApi(new Command()).options)}\n- \`--format <format>\`: text (default) or json, if the command has no other formats`,
+    '`vdcsync COMMAND --help` and `man vdcsync-COMMAND` show the same flags, with examples. Each command has the common flags, unless its section says otherwise. A flag that several commands have is explained at the first one.',
+    `## Common flags\n\n${flagList(withApi(new Command()).options)}\n- \`--format <format>\`: text (default) or json, for each command with a result`,
     ...commandSections(commands),
     `## Environment\n\n${list(environment.filter((each) => !isOfFlag(each)))}\n\nThe same as a flag, which has priority: ${flagVariables}.`,
     `## Exit codes\n\n${list(endings.map(([code, meaning]) => [String(code), meaning]))}`,
@@ -71,16 +71,17 @@ function flagSection(options: readonly Option[], explained: ReadonlySet<string>)
   const missing = common.filter(({ flags }) => !named.has(flags)).map(({ long }) => `\`${long}\``);
   const own = hasCommon ? options.filter((each) => !has(common, each)) : options;
   const isKnown = (each: Option) => explained.has(rowOf(each)) || isUsualFormat(each);
-  const known = own.filter(isKnown).map(({ long, short, flags }) => `\`${long ?? short ?? flags}\``);
-  const except = missing.length === 0 ? '' : ` (except ${missing.join(', ')})`;
-  const above = [
-    ...(hasCommon ? [`the [common flags](#common-flags)${except}`] : []),
-    ...(known.length === 0 ? [] : [`${known.join(', ')}`]),
-  ].join(', ');
+  const known = own
+    .filter((each) => isKnown(each) && !isUsualFormat(each))
+    .map(({ long, short, flags }) => `\`${long ?? short ?? flags}\``);
   const others = own.filter((each) => !isKnown(each));
-  const end = others.length === 0 ? '.' : ', and:';
+  const lacks = hasCommon ? missing : ['the common flags'];
+  const facts = [
+    ...(lacks.length === 0 ? [] : [`without ${lacks.join(', ')}`]),
+    ...(known.length === 0 ? [] : [`with ${known.join(', ')}`]),
+  ].join(', ');
   return [
-    ...(above === '' ? [] : [`${capitalised(above)}${end}`]),
+    ...(facts === '' ? [] : [`${capitalised(facts)}.`]),
     ...(others.length === 0 ? [] : [flagList(others)]),
   ];
 }
