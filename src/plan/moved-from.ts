@@ -1,3 +1,4 @@
+import type { Claim } from '../core/claims.ts';
 import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
@@ -23,7 +24,7 @@ export function movedFromUnknown(draft: Draft, input: GuardInput, facts: Facts):
     const left = leftOut(world, subject.kind);
     if (from === undefined) return undefined;
     if (left.length === 0)
-      return diff.verdict.verdict === 'create' ? madeEarlier(subject, from, input) : undefined;
+      return diff.verdict.verdict === 'create' ? madeEarlier(subject, from, input, facts) : undefined;
     const meant = nearest(from, left);
     return {
       reason: `\`moved\` names ${from}, which is not bound. ${left.join(', ')} ${left.length === 1 ? 'is bound, and has' : 'are bound, and have'} left the file${meant === undefined ? '' : `: did you mean ${meant}?`}`,
@@ -49,7 +50,12 @@ export function movedFromUnknown(draft: Draft, input: GuardInput, facts: Facts):
 }
 
 /** An open write of the line, or the operator who declared one absent, has its own answer. */
-function madeEarlier(subject: Subject, from: ResourceKey, input: GuardInput): Objection | undefined {
+function madeEarlier(
+  subject: Subject,
+  from: ResourceKey,
+  input: GuardInput,
+  facts: Facts,
+): Objection | undefined {
   const { key, desired } = subject;
   const { register, openIntents } = input;
   const line = register.line({ key, ...(desired?.moved && { moved: desired.moved }) });
@@ -57,7 +63,7 @@ function madeEarlier(subject: Subject, from: ResourceKey, input: GuardInput): Ob
   if (!register.isNew || openIntents.some(isOfLine) || register.declaredAbsent.some(isOfLine))
     return undefined;
   if (isAccountedFor(subject, input)) return undefined;
-  const { reason, remedies } = perhapsMadeAs(subject, from);
+  const { reason, remedies } = perhapsMadeAs(subject, from, facts.matches().get(key));
   return { reason: `the state is new, and ${reason}`, remedies };
 }
 
@@ -65,12 +71,17 @@ function madeEarlier(subject: Subject, from: ResourceKey, input: GuardInput): Ob
 export function perhapsMadeAs(
   { key, kind }: Subject,
   from: ResourceKey,
+  id?: string,
 ): Pick<Objection, 'reason' | 'remedies'> {
   const noun = nounOf(kind);
+  const when =
+    id === undefined
+      ? `if the ${noun} exists: ID is its id in the client area`
+      : `if ${key} is ${noun} ${id}`;
   return {
     reason: `\`moved\` names ${from}, which an earlier state may have bound. No idempotency key shows that ${noun}, so a creation could be a duplicate`,
     remedies: [
-      run('adopt', [key, 'ID'], { when: `if the ${noun} exists: ID is its id in the client area` }),
+      run('adopt', [key, id ?? 'ID'], { when }),
       edit(key, { remove: ['moved'], when: `if ${key} is a new resource` }),
     ],
   };
@@ -82,11 +93,15 @@ export function isAccountedFor(
   { register, kinds, world }: Pick<GuardInput, 'register' | 'kinds' | 'world'>,
 ): boolean {
   const { kind, desired } = subject;
+  // `unmanaged: ignore` says nothing about the resource of this entry.
+  const isIgnored = ({ kind: of, holder }: Claim) =>
+    of === kind && holder.is === 'ignored' && holder.by === 'file';
+  if (register.claims.some(isIgnored)) return false;
   const { servers, addresses } = unmanagedFor(kind, register, world);
   if (isAddress(kind)) return addresses.length === 0;
   if (factsOf(kind).container) {
     const isShown = world.listsServers() || desired?.value.public_ipv4 !== undefined;
-    return isShown && servers.length === 0 && register.unlisted === undefined;
+    return isShown && servers.length + addresses.length === 0 && register.unlisted === undefined;
   }
   return kinds.get(kind)?.creation?.unmanaged?.(subject, world).length === 0;
 }

@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import { startEmulator } from '../../src/emulator/http-server.ts';
@@ -81,6 +81,16 @@ export class Operator {
 
   loseState(): void {
     rmSync(join(this.#cwd, '.vdcsync'), { recursive: true });
+  }
+
+  /** @returns a function that puts the state of now back */
+  copyState(): () => void {
+    const [state, copy] = [join(this.#cwd, '.vdcsync'), join(this.#cwd, 'copy')];
+    cpSync(state, copy, { recursive: true });
+    return () => {
+      this.loseState();
+      cpSync(copy, state, { recursive: true });
+    };
   }
 
   /** The built command in a process of its own, which `kill` ends. */

@@ -238,6 +238,110 @@ describe('src/cli: edits of the file, the state and the project buy nothing twic
     expect(scene.live).toEqual(bought);
   });
 
+  test('`destroy` with a lost state reports the resources that are still billed', async () => {
+    const scene = await Scene.start();
+    const operator = scene.operator();
+    await operator.applied({ servers: { web: withNew } });
+    const [id] = scene.live.servers;
+    operator.loseState();
+    const { code, stdout } = await operator.vdcsync('destroy', '--yes');
+    expect(code).toBe(0);
+    expect(stdout).toContain(`vdcsync ignore ${id}`);
+    expect(scene.live.servers).toEqual([id]);
+  });
+
+  describe('sequences of edits', () => {
+    const larger = { ...bare, cores: 2 };
+    const from = (key: string, body: object) => ({ ...body, moved: { from: key } });
+    const idOf = ({ project }: Scene, name: string) =>
+      project.servers.find((each) => each.name === name)?.id ?? '';
+
+    test.each([
+      ['without an address', bare, larger],
+      ['with an address', withNew, { ...larger, public_ipv4: { new: true } }],
+    ])('a wrong adoption of a server %s is corrected', async (_, a, b) => {
+      const scene = await Scene.start();
+      const operator = scene.operator();
+      await operator.applied({ servers: { a, b } });
+      const bought = scene.live;
+      const truth = { 'servers.a': idOf(scene, 'a'), 'servers.b': idOf(scene, 'b') };
+      operator.loseState();
+      for (const id of [truth['servers.b'], truth['servers.a']]) {
+        expect(await operator.vdcsync('adopt', 'servers.a', String(id))).toMatchObject({ code: 0 });
+        await operator.apply();
+        expect(scene.live).toEqual(bought);
+      }
+      await operator.converge(truth);
+      expect(scene.live).toEqual(bought);
+    });
+
+    test('two servers exchange their names in three steps, and the state is lost', async () => {
+      const scene = await Scene.start();
+      const operator = scene.operator();
+      await operator.applied({ servers: { a: bare, b: larger } });
+      const bought = scene.live;
+      const truth = { 'servers.a': idOf(scene, 'b'), 'servers.b': idOf(scene, 'a') };
+      await operator.applied({ servers: { c: from('servers.a', bare), b: larger } });
+      await operator.applied({ servers: { c: bare, a: from('servers.b', larger) } });
+      await operator.applied({ servers: { b: from('servers.c', bare), a: larger } });
+      operator.loseState();
+      await operator.converge(truth);
+      expect(scene.live).toEqual(bought);
+    });
+
+    test('a network is renamed and gets another subnet, and the state is lost', async () => {
+      const scene = await Scene.start();
+      const operator = scene.operator();
+      await operator.applied({ networks: { n: { cidr: '10.20.0.0/24' } } });
+      await operator.applied({ networks: { k: from('networks.n', { cidr: '10.30.0.0/24' }) } });
+      const bought = scene.live;
+      operator.loseState();
+      await operator.converge({ 'networks.k': bought.networks[0] ?? '' });
+      expect(scene.live).toEqual(bought);
+    });
+
+    test('a server is bought and renamed after the copy of the state that is put back', async () => {
+      const scene = await Scene.start();
+      const operator = scene.operator();
+      await operator.applied({ ips: { p: {} } });
+      const putBack = operator.copyState();
+      await operator.applied({ ips: { p: {} }, servers: { a: bare } });
+      await operator.applied({ ips: { p: {} }, servers: { b: from('servers.a', bare) } });
+      const bought = scene.live;
+      putBack();
+      await operator.converge({ 'servers.b': bought.servers[0] ?? '' });
+      expect(scene.live).toEqual(bought);
+    });
+
+    test('a server is deleted and bought again after the copy of the state that is put back', async () => {
+      const scene = await Scene.start();
+      const operator = scene.operator();
+      await operator.applied({ servers: { a: withNew } });
+      const putBack = operator.copyState();
+      await operator.applied(prune);
+      await operator.applied({ servers: { a: withNew } });
+      const bought = scene.live;
+      putBack();
+      await operator.converge({ 'servers.a': bought.servers[0] ?? '' });
+      expect(scene.live).toEqual(bought);
+    });
+
+    test('`destroy` leaves a protected server that was renamed, with and without its state', async () => {
+      const scene = await Scene.start();
+      const operator = scene.operator();
+      await operator.applied({ servers: { a: { ...bare, protect: true } } });
+      const bought = scene.live;
+      operator.write({ servers: { b: from('servers.a', { ...bare, protect: true }) } });
+      const destroy = ['destroy', '--yes', '--max-deletions', '9'];
+      await operator.vdcsync(...destroy);
+      expect(scene.live).toEqual(bought);
+      operator.loseState();
+      await operator.converge({ 'servers.b': bought.servers[0] ?? '' });
+      await operator.vdcsync(...destroy);
+      expect(scene.live).toEqual(bought);
+    });
+  });
+
   describe('a second file with the same names and its own empty state', () => {
     async function secondFile(web: object = bare) {
       const scene = await Scene.start();

@@ -11,8 +11,7 @@ import { clockOf } from '../clock.ts';
 import { openSession, type Session } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { readPlan } from '../plan/file.ts';
-import { nothingManaged } from '../render/plan-groups.ts';
-import { furtherText, planText } from '../render/plan-text.ts';
+import { furtherText, nothingManaged, planText } from '../render/plan-text.ts';
 import type { ProgressView } from '../render/progress.ts';
 import { jsonProgress } from '../render/progress-json.ts';
 import { liveProgress } from '../render/progress-live.ts';
@@ -217,11 +216,11 @@ function conclude(
   view.summary?.(report, code, destroy);
   if (flags.format === 'json') return code;
   const idle = report.outcome === 'converged' && report.results.length === 0;
+  const paint = paintFor(io.stdout, io);
   if (idle && destroy && report.blocked.length === 0) {
-    io.stdout.write(`${nothingManaged(report.plan)}\n`);
+    io.stdout.write(nothingManaged(report.plan, paint));
     return code;
   }
-  const paint = paintFor(io.stdout, io);
   const text = idle ? planText(report.plan, paint, true) : reportText(report, paint, { timeScale, destroy });
   io.stdout.write(text);
   return code;

@@ -2,13 +2,13 @@ import { isRecorded, isWaiting, type Plan } from '../../core/plan.ts';
 import { openSession } from '../compose.ts';
 import { type ExitCode, exitCodes, Interrupted } from '../exit.ts';
 import type { PlanFormat } from '../plan/formats.ts';
-import { nothingManaged } from '../render/plan-groups.ts';
+import { nothingManaged } from '../render/plan-text.ts';
 import type { CommonFlags } from '../settings/config.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
 import { type SelectionFlags, selectionOf } from '../settings/selection.ts';
 import { capped, readSpec } from '../settings/spec-source.ts';
 import { untilSignal } from '../signals.ts';
-import type { Io } from '../terminal.ts';
+import { type Io, paintFor } from '../terminal.ts';
 import { putPlan } from './output.ts';
 
 export interface PlanFlags extends CommonFlags, SelectionFlags {
@@ -38,7 +38,8 @@ export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<E
     const planned = flags.prove === true ? engine.prove(desired, options) : engine.plan(desired, options);
     const made = await Promise.race([planned, interrupted]);
     const idle = made.operations.length + made.blocked.length === 0;
-    if (destroy && idle && (flags.format ?? 'text') === 'text') io.stdout.write(`${nothingManaged(made)}\n`);
+    if (destroy && idle && (flags.format ?? 'text') === 'text')
+      io.stdout.write(nothingManaged(made, paintFor(io.stdout, io)));
     else putPlan(made, flags, io);
     return flags.detailedExitcode === true ? detailed(made) : exitCodes.done;
   } finally {

@@ -149,11 +149,6 @@ function alongside({ operations }: Plan): string {
   return ` (${counted(count, 'address', 'addresses')} with ${count === 1 ? 'its server' : 'their servers'})`;
 }
 
-/** Of a `destroy` that finds nothing. */
-export function nothingManaged({ project }: Plan): string {
-  return `Nothing to delete: the state manages no resource of project ${project.id}.`;
-}
-
 /** Money and effort, a line each; nothing where there is nothing to say. */
 export function costLines({ cost, effort, operations }: Plan): string[] {
   if (operations.length === 0 && cost.left_billed.length === 0) return [];

@@ -222,6 +222,12 @@ function runLines(alike: readonly Blocked[], paint: Paint): string[] {
   ];
 }
 
+/** Of a `destroy` that finds nothing: a lost state does not know the resources that are still billed. */
+export function nothingManaged({ project, warnings }: Plan, paint: Paint): string {
+  const nothing = `Nothing to delete: the state manages no resource of project ${project.id}.`;
+  return [...warnings.flatMap((warning) => warningLines(warning, paint)), nothing, ''].join('\n');
+}
+
 /** A warning in one line, and its remedies in one line each. */
 export function warningLines(
   { code, key, message, remedies = [] }: Omit<Warning, 'key'> & { readonly key: string | null },

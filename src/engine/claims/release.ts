@@ -40,6 +40,21 @@ export function releasing(
   ];
 }
 
+/**
+ * The key is bound to another object: an earlier binding was wrong. The object goes back to the key that had it before,
+ * or that was answered with it.
+ */
+export function exchanging(run: Run, key: ResourceKey, by: 'operator' | 'file', id: string): StateChange[] {
+  return releasing(run, key, by, `bound to ${id} instead`).map((change): StateChange => {
+    if (change.type !== 'claim' || change.claim.holder.is !== 'released') return change;
+    const { holder } = change.claim;
+    const before = holder.formerKeys?.at(-1);
+    if (before === undefined) return change;
+    const formerKeys = [holder.formerKey, ...(holder.formerKeys ?? []).slice(0, -1)];
+    return { ...change, claim: { ...change.claim, holder: { ...holder, formerKey: before, formerKeys } } };
+  });
+}
+
 /** @param server the live id of the server that is released together with the resources inside it */
 function releasedClaim(
   { deps, world }: Run,

@@ -68,22 +68,38 @@ export async function settled(
 
 /**
  * Ends the question of a new state with the resource that its key was answered with. A resource that is already bound or
- * claimed keeps its holder.
+ * claimed keeps its holder. A binding records the answered key as an earlier one, because it may be wrong.
  */
 export function found(run: Run, intent: Intent, id: string, taskId?: TaskId): Promise<Progress> {
   const { key, kind, recovers = key } = intent;
   const object = { kind, id };
   const isHeld = (each: LiveObject) => objectName(each) === objectName(object);
   const before = run.claims.get(objectName(object));
-  const isFree =
-    ![...run.bindings.values()].some(isHeld) && (before === undefined || before.holder.is === 'found');
+  const binding = [...run.bindings.values()].find(isHeld);
+  const isFree = binding === undefined && (before === undefined || before.holder.is === 'found');
   const holder = { is: 'found', key: recovers, ...(taskId === undefined ? {} : { taskId }) } as const;
   const claim = { ...object, identity: {}, holder, at: run.deps.clock.now() };
-  const ended = { outcome: 'absent', text: `found under its idempotency key: ${id}` } as const;
-  return close(run, intent, ended, {
-    changes: isFree ? [{ type: 'claim', claim }] : [],
-    retryAfterMs: 0,
-  });
+  // The key stays in use: a creation under the key gets this answer again.
+  const outcome = isFree ? 'absent' : 'void';
+  return close(
+    run,
+    intent,
+    { outcome, text: `found under its idempotency key: ${id}` },
+    {
+      changes: isFree
+        ? [{ type: 'claim', claim }]
+        : binding === undefined
+          ? []
+          : answeredFor(binding, recovers),
+      retryAfterMs: 0,
+    },
+  );
+}
+
+function answeredFor(binding: Binding, key: Intent['key']): StateChange[] {
+  const { formerKeys = [] } = binding;
+  if (binding.key === key || formerKeys.includes(key)) return [];
+  return [{ type: 'bind', binding: { ...binding, formerKeys: [...formerKeys, key] } }];
 }
 
 /**

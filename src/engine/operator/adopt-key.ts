@@ -10,7 +10,7 @@ import { namedAddress } from '../../core/server-entry.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
 import { identityChanged, isAnother, makerOf, ownerOf } from '../claims/owner.ts';
-import { released, releasing } from '../claims/release.ts';
+import { exchanging, released } from '../claims/release.ts';
 import { bindingOf } from '../run/operate.ts';
 import type { Run } from '../run.ts';
 import { bindingsOf, stays, wayToForget } from './ignore.ts';
@@ -42,7 +42,7 @@ export async function adoptKey(run: Run, key: ResourceKey, named: string): Promi
     return result([await knowAgain(run, subject, bound), ...warningsOf(run, subject, id)].join(''));
   const binding = bindingOf(run, subject, id, world);
   const before = subject.binding;
-  const left = before === undefined ? [] : releasing(run, key, 'operator', `bound to ${id} instead`);
+  const left = before === undefined ? [] : exchanging(run, key, 'operator', id);
   const ended = bindingsOf(run, left);
   await run.change([...takenFrom(run, binding), ...left, { type: 'bind', binding }]);
   const ignoring =

@@ -10,7 +10,7 @@ import { isOvertaken } from '../../plan/open-writes.ts';
 import { restsOn, successorsOf } from '../../plan/order.ts';
 import { registerOf } from '../claims/claims.ts';
 import { makerOf, ownerOf } from '../claims/owner.ts';
-import { released, releasing } from '../claims/release.ts';
+import { exchanging, released, releasing } from '../claims/release.ts';
 import { beginIntent, contextOf, preimageOf } from '../intents/begin.ts';
 import { companionsOf, recoveredIf } from '../intents/bound-by.ts';
 import { serverInCreation, withServer } from '../intents/created-server.ts';
@@ -222,10 +222,7 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   const renamed =
     owner === undefined ? [] : releasing(run, owner.key, 'file', `its key in the file is ${subject.key} now`);
   const before = subject.binding?.id;
-  const left =
-    before === undefined || before === id
-      ? []
-      : releasing(run, subject.key, 'file', `bound to ${id} instead`);
+  const left = before === undefined || before === id ? [] : exchanging(run, subject.key, 'file', id);
   await run.deps.store.claimProject(run.desired.projectId);
   await run.change([
     ...renamed,
