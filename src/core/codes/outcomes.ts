@@ -80,7 +80,8 @@ export const outcomes = {
     ],
   },
   rate_limit_exceeded: {
-    meaning: 'the API limited the requests until the deadline of a write, which was not carried out',
+    meaning:
+      'the API limited the requests until a write was past its deadline. The write was not carried out',
     next: '`vdcsync apply` sends the write again. If this lasts, find the other clients that use the token',
     asks: 'none',
     why: 'the next run sends the write',
