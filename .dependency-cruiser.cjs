@@ -14,7 +14,8 @@ const rooms = {
   // A second reading of the API's text: it shares no code or schema with the client.
   emulator: ['core', 'platform/system-clock', 'platform/system-random'],
   simulation: ['core', 'engine', 'spec', 'reconcilers/registry', 'api', 'emulator', 'state', 'plan'],
-  daemon: ['core', 'engine', 'spec'],
+  view: ['core', 'plan', 'engine'],
+  daemon: ['core', 'engine', 'spec', 'view'],
 };
 
 // Inside the engine, each folder may import the folders before it. The files beside the folders are the ports and the

@@ -1,6 +1,7 @@
 import { Metrics } from '../src/daemon/http/metrics.ts';
 import { renderPage } from '../src/daemon/http/page.ts';
 import { statusOf } from '../src/daemon/http/status.ts';
+import { viewOf } from '../src/view/build.ts';
 import { largeProject, largeProjects } from '../test/support/large-project.ts';
 
 /** The largest project that a spec may declare. */
@@ -15,9 +16,8 @@ process.stdout.write('project                    answer      CPU ms      KB\n');
 for (const name of largeProjects) {
   const { input, facts, daemon } = await largeProject(resources, name);
   const metrics = new Metrics('0.0.0', { ofProcess: false });
-  // A request gets facts of its own, so that nothing is known of an earlier one.
   const answers = {
-    '/': async () => String(await renderPage({ ...input, facts: { ...facts } }, 'nonce')),
+    '/': async () => String(await renderPage({ ...input, view: viewOf(facts) }, 'nonce')),
     '/status': async () => JSON.stringify(await statusOf(daemon, '0.0.0', 0)),
     '/metrics': () => metrics.render(daemon),
   };

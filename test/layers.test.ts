@@ -40,6 +40,7 @@ const violations = [
   ['engine-operator-imports', 'engine/operator/canary.ts', 'engine/engine.ts'],
   ['emulator-imports', 'emulator/canary.ts', 'reconcilers/ip.ts'],
   ['simulation-imports', 'simulation/canary.ts', 'daemon/canary.ts'],
+  ['view-imports', 'view/canary.ts', 'daemon/canary.ts'],
   ['daemon-imports', 'daemon/canary.ts', 'api/client.ts'],
   ['no-sibling-kinds', 'reconcilers/network.ts', 'reconcilers/ip.ts'],
   ['nobody-imports-the-cli', 'daemon/canary.ts', 'cli/main.ts'],

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import * as z from 'zod';
-import { planSchema } from '../src/cli/plan/schema.ts';
 import { pricesSchema, profileSchema } from '../src/cli/settings/profile.ts';
 import { projectSchemaText } from '../src/spec/json-schema.ts';
+import { planSchema } from '../src/view/plan-schema.ts';
+import { projectViewSchema } from '../src/view/project-view.ts';
 import { daemonStatusSchema } from './daemon-status-schema.ts';
 import { manPages } from './man.ts';
 import { cliPage, codesPage, metricsPage, specPage } from './pages.ts';
@@ -14,12 +15,11 @@ import {
   outputSchema,
   rehearsalSchema,
   settledSchema,
-  statusSchema,
   validationSchema,
 } from './result-schemas.ts';
 
 const results = {
-  status: statusSchema,
+  status: projectViewSchema,
   explain: explainSchema,
   history: historySchema,
   output: outputSchema,

@@ -1,105 +1,12 @@
 import * as z from 'zod';
-import { blocked, change, position, remedies } from '../src/cli/plan/schema.ts';
 import { keyStatuses } from '../src/core/key-status.ts';
-import { collections, kindsWith } from '../src/core/kind-facts.ts';
+import { collections } from '../src/core/kind-facts.ts';
+import { blocked, change, position, remedies, warning } from '../src/view/plan-schema.ts';
 
 const text = z.string();
 const moment = z.iso.datetime();
 const count = z.int().min(0);
 const format = z.literal(1).describe('Goes up with the first change that breaks a reader.');
-const moreWarnings = z
-  .int()
-  .min(1)
-  .optional()
-  .describe('How many warnings are left out: an output has at most 500.');
-const warning = z.strictObject({
-  code: text,
-  key: text.nullable(),
-  message: text,
-  remedies: remedies.optional(),
-});
-const billed = z.strictObject({ id: text, what: text, key: text.nullable(), since: moment.nullable() });
-const ignoredObject = z.strictObject({
-  kind: z.enum(kindsWith('bought')),
-  id: text,
-  addresses: z.array(text),
-});
-const monthly = z.strictObject({
-  currency: text.nullable(),
-  known_before: text,
-  known_after: text,
-  unknown: z.array(text),
-});
-
-/** `vdcsync status --format json` */
-export const statusSchema = z.strictObject({
-  format_version: format,
-  project_id: z.int().nullable(),
-  state: z.strictObject({
-    location: text,
-    exists: z.boolean(),
-    lineage: text,
-    serial: count,
-    changed_at: moment.nullable(),
-  }),
-  observed_at: moment.nullable().describe('Time of the refresh; null if the API was not read.'),
-  offline: text.nullable().describe('The reason why the API was not read.'),
-  converged: z.boolean().nullable(),
-  resources: z.array(
-    z.strictObject({
-      key: text,
-      kind: text,
-      id: text,
-      standing: z.enum(keyStatuses),
-      protect: z.boolean(),
-      identity: z.record(text, text),
-      addresses: z.array(text),
-      bound_at: moment,
-      observed_at: moment.nullable(),
-    }),
-  ),
-  exposed: z
-    .array(text)
-    .nullable()
-    .describe(
-      'Servers with a public address, a declared firewall, and no firewall in force; null if the API was not read.',
-    ),
-  missing: z.array(z.strictObject({ key: text, verb: text })),
-  in_flight: z.array(
-    z.strictObject({
-      key: text,
-      verb: text,
-      phase: text,
-      since: moment,
-      request_id: text.nullable(),
-      task_id: text.nullable(),
-    }),
-  ),
-  blocked: z.array(blocked),
-  warnings: z.array(warning),
-  more_warnings: moreWarnings,
-  billed: z.array(billed),
-  monthly: monthly.nullable(),
-  idle: z.array(billed).nullable().describe('Billed resources that nothing uses.'),
-  idle_monthly: z
-    .strictObject({ currency: text.nullable(), known: text })
-    .nullable()
-    .describe('Monthly cost of idle resources; null if no price of an address is known.'),
-  unconfirmed: z
-    .array(billed)
-    .nullable()
-    .describe('Billed resources that an open write may have created. They do not count as idle.'),
-  unconfirmed_creations: z
-    .array(text)
-    .describe('Keys of open creations that may have created a billed resource whose id is not known.'),
-  ignored: z
-    .array(ignoredObject)
-    .describe('Ignored resources. They are billed as long as they exist. `vdcsync ignore --undo` ends this.'),
-  left_backups: z
-    .array(z.strictObject({ server_id: text, key: text, backups: z.array(text), since: moment }))
-    .describe('Backups of deleted servers. They count as billed until `vdcsync ignore SERVER_ID`.'),
-});
-
 const named = { key: text, id: text };
 
 /** `vdcsync output` */

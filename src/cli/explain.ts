@@ -4,8 +4,11 @@ import type { Position } from '../core/desired.ts';
 import { partsOf } from '../core/intent.ts';
 import type { KeyStatus } from '../core/key-status.ts';
 import type { ResourceKey } from '../core/keys.ts';
-import type { Blocked, Operation, Warning } from '../core/plan.ts';
-import type { StatusFacts, StatusView } from './status.ts';
+import type { Operation, Warning } from '../core/plan.ts';
+import type { Intent } from '../core/state.ts';
+import { knownIn, type ProjectFacts } from '../view/facts.ts';
+import { time } from '../view/moments.ts';
+import type { ProjectView } from '../view/project-view.ts';
 
 /** The public JSON of `vdcsync explain CODE`. */
 export interface CodeExplanation {
@@ -59,7 +62,7 @@ export interface KeyStory {
   /** The operations of the next plan. */
   readonly planned: readonly Pick<Operation, 'verb' | 'changes' | 'reason'>[];
   readonly open_writes: readonly Write[];
-  readonly blocked: readonly Blocked[];
+  readonly blocked: ProjectView['blocked'];
   readonly warnings: readonly Warning[];
   /** The last writes that have ended, newest first. */
   readonly past_writes: readonly (Write & { readonly outcome: string; readonly closed_at: string })[];
@@ -77,12 +80,14 @@ interface Write {
 const mostPastWrites = 3;
 
 /** All that file, state and API say about one key. Pure. */
-export function storyOf(key: ResourceKey, facts: StatusFacts, view: StatusView): KeyStory {
+export function storyOf(key: ResourceKey, facts: ProjectFacts, view: ProjectView): KeyStory {
   const isOf = (each: { readonly key: ResourceKey | null }) => each.key === key;
-  const entry = facts.desired?.find(isOf);
+  const desired = facts.offer?.desired;
+  const entry = desired?.resources.find(isOf);
+  const { intents, history = [] } = knownIn(facts);
   const bound = view.resources.find(isOf);
-  const open = facts.intents.filter(isOf);
-  const past = (facts.past ?? []).filter((each) => isOf(each) && each.phase === 'closed');
+  const open = intents.filter(isOf);
+  const past = history.filter((each) => isOf(each) && each.phase === 'closed');
   return {
     format_version: 1,
     key,
@@ -95,14 +100,19 @@ export function storyOf(key: ResourceKey, facts: StatusFacts, view: StatusView):
             protect: entry.protect,
             entry: entry.value,
           },
-    file_read: facts.desired !== undefined,
+    file_read: desired !== undefined,
     bound:
       bound === undefined
         ? null
-        : { id: bound.id, since: bound.bound_at, standing: bound.standing, addresses: bound.addresses },
+        : {
+            id: bound.id ?? '',
+            since: bound.bound_at ?? '',
+            standing: bound.standing,
+            addresses: bound.addresses,
+          },
     observed_at: view.observed_at,
     offline: view.offline,
-    planned: (facts.plan?.operations ?? [])
+    planned: view.operations
       .filter(isOf)
       .map(({ verb, changes, reason }) => ({ verb, changes, ...(reason === undefined ? {} : { reason }) })),
     open_writes: open.filter(({ phase }) => phase !== 'blocked').map(writeOf),
@@ -116,7 +126,7 @@ export function storyOf(key: ResourceKey, facts: StatusFacts, view: StatusView):
   };
 }
 
-function writeOf(intent: StatusFacts['intents'][number]): Write {
+function writeOf(intent: Intent): Write {
   const { verb, phase, createdAt, detail, requestId } = intent;
   return {
     verb,
@@ -126,8 +136,4 @@ function writeOf(intent: StatusFacts['intents'][number]): Write {
     task_id: partsOf(intent).answer?.taskId ?? null,
     request_id: requestId ?? null,
   };
-}
-
-function time(ms: number): string {
-  return new Date(ms).toISOString();
 }

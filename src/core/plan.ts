@@ -112,6 +112,20 @@ export function isWaiting({ code, remedies }: Pick<Blocked, 'code' | 'remedies'>
 /** The commands that decide nothing. */
 const continuing: ReadonlySet<string> = new Set(['apply', 'explain', 'status']);
 
+/**
+ * The number of keys that need a decision, and of those whose operations only wait.
+ *
+ * @param left operations that wait for the blocked ones
+ */
+export function decisions(
+  blocked: readonly Pick<Blocked, 'key' | 'code' | 'remedies'>[],
+  left: readonly Pick<Blocked, 'key'>[] = [],
+): { readonly blocked: number; readonly waiting: number } {
+  const keys = new Set(blocked.filter((each) => !isWaiting(each)).map(({ key }) => key));
+  const waiting = new Set([...blocked, ...left].map(({ key }) => key).filter((key) => !keys.has(key)));
+  return { blocked: keys.size, waiting: waiting.size };
+}
+
 /** The identity of a blocked operation: with another code, the block has another reason. */
 export function blockedName({ code, verb, key }: Pick<Blocked, 'code' | 'verb' | 'key'>): string {
   return `${code} ${verb} ${key}`;
@@ -136,9 +150,10 @@ export interface Warning {
   readonly remedies?: readonly Remedy[];
 }
 
-/** The public JSON form, with the remedies as one more text. @param flags of the call, for the commands in that text */
+/** The public JSON form, with the remedies as one more text, and whether they are needed. @param flags of the call, for the commands in that text */
 export function blockedJson({ remedies, ...blocked }: Blocked, flags = '') {
-  return { ...blocked, resolve: resolveText(remedies, flags), remedies };
+  const decision = !isWaiting({ ...blocked, remedies });
+  return { ...blocked, decision, resolve: resolveText(remedies, flags), remedies };
 }
 
 /** Whether the resource differs from the file, although the plan has no operation for the difference. */

@@ -9,7 +9,7 @@ export type ProgressEvent =
   | { readonly type: 'planned'; readonly at: number; readonly round: number; readonly plan: Plan }
   | { readonly type: 'started'; readonly at: number; readonly operation: Operation }
   /**
-   * The present step of an operation: `untilMs` is the end of the wait, if known, and `deadlineMs`
+   * The present step of an operation: `untilMs` is the known or usual end of the wait, and `deadlineMs`
    * the time at which vdcsync stops waiting. Wall time.
    */
   | {

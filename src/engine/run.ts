@@ -50,14 +50,14 @@ export interface RunContext {
   /** Ends the run. No step of the run continues after this call. */
   giveUp(cause: unknown): void;
   /**
-   * Wall ms: `untilMs` is the time when the step continues, `deadlineMs` the time when the step is given up. `code`
+   * Wall ms: `untilMs` is the time when the step continues or usually ends, `deadlineMs` the time when the step is given up. `code`
    * is the code of the refusal that the step waits for.
    */
   tell(
     of: Pick<Operation, 'key' | 'verb'>,
     step: Step,
     detail: string,
-    wait?: { readonly untilMs: number; readonly deadlineMs?: number; readonly code?: string },
+    wait?: { readonly untilMs?: number; readonly deadlineMs?: number; readonly code?: string },
   ): void;
 }
 

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { statusText } from '../../src/cli/render/status-text.ts';
-import { type StatusFacts, statusOf } from '../../src/cli/status.ts';
 import { plainPaint } from '../../src/cli/terminal.ts';
 import { startEmulator } from '../../src/emulator/http-server.ts';
+import { viewOf } from '../../src/view/build.ts';
+import type { Known, ProjectFacts } from '../../src/view/facts.ts';
 import { resolving } from '../support/resolve.ts';
 import { folderWith, inProcess, oneNetwork } from './run.ts';
 
@@ -28,11 +29,15 @@ const intent = (key: string, kind: string, phase: string, more: object = {}) => 
   ...more,
 });
 
-const clock = { now: 90_000, timeScale: 1 };
+/** The content of a state, and what a refresh shows. */
+interface Found extends Omit<Known, 'now'>, Pick<ProjectFacts, 'offline' | 'plan' | 'prices'> {
+  readonly exists?: boolean;
+  readonly ips?: NonNullable<ProjectFacts['world']>['ips'];
+  readonly entries?: readonly object[];
+  readonly at?: number;
+}
 
 const facts = {
-  location: 'state.db',
-  exists: true,
   info: { lineage: 'x', serial: 3, createdAt: 0, projectId: 4711 },
   bindings: [
     binding('ips.web', 'ip', '5001', { identity: { address: '203.0.113.7' } }),
@@ -46,8 +51,21 @@ const facts = {
     }),
   ],
   claims: [],
-  last: { at: 1_000, key: 'servers.a', event: 'bound', data: null },
-} as unknown as StatusFacts;
+} as unknown as Found;
+
+function statusOf({ exists = true, ips, at, entries, offline, plan, prices, ...state }: Found) {
+  const desired = { resources: entries, settings: {} };
+  const read = {
+    id: 4711,
+    place: { location: 'state.db', exists, changedAt: 1_000 },
+    known: { ...state, now: 90_000 },
+    ...{ plan, prices, refreshedAt: at },
+    ...(offline === undefined ? {} : { offline }),
+    ...(ips === undefined ? {} : { world: { ips, networks: [], observed: new Map() } }),
+    ...(entries === undefined ? {} : { offer: { desired, files: [], commit: undefined } }),
+  };
+  return viewOf(read as unknown as ProjectFacts);
+}
 
 describe('src/cli/commands/status.ts', () => {
   test('backups of a server that is gone are billed, and told with the command that ends it', () => {
@@ -55,11 +73,11 @@ describe('src/cli/commands/status.ts', () => {
     const claims = [
       { kind: 'backup', id: '2026-01-01T00:00:00Z', parentId: '9', identity: {}, holder, at: 1_000 },
     ];
-    const view = statusOf({ ...facts, offline: 'as --offline asks', claims } as unknown as StatusFacts);
+    const view = statusOf({ ...facts, offline: 'as --offline asks', claims } as unknown as Found);
 
     expect(view.billed.map(({ what }) => what)).toContain('backup 2026-01-01T00:00:00Z of server 9');
     expect(view.left_backups).toMatchObject([{ server_id: '9', key: 'servers.old' }]);
-    expect(statusText(view, plainPaint, clock)).toMatch(
+    expect(statusText(view, plainPaint)).toMatch(
       /1\. delete the backups that you do not need in the client area\n\s+2\. vdcsync ignore 9\n/,
     );
   });
@@ -70,13 +88,13 @@ describe('src/cli/commands/status.ts', () => {
       { kind: 'server', id: '9', identity: {}, ...ignored },
       { kind: 'ip', id: '5009', identity: { address: '203.0.113.9' }, ...ignored },
     ];
-    const view = statusOf({ ...facts, offline: 'as --offline asks', claims } as unknown as StatusFacts);
+    const view = statusOf({ ...facts, offline: 'as --offline asks', claims } as unknown as Found);
 
     expect(view.ignored).toEqual([
       { kind: 'server', id: '9', addresses: [] },
       { kind: 'ip', id: '5009', addresses: ['203.0.113.9'] },
     ]);
-    expect(statusText(view, plainPaint, clock)).toContain(
+    expect(statusText(view, plainPaint)).toContain(
       'Released or ignored, and still billed\n  server 9, address 203.0.113.9\n    → vdcsync ignore --undo ID',
     );
   });
@@ -114,6 +132,8 @@ describe('src/cli/commands/status.ts', () => {
         verb: 'create',
         code: 'ambiguous',
         reason: 'two candidates',
+        decision: true,
+        resolve: expect.stringContaining('vdcsync resolve servers.d --adopt 4 '),
         remedies: resolving(
           expect.stringMatching(/ --adopt 4 .*\| .* --adopt 5 .*\| .* --adopt ID .*\| .* --absent /),
         ),
@@ -135,14 +155,14 @@ describe('src/cli/commands/status.ts', () => {
       binding('server_images.gold', 'server_image', '7'),
     ];
     const ips = [{ id: 5002, address: '203.0.113.8', server_id: 9, primary: true }];
-    const view = statusOf({ ...facts, bindings, intents: [], ips, at: 1 } as unknown as StatusFacts);
+    const view = statusOf({ ...facts, bindings, intents: [], ips, at: 1 } as unknown as Found);
     expect(view.billed.map(({ what }) => what)).toEqual([
       'backup 2026-01-01T00:00:00Z',
       'server image 7',
       'server 9',
       'address 203.0.113.8',
     ]);
-    expect(statusText(view, plainPaint, clock)).toContain(
+    expect(statusText(view, plainPaint)).toContain(
       'Billed: 1 backup, 1 server image, 1 server, 1 address; 2 of these not managed by this file',
     );
   });
@@ -155,10 +175,9 @@ describe('src/cli/commands/status.ts', () => {
       intent('ips.refused', 'ip', 'blocked', { blocked: { ...doubt, until: 'file' } }),
       intent('networks.free', 'network', 'blocked', { blocked: doubt, unconfirmed }),
     ];
-    const open = { ...facts, bindings: [], intents, ips: [], at: 1 } as unknown as StatusFacts;
+    const open = { ...facts, bindings: [], intents, ips: [], at: 1 } as unknown as Found;
     expect(statusOf(open).unconfirmed_creations).toEqual(['servers.gpu']);
-    const bill = (each: StatusFacts) =>
-      /^Billed: .*$/m.exec(statusText(statusOf(each), plainPaint, clock))?.[0] ?? '';
+    const bill = (each: Found) => /^Billed: .*$/m.exec(statusText(statusOf(each), plainPaint))?.[0] ?? '';
     expect(bill(open)).toContain('servers.gpu');
     expect(bill({ ...open, intents: [] })).toBe('Billed: nothing');
     const { ips: _none, at: _never, ...never } = open;
@@ -170,15 +189,15 @@ describe('src/cli/commands/status.ts', () => {
       { id: 5001, address: '203.0.113.7', server_id: 1, primary: true },
       { id: 5002, address: '203.0.113.8', server_id: null, primary: false },
     ];
-    const view = statusOf({ ...facts, ips, at: 2_000 } as unknown as StatusFacts);
+    const view = statusOf({ ...facts, ips, at: 2_000 } as unknown as Found);
     expect(view.idle).toMatchObject([{ id: '5002', what: 'address 203.0.113.8', key: null }]);
     expect(view.observed_at).toBe('1970-01-01T00:00:02.000Z');
     const doubt = { code: 'outcome_unknown', reason: '', candidates: ['5002'] };
     const intents = [intent('ips.new', 'ip', 'blocked', { blocked: doubt })];
-    const unsure = statusOf({ ...facts, intents, ips, at: 2_000 } as unknown as StatusFacts);
+    const unsure = statusOf({ ...facts, intents, ips, at: 2_000 } as unknown as Found);
     expect(unsure.idle).toEqual([]);
     expect(unsure.unconfirmed).toMatchObject([{ id: '5002', what: 'address 203.0.113.8', key: 'ips.new' }]);
-    const text = statusText(unsure, plainPaint, clock);
+    const text = statusText(unsure, plainPaint);
     expect(text).toContain(
       '  address 203.0.113.8, id 5002: possibly the result of the open write of ips.new\n',
     );
@@ -196,16 +215,16 @@ describe('src/cli/commands/status.ts', () => {
       { key: 'servers.a.public_ipv4', kind: 'ip', verb: 'adopt', target: '5002' },
     ];
     const plan = { operations, blocked: [], warnings: [], project: { id: 4711 }, cost: {} };
-    const desired = [{ key: 'ips.web', kind: 'ip', id: '5001' }];
-    const more = { bindings: [], intents: [], ips, plan, desired, at: 2_000 };
-    const view = statusOf({ ...facts, ...more } as unknown as StatusFacts);
+    const entries = [{ key: 'ips.web', kind: 'ip', id: '5001', value: {}, managed: true }];
+    const more = { bindings: [], intents: [], ips, plan, entries, at: 2_000 };
+    const view = statusOf({ ...facts, ...more } as unknown as Found);
 
     expect(view.billed).toMatchObject([
       { what: 'server 1', key: 'servers.a' },
       { what: 'address 203.0.113.7', key: 'ips.web' },
       { what: 'address 203.0.113.8', key: 'servers.a.public_ipv4' },
     ]);
-    const text = statusText(view, plainPaint, clock);
+    const text = statusText(view, plainPaint);
     expect(text).toContain('Billed and idle\n  address 203.0.113.7, id 5001, ips.web\n\n');
     expect(text).toContain('Existing, to be adopted by the next apply\n  ips.web\n  servers.a\n');
     expect(text).toContain('Billed: 1 server, 2 addresses\n');
@@ -219,10 +238,10 @@ describe('src/cli/commands/status.ts', () => {
       primary: false,
     }));
     const idle = (prices: object | undefined) =>
-      statusOf({ ...facts, ips, prices, at: 2_000 } as unknown as StatusFacts);
+      statusOf({ ...facts, ips, prices, at: 2_000 } as unknown as Found);
 
     expect(idle(undefined).idle_monthly).toBeNull();
-    expect(statusText(idle({ currency: 'EUR', address: '3.00' }), plainPaint, clock)).toContain(
+    expect(statusText(idle({ currency: 'EUR', address: '3.00' }), plainPaint)).toContain(
       'Monthly cost of idle addresses: 6.00 EUR\n',
     );
   });
@@ -233,7 +252,7 @@ describe('src/cli/commands/status.ts', () => {
     const bindings = ['servers.a.backup', 'servers.a.backup.old', 'servers.a.firewall'].map((key) =>
       binding(key, 'backup', '1'),
     );
-    const view = statusOf({ ...facts, bindings, intents: [], plan, at: 0 } as unknown as StatusFacts);
+    const view = statusOf({ ...facts, bindings, intents: [], plan, at: 0 } as unknown as Found);
     expect(view.resources.map(({ standing }) => standing)).toEqual(['undeclared', 'undeclared', 'converged']);
     expect(view.converged).toBe(true);
   });
@@ -241,13 +260,11 @@ describe('src/cli/commands/status.ts', () => {
   test('is never converged while a write is open, nor where drift is only reported', () => {
     const summary = { operations: [], blocked: [], warnings: [], project: { id: 4711 }, cost: {} };
     const calm = { ...facts, bindings: facts.bindings.slice(1, 2), intents: [], at: 2_000 };
-    const view = (more: object) => statusOf({ ...calm, plan: summary, ...more } as unknown as StatusFacts);
+    const view = (more: object) => statusOf({ ...calm, plan: summary, ...more } as unknown as Found);
     expect(view({}).converged).toBe(true);
     const open = view({ intents: facts.intents.filter(({ phase }) => phase !== 'blocked') });
     expect(open.converged).toBe(false);
-    expect(statusText(open, plainPaint, clock)).toContain(
-      'Not converged: `vdcsync apply` finishes the open write.',
-    );
+    expect(statusText(open, plainPaint)).toContain('Not converged: `vdcsync apply` finishes the open write.');
     expect(view({ intents: facts.intents }).converged).toBe(false);
     const warnings = [{ code: 'drift', key: 'servers.a', message: '' }];
     const drifting = view({ plan: { ...summary, warnings } });
@@ -262,7 +279,7 @@ describe('src/cli/commands/status.ts', () => {
   });
 
   test('for an operator ends with what to do', () => {
-    const text = statusText(statusOf({ ...facts, offline: 'as --offline asks' }), plainPaint, clock);
+    const text = statusText(statusOf({ ...facts, offline: 'as --offline asks' }), plainPaint);
     expect(text).toContain(
       '  servers.a  1                  recorded 1970-01-01 00:00:00 UTC, 1 min 30 s ago, protected\n',
     );

@@ -30,9 +30,9 @@ describe('src/daemon: settings.approval', () => {
     const names = () => live(api).networks.map(({ name }) => name);
     const call = { cwd: daemon.folder };
     // Further reconciliations find the same plan and report nothing.
-    await daemon.until(({ reconciliations }) => {
+    await daemon.until(({ daemon: { reconciliations } }) => {
       daemon.child.kill('SIGHUP');
-      return reconciliations > waiting.reconciliations + 2;
+      return reconciliations > waiting.daemon.reconciliations + 2;
     }, 'it has looked again');
     expect([names().includes('backend'), commandsIn(notices.bodies).length]).toEqual([false, 1]);
     const [ended] = daemon.log().filter(({ msg }) => msg === 'reconciliation ended');

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { planSchema } from '../../src/cli/plan/schema.ts';
+import { planSchema } from '../../src/view/plan-schema.ts';
 import { folderWith, oneNetwork } from '../cli/run.ts';
 import { receiver } from '../support/receiver.ts';
 import { emulate, live, startDaemon, until } from './support.ts';
@@ -40,7 +40,7 @@ describe('src/daemon/project/plan-check.ts', () => {
     const refused = await daemon.until(({ condition }) => condition === 'blocked', 'the plan is refused');
     expect(refused.blocked).toMatchObject([{ key: 'networks.backend', code: 'check_refused' }]);
     await daemon.until(
-      ({ reconciliations }) => reconciliations > refused.reconciliations + 2,
+      ({ daemon: { reconciliations } }) => reconciliations > refused.daemon.reconciliations + 2,
       'it has reconciled again',
     );
     expect([plans().length, reports().length, names().includes('backend')]).toEqual([1, 1, false]);

@@ -5,7 +5,7 @@ import type { Io } from '../../src/cli/terminal.ts';
 import { type Forge, forges } from '../../src/daemon/commit-status/forge.ts';
 import { commitStatusesOf } from '../../src/daemon/commit-status/result.ts';
 import type { Daemon } from '../../src/daemon/daemon.ts';
-import { conditions } from '../../src/daemon/project/condition.ts';
+import { conditions } from '../../src/view/condition.ts';
 import { folderWith, oneNetwork } from '../cli/run.ts';
 import { drawn } from '../support/drawn.ts';
 import { fakeForge, forgeToken } from '../support/fake-forge.ts';

@@ -31,7 +31,10 @@ function settled() {
   const close = (found: Plan, digest: string) => {
     history.succeed(found);
     const times = { number: 1, startedAt: 1, endedAt: 2, operations: 0, settled: 0 };
-    history.close({ ...times, triggers: [], outcome: 'converged', commit: undefined }, digest, []);
+    history.close({ ...times, triggers: [], outcome: 'converged', commit: undefined }, digest, {
+      pauses: [],
+      leaking: false,
+    });
   };
   close(planOf(), old);
   const drifts = () => notices.flatMap((each) => (each.event === 'drift' ? [each.detail] : []));

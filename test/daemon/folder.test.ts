@@ -50,13 +50,13 @@ const networks = (api: RunningEmulator, id: number) =>
   api.emulator.world.projects.find((each) => each.id === id)?.networks.map(({ name }) => name);
 
 async function projects({ status }: RunningDaemon) {
-  return new Map((await status()).projects.map((each) => [each.id, each]));
+  return new Map((await status()).projects.map((each) => [each.project.id, each]));
 }
 
 const converged = (daemon: RunningDaemon, ids: readonly number[]) =>
   daemon.until(
     (_, status) =>
-      ids.every((id) => status.projects.some((each) => each.id === id && each.converged)) &&
+      ids.every((id) => status.projects.some((each) => each.project.id === id && each.converged)) &&
       status.projects.length === ids.length,
     `${ids.join(' and ')} converge`,
   );
@@ -81,8 +81,11 @@ describe('src/daemon/sources: two files of one project', () => {
     writeFileSync(join(folder, 'projects/api.yaml'), copy);
     const message = await toldBroken(daemon, 'projects/api.yaml');
     daemon.child.kill('SIGHUP');
-    const { reconciliations } = (await projects(daemon)).get(4711) ?? { reconciliations: 0 };
-    await daemon.until((project) => project.reconciliations > reconciliations, 'it looks at the shop again');
+    const reconciliations = (await projects(daemon)).get(4711)?.daemon.reconciliations ?? 0;
+    await daemon.until(
+      (project) => project.daemon.reconciliations > reconciliations,
+      'it looks at the shop again',
+    );
 
     expect(message).toContain(
       'two files are for project 4711: projects/shop.yaml, which stays in force, and projects/api.yaml',
@@ -348,8 +351,11 @@ describe('src/daemon/sources: commands beside a folder of projects', () => {
     expect(alone.code).toBe(0);
     const writes = api.emulator.requests.filter(({ method }) => method !== 'GET').length;
     const daemon = await keep(api, { folder });
-    const notified = await daemon.until(({ error }) => error !== null, 'the state of the file alone is told');
-    const way = /move the state: (.*)\. If/.exec(notified.error ?? '')?.[1] ?? '';
+    const notified = await daemon.until(
+      ({ daemon: { error } }) => error !== null,
+      'the state of the file alone is told',
+    );
+    const way = /move the state: (.*)\. If/.exec(notified.daemon.error ?? '')?.[1] ?? '';
     await program('sh', ['-c', way], folder);
     daemon.child.kill('SIGHUP');
     await converged(daemon, [4712]);

@@ -21,7 +21,12 @@ describe('src/daemon/sources: from a push to the project', () => {
       'vdcsync.yaml': `${oneNetwork}  extra: { cidr: 10.30.0.0/24 }\n`,
     });
     await daemon.until(
-      ({ converged: done, last_reconciliation: reconciliation }) => done && reconciliation?.commit === second,
+      ({
+        converged: done,
+        daemon: {
+          last_reconciliations: [last],
+        },
+      }) => done && last?.commit === second,
       'it converges at the new commit',
     );
     expect(live(api).networks.map(({ name }) => name)).toContain('extra');

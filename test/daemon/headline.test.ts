@@ -14,10 +14,12 @@ describe('src/daemon/http/headline.ts', () => {
   });
 
   test.each([
-    [{ ...well, exposed: true, leaking: true, broken: true }, 'exposed'],
-    [{ ...well, leaking: true, broken: true }, 'billed and idle'],
-    [{ ...well, broken: true }, 'spec broken'],
-  ])('a danger is worse than the condition of a project: %o', (troubles, word) => {
-    expect(headlineOf('converged', troubles)).toEqual({ level: 'bad', word });
+    ['unreachable', { ...well, exposed: true, leaking: true, broken: true }, 'bad', 'exposed'],
+    ['unreachable', { ...well, leaking: true, broken: true }, 'bad', 'unreachable'],
+    ['converged', { ...well, leaking: true, broken: true }, 'bad', 'spec broken'],
+    ['awaiting_approval', { ...well, leaking: true }, 'warn', 'awaiting_approval'],
+    ['converged', { ...well, leaking: true }, 'warn', 'billed and idle'],
+  ] as const)('the worst comes first: of a project that is %s with %o', (condition, troubles, level, word) => {
+    expect(headlineOf(condition, troubles)).toEqual({ level, word });
   });
 });

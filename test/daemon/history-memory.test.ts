@@ -46,6 +46,6 @@ describe('src/daemon/project/history.ts: memory', () => {
       },
       { interval: 20 },
     );
-    expect(history.error).toMatchObject({ message: 'no answer' });
+    expect(history.found.error).toMatchObject({ message: 'no answer' });
   });
 });

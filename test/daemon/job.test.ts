@@ -79,7 +79,7 @@ function passed(history: ProjectHistory, plan: Plan, digest: string): void {
     settled: 0,
   } as const;
   history.succeed(plan);
-  history.close({ ...reconciliation, commit: undefined }, digest, []);
+  history.close({ ...reconciliation, commit: undefined }, digest, { pauses: [], leaking: false });
 }
 
 describe('src/daemon/project/job.ts: turns at a shared project', () => {
@@ -96,11 +96,11 @@ describe('src/daemon/project/job.ts: turns at a shared project', () => {
     expect([...b.pauses]).toEqual([['spending', refused]]);
     b.pauses.review('Active');
     expect([...b.pauses]).toEqual([]);
-    expect([b.history.condition, b.history.reconciliations, b.history.differsSince]).toEqual([
-      'blocked',
-      1,
-      2,
-    ]);
+    expect([
+      b.history.found.condition,
+      b.history.found.reconciliations,
+      b.history.found.differsSince,
+    ]).toEqual(['blocked', 1, 2]);
     passed(b.history, blocked, 'sha256:1');
     await Promise.resolve();
     expect([a.sent.length, b.sent.length]).toEqual([1, 0]);
@@ -119,7 +119,7 @@ describe('src/daemon/project/job.ts: turns at a shared project', () => {
     expect(await turn('s', 10)).toEqual([10, 10]);
     expect(await turn('s', 20)).toEqual([10, 20]);
     expect(await turn('t', 30)).toEqual([30, 30]);
-    history.conditionSince = 2;
+    history.recall({ ...history.remember(), conditionSince: 2 });
     await handOn({ ...job, spec: 't' }, store, parts, {
       ...{ project: 4711, now: 40 },
       before: readMemory(await store.note(memoryNote)),
@@ -208,6 +208,6 @@ describe('src/daemon/project/job.ts: turns at a shared project', () => {
     await store.putNote(memoryNote, { replica: 'a', history: { condition: 7 } });
     const b = replica('b');
     await takeUp(b.job, store, b.parts, undefined);
-    expect(b.history.condition).toBe('starting');
+    expect(b.history.found.condition).toBe('starting');
   });
 });

@@ -16,7 +16,9 @@ describe('src/daemon/project/project.ts: a project kept as its file says', () =>
       policy_in: 'accept',
     });
     const seen = await daemon.until(({ condition }) => condition === 'drifting', 'the drift is seen');
-    expect(seen.drift.map(({ key }) => key)).toEqual(['servers.web-1.firewall']);
+    expect(seen.warnings.filter(({ code }) => code === 'drift').map(({ key }) => key)).toEqual([
+      'servers.web-1.firewall',
+    ]);
     expect(seen.differs).toEqual([expect.stringContaining('servers.web-1.firewall: ')]);
     expect(live(api).servers[0]?.firewall.policyIn).toBe('accept');
   });
@@ -35,7 +37,7 @@ describe('src/daemon/project/project.ts: a project kept as its file says', () =>
     expect(standing(left)).toContainEqual(['servers.web-1.firewall', 'undeclared']);
     expect(left.converged).toBe(true);
     // Its clock runs faster than the wall's.
-    expect(Date.parse(left.at)).toBeGreaterThanOrEqual(Date.parse(left.condition_since));
+    expect(Date.parse(left.at ?? '')).toBeGreaterThanOrEqual(Date.parse(left.condition_since ?? ''));
     const page = await (await fetch(daemon.url)).text();
     expect(page).toMatch(/<span>firewall<\/span><\/span><\/span> <span class="undeclared">left the file</);
     expect(page).toContain('<title>web-1: a part of it has left the file,');
@@ -76,7 +78,10 @@ describe('src/daemon/project/project.ts: a project kept as its file says', () =>
     await daemon.until(({ converged }) => converged, 'it converges');
     api.emulator.mutate({ do: 'set_standing', standing: 'suspended' });
     daemon.write(both.replace(/networks:\n.*\n/, 'ips:\n  web: {}\n'));
-    await daemon.until(({ pauses }) => pauses.some(({ scope }) => scope === 'spending'), 'spending is held');
+    await daemon.until(
+      ({ daemon: { pauses } }) => pauses.some(({ scope }) => scope === 'spending'),
+      'spending is held',
+    );
     await until(
       async () => live(api).networks.filter(({ name }) => name === 'backend').length,
       (count) => count === 0,
@@ -85,8 +90,13 @@ describe('src/daemon/project/project.ts: a project kept as its file says', () =>
     const sends = () =>
       api.emulator.requests.filter(({ method, url }) => method === 'POST' && url.endsWith('/ips'));
     const before = sends().length;
-    const { reconciliations } = await daemon.until(() => true, 'any');
-    await daemon.until((project) => project.reconciliations > reconciliations + 2, 'three more passes');
+    const {
+      daemon: { reconciliations },
+    } = await daemon.until(() => true, 'any');
+    await daemon.until(
+      (project) => project.daemon.reconciliations > reconciliations + 2,
+      'three more passes',
+    );
     expect(sends().length).toBe(before);
     api.emulator.mutate({ do: 'set_standing', standing: 'active' });
     await daemon.until(({ converged }) => converged, 'it resumes after payment');
@@ -116,11 +126,13 @@ describe('src/daemon/project/project.ts: a token that is revoked', () => {
     await daemon.until(({ converged }) => converged, 'it converges');
     const before = daemon.log().length;
     api.emulator.mutate({ do: 'revoke_token', token: api.projects[0]?.tokens.readWrite ?? '' });
-    const { reconciliations } = await daemon.until(
-      ({ condition }) => condition === 'unauthorized',
-      'it is refused',
+    const {
+      daemon: { reconciliations },
+    } = await daemon.until(({ condition }) => condition === 'unauthorized', 'it is refused');
+    await daemon.until(
+      (project) => project.daemon.reconciliations > reconciliations + 2,
+      'three more passes',
     );
-    await daemon.until((project) => project.reconciliations > reconciliations + 2, 'three more passes');
 
     const notified = daemon
       .log()
@@ -189,7 +201,7 @@ servers: {web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb
     const first = await startDaemon(api, { spec: oneNetwork });
     await first.until(({ converged }) => converged, 'the first works');
     const second = await startDaemon(api, { folder: first.folder });
-    await second.until(({ waiting_for: holder }) => holder !== null, 'the second waits');
+    await second.until(({ daemon: { waiting_for: holder } }) => holder !== null, 'the second waits');
     expect((await fetch(`${second.url}/healthz`)).status).toBe(200);
     for (const path of ['/', '/healthz', '/readyz', '/status', '/metrics']) {
       const wrong = await fetch(`${second.url}${path}`, { method: 'POST' });
@@ -205,11 +217,14 @@ servers: {web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb
   test('SIGHUP has it look again', async () => {
     const api = await emulate();
     const daemon = await startDaemon(api, { spec: oneNetwork, args: ['--interval', '10h'] });
-    const { reconciliations } = await daemon.until(({ converged }) => converged, 'it converges');
+    const {
+      daemon: { reconciliations },
+    } = await daemon.until(({ converged }) => converged, 'it converges');
     daemon.child.kill('SIGHUP');
     await daemon.until(
       (project) =>
-        project.reconciliations > reconciliations && project.last_reconciliation?.triggers[0] === 'signal',
+        project.daemon.reconciliations > reconciliations &&
+        project.daemon.last_reconciliations[0]?.triggers[0] === 'signal',
       'it looks',
     );
   });

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { run } from '../../src/core/remedy.ts';
 import type { Daemon } from '../../src/daemon/daemon.ts';
 import { Metrics } from '../../src/daemon/http/metrics.ts';
-import type { ProjectFacts, ReconciliationRecord } from '../../src/daemon/project/facts.ts';
+import type { ReconciliationRecord } from '../../src/daemon/project/facts.ts';
+import type { ProjectFacts } from '../../src/view/facts.ts';
 
 const reconciliation: ReconciliationRecord = {
   ...{ number: 1, triggers: [], startedAt: 0, endedAt: 1_000, outcome: 'converged', commit: undefined },
@@ -12,25 +14,28 @@ const reconciliation: ReconciliationRecord = {
 function daemonOf(count: number): Daemon {
   const projects = Array.from({ length: count }, (_, index) => {
     const differs = index === 1;
+    const operations = ['networks.a', 'networks.b'].map((key) => ({
+      key,
+      verb: 'create',
+      code: 'protected',
+    }));
+    const blocked = operations.map((each) => ({ ...each, reason: '', remedies: [run('resolve')] }));
+    const plan = { operations: [], warnings: [], blocked: differs ? blocked : [], project: {} };
     const facts = {
-      ...{
-        id: 4711 + index,
-        condition: differs ? 'blocked' : 'converged',
-        problem: [],
-        inFlight: [],
-        pauses: [],
-      },
-      plan: { operations: [], blocked: differs ? [{}, {}] : [] },
-      lastReconciliation: { ...reconciliation, endedAt: 1_000_000 + index * 1_000 },
+      ...{ id: 4711 + index, condition: differs ? 'blocked' : 'converged', plan },
       differsSince: differs ? 10_000 : undefined,
-      known: {
-        ...{ now: 100_000, bindings: [], intents: [], leftBackups: [], backOff: [], claims: [] },
-        ...{
-          oldestReadMs: 1_000 * index,
-          limits: { reads: 60, writes: 20 },
-          used: { reads: index, writes: 0 },
+      known: { now: 100_000, bindings: [], intents: [], claims: [] },
+      daemon: {
+        ...{ mode: 'correct', intervalMs: 0, reconciling: false, reconciliations: 1, pauses: [] },
+        lastReconciliations: [{ ...reconciliation, endedAt: 1_000_000 + index * 1_000 }],
+        client: {
+          ...{
+            oldestReadMs: 1_000 * index,
+            backOff: [],
+            limits: { windowMs: 60_000, reads: 60, writes: 20 },
+          },
+          ...{ used: { reads: index, writes: 0 }, counts: { reads: 3, writes: 1, polls: 0, throttled: 0 } },
         },
-        counts: { reads: 3, writes: 1, polls: 0, throttled: 0 },
       },
     };
     return { id: facts.id, facts: async () => facts as unknown as ProjectFacts };

@@ -3,8 +3,10 @@ import type { Operation, Plan } from '../../src/core/plan.ts';
 import { billPanel } from '../../src/daemon/http/bill.ts';
 import { dangersPanel } from '../../src/daemon/http/dangers.ts';
 import { type PageInput, renderBody } from '../../src/daemon/http/page.ts';
+import { Pager } from '../../src/daemon/http/pager.ts';
 import { blockedPanel } from '../../src/daemon/http/panels.ts';
-import type { ProjectFacts } from '../../src/daemon/project/facts.ts';
+import { viewOf } from '../../src/view/build.ts';
+import type { DaemonFacts, ProjectFacts } from '../../src/view/facts.ts';
 import { pageStates, thousand } from '../support/page-states.ts';
 
 let input: PageInput;
@@ -24,7 +26,11 @@ async function textOf(part: unknown): Promise<string> {
 }
 
 const page = (changed: Partial<ProjectFacts>, more: Partial<PageInput> = {}) =>
-  textOf(renderBody({ ...input, ...more, facts: { ...facts, ...changed } }));
+  textOf(renderBody({ ...input, ...more, view: viewOf({ ...facts, ...changed }) }));
+const withDaemon = (changed: Partial<DaemonFacts>): ProjectFacts => {
+  if (facts.daemon === undefined) throw new Error('the project has no daemon');
+  return { ...facts, daemon: { ...facts.daemon, ...changed } };
+};
 const problem = (file: string) => [{ position: { file, line: 1, column: 1 }, message: 'unknown field `x`' }];
 const planned = (operation: object) => {
   if (facts.plan === undefined) throw new Error('the project has no plan');
@@ -34,6 +40,7 @@ const planned = (operation: object) => {
 const firewall = {
   ...{ id: 'create:servers.web-1.firewall', key: 'servers.web-1.firewall', kind: 'firewall', verb: 'create' },
   changes: [{ path: 'enabled', from: null, to: true }],
+  needs: [],
 };
 
 describe('src/daemon/http/panels.ts', () => {
@@ -59,7 +66,7 @@ describe('src/daemon/http/panels.ts', () => {
     const alone = await page({}, { source });
     expect(alone).toMatch(/A spec cannot be used .*other\.yaml:1:1/);
     expect(alone).not.toContain('spec is broken');
-    const overview = await textOf(renderBody({ ...input, source, projects: others, facts: undefined }));
+    const overview = await textOf(renderBody({ ...input, source, projects: others, view: undefined }));
     expect(overview).toContain('other.yaml:1:1');
   });
 
@@ -69,7 +76,7 @@ describe('src/daemon/http/panels.ts', () => {
     ['create_server', 'Writes such as create server are paused'],
   ])('a pause of %s names its writes', async (scope, text) => {
     const pause = { scope, code: 'payment_required', reason: 'no money', since: 0, probeAt: null };
-    expect(await textOf(blockedPanel({ ...facts, pauses: [pause] }))).toContain(text);
+    expect(await textOf(blockedPanel(viewOf(withDaemon({ pauses: [pause] })), new Pager()))).toContain(text);
   });
 });
 
@@ -82,14 +89,15 @@ describe('src/daemon/http/page.ts', () => {
 
 describe('src/daemon/http/dangers.ts', () => {
   test.each([
-    [{ mode: 'observe', condition: 'drifting' }, 'does not set the firewall'],
-    [{ mode: 'correct', condition: 'awaiting_approval' }, 'waits for your approval'],
-    [{ mode: 'correct', condition: 'unreachable' }, 'when the reconciliations succeed again'],
-    [{ mode: 'correct', condition: 'converging' }, 'sets the firewall next'],
-  ] as const)('an exposed server with %o: %s', async (changed, next) => {
+    ['observe', 'drifting', 'does not set the firewall'],
+    ['correct', 'awaiting_approval', 'waits for your approval'],
+    ['correct', 'unreachable', 'when the reconciliations succeed again'],
+    ['correct', 'converging', 'sets the firewall next'],
+  ] as const)('an exposed server in mode %s while %s: %s', async (mode, condition, next) => {
     const warnings = [{ code: 'exposed', key: 'servers.web-1', message: '' }] as unknown as Plan['warnings'];
     const plan = { ...planned(firewall), warnings };
-    expect(await textOf(dangersPanel({ ...facts, ...changed, plan }))).toContain(next);
+    const view = viewOf({ ...withDaemon({ mode }), condition, plan });
+    expect(await textOf(dangersPanel(view, new Pager()))).toContain(next);
   });
 });
 
@@ -99,7 +107,7 @@ describe('src/daemon/http/bill.ts', () => {
       const plan = planned(firewall);
       const monthly = { ...plan.cost.monthly, known_before: '0.00', unknown };
       const cost = { ...plan.cost, monthly, known_monthly_delta: '0.00' };
-      return textOf(billPanel({ ...facts, plan: { ...plan, cost } }));
+      return textOf(billPanel(viewOf({ ...facts, plan: { ...plan, cost } }), new Pager()));
     };
     expect(await billed([])).not.toContain('price');
     expect(await billed(['servers.web-1'])).toContain('No price is known for 1 managed resource');
@@ -107,9 +115,9 @@ describe('src/daemon/http/bill.ts', () => {
 
   test('addresses that no entry asks for are not in the sum, and their cost is said', async () => {
     const leaking = (await pageStates.exposed?.())?.facts;
-    expect(leaking && (await textOf(billPanel(leaking)))).toContain(
-      'Not included: 2 addresses under Danger , 6.40 EUR a month',
+    expect(leaking && (await textOf(billPanel(viewOf(leaking), new Pager())))).toContain(
+      'Not included: 2 addresses billed and idle , 6.40 EUR a month',
     );
-    expect(await textOf(billPanel(facts))).not.toContain('Danger');
+    expect(await textOf(billPanel(viewOf(facts), new Pager()))).not.toContain('idle');
   });
 });

@@ -8,12 +8,12 @@ import { whyEphemeral } from '../../src/daemon/ephemeral.ts';
 import { isLoopback, parseListen } from '../../src/daemon/http/listen.ts';
 import { span } from '../../src/daemon/http/spans.ts';
 import type { ProjectSession } from '../../src/daemon/ports.ts';
-import { conditionOf } from '../../src/daemon/project/condition.ts';
 import { KeyBackOff } from '../../src/daemon/scheduling/back-off.ts';
 import { Pauses } from '../../src/daemon/scheduling/pauses.ts';
 import { Refresh } from '../../src/daemon/scheduling/refresh.ts';
 import { createWake } from '../../src/daemon/scheduling/wake.ts';
 import { createReadCache } from '../../src/engine/read-cache.ts';
+import { conditionOf } from '../../src/view/condition.ts';
 import { load } from '../support/rig.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
 

@@ -60,7 +60,7 @@ const allConverged = (daemon: RunningDaemon, what: string) =>
   daemon.until(
     (_, { projects }) =>
       ids.every((id) =>
-        projects.some((each) => each.id === id && each.converged && each.reconciliations > 0),
+        projects.some((each) => each.project.id === id && each.converged && each.daemon.reconciliations > 0),
       ),
     what,
   );
@@ -88,8 +88,10 @@ describe('src/daemon: one poisoned project beside nine healthy ones', () => {
       writeFileSync(join(folder, 'projects/p9.yaml'), specOf(9, `10.${30 + at}.0.0/24`));
       await daemon.until(
         (_, { projects }) =>
-          projects.find(({ id }) => id === 9)?.operations.some(({ key }) => key === 'networks.backend') ===
-            true || projects.find(({ id }) => id === 9)?.blocked.length === 1,
+          projects
+            .find(({ project }) => project.id === 9)
+            ?.operations.some(({ key }) => key === 'networks.backend') === true ||
+          projects.find(({ project }) => project.id === 9)?.blocked.length === 1,
         'an edit of the ninth is taken up',
       );
       writeFileSync(join(folder, 'projects/p9.yaml'), specOf(9));

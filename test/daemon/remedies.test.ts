@@ -2,11 +2,13 @@ import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../src/core/plan.ts';
 import { outside, type Remedy, run, setting } from '../../src/core/remedy.ts';
 import { billPanel } from '../../src/daemon/http/bill.ts';
-import { dangersPanel } from '../../src/daemon/http/dangers.ts';
+import { idlePanel } from '../../src/daemon/http/dangers.ts';
+import { Pager } from '../../src/daemon/http/pager.ts';
 import { remediesHtml } from '../../src/daemon/http/remedies.ts';
 import { notificationOf } from '../../src/daemon/notifications/notification.ts';
-import { conditionOf } from '../../src/daemon/project/condition.ts';
-import type { ProjectFacts } from '../../src/daemon/project/facts.ts';
+import { viewOf } from '../../src/view/build.ts';
+import { conditionOf } from '../../src/view/condition.ts';
+import type { ProjectFacts } from '../../src/view/facts.ts';
 
 const blocked = [
   {
@@ -20,6 +22,11 @@ const blocked = [
     ],
   },
 ];
+const daemon = {
+  ...{ mode: 'correct', intervalMs: 0, reconciling: false, reconciliations: 0 },
+  ...{ lastReconciliations: [], pauses: [] },
+};
+const noProject = { id: 4711, daemon };
 const planWith = (more: object) =>
   ({ operations: [], blocked: [], warnings: [], ...more }) as unknown as Plan;
 
@@ -56,9 +63,13 @@ describe('src/daemon/http/remedies.ts', () => {
   });
 
   test('a backup of a server that is gone is billed, with the command that means this project', async () => {
-    const leftBackups = [{ server: '9', key: 'servers.old', backups: ['2026-01-01T00:00:00Z'], at: 0 }];
-    const known = { now: 90_000, bindings: [], intents: [], leftBackups };
-    const card = String(await dangersPanel({ known, flags: ' -f shop.yaml' } as unknown as ProjectFacts));
+    const holder = { is: 'leftover', formerKey: 'servers.old' };
+    const claims = [
+      { kind: 'backup', id: '2026-01-01T00:00:00Z', parentId: '9', identity: {}, holder, at: 0 },
+    ];
+    const known = { now: 90_000, bindings: [], intents: [], claims };
+    const facts = { ...noProject, known, flags: ' -f shop.yaml' } as unknown as ProjectFacts;
+    const card = String(await idlePanel(viewOf(facts), new Pager()));
     expect(card).toMatch(/2026-01-01T00:00:00Z<\/span> still exists and is billed/);
     expect(card).toContain('>for 90 s<');
     expect(card).toContain('data-copy="vdcsync ignore -f shop.yaml 9"');
@@ -68,8 +79,8 @@ describe('src/daemon/http/remedies.ts', () => {
     const holder = { is: 'ignored', by: 'operator' };
     const claims = [{ kind: 'server', id: '9', identity: {}, holder, at: 0 }];
     const known = { bindings: [], intents: [], claims };
-    const facts = { known, flags: '' } as unknown as ProjectFacts;
-    const card = String(await billPanel(facts));
+    const facts = { ...noProject, known } as unknown as ProjectFacts;
+    const card = String(await billPanel(viewOf(facts), new Pager()));
     expect(card).toContain('Released or ignored, and still billed: server 9');
     expect(card).toContain('data-copy="vdcsync ignore --undo ID"');
   });

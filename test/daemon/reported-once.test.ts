@@ -54,9 +54,14 @@ describe('src/daemon/notifications: what its operator is told', () => {
     daemon.child.kill('SIGHUP');
     const counted = async () => /^vdcsync_unmanaged_servers\{.*\} (\d+)$/m.exec(await metrics(daemon))?.[1];
     await until(counted, (count) => count === '1', 'the server of another user is counted');
-    const { reconciliations } = await daemon.until(() => true, 'the status');
+    const {
+      daemon: { reconciliations },
+    } = await daemon.until(() => true, 'the status');
     daemon.child.kill('SIGHUP');
-    await daemon.until((project) => project.reconciliations > reconciliations, 'a further reconciliation');
+    await daemon.until(
+      (project) => project.daemon.reconciliations > reconciliations,
+      'a further reconciliation',
+    );
     const [id] = api.emulator.world.projects[0]?.servers.map((each) => each.id) ?? [];
 
     const unmanaged = notices.bodies.filter(({ event }) => event === 'unmanaged');
@@ -78,12 +83,12 @@ describe('src/daemon/notifications: what its operator is told', () => {
     const daemon = await startDaemon(api, { spec: `${oneAddress}  more: {}\n` });
     const first = await daemon.until(({ condition }) => condition === 'blocked', 'an operator is asked');
     const seen = new Set<string>();
-    await daemon.until(({ blocked, operations, reconciliations }) => {
+    await daemon.until(({ blocked, operations, daemon: { reconciliations } }) => {
       seen.add(
         [...blocked.map(({ key, code }) => `${key} ${code}`), ...operations.map(({ id }) => id)].join(),
       );
       daemon.child.kill('SIGHUP');
-      return reconciliations > first.reconciliations + 3;
+      return reconciliations > first.daemon.reconciliations + 3;
     }, 'some more passes');
     expect([...seen]).toEqual(['ips.more outcome_unknown']);
     expect(api.emulator.world.projects[0]?.ips).toHaveLength(2);
@@ -155,11 +160,13 @@ describe('src/daemon/notifications: what its operator is told', () => {
     const daemon = await startDaemon(api, { spec, args: ['--interval', '1m'] });
     await daemon.until(({ converged }) => converged, 'it converges');
     daemon.write(`${spec.replace('policy_in: drop', 'policy_in: accept').replace('cores: 2', 'cores: 4')}`);
-    const { reconciliations } = await daemon.until(
-      ({ condition }) => condition === 'blocked',
-      'an operator is asked',
+    const {
+      daemon: { reconciliations },
+    } = await daemon.until(({ condition }) => condition === 'blocked', 'an operator is asked');
+    await daemon.until(
+      (project) => project.daemon.reconciliations > reconciliations + 2,
+      'three more passes',
     );
-    await daemon.until((project) => project.reconciliations > reconciliations + 2, 'three more passes');
 
     expect(lines(daemon, 'manual decision needed')).toMatchObject([
       {
@@ -183,11 +190,10 @@ describe('src/daemon/notifications: what its operator is told', () => {
     );
     const api = await emulate({ faults: [refuse] });
     const daemon = await startDaemon(api, { spec: shop, args: ['--interval', '1m'] });
-    const { reconciliations } = await daemon.until(
-      ({ condition }) => condition === 'blocked',
-      'it is blocked',
-    );
-    await daemon.until((project) => project.reconciliations > reconciliations + 3, 'four more passes');
+    const {
+      daemon: { reconciliations },
+    } = await daemon.until(({ condition }) => condition === 'blocked', 'it is blocked');
+    await daemon.until((project) => project.daemon.reconciliations > reconciliations + 3, 'four more passes');
 
     const warned = () => daemon.log().filter(({ level, code }) => level === 'warn' && code === 'exposed');
     expect(warned()).toMatchObject([{ key: 'servers.web-1' }]);
@@ -228,11 +234,13 @@ describe('src/daemon/notifications: what its operator is told', () => {
     await daemon.until(({ converged }) => converged, 'it converges');
     const before = daemon.log().length;
     api.emulator.setFaults([faultRule({ method: 'GET' }, { do: 'refuse' })]);
-    const { reconciliations } = await daemon.until(
-      ({ condition }) => condition === 'unreachable',
-      'it is out of reach',
+    const {
+      daemon: { reconciliations },
+    } = await daemon.until(({ condition }) => condition === 'unreachable', 'it is out of reach');
+    await daemon.until(
+      (project) => project.daemon.reconciliations > reconciliations + 2,
+      'three more passes',
     );
-    await daemon.until((project) => project.reconciliations > reconciliations + 2, 'three more passes');
     const loud = daemon
       .log()
       .slice(before)

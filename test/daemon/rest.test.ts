@@ -9,7 +9,7 @@ function rest(code?: 'in_flight', moments: readonly number[] = []): Rest {
   const warnings = code === undefined ? [] : [{ code, key: 'servers.web-1', message: '' }];
   const plan = { operations: [], blocked: [], warnings } as unknown as Plan;
   return {
-    history: { plan, failures: 0, condition: 'converging' },
+    found: { plan, failures: 0, condition: 'converging' },
     ...{ intervalMs: 10 * hour, moments, now: 1_000 },
   };
 }

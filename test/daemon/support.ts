@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { type RunningEmulator, type ServeOptions, startEmulator } from '../../src/emulator/http-server.ts';
+import type { ProjectView } from '../../src/view/project-view.ts';
 import { folderWith, start } from '../cli/run.ts';
 
 /** A minute of the API in a second: fast, and slow enough for a busy machine to follow. */
@@ -16,35 +17,9 @@ export async function emulate(options: ServeOptions = {}): Promise<RunningEmulat
   return running;
 }
 
-export interface Project {
-  readonly id: number;
-  readonly at: string;
-  readonly condition: string;
-  readonly condition_since: string;
-  readonly converged: boolean;
-  readonly reconciliations: number;
-  readonly error: string | null;
-  readonly waiting_for: string | null;
-  readonly spec: {
-    readonly files: readonly string[];
-    readonly digest: string;
-    readonly commit: { readonly id: string } | null;
-    readonly broken: readonly { readonly line: number; readonly column: number; readonly message: string }[];
-  };
-  readonly last_reconciliation: {
-    readonly triggers: readonly string[];
-    readonly outcome: string;
-    readonly commit: string | null;
-  } | null;
-  readonly operations: readonly { readonly id: string; readonly key: string }[];
-  readonly blocked: readonly { readonly key: string; readonly code: string; readonly resolve: string }[];
-  readonly differs: readonly string[];
-  readonly drift: readonly { readonly key: string }[];
-  readonly in_flight: readonly { readonly key: string; readonly step: string }[];
-  readonly open_writes: readonly { readonly key: string; readonly detail: string | null }[];
-  readonly pauses: readonly { readonly scope: string }[];
-  readonly resources: readonly { readonly key: string; readonly id: string; readonly standing: string }[];
-  readonly idle: readonly { readonly id: string; readonly key: string | null }[];
+export interface Project extends ProjectView {
+  /** Of the daemon, which is always there. */
+  readonly daemon: NonNullable<ProjectView['daemon']>;
 }
 
 export interface Status {
@@ -65,7 +40,7 @@ export interface RunningDaemon {
   log(): readonly Record<string, unknown>[];
   status(): Promise<Status>;
   /** The first project of the first status that `wanted` likes. */
-  until(wanted: (project: Project, status: Status) => boolean, what: string): Promise<Project>;
+  until(wanted: (project: Project, status: Status) => boolean | null, what: string): Promise<Project>;
   write(text: string): void;
   /** Sends a signal and gives the exit code. */
   end(signal?: NodeJS.Signals): Promise<number | null>;
@@ -132,7 +107,7 @@ export async function startDaemon(api: RunningEmulator, options: DaemonOptions =
     async until(wanted, what) {
       const found = await until(
         () => status(),
-        (each) => each.projects[0] !== undefined && wanted(each.projects[0], each),
+        (each) => each.projects[0] !== undefined && wanted(each.projects[0], each) === true,
         what,
         () => text,
       );

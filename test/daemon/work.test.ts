@@ -45,8 +45,8 @@ describe('src/daemon/project: what takes long', () => {
         flight.some(({ key, step }) => key === 'servers.gpu-1' && step === 'waiting'),
       'it waits',
     );
-    const { open_writes: open } = await daemon.until(
-      ({ open_writes: writes }) => writes.length === 1 && writes.every(({ detail }) => detail !== null),
+    const { in_flight: open } = await daemon.until(
+      ({ in_flight: writes }) => writes.length === 1 && writes.every(({ detail }) => detail !== null),
       'all else is sent',
     );
     expect(open).toMatchObject([

@@ -13,7 +13,7 @@ const textOf = (id: number, more = ''): SpecText => {
   return { name, sources: [{ file: name, text: specOf(id, more) }] };
 };
 const holdersOf = (ids: readonly number[]) => Object.fromEntries(ids.map((id) => [id, `specs/${id}.yaml`]));
-const commit = { id: 'c1', ref: 'main', fullRef: 'refs/heads/main', subject: 'first', at: 1 };
+const commit = { id: 'c1', ref: 'main', fullRef: 'refs/heads/main', subject: 'first', author: '', at: 1 };
 
 /** A replica's view of the board of one fleet; `taken`: how many specs each reading took from the database. */
 function replicaOf(state: string) {

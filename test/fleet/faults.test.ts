@@ -173,7 +173,9 @@ describe('src/daemon/fleet', () => {
       () => JSON.stringify(only.log().slice(-15)),
     );
     expect(await converged()).not.toContain(4711);
-    expect((await only.status()).projects.find(({ id }) => id === 4711)?.error).toBe(null);
+    expect((await only.status()).projects.find(({ project }) => project.id === 4711)?.daemon.error).toBe(
+      null,
+    );
     await holder.close();
     await allConverged(api, only);
   });

@@ -252,7 +252,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     const args = ['apply', '--yes', '-f', 'specs/4711.yaml', '--state', state];
     expect((await inProcess(args, { cwd: folder, env })).code).toBe(0);
     const only = await replica(api, state, folder);
-    const { error } = await only.until((each) => each.error !== null, 'it is told');
+    const { error } = (await only.until((each) => each.daemon.error !== null, 'it is told')).daemon;
     expect(only.log().some(({ msg }) => msg === 'project failed')).toBe(true);
     const admin = new pg.Client(state);
     await admin.connect();

@@ -218,7 +218,14 @@ class SimulatedFleet {
   }
 
   #snapshot(): Snapshot {
-    const commit: Commit = { id: `commit-${this.#commit}`, ref: 'main', fullRef: 'main', subject: '', at: 0 };
+    const commit: Commit = {
+      id: `commit-${this.#commit}`,
+      ref: 'main',
+      fullRef: 'main',
+      subject: '',
+      author: '',
+      at: 0,
+    };
     const specs = [...this.#texts].map(([id, text]) => ({
       name: `${id}.yaml`,
       sources: [{ file: '', text }],

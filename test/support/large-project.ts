@@ -1,9 +1,9 @@
 import { type PlanningCase, planningCase } from '../../bench/planning.ts';
 import type { Plan, Warning } from '../../src/core/plan.ts';
 import type { Daemon } from '../../src/daemon/daemon.ts';
-import type { PageInput } from '../../src/daemon/http/page.ts';
-import type { ProjectFacts } from '../../src/daemon/project/facts.ts';
-import { pageStates } from './page-states.ts';
+import { viewOf } from '../../src/view/build.ts';
+import type { ProjectFacts } from '../../src/view/facts.ts';
+import { type PageState, pageStates } from './page-states.ts';
 
 /** Each plan of a large project, and one in which every resource is blocked and has a warning. */
 export const largeProjects = ['new', 'unchanged', 'leaving', 'blocked'] as const;
@@ -11,14 +11,14 @@ export type LargeProject = (typeof largeProjects)[number];
 
 /** The page of a project of so many resources, and a daemon that has only this project. */
 export async function largeProject(resources: number, name: LargeProject) {
-  const made = (await pageStates.converged?.()) as PageInput;
+  const made = (await pageStates.converged?.()) as PageState;
   const facts = await factsOf(made.facts as ProjectFacts, resources, name);
   const projects = [{ id: 4711, facts: async () => ({ ...facts }) }];
   const daemon = {
     ...{ projects: () => projects, specs: { state: () => made.source } },
     ...{ notReady: () => [], brokenSpecs: () => 0 },
   };
-  return { input: { ...made, facts }, facts, daemon: daemon as unknown as Daemon };
+  return { input: { ...made, view: viewOf(facts) }, facts, daemon: daemon as unknown as Daemon };
 }
 
 async function factsOf(made: ProjectFacts, resources: number, name: LargeProject): Promise<ProjectFacts> {

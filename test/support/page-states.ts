@@ -3,14 +3,19 @@ import { documentedProfile, type PriceList } from '../../src/core/profile.ts';
 import type { ProgressEvent } from '../../src/core/progress.ts';
 import type { PageInput } from '../../src/daemon/http/page.ts';
 import type { Mode } from '../../src/daemon/ports.ts';
-import type { ProjectFacts, ProjectSummary } from '../../src/daemon/project/facts.ts';
+import type { ProjectSummary } from '../../src/daemon/project/facts.ts';
 import { Project } from '../../src/daemon/project/project.ts';
 import type { SourceState } from '../../src/daemon/sources/spec-reader.ts';
 import { type FaultRule, faultRule } from '../../src/emulator/faults.ts';
+import { viewOf } from '../../src/view/build.ts';
+import type { ProjectFacts } from '../../src/view/facts.ts';
 import { load, type Rig, rig, seededRandom } from './rig.ts';
 
+/** A page, and the facts of its project. */
+export type PageState = PageInput & { readonly facts: ProjectFacts | undefined };
+
 /** The states of the status page that an operator meets, each made by the real daemon, engine and emulator in process. */
-export const pageStates: Readonly<Record<string, () => Promise<PageInput>>> = {
+export const pageStates: Readonly<Record<string, () => Promise<PageState>>> = {
   converged: async () => pageOf(await shop.run(converged)),
   converging: async () => pageOf(await shop.run({ ...converged, forMs: 12_000 })),
   drifting: async () =>
@@ -35,6 +40,8 @@ const commit = {
   ref: 'main',
   fullRef: 'refs/heads/main',
   subject: 'Change the servers of the shop',
+  author: 'Ada Operator',
+  url: 'https://git.example.com/shop/infrastructure/commit/4f2a91c07be3d2',
   at: Date.UTC(2026, 0, 1),
 };
 
@@ -207,9 +214,10 @@ async function play(
   return facts;
 }
 
-function pageOf(facts: ProjectFacts | undefined, source: Partial<SourceState> = {}): PageInput {
+function pageOf(facts: ProjectFacts | undefined, source: Partial<SourceState> = {}): PageState {
   return {
     facts,
+    view: facts && viewOf(facts),
     projects: [],
     source: { name: 'git', commit, readAt: now - 60_000, error: undefined, orphans: [], ...source },
     version: '0.1.0',

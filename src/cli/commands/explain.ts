@@ -2,13 +2,13 @@ import { apiCodes } from '../../core/codes/api.ts';
 import { codes } from '../../core/codes.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
-import { blockedJson } from '../../core/plan.ts';
 import { run } from '../../core/remedy.ts';
 import { didYouMeanKey, nearMiss } from '../../core/suggest.ts';
+import { viewOf } from '../../view/build.ts';
+import { knownIn, type ProjectFacts } from '../../view/facts.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { codeExplanation, storyOf } from '../explain.ts';
 import { codeText, storyText } from '../render/explain-text.ts';
-import { type StatusFacts, statusOf } from '../status.ts';
 import { type Io, paintFor, printable } from '../terminal.ts';
 import { type StatusFlags, statusFacts } from './status.ts';
 
@@ -24,11 +24,10 @@ export async function explain(topic: string, flags: StatusFlags, io: Io): Promis
 async function keyTexts(topic: string, flags: StatusFlags, io: Io): Promise<readonly [object, string]> {
   if (parseKey(topic) === undefined) throw await unknownTopic(topic, flags, io);
   const { facts } = await statusFacts(flags, io);
-  const story = storyOf(topic as ResourceKey, facts, statusOf(facts));
-  const blocked = story.blocked.map((each) => blockedJson(each));
+  const story = storyOf(topic as ResourceKey, facts, viewOf(facts));
   const isUnknown = story.declared === null && story.bound === null && story.past_writes.length === 0;
   const hint = isUnknown ? didYouMeanKey(topic, knownKeys(facts)) : '';
-  return [{ ...story, blocked }, storyText(story, hint, paintFor(io.stdout, io))];
+  return [story, storyText(story, hint, paintFor(io.stdout, io))];
 }
 
 async function unknownTopic(topic: string, flags: StatusFlags, io: Io): Promise<ConfigError> {
@@ -43,6 +42,7 @@ async function unknownTopic(topic: string, flags: StatusFlags, io: Io): Promise<
   return new ConfigError(text, true, near === undefined ? [] : [run('explain', [near])]);
 }
 
-function knownKeys({ desired = [], bindings }: StatusFacts): readonly ResourceKey[] {
-  return [...new Set([...desired, ...bindings].map(({ key }) => key))];
+function knownKeys(facts: ProjectFacts): readonly ResourceKey[] {
+  const entries = facts.offer?.desired.resources ?? [];
+  return [...new Set([...entries, ...knownIn(facts).bindings].map(({ key }) => key))];
 }

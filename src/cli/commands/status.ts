@@ -1,23 +1,22 @@
 import { existsSync } from 'node:fs';
-import type { Claim } from '../../core/claims.ts';
-import type { Desired, DesiredResource } from '../../core/desired.ts';
+import type { Desired } from '../../core/desired.ts';
 import { ApiProblem, ConfigError, FenceError } from '../../core/errors.ts';
-import { blockedJson, isWaiting, type Plan, warningsJson } from '../../core/plan.ts';
-import type { PriceList } from '../../core/profile.ts';
-import type { Ip } from '../../core/resources.ts';
-import type { Binding, Intent, JournalEntry, StateInfo, StateStore } from '../../core/state.ts';
+import { warningsJson } from '../../core/plan.ts';
+import type { StateStore } from '../../core/state.ts';
 import { TransportError } from '../../core/transport.ts';
-import { type Finding, standingFindings, withSince } from '../../engine/run/recorded-findings.ts';
+import { standingFindings, withSince } from '../../engine/run/recorded-findings.ts';
 import { shownLocation } from '../../state/open.ts';
+import { viewOf } from '../../view/build.ts';
+import type { Known, ProjectFacts } from '../../view/facts.ts';
+import type { ProjectView } from '../../view/project-view.ts';
 import { clockOf } from '../clock.ts';
 import { openSession, openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import { type StatusClock, statusText } from '../render/status-text.ts';
-import { type CommonFlags, stateLocation } from '../settings/config.ts';
+import { statusText } from '../render/status-text.ts';
+import { type CommonFlags, specFiles, stateLocation } from '../settings/config.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
 import { readSpec } from '../settings/spec-source.ts';
 import { isUrl } from '../settings/state-url.ts';
-import { type StatusFacts, type StatusView, statusOf } from '../status.ts';
 import { type Io, paintFor } from '../terminal.ts';
 
 export interface StatusFlags extends CommonFlags {
@@ -27,82 +26,67 @@ export interface StatusFlags extends CommonFlags {
 }
 
 /** The live side: a plan if there is a file, and the server of each address. */
-interface Live {
-  readonly plan?: Plan;
-  readonly desired?: readonly DesiredResource[];
-  readonly prices: PriceList | undefined;
-  readonly ips: readonly Ip[];
-  /** When the refresh began and ended, in wall ms of the clock of all printed times. */
-  readonly at: number;
+type Live = Pick<ProjectFacts, 'plan' | 'world' | 'prices' | 'refreshedAt'> & {
   readonly now: number;
-  /** How many times faster than real time that clock runs. */
+  /** How many times faster than real time the clock of all printed times runs. */
   readonly timeScale: number;
-}
+};
 
-/** The facts from the state, and from the API where it can be reached, and the clock of their times. */
+/** The facts from the state, and from the API where it can be reached, and the speed of the clock of their times. */
 export async function statusFacts(
   flags: StatusFlags,
   io: Io,
-): Promise<{ readonly facts: StatusFacts; readonly clock: StatusClock }> {
+): Promise<{ readonly facts: ProjectFacts; readonly timeScale: number }> {
   const location = stateLocation(flags, io);
-  const known = await readState(flags, io);
+  const { known, changedAt } = await readState(flags, io);
   const desired = await specIfAny(flags, io);
   if (desired !== undefined) await refuseSecondState(desired.projectId, flags, io);
   const live = await lookLive(flags, io, desired, known.info.projectId);
-  const facts: StatusFacts = {
-    location: shownLocation(location),
-    // In a database it was born with its first change.
-    exists: isUrl(location) ? known.info.serial > 0 : location === ':memory:' || existsSync(location),
-    ...known,
-    ...(typeof live === 'string' ? { offline: live } : live),
+  // In a database it was born with its first change.
+  const exists = isUrl(location) ? known.info.serial > 0 : location === ':memory:' || existsSync(location);
+  const offer = desired && { desired, files: specFiles(flags, io), commit: undefined };
+  const read = {
+    id: known.info.projectId,
+    offer,
+    place: { location: shownLocation(location), exists, changedAt },
   };
-  const clock = typeof live === 'string' ? { timeScale: 1 } : live;
-  const declared = desired === undefined ? {} : { desired: desired.resources };
-  return { facts: { ...facts, ...declared }, clock };
+  if (typeof live === 'string') return { facts: { ...read, known, offline: live }, timeScale: 1 };
+  const { now, timeScale, ...reads } = live;
+  return { facts: { ...read, ...reads, known: { ...known, now } }, timeScale };
 }
 
 /** Shows the managed resources and the status of each. */
 export async function status(flags: StatusFlags, io: Io): Promise<ExitCode> {
-  const { facts, clock } = await statusFacts(flags, io);
-  const view = statusOf(facts);
+  const { facts, timeScale } = await statusFacts(flags, io);
+  const view = viewOf(facts);
   io.stdout.write(
     flags.format === 'json'
-      ? `${JSON.stringify({ ...view, blocked: view.blocked.map((each) => blockedJson(each)), ...warningsJson(view.warnings) }, null, 2)}\n`
-      : statusText(view, paintFor(io.stdout, io), clock),
+      ? `${JSON.stringify({ ...view, ...warningsJson(view.warnings) }, null, 2)}\n`
+      : statusText(view, paintFor(io.stdout, io), timeScale),
   );
   return flags.detailedExitcode === true ? detailed(view) : exitCodes.done;
 }
 
 /** The exit code for monitoring: 0 only if vdcsync has seen that the project matches the file. */
-function detailed({ converged, blocked }: StatusView): ExitCode {
-  if (!blocked.every(isWaiting)) return exitCodes.blocked;
+function detailed({ converged, counts }: ProjectView): ExitCode {
+  if (counts.blocked > 0) return exitCodes.blocked;
   if (converged === null) return exitCodes.failed;
   return converged ? exitCodes.done : exitCodes.changes;
 }
 
-interface Known {
-  readonly info: StateInfo;
-  readonly bindings: readonly Binding[];
-  readonly intents: readonly Intent[];
-  readonly past: readonly Intent[];
-  readonly findings: readonly Finding[];
-  readonly claims: readonly Claim[];
-  readonly last: JournalEntry | undefined;
-}
-
-async function readState(flags: CommonFlags, io: Io): Promise<Known> {
+async function readState(flags: CommonFlags, io: Io) {
   const store: StateStore = await openStore(flags, io, 'read');
   try {
     const [last] = await store.journal({ limit: 1 });
-    return {
-      info: await store.info(),
+    const known = {
+      ...{ now: undefined, info: await store.info() },
       bindings: await store.bindings(),
       intents: await store.openIntents(),
-      past: await store.intents({ limit: 1_000 }),
-      findings: [...(await withSince(store, await standingFindings(store)))],
       claims: await store.claims(),
-      last,
-    };
+      history: await store.intents({ limit: 1_000 }),
+      findings: await withSince(store, await standingFindings(store)),
+    } satisfies Known;
+    return { known, changedAt: last?.at };
   } finally {
     await store.close();
   }
@@ -135,18 +119,18 @@ async function lookLive(
     token: desired?.token,
   });
   try {
-    const at = session.clock.now();
+    const refreshedAt = session.clock.now();
     const project = await soon(session.reads.project(), io);
     if (project.id !== projectId) {
       throw new FenceError(
         `The token is for project ${project.id}, not for project ${projectId}. Use a token of project ${projectId}, correct project.id, or use the state only with --offline.`,
       );
     }
-    const ips = await session.reads.ips();
-    const plan =
-      desired === undefined ? {} : { plan: await session.engine.plan(desired), desired: desired.resources };
+    const world = { ips: await session.reads.ips(), networks: [], observed: new Map() };
+    const plan = desired && (await session.engine.plan(desired));
     const { prices } = session.profile;
-    return { ips, at, now: session.clock.now(), timeScale: session.timeScale, prices, ...plan };
+    const { clock, timeScale } = session;
+    return { world, plan, prices, refreshedAt, now: clock.now(), timeScale };
   } catch (error) {
     if (error instanceof TooSlow) return `the API did not answer in ${patienceMs / 1000} s`;
     if (error instanceof TransportError) return `the API cannot be reached (${error.code})`;

@@ -1,8 +1,8 @@
 import { nounOf } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { Operation, Plan } from '../../core/plan.ts';
+import { consequences } from '../../view/consequences.ts';
 import { printable } from '../terminal.ts';
-import { consequences } from './consequences.ts';
 import { openText } from './plan-groups.ts';
 
 /** `waits`: for another operation, which is blocked, or for a write of an earlier run. */

@@ -2,10 +2,10 @@ import { nounOf, parseKey, retiredFrom } from '../../core/keys.ts';
 import { factsOf, type KindName } from '../../core/kind-facts.ts';
 import {
   type Blocked,
+  decisions,
   inFileOrder,
   isRecorded,
   isRename,
-  isWaiting,
   type Operation,
   type Plan,
   type Summary,
@@ -124,11 +124,10 @@ function openKeys({ warnings, summary }: Plan): string {
 
 /** An operation that needs no decision is counted apart. @param left operations that wait for the blocked ones */
 export function blockedParts(blocked: readonly Blocked[], left: readonly Operation[] = []): string[] {
-  const decisions = new Set(blocked.filter((each) => !isWaiting(each)).map(({ key }) => key));
-  const waiting = new Set([...blocked, ...left].map(({ key }) => key).filter((key) => !decisions.has(key)));
+  const counts = decisions(blocked, left);
   return [
-    ...(decisions.size === 0 ? [] : [`${decisions.size} blocked`]),
-    ...(waiting.size === 0 ? [] : [`${waiting.size} waiting`]),
+    ...(counts.blocked === 0 ? [] : [`${counts.blocked} blocked`]),
+    ...(counts.waiting === 0 ? [] : [`${counts.waiting} waiting`]),
   ];
 }
 

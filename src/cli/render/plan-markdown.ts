@@ -4,8 +4,8 @@ import { moment } from '../../core/moment.ts';
 import { type Blocked, comesFirst, firstWarnings, isWaiting, type Plan } from '../../core/plan.ts';
 import { commandLine, piecesOf, type Remedy, run } from '../../core/remedy.ts';
 import { counted } from '../../core/text.ts';
+import { consequences, liveOf } from '../../view/consequences.ts';
 import { printable } from '../terminal.ts';
-import { consequences, liveOf } from './consequences.ts';
 import { costLines, groupsOf, openText, type PlanLine, summaryLine } from './plan-groups.ts';
 import { changeLines, declaredChanges } from './values.ts';
 

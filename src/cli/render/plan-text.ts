@@ -13,8 +13,8 @@ import {
   type Warning,
 } from '../../core/plan.ts';
 import { counted } from '../../core/text.ts';
+import { consequences, liveOf } from '../../view/consequences.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
-import { consequences, liveOf } from './consequences.ts';
 import { costLines, groupsOf, openText, type PlanLine, type Sign, summaryLine } from './plan-groups.ts';
 import { remedyLines } from './remedies.ts';
 import { changeLines, declaredChanges, shown } from './values.ts';

@@ -99,9 +99,9 @@ export class Tally {
 /** The line about an operation that may wait for long, once for each operation: its deadline, and the alternatives. */
 export function patienceOf(): (event: Progressed) => string | undefined {
   const told = new Set<string>();
-  return ({ key, verb, deadlineMs }) => {
+  return ({ key, verb, step, deadlineMs }) => {
     const name = subject(verb, key);
-    if (deadlineMs === undefined || told.has(name)) return undefined;
+    if (step !== 'waiting' || deadlineMs === undefined || told.has(name)) return undefined;
     told.add(name);
     return (
       `${name} waits for free capacity until ${moment(deadlineMs)}. Ctrl-C or --timeout ends the wait, and the next apply continues. ` +

@@ -5,7 +5,7 @@ import { commandLine, run } from '../../core/remedy.ts';
 import { counted } from '../../core/text.ts';
 import { waysWithBackups, waysWithIdle, waysWithIgnored } from '../../core/ways-out.ts';
 import { ignoredName } from '../../engine/claims/unattached.ts';
-import type { StatusView } from '../status.ts';
+import type { BilledView, ProjectView, ResourceView } from '../../view/project-view.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
 import { blockedLines, warningLines } from './plan-text.ts';
 import { remedyLines } from './remedies.ts';
@@ -28,28 +28,21 @@ export function phaseWord(phase: string): string {
   return phase === 'unknown' ? 'unconfirmed' : phase;
 }
 
-/** The clock of all times in a status. */
-export interface StatusClock {
-  /**
-   * Ms since the epoch. Ages are counted from this time. Absent without the API: the recorded times may come from a
-   * faster clock.
-   */
-  readonly now?: number;
-  /** How many times faster than the wall's it runs. */
-  readonly timeScale: number;
-}
-
-/** The status for an operator. */
-export function statusText(view: StatusView, paint: Paint, { now, timeScale }: StatusClock): string {
-  const { state, resources, missing, in_flight: inFlight, blocked, idle } = view;
+/** The status for an operator. @param timeScale how many times faster than the wall's clock the clock of all times runs */
+export function statusText(view: ProjectView, paint: Paint, timeScale = 1): string {
+  const { state, in_flight: inFlight, blocked, idle, resources } = view;
+  const now = view.at === null ? undefined : Date.parse(view.at);
+  const bound = new Set(resources.map(({ key }) => key));
+  const missing = view.operations.filter(({ key }) => !bound.has(key));
   const { shown: shownWarnings, more: moreWarnings } = firstWarnings(view.warnings);
-  const project = view.project_id === null ? 'Project unknown' : `Project ${view.project_id}`;
-  const recorded = state.exists
-    ? `state ${state.location}, serial ${state.serial}${state.changed_at === null ? '' : `, last changed ${at(state.changed_at)}`}`
-    : `no state yet at ${state.location}`;
+  const project = view.project.id === null ? 'Project unknown' : `Project ${view.project.id}`;
+  const recorded =
+    state?.exists === true
+      ? `state ${state.location}, serial ${state.serial}${state.changed_at === null ? '' : `, last changed ${at(state.changed_at)}`}`
+      : `no state yet at ${state?.location}`;
   const width = Math.max('KEY'.length, ...resources.map(({ key }) => key.length));
-  const idWidth = Math.max('ID'.length, ...resources.map(({ id }) => printable(id).length));
-  const addressOf = ({ addresses }: StatusView['resources'][number]) => addresses.map(printable).join(', ');
+  const idWidth = Math.max('ID'.length, ...resources.map(({ id }) => printable(id ?? '').length));
+  const addressOf = ({ addresses }: ResourceView) => addresses.map(printable).join(', ');
   const longest = Math.max(0, ...resources.map((each) => addressOf(each).length));
   const addressWidth = longest === 0 ? 0 : Math.max('ADDRESS'.length, longest);
   const line = (key: string, id: string, address: string, status: string) =>
@@ -58,7 +51,7 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
     view.observed_at === null
       ? paint(
           'yellow',
-          `${state.exists ? 'From the state only' : 'The API was not read'} (${printable(view.offline ?? 'the API was not read')})`,
+          `${state?.exists === true ? 'From the state only' : 'The API was not read'} (${printable(view.offline ?? 'the API was not read')})`,
         )
       : `Last refresh: ${at(view.observed_at)}${age(view.observed_at, now)}${timeScale === 1 ? '' : ` (emulator clock, ${timeScale}×)`}`;
   return [
@@ -69,11 +62,12 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
     ...(resources.length === 0 ? [] : [paint('dim', line('KEY', 'ID', 'ADDRESS', 'STATUS'))]),
     ...resources.map((resource) => {
       const { key, id, standing, protect, bound_at: since } = resource;
+      const began = since ?? '';
       const [style, look] = looks[standing];
-      const word = standing === 'unknown' ? `${look} ${at(since)}${age(since, now)}` : look;
+      const word = standing === 'unknown' ? `${look} ${at(began)}${age(began, now)}` : look;
       const open = view.exposed?.includes(key) === true ? paint('red', ', exposed') : '';
       const status = `${paint(style, word)}${open}${protect ? paint('dim', ', protected') : ''}`;
-      return line(key, printable(id), addressOf(resource), status);
+      return line(key, printable(id ?? ''), addressOf(resource), status);
     }),
     ...(resources.length === 0 ? ['  no managed resources'] : []),
     '',
@@ -81,7 +75,7 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
       paint('bold', 'Open writes'),
       inFlight.map(
         ({ key, verb, phase, since, task_id: task }) =>
-          `  ${verb} ${key}: ${phaseWord(phase)} since ${at(since)}${task === null ? '' : `, task ${printable(task)}`}`,
+          `  ${verb} ${key}: ${phaseWord(phase ?? 'sending')} since ${at(since)}${task === null ? '' : `, task ${printable(task)}`}`,
       ),
     ),
     ...blockedLines(blocked, paint),
@@ -126,7 +120,7 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
 /** The most names in a list: a longer list is hard to scan. */
 const mostNames = 20;
 
-function idleLines({ what, id, key, since }: StatusView['billed'][number], paint: Paint): string[] {
+function idleLines({ what, id, key, since }: BilledView, paint: Paint): string[] {
   const whose = key === null ? 'not managed by this file' : key;
   const line = `  ${printable(what)}, id ${printable(id)}, ${whose}${since === null ? '' : `, since ${at(since)}`}`;
   if (key !== null) return [line];
@@ -134,7 +128,7 @@ function idleLines({ what, id, key, since }: StatusView['billed'][number], paint
   return [line, ...remedyLines(waysWithIdle(id, address), paint, '    ')];
 }
 
-function ignoredLines(left: StatusView['ignored'], paint: Paint): string[] {
+function ignoredLines(left: ProjectView['ignored'], paint: Paint): string[] {
   if (left.length === 0) return [];
   const names = left.slice(0, mostNames).map(ignoredName);
   const more = left.length - names.length;
@@ -142,9 +136,9 @@ function ignoredLines(left: StatusView['ignored'], paint: Paint): string[] {
   return [`  ${shown.map(printable).join(', ')}`, ...remedyLines(waysWithIgnored(), paint, '    ')];
 }
 
-function billedText(view: StatusView): string {
+function billedText(view: ProjectView): string {
   const { state, idle, observed_at: observed, unconfirmed_creations: open } = view;
-  if (!state.exists && observed === null) return 'unknown without the API';
+  if (state?.exists !== true && observed === null) return 'unknown without the API';
   const may =
     open.length === 0 ? '' : `; possibly also ${open.join(', ')}: the result of the creation is not known`;
   const known =
@@ -152,7 +146,7 @@ function billedText(view: StatusView): string {
   return `${known}${may}${idle === null ? ' (idle addresses: unknown without the API)' : ''}`;
 }
 
-function billedSum(billed: StatusView['billed']): string {
+function billedSum(billed: ProjectView['billed']): string {
   const others = billed.filter(({ key }) => key === null).length;
   const sorts = new Map<string, number>();
   for (const { what } of billed) {
@@ -166,11 +160,12 @@ function billedSum(billed: StatusView['billed']): string {
 const plurals: Readonly<Record<string, string>> = { address: 'addresses' };
 
 /** Nothing where no price is known: a sum of nothing would read as free. */
-function monthlyLines({ monthly, idle_monthly: idle }: StatusView): string[] {
+function monthlyLines({ plan, idle_monthly: idle }: ProjectView): string[] {
+  const monthly = plan?.cost.monthly;
   const sum = (known: string, currency: string | null) =>
     `${known} ${currency === null ? "in the account's currency" : printable(currency)}`;
   return [
-    ...(monthly === null || Number(monthly.known_before) === 0
+    ...(monthly === undefined || Number(monthly.known_before) === 0
       ? []
       : [
           `Monthly cost of managed resources: ${sum(monthly.known_before, monthly.currency)}${unknown(monthly.unknown)}`,
@@ -192,14 +187,16 @@ function section(title: string, lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : [title, ...lines, ''];
 }
 
-function verdict({ converged, blocked, in_flight: inFlight }: StatusView, flags?: string): string {
+function verdict({ converged, counts, in_flight: inFlight }: ProjectView, flags?: string): string {
   const writes = inFlight.length === 1 ? 'the open write' : `${inFlight.length} open writes`;
   const inFlightText = `Not converged: \`${commandLine(run('apply'), flags)}\` finishes ${writes}.`;
+  const { blocked, waiting } = counts;
   if (converged === true) return 'Converged.';
-  if (converged === false && blocked.length === 0 && inFlight.length > 0) return inFlightText;
+  if (converged === false && blocked + waiting === 0 && inFlight.length > 0) return inFlightText;
   if (converged === false)
     return `Not converged: \`${commandLine(run('plan'), flags)}\` shows the difference.`;
-  if (blocked.length > 0) return `${counted(blocked.length, 'operation')} blocked.`;
+  if (blocked > 0) return `${counted(blocked, 'operation')} blocked.`;
+  if (waiting > 0) return `${counted(waiting, 'operation')} waiting.`;
   if (inFlight.length > 0) return inFlightText;
   return 'Convergence: unknown without the file and the API.';
 }

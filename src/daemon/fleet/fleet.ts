@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import { StateError, StateHeldError } from '../../core/errors.ts';
+import type { Condition } from '../../view/condition.ts';
 import type { DaemonLogger, Trigger } from '../ports.ts';
-import type { Condition } from '../project/condition.ts';
 import type { Job } from '../project/job.ts';
 import type { Board, SpecInForce } from './board.ts';
 import { Fitness } from './fitness.ts';

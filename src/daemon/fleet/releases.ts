@@ -1,9 +1,9 @@
 import type { Clock } from '../../core/clock.ts';
 import { linesText } from '../../core/escape.ts';
 import { counted } from '../../core/text.ts';
+import { endingOf } from '../../view/condition.ts';
 import type { Notification } from '../notifications/notification.ts';
 import type { DaemonLogger } from '../ports.ts';
-import { endingOf } from '../project/condition.ts';
 import type { Taken } from '../sources/intake.ts';
 import type { Snapshot } from '../sources/source.ts';
 import type { Board } from './board.ts';

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts';
-import { type Ending, endingOf } from '../project/condition.ts';
+import { type Ending, endingOf } from '../../view/condition.ts';
 import type { Assignment, Board } from './board.ts';
 import type { Rollout, RolloutPolicy } from './rollout.ts';
 

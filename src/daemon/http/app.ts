@@ -3,10 +3,11 @@ import { isIPv4, isIPv6 } from 'node:net';
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { streamSSE } from 'hono/streaming';
+import { viewOf } from '../../view/build.ts';
+import { knownCondition } from '../../view/condition.ts';
 import type { Daemon } from '../daemon.ts';
 import { type Assignment, lastWorker } from '../fleet/board.ts';
 import type { DaemonDeps } from '../ports.ts';
-import { knownCondition } from '../project/condition.ts';
 import type { ProjectSummary } from '../project/facts.ts';
 import type { Changes } from './changes.ts';
 import type { Metrics } from './metrics.ts';
@@ -132,7 +133,7 @@ async function pageInput(
   const worker = chosen && byProject.get(chosen.id);
   const replica = worker === undefined ? undefined : lastWorker(worker);
   return {
-    facts: await chosen?.facts(),
+    view: chosen && viewOf(await chosen.facts()),
     projects: summaries,
     wanted: { text: query.q, state: query.state, all: query.all === '1' },
     page: pageNumber(query.page),

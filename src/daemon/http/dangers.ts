@@ -1,79 +1,60 @@
 import { html } from 'hono/html';
-import { money, part } from '../../core/decimal.ts';
 import { firewallKey, type ResourceKey } from '../../core/keys.ts';
-import { oncePer } from '../../core/once.ts';
-import { type Blocked, blockedName } from '../../core/plan.ts';
+import type { Blocked } from '../../core/plan.ts';
 import { counted } from '../../core/text.ts';
 import { waysWithBackups, waysWithIdle } from '../../core/ways-out.ts';
-import type { ProjectFacts } from '../project/facts.ts';
-import { exposedServers, leakingAddresses, unattachedAddresses } from '../project/troubles.ts';
-import { Pager } from './pager.ts';
-import { remediesHtml } from './remedies.ts';
-import { type Html, keyText, marked, sentence, timeAhead, timeSince } from './text.ts';
+import type { BilledView, ProjectView } from '../../view/project-view.ts';
+import type { Pager } from './pager.ts';
+import { flagsOf, remediesHtml } from './remedies.ts';
+import { type Html, keyText, marked, perMonth, sentence, since, timeAhead } from './text.ts';
 
-/** The entries under *blocked* that the panel of dangers already shows. */
-export function isInDangers(facts: ProjectFacts, { key }: Pick<Blocked, 'key'>): boolean {
-  return keysInDangers(facts).has(key);
+/** Servers without their firewall. */
+export function dangersPanel(view: ProjectView, pager: Pager): Html {
+  const exposed = view.exposed ?? [];
+  if (exposed.length === 0) return '';
+  return html`<section class="wide alarm danger" id="danger"><h2>Danger</h2><ul>${pager.of(exposed).map((key) => exposedItem(view, key))}</ul></section>`;
 }
 
-const keysInDangers = oncePer(
-  (facts: ProjectFacts): ReadonlySet<string | null> =>
-    new Set([
-      ...exposedServers(facts).map((server) => firewallKey(server)),
-      ...unattachedAddresses(facts).unconfirmed.map(({ key }) => key),
-    ]),
-);
-
-/** Danger comes first: servers without their firewall, then money that is spent for nothing. */
-export function dangersPanel(facts: ProjectFacts, pager = new Pager()): Html {
-  const items = [...exposedServers(facts).map((key) => () => exposedItem(facts, key)), ...leaks(facts)];
-  if (items.length === 0) return '';
-  return html`<section class="wide alarm danger" id="danger"><h2>Danger</h2><ul>${pager.of(items).map((item) => item())}</ul></section>`;
+/** Whether the panel of dangers shows the whole of a blocked entry. */
+export function isInDangers({ exposed }: ProjectView, { key }: Pick<Blocked, 'key'>): boolean {
+  return exposed?.some((server) => firewallKey(server) === key) === true;
 }
 
-/** When the oldest danger of the sort began, where that is known. */
-export function exposedSince({ plan, known }: ProjectFacts): number | undefined {
-  const servers = new Set(exposedServers({ plan }));
-  return earliest(
-    (known?.bindings ?? []).filter(({ key }) => servers.has(key)).map(({ boundAt }) => boundAt),
-  );
+/** The firewall is late by the age of its server. */
+export function exposedSince({ exposed, resources }: ProjectView): string | null {
+  const servers = new Set<string>(exposed ?? []);
+  return earliest(resources.filter(({ key }) => servers.has(key)).map((each) => each.bound_at));
 }
 
-export function leakingSince(facts: ProjectFacts): number | undefined {
-  const { known, idleSince } = facts;
-  return earliest([
-    ...leakingAddresses(facts).flatMap(({ ip }) => idleSince.get(ip.id) ?? []),
-    ...(known?.leftBackups ?? []).map(({ at }) => at),
-  ]);
+export function leakingSince({ idle, unconfirmed, left_backups: left }: ProjectView): string | null {
+  const unasked = (idle ?? []).filter(({ key }) => key === null);
+  return earliest([...unasked, ...(unconfirmed ?? []), ...left].map((each) => each.since));
 }
 
-function earliest(moments: readonly number[]): number | undefined {
-  return moments.length === 0 ? undefined : Math.min(...moments);
+/** ISO moments sort as text. */
+function earliest(moments: readonly (string | null)[]): string | null {
+  return moments.filter((each) => each !== null).sort()[0] ?? null;
 }
 
-function exposedItem(facts: ProjectFacts, server: ResourceKey): Html {
-  const { plan, known, world, blockedSince, flags } = facts;
+function exposedItem(view: ProjectView, server: ResourceKey): Html {
   const firewall = firewallKey(server);
-  const entry = plan?.blocked.find(({ key }) => key === firewall);
-  const binding = known?.bindings.find(({ key }) => key === server);
-  const addresses = binding === undefined ? [] : (world?.ipsOf(binding.id) ?? []);
-  const public_ =
-    addresses.length === 0
-      ? ''
-      : html` <span class="nowrap">(${addresses.map(({ address }) => address).join(', ')})</span>`;
-  const since =
-    binding === undefined || known === undefined ? '' : html` ${timeSince(binding.boundAt, known.now)}`;
-  return html`<li><strong>${keyText(server)}</strong>${public_} <span class="bad">exposed${since}</span>
-<p>The server has a public address, and its firewall is not in force: all its ports are open to the internet.${entry === undefined ? ` ${nextOfFirewall(facts)}` : html` ${blockedText('The write of the firewall', sinceText(entry, blockedSince, known?.now))} ${codeText(entry)} ${marked(sentence(entry.reason))}`}</p>${retryText({ key: firewall }, known)}${remediesHtml(entry?.remedies ?? [], flags)}</li>`;
+  const entry = view.blocked.find(({ key }) => key === firewall);
+  const resource = view.resources.find(({ key }) => key === server);
+  const addresses = resource?.addresses.join(', ') ?? '';
+  const next =
+    entry === undefined
+      ? ` ${nextOfFirewall(view)}`
+      : html` ${blockedText('The write of the firewall', entry, view)}`;
+  return html`<li><strong>${keyText(server)}</strong>${addresses === '' ? '' : html` <span class="nowrap">(${addresses})</span>`} <span class="bad">exposed${since(resource?.bound_at ?? null, view.at)}</span>
+<p>The server has a public address, and its firewall is not in force: all its ports are open to the internet.${next}</p>${retryText({ key: firewall }, view)}${remediesHtml(entry?.remedies ?? [], flagsOf(view))}</li>`;
 }
 
 /** The next step for a firewall that is not blocked. */
-function nextOfFirewall({ mode, condition, offer }: ProjectFacts): string {
-  if (mode === 'observe') return 'In mode observe, vdcsync does not set the firewall.';
+function nextOfFirewall({ daemon, condition, spec }: ProjectView): string {
+  if (daemon?.mode === 'observe') return 'In mode observe, vdcsync does not set the firewall.';
   switch (condition) {
     case 'drifting':
-      if (offer?.desired.settings.drift === 'report')
-        return 'With `drift: report`, vdcsync does not correct the firewall.';
+      if (spec.drift === 'report') return 'With `drift: report`, vdcsync does not correct the firewall.';
       return 'vdcsync does not set the firewall while it only observes.';
     case 'awaiting_approval':
       return 'The plan with the firewall waits for your approval.';
@@ -89,69 +70,47 @@ function nextOfFirewall({ mode, condition, offer }: ProjectFacts): string {
   }
 }
 
-function blockedText(write: string, since: Html): Html {
-  return since === '' ? html`${write} is blocked.` : html`${write} has been blocked${since}.`;
+function blockedText(write: string, entry: Blocked, { at }: ProjectView): Html {
+  const how =
+    entry.since === undefined
+      ? `${write} is blocked.`
+      : html`${write} has been blocked${since(entry.since, at)}.`;
+  return html`${how} ${codeText(entry)} ${marked(sentence(entry.reason))}`;
 }
 
-/** How long an entry has been blocked, where that is known. */
-export function sinceText(
-  entry: Pick<Blocked, 'code' | 'verb' | 'key'>,
-  blockedSince: ProjectFacts['blockedSince'],
-  now: number | undefined,
-): Html {
-  const since = blockedSince.get(blockedName(entry));
-  return since === undefined || now === undefined ? '' : html` ${timeSince(since, now)}`;
-}
-
-/** Each resource that is billed, and that the file does not ask for: the functions write its item. */
-export function leaks(facts: ProjectFacts): (() => Html)[] {
-  const { flags, known, world, idleSince } = facts;
-  const { idle, unconfirmed } = unattachedAddresses(facts);
-  const price = addressPrice(world, 1);
-  const cost = price === undefined ? '' : `, ${price}`;
-  const since = (at: number | undefined): Html =>
-    at === undefined || known === undefined ? '' : html` ${timeSince(at, known.now)}`;
-  return [
-    ...idle
+/** Each resource that is billed, and that the file does not ask for. */
+export function idlePanel(view: ProjectView, pager: Pager): Html {
+  const { idle, unconfirmed, left_backups: left, at } = view;
+  const flags = flagsOf(view);
+  const price = view.address_price;
+  const cost = price === null ? '' : `, ${perMonth(price.known, price.currency)}`;
+  const head = ({ what, since: began }: BilledView, words: string) =>
+    html`<strong class="nowrap">${addressIn(what)}</strong> <span class="warn">${words}${since(began, at)}${cost}</span>`;
+  const items = [
+    ...(idle ?? [])
       .filter(({ key }) => key === null)
       .map(
-        ({ ip }) =>
-          () =>
-            html`<li><strong class="nowrap">${ip.address}</strong> <span class="bad">billed and idle${since(idleSince.get(ip.id))}${cost}</span>
-<p>No server uses the address, and the file does not declare it.</p>${remediesHtml(waysWithIdle(String(ip.id), ip.address), flags)}</li>`,
+        (each) => () =>
+          html`<li>${head(each, 'billed and idle')}
+<p>No server uses the address, and the file does not declare it.</p>${remediesHtml(waysWithIdle(each.id, addressIn(each.what)), flags)}</li>`,
       ),
-    ...unconfirmed.map(
-      ({ ip, key }) =>
-        () =>
-          html`<li><strong class="nowrap">${ip.address}</strong> <span class="bad">billed and unconfirmed${since(idleSince.get(ip.id))}${cost}</span>
-<p>vdcsync requested ${keyText(key ?? '')}, and does not know the result: this address may be it. No server uses the address.</p>${unconfirmedItem(facts, key, ip)}</li>`,
+    ...(unconfirmed ?? []).map(
+      (each) => () =>
+        html`<li>${head(each, 'billed and unconfirmed')}
+<p>vdcsync requested ${keyText(each.key ?? '')}, and does not know the result: this address may be it. No server uses the address.${view.blocked.some(({ key }) => key === each.key) ? html` <a href="#blocked">Decide under Blocked</a>.` : ' vdcsync checks this. No action is needed yet.'}</p></li>`,
     ),
-    ...(known?.leftBackups ?? []).map(({ server, key, backups, at }) => () => {
+    ...left.map(({ server_id: server, key, backups, since: began }) => () => {
       const noun = backups.length === 1 ? 'backup' : 'backups';
-      return html`<li><strong>${keyText(key)}</strong> <span class="bad">deleted, with ${backups.length} ${noun} still billed${since(at)}</span>
+      return html`<li><strong>${keyText(key)}</strong> <span class="warn">deleted, with ${backups.length} ${noun} still billed${since(began, at)}</span>
 <p>Server ${server} was deleted. Its ${noun} ${backups.map((id, at) => html`${at === 0 ? '' : ', '}<span class="nowrap">${id}</span>`)} still ${backups.length === 1 ? 'exists and is' : 'exist and are'} billed.</p>${remediesHtml(waysWithBackups(server), flags)}</li>`;
     }),
   ];
+  if (items.length === 0) return '';
+  return html`<section class="wide attention" id="idle"><h2 class="warn">Billed and idle</h2><ul>${pager.of(items).map((item) => item())}</ul></section>`;
 }
 
-/** The way out of the unconfirmed write. The live id of the address stands where the operator would fill it in. */
-function unconfirmedItem(
-  { plan, blockedSince, known, flags }: ProjectFacts,
-  key: ResourceKey | null,
-  ip: { readonly id: number; readonly address: string },
-): Html {
-  const entry = plan?.blocked.find((each) => each.key === key);
-  if (entry === undefined) return html`<p class="dim">vdcsync checks this. No action is needed yet.</p>`;
-  const filled = entry.remedies.map((remedy) =>
-    remedy.type === 'run' && remedy.args.includes('--adopt')
-      ? {
-          ...remedy,
-          args: remedy.args.map((each) => (each === 'ID' ? String(ip.id) : each)),
-          when: `if vdcsync alone can have created ${ip.address}`,
-        }
-      : remedy,
-  );
-  return html`<p>${blockedText('The write', sinceText(entry, blockedSince, known?.now))} ${codeText(entry)} ${marked(sentence(entry.reason))}</p>${retryText(entry, known)}${remediesHtml(filled, flags)}`;
+function addressIn(what: string): string {
+  return what.replace(/^address /, '');
 }
 
 /** The code of a block, unless the answer of the API in the reason names it. */
@@ -160,20 +119,8 @@ export function codeText({ code, reason }: Pick<Blocked, 'code' | 'reason'>): Ht
 }
 
 /** When vdcsync tries the operation again by itself. */
-export function retryText({ key }: Pick<Blocked, 'key'>, known: ProjectFacts['known']): Html {
-  const retry = known?.backOff.find((each) => each.key === key);
-  return retry === undefined || known === undefined
-    ? ''
-    : html`<p class="dim">Failed ${counted(retry.failures, 'time')}. Next attempt: ${timeAhead(retry.until, known.now)}.</p>`;
-}
-
-/** The cost of so many addresses, if the price list has it. */
-export function addressPrice(world: ProjectFacts['world'], count: number): string | undefined {
-  const prices = world?.profile?.prices;
-  if (prices?.address === undefined) return undefined;
-  return perMonth(money(part(prices.address, count)), prices.currency);
-}
-
-export function perMonth(amount: string, currency: string | null | undefined): string {
-  return `${amount}${currency === null || currency === undefined ? '' : ` ${currency}`} a month`;
+export function retryText({ key }: Pick<Blocked, 'key'>, { daemon, at }: ProjectView): Html {
+  const retry = daemon?.back_off.find((each) => each.key === key);
+  if (retry === undefined || at === null) return '';
+  return html`<p class="dim">Failed ${counted(retry.failures, 'time')}. Next attempt: ${timeAhead(retry.until, at)}.</p>`;
 }

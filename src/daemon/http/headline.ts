@@ -1,4 +1,4 @@
-import type { Condition } from '../project/condition.ts';
+import type { Condition } from '../../view/condition.ts';
 
 /** How urgent something is. */
 export type Level = 'bad' | 'warn' | 'busy' | 'good' | 'dim';
@@ -42,15 +42,15 @@ export interface Troubles {
   readonly now: number;
 }
 
-/** The worst of all that is known: danger first, and a broken spec as loud as a blocked write. */
+/** The worst of all that is known: an exposed server first, and money only where nothing else needs attention. */
 export function headlineOf(condition: Condition, troubles: Troubles): Headline {
   const { exposed, broken, leaking, since, now } = troubles;
   const isLong = condition === 'converging' && since !== undefined && now - since > longMs;
   const level = isLong ? 'warn' : levels[condition];
   if (exposed) return { level: 'bad', word: 'exposed' };
-  if (leaking) return { level: 'bad', word: 'billed and idle' };
   if (level === 'bad') return { level, word: condition };
   if (broken) return { level: 'bad', word: 'spec broken' };
+  if (leaking && level !== 'warn') return { level: 'warn', word: 'billed and idle' };
   return { level, word: condition };
 }
 

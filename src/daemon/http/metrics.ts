@@ -1,13 +1,13 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { attribute } from '../../core/attribute.ts';
 import { parseKey } from '../../core/keys.ts';
-import { kindsWith } from '../../core/kind-facts.ts';
+import { isAddress, kindsWith } from '../../core/kind-facts.ts';
 import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
+import { viewOf } from '../../view/build.ts';
+import { conditions } from '../../view/condition.ts';
+import type { ProjectView } from '../../view/project-view.ts';
 import type { Daemon } from '../daemon.ts';
 import { lastWorker } from '../fleet/board.ts';
-import { conditions } from '../project/condition.ts';
-import type { ProjectFacts, ReconciliationRecord } from '../project/facts.ts';
-import { exposedServers, unattachedAddresses } from '../project/troubles.ts';
+import type { ReconciliationRecord } from '../project/facts.ts';
 import type { Delivery } from './webhooks.ts';
 
 const prefix = 'vdcsync_';
@@ -33,8 +33,9 @@ const gauges = {
   condition: ['Condition of the project: 1 for the current one', 'project', 'condition'],
   converged: ['Whether the project equals its spec', 'project'],
   spec_valid: ['Whether the newest spec can be used', 'project'],
-  blocked: ['Operations that need a manual decision', 'project'],
-  in_flight: ['Operations that are being carried out', 'project'],
+  blocked: ['Keys that need a manual decision', 'project'],
+  waiting: ['Keys whose operations wait without a manual decision', 'project'],
+  in_flight: ['Operations in progress, and open writes of earlier runs', 'project'],
   pending_operations: ['Operations of the last plan', 'project', 'verb'],
   paused_scopes: ['Classes of writes that are paused after a refusal', 'project'],
   last_reconciliation_timestamp_seconds: ['When the last reconciliation ended', 'project'],
@@ -181,7 +182,7 @@ export class Metrics {
     const elsewhere = await this.#takeAssignments(daemon);
     const here = daemon.projects().filter(({ id }) => !elsewhere.has(id));
     this.#set('projects', {}, here.length);
-    for (const project of here) this.#take(await project.facts());
+    for (const project of here) this.#take(viewOf(await project.facts()));
     return this.registry.metrics();
   }
 
@@ -203,63 +204,57 @@ export class Metrics {
     return new Set(assignments.filter((each) => lastWorker(each) !== replica).map(({ project }) => project));
   }
 
-  #take(facts: ProjectFacts): void {
-    const { id: project, known, plan } = facts;
+  #take(view: ProjectView): void {
+    const { counts, daemon } = view;
+    const project = view.project.id ?? 0;
     const gauge = (name: GaugeName, value: number, labels: Record<string, string> = {}) =>
       this.#set(name, { project: String(project), ...labels }, value);
-    for (const condition of conditions) {
-      gauge('condition', facts.condition === condition ? 1 : 0, {
-        condition,
-      });
-    }
-    gauge('converged', facts.condition === 'converged' ? 1 : 0);
-    gauge('spec_valid', facts.problem.length === 0 ? 1 : 0);
-    gauge('blocked', plan?.blocked.length ?? 0);
-    gauge('open_servers', exposedServers(facts).length);
-    gauge('in_flight', facts.inFlight.length);
+    for (const condition of conditions)
+      gauge('condition', view.condition === condition ? 1 : 0, { condition });
+    gauge('converged', view.converged === true ? 1 : 0);
+    gauge('spec_valid', view.spec.broken.length === 0 ? 1 : 0);
+    gauge('blocked', counts.blocked);
+    gauge('waiting', counts.waiting);
+    gauge('open_servers', counts.exposed);
+    gauge('in_flight', counts.in_flight);
     for (const verb of ['create', 'update', 'delete', 'adopt'] as const) {
-      const count = plan?.operations.filter((each) => each.verb === verb).length ?? 0;
-      gauge('pending_operations', count, { verb });
+      gauge('pending_operations', view.operations.filter((each) => each.verb === verb).length, { verb });
     }
-    gauge('paused_scopes', facts.pauses.length);
-    if (facts.lastReconciliation !== undefined) {
-      gauge('last_reconciliation_timestamp_seconds', facts.lastReconciliation.endedAt / 1000);
-    }
-    this.#takeBill(facts, gauge);
-    if (known === undefined) return;
-    const drift = facts.differsSince === undefined ? 0 : (known.now - facts.differsSince) / 1000;
-    gauge('drift_age_seconds', drift);
-    gauge('oldest_read_age_seconds', known.oldestReadMs / 1000);
-    gauge('open_writes', known.intents.length);
-    gauge('left_backups', known.leftBackups.flatMap(({ backups }) => backups).length);
-    gauge('backed_off_keys', known.backOff.length);
+    this.#takeBill(view, gauge);
+    if (daemon === null) return;
+    gauge('paused_scopes', daemon.pauses.length);
+    const [last] = daemon.last_reconciliations;
+    if (last !== undefined) gauge('last_reconciliation_timestamp_seconds', seconds(last.ended_at));
+    if (view.at === null) return;
+    const { at, differs_since: since } = view;
+    gauge('drift_age_seconds', since === null ? 0 : seconds(at) - seconds(since));
+    gauge('oldest_read_age_seconds', daemon.oldest_read_seconds);
+    gauge('open_writes', counts.open_writes);
+    gauge('left_backups', view.left_backups.flatMap(({ backups }) => backups).length);
+    gauge('backed_off_keys', daemon.back_off.length);
+    if (daemon.requests === null) return;
     for (const budget of ['reads', 'writes'] as const) {
-      const labels = { budget };
-      gauge('budget_limit', known.limits[budget], labels);
-      gauge('budget_used', known.used[budget], labels);
+      gauge('budget_limit', daemon.requests[budget].limit, { budget });
+      gauge('budget_used', daemon.requests[budget].used, { budget });
     }
-    this.#countRequests(project, known.counts);
+    this.#countRequests(project, daemon.requests.since_start);
   }
 
   /** Billed resources: those in the file, those outside the file, and those that have no use. */
   #takeBill(
-    facts: ProjectFacts,
+    { resources, addresses, idle, unmanaged }: ProjectView,
     gauge: (name: GaugeName, value: number, labels?: Record<string, string>) => void,
   ): void {
-    const { known, world } = facts;
     for (const kind of kindsWith('bought')) {
-      const managed = known?.bindings.filter((each) => each.kind === kind).length ?? 0;
+      const managed = resources.filter((each) => each.kind === kind).length;
       gauge('billed_resources', managed, { kind });
     }
-    if (world === undefined) return;
-    gauge('billed_addresses', world.ips.length);
-    gauge('idle_addresses', unattachedAddresses(facts).idle.length);
-    const { claims = [], intents = [] } = known ?? {};
-    // With `unmanaged: ignore` they count as ignored.
-    const { unmanaged } = attribute(world, { claims, intents });
-    const others = world.settings.unmanaged === 'ignore' ? { servers: [], addresses: [] } : unmanaged;
-    gauge('unmanaged_servers', others.servers.length);
-    gauge('unmanaged_addresses', others.addresses.length);
+    if (addresses === null) return;
+    gauge('billed_addresses', addresses.length);
+    gauge('idle_addresses', idle?.length ?? 0);
+    const found = unmanaged ?? [];
+    gauge('unmanaged_servers', found.filter(({ kind }) => !isAddress(kind)).length);
+    gauge('unmanaged_addresses', found.flatMap((each) => each.addresses).length);
   }
 
   /** The client counts from its start; Prometheus wants sums that survive a reopened state. */
@@ -309,6 +304,10 @@ export class Metrics {
     const buckets = durationBuckets;
     return new Histogram({ name: `${prefix}${name}`, help, labelNames, buckets, registers: [this.registry] });
   }
+}
+
+function seconds(moment: string): number {
+  return Date.parse(moment) / 1000;
 }
 
 function add(a: number, b: number): number {

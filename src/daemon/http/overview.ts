@@ -1,6 +1,6 @@
 import { html, raw } from 'hono/html';
 import { counted } from '../../core/text.ts';
-import { conditions } from '../project/condition.ts';
+import { conditions } from '../../view/condition.ts';
 import type { ProjectSummary } from '../project/facts.ts';
 import { type Headline, headlineOf, type Level, levelOf, wordText } from './headline.ts';
 import { ago } from './spans.ts';
@@ -24,7 +24,7 @@ interface Row {
 
 const order: Readonly<Record<Level, number>> = { bad: 0, warn: 1, busy: 2, dim: 3, good: 4 };
 /** Within a level: an exposed server comes first, then the order of the conditions. */
-const words: readonly string[] = ['exposed', 'billed and idle', 'spec broken', ...conditions];
+const words: readonly string[] = ['exposed', 'spec broken', ...conditions, 'billed and idle'];
 
 /** All projects in a word. */
 export function overviewHeadline(projects: readonly ProjectSummary[]): Headline {
@@ -123,10 +123,11 @@ function wordsOf({ project }: Row): string[] {
   return condition === 'converged' && troubles.length > 0 ? troubles : [...troubles, condition];
 }
 
-/** A word that is no condition is a danger or a broken spec. */
+/** A word that is no condition is an exposed server, a broken spec or an idle address. */
 function levelOfWord(word: string): Level {
   const condition = conditions.find((each) => each === word);
-  return condition === undefined ? 'bad' : levelOf(condition);
+  if (condition !== undefined) return levelOf(condition);
+  return word === 'billed and idle' ? 'warn' : 'bad';
 }
 
 function rowOf(project: ProjectSummary): Row {

@@ -1,12 +1,10 @@
 import { html, raw } from 'hono/html';
-import type { KeyStatus } from '../../core/key-status.ts';
-import { blockedName } from '../../core/plan.ts';
 import { counted } from '../../core/text.ts';
-import type { ProjectFacts, ProjectSummary } from '../project/facts.ts';
-import { exposedServers, isLeaking } from '../project/troubles.ts';
+import type { ProjectView } from '../../view/project-view.ts';
+import type { ProjectSummary } from '../project/facts.ts';
 import type { SourceState } from '../sources/spec-reader.ts';
 import { billPanel } from './bill.ts';
-import { dangersPanel, exposedSince, isInDangers, leakingSince, leaks } from './dangers.ts';
+import { dangersPanel, exposedSince, idlePanel, isInDangers, leakingSince } from './dangers.ts';
 import { type Headline, headlineOf, iconOf, levelOf, titleOf, wordText } from './headline.ts';
 import { overviewHeadline, overviewPanel, type Wanted } from './overview.ts';
 import { Pager } from './pager.ts';
@@ -15,24 +13,23 @@ import {
   approvalPanel,
   blockedPanel,
   budgetPanel,
+  commitText,
   differencesPanel,
   inFlightPanel,
   journalPanel,
-  pendingOperations,
+  reconciliationsPanel,
   resourcesPanel,
-  rowsOf,
   warningsPanel,
 } from './panels.ts';
-import { drawOutline, drawPicture } from './picture.ts';
+import { drawOutline, drawPicture, pictureOf } from './picture.ts';
 import { script } from './script.ts';
 import { span } from './spans.ts';
 import { style } from './style.ts';
-import { type Html, timeAgo, timeAhead, timeSince } from './text.ts';
-import { pictureOf } from './view.ts';
+import { type Html, since, timeAgo, timeAhead } from './text.ts';
 
 export interface PageInput {
   /** Of the project that the page is about; the overview is about none. */
-  readonly facts: ProjectFacts | undefined;
+  readonly view: ProjectView | undefined;
   readonly projects: readonly ProjectSummary[];
   /** Of the overview. */
   readonly wanted?: Wanted | undefined;
@@ -63,80 +60,73 @@ export function renderPage(input: PageInput, nonce: string) {
 
 /** The part of the page that changes. Its header carries the title and the icon, which the script takes over. */
 export function renderBody(input: PageInput) {
-  const { facts, projects, source, now } = input;
+  const { view, projects, source, now, elsewhere } = input;
   const { name, headline, title, icon } = tabOf(input);
   const pager = new Pager(input.page);
+  const loud = alarms(view, source, { now, isAlone: projects.length <= 1, pager });
   return html`<header data-title="${title}" data-icon="${icon}">
-${facts !== undefined && projects.length > 1 ? html`<a class="back" href="/">All ${projects.length} projects</a>` : ''}
+${view !== undefined && projects.length > 1 ? html`<a class="back" href="/">All ${projects.length} projects</a>` : ''}
 <h1>${name}</h1> <span class="badge ${headline.level}">${wordText(headline.word)}</span>
-${facts === undefined ? '' : otherWords(facts, headline)}</header>
-<main>${facts === undefined ? '' : freshness(facts)}${facts === undefined ? '' : chips(facts)}
-${input.elsewhere === undefined ? '' : html`<p class="facts"><span class="warn">Replica ${input.elsewhere.worker} works on this project. This page comes from replica ${input.elsewhere.shownBy}, and shows its last refresh, which may be older.</span></p>`}
-<div class="panels">${facts === undefined ? '' : dangersPanel(facts, pager)}${alarms(facts, source, { now, isAlone: projects.length <= 1, pager })}${
-    facts === undefined ? overview(input) : panels(facts, pager)
-  }</div>
-${facts === undefined ? '' : pageLinks(facts, pager)}
-${facts === undefined ? '' : summary(facts)}</main>`;
+${view === undefined ? '' : otherWords(view, headline)}</header>
+<main>${view === undefined ? '' : freshness(view)}${view === undefined ? '' : chips(view)}
+${elsewhere === undefined ? '' : html`<p class="facts"><span class="warn">Replica ${elsewhere.worker} works on this project. This page comes from replica ${elsewhere.shownBy}, and shows its last refresh, which may be older.</span></p>`}
+<div class="panels">${view === undefined ? [loud, overview(input)] : [dangersPanel(view, pager), loud, panels(view, pager)]}</div>
+${view === undefined ? '' : pageLinks(view, pager)}
+${view === undefined ? '' : summary(view)}</main>`;
 }
 
-function tabOf({ facts, projects }: PageInput) {
-  const name = facts === undefined ? 'vdcsync' : (facts.plan?.project.name ?? `project ${facts.id}`);
+function tabOf({ view, projects }: PageInput) {
+  const name = view === undefined ? 'vdcsync' : (view.project.name ?? `project ${view.project.id}`);
   const headline: Headline =
-    facts !== undefined
-      ? headlineOf(facts.condition, troublesOf(facts))
+    view !== undefined
+      ? headlineOf(view.condition ?? 'starting', troublesOf(view))
       : projects.length === 0
         ? { level: 'dim', word: 'no project' }
         : overviewHeadline(projects);
   return { name, headline, title: titleOf(headline, name), icon: iconOf(headline) };
 }
 
-function troublesOf(facts: ProjectFacts) {
-  const { known } = facts;
-  return {
-    exposed: exposedServers(facts).length > 0,
-    broken: facts.problem.length > 0,
-    leaking: isLeaking(facts),
-    ...(known === undefined ? { since: undefined, now: 0 } : { since: facts.conditionSince, now: known.now }),
+function troublesOf({ counts, spec, condition_since: began, at }: ProjectView) {
+  const troubles = {
+    exposed: counts.exposed > 0,
+    broken: spec.broken.length > 0,
+    leaking: counts.leaking > 0,
   };
+  if (began === null || at === null) return { ...troubles, since: undefined, now: 0 };
+  return { ...troubles, since: Date.parse(began), now: Date.parse(at) };
 }
 
 /** How long the headline has been so, and the condition, where the headline says something worse. */
-function otherWords(facts: ProjectFacts, { word }: Headline): Html {
-  const { condition, conditionSince, known } = facts;
-  const since = (at: number | undefined): Html =>
-    at === undefined || known === undefined
-      ? ''
-      : html` <span class="dim">${timeSince(at, known.now)}</span>`;
-  const conditionBegan = condition === 'blocked' ? oldestBlock(facts) : conditionSince;
-  if (word === condition) return since(conditionBegan);
+function otherWords(view: ProjectView, { word }: Headline): Html {
+  const { at, blocked, condition_since: conditionSince, spec } = view;
+  const condition = view.condition ?? 'starting';
+  const age = (began: string | null): Html => html`<span class="dim">${since(began, at)}</span>`;
+  // A condition begins again when vdcsync starts; the oldest blocked operation may be older.
+  const [oldest = conditionSince] = blocked.flatMap((each) => each.since ?? []).sort();
+  const conditionBegan = condition === 'blocked' ? oldest : conditionSince;
+  if (word === condition) return age(conditionBegan);
   const began =
     word === 'exposed'
-      ? exposedSince(facts)
+      ? exposedSince(view)
       : word === 'billed and idle'
-        ? leakingSince(facts)
-        : facts.problemSince;
-  return html`${since(began)} <span class="badge ${levelOf(condition)}">${wordText(condition)}</span>${since(conditionBegan)}`;
-}
-
-/** A condition begins again when vdcsync starts; the oldest blocked operation may be older. */
-function oldestBlock({ plan, blockedSince, conditionSince }: ProjectFacts): number | undefined {
-  const began = (plan?.blocked ?? []).flatMap((each) => blockedSince.get(blockedName(each)) ?? []);
-  return began.length === 0 ? conditionSince : Math.min(...began);
+        ? leakingSince(view)
+        : spec.broken_since;
+  return html`${age(began)} <span class="badge ${levelOf(condition)}">${wordText(condition)}</span>${age(conditionBegan)}`;
 }
 
 /** The age of everything that the page shows. */
-function freshness({ known, mode, refreshedAt, reconciling, nextReconciliationAt }: ProjectFacts): Html {
-  if (known === undefined) return '';
-  const { now } = known;
+function freshness({ at, observed_at: observed, daemon }: ProjectView): Html {
+  if (at === null || daemon === null) return '';
+  const { mode, reconciling, next_reconciliation_at: due } = daemon;
   const last =
-    refreshedAt === undefined
+    observed === null
       ? html`<span>Not read since vdcsync started</span>`
-      : html`<span>Project last read: ${timeAgo(refreshedAt, now)}</span>`;
+      : html`<span>Project last read: ${timeAgo(observed, at)}</span>`;
   const next = reconciling
     ? html`<span class="busy">Reconciling now</span>`
-    : nextReconciliationAt === undefined
+    : due === null
       ? ''
-      : html`<span>Next reconciliation: ${timeAhead(nextReconciliationAt, now)}</span>`;
+      : html`<span>Next reconciliation: ${timeAhead(due, at)}</span>`;
   const observe =
     mode === 'observe'
       ? html`<span class="warn">Mode observe: vdcsync only reports, and never writes</span>`
@@ -151,65 +141,75 @@ function overview({ projects, wanted = {} }: PageInput): Html {
 }
 
 /** The counts at a glance, each a link to its panel. */
-function chips(facts: ProjectFacts): Html {
-  const { plan, inFlight, problem } = facts;
-  const [exposed, blocked] = [
-    exposedServers(facts).length,
-    (plan?.blocked ?? []).filter((each) => !isInDangers(facts, each)).length,
-  ];
-  const pending = pendingOperations(facts).length;
-  const leaking = leaks(facts).length;
-  const standings = rowsOf(facts).map(({ standing }) => standing);
-  const count = (wanted: KeyStatus) => standings.filter((each) => each === wanted).length;
-  const [converged, left] = [count('converged'), count('undeclared')];
-  const unread = plan === undefined ? standings.length : 0;
+function chips(view: ProjectView): Html {
+  const { counts, plan, daemon, condition, blocked } = view;
+  const { standings } = counts;
+  const pending =
+    condition === 'awaiting_approval'
+      ? 'to approve'
+      : daemon?.mode === 'observe'
+        ? 'not corrected'
+        : 'pending';
+  const unread = plan === null ? Object.values(standings).reduce((sum, each) => sum + each, 0) : 0;
+  const isElsewhere = blocked.every((each) => isInDangers(view, each));
   const all: readonly (readonly [number, string, string, string])[] = [
-    [exposed, 'danger', 'bad', `${exposed} exposed`],
-    [leaking, 'danger', 'bad', `${leaking} billed and idle`],
-    [problem.length, 'broken', 'bad', 'spec broken'],
-    [blocked, 'blocked', 'bad', `${blocked} blocked`],
-    [inFlight.length, 'in-flight', 'busy', `${inFlight.length} in progress`],
-    [pending, 'differences', 'warn', `${pending} ${facts.mode === 'observe' ? 'not corrected' : 'pending'}`],
-    [left, 'resources', 'warn', `${left} left the file`],
+    [counts.exposed, 'danger', 'bad', `${counts.exposed} exposed`],
+    [view.spec.broken.length, 'broken', 'bad', 'spec broken'],
+    [counts.blocked, isElsewhere ? 'danger' : 'blocked', 'bad', `${counts.blocked} blocked`],
+    [counts.waiting, isElsewhere ? 'danger' : 'blocked', 'warn', `${counts.waiting} waiting`],
+    [counts.in_flight, 'in-flight', 'busy', `${counts.in_flight} in progress`],
+    [
+      counts.pending,
+      condition === 'awaiting_approval' ? 'approval' : 'differences',
+      'warn',
+      `${counts.pending} ${pending}`,
+    ],
+    [counts.leaking, 'idle', 'warn', `${counts.leaking} billed and idle`],
+    [standings.undeclared, 'resources', 'warn', `${standings.undeclared} left the file`],
     [unread, 'resources', 'dim', `${unread} not read`],
-    [plan === undefined ? 0 : converged, 'resources', 'good', `${converged} converged`],
+    [plan === null ? 0 : standings.converged, 'resources', 'good', `${standings.converged} converged`],
   ];
   return html`<nav class="chips" aria-label="At a glance">${all
     .filter(([count]) => count > 0)
     .map(([, id, level, text]) => html`<a class="chip ${level}" href="#${id}">${text}</a>`)}</nav>`;
 }
 
-function panels(facts: ProjectFacts, pager: Pager): Html[] {
-  const picture = pictureOf(facts, pager);
+function panels(view: ProjectView, pager: Pager): Html[] {
+  const picture = pictureOf(view, pager);
   return [
-    approvalPanel(facts),
-    blockedPanel(facts, pager),
-    inFlightPanel(facts, pager),
-    differencesPanel(facts, pager),
-    warningsPanel(facts, pager),
-    resourcesPanel(facts, pager),
+    approvalPanel(view, pager),
+    blockedPanel(view, pager),
+    idlePanel(view, pager),
+    inFlightPanel(view, pager),
+    differencesPanel(view, pager),
+    warningsPanel(view, pager),
+    resourcesPanel(view, pager),
     html`<section class="wide" id="picture"><h2>The project</h2><div class="scroll wide-screen">${drawPicture(picture)}</div><div class="narrow-screen">${drawOutline(picture)}</div></section>`,
-    billPanel(facts, pager),
-    budgetPanel(facts),
-    journalPanel(facts),
+    billPanel(view, pager),
+    budgetPanel(view),
+    reconciliationsPanel(view),
+    journalPanel(view),
   ];
 }
 
 /** The links to the further entries of long lists. Evaluated after every list. */
-function pageLinks({ id }: ProjectFacts, { page, pages }: Pager): Html {
+function pageLinks({ project: { id } }: ProjectView, { page, pages }: Pager): Html {
   if (pages === 1) return '';
   const link = (to: number, text: string): Html =>
     to < 1 || to > pages ? '' : html`<a href="/?project=${id}&amp;page=${to}">${text}</a> `;
   return html`<nav class="facts" aria-label="Pages"><span>Page ${page} of ${pages}: long lists continue on the next page</span> ${link(page - 1, 'Previous page')}${link(page + 1, 'Next page')}</nav>`;
 }
 
-function summary(facts: ProjectFacts): Html {
-  const { known, offer, lastReconciliation, plan } = facts;
-  const now = known?.now;
-  const commit = offer?.commit;
-  return html`<p class="facts"><span>Project ${facts.id}${plan === undefined ? '' : `, ${plan.project.status}`}</span>
-${commit === undefined ? html`<span>${offer?.files.join(', ') ?? 'No spec yet'}</span>` : html`<span>${facts.problem.length > 0 ? 'Last valid commit of ' : ''}${commit.ref}: <code>${commit.id.slice(0, 12)}</code> “${commit.subject}”</span>`}
-${now === undefined || lastReconciliation === undefined ? '' : html`<span>Last reconciliation: ${lastReconciliation.outcome.replaceAll('_', ' ')}, ${timeAgo(lastReconciliation.endedAt, now)} (trigger: ${lastReconciliation.triggers.join(', ')})</span>`}
-<span>Reconciled every ${span(facts.intervalMs)} and after each edit; after failures, at growing intervals</span>
-<span>${counted(facts.reconciliations, 'reconciliation')} since vdcsync started</span></p>`;
+function summary({ project, spec, daemon, at }: ProjectView): Html {
+  const { commit, files, broken } = spec;
+  const status = project.status === null ? '' : `, ${project.status}`;
+  const committed = commit === null || at === null ? '' : html`, ${timeAgo(commit.committed_at, at)}`;
+  return html`<p class="facts"><span>Project ${project.id}${status}</span>
+${commit === null ? html`<span>${files.join(', ') || 'No spec yet'}</span>` : html`<span>${broken.length > 0 ? 'Last valid commit of ' : ''}${commit.ref}: ${commitText(commit)}${committed}</span>`}
+${
+  daemon === null
+    ? ''
+    : html`<span>Reconciled every ${span(daemon.interval_seconds * 1000)} and after each edit; after failures, at growing intervals</span>
+<span>${counted(daemon.reconciliations, 'reconciliation')} since vdcsync started</span>`
+}</p>`;
 }

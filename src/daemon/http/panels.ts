@@ -1,35 +1,25 @@
 import { html } from 'hono/html';
-import { partsOf } from '../../core/intent.ts';
 import { type KeyStatus, keyStatuses } from '../../core/key-status.ts';
 import { takeApart } from '../../core/keys.ts';
-import { oncePer } from '../../core/once.ts';
-import {
-  type Blocked,
-  type Change,
-  isLeft,
-  isWaiting,
-  type Operation,
-  operationId,
-  type Warning,
-} from '../../core/plan.ts';
+import { type Blocked, type Change, isLeft, type Operation, type Warning } from '../../core/plan.ts';
 import { run } from '../../core/remedy.ts';
 import { counted } from '../../core/text.ts';
 import { shortDigest } from '../../engine/run/approval.ts';
+import { pendingOperations } from '../../view/build.ts';
+import type { Condition } from '../../view/condition.ts';
+import { consequences } from '../../view/consequences.ts';
+import { type ProjectView, type ResourceView, resourcesIn } from '../../view/project-view.ts';
 import { firstChanges } from '../notifications/drift.ts';
-import { approvalOf, notificationOf } from '../notifications/notification.ts';
-import type { Condition } from '../project/condition.ts';
-import type { ProjectFacts } from '../project/facts.ts';
-import { unattachedAddresses } from '../project/troubles.ts';
+import { approvalOf, waysOfError } from '../notifications/notification.ts';
 import type { SourceState } from '../sources/spec-reader.ts';
-import { codeText, isInDangers, retryText, sinceText } from './dangers.ts';
+import { changeText } from './bill.ts';
+import { codeText, isInDangers, retryText } from './dangers.ts';
 import { wordText } from './headline.ts';
-import { statusNow, statusText } from './key-status.ts';
-import { Pager } from './pager.ts';
-import { remediesHtml } from './remedies.ts';
+import type { Pager } from './pager.ts';
+import { flagsOf, remediesHtml } from './remedies.ts';
 import { span } from './spans.ts';
-import { whyOpen } from './status.ts';
-import { type Html, keyText, marked, sentence, timeAgo, timeAhead, timeSince } from './text.ts';
-import { absence, keysOf } from './view.ts';
+import { absenceText, statusText } from './standing.ts';
+import { type Html, keyText, marked, sentence, since, timeAgo, timeAhead } from './text.ts';
 
 /**
  * Problems that stop vdcsync as a whole: as loud as a blocked write.
@@ -37,46 +27,69 @@ import { absence, keysOf } from './view.ts';
  * @param isAlone no page of all projects shows the specs that no project uses
  */
 export function alarms(
-  facts: ProjectFacts | undefined,
+  view: ProjectView | undefined,
   source: SourceState,
   { now, isAlone, pager }: { readonly now: number; readonly isAlone: boolean; readonly pager: Pager },
 ): Html[] {
-  const broken = facts?.problem ?? [];
+  const broken = view?.spec.broken ?? [];
   const orphans = source.orphans
-    .filter(({ projectId }) => facts === undefined || isAlone || projectId === facts.id)
-    .flatMap(({ problem }) => problem);
-  const error = facts?.error;
+    .filter(({ projectId }) => view === undefined || isAlone || projectId === view.project.id)
+    .flatMap(({ problem }) => problem.map(({ position, message }) => ({ ...position, message })));
+  const { error = null, waiting_for: owner = null } = view?.daemon ?? {};
   const { commit } = source;
+  const age = view === undefined ? '' : since(view.spec.broken_since, view.at);
   return [
     source.error === undefined
       ? ''
       : html`<section class="wide alarm" id="source"><h2>The source cannot be read</h2><p>${source.error}</p><p>${source.readAt === undefined ? 'No spec was read yet.' : html`The specs of the last read, ${timeAgo(source.readAt, now)}, stay in force.`}</p></section>`,
     broken.length === 0
       ? ''
-      : html`<section class="wide alarm" id="broken"><h2>The spec ${facts?.problemSince === undefined || facts.known === undefined ? 'is broken' : html`has been broken ${timeSince(facts.problemSince, facts.known.now)}`}</h2>
-<p>${facts?.offer === undefined ? 'No valid spec was read yet, so vdcsync changes nothing.' : 'The last valid spec stays in force, so the newest edit has no effect.'}${commit === undefined ? '' : html` Newest commit: <code>${commit.id.slice(0, 12)}</code> “${commit.subject}”.`}</p>${problemList(pager.of(broken))}</section>`,
+      : html`<section class="wide alarm" id="broken"><h2>The spec ${age === '' ? 'is broken' : html`has been broken${age}`}</h2>
+<p>${view?.spec.files.length === 0 ? 'No valid spec was read yet, so vdcsync changes nothing.' : 'The last valid spec stays in force, so the newest edit has no effect.'}${commit === undefined ? '' : html` Newest commit: ${commitText(commit)}.`}</p>${problemList(pager.of(broken))}</section>`,
     orphans.length === 0
       ? ''
       : html`<section class="wide alarm" id="unused-specs"><h2>A spec cannot be used</h2><p>vdcsync does nothing for this spec until it is corrected.</p>${problemList(pager.of(orphans))}</section>`,
-    facts?.waitingFor === undefined
+    owner === null
       ? ''
-      : html`<section class="wide alarm" id="waiting"><h2>Another process owns the state</h2><p>The owner is ${facts.waitingFor}. This process writes nothing until the owner ends.</p></section>`,
-    error === undefined
-      ? ''
-      : html`<section class="wide alarm" id="error"><h2>${failures[facts?.condition ?? 'failing'] ?? failures.failing}</h2><p>${error instanceof Error ? error.message : String(error)}</p><p>Until this is solved, vdcsync changes nothing in this project, and this page shows older values.</p>${facts?.known === undefined || facts.nextReconciliationAt === undefined ? '' : html`<p class="dim">Next attempt: ${timeAhead(facts.nextReconciliationAt, facts.known.now)}.</p>`}${remediesHtml(notificationOf(facts?.condition ?? 'failing', facts?.plan, error).remedies, facts?.flags ?? '')}</section>`,
+      : html`<section class="wide alarm" id="waiting"><h2>Another process owns the state</h2><p>The owner is ${owner}. This process writes nothing until the owner ends.</p></section>`,
+    view === undefined || error === null ? '' : errorPanel(view, error),
   ];
 }
 
-function problemList(problems: ProjectFacts['problem']): Html {
+function errorPanel(view: ProjectView, error: string): Html {
+  const { condition, at, daemon } = view;
+  const next = daemon?.next_reconciliation_at ?? null;
+  const failed = condition ?? 'failing';
+  return html`<section class="wide alarm" id="error"><h2>${failures[failed] ?? failures.failing}</h2><p>${error}</p><p>Until this is solved, vdcsync changes nothing in this project, and this page shows older values.</p>${next === null || at === null ? '' : html`<p class="dim">Next attempt: ${timeAhead(next, at)}.</p>`}${remediesHtml(waysOfError(failed), flagsOf(view))}</section>`;
+}
+
+/** A commit with its author, and a link to its page at the forge. */
+export function commitText({
+  id,
+  subject,
+  author,
+  url,
+}: {
+  readonly id: string;
+  readonly subject: string;
+  readonly author: string;
+  readonly url?: string | null;
+}): Html {
+  const name = html`<code>${id.slice(0, 12)}</code>`;
+  const link = url === undefined || url === null ? name : html`<a href="${url}" rel="noreferrer">${name}</a>`;
+  return html`${link} “${subject}”${author === '' ? '' : ` by ${author}`}`;
+}
+
+function problemList(problems: ProjectView['spec']['broken']): Html {
   return html`<ul>${problems.map(
-    ({ position, message }) =>
-      html`<li><code>${position.file}:${position.line}:${position.column}</code><br>${marked(sentence(message))}</li>`,
+    ({ file, line, column, message }) =>
+      html`<li><code>${file}:${line}:${column}</code><br>${marked(sentence(message))}</li>`,
   )}</ul>${remediesHtml(checkingSpec(problems), '')}`;
 }
 
 /** Checks the files of a broken spec where they are edited. */
-function checkingSpec(broken: ProjectFacts['problem']) {
-  const files = [...new Set(broken.map(({ position }) => position.file))];
+function checkingSpec(broken: ProjectView['spec']['broken']) {
+  const files = [...new Set(broken.map(({ file }) => file))];
   return [
     run(
       'validate',
@@ -94,32 +107,34 @@ const failures: Readonly<Partial<Record<Condition, string>>> = {
 };
 
 /** Each entry with how long it has been so, its cause, and the commands that settle it. */
-export function blockedPanel(facts: ProjectFacts, pager = new Pager()): Html {
-  const { plan, pauses, known } = facts;
-  const all = (plan?.blocked ?? []).filter((each) => !isInDangers(facts, each));
-  const waiting = all.filter(isWaiting);
-  const blocked = all.filter((each) => !isWaiting(each));
-  const inPlan = new Set(plan?.blocked.map(({ key }) => key));
-  const backOff = (known?.backOff ?? []).filter(({ key }) => !inPlan.has(key));
-  if (all.length + pauses.length + backOff.length === 0) return '';
-  const now = known?.now ?? 0;
-  return html`<section class="wide alarm" id="blocked"><h2>${blocked.length === 0 ? 'Waiting: no decision needed' : 'Blocked: manual decision needed'}</h2><ul>
-${pager.of(blocked).map((each) => blockedItem(each, facts))}
+export function blockedPanel(view: ProjectView, pager: Pager): Html {
+  const { at, daemon } = view;
+  const { pauses = [], back_off: retries = [] } = daemon ?? {};
+  const decisions = view.blocked.filter(({ decision }) => decision);
+  const blocked = decisions.filter((each) => !isInDangers(view, each));
+  const waiting = view.blocked.filter((each) => !each.decision && !isInDangers(view, each));
+  const inPlan = new Set(view.blocked.map(({ key }) => key));
+  const backOff = retries.filter(({ key }) => !inPlan.has(key));
+  if (blocked.length + waiting.length + pauses.length + backOff.length === 0) return '';
+  const elsewhere = decisions.length - blocked.length;
+  return html`<section class="wide ${blocked.length === 0 ? 'attention' : 'alarm'}" id="blocked"><h2>${blocked.length === 0 ? 'Waiting: no decision needed' : 'Blocked: manual decision needed'}</h2><ul>
+${pager.of(blocked).map((each) => blockedItem(each, view))}
+${elsewhere === 0 ? '' : html`<li><a href="#danger">${counted(elsewhere, 'more decision')} under Danger</a></li>`}
 ${pager
   .of(pauses)
   .map(
-    ({ scope, code, reason, probeAt, since }) =>
-      html`<li><strong>${pausedText(scope)}</strong> <span class="bad">${timeSince(since, now)}</span> ${codeText({ code, reason })}<p>${marked(sentence(reason))}</p><p class="dim">${probeAt === null ? 'These writes continue when the project is Active.' : html`Next attempt: ${timeAhead(probeAt, now)}.`}</p></li>`,
+    ({ scope, code, reason, probe_at: probe, since: began }) =>
+      html`<li><strong>${pausedText(scope)}</strong> <span class="bad">${since(began, at)}</span> ${codeText({ code, reason })}<p>${marked(sentence(reason))}</p><p class="dim">${probe === null || at === null ? 'These writes continue when the project is Active.' : html`Next attempt: ${timeAhead(probe, at)}.`}</p></li>`,
   )}
 ${pager
   .of(backOff)
   .map(
     ({ key, failures, until, reason, code }) =>
-      html`<li><strong>${keyText(key)}</strong> <span class="warn">failed ${counted(failures, 'time')}</span> ${codeText({ code, reason })}<p>${marked(sentence(reason))}</p><p class="dim">Next attempt: ${timeAhead(until, now)}.</p></li>`,
+      html`<li><strong>${keyText(key)}</strong> <span class="warn">failed ${counted(failures, 'time')}</span> ${codeText({ code, reason })}<p>${marked(sentence(reason))}</p>${at === null ? '' : html`<p class="dim">Next attempt: ${timeAhead(until, at)}.</p>`}</li>`,
   )}</ul>${
     waiting.length === 0
       ? ''
-      : html`<details id="waiting-for-blocked"><summary>${counted(waiting.length, 'operation waits', 'operations wait')}, no decision needed</summary><ul>${pager.of(waiting).map((each) => blockedItem(each, facts))}</ul></details>`
+      : html`<details id="waiting-for-blocked"><summary>${counted(waiting.length, 'operation waits', 'operations wait')}, no decision needed</summary><ul>${pager.of(waiting).map((each) => blockedItem(each, view))}</ul></details>`
   }</section>`;
 }
 
@@ -130,46 +145,38 @@ function pausedText(scope: string): string {
   return `Writes such as ${wordText(scope)} are paused`;
 }
 
-function blockedItem(entry: Blocked, { blockedSince, known, flags }: ProjectFacts): Html {
-  const { key, verb, reason, remedies } = entry;
-  return html`<li><strong>${verb} ${keyText(key)}</strong> <span class="bad">blocked${sinceText(entry, blockedSince, known?.now)}</span> ${codeText(entry)}
-<p>${marked(sentence(reason))}</p>${retryText(entry, known)}${remediesHtml(remedies, flags)}</li>`;
+function blockedItem(entry: ProjectView['blocked'][number], view: ProjectView): Html {
+  const { key, verb, reason, decision, since: began = null } = entry;
+  const word = decision ? 'blocked' : 'waiting';
+  return html`<li><strong>${verb} ${keyText(key)}</strong> <span class="${decision ? 'bad' : 'warn'}">${word}${since(began, view.at)}</span> ${codeText(entry)}
+<p>${marked(sentence(reason))}</p>${retryText(entry, view)}${remediesHtml(filledIn(entry, view), flagsOf(view))}</li>`;
 }
 
-/** The plan that waits for the operator, with the command that approves it. */
-export function approvalPanel({ condition, plan, flags }: ProjectFacts): Html {
-  if (condition !== 'awaiting_approval' || plan === undefined) return '';
-  const digest = shortDigest(plan.digest);
-  return html`<section class="wide alarm" id="approval"><h2 class="warn">A plan waits for approval</h2><p>Plan <code>${digest}</code> has ${counted(plan.operations.length, 'operation')}. vdcsync applies it after your approval.</p>${remediesHtml(approvalOf(plan), flags)}</section>`;
+/** The live id of an unconfirmed address stands where the operator would fill it in. */
+function filledIn({ key, remedies }: Blocked, { unconfirmed }: ProjectView): Blocked['remedies'] {
+  const [found, other] = (unconfirmed ?? []).filter((each) => each.key === key);
+  if (found === undefined || other !== undefined) return remedies;
+  const address = found.what.replace(/^address /, '');
+  return remedies.map((remedy) =>
+    remedy.type === 'run' && remedy.args.includes('--adopt')
+      ? {
+          ...remedy,
+          args: remedy.args.map((each) => (each === 'ID' ? found.id : each)),
+          when: `if vdcsync alone can have created ${address}`,
+        }
+      : remedy,
+  );
 }
 
-export function inFlightPanel({ inFlight, known, plan }: ProjectFacts, pager = new Pager()): Html {
-  const shown = new Set([...inFlight, ...(plan?.blocked ?? [])].map(({ key }) => key));
-  const open = (known?.intents ?? []).filter(({ key, phase }) => phase !== 'blocked' && !shown.has(key));
-  if (inFlight.length + open.length === 0) return '';
-  const now = known?.now ?? 0;
-  return html`<section id="in-flight"><h2 class="busy">In progress</h2><ul>
-${pager
-  .of(inFlight)
-  .map(
-    ({ key, verb, step, detail, since, until }) =>
-      html`<li><strong>${verb} ${keyText(key)}</strong> <span class="dim">running ${timeSince(since, now)}</span><p class="dim">${steps[step]}${detail === '' ? '' : `: ${detail}`}</p>${
-        until === undefined || until <= since
-          ? html`<progress aria-label="${key}"></progress>`
-          : html`<progress aria-label="${key}" max="100" value="${Math.min(100, Math.round((100 * (now - since)) / (until - since)))}"></progress> <span class="dim">${timeAhead(until, now)}</span>`
-      }</li>`,
-  )}
-${pager.of(open).map((intent) => {
-  const { key, verb, phase, createdAt } = intent;
-  const taskId = partsOf(intent).answer?.taskId;
-  const why = whyOpen(intent);
-  return html`<li><strong>${verb} ${keyText(key)}</strong> ${phaseText(phase)}, sent ${timeAgo(createdAt, now)}${taskId === undefined ? '' : html` <code>${taskId}</code>`}${why === undefined ? '' : html`<p class="dim">${marked(sentence(why))}</p>`}</li>`;
-})}</ul></section>`;
-}
-
-/** The outcome of a write in the phase `unknown` is not known yet. */
-function phaseText(phase: string): string {
-  return phase === 'unknown' ? 'unconfirmed' : phase.replaceAll('_', ' ');
+/** The plan that waits for the operator, with the fields, the impact and the cost of its operations. */
+export function approvalPanel(view: ProjectView, pager: Pager): Html {
+  const { condition, plan, operations } = view;
+  if (condition !== 'awaiting_approval' || plan === null) return '';
+  const { known_monthly_delta: delta, monthly, unpriced } = plan.cost;
+  const cost = Number(delta) === 0 ? [] : [`${changeText(delta, monthly.currency)}`];
+  const unknown = unpriced.length === 0 ? [] : [`no known price for ${counted(unpriced.length, 'resource')}`];
+  const costs = [...cost, ...unknown].join(', ');
+  return html`<section class="wide alarm" id="approval"><h2 class="warn">A plan waits for approval</h2><p>Plan <code>${shortDigest(plan.digest)}</code> has ${counted(operations.length, 'operation')}. vdcsync applies it after your approval.${costs === '' ? '' : html` Cost: <span class="warn">${costs}</span>.`}</p>${remediesHtml(approvalOf(plan), flagsOf(view))}<ul>${pager.of(operations).map((each) => operationItem(each, view))}</ul></section>`;
 }
 
 /** The step of an operation, in standard words. */
@@ -182,80 +189,108 @@ const steps = {
   waiting: 'waiting',
 } as const;
 
-export function differencesPanel(facts: ProjectFacts, pager = new Pager()): Html {
-  const { plan, differsSince, known, condition, mode } = facts;
-  const left = (plan?.warnings ?? []).filter(isLeft);
-  const operations = pendingOperations(facts);
+export function inFlightPanel(view: ProjectView, pager: Pager): Html {
+  const { in_flight: flights, at } = view;
+  if (flights.length === 0 || at === null) return '';
+  return html`<section id="in-flight"><h2 class="busy">In progress</h2><ul>
+${pager.of(flights).map((each) => (each.step === null ? openItem(each, at) : runningItem(each, at)))}</ul></section>`;
+}
+
+type Flight = ProjectView['in_flight'][number];
+
+function runningItem({ key, verb, step, detail, ...times }: Flight, at: string): Html {
+  const { since: began, usual_end: usual, deadline } = times;
+  const text = step === null ? '' : steps[step];
+  const [passed, all] = [Date.parse(at) - Date.parse(began), Date.parse(usual ?? at) - Date.parse(began)];
+  const bar =
+    usual === null || all <= 0
+      ? html`<progress aria-label="${key}"></progress>`
+      : html`<progress aria-label="${key}" max="100" value="${Math.min(100, Math.round((100 * passed) / all))}"></progress> <span class="dim">usually done ${timeAhead(usual, at)}</span>`;
+  const end = deadline === null ? '' : html`<span class="dim"> · deadline ${timeAhead(deadline, at)}</span>`;
+  return html`<li><strong>${verb} ${keyText(key)}</strong> <span class="dim">running${since(began, at)}</span><p class="dim">${text}${detail === null ? '' : `: ${detail}`}</p>${bar}${end}</li>`;
+}
+
+function openItem({ key, verb, phase, since: began, task_id: task, detail }: Flight, at: string): Html {
+  return html`<li><strong>${verb} ${keyText(key)}</strong> ${phaseText(phase ?? 'sending')}, sent ${timeAgo(began, at)}${task === null ? '' : html` <code>${task}</code>`}${detail === null ? '' : html`<p class="dim">${marked(sentence(detail))}</p>`}</li>`;
+}
+
+/** The outcome of a write in the phase `unknown` is not known yet. */
+function phaseText(phase: string): string {
+  return phase === 'unknown' ? 'unconfirmed' : phase.replaceAll('_', ' ');
+}
+
+export function differencesPanel(view: ProjectView, pager: Pager): Html {
+  const { condition, daemon } = view;
+  const left = view.warnings.filter(isLeft);
+  const isAsked = condition === 'awaiting_approval';
+  const operations = isAsked ? [] : pendingOperations(view);
   if (left.length + operations.length === 0) return '';
-  const age =
-    differsSince === undefined || known === undefined ? '' : html` ${timeSince(differsSince, known.now)}`;
   const isDrift = condition === 'drifting';
-  return html`<section id="differences"><h2 class="warn">${isDrift ? html`Differs from the file${age}` : 'Pending'}</h2>${isDrift ? html`<p>${mode === 'observe' ? html`vdcsync corrects nothing in mode observe. To end a difference, change the file, or restart vdcsync with <code>--mode correct</code>.` : 'vdcsync does not correct these differences by itself.'} The left value is the project, the right value is the file.</p>` : ''}<ul>
+  const title = isDrift ? html`Differs from the file${since(view.differs_since, view.at)}` : 'Pending';
+  const why =
+    daemon?.mode === 'observe'
+      ? html`vdcsync corrects nothing in mode observe. To end a difference, change the file, or restart vdcsync with <code>--mode correct</code>.`
+      : 'vdcsync does not correct these differences by itself.';
+  return html`<section id="differences"><h2 class="warn">${title}</h2>${isDrift ? html`<p>${why} The left value is the project, the right value is the file.</p>` : ''}<ul>
 ${pager.of(left).map(({ key, code, message }) => html`<li><strong>${keyText(key ?? '')}</strong> ${code === 'drift' ? html`<span class="code">drift, only reported</span>` : ''}<p>${marked(sentence(message))}</p></li>`)}
-${pager.of(operations).map(({ verb, key, reason, changes }) => html`<li><strong>${verb} ${keyText(key)}</strong>${reason === undefined ? '' : html`<p>${marked(sentence(reason))}</p>`}${verb === 'update' ? changeList(changes) : ''}</li>`)}</ul></section>`;
+${pager.of(operations).map((each) => operationItem(each, view))}</ul></section>`;
 }
 
-/** The operations that have not begun, and that wait for no manual decision. */
-export function pendingOperations({ plan, inFlight }: ProjectFacts): readonly Operation[] {
-  const others = new Set(
-    [...(plan?.blocked ?? []), ...inFlight].map(({ verb, key }) => operationId(verb, key)),
-  );
-  return (plan?.operations ?? []).filter(({ id }) => !others.has(id));
+/** An operation with its fields, its impact, and the operations that it waits for. */
+function operationItem(operation: Operation, { operations }: ProjectView): Html {
+  const { verb, key, reason, changes, needs, replacement } = operation;
+  const impact = consequences(operation, { operations });
+  const isOpen = new Set(operations.map(({ id }) => id));
+  const waits = needs.filter((id) => isOpen.has(id)).map((id) => id.replace(':', ' '));
+  return html`<li><strong>${replacement === undefined ? verb : `replace (${verb})`} ${keyText(key)}</strong>${reason === undefined ? '' : html`<p>${marked(sentence(reason))}</p>`}${verb === 'delete' ? '' : changeList(changes, verb)}${impact.map((text) => html`<p class="warn">${marked(sentence(text))}</p>`)}${waits.length === 0 ? '' : html`<p class="dim">After ${marked(waits.join(', '))}</p>`}</li>`;
 }
 
-function changeList(changes: readonly Change[]): Html {
+function changeList(changes: readonly Change[], verb: Operation['verb']): Html {
+  if (changes.length === 0) return '';
   const { shown, more } = firstChanges(changes);
-  return html`<p>${shown.map(({ path, values }) => html`<code class="change"><span>${path}:</span> <span>${values}</span></code><br>`)}${more === 0 ? '' : `${more} more`}</p>`;
+  // A new resource has no values before.
+  const value = (values: string) => (verb === 'create' ? values.replace(/^none → /, '') : values);
+  return html`<p>${shown.map(({ path, values }) => html`<code class="change"><span>${path}:</span> <span>${value(values)}</span></code><br>`)}${more === 0 ? '' : `${more} more`}</p>`;
 }
 
 /** Warnings that another panel shows. */
 const elsewhere: ReadonlySet<string> = new Set(['exposed', 'in_flight']);
 
-export function warningsPanel(facts: ProjectFacts, pager = new Pager()): Html {
-  const { plan, flags } = facts;
-  const shown = new Set(unattachedAddresses(facts).idle.map(({ ip }) => ip.address));
-  // Unmanaged resources that are addresses alone are shown among the dangers.
-  const isDanger = ({ code, remedies = [] }: Warning) =>
+export function warningsPanel(view: ProjectView, pager: Pager): Html {
+  const shown = new Set(view.idle?.map(({ what }) => what.replace(/^address /, '')));
+  // Unmanaged resources that are addresses alone are shown among the idle ones.
+  const isIdle = ({ code, remedies = [] }: Warning) =>
     code === 'unmanaged_resources' &&
     remedies.some(
       (each) => each.type === 'run' && each.command === 'ignore' && each.args.every((id) => shown.has(id)),
     );
-  const warnings = (plan?.warnings ?? []).filter(
-    (each) => !isLeft(each) && !elsewhere.has(each.code) && !isDanger(each),
+  const warnings = view.warnings.filter(
+    (each) => !isLeft(each) && !elsewhere.has(each.code) && !isIdle(each),
   );
   if (warnings.length === 0) return '';
   return html`<section id="warnings"><h2>${counted(warnings.length, 'warning')}</h2><ul>
-${pager.of(warnings).map(({ key, code, message, remedies = [] }) => html`<li>${key === null ? '' : html`<strong>${keyText(key)}</strong> `}<span class="code">${code}</span><p>${marked(sentence(message))}</p>${remediesHtml(remedies, flags)}</li>`)}</ul></section>`;
+${pager.of(warnings).map(({ key, code, message, remedies = [] }) => html`<li>${key === null ? '' : html`<strong>${keyText(key)}</strong> `}<span class="code">${code}</span><p>${marked(sentence(message))}</p>${remediesHtml(remedies, flagsOf(view))}</li>`)}</ul></section>`;
 }
 
 /** The statuses of a resource that is still to be created. */
 const absent: ReadonlySet<KeyStatus> = new Set(['differs', 'unknown']);
 
-/** Each managed resource of the file or the state, with its status. */
-export const rowsOf = oncePer((facts: ProjectFacts) => {
-  const unmanaged = new Set(
-    (facts.offer?.desired.resources ?? []).filter((each) => each.managed === false).map(({ key }) => key),
-  );
-  return keysOf(facts)
-    .filter((key) => !unmanaged.has(key))
-    .map((key) => ({ key, standing: statusNow(facts, key) }));
-});
-
 /**
  * Resources that are not converged come first, the worst above. The others are folded: converged ones, and before the
  * first refresh all those about which nothing is known.
  */
-export function resourcesPanel(facts: ProjectFacts, pager = new Pager()): Html {
-  const rows = rowsOf(facts);
-  const rank = ({ standing }: { readonly standing: KeyStatus }) => -keyStatuses.indexOf(standing);
-  const folded = facts.plan === undefined ? 'unknown' : 'converged';
+export function resourcesPanel(view: ProjectView, pager: Pager): Html {
+  const { plan } = view;
+  const rows = resourcesIn(view).filter(({ managed }) => managed);
+  const rank = ({ standing }: ResourceView) => -keyStatuses.indexOf(standing);
+  const folded = plan === null ? 'unknown' : 'converged';
   const open = rows.filter(({ standing }) => standing !== folded).sort((a, b) => rank(a) - rank(b));
   const rest = rows.filter(({ standing }) => standing === folded);
-  const bindings = new Map(facts.known?.bindings.map((each) => [each.key, each]));
-  const row = ({ key, standing }: (typeof rows)[number]): Html => {
-    const binding = bindings.get(key);
-    const id = binding?.id ?? facts.world?.idOf(key);
-    return html`<li><span class="row-key">${keyText(key)}</span> <span class="${standing}">${id === undefined && facts.plan !== undefined && absent.has(standing) ? 'pending' : statusText(standing)}</span> <span class="dim">${id !== undefined ? `id ${id}` : facts.plan === undefined ? 'no id' : absence(facts, key)}${binding?.protect ? ', protected' : ''}</span></li>`;
+  const row = (each: ResourceView): Html => {
+    const { key, standing, id, protect } = each;
+    const status = id === null && plan !== null && absent.has(standing) ? 'pending' : statusText(standing);
+    const known = id !== null ? `id ${id}` : plan === null ? 'no id' : absenceText(each);
+    return html`<li><span class="row-key">${keyText(key)}</span> <span class="${standing}">${status}</span> <span class="dim">${known}${protect ? ', protected' : ''}</span></li>`;
   };
   const label =
     folded === 'unknown'
@@ -266,31 +301,56 @@ ${open.length === 0 ? '' : html`<ul class="rows">${pager.of(open).map(row)}</ul>
 ${rest.length === 0 ? '' : html`<details id="converged"><summary>${label}</summary><ul class="rows">${pager.of(rest).map(row)}</ul></details>`}</section>`;
 }
 
-export function budgetPanel({ known, refreshedAt }: ProjectFacts): Html {
-  if (known === undefined) return '';
-  const { used, limits, counts, oldestReadMs } = known;
+export function budgetPanel({ daemon, observed_at: observed, at }: ProjectView): Html {
+  const requests = daemon?.requests ?? null;
+  if (daemon === null || requests === null) return '';
+  const { since_start: counts, window_seconds: window } = requests;
+  const oldestMs = daemon.oldest_read_seconds * 1000;
   // The age of the last refresh is at the top of the page.
-  const isOlder = refreshedAt !== undefined && oldestReadMs > known.now - refreshedAt;
-  const row = (name: 'reads' | 'writes') =>
-    html`<li>${name} <meter aria-label="${name}" min="0" max="${limits[name]}" high="${limits[name] * 0.9}" value="${Math.min(used[name], limits[name])}"></meter> ${used[name]} of ${limits[name]} in ${span(limits.windowMs)}</li>`;
+  const isOlder = observed !== null && at !== null && oldestMs > Date.parse(at) - Date.parse(observed) + 500;
+  const row = (name: 'reads' | 'writes') => {
+    const { used, limit } = requests[name];
+    return html`<li>${name} <meter aria-label="${name}" min="0" max="${limit}" high="${limit * 0.9}" value="${Math.min(used, limit)}"></meter> ${used} of ${limit} in ${span(window * 1000)}</li>`;
+  };
   return html`<section id="budgets"><h2>Requests</h2><ul>${row('reads')}${row('writes')}
 <li class="dim">Since vdcsync started: ${counted(counts.reads, 'read')}, ${counts.polls} of them task polls; ${counted(counts.writes, 'write')}; rate limited ${counted(counts.throttled, 'time')}</li>
-${!isOlder ? '' : html`<li class="dim">The data of some servers is up to ${span(oldestReadMs)} old</li>`}</ul></section>`;
+${!isOlder ? '' : html`<li class="dim">The data of some servers is up to ${span(oldestMs)} old</li>`}</ul></section>`;
 }
 
 /** The phases of open writes that need attention. */
 const levels: Readonly<Record<string, string>> = { unknown: 'warn', blocked: 'bad' };
 
-/** So many writes are read at a glance; the others are folded. */
-const mostWrites = 5;
+/** So many entries are read at a glance; the others are folded. */
+const mostRows = 5;
 
-export function journalPanel({ known }: ProjectFacts): Html {
-  if (known === undefined || known.history.length === 0) return '';
-  const { history, now } = known;
-  const row = (each: (typeof history)[number]) => {
-    const { key, verb, createdAt, phase, requestId, detail, kind } = each;
-    return html`<li><span class="row-key">${verb} ${keyText(key)}<span class="dim">${takeApart(key).kind === kind ? '' : ` ${kind}`}</span></span> <span class="${levels[phase] ?? ''}">${phaseText(partsOf(each).outcome ?? phase)}</span> <span class="dim">${timeAgo(createdAt, now)}${requestId === undefined ? '' : html`, request <span class="nowrap">${requestId}</span>`}</span>${detail ? html`<p class="dim">${marked(sentence(detail))}</p>` : ''}</li>`;
-  };
-  return html`<section class="wide" id="journal"><h2>Last writes</h2><ul class="rows">${history.slice(0, mostWrites).map(row)}</ul>
-${history.length <= mostWrites ? '' : html`<details id="older-writes"><summary>${history.length - mostWrites} more</summary><ul class="rows">${history.slice(mostWrites).map(row)}</ul></details>`}</section>`;
+/** The last writes. */
+export function journalPanel({ writes, at }: ProjectView): Html {
+  if (at === null || writes.length === 0) return '';
+  const row = ({
+    key,
+    verb,
+    kind,
+    phase,
+    outcome,
+    detail,
+    since: began,
+    request_id: request,
+  }: (typeof writes)[number]) =>
+    html`<li><span class="row-key">${verb} ${keyText(key)}<span class="dim">${takeApart(key).kind === kind ? '' : ` ${kind}`}</span></span> <span class="${levels[phase] ?? ''}">${phaseText(outcome ?? phase)}</span> <span class="dim">${timeAgo(began, at)}${request === null ? '' : html`, request <span class="nowrap">${request}</span>`}</span>${detail === null ? '' : html`<p class="dim">${marked(sentence(detail))}</p>`}</li>`;
+  return html`<section class="wide" id="journal"><h2>Last writes</h2>${folded(writes.map(row), 'older-writes')}</section>`;
+}
+
+/** The last reconciliations, with their revision and result. */
+export function reconciliationsPanel({ daemon, at }: ProjectView): Html {
+  const last = daemon?.last_reconciliations ?? [];
+  if (at === null || last.length === 0) return '';
+  const row = (each: (typeof last)[number]) =>
+    html`<li><span class="row-key">${wordText(each.outcome)}</span> <span>${each.commit === null ? '' : html`<code>${each.commit.slice(0, 12)}</code> `}${counted(each.operations, 'operation')}</span> <span class="dim">${timeAgo(each.ended_at, at)}, took ${span(Date.parse(each.ended_at) - Date.parse(each.started_at))} (trigger: ${each.triggers.join(', ')})</span></li>`;
+  return html`<section class="wide" id="reconciliations"><h2>Last reconciliations</h2>${folded(last.map(row), 'older-reconciliations')}</section>`;
+}
+
+function folded(rows: readonly Html[], id: string): Html {
+  const more = rows.length - mostRows;
+  return html`<ul class="rows">${rows.slice(0, mostRows)}</ul>
+${more <= 0 ? '' : html`<details id="${id}"><summary>${more} more</summary><ul class="rows">${rows.slice(mostRows)}</ul></details>`}`;
 }

@@ -1,8 +1,152 @@
 import { html } from 'hono/html';
+import { networkObject } from '../../core/claims.ts';
+import { type KeyStatus, keyStatuses } from '../../core/key-status.ts';
+import { containersOf, type ResourceKey, takeApart } from '../../core/keys.ts';
+import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import { grouped } from '../../core/world.ts';
-import { statusText } from './key-status.ts';
+import { type ProjectView, type ResourceView, resourcesIn } from '../../view/project-view.ts';
+import { Pager } from './pager.ts';
+import { absenceText, statusText } from './standing.ts';
 import type { Html } from './text.ts';
-import type { Box, Picture } from './view.ts';
+
+/** One box of the picture. */
+interface Box {
+  readonly id: string;
+  readonly title: string;
+  readonly note: string;
+  readonly standing: KeyStatus;
+  /** The standing in words, where its own are not enough. */
+  readonly says?: string;
+  /** Billed, and of no use. */
+  readonly idle: boolean;
+}
+
+/** The project as a picture: resources and their connections. */
+interface Picture {
+  readonly networks: readonly Box[];
+  readonly servers: readonly Box[];
+  readonly addresses: readonly Box[];
+  /** Ids of two boxes each, the left one first. */
+  readonly links: readonly (readonly [string, string])[];
+}
+
+export function pictureOf(view: ProjectView, pager = new Pager()): Picture {
+  return pageOf(wholePicture(view), pager);
+}
+
+function wholePicture(view: ProjectView): Picture {
+  const resources = resourcesIn(view);
+  const inside = grouped(
+    resources.flatMap((each) => containersOf(each.key).map((key) => [key, each] as const)),
+  );
+  const all = resources.filter(({ key }) => takeApart(key).parent === undefined);
+  const servers = all.filter(({ kind }) => factsOf(kind).container);
+  const networks = all.filter(({ kind }) => kind === networkObject('').kind);
+  const addresses = addressBoxes(view);
+  const isNetwork = new Set<string>(networks.map(({ key }) => key));
+  const ids = new Set(
+    [...servers, ...networks].map(({ key }): string => key).concat(addresses.map(({ id }) => id)),
+  );
+  const links = servers.flatMap(({ key, linked }) =>
+    linked.map((other) => (isNetwork.has(other) ? ([other, key] as const) : ([key, other] as const))),
+  );
+  // An address without a key comes with its server.
+  const held = (view.addresses ?? []).flatMap((each) =>
+    each.server === null || each.key !== null ? [] : [[each.server, boxId(each)] as const],
+  );
+  return {
+    networks: networks.map(networkBox),
+    servers: servers.map((each) => serverBox(each, inside.get(each.key) ?? [], view)),
+    addresses,
+    links: [...links, ...held].filter(([a, b]) => ids.has(a) && ids.has(b)),
+  };
+}
+
+/** The servers of one page with their networks and addresses, and as many of those that no server has. */
+function pageOf({ networks, servers, addresses, links }: Picture, pager: Pager): Picture {
+  const shown = pager.of(servers);
+  const linked = grouped(links.flatMap(([a, b]) => [[a, b] as const, [b, a] as const]));
+  const ofShown = new Set(shown.flatMap(({ id }) => linked.get(id) ?? []));
+  const onPage = (boxes: readonly Box[]) => [
+    ...new Pager().of(boxes.filter(({ id }) => ofShown.has(id))),
+    ...pager.of(boxes.filter(({ id }) => !linked.has(id))),
+  ];
+  const parts = { networks: onPage(networks), servers: shown, addresses: onPage(addresses) };
+  const ids = new Set([...parts.networks, ...shown, ...parts.addresses].map(({ id }) => id));
+  return { ...parts, links: links.filter(([a, b]) => ids.has(a) && ids.has(b)) };
+}
+
+function serverBox(server: ResourceView, parts: readonly ResourceView[], { exposed }: ProjectView): Box {
+  const { key, detail, id } = server;
+  // As bad as the worst of its parts.
+  const seen = [server, ...parts].map(({ standing }) => standing);
+  const standing = keyStatuses.findLast((each) => seen.includes(each)) ?? 'unknown';
+  const note = [detail ?? [], id === null ? absenceText(server) : `id ${id}`].flat().join(' · ');
+  const box = { id: key, title: nameOf(key), note, idle: false };
+  if (exposed?.includes(key)) return { ...box, standing: 'blocked', says: 'exposed' };
+  return {
+    ...box,
+    standing,
+    ...(standing === 'undeclared' ? { says: 'a part of it has left the file' } : {}),
+  };
+}
+
+function networkBox({ key, detail, standing, managed }: ResourceView): Box {
+  const says = managed ? {} : { says: 'not managed' };
+  return { id: key, title: nameOf(key), note: detail ?? '', standing, ...says, idle: false };
+}
+
+type AddressView = NonNullable<ProjectView['addresses']>[number];
+
+/** Another address may still be the result of an unconfirmed write. */
+function ownKey({ key, use }: AddressView): ResourceKey | null {
+  return use === 'unconfirmed' ? null : key;
+}
+
+function boxId(address: AddressView): string {
+  return ownKey(address) ?? `ip ${address.id}`;
+}
+
+/** All addresses of the project, and those that are only declared so far. */
+function addressBoxes(view: ProjectView): Box[] {
+  const { addresses, plan } = view;
+  const resources = resourcesIn(view);
+  const byKey = new Map<string, ResourceView>(resources.map((each) => [each.key, each]));
+  const live = (addresses ?? []).map((each): Box => {
+    const key = ownKey(each);
+    const isUnconfirmed = each.use === 'unconfirmed';
+    const whose =
+      key !== null ? nameOf(key) : each.server === null ? 'not in the file' : 'comes with its server';
+    const says = isUnconfirmed
+      ? 'billed and unconfirmed'
+      : each.use === 'idle'
+        ? 'billed and idle'
+        : 'not managed';
+    const standing = byKey.get(key ?? '')?.standing;
+    return {
+      ...{ id: boxId(each), title: each.address, note: isUnconfirmed ? `may be ${each.key}` : whose },
+      ...(standing === undefined ? { standing: 'unknown', says } : { standing }),
+      idle: isUnconfirmed || each.use === 'idle',
+    };
+  });
+  const shown = new Set(addresses?.map(({ key }) => key));
+  const declared = resources
+    .filter(({ key, kind }) => isAddress(kind) && !shown.has(key))
+    .map((each): Box => {
+      const { key, id, standing } = each;
+      // The address of a server comes with the server.
+      const says = standing === 'unknown' && plan !== null ? { says: 'pending' } : {};
+      const note = id === null ? absenceText(each) : `id ${id}`;
+      return { id: key, title: nameOf(key), note, standing, ...says, idle: false };
+    });
+  return [...live, ...declared];
+}
+
+/** A server's own address has no name but its server's. */
+function nameOf(key: ResourceKey): string {
+  const { name, parent, kind } = takeApart(key);
+  return parent !== undefined && isAddress(kind) ? `own address of ${takeApart(parent).name}` : name;
+}
 
 const size = { width: 760, box: 200, height: 60, gap: 14, top: 30 } as const;
 const columns = { networks: 0, servers: 280, addresses: 560 } as const;

@@ -1,7 +1,13 @@
 import { html } from 'hono/html';
 import { outside, piecesOf, type Remedy, type Step } from '../../core/remedy.ts';
+import type { ProjectView } from '../../view/project-view.ts';
 import { shortRemedies } from './pager.ts';
 import { marked, sentence } from './text.ts';
+
+/** The flags that select the project of the page in a command. */
+export function flagsOf({ daemon }: ProjectView): string {
+  return daemon?.flags ?? '';
+}
 
 /** Each remedy with its case: commands to be copied, edits and the rest as text. */
 export function remediesHtml(remedies: readonly Remedy[], flags: string) {

@@ -42,21 +42,37 @@ function withKeys(text: string) {
   return text.split(keys).map((part, index) => (index % 2 === 1 ? keyText(part) : part));
 }
 
+/** A moment in ms since the epoch, or as the public JSON has it. */
+type Moment = number | string;
+
 /** `5 min ago`, with the moment itself on hover, and on a tap. */
-export function timeAgo(at: number, now: number) {
-  return stamped(at, ago(now - at));
+export function timeAgo(at: Moment, now: Moment) {
+  return stamped(at, ago(ms(now) - ms(at)));
 }
 
 /** `in 5 min` */
-export function timeAhead(at: number, now: number) {
-  return stamped(at, ahead(at - now));
+export function timeAhead(at: Moment, now: Moment) {
+  return stamped(at, ahead(ms(at) - ms(now)));
 }
 
 /** `for 5 min` */
-export function timeSince(at: number, now: number) {
-  return stamped(at, `for ${span(now - at)}`);
+export function timeSince(at: Moment, now: Moment) {
+  return stamped(at, `for ${span(ms(now) - ms(at))}`);
 }
 
-function stamped(at: number, text: string) {
-  return html`<time datetime="${new Date(at).toISOString()}" title="${moment(at)}">${text}</time>`;
+/** ` for 5 min`; nothing where a moment is not known. */
+export function since(at: Moment | null, now: Moment | null): Html {
+  return at === null || now === null ? '' : html` ${timeSince(at, now)}`;
+}
+
+function ms(at: Moment): number {
+  return typeof at === 'number' ? at : Date.parse(at);
+}
+
+function stamped(at: Moment, text: string) {
+  return html`<time datetime="${new Date(at).toISOString()}" title="${moment(ms(at))}">${text}</time>`;
+}
+
+export function perMonth(amount: string, currency: string | null): string {
+  return `${amount}${currency === null ? '' : ` ${currency}`} a month`;
 }

@@ -1,6 +1,7 @@
 import { flowYaml } from '../../core/flow-yaml.ts';
 import { canonicalJson } from '../../core/json.ts';
-import type { Change, Operation } from '../../core/plan.ts';
+import type { Change, Operation, Plan } from '../../core/plan.ts';
+import { consequences } from '../../view/consequences.ts';
 
 /** Limits for one message, which is read on a telephone. The full list is in status, page and plan. */
 const most = { operations: 20, changes: 4, characters: 60 } as const;
@@ -20,9 +21,39 @@ export type DriftEnding = keyof typeof driftEndings | 'observed';
  * drop`.
  */
 export function driftLines(moved: readonly Operation[]): readonly string[] {
-  const lines = moved.slice(0, most.operations).map(lineOf);
-  const more = moved.length - lines.length;
-  return more === 0 ? lines : [...lines, `and ${more} more`];
+  return firstLines(moved, (each) => [lineOf(each)]);
+}
+
+/** The plan that the operator approves: each operation with its fields and its impact, and the cost. */
+export function approvalLines(plan: Plan): readonly string[] {
+  const { known_monthly_delta: delta, monthly, unpriced } = plan.cost;
+  const sign = Number(delta) > 0 ? '+' : '';
+  const currency = monthly.currency === null ? '' : ` ${monthly.currency}`;
+  return [
+    ...firstLines(plan.operations, (each) => [
+      fieldsLine(each),
+      ...consequences(each, plan).map((text) => `  → ${text}`),
+    ]),
+    ...(Number(delta) === 0 ? [] : [`cost: ${sign}${delta}${currency} a month`]),
+    ...(unpriced.length === 0 ? [] : [`no known price: ${unpriced.join(', ')}`]),
+  ];
+}
+
+function firstLines(
+  operations: readonly Operation[],
+  linesOf: (operation: Operation) => readonly string[],
+): readonly string[] {
+  const shown = operations.slice(0, most.operations);
+  const more = operations.length - shown.length;
+  return [...shown.flatMap(linesOf), ...(more === 0 ? [] : [`and ${more} more`])];
+}
+
+function fieldsLine(operation: Operation): string {
+  const { verb, key, changes } = operation;
+  // A deletion has every field of its resource, and a new resource has no values before.
+  const texts = verb === 'delete' ? [] : changeTexts(changes);
+  const fields = verb === 'create' ? texts.map((each) => each.replace('none → ', '')) : texts;
+  return fields.length === 0 ? lineOf(operation) : `${verb} ${key}: ${fields.join(', ')}`;
 }
 
 function lineOf({ verb, key, changes, reason }: Operation): string {

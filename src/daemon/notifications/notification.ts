@@ -1,9 +1,10 @@
 import { escapeUnseen, linesText } from '../../core/escape.ts';
-import { isLeft, type Plan } from '../../core/plan.ts';
+import type { Plan } from '../../core/plan.ts';
 import { outside, type Remedy, remedyText, run } from '../../core/remedy.ts';
 import { shortDigest } from '../../engine/run/approval.ts';
-import type { Condition } from '../project/condition.ts';
-import { driftLines } from './drift.ts';
+import type { Condition } from '../../view/condition.ts';
+import { leftIn, plannedIn } from '../../view/differences.ts';
+import { approvalLines, driftLines } from './drift.ts';
 
 /** An event that the operator should be notified of, once. */
 export type Notification =
@@ -61,7 +62,7 @@ function contentOf(
         remedies: distinct(blocked.flatMap(({ remedies }) => remedies)),
       };
     case 'awaiting_approval':
-      return { detail: linesText(plannedIn(plan)), remedies: approvalOf(plan) };
+      return { detail: linesText(plan === undefined ? [] : approvalLines(plan)), remedies: approvalOf(plan) };
     case 'drifting':
       return { detail: linesText([...leftIn(plan), ...driftLines(plan?.operations ?? [])]) };
     case 'converging':
@@ -71,10 +72,9 @@ function contentOf(
       return { detail: '' };
     case 'unauthorized':
     case 'fenced':
-      return { detail: linesText([textOf(error)]), remedies: [outside(newToken), doctor] };
     case 'unreachable':
     case 'failing':
-      return { detail: linesText([textOf(error)]), remedies: [doctor] };
+      return { detail: linesText([textOf(error)]), remedies: waysOfError(condition) };
   }
 }
 
@@ -88,21 +88,13 @@ function distinct(remedies: readonly Remedy[]): readonly Remedy[] {
   return [...new Map(remedies.map((each) => [JSON.stringify(each), each])).values()];
 }
 
-/** All differences between project and file, a line each: first those that no operation corrects. */
-export function differences(plan: Plan | undefined): readonly string[] {
-  return [...leftIn(plan), ...plannedIn(plan)];
-}
-
-function leftIn(plan: Plan | undefined): readonly string[] {
-  return (plan?.warnings ?? []).filter(isLeft).map(({ key, message }) => `${key}: ${message}`);
-}
-
-function plannedIn(plan: Plan | undefined): readonly string[] {
-  return (plan?.operations ?? []).map(({ verb, key }) => `${verb} ${key}`);
+/** The ways out of a condition that comes from an error. */
+export function waysOfError(condition: Condition): readonly Remedy[] {
+  return condition === 'unauthorized' || condition === 'fenced' ? [outside(newToken), doctor] : [doctor];
 }
 
 /** The command that approves the plan. */
-export function approvalOf(plan: Plan | undefined): readonly Remedy[] {
+export function approvalOf(plan: Pick<Plan, 'digest'> | undefined): readonly Remedy[] {
   return plan === undefined ? [] : [run('approve', [shortDigest(plan.digest)])];
 }
 

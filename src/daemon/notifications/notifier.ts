@@ -2,10 +2,10 @@ import { z } from 'zod';
 import type { Clock } from '../../core/clock.ts';
 import { chatText, escapeUnseen, escapeUnseenIn } from '../../core/escape.ts';
 import type { Transport } from '../../core/transport.ts';
+import type { Condition } from '../../view/condition.ts';
+import { endingOf } from '../../view/condition.ts';
 import { answerOf, failureText, waitToRetry } from '../outgoing.ts';
 import type { DaemonLogger } from '../ports.ts';
-import type { Condition } from '../project/condition.ts';
-import { endingOf } from '../project/condition.ts';
 import type { Notification } from './notification.ts';
 
 /** More than so many waiting: the oldest are dropped, and counted. */

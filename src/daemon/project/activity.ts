@@ -1,24 +1,13 @@
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
-import { endsExposure, type Verb } from '../../core/plan.ts';
-import type { OperationResult, ProgressEvent, Step } from '../../core/progress.ts';
+import { endsExposure } from '../../core/plan.ts';
+import type { OperationResult, ProgressEvent } from '../../core/progress.ts';
+import type { RunningOperation } from '../../view/facts.ts';
 import type { DaemonLogger } from '../ports.ts';
-
-/** An operation that is being carried out, with its current step. */
-export interface InFlight {
-  readonly key: ResourceKey;
-  readonly verb: Verb;
-  readonly step: Step;
-  readonly detail: string;
-  /** Wall times in ms of the project's clock. */
-  readonly since: number;
-  readonly at: number;
-  readonly until?: number;
-}
 
 /** Follows the progress events of reconciliations: the operations in flight, and the time of the last progress. */
 export class Activity {
   readonly #log: DaemonLogger;
-  readonly #inFlight = new Map<ResourceKey, InFlight>();
+  readonly #inFlight = new Map<ResourceKey, RunningOperation>();
   /** The last reported reason why a key is blocked. Each reconciliation finds the same reason again. */
   readonly #reported = new Map<ResourceKey, string>();
   /** The firewalls of new servers in the last plan, by server. */
@@ -42,7 +31,7 @@ export class Activity {
     return this.#exposed.size > 0;
   }
 
-  list(): readonly InFlight[] {
+  list(): readonly RunningOperation[] {
     return [...this.#inFlight.values()];
   }
 
@@ -115,12 +104,13 @@ export class Activity {
         return;
       }
       case 'progress': {
-        const { key, verb, step, detail, at, untilMs } = event;
+        const { key, verb, step, detail, at, untilMs, deadlineMs } = event;
         const before = this.#inFlight.get(key);
         if (before?.step !== step) this.#movedAt = at;
         this.#inFlight.set(key, {
           ...{ key, verb, step, detail, at, since: before?.since ?? at },
           ...(untilMs === undefined ? {} : { until: untilMs }),
+          ...(deadlineMs === undefined ? {} : { deadline: deadlineMs }),
         });
         this.#log.debug({ key, verb, phase: step, detail }, 'operation progress');
         return;

@@ -1,19 +1,19 @@
 import { linesText } from '../../core/escape.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
-import { factsOf } from '../../core/kind-facts.ts';
-import { blockedName, isLeft, type Operation, type Plan } from '../../core/plan.ts';
+import { blockedName, decisions, isLeft, type Plan } from '../../core/plan.ts';
 import type { OperationResult, ProgressEvent } from '../../core/progress.ts';
 import { remedyText } from '../../core/remedy.ts';
+import { type Condition, conditionOf, endingOf, knownCondition } from '../../view/condition.ts';
+import { differences, exposedServers } from '../../view/differences.ts';
 import { type DriftEnding, driftEndings, driftLines } from '../notifications/drift.ts';
-import { approvalOf, differences, type Notification, notificationOf } from '../notifications/notification.ts';
+import { approvalOf, type Notification, notificationOf } from '../notifications/notification.ts';
 import { PlanReports } from '../notifications/plan-reports.ts';
 import type { DaemonLogger } from '../ports.ts';
 import type { ShownPause } from '../scheduling/pauses.ts';
-import { type Condition, conditionOf, endingOf, knownCondition } from './condition.ts';
+import { DriftWatch } from './drift-watch.ts';
 import type { ReconciliationRecord } from './facts.ts';
 import type { ReconciliationMemory } from './memory.ts';
-import { exposedServers } from './troubles.ts';
 
 export interface ProjectHistoryOptions {
   readonly project: number;
@@ -24,49 +24,52 @@ export interface ProjectHistoryOptions {
   readonly flags: () => string;
 }
 
+/** The results of the reconciliations so far. Wall ms of the project's clock. */
+export interface Found {
+  readonly plan: Plan | undefined;
+  readonly world: World | undefined;
+  readonly refreshedAt: number | undefined;
+  /** The error that ended the last reconciliation. */
+  readonly error: unknown;
+  /** Digest of the plan that waits for the operator. */
+  readonly awaiting: string | undefined;
+  /** The number of failed reconciliations in a row. */
+  readonly failures: number;
+  readonly reconciliations: number;
+  /** Newest first, {@link mostReconciliations} at most. */
+  readonly lastReconciliations: readonly ReconciliationRecord[];
+  readonly differsSince: number | undefined;
+  readonly condition: Condition;
+  readonly conditionSince: number | undefined;
+  /** When each blocked entry was first seen, by {@link blockedName}. */
+  readonly blockedSince: ReadonlyMap<string, number>;
+  /** When an address was first seen without a server, by the id of the address. */
+  readonly idleSince: ReadonlyMap<number, number>;
+  /** Whether something is billed that no entry of the file asks for. */
+  readonly leaking: boolean;
+}
+
+/** So many reconciliations are shown. */
+const mostReconciliations = 10;
+
 /**
  * The results of a project's reconciliations: its condition, the time of the last change, and the reports that follow
  * from them.
  */
 export class ProjectHistory {
-  plan: Plan | undefined;
-  world: World | undefined;
-  /** Wall ms of the project's clock. */
-  refreshedAt: number | undefined;
-  /** The error that ended the last reconciliation. */
-  error: unknown;
-  /** Digest of the plan that waits for the operator. */
-  awaiting: string | undefined;
-  /** The number of failed reconciliations in a row. */
-  failures = 0;
-  reconciliations = 0;
-  lastReconciliation: ReconciliationRecord | undefined;
-  differsSince: number | undefined;
-  condition: Condition = 'starting';
-  conditionSince: number | undefined;
-  /** When each blocked entry was first seen, by {@link blockedName}. */
-  blockedSince: ReadonlyMap<string, number> = new Map();
-  /** When an address was first seen without a server, by the id of the address. */
-  idleSince: ReadonlyMap<number, number> = new Map();
-  /** Whether something is billed that no entry of the file asks for. */
-  leaking = false;
+  #found: Found = {
+    ...{ plan: undefined, world: undefined, refreshedAt: undefined, error: undefined, awaiting: undefined },
+    ...{ failures: 0, reconciliations: 0, lastReconciliations: [], differsSince: undefined },
+    ...{ condition: 'starting', conditionSince: undefined, leaking: false },
+    ...{ blockedSince: new Map(), idleSince: new Map() },
+  };
   readonly #options: ProjectHistoryOptions;
-  readonly #news: PlanReports;
+  readonly #reports: PlanReports;
+  readonly #drift = new DriftWatch();
   /** Counts of the first plan for a spec. */
   #counted: { readonly digest: string; readonly summary: Plan['summary'] } | undefined;
   /** The commit of the last reconciliation that was not cut short. */
   #reconciled: string | undefined;
-  /**
-   * The digest of the spec that the project was last equal to, except for waiting operations. Absent after a write: a
-   * write for another spec leaves a difference that is no drift.
-   */
-  #settledDigest: string | undefined;
-  /** The keys that were blocked at that time. When their operations are done later, that is no drift. */
-  #waiting: ReadonlySet<string> = new Set();
-  /** Drift in the newest plan that is not reported yet, because it is not decided whether the plan is carried out. */
-  #undecided: readonly Operation[] = [];
-  /** Operations that were reported as drift, and that plans have held since. */
-  #drifted: ReadonlySet<string> = new Set();
   /** The reported differences that vdcsync does not correct. */
   #differs = '';
   /** Keys that wait for a graphics card. */
@@ -74,82 +77,80 @@ export class ProjectHistory {
 
   constructor(options: ProjectHistoryOptions) {
     this.#options = options;
-    this.#news = new PlanReports(options.log, options.flags);
+    this.#reports = new PlanReports(options.log, options.flags);
+  }
+
+  get found(): Found {
+    return this.#found;
+  }
+
+  #learn(changed: Partial<Found>): void {
+    this.#found = { ...this.#found, ...changed };
   }
 
   look(world: World, at: number): void {
-    this.world = world;
-    this.refreshedAt = at;
     const idle = world.ips.filter(({ server_id }) => server_id === null);
-    this.idleSince = new Map(idle.map(({ id }) => [id, this.idleSince.get(id) ?? at]));
+    const idleSince = new Map(idle.map(({ id }) => [id, this.#found.idleSince.get(id) ?? at]));
+    this.#learn({ world, refreshedAt: at, idleSince });
   }
 
   /** @param digest of the spec that the reconciliation uses */
   follow(event: ProgressEvent, digest: string | undefined): void {
-    const { project, onNotification } = this.#options;
-    // A later plan of a run is not decided again if it asks only for operations of an earlier plan.
-    if (event.type === 'started' && this.#undecided.some(({ key }) => key === event.operation.key))
-      this.decide('corrected');
-    if (event.type === 'planned') this.#planned(event.plan, digest, event.at);
-    if (event.type === 'warning') this.#news.warn([event.warning], 'engine warning');
-    if (event.type === 'progress' && event.code === 'no_gpu_capacity') {
-      this.#scarce.add(event.key);
-    }
-    if (event.type === 'ended' && event.result.outcome === 'done') this.#strike(event.result);
-    if (event.type === 'ended' && event.result.outcome === 'done' && this.#scarce.delete(event.result.key)) {
-      onNotification({ project, event: 'capacity_found', detail: event.result.key });
+    switch (event.type) {
+      case 'planned':
+        this.#planned(event.plan, digest, event.at);
+        return;
+      case 'started':
+        // A later plan of a run is not decided again if it asks only for operations of an earlier plan.
+        if (this.#drift.isUndecided(event.operation.key)) this.decide('corrected');
+        return;
+      case 'progress':
+        if (event.code === 'no_gpu_capacity') this.#scarce.add(event.key);
+        return;
+      case 'ended':
+        if (event.result.outcome === 'done') this.#strike(event.result);
+        return;
+      case 'warning':
+        this.#reports.warn([event.warning], 'engine warning');
+        return;
     }
   }
 
   /** Removes a finished operation from the plan. The next refresh confirms that the difference is gone. */
   #strike({ key, verb }: OperationResult): void {
-    this.#settledDigest = undefined;
-    if (this.plan === undefined) return;
-    const operations = this.plan.operations.filter((each) => each.key !== key || each.verb !== verb);
-    this.plan = { ...this.plan, operations };
+    const { project, onNotification } = this.#options;
+    const { plan } = this.#found;
+    this.#drift.unsettle();
+    if (plan !== undefined) {
+      const operations = plan.operations.filter((each) => each.key !== key || each.verb !== verb);
+      this.#learn({ plan: { ...plan, operations } });
+    }
+    if (this.#scarce.delete(key)) onNotification({ project, event: 'capacity_found', detail: key });
   }
 
-  /**
-   * Drift is an operation that says so of itself, and every difference where nothing was left to do for this very
-   * file. It is reported once, for as long as plans hold it, once {@link decide} is called.
-   */
   #planned(plan: Plan, digest: string | undefined, at: number): void {
-    this.plan = plan;
+    const { condition } = this.#found;
+    this.#learn({ plan });
     if (digest !== undefined) this.#count(plan, digest);
-    this.#news.warn(plan.warnings);
+    this.#reports.warn(plan.warnings);
     this.#reportUnmanaged(plan);
-    const before = this.#drifted;
-    const isKnown = (operation: Operation) => before.has(contentOf(operation));
-    this.#drifted = new Set(plan.operations.filter(isKnown).map(contentOf));
-    this.#undecided = [];
-    if (plan.operations.length === 0) return;
-    if (this.condition === 'starting' || this.condition === 'converged') {
-      this.condition = 'converging';
-      this.conditionSince = at;
-    }
-    const isSettled = digest !== undefined && digest === this.#settledDigest;
-    // A backup is due because of its age, so it is no sign of a change outside vdcsync.
-    const hasMoved = ({ key, cause }: Operation) =>
-      cause === 'drift' || (isSettled && !this.#waiting.has(key));
-    this.#undecided = plan.operations.filter(
-      (each) => !factsOf(each.kind).repeats && hasMoved(each) && !isKnown(each),
-    );
+    this.#drift.see(plan, digest);
+    if (plan.operations.length > 0 && (condition === 'starting' || condition === 'converged'))
+      this.#learn({ condition: 'converging', conditionSince: at });
     if (this.#options.observing) this.decide('observed');
   }
 
   /** Reports the drift of the newest plan, once it is decided whether the plan is carried out. */
   decide(ending: DriftEnding): void {
-    const moved = this.#undecided;
+    const moved = this.#drift.take();
     if (moved.length === 0) return;
-    this.#undecided = [];
-    this.#settledDigest = undefined;
-    this.#drifted = new Set([...this.#drifted, ...moved.map(contentOf)]);
     const { project, log, flags, onNotification } = this.#options;
     const drift = driftLines(moved);
     log.warn({ drift }, 'drift found');
     // While only observing, the condition becomes `drifting`, and its message holds the same lines.
     if (ending === 'observed') return;
-    const ways = ending === 'waits' ? approvalOf(this.plan).map((each) => remedyText(each, flags())) : [];
+    const ways =
+      ending === 'waits' ? approvalOf(this.#found.plan).map((each) => remedyText(each, flags())) : [];
     const last = [driftEndings[ending], ...ways].join(': ');
     onNotification({ project, event: 'drift', detail: linesText([...drift, last]) });
   }
@@ -165,64 +166,55 @@ export class ProjectHistory {
 
   fail(error: unknown): void {
     releaseFrames(error);
-    this.error = error;
-    this.failures += 1;
+    this.#learn({ error, failures: this.#found.failures + 1 });
   }
 
-  succeed(plan: Plan | undefined): void {
-    if (plan !== undefined) this.plan = plan;
-    this.error = undefined;
-    this.failures = 0;
+  /**
+   * @param plan that is left; absent after a reconciliation that was cut short
+   * @param awaiting digest of the plan that waits for the operator
+   */
+  succeed(plan: Plan | undefined, awaiting?: string): void {
+    this.#learn({ ...(plan && { plan }), awaiting, error: undefined, failures: 0 });
   }
 
-  close(reconciliation: ReconciliationRecord, digest: string, pauses: readonly ShownPause[]): void {
-    if (this.plan !== undefined) this.#count(this.plan, digest);
-    if (reconciliation.outcome !== 'stopped') this.#reconciled = reconciliation.commit;
-    this.reconciliations += 1;
-    this.lastReconciliation = reconciliation;
-    const { plan } = this;
-    if (reconciliation.outcome !== 'stopped' && reconciliation.outcome !== 'error' && plan !== undefined) {
+  /** @param leaking whether something is billed that no entry of the file asks for */
+  close(
+    reconciliation: ReconciliationRecord,
+    digest: string,
+    { pauses, leaking }: { readonly pauses: readonly ShownPause[]; readonly leaking: boolean },
+  ): void {
+    const { plan, reconciliations, lastReconciliations } = this.#found;
+    const { outcome, commit, endedAt } = reconciliation;
+    if (plan !== undefined) this.#count(plan, digest);
+    if (outcome !== 'stopped') this.#reconciled = commit;
+    const last = [reconciliation, ...lastReconciliations].slice(0, mostReconciliations);
+    this.#learn({ leaking, reconciliations: reconciliations + 1, lastReconciliations: last });
+    if (outcome !== 'stopped' && outcome !== 'error' && plan !== undefined) {
       const differs = plan.operations.length + plan.blocked.length > 0 || plan.warnings.some(isLeft);
-      this.differsSince = differs ? (this.differsSince ?? reconciliation.endedAt) : undefined;
-      if (plan.operations.length === 0) {
-        this.#settledDigest = digest;
-        this.#waiting = new Set(plan.blocked.map(({ key }) => key));
-      }
+      this.#learn({ differsSince: differs ? (this.#found.differsSince ?? endedAt) : undefined });
+      this.#drift.close(plan, digest);
     }
     // A reconciliation that was cut short has no result yet.
-    if (reconciliation.outcome !== 'stopped') this.judge(pauses, reconciliation.endedAt);
-  }
-
-  /** The part of the facts about the project that reconciliations found out. */
-  facts() {
-    const {
-      plan,
-      world,
-      refreshedAt,
-      error,
-      condition,
-      conditionSince,
-      reconciliations,
-      lastReconciliation,
-    } = this;
-    const { differsSince, blockedSince, idleSince } = this;
-    return {
-      ...{ plan, world, refreshedAt, error, condition, conditionSince, reconciliations, lastReconciliation },
-      ...{ differsSince, blockedSince, idleSince },
-    };
+    if (outcome !== 'stopped') this.judge(pauses, endedAt);
   }
 
   summary() {
-    const { plan, condition, conditionSince: since, leaking } = this;
-    const found = { blocked: plan?.blocked.length ?? 0, exposed: this.#isExposed(), leaking };
-    const reconciledAt = this.lastReconciliation?.endedAt;
-    return { name: plan?.project.name, condition, since, reconciledAt, ...found };
+    const { plan, condition, conditionSince: since, lastReconciliations } = this.#found;
+    const reconciledAt = lastReconciliations[0]?.endedAt;
+    return { name: plan?.project.name, condition, since, reconciledAt, ...this.#troubles() };
+  }
+
+  #troubles() {
+    const { plan, leaking } = this.#found;
+    const { blocked } = decisions(plan?.blocked ?? []);
+    return { blocked, exposed: exposedServers(plan).length > 0, leaking };
   }
 
   /** @param digest of the spec in force */
   result(digest: string | undefined) {
+    const { condition, plan } = this.#found;
     return {
-      ...{ condition: this.condition, blocked: this.plan?.blocked ?? [] },
+      ...{ condition, blocked: plan?.blocked ?? [] },
       ...{ reconciled: this.#reconciled, observing: this.#options.observing },
       planned: this.#counted?.digest === digest ? this.#counted?.summary : undefined,
     };
@@ -232,92 +224,88 @@ export class ProjectHistory {
     if (this.#counted?.digest !== digest) this.#counted = { digest, summary };
   }
 
-  /** Whether a server is public, and its firewall is not in place. */
-  #isExposed(): boolean {
-    return exposedServers(this).length > 0;
-  }
-
   remember(): ReconciliationMemory['history'] {
-    const {
-      condition,
-      conditionSince = 0,
-      reconciliations,
-      failures,
-      lastReconciliation,
-      plan,
-      differsSince,
-    } = this;
+    const { condition, conditionSince = 0, reconciliations, failures, differsSince } = this.#found;
+    const { blockedSince, idleSince, lastReconciliations } = this.#found;
+    const [last] = lastReconciliations;
     return {
-      ...{ condition, conditionSince, reconciliations, failures, blocked: plan?.blocked.length ?? 0 },
-      ...{ exposed: this.#isExposed(), leaking: this.leaking },
-      ...{ outcome: lastReconciliation?.outcome ?? 'stopped', endedAt: lastReconciliation?.endedAt ?? 0 },
-      ...{ settledDigest: this.#settledDigest ?? null, differsSince: differsSince ?? null },
-      ...{ scarce: [...this.#scarce], waiting: [...this.#waiting], drifted: [...this.#drifted] },
-      ...{ blockedSince: [...this.blockedSince], idleSince: [...this.idleSince] },
+      ...{ condition, conditionSince, reconciliations, failures, differsSince: differsSince ?? null },
+      ...{ outcome: last?.outcome ?? 'stopped', endedAt: last?.endedAt ?? 0, scarce: [...this.#scarce] },
+      ...{ ...this.#troubles(), ...this.#drift.remember() },
+      ...{ blockedSince: [...blockedSince], idleSince: [...idleSince] },
     };
   }
 
   /** Continues from the last reconciliation, which another process may have made. */
   recall(memory: ReconciliationMemory['history']): void {
-    this.condition = knownCondition(memory.condition) ?? 'starting';
-    this.conditionSince = memory.conditionSince;
-    this.reconciliations = memory.reconciliations;
-    this.failures = memory.failures;
-    this.differsSince = memory.differsSince ?? undefined;
-    this.#settledDigest = memory.settledDigest ?? undefined;
-    this.#waiting = new Set(memory.waiting);
-    this.#drifted = new Set(memory.drifted);
-    this.blockedSince = new Map(memory.blockedSince);
-    this.idleSince = new Map(memory.idleSince);
-    this.leaking = memory.leaking;
+    const { conditionSince, reconciliations, failures, leaking } = memory;
+    this.#drift.recall(memory);
+    this.#learn({
+      ...{ condition: knownCondition(memory.condition) ?? 'starting', conditionSince },
+      ...{ reconciliations, failures, leaking, differsSince: memory.differsSince ?? undefined },
+      ...{ blockedSince: new Map(memory.blockedSince), idleSince: new Map(memory.idleSince) },
+    });
     this.#scarce.clear();
     for (const key of memory.scarce) this.#scarce.add(key as ResourceKey);
   }
 
   /** Computes the condition and reports it. The listener must drop repeated reports. */
   judge(pauses: readonly ShownPause[], at: number): void {
-    const { project, observing, log, onNotification } = this.#options;
-    const { plan, error } = this;
-    const condition = conditionOf({ plan, error, observing, awaiting: this.awaiting, pauses });
-    const what = notificationOf(condition, plan, error, this.#options.flags());
-    const changed = condition !== this.condition || this.conditionSince === undefined;
-    if (changed) this.conditionSince = at;
-    const waits = condition === 'awaiting_approval' ? (this.awaiting ?? '') : '';
-    const differs = condition === 'drifting' ? what.detail : waits;
-    if (changed || differs !== this.#differs) {
-      const ending = endingOf(condition);
-      const level = ending === 'waits' || ending === 'stuck' ? 'warn' : 'info';
-      const [way] = error === undefined && waits === '' ? [] : what.resolve;
-      const fields = {
-        ...{ condition, before: this.condition },
-        ...(differs === '' ? {} : { differs: differences(plan) }),
-        ...(error === undefined ? {} : { error }),
-        ...(way === undefined ? {} : { resolve: way }),
-      };
-      log[level](fields, 'condition changed');
-    }
-    this.#differs = differs;
+    const { project, observing, onNotification, flags } = this.#options;
+    const { plan, error, awaiting, condition: before, conditionSince } = this.#found;
+    const condition = conditionOf({ plan, error, observing, awaiting, pauses });
+    const notification = notificationOf(condition, plan, error, flags());
+    const isChanged = condition !== before || conditionSince === undefined;
+    this.#logCondition(condition, isChanged, notification);
+    this.#learn({ condition, ...(isChanged ? { conditionSince: at } : {}) });
     if (error === undefined && plan !== undefined) {
-      // An apply by the operator may have recorded an earlier time than this process knows.
-      this.blockedSince = new Map(
-        plan.blocked.map((each) => {
-          const name = blockedName(each);
-          const recorded = each.since === undefined ? undefined : Date.parse(each.since);
-          return [name, recorded ?? this.blockedSince.get(name) ?? at];
-        }),
-      );
-      this.#news.warn(plan.warnings);
-      this.#news.ask(plan);
-      this.#news.end();
+      this.#learn({ blockedSince: this.#timesOf(plan, at) });
+      this.#reports.warn(plan.warnings);
+      this.#reports.ask(plan);
+      this.#reports.end();
     }
-    this.condition = condition;
-    onNotification({ project, event: 'condition', condition, ...what });
+    onNotification({ project, event: 'condition', condition, ...notification });
     if (plan === undefined) return;
-    const exposed = exposedServers({ plan });
+    const exposed = exposedServers(plan);
     onNotification(
       exposed.length === 0
         ? { project, event: 'not_exposed', detail: '' }
         : { project, event: 'exposed', detail: exposed.join('\n') },
+    );
+  }
+
+  /** Logs the condition if it has changed, or if it means other differences than before. */
+  #logCondition(
+    condition: Condition,
+    isChanged: boolean,
+    { detail, resolve }: ReturnType<typeof notificationOf>,
+  ): void {
+    const { plan, error, awaiting, condition: before } = this.#found;
+    const waits = condition === 'awaiting_approval' ? (awaiting ?? '') : '';
+    const differs = condition === 'drifting' ? detail : waits;
+    if (isChanged || differs !== this.#differs) {
+      const ending = endingOf(condition);
+      const level = ending === 'waits' || ending === 'stuck' ? 'warn' : 'info';
+      const [way] = error === undefined && waits === '' ? [] : resolve;
+      const fields = {
+        ...{ condition, before },
+        ...(differs === '' ? {} : { differs: differences(plan) }),
+        ...(error === undefined ? {} : { error }),
+        ...(way === undefined ? {} : { resolve: way }),
+      };
+      this.#options.log[level](fields, 'condition changed');
+    }
+    this.#differs = differs;
+  }
+
+  /** An apply by the operator may have recorded an earlier time than this process knows. */
+  #timesOf({ blocked }: Plan, at: number): Found['blockedSince'] {
+    return new Map(
+      blocked.map((each) => {
+        const name = blockedName(each);
+        const recorded = each.since === undefined ? undefined : Date.parse(each.since);
+        return [name, recorded ?? this.#found.blockedSince.get(name) ?? at];
+      }),
     );
   }
 }
@@ -328,9 +316,4 @@ export class ProjectHistory {
  */
 function releaseFrames(error: unknown): void {
   for (let each = error; each instanceof Error; each = each.cause) void each.stack;
-}
-
-/** The identity of a drift: two operations with the same content are the same drift. */
-function contentOf({ id, changes }: Operation): string {
-  return `${id} ${JSON.stringify(changes)}`;
 }

@@ -2,6 +2,9 @@ import { isOtherPlace, publicDigest, type TokenPlace } from '../../core/desired.
 import { type Diagnostic, StateHeldError } from '../../core/errors.ts';
 import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
 import { createStopwatch, type Stopwatch } from '../../engine/stopwatch.ts';
+import { billOf, leaksIn } from '../../view/bill.ts';
+import type { Condition } from '../../view/condition.ts';
+import type { ProjectFacts } from '../../view/facts.ts';
 import { detailsWhile } from '../notifications/project-log.ts';
 import { logReconciliation } from '../notifications/reconciliation-line.ts';
 import { CommandQueue } from '../operator-commands/command-queue.ts';
@@ -13,15 +16,14 @@ import { rest, restMs } from '../scheduling/rest.ts';
 import { aborted, createWake } from '../scheduling/wake.ts';
 import { SpecProblem } from '../sources/spec-problem.ts';
 import { Activity } from './activity.ts';
-import type { Condition } from './condition.ts';
-import type { Known, Offer, ProjectFacts, ProjectSummary, ReconciliationRecord } from './facts.ts';
+import type { Offer, ProjectSummary, ReconciliationRecord } from './facts.ts';
 import { ProjectHistory } from './history.ts';
 import { handOn, type Job, takeUp } from './job.ts';
 import type { ProjectOptions } from './options.ts';
 import { PlanCheck } from './plan-check.ts';
 import { reconcile } from './reconciliation.ts';
 import { ended } from './use-meter.ts';
-import { isEmpty, knownOf, openWorkspace, type ProjectParts, type Workspace } from './workspace.ts';
+import { isEmpty, openWorkspace, type ProjectParts, readingsOf, type Workspace } from './workspace.ts';
 
 /**
  * Keeps one project equal to its newest valid spec, reconciliation after reconciliation.
@@ -64,7 +66,7 @@ export class Project {
   /** Of all sessions so far. */
   #counts = (): RequestCounts => ({ reads: 0, writes: 0, polls: 0, throttled: 0 });
   /** Of the last turn. */
-  #known: Known | undefined;
+  #readings: Awaited<ReturnType<typeof readingsOf>>;
 
   constructor(options: ProjectOptions) {
     const { deps, id, mode, intervalMs, keepMs, onNotification } = options;
@@ -83,12 +85,12 @@ export class Project {
   }
 
   get condition(): Condition {
-    return this.#history.condition;
+    return this.#history.found.condition;
   }
 
   /** Whether the project was reconciled at least once, and its token belongs to this project. */
   isReady(): boolean {
-    const { plan, condition } = this.#history;
+    const { plan, condition } = this.#history.found;
     return plan !== undefined && condition !== 'fenced';
   }
 
@@ -204,7 +206,7 @@ export class Project {
       }
       restMs = this.#restMs(clock.now()) / profile.timeScale;
       await handOn(job, store, parts, { project: this.id, now: this.#options.deps.clock.now(), before });
-      this.#known = await knownOf(workspace, this.#backOff);
+      this.#readings = await readingsOf(workspace, this.#backOff);
     });
     await working.catch((error: unknown) => {
       // The queue does not report why it tries again. A state that another process owns is no failure.
@@ -261,7 +263,7 @@ export class Project {
     const opening = deps.open({
       projectId: this.id,
       token,
-      log: detailsWhile(() => this.#history.error !== undefined, deps.log),
+      log: detailsWhile(() => this.#history.found.error !== undefined, deps.log),
       onEvent: (event) => this.#follow(event),
       onWait: (holder) => {
         this.#waitingFor = holder;
@@ -291,7 +293,7 @@ export class Project {
       await this.#commands.obey(workspace.session.engine, this.#offer?.desired);
       const isElsewhere = isOtherPlace(this.#token, this.#offer?.desired.token);
       if (this.#unwanted !== undefined || isElsewhere) {
-        this.#empty = isEmpty(await knownOf(workspace, this.#backOff));
+        this.#empty = isEmpty((await readingsOf(workspace, this.#backOff)) ?? { known: undefined });
         if (this.isGone() || isElsewhere) return;
       }
       if (this.#unwanted !== undefined) this.reject(this.#unwanted);
@@ -326,14 +328,20 @@ export class Project {
       stop.removeEventListener('abort', onStop);
       this.#halt = undefined;
     });
-    this.#conclude(offer, ended, workspace.pauses);
+    await this.#conclude(offer, ended, workspace.pauses);
   }
 
-  #conclude({ desired }: Offer, ended: Omit<ReconciliationRecord, 'number'>, pauses: Pauses): void {
+  async #conclude(
+    { desired }: Offer,
+    ended: Omit<ReconciliationRecord, 'number'>,
+    pauses: Pauses,
+  ): Promise<void> {
     const { deps, onReconciliation, onChange } = this.#options;
-    const reconciliation: ReconciliationRecord = { ...ended, number: this.#history.reconciliations + 1 };
-    this.#history.close(reconciliation, desired.digest, pauses.list());
-    logReconciliation(deps.log, reconciliation, this.#history.plan, publicDigest(desired));
+    const number = this.#history.found.reconciliations + 1;
+    const reconciliation: ReconciliationRecord = { ...ended, number };
+    const leaking = leaksIn(billOf(await this.facts())) > 0;
+    this.#history.close(reconciliation, desired.digest, { pauses: pauses.list(), leaking });
+    logReconciliation(deps.log, reconciliation, this.#history.found.plan, publicDigest(desired));
     onReconciliation(reconciliation);
     onChange();
   }
@@ -342,7 +350,7 @@ export class Project {
     const { deps, intervalMs } = this.#options;
     const suspendedUntil = Date.parse(this.#offer?.desired.settings.suspend?.until ?? '');
     const moments = [this.#backOff.next(now) ?? Number.NaN, suspendedUntil];
-    return restMs({ history: this.#history, intervalMs, moments, now }, deps.random);
+    return restMs({ found: this.#history.found, intervalMs, moments, now }, deps.random);
   }
 
   #follow(event: ProgressEvent): void {
@@ -358,18 +366,23 @@ export class Project {
     return this.#options.deps.commandFlags(this.id, this.#offer?.files ?? []);
   }
 
-  /** Everything that is known of the project now; for the pages, in no public form. */
+  /** Everything that is known of the project now: the input of its view. */
   async facts(): Promise<ProjectFacts> {
     const { mode, intervalMs } = this.#options;
     // A state that is closed meanwhile says nothing more.
-    const known = await knownOf(this.#workspace, this.#backOff).catch(() => undefined);
+    const readings = await readingsOf(this.#workspace, this.#backOff).catch(() => undefined);
+    const { known, client } = readings ?? this.#readings ?? {};
+    const { error, reconciliations, lastReconciliations, ...found } = this.#history.found;
     return {
-      ...{ id: this.id, mode, intervalMs, known: known ?? this.#known },
+      ...{ id: this.id, flags: this.#commandFlags(), known, ...found, inFlight: this.#activity.list() },
       ...{ offer: this.#offer, problem: this.#problem.list(), problemSince: this.#problem.since },
-      ...this.#history.facts(),
-      ...{ reconciling: this.#halt !== undefined, nextReconciliationAt: this.#nextReconciliationAt },
-      ...{ flags: this.#commandFlags(), waitingFor: this.#waitingFor },
-      ...{ inFlight: this.#activity.list(), pauses: this.#workspace?.pauses.list() ?? [] },
+      prices: found.world?.profile.prices,
+      daemon: {
+        ...{ mode, intervalMs, client, error, reconciliations, lastReconciliations },
+        ...{ waitingFor: this.#waitingFor, reconciling: this.#halt !== undefined },
+        nextReconciliationAt: this.#nextReconciliationAt,
+        pauses: this.#workspace?.pauses.list() ?? [],
+      },
     };
   }
 

@@ -6,8 +6,7 @@ import { untilRefreshIsDue } from '../scheduling/quiet.ts';
 import type { Offer, ReconciliationRecord } from './facts.ts';
 import type { ProjectHistory } from './history.ts';
 import { pruneHistory } from './prune-history.ts';
-import { isLeaking } from './troubles.ts';
-import { knownOf, type ProjectParts, type Workspace } from './workspace.ts';
+import type { ProjectParts, Workspace } from './workspace.ts';
 
 /** `stop`: sets the firewalls of open servers, and ends. `halt`: every wait ends. `ended`: either of both. */
 interface ReconciliationSignals {
@@ -43,8 +42,6 @@ export async function reconcile(
     const ended = AbortSignal.any([halt.signal, stop]);
     const { outcome, results } = await attempt(offer, workspace, parts, { stop, halt: halt.signal, ended });
     const endedAt = clock.now();
-    const known = await knownOf(workspace, parts.backOff).catch(() => undefined);
-    parts.history.leaking = isLeaking({ world: parts.history.world, known });
     if (parts.mode === 'correct' && !ended.aborted) await pruneHistory(workspace.session, parts.keepMs);
     return { triggers, startedAt, endedAt, outcome, commit: offer.commit?.id, ...countsOf(results) };
   } finally {
@@ -65,14 +62,14 @@ async function attempt(
   const { log, history, backOff, check } = parts;
   try {
     const { outcome, results, plan } = await carryOut(offer, workspace, parts, signals);
-    history.awaiting = workspace.approval.waiting;
-    history.succeed(outcome === 'stopped' ? undefined : check.blocked(plan));
+    const left = outcome === 'stopped' ? undefined : check.blocked(plan);
+    history.succeed(left, workspace.approval.waiting);
     backOff.learn(results, offer.desired, (code) => pauses.pauses(code), session.clock.now());
     return { outcome, results };
   } catch (error) {
     if (error instanceof StateError) throw error;
     if (signals.ended.aborted) return { outcome: 'stopped', results: [] };
-    logFailure(log, error, history);
+    logFailure(log, error, history.found);
     history.fail(error);
     return { outcome: 'error', results: [] };
   }
@@ -122,7 +119,11 @@ function named(
 }
 
 /** An error that also ended the reconciliation before is logged at level debug. */
-function logFailure(log: DaemonLogger, error: unknown, { error: before, failures }: ProjectHistory): void {
+function logFailure(
+  log: DaemonLogger,
+  error: unknown,
+  { error: before, failures }: ProjectHistory['found'],
+): void {
   const level = String(error) === String(before) ? 'debug' : 'error';
   const problem = error instanceof ApiProblem ? { status: error.status, requestId: error.requestId } : {};
   log[level]({ error, attempt: failures + 1, ...problem }, 'reconciliation failed');

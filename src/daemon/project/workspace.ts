@@ -6,13 +6,13 @@ import type { Repeating } from '../../engine/deps.ts';
 import { createReadCache } from '../../engine/read-cache.ts';
 import { Approval } from '../../engine/run/approval.ts';
 import type { Stopwatch } from '../../engine/stopwatch.ts';
+import { type ClientFacts, type Known, knownIn, type ProjectFacts } from '../../view/facts.ts';
 import type { DaemonLogger, Mode, ProjectSession } from '../ports.ts';
 import type { KeyBackOff } from '../scheduling/back-off.ts';
 import { Pauses } from '../scheduling/pauses.ts';
 import { Refresh } from '../scheduling/refresh.ts';
 import type { Wake } from '../scheduling/wake.ts';
 import type { Activity } from './activity.ts';
-import type { Known } from './facts.ts';
 import type { ProjectHistory } from './history.ts';
 import type { PlanCheck } from './plan-check.ts';
 import { both, UseMeter } from './use-meter.ts';
@@ -57,8 +57,8 @@ export function openWorkspace(
   const pauses = new Pauses(() => clock.now());
   const refresh = new Refresh({
     ...{ session, cache, intervalMs },
-    isPaused: () => history.error !== undefined,
-    isWanted: (server) => history.world?.keyOf(serverObject(server)) !== undefined,
+    isPaused: () => history.found.error !== undefined,
+    isWanted: (server) => history.found.world?.keyOf(serverObject(server)) !== undefined,
     onChange: (server) => {
       log.info({ resourceId: server }, 'server changed outside vdcsync');
       wake.nudge('refresh');
@@ -78,32 +78,38 @@ export function openWorkspace(
   return { session, pauses, refresh, meter, repeating, approval };
 }
 
-/** The current data of the state and the client. `undefined` before the state is open. */
-export async function knownOf(
+/** The current data of the state and the client. */
+export interface Readings {
+  readonly known: Known;
+  readonly client: ClientFacts;
+}
+
+/** `undefined` before the state is open. */
+export async function readingsOf(
   workspace: Workspace | undefined,
   backOff: KeyBackOff,
-): Promise<Known | undefined> {
+): Promise<Readings | undefined> {
   if (workspace === undefined) return undefined;
   const { session, meter, refresh } = workspace;
   const { store, clock, profile, counts } = session;
   const now = clock.now();
-  const claims = await store.claims();
-  return {
+  const known = {
     now,
     info: await store.info(),
     bindings: await store.bindings(),
     intents: await store.openIntents(),
-    leftBackups: leftBackups(claims),
-    claims,
+    claims: await store.claims(),
     history: await store.intents({ limit: 30 }),
-    ...{ limits: profile.limits, used: meter.used(), counts: counts() },
-    oldestReadMs: refresh.oldestMs(),
-    backOff: backOff.list(now),
   };
+  const client = {
+    ...{ limits: profile.limits, used: meter.used(), counts: counts() },
+    ...{ oldestReadMs: refresh.oldestMs(), backOff: backOff.list(now) },
+  };
+  return { known, client };
 }
 
 /** Whether the state holds no resource of the project. */
-export function isEmpty(known: Known | undefined): boolean {
-  const { bindings, intents, leftBackups: left } = known ?? { bindings: [], intents: [], leftBackups: [] };
-  return bindings.length + intents.length + left.length === 0;
+export function isEmpty({ known }: Pick<ProjectFacts, 'known'>): boolean {
+  const { bindings, intents, claims } = knownIn({ known });
+  return bindings.length + intents.length + leftBackups(claims).length === 0;
 }

@@ -1,8 +1,8 @@
 import { backOff } from '../../core/back-off.ts';
 import type { Random } from '../../core/random.ts';
+import { isHopeless, isInFlight } from '../../view/condition.ts';
 import type { ProjectSession } from '../ports.ts';
-import { isHopeless, isInFlight } from '../project/condition.ts';
-import type { ProjectHistory } from '../project/history.ts';
+import type { Found, ProjectHistory } from '../project/history.ts';
 import type { Wake } from './wake.ts';
 
 /** After a failed reconciliation: 5, 10, 20, … s, at most 15 min. */
@@ -13,7 +13,7 @@ const inFlightMs = 30_000;
 const tokenWatchMs = 2_000;
 
 export interface Rest {
-  readonly history: Pick<ProjectHistory, 'plan' | 'condition' | 'failures'>;
+  readonly found: Pick<Found, 'plan' | 'condition' | 'failures'>;
   readonly intervalMs: number;
   /** Times at which other reasons require a reconciliation. Those in the past, and `NaN`, do not count. */
   readonly moments: readonly number[];
@@ -24,8 +24,8 @@ export interface Rest {
  * How long to wait for the next reconciliation if no trigger comes first. The time is jittered, so that many projects
  * do not reconcile at the same moment.
  */
-export function restMs({ history, intervalMs, moments, now }: Rest, random: Random): number {
-  const { plan, failures, condition } = history;
+export function restMs({ found, intervalMs, moments, now }: Rest, random: Random): number {
+  const { plan, failures, condition } = found;
   const untilMs = moments.filter((at) => at > now).map((at) => at - now);
   // The firewall of a server waits for the end of this write.
   if (plan !== undefined && isInFlight(plan)) untilMs.push(inFlightMs);
@@ -39,18 +39,15 @@ export function restMs({ history, intervalMs, moments, now }: Rest, random: Rand
 export async function rest(
   ms: number,
   { clock, profile, tokenMark }: Pick<ProjectSession, 'clock' | 'profile' | 'tokenMark'>,
-  {
-    wake,
-    history,
-  }: { readonly wake: Wake; readonly history: Pick<ProjectHistory, 'condition' | 'failures'> },
+  { wake, history }: { readonly wake: Wake; readonly history: Pick<ProjectHistory, 'found'> },
   stop: AbortSignal,
 ): Promise<void> {
   const mark = tokenMark();
   const endAt = clock.monotonic() + ms;
-  const hopeless = isHopeless(history.condition);
+  const hopeless = isHopeless(history.found.condition);
   while (!wake.pending()) {
     const left = endAt - clock.monotonic();
-    if (left <= 0) return wake.nudge(history.failures > 0 ? 'back-off' : 'timer');
+    if (left <= 0) return wake.nudge(history.found.failures > 0 ? 'back-off' : 'timer');
     await wake.sleep(clock, hopeless ? Math.min(left, tokenWatchMs * profile.timeScale) : left, stop);
     if (hopeless && tokenMark() !== mark) wake.nudge('token');
   }

@@ -6,6 +6,7 @@ import type { Random } from '../../core/random.ts';
 import type { DaemonLogger } from '../ports.ts';
 import { type FolderBounds, withinBounds } from './bounds.ts';
 import { type GitAccess, GitProgram, TooLargeError } from './git-program.ts';
+import { commitPage, type GitUrl } from './git-url.ts';
 import { decodeSpec, mostBytes } from './read-file.ts';
 import {
   type Commit,
@@ -90,7 +91,7 @@ export function gitSource(options: GitSourceOptions): SpecSource {
     if (taken?.commit?.id === tip.commit && follows === tip.commit) return taken;
     if (tooLarge?.commit === tip.commit) throw tooLarge.error;
     await fetchWithRoom(tip, follows, signal);
-    const commit = await describe(git, tip, ref, signal);
+    const commit = await describe(git, { tip, ref, url: access.url }, signal);
     const { specs, ...read } = await readSpecs(git, commit.id, path, { before: blobs, most }, signal);
     blobs = read.blobs;
     // The next commit must follow the last readable commit, so the tip is recorded only now.
@@ -292,12 +293,20 @@ async function isAncestor(
   }
 }
 
-async function describe(git: GitProgram, tip: Tip, ref: string, signal: AbortSignal): Promise<Commit> {
+async function describe(
+  git: GitProgram,
+  { tip, ref, url }: { readonly tip: Tip; readonly ref: string; readonly url: GitUrl },
+  signal: AbortSignal,
+): Promise<Commit> {
   const { commit: id, ref: fullRef } = tip;
-  const [seconds = '', subject = ''] = (
-    await git.run(['log', '-1', '--format=%ct%n%s', '--no-show-signature', id], signal)
+  const [seconds = '', author = '', subject = ''] = (
+    await git.run(['log', '-1', '--format=%ct%n%an%n%s', '--no-show-signature', id], signal)
   ).split('\n');
-  return { id, ref, fullRef, subject: subject.slice(0, 200), at: Number(seconds) * 1000 };
+  const page = commitPage(url, id);
+  return {
+    ...{ id, ref, fullRef, author: author.slice(0, 100), subject: subject.slice(0, 200) },
+    ...{ at: Number(seconds) * 1000, ...(page === undefined ? {} : { url: page }) },
+  };
 }
 
 /** One entry of a tree, from the output of `git ls-tree`. */

@@ -48,3 +48,19 @@ export function parseGitUrl(text: string, allowInsecure: boolean): GitUrl {
 function isThisMachine(host: string): boolean {
   return host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
+
+/** The paths of a commit's page, by a part of the host's name. The others have the path of GitHub. */
+const commitPaths = { gitlab: '/-/commit/', bitbucket: '/commits/' } as const;
+
+/** The page of a commit at the forge. `undefined`: the repository has no forge, or the address does not show it. */
+export function commitPage({ text, protocol }: GitUrl, commit: string): string | undefined {
+  const [, host, path] =
+    /^(?:https:\/\/|ssh:\/\/(?:[^@/]+@)?|[^@/]+@)([^/:]+(?::\d+(?=\/))?)[:/](.+?)(?:\.git)?\/?$/.exec(text) ??
+    [];
+  if (protocol === 'file' || protocol === 'http' || host === undefined || path === undefined)
+    return undefined;
+  // The port of ssh is not the port of the page.
+  const site = protocol === 'ssh' ? host.replace(/:\d+$/, '') : host;
+  const forge = Object.entries(commitPaths).find(([name]) => site.includes(name));
+  return `https://${site}/${path}${forge?.[1] ?? '/commit/'}${commit}`;
+}

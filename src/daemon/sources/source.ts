@@ -11,6 +11,10 @@ export interface Commit {
   readonly fullRef: string;
   /** First line of its message. */
   readonly subject: string;
+  /** The name of its author. */
+  readonly author: string;
+  /** The page of the commit at its forge, if the address of the repository shows it. */
+  readonly url?: string;
   /** When it was committed, wall ms. */
   readonly at: number;
 }

@@ -126,9 +126,10 @@ async function awaitTask(
 ): Promise<Progress> {
   const { clock, tasks } = run.deps;
   const { answer, request, kind } = intent;
-  run.tell(intent, 'task', taskId);
   const acceptedAt = clock.now() - sinceAccepted(run, intent);
   const { deadlineMs } = run.kindOf(kind).timing;
+  const untilMs = acceptedAt + (await tasks.usual(request.name));
+  run.tell(intent, 'task', taskId, { untilMs, deadlineMs: acceptedAt + deadlineMs });
   const task = await tasks.wait(
     {
       id: taskId,

@@ -295,9 +295,12 @@ class Rounds {
     const tried = new Set(results.map(({ key }) => key));
     const earlier = (await standingFindings(store)).filter(({ key }) => !tried.has(key));
     // The refusal of a class of writes has its own record and its own end, so it is not recorded as a finding.
-    const held = new Set((await withPauses(run.deps, last)).blocked.map(({ key }) => key));
+    const paused = await withPauses(run.deps, last);
+    const held = new Set(paused.blocked.map(({ key }) => key));
     const recorded = run.allPaused() === undefined ? found.filter(({ key }) => !held.has(key)) : [];
-    const further = withFurther(withFindings(plan, found), applying(earlier, plan, run.world));
+    // As in a plan: a process with many runs shows its own pauses.
+    const shown = run.repeating === undefined ? paused : plan;
+    const further = withFurther(withFindings(shown, found), applying(earlier, plan, run.world));
     const record = { kept: earlier, found: recorded, plan: further, at: run.deps.clock.now() };
     return this.#report(outcome, await recordFindings(store, run.world, run.intents, record));
   }

@@ -196,10 +196,10 @@ async function creationUnderWay(run: Run, operation: Operation): Promise<Turn | 
   await run.fence();
   const task = await run.cache.since(clock.monotonic()).findTask(holder.taskId);
   if (task === undefined || task.is_terminal) return undefined;
-  const untilMs = at + run.kindOf(operation.kind).timing.deadlineMs;
+  const deadlineMs = at + run.kindOf(operation.kind).timing.deadlineMs;
   const reason = `its creation has not ended: task ${holder.taskId}`;
-  if (clock.now() > untilMs) return { now: 'blocked', code: 'stuck', reason };
-  run.tell(operation, 'task', holder.taskId, { untilMs });
+  if (clock.now() > deadlineMs) return { now: 'blocked', code: 'stuck', reason };
+  run.tell(operation, 'task', holder.taskId, { deadlineMs });
   return { now: 'again', afterMs: taskReadGapMs };
 }
 

@@ -227,11 +227,13 @@ describe('src/engine/operator/decide.ts: resolve --abandon of a paused replaceme
     await played.apply(`${pair(1)}${entry('more', 1)}`);
     played.restart();
     const { blocked } = await played.apply(pair(2));
-    expect(blocked.map(({ key, code }) => [key, code])).toEqual([
+    expect(blocked.map(({ key, code }) => [key.replace(/~\d+/, '~ID'), code])).toEqual([
+      ['servers.db~ID.public_ipv4', 'dependency_blocked'],
+      ['servers.web~ID.public_ipv4', 'dependency_blocked'],
       ['servers.db', 'payment_required'],
       ['servers.web', 'dependency_blocked'],
     ]);
-    expect(blocked[0]?.remedies).toEqual(resolving(expect.stringContaining('resolve servers.db --abandon')));
+    expect(blocked[2]?.remedies).toEqual(resolving(expect.stringContaining('resolve servers.db --abandon')));
     played.emulator.mutate({ do: 'set_standing', standing: 'active' });
 
     await abandon(played, 'db');

@@ -1,6 +1,6 @@
-import { retiredFrom } from '../../core/keys.ts';
-import { factsOf } from '../../core/kind-facts.ts';
-import type { Operation, Plan } from '../../core/plan.ts';
+import { retiredFrom } from '../core/keys.ts';
+import { factsOf } from '../core/kind-facts.ts';
+import type { Operation, Plan } from '../core/plan.ts';
 
 /** The consequences that an operator must know before the approval of an operation, in addition to the changed fields. */
 export function consequences(operation: Operation, plan: Pick<Plan, 'operations'>): string[] {

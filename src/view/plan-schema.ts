@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { kindNames } from '../../core/kind-facts.ts';
+import { kindNames } from '../core/kind-facts.ts';
 
 const text = z.string();
 const count = z.int().min(0);
@@ -26,7 +26,7 @@ export const change = z
   })
   .describe('One field.');
 
-const operation = z
+export const operation = z
   .strictObject({
     id: text.describe('The same step of the same resource has the same id in every plan.'),
     key: text,
@@ -97,8 +97,53 @@ export const blocked = z.strictObject({
   reason: text,
   position: position.optional(),
   since: text.optional().describe('When a run first found the operation blocked with this code.'),
+  decision: z.boolean().describe('False: the operation continues without a manual decision.'),
   resolve: text.describe('The remedies as one text, separated by ` | `.'),
   remedies,
+});
+
+export const warning = z.strictObject({
+  code: text,
+  key: text.nullable(),
+  message: text,
+  remedies: remedies.optional(),
+});
+
+export const summary = z.strictObject({
+  create: count,
+  update: count,
+  replace: count,
+  delete: count,
+  adopt: count,
+  blocked: count,
+  in_progress: count.optional().describe('Keys with an open write of an earlier run.'),
+  unchanged: count,
+  unseen: count.optional().describe('Servers with declared fields that no read shows.'),
+});
+
+export const cost = z.strictObject({
+  monthly: z
+    .strictObject({
+      currency: text.nullable(),
+      known_before: decimal,
+      known_after: decimal,
+      unknown: z.array(text).describe('Keys of existing resources without a known price.'),
+    })
+    .describe('Monthly cost of all managed resources with a known price.'),
+  known_monthly_delta: z
+    .string()
+    .regex(/^-?\d+(\.\d+)?$/)
+    .describe('Decimal. Change of the known monthly cost.'),
+  known_monthly_most: z
+    .string()
+    .regex(/^-?\d+(\.\d+)?$/)
+    .optional()
+    .describe('The highest possible value, if the file allows alternatives with different prices.'),
+  unknown: z.array(text).describe('Resources without a known price. They are not counted as zero.'),
+  unpriced: z
+    .array(text)
+    .describe('Keys of resources that the plan buys, or makes dearer, at an unknown price.'),
+  left_billed: z.array(text).describe('Resources that stay billed after the plan is applied.'),
 });
 
 /** The public JSON form of a plan; `core/plan.ts` is its type, and the compiler holds the two together. */
@@ -120,47 +165,12 @@ export const planSchema = z
       .string()
       .regex(/^sha256:[0-9a-f]{64}$/)
       .describe('Digest of the operations and the spec. Equal digests mean the same plan.'),
-    summary: z.strictObject({
-      create: count,
-      update: count,
-      replace: count,
-      delete: count,
-      adopt: count,
-      blocked: count,
-      in_progress: count.optional().describe('Keys with an open write of an earlier run.'),
-      unchanged: count,
-      unseen: count.optional().describe('Servers with declared fields that no read shows.'),
-    }),
+    summary,
     operations: z.array(operation),
-    blocked: z.array(blocked).describe('Operations that need a manual decision.'),
-    warnings: z.array(
-      z.strictObject({ code: text, key: text.nullable(), message: text, remedies: remedies.optional() }),
-    ),
+    blocked: z.array(blocked).describe('Operations that need a manual decision, or that wait.'),
+    warnings: z.array(warning),
     more_warnings: count.optional().describe('How many warnings are left out: a plan shows at most 500.'),
-    cost: z.strictObject({
-      monthly: z
-        .strictObject({
-          currency: text.nullable(),
-          known_before: decimal,
-          known_after: decimal,
-          unknown: z.array(text).describe('Keys of existing resources without a known price.'),
-        })
-        .describe('Monthly cost of all managed resources with a known price.'),
-      known_monthly_delta: z
-        .string()
-        .regex(/^-?\d+(\.\d+)?$/)
-        .describe('Decimal. Change of the known monthly cost.'),
-      known_monthly_most: z
-        .string()
-        .regex(/^-?\d+(\.\d+)?$/)
-        .optional()
-        .describe('The highest possible value, if the file allows alternatives with different prices.'),
-      unknown: z.array(text).describe('Resources without a known price. They are not counted as zero.'),
-      unpriced: z
-        .array(text)
-        .describe('Keys of resources that the plan buys, or makes dearer, at an unknown price.'),
-      left_billed: z.array(text).describe('Resources that stay billed after the plan is applied.'),
-    }),
+    cost,
     effort: z.strictObject({
       writes: count,
       reads: count,

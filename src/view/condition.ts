@@ -1,7 +1,6 @@
-import { ApiProblem, FenceError } from '../../core/errors.ts';
-import { isLeft, type Plan } from '../../core/plan.ts';
-import { TransportError } from '../../core/transport.ts';
-import type { ShownPause } from '../scheduling/pauses.ts';
+import { ApiProblem, FenceError } from '../core/errors.ts';
+import { isLeft, type Plan } from '../core/plan.ts';
+import { TransportError } from '../core/transport.ts';
 
 /**
  * The state of a project in one word: the first condition that applies.
@@ -84,7 +83,7 @@ export interface ConditionFacts {
   readonly observing: boolean;
   /** Digest of the plan that waits for the operator. */
   readonly awaiting?: string | undefined;
-  readonly pauses: readonly ShownPause[];
+  readonly pauses: readonly { readonly code: string }[];
 }
 
 export function conditionOf({ plan, error, observing, awaiting, pauses }: ConditionFacts): Condition {

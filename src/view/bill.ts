@@ -1,0 +1,187 @@
+import { type Attribution, attribute, serversShown } from '../core/attribute.ts';
+import { addressObject, type LiveObject, objectName, serverObject } from '../core/claims.ts';
+import { money, part } from '../core/decimal.ts';
+import { partsOf } from '../core/intent.ts';
+import { type ResourceKey, takeApart } from '../core/keys.ts';
+import { factsOf, isAddress, type KindName } from '../core/kind-facts.ts';
+import type { Ip } from '../core/resources.ts';
+import type { Intent } from '../core/state.ts';
+import { leftBackups } from '../engine/claims/left-backups.ts';
+import { ignoredObjects } from '../engine/claims/unattached.ts';
+import { isQuiet } from '../plan/unmanaged.ts';
+import { knownIn, type ProjectFacts } from './facts.ts';
+import { time, timeOrNull } from './moments.ts';
+import type { BilledView, ProjectView } from './project-view.ts';
+
+type AddressView = NonNullable<ProjectView['addresses']>[number];
+
+type Bill = Pick<
+  ProjectView,
+  | 'addresses'
+  | 'address_price'
+  | 'billed'
+  | 'idle'
+  | 'idle_monthly'
+  | 'unconfirmed'
+  | 'unconfirmed_creations'
+  | 'unmanaged'
+  | 'ignored'
+  | 'left_backups'
+>;
+
+/** The resources that cost money, with and without a use. */
+export function billOf(facts: ProjectFacts): Bill {
+  const { claims, intents } = knownIn(facts);
+  const ips = facts.world?.ips;
+  const keyOf = holdersIn(facts);
+  const holders = attribute({ ...facts.world, ips: ips ?? [], keyOf }, { claims, intents });
+  const boundAt = new Map(
+    knownIn(facts).bindings.flatMap((each) => (isAddress(each.kind) ? [[each.id, each.boundAt]] : [])),
+  );
+  const addresses = ips?.map((ip) => addressView(ip, facts, { holders, keyOf, boundAt })) ?? null;
+  const used = (use: AddressView['use']) =>
+    addresses?.filter((each) => each.use === use).map(billedAddress) ?? null;
+  const idle = used('idle');
+  return {
+    addresses,
+    address_price: priceOf(1, facts),
+    billed: billedOf(facts, addresses),
+    idle,
+    idle_monthly: idle === null ? null : priceOf(idle.length, facts),
+    unconfirmed: used('unconfirmed'),
+    unconfirmed_creations: intents.filter(mayHaveBought).map(({ key }) => key),
+    unmanaged: ips === undefined ? null : unmanagedIn(facts, ips, holders),
+    ignored: ignoredObjects(claims, ips),
+    left_backups: leftBackups(claims).map(({ server, key, backups, at }) => ({
+      ...{ server_id: server, key, backups, since: time(at) },
+    })),
+  };
+}
+
+/** How many addresses and servers with left backups are billed although no entry of the file asks for them. */
+export function leaksIn({
+  idle,
+  unconfirmed,
+  left_backups: left,
+}: Pick<ProjectView, 'idle' | 'unconfirmed' | 'left_backups'>): number {
+  const unasked = (idle ?? []).filter(({ key }) => key === null);
+  return unasked.length + (unconfirmed?.length ?? 0) + left.length;
+}
+
+/** The entry that is bound to an object, names its id, or plans to adopt it. */
+function holdersIn(facts: ProjectFacts): (object: LiveObject) => ResourceKey | undefined {
+  const { offer, world, plan } = facts;
+  const entries = offer?.desired.resources ?? [];
+  // Only servers and addresses are asked for.
+  const named = (kind: KindName, id: string | undefined, key: ResourceKey) =>
+    id !== undefined && (factsOf(kind).container || isAddress(kind))
+      ? [[objectName({ kind, id }), key] as const]
+      : [];
+  // A binding comes last, because it counts more than the other ones.
+  const keys = new Map([
+    ...(plan?.operations ?? []).flatMap(({ kind, key, verb, target }) =>
+      verb === 'adopt' ? named(kind, target, key) : [],
+    ),
+    ...entries.flatMap(({ kind, key, id }) => named(kind, id ?? world?.observed.get(key)?.id, key)),
+    ...knownIn(facts).bindings.flatMap(({ kind, key, id }) => named(kind, id, key)),
+  ]);
+  return (object) => keys.get(objectName(object));
+}
+
+interface Holding {
+  readonly holders: Attribution;
+  readonly keyOf: (object: LiveObject) => ResourceKey | undefined;
+  /** By the live id of the address. */
+  readonly boundAt: ReadonlyMap<string, number>;
+}
+
+function addressView(ip: Ip, facts: ProjectFacts, { holders, keyOf, boundAt }: Holding): AddressView {
+  const holder = holders.address(ip);
+  // Through its server, an address has the key of the server.
+  const held = 'key' in holder && factsOf(takeApart(holder.key).kind).knownBy ? holder.key : undefined;
+  const key = keyOf(addressObject(ip.id)) ?? held ?? null;
+  const isOpen = held !== undefined && holder.is === 'pending' && !holder.certain;
+  const use =
+    ip.server_id !== null ? 'attached' : isQuiet(holder) ? 'ignored' : isOpen ? 'unconfirmed' : 'idle';
+  const server = ip.server_id === null ? undefined : keyOf(serverObject(ip.server_id));
+  const since = (use === 'attached' ? undefined : idleSince(ip, facts)) ?? boundAt.get(String(ip.id));
+  return {
+    ...{ id: String(ip.id), address: ip.address, key, use, since: timeOrNull(since) },
+    ...{ server_id: ip.server_id === null ? null : String(ip.server_id), server: server ?? null },
+  };
+}
+
+/** From the deletion of the server that held it; without a deletion, from when this process first saw it idle. */
+function idleSince(ip: Ip, { known, idleSince: seen }: ProjectFacts): number | undefined {
+  const left = known?.history?.find((each) => {
+    const { verb, kind, preimage } = each;
+    const isDeletion = verb === 'delete' && factsOf(kind).container && partsOf(each).outcome === 'done';
+    return isDeletion && preimage.addresses?.includes(ip.address);
+  });
+  return (left && partsOf(left).closedAt) ?? seen?.get(ip.id);
+}
+
+function billedAddress({ id, address, key, since }: AddressView): BilledView {
+  return { id, what: `address ${address}`, key, since };
+}
+
+/**
+ * Includes unsettled creations, resources that wait for adoption, and the servers of others, because they may cost money
+ * already.
+ */
+function billedOf(facts: ProjectFacts, addresses: readonly AddressView[] | null): readonly BilledView[] {
+  const { bindings, intents, claims } = knownIn(facts);
+  const arriving = intents.flatMap((intent) => {
+    const { key, kind, verb, createdAt } = intent;
+    const id = partsOf(intent).answer?.id;
+    return verb === 'create' && id !== undefined ? [{ key, kind, id, boundAt: createdAt }] : [];
+  });
+  const adopted = new Set(bindings.map(({ key }) => key));
+  const adopting = (facts.plan?.operations ?? []).flatMap(({ key, kind, verb, target: id }) =>
+    verb === 'adopt' && id !== undefined && !adopted.has(key) ? [{ key, kind, id, boundAt: undefined }] : [],
+  );
+  const bought = [...bindings, ...arriving, ...adopting]
+    .filter(({ kind }) => factsOf(kind).counted)
+    .map(({ id, kind, key, boundAt }) => {
+      return { id, what: `${kind.replace('_', ' ')} ${id}`, key, since: timeOrNull(boundAt) };
+    });
+  const recorded = bindings
+    .filter(({ kind }) => isAddress(kind))
+    .map(({ id, key, identity, boundAt }) => {
+      return { id, what: `address ${identity.address ?? id}`, key, since: time(boundAt) };
+    });
+  const known = new Set(bought.map(({ what }) => what));
+  const others = [...serversShown({ ips: facts.world?.ips ?? [] })]
+    .map((id) => ({ id: String(id), what: `server ${id}`, key: null, since: null }))
+    .filter(({ what }) => !known.has(what));
+  const backups = leftBackups(claims).flatMap(({ server, key, backups: ids, at }) =>
+    ids.map((id) => ({ id, what: `backup ${id} of server ${server}`, key, since: time(at) })),
+  );
+  return [...bought, ...others, ...(addresses?.map(billedAddress) ?? recorded), ...backups];
+}
+
+/** A creation of a billed resource that was sent, and whose effect is neither known nor excluded. */
+function mayHaveBought(intent: Intent): boolean {
+  const { verb, kind, phase } = intent;
+  const { answer, unconfirmed } = partsOf(intent);
+  const { counted, bought } = factsOf(kind);
+  if (verb !== 'create' || (counted ?? bought) === undefined || answer?.id !== undefined) return false;
+  return unconfirmed !== undefined || answer !== undefined || phase === 'sending';
+}
+
+/** With `unmanaged: ignore` they count as ignored. */
+function unmanagedIn({ offer }: ProjectFacts, ips: readonly Ip[], { unmanaged }: Attribution) {
+  if (offer?.desired.settings.unmanaged === 'ignore') return [];
+  const ofServers = unmanaged.servers.map((id) => ({
+    ...serverObject(id),
+    addresses: ips.filter(({ server_id }) => server_id === id).map(({ address }) => address),
+  }));
+  const servers = new Set<number | null>(unmanaged.servers);
+  const alone = unmanaged.addresses.filter(({ server_id }) => !servers.has(server_id));
+  return [...ofServers, ...alone.map(({ id, address }) => ({ ...addressObject(id), addresses: [address] }))];
+}
+
+function priceOf(addresses: number, { prices }: ProjectFacts): ProjectView['address_price'] {
+  if (prices?.address === undefined) return null;
+  return { currency: prices.currency ?? null, known: money(part(prices.address, addresses)) };
+}

@@ -1,0 +1,259 @@
+import * as z from 'zod';
+import { keyStatuses } from '../core/key-status.ts';
+import type { ResourceKey } from '../core/keys.ts';
+import { type KindName, kindNames, kindsWith } from '../core/kind-facts.ts';
+import type { Blocked, Cost, Operation, Summary, Warning } from '../core/plan.ts';
+import type { IgnoredObject } from '../engine/claims/unattached.ts';
+import { conditions } from './condition.ts';
+import * as plan from './plan-schema.ts';
+
+const text = z.string();
+const moment = z.iso.datetime();
+const maybe = moment.nullable();
+const count = z.int().min(0);
+const key = typed<ResourceKey>(text);
+const verb = z.enum(['create', 'update', 'delete', 'adopt']);
+
+/** The schema of a value whose exact type `core` has. */
+function typed<Type>(schema: z.ZodType): z.ZodType<Type> {
+  return schema as z.ZodType<Type>;
+}
+
+export const commitSchema = z.strictObject({
+  id: text,
+  ref: text,
+  subject: text,
+  author: text,
+  url: text.nullable().describe('The page of the commit, if the address of the repository shows it.'),
+  committed_at: moment,
+});
+
+export const diagnosticSchema = z.strictObject({ file: text, line: count, column: count, message: text });
+
+const billed = z.strictObject({
+  id: text,
+  what: text,
+  key: key.nullable(),
+  since: maybe.describe('When vdcsync first recorded or saw this; null if it did not.'),
+});
+
+const found = typed<IgnoredObject>(
+  z.strictObject({ kind: z.enum(kindsWith('bought')), id: text, addresses: z.array(text) }),
+);
+
+const budget = z.strictObject({ used: count, limit: count });
+const price = z.strictObject({ currency: text.nullable(), known: text });
+
+const spec = z.strictObject({
+  files: z.array(text).describe('The files of the spec in force; empty if there is none.'),
+  digest: text.nullable().describe('Null without a spec, and if the spec has values of the environment.'),
+  commit: commitSchema.nullable(),
+  suspend: z.strictObject({ reason: text, until: text.optional() }).nullable(),
+  drift: z.enum(['correct', 'report']).nullable(),
+  broken: z.array(diagnosticSchema).describe('The errors of the newest spec; empty if it is valid.'),
+  broken_since: maybe,
+});
+
+const counts = z.strictObject({
+  blocked: count.describe('Keys that need a manual decision.'),
+  waiting: count.describe('Keys with an operation that waits, and that needs no decision.'),
+  pending: count.describe('Operations of the plan that have not begun, and that are not blocked.'),
+  in_flight: count.describe('Entries of `in_flight`.'),
+  open_writes: count.describe('Writes whose outcome or task is open, blocked ones included.'),
+  exposed: count.describe('Entries of `exposed`.'),
+  leaking: count.describe(
+    'Billed addresses that no server uses and that no entry asks for, and backups of deleted servers.',
+  ),
+  standings: z.record(z.enum(keyStatuses), count).describe('Managed resources by their status.'),
+});
+
+const resource = z.strictObject({
+  key,
+  kind: typed<KindName>(z.enum(kindNames)),
+  id: text.nullable().describe('The live id; null if no id is known.'),
+  standing: z.enum(keyStatuses),
+  presence: z
+    .enum(['known', 'not_created', 'being_created', 'unconfirmed'])
+    .describe('`unconfirmed`: the result of the creation is not known, so the resource may be billed.'),
+  managed: z.boolean(),
+  protect: z.boolean(),
+  tainted: text.nullable(),
+  identity: z.record(text, text),
+  detail: text.nullable().describe('The type of a server, or the range of a network.'),
+  addresses: z.array(text).describe('Public addresses; those of the last run if the API was not read.'),
+  linked: z.array(key).describe('Of a server: its networks, and the addresses that are resources.'),
+  bound_at: maybe,
+  observed_at: maybe.describe('The time of the read that the status rests on; null without a read.'),
+});
+
+const address = z.strictObject({
+  id: text,
+  address: text,
+  key: key.nullable(),
+  server_id: text.nullable(),
+  server: key.nullable().describe('The key of the server; null for a server that is not managed.'),
+  use: z
+    .enum(['attached', 'idle', 'unconfirmed', 'ignored'])
+    .describe('`unconfirmed`: an open write may have bought the address.'),
+  since: maybe.describe('Since when no server has used the address, or when the key was bound.'),
+});
+
+const flight = z.strictObject({
+  key,
+  verb,
+  step: z
+    .enum(['queued', 'sent', 'task', 'failed', 'checking', 'waiting'])
+    .nullable()
+    .describe('The current step in this process; null for a write of an earlier run.'),
+  phase: text.nullable().describe('The phase of the recorded write; null before the write is recorded.'),
+  detail: text.nullable().describe('Why the write waits, or why its outcome is not known.'),
+  since: moment,
+  usual_end: maybe.describe('When the step usually ends.'),
+  deadline: maybe.describe('When vdcsync stops waiting.'),
+  request_id: text.nullable(),
+  task_id: text.nullable(),
+});
+
+const write = z.strictObject({
+  key,
+  verb,
+  kind: typed<KindName>(z.enum(kindNames)),
+  phase: text,
+  outcome: text.nullable(),
+  detail: text.nullable(),
+  since: moment,
+  request_id: text.nullable(),
+});
+
+const reconciliation = z.strictObject({
+  triggers: z.array(text),
+  started_at: moment,
+  ended_at: moment,
+  outcome: text,
+  operations: count,
+  commit: text.nullable(),
+});
+
+const daemon = z.strictObject({
+  flags: text.describe('The flags that select this project in a command.'),
+  mode: z.enum(['correct', 'observe']),
+  interval_seconds: z.number().min(0),
+  error: text.nullable().describe('The error of the last reconciliation.'),
+  waiting_for: text.nullable().describe('The owner of the state that this process waits for.'),
+  reconciling: z.boolean(),
+  reconciliations: count.describe('Since the daemon started.'),
+  last_reconciliations: z.array(reconciliation).describe('The last ones, newest first.'),
+  next_reconciliation_at: maybe,
+  oldest_read_seconds: count.describe('The age of the oldest answer about a server.'),
+  pauses: z.array(z.strictObject({ scope: text, code: text, reason: text, since: moment, probe_at: maybe })),
+  back_off: z.array(z.strictObject({ key, failures: count, until: moment, code: text, reason: text })),
+  requests: z
+    .strictObject({
+      window_seconds: z.number().min(0),
+      reads: budget,
+      writes: budget,
+      since_start: z.strictObject({ reads: count, writes: count, polls: count, throttled: count }),
+    })
+    .nullable(),
+});
+
+/**
+ * One project at one moment: the result of `vdcsync status --format json`, and each project of `GET /status`. Page,
+ * metrics and the text of `status` show nothing else.
+ */
+export const projectViewSchema = z.strictObject({
+  format_version: z.literal(1).describe('Goes up with the first change that breaks a reader.'),
+  project: z.strictObject({ id: z.int().nullable(), name: text.nullable(), status: text.nullable() }),
+  at: maybe.describe('The current time on the clock of all times here.'),
+  observed_at: maybe.describe('Time of the last refresh; null if the API was not read.'),
+  offline: text.nullable().describe('The reason why the API was not read.'),
+  state: z
+    .strictObject({
+      location: text,
+      exists: z.boolean(),
+      lineage: text,
+      serial: count,
+      changed_at: maybe,
+    })
+    .nullable()
+    .describe('The state that the command has read; null in the status of a daemon.'),
+  condition: z.enum(conditions).nullable().describe('Null if neither a plan nor a daemon shows it.'),
+  condition_since: maybe,
+  converged: z.boolean().nullable(),
+  differs_since: maybe.describe('Since when the project has differed from the file.'),
+  spec,
+  counts,
+  plan: z
+    .strictObject({
+      digest: text,
+      summary: typed<Summary>(plan.summary),
+      cost: typed<Cost>(plan.cost),
+    })
+    .nullable()
+    .describe('The last plan; null if there is none.'),
+  operations: z.array(typed<Operation>(plan.operation)).describe('The operations of the last plan.'),
+  blocked: z.array(typed<Blocked & { readonly decision: boolean; readonly resolve: string }>(plan.blocked)),
+  warnings: z.array(typed<Warning>(plan.warning)),
+  more_warnings: count.optional().describe('How many warnings are left out: an output has at most 500.'),
+  differs: z
+    .array(text)
+    .describe('Differences between project and file, one line each, as in log and notifications.'),
+  exposed: z
+    .array(key)
+    .nullable()
+    .describe(
+      'Servers with a public address, a declared firewall, and no firewall in force; null if the API was not read.',
+    ),
+  in_flight: z.array(flight).describe('Operations in progress, and open writes of earlier runs.'),
+  resources: z.array(resource).describe('The resources that the state binds.'),
+  unbound: z.array(resource).describe('The resources that the file declares, and the state does not bind.'),
+  addresses: z.array(address).nullable().describe('All addresses; null if the API was not read.'),
+  address_price: price.nullable().describe('The monthly price of an address; null if it is not known.'),
+  billed: z
+    .array(billed)
+    .describe('The resources that cost money: from the API if it was read, else from the state.'),
+  idle: z
+    .array(billed)
+    .nullable()
+    .describe('Billed addresses that no server uses, without ignored ones; null if the API was not read.'),
+  idle_monthly: price.nullable().describe('Monthly cost of idle addresses; null if the price is not known.'),
+  unconfirmed: z
+    .array(billed)
+    .nullable()
+    .describe('Billed addresses that an open write may have bought. They do not count as idle.'),
+  unconfirmed_creations: z
+    .array(key)
+    .describe('Keys of open creations that may have created a billed resource whose id is not known.'),
+  unmanaged: z
+    .array(found)
+    .nullable()
+    .describe('Resources in neither file nor state; null if the API was not read.'),
+  ignored: z
+    .array(found)
+    .describe('Ignored resources. They are billed as long as they exist. `vdcsync ignore --undo` ends this.'),
+  left_backups: z
+    .array(z.strictObject({ server_id: text, key, backups: z.array(text), since: moment }))
+    .describe('Backups of deleted servers. They count as billed until `vdcsync ignore SERVER_ID`.'),
+  writes: z.array(write).describe('The last writes, newest first.'),
+  daemon: daemon
+    .nullable()
+    .describe('The daemon that works on the project; null in the result of a command.'),
+});
+
+/** JSON without a value that may be changed. */
+type Fixed<Value> = unknown extends Value
+  ? Value
+  : Value extends string | number | boolean | null | undefined
+    ? Value
+    : Value extends readonly (infer Entry)[]
+      ? readonly Fixed<Entry>[]
+      : { readonly [Name in keyof Value]: Fixed<Value[Name]> };
+
+export type ProjectView = Fixed<z.infer<typeof projectViewSchema>>;
+/** The resources of file and state, in the order of their keys. */
+export function resourcesIn({ resources, unbound }: ProjectView): readonly ResourceView[] {
+  return [...resources, ...unbound].sort((a, b) => (a.key < b.key ? -1 : 1));
+}
+
+export type ResourceView = ProjectView['resources'][number];
+export type BilledView = ProjectView['billed'][number];
