@@ -2,7 +2,7 @@ import type { Claim } from '../core/claims.ts';
 import type { Desired } from '../core/desired.ts';
 import type { Diagnostic } from '../core/errors.ts';
 import type { ResourceKey } from '../core/keys.ts';
-import type { World } from '../core/kind.ts';
+import type { Observations } from '../core/kind.ts';
 import type { Blocked, Plan, Verb } from '../core/plan.ts';
 import type { PriceList } from '../core/profile.ts';
 import type { RequestCounts, Step } from '../core/progress.ts';
@@ -24,7 +24,7 @@ export interface ProjectFacts {
   readonly problemSince?: number | undefined;
   readonly plan?: Plan | undefined;
   /** The last reads of the API. */
-  readonly world?: LiveReads | undefined;
+  readonly world?: Observations | undefined;
   readonly refreshedAt?: number | undefined;
   /** The reason why the API was not read. */
   readonly offline?: string;
@@ -41,9 +41,6 @@ export interface ProjectFacts {
   readonly inFlight?: readonly RunningOperation[];
   readonly daemon?: DaemonFacts;
 }
-
-/** The reads that a view needs. A world has them. */
-export type LiveReads = Pick<World, 'ips' | 'networks' | 'observed' | 'servers'>;
 
 export interface StatePlace {
   readonly location: string;

@@ -168,7 +168,13 @@ describe('src/cli/commands: status and history', () => {
   test('status with the API: what is managed, converged, billed and idle, and when it was looked at', async () => {
     const { code, stdout } = await inProcess(['status', '--emulator', '--format', 'json'], { cwd });
     const status = JSON.parse(stdout) as { resources: { key: string; standing: string }[] };
-    expect(status).toMatchObject({ project: { id: 4711 }, converged: true, offline: null, idle: [], blocked: [] });
+    expect(status).toMatchObject({
+      project: { id: 4711 },
+      converged: true,
+      offline: null,
+      idle: [],
+      blocked: [],
+    });
     expect(status.resources.map(({ key, standing }) => `${key} ${standing}`)).toContain(
       'servers.web-1 converged',
     );

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { reportText } from '../../src/cli/render/report.ts';
 import { planText } from '../../src/cli/render/plan-text.ts';
+import { reportText } from '../../src/cli/render/report.ts';
 import { plainPaint } from '../../src/cli/terminal.ts';
 import { renderBody } from '../../src/daemon/http/page.ts';
 import { viewOf } from '../../src/view/build.ts';

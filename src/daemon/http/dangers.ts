@@ -100,9 +100,8 @@ export function idlePanel(view: ProjectView, pager: Pager): Html {
 <p>vdcsync requested ${keyText(each.key ?? '')}, and does not know the result: this address may be it. No server uses the address.${view.blocked.some(({ key }) => key === each.key) ? html` <a href="#blocked">Decide under Blocked</a>.` : ' vdcsync checks this. No action is needed yet.'}</p></li>`,
     ),
     ...left.map(({ server_id: server, key, backups, since: began }) => () => {
-      const noun = backups.length === 1 ? 'backup' : 'backups';
-      return html`<li><strong>${keyText(key)}</strong> <span class="warn">deleted, with ${backups.length} ${noun} still billed${since(began, at)}</span>
-<p>Server ${server} was deleted. Its ${noun} ${backups.map((id, at) => html`${at === 0 ? '' : ', '}<span class="nowrap">${id}</span>`)} still ${backups.length === 1 ? 'exists and is' : 'exist and are'} billed.</p>${remediesHtml(waysWithBackups(server), flags)}</li>`;
+      return html`<li><strong>${keyText(key)}</strong> <span class="warn">deleted, with ${counted(backups.length, 'backup')} still billed${since(began, at)}</span>
+<p>Server ${server} was deleted. Its backup${backups.length === 1 ? '' : 's'} ${backups.map((id, at) => html`${at === 0 ? '' : ', '}<span class="nowrap">${id}</span>`)} still ${backups.length === 1 ? 'exists and is' : 'exist and are'} billed.</p>${remediesHtml(waysWithBackups(server), flags)}</li>`;
     }),
   ];
   if (items.length === 0) return '';

@@ -27,6 +27,7 @@ main { padding-top: 10px; }
 section { background: var(--panel); border: 1px solid var(--line); border-radius: 12px; padding: 14px 16px; min-width: 0; scroll-margin: 12px; }
 section.wide { grid-column: 1 / -1; }
 section.alarm { border-color: var(--bad); border-left-width: 5px; } .alarm h2 { color: var(--bad); }
+section.attention { border-left: 5px solid var(--warn); }
 section.danger { background: var(--alarm); } .danger h2 { font-size: 18px; } .danger h2::before { content: '▲ '; }
 ul { list-style: none; margin: 0; padding: 0; } li { padding: 8px 0; border-top: 1px solid var(--line); } li:first-child { border-top: 0; padding-top: 0; } li:last-child { padding-bottom: 0; }
 code { background: var(--code); border-radius: 5px; padding: 1px 5px; font: 13px/1.6 ui-monospace, monospace; }
