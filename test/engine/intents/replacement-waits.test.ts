@@ -78,7 +78,10 @@ describe('src/engine/intents/replacement.ts: nothing is deleted of a replacement
         remedies: resolving(expect.stringContaining('resolve servers.web --abandon')),
       },
     ]);
-    expect((await played.plan(file(2))).blocked).toEqual(report.blocked);
+    const planned = (await played.plan(file(2))).blocked;
+    const named = (all: typeof planned) => all.map(({ key: of, code }) => `${code} ${of}`).sort();
+    expect(named(planned)).toEqual(named(report.blocked));
+    expect(resolveOf(planned.find((each) => each.key === key))).toContain('resolve servers.web --abandon');
     expect(deleted(played)).toEqual([]);
 
     played.emulator.mutate({ do: 'set_standing', standing: 'active' });
