@@ -189,6 +189,46 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
     expect(rules).toMatchObject([{ protocol: 'tcp', description: 'tcp ubuntu-24.04' }]);
   });
 
+  const odd = [
+    ...[
+      'x',
+      '22',
+      'tcp',
+      'in',
+      'web-1',
+      'rescue',
+      'Active',
+      '203.0.113.10',
+      ' padded ',
+      'a,b , c',
+      'a\nb',
+      'null',
+    ],
+    ...['a"b\\c', 'ü€😀', '${env:OFFICE}', '__proto__', `x [sealed:${'b'.repeat(64)}]`],
+  ];
+  test.each(odd)('whatever the value is, it arrives unchanged and is planned once: %j', async (value) => {
+    const text = spec.replace('${env:NOTE} ${env:OFFICE}', () => '$${env:NOTE} ${env:NOTE}');
+    const of = () => load(text, { SECRET: value, NOTE: value });
+    const one = rig();
+    const report = await one.clock.run(one.engine.apply(of(), { approve: async () => true }));
+    expect([report.outcome, (await planOf(one, of())).operations]).toEqual(['converged', []]);
+    one.restart();
+    expect((await planOf(one, of())).operations).toEqual([]);
+    const rules = one.emulator.world.projects[0]?.servers[0]?.firewall.rules;
+    expect(rules).toMatchObject([{ description: `\${env:NOTE} ${value}`.trim() }]);
+  });
+
+  test('a text of the file that resembles one of the state is sent as it is', async () => {
+    const text = `note [sealed:${'c'.repeat(64)}]`;
+    const one = rig();
+    const plain = load(spec.replace('${env:NOTE} ${env:OFFICE}', text));
+    expect((await one.clock.run(one.engine.apply(plain, { approve: async () => true }))).outcome).toBe(
+      'converged',
+    );
+    expect(one.emulator.world.projects[0]?.servers[0]?.firewall.rules).toMatchObject([{ description: text }]);
+    expect((await planOf(one, plain)).operations).toEqual([]);
+  });
+
   test('a refusal that the state records holds until the value changes', async () => {
     const one = rig();
     const refusal = { do: 'answer', status: 422, code: 'invalid_request', stored: true } as const;
