@@ -4,6 +4,7 @@ import { type BudgetWait, readOnlyMemory, type UseMemory } from '../api/budget.t
 import { createClient, parseBaseUrl } from '../api/client.ts';
 import { type ApiLogger, silent } from '../api/logging.ts';
 import type { TokenLevel } from '../api/token-level.ts';
+import { inBlocks } from '../api/use-blocks.ts';
 import { type Clock, scaledClock } from '../core/clock.ts';
 import type { TokenPlace } from '../core/desired.ts';
 import { ConfigError, StateError } from '../core/errors.ts';
@@ -153,7 +154,7 @@ async function assemble(
     clock,
     random: randomOf(io),
     profile,
-    uses: memoryOf(store, options.mode),
+    uses: memoryOf(store, options),
     logger: await loggerOf(io, options),
     // A daemon has a log alone.
     ...(options.logger === undefined
@@ -282,14 +283,10 @@ async function checkService(store: StateStore, name: ServiceName, mode: 'read' |
   if (service === null && mode === 'write') await store.claimService(name);
 }
 
-function memoryOf(store: StateStore, mode: 'read' | 'write'): UseMemory {
-  const memory: UseMemory = {
-    recordUse: (bucket, at, since) => store.recordUse(bucket, at, since),
-    recentUse: (bucket, since) => store.recentUse(bucket, since),
-    note: (name) => store.note(name),
-    putNote: (name, value) => store.putNote(name, value),
-  };
-  return mode === 'write' ? memory : readOnlyMemory(memory);
+/** The replicas of a fleet share a database: each statement of theirs counts. */
+function memoryOf(store: StateStore, { mode, replica }: SessionOptions): UseMemory {
+  if (mode !== 'write') return readOnlyMemory(store);
+  return replica === undefined ? store : inBlocks(store);
 }
 
 function tellerOf(io: Io, { writeLog }: Pick<SessionOptions, 'writeLog'>): (line: string) => void {

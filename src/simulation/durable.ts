@@ -172,7 +172,8 @@ export function watchedStore(
     intents: (filter) => call('intents', () => store.intents(filter)),
     journal: (filter) => call('journal', () => store.journal(filter)),
     prune: (before) => call('prune', () => store.prune(before)),
-    recordUse: (bucket, at, since) => call('recordUse', () => store.recordUse(bucket, at, since)),
+    recordUse: (bucket, at, since, count) =>
+      call('recordUse', () => store.recordUse(bucket, at, since, count)),
     recentUse: (bucket, since) => call('recentUse', () => store.recentUse(bucket, since)),
     note: (name) => call('note', () => store.note(name)),
     putNote: (name, value) => call('putNote', () => store.putNote(name, value)),

@@ -225,13 +225,13 @@ export class PostgresStore implements StateStore {
     return lines.length;
   }
 
-  async recordUse(bucket: string, at: number, since: number): Promise<void> {
+  async recordUse(bucket: string, at: number, since: number, count = 1): Promise<void> {
     this.writer();
     validTime(at, `A request of ${bucket}`);
     await this.changing(
       `, old AS (DELETE FROM vdcsync.uses USING fence WHERE state_id = $1 AND bucket = $6 AND at < $8)
-       INSERT INTO vdcsync.uses (state_id, bucket, at) SELECT $1, $6, $7 FROM fence`,
-      () => [bucket, at, since],
+       INSERT INTO vdcsync.uses (state_id, bucket, at) SELECT $1, $6, $7 FROM fence, generate_series(1, $9::integer)`,
+      () => [bucket, at, since, count],
     );
   }
 

@@ -187,12 +187,13 @@ export class SqliteStore implements StateStore {
     return lines.length;
   }
 
-  async recordUse(bucket: string, at: number, since: number): Promise<void> {
+  async recordUse(bucket: string, at: number, since: number, count = 1): Promise<void> {
     const writer = this.writer();
     validTime(at, `A request of ${bucket}`);
     writer.transaction(() => {
       writer.run('DELETE FROM uses WHERE bucket = ? AND at < ?', bucket, since);
-      writer.run('INSERT INTO uses (bucket, at) VALUES (?, ?)', bucket, at);
+      for (let use = 0; use < count; use += 1)
+        writer.run('INSERT INTO uses (bucket, at) VALUES (?, ?)', bucket, at);
     });
   }
 

@@ -210,14 +210,14 @@ class MapState implements StateStore {
     return lines.length;
   }
 
-  async recordUse(bucket: string, at: number, since: number): Promise<void> {
+  async recordUse(bucket: string, at: number, since: number, count = 1): Promise<void> {
     this.checkOpen();
     validTime(at, `A request of ${bucket}`);
     const uses = this.uses.get(bucket) ?? [];
     const firstKept = uses.findIndex((use) => use >= since);
     uses.splice(0, firstKept === -1 ? uses.length : firstKept);
     // The uses stay sorted, also if the clock was set back.
-    uses.splice(uses.findLastIndex((use) => use <= at) + 1, 0, at);
+    uses.splice(uses.findLastIndex((use) => use <= at) + 1, 0, ...Array.from({ length: count }, () => at));
     this.uses.set(bucket, uses);
     this.serial += 1;
   }

@@ -107,6 +107,8 @@ function budgetsAndNotes(harness: StateHarness): void {
     const store = await harness.create();
     for (const at of [30, 10.5, 20, 20]) await store.recordUse('writes', at, 0);
     await store.recordUse('reads', 15, 0);
+    await store.recordUse('block', 15, 0, 3);
+    expect(await store.recentUse('block', 0)).toEqual([15, 15, 15]);
     expect(await store.recentUse('writes', 0)).toEqual([10.5, 20, 20, 30]);
     expect(await store.recentUse('writes', 20)).toEqual([20, 20, 30]);
     expect(await store.recentUse('reads', 0)).toEqual([15]);
