@@ -40,6 +40,10 @@ export interface Controller {
   readonly onRelease: (() => Promise<void>)[];
   /** The resources, by birth, that the operator has confirmed as this file's in the current state. */
   readonly confirmed: Set<number>;
+  /** The resources before this birth are older than its state, which is empty at first after a loss. */
+  readonly stateSince: number;
+  /** Its state is lost, or exchanged for a copy. */
+  exchanged(how: 'lost' | 'copied'): void;
 }
 
 /** A plan that the operator has approved, and the file that it is for. */

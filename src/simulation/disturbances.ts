@@ -154,6 +154,7 @@ export async function exchangeState(
 ): Promise<void> {
   await change();
   controller.behind = behind;
+  controller.exchanged(behind ? 'copied' : 'lost');
   controller.epoch += 1;
   controller.forgetBudget();
   controller.endings.clear();

@@ -38,6 +38,8 @@ export interface ResourceHistory {
   recordWrite(intent: Intent, lines: Lines): void;
   /** Records the resources that were created or deleted since the last call. `isForeign`: another program or user made them. */
   look(isForeign: boolean): void;
+  /** How many resources there have been. */
+  readonly births: number;
   birthOf(sort: Sort, id: string): Birth | undefined;
   /** The resource that existed when the binding was made; `undefined` for kinds without ids of their own. */
   bound(binding: Binding): void;
@@ -121,6 +123,9 @@ export function createResourceHistory(
 
   const history: ResourceHistory = {
     writes,
+    get births() {
+      return births;
+    },
     recordWrite(intent, of) {
       writes.set(intent.idempotencyKey, intent);
       const line = of.nameOf(intent.key);

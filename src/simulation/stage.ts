@@ -127,6 +127,7 @@ export class Stage {
   /** Another machine, with a state of its own. */
   controller(name: string, first: TokenName, file = this.file): Controller {
     let unknownUntil = 0;
+    let stateSince = 0;
     let token = first;
     const sharing = () =>
       this.#controllers.filter(
@@ -146,6 +147,14 @@ export class Stage {
       approved: [],
       onRelease: [],
       confirmed: new Set(),
+      get stateSince() {
+        return stateSince;
+      },
+      exchanged: (how) => {
+        this.history.look(false);
+        stateSince = how === 'lost' ? this.history.births : 0;
+        made.confirmed.clear();
+      },
       budgetUnknown: () => this.clock.monotonic() < unknownUntil || sharing().length > 0,
       forgetBudget: () => {
         unknownUntil = this.clock.monotonic() + uncertainBudgetMs;

@@ -7,6 +7,7 @@ import type {
 } from '../../src/simulation/actions/operator-action.ts';
 import { type Chance, chance } from '../../src/simulation/chance.ts';
 import type { Story } from '../../src/simulation/story.ts';
+import { editDrillOf } from './edit-drills.ts';
 import {
   generateFaults,
   generateFirewall,
@@ -18,8 +19,12 @@ import {
 const minute = 60_000;
 const hour = 60 * minute;
 
+/** One of so many seeds is a drill. */
+const drillEvery = 17;
+
 /** Draws a story in which operators edit the file, give commands, and lose the state, among the faults of the others. */
 export function generateActionStory(seed: number): Story {
+  if (seed % drillEvery === 0) return { seed, ...editDrillOf(seed) };
   const dice = chance(seed ^ 0xac7105);
   const kind = dice.pick(['calm', 'calm', 'calm', 'faults', 'incidents', 'both'] as const);
   const spec = generateSpec(dice.fork());

@@ -77,7 +77,7 @@ function noteHolder(
   if (takeApart(key).parent !== undefined) return;
   const line = file.lines.nameOf(key);
   const isNamed = desired.resources.some((each) => each.key === key && each.id === id && !each.held);
-  if (isNamed) confirmed.add(birth.number);
+  if (isNamed || byPerson) confirmed.add(birth.number);
   const owner = history.lineOf(birth);
   if (owner === undefined) return;
   if (owner === line) {

@@ -64,6 +64,9 @@ function isBound(truth: Truth, running: Running, intent: Intent, sort: Sort): bo
   if (binding.protect || isProtectedByFile(running, intent.key))
     fail('I8', `${binding.key} is protected and deleted`);
   if (birth === undefined) return false;
+  const { stateSince, confirmed } = controller;
+  if (!intent.key.endsWith('.public_ipv4') && birth.number < stateSince && !confirmed.has(birth.number))
+    fail('I8', `${sort} ${id} is deleted: a new state has found it, and no operator has confirmed it`);
   // Another state made it again for the same key, under an id that was free again: no read distinguishes the two.
   const again = history
     .executionsOf(controller.file.lines.nameOf(intent.key))

@@ -1,0 +1,69 @@
+import type {
+  EditedSection,
+  OperatorAction,
+  TimedAction,
+} from '../../src/simulation/actions/operator-action.ts';
+import { type Chance, chance } from '../../src/simulation/chance.ts';
+import type { SpecModel, Story } from '../../src/simulation/story.ts';
+
+const size = { server_type: 'sliders-1', cores: 2, memory_mb: 4096, disk_gb: 40, image: 'debian-13' };
+const entries = {
+  servers: { web: size },
+  networks: { web: { cidr: '10.20.0.0/24' } },
+  isos: { web: { url: 'https://mirror.example.com/a.iso' } },
+  ips: { web: {} },
+} as const;
+const sections = ['servers', 'networks', 'isos', 'ips'] as const;
+
+/** Stories of a few edits whose order matters, and that chance rarely draws in this order. */
+export function editDrillOf(seed: number): Omit<Story, 'seed'> {
+  const dice = chance(seed ^ 0xd0111);
+  const section = dice.pick(sections);
+  const actions = dice.pick([renamedInFlight, destroyed, foundAndLeft])(dice, section);
+  const settings = { prune: true, max_deletions: 10, unmanaged: dice.pick(['ask', 'ask', 'ignore']) };
+  const isProtected = dice.happens(0.5) && section === 'servers';
+  const spec: SpecModel = {
+    ...{ settings, servers: {}, networks: {}, isos: {}, ips: {} },
+    [section]: { web: { ...entries[section].web, ...(isProtected ? { protect: true } : {}) } },
+  };
+  return {
+    ...{ state: 'memory', readings: {}, specs: [spec], faults: [], incidents: [], actions },
+    pausesMs: [dice.pick([1_000, 60_000, 90 * 60_000])],
+  };
+}
+
+/** The state is lost before the creation shows, and the entry is renamed. */
+function renamedInFlight(dice: Chance, section: EditedSection): readonly TimedAction[] {
+  return [
+    { when: { boundary: 'write:after', nth: 1 }, what: { do: 'lose_the_state' } },
+    { when: 'at_once', what: renamed(dice, section) },
+  ];
+}
+
+/** Everything is deleted, after a rename, after a loss of the state, or both. */
+function destroyed(dice: Chance, section: EditedSection): readonly TimedAction[] {
+  return [
+    ...(dice.happens(0.5) ? [{ when: 'at_rest', what: renamed(dice, section) } as const] : []),
+    ...(dice.happens(0.5) ? [{ when: 'at_rest', what: { do: 'lose_the_state' } } as const] : []),
+    { when: 'at_rest', what: { do: 'destroy' } },
+  ];
+}
+
+/** A new state finds the resource, and the entry leaves the file or asks for a replacement. */
+function foundAndLeft(dice: Chance, section: EditedSection): readonly TimedAction[] {
+  const of = { section, place: 0 };
+  const image = { image: 'ubuntu-24.04', replace: 'allowed' };
+  const edit: OperatorAction =
+    section === 'servers' && dice.happens(0.5)
+      ? { do: 'change_fields', of, all: false, fields: image }
+      : { do: 'remove_entry', of };
+  return [
+    { when: 'at_rest', what: { do: 'lose_the_state' } },
+    { when: 'at_rest', what: edit },
+  ];
+}
+
+function renamed(dice: Chance, section: EditedSection): OperatorAction {
+  const name = dice.pick(['as_it_is', 'kept'] as const);
+  return { do: 'rename', of: { section, place: 0 }, to: 0, moved: true, name };
+}
