@@ -30,9 +30,10 @@ const firstStepShare = { known: 0.25, guessed: 0.6 } as const;
 
 /**
  * The polls of a task that an urgent write waits for: the first one after a share of the usual time, then one each few
- * seconds, or after a share of the time since the acceptance if that is longer.
+ * seconds, or after a share of the time since the acceptance if that is longer. Tasks can end at two thirds of their usual
+ * time.
  */
-const urgent = { fromShare: 0.65, stepMs: 4_500, stepShare: 0.08 } as const;
+const urgent = { fromShare: 0.65, stepMs: 4_000, stepShare: 0.08 } as const;
 
 /**
  * Waits for tasks with as few polls as their sort allows.
@@ -87,7 +88,7 @@ export function createTaskWatch(options: TasksOptions): TaskWatch {
       const estimate = await durations.usual(task.sort);
       const later =
         isUrgent && estimate.bounded
-          ? undefined
+          ? laterThan(askedAt, estimate.ms * urgent.fromShare)
           : laterPoll(estimate, {
               ...{ askedAt, step, misses, usualMs },
               isScouted: !scouting.has(task) && scouting.size > 0,
@@ -134,6 +135,7 @@ export function createTaskWatch(options: TasksOptions): TaskWatch {
     wait,
     longest: (sort) => durations.longest(sort),
     usual: async (sort) => (await durations.usual(sort)).ms,
+    earliest: async (sort) => (await durations.usual(sort)).ms * urgent.fromShare,
   };
 }
 
@@ -156,6 +158,10 @@ function laterPoll(
 ): number | undefined {
   if (!bounded) return isScouted && askedAt < usualMs * patience ? askedAt + step : undefined;
   return misses === 0 && ms > askedAt + pollStep.shortestMs ? ms : undefined;
+}
+
+function laterThan(askedAt: number, at: number): number | undefined {
+  return askedAt + pollStep.shortestMs < at ? at : undefined;
 }
 
 function endOf(seen: Task | 'absent' | 'unread', elapsedMs: number): TaskEnd | undefined {

@@ -192,6 +192,8 @@ export interface TaskWatch {
   longest(sort: WriteName): Promise<number>;
   /** The time in which most tasks of the sort have ended, in ms. */
   usual(sort: WriteName): Promise<number>;
+  /** The time before which few tasks of the sort have ended, in ms. An urgent write waits for them from then on. */
+  earliest(sort: WriteName): Promise<number>;
 }
 
 export interface TaskWait {

@@ -1,7 +1,16 @@
 import type { Clock } from '../core/clock.ts';
 
 /** The moments of an intent that are timed. */
-export type Moment = 'begun' | 'sent' | 'not_seen' | 'accepted' | 'ended' | 'due' | 'silent' | 'proved';
+export type Moment =
+  | 'begun'
+  | 'sent'
+  | 'not_seen'
+  | 'accepted'
+  | 'ended'
+  | 'due'
+  | 'silent'
+  | 'proved'
+  | 'refused_early';
 
 /**
  * Measures time spans: the time since a write was sent, or since a resource was not found. The state has only wall

@@ -147,6 +147,7 @@ export function engineOf(
       },
       longest: (sort) => client.tasks.longest(sort),
       usual: (sort) => client.tasks.usual(sort),
+      earliest: (sort) => client.tasks.earliest(sort),
     },
     store,
     clock: crashable.clock,

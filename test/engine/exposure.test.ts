@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { exposureOf } from '../../bench/exposure.ts';
+import { fleetSpec } from '../../bench/fleet-spec.ts';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { rig } from '../support/rig.ts';
 
 describe('src/engine/intents/created-server.ts: how long new servers are exposed', () => {
   test.each([
@@ -17,6 +20,22 @@ describe('src/engine/intents/created-server.ts: how long new servers are exposed
   ])('%s: the firewall follows the end of the task, and the run goes on', async (_name, readings) => {
     const { afterTask } = await exposureOf(5, readings);
     expect(Math.min(...afterTask)).toBeGreaterThanOrEqual(0);
-    expect(Math.max(...afterTask)).toBeLessThanOrEqual(15);
+    expect(Math.max(...afterTask)).toBeLessThanOrEqual(5);
+  });
+
+  test('20 servers, whose firewalls the API refuses during their creation', async () => {
+    const { afterTask } = await exposureOf(20, { firewallWhileCreating: 409 });
+    expect(Math.max(...afterTask)).toBeLessThanOrEqual(5);
+  });
+
+  test('a firewall that the API refuses after the end of the task follows the reads of its server', async () => {
+    const played = rig({ emulator: { readings: { firewallWhileCreating: 409 } } });
+    const refusal = { do: 'answer', status: 409, code: 'server_busy', effect: 'none' } as const;
+    played.emulator.setFaults([faultRule({ path: 'replace_firewall', times: 3 }, refusal)]);
+
+    const { outcome } = await played.apply(fleetSpec(2));
+
+    expect(outcome).toBe('converged');
+    expect(played.writes().filter(({ method }) => method === 'PUT').length).toBeLessThanOrEqual(6);
   });
 });

@@ -28,6 +28,20 @@ export function serverInCreation(run: Run, key: ResourceKey): string | undefined
   return to === 'this_send' && end === 'reported' ? id : undefined;
 }
 
+/**
+ * The id of that server if its firewall can be sent now. If the API refuses firewalls until the creation has ended, the
+ * firewall is sent at that end, before reads confirm the server.
+ */
+export function coverable(run: Run, key: ResourceKey): string | undefined {
+  const id = serverInCreation(run, key);
+  const creation = run.intents.get(key);
+  if (id === undefined || creation === undefined || run.gate.firewallAfterMs === 0) return id;
+  const { stopwatch } = run;
+  const isEnded =
+    stopwatch.isMarked(creation.id, 'ended') && !stopwatch.isMarked(creation.id, 'refused_early');
+  return isEnded ? id : undefined;
+}
+
 /** The id of the server that contains the resource: the bound one, or one whose creation has not ended. */
 export function serverIdOf(run: Run, parent: ResourceKey): string | undefined {
   return run.world.idOf(parent) ?? answerOf(run, parent)?.id;
@@ -64,13 +78,15 @@ export async function refusedEarly(
     return undefined;
   if (!isEarly(run, intent)) return undefined;
   await sendAfterCreation(run);
+  const creation = run.intents.get(takeApart(intent.key).parent ?? intent.key);
+  if (creation !== undefined) run.stopwatch.mark(creation.id, 'refused_early');
   const text = `the server is still being created: ${result.detail ?? result.code ?? result.status}`;
   return close(run, intent, { outcome: 'refused', text }, { retryAfterMs: 0 });
 }
 
 /** The API does not keep the firewall of a server that it is still creating. */
 export async function sendAfterCreation({ gate, deps }: Run): Promise<void> {
-  gate.firewallAfterMs = Math.max(1, await deps.tasks.usual('create_server'));
+  gate.firewallAfterMs = Math.max(1, await deps.tasks.earliest('create_server'));
 }
 
 /** The firewall of the server waits for the end of its creation. */

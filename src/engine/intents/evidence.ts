@@ -155,6 +155,8 @@ async function awaitTask(
       run.stopwatch.mark(intent.id, 'ended');
       if (needsFirewall(run, intent)) run.grace.add(intent.key);
       run.tell(intent, 'checking', questionAbout(intent));
+      // The firewall goes before the reads of its server.
+      if (isExposedUntilEnd(run, intent)) return again(0);
       return conclude({ run, intent, known: 'ended' });
   }
 }

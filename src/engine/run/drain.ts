@@ -6,7 +6,7 @@ import { endsExposure, type Operation, type OperationId, operationId, type Plan 
 import type { OperationResult } from '../../core/progress.ts';
 import { type Next, WorkQueue } from '../../queue/work-queue.ts';
 import { IntentSpans } from '../intent-spans.ts';
-import { serverInCreation } from '../intents/created-server.ts';
+import { coverable, serverInCreation } from '../intents/created-server.ts';
 import { unresolved } from '../intents/endings.ts';
 import { type Interrupted, interruption } from '../interruption.ts';
 import { joined, type Run } from '../run.ts';
@@ -168,12 +168,12 @@ class Drain {
 
   /** A firewall does not wait for the end of the creation of its server. */
   #isCoverable(operation: Operation, need: OperationId): boolean {
-    const { intents, gate } = this.#run;
+    const { intents } = this.#run;
     const { parent } = takeApart(operation.key);
     if (parent === undefined || need !== operationId('create', parent) || !endsExposure(operation))
       return false;
     if (intents.has(operation.key)) return true;
-    return gate.firewallAfterMs === 0 && serverInCreation(this.#run, parent) !== undefined;
+    return coverable(this.#run, parent) !== undefined;
   }
 
   /** Whether the key has another turn in this run that does not need the waiting operation. */

@@ -13,7 +13,7 @@ import { makerOf, ownerOf } from '../claims/owner.ts';
 import { exchanging, released, releasing } from '../claims/release.ts';
 import { beginIntent, contextOf, preimageOf } from '../intents/begin.ts';
 import { companionsOf, recoveredIf } from '../intents/bound-by.ts';
-import { serverInCreation, withServer } from '../intents/created-server.ts';
+import { coverable, withServer } from '../intents/created-server.ts';
 import type { Progress } from '../intents/endings.ts';
 import { giveUp } from '../intents/give-up.ts';
 import { provedBefore } from '../intents/prove.ts';
@@ -125,7 +125,7 @@ async function worldFor(run: Run, operation: Operation): Promise<World | undefin
   if (parent === undefined) return observeFor(run, operation);
   if (run.world.idOf(parent) !== undefined)
     return isJustCreated(run, operation.key, parent) ? run.world : observeFor(run, operation);
-  const id = run.gate.firewallAfterMs === 0 ? serverInCreation(run, parent) : undefined;
+  const id = coverable(run, parent);
   return id === undefined ? undefined : withServer(run.world, parent, id);
 }
 
