@@ -252,7 +252,8 @@ function judge<T>(path: string, answer: Answer, schema: z.ZodType<T>, hidden: Hi
       if (status !== 200) return { error: unreadable(`${what}: ${status} instead of 200`), final: false };
       const result = readData(hidden.inAnswer(parseKeepingDecimals(answer.text)), schema);
       if ('data' in result) return result;
-      const message = `the answer to ${what} is not as documented: ${printable(result.mismatch)}`;
+      const { detail } = hidden.inAnswer({ detail: result.mismatch });
+      const message = `the answer to ${what} is not as documented: ${printable(detail)}`;
       return { error: new ApiProblem(status, null, answer.requestId, message, 'undocumented'), final: true };
     }
   }

@@ -1,11 +1,14 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax under test looks like one
+import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { PlanStaleError } from '../../src/core/errors.ts';
 import { digestOf } from '../../src/core/json.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
+import type { TaskId } from '../../src/core/resources.ts';
 import { TransportError } from '../../src/core/transport.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { loadSpec } from '../../src/spec/load.ts';
+import { rig as apiRig, ok } from '../api/support.ts';
 import { type Rig, type RigOptions, rig } from '../support/rig.ts';
 
 const canary = 'canary-5f3a9c';
@@ -177,6 +180,18 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
     expect(all).toContain('${env:SECRET}');
     for (const form of forms)
       expect([form, new RegExp(`(?<!\\w)${form}(?!\\w)`).test(all)]).toEqual([form, false]);
+  });
+
+  test('a log line about an answer of an undocumented form shows none of them either', async () => {
+    const lines: string[] = [];
+    const log = (fields: object, text: string) => void lines.push(`${text} ${inspect(fields)}`);
+    const task = { id: 'task-1', status: canary, is_terminal: true };
+    const { clock, client } = apiRig(() => ok(task), { logger: { debug: log, warn: log } });
+    client.hidden.learn(load(), 'salt');
+    const waits = { id: task.id as TaskId, sort: 'add_iso', acceptedAt: 0, deadlineMs: 60_000 } as const;
+    await clock.run(client.tasks.wait(waits)).catch((error: unknown) => lines.push(inspect(error)));
+    expect(lines.join('\n')).toContain('${env:SECRET}');
+    expect(lines.join('\n')).not.toMatch(secrets);
   });
 
   test('that equal other values change nothing about these', async () => {
