@@ -49,6 +49,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
       '✓ converged · shop',
       '◌ converging · shop',
       '▲ drifting · shop',
+      '▲ awaiting approval · shop',
       '● blocked · shop',
       '● exposed · shop',
       '▲ billed and idle · shop',
@@ -161,6 +162,22 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
     const pending = await page.locator('#differences strong').allTextContents();
     expect(pending).toHaveLength(4);
     expect(pending.filter((each) => began.includes(each))).toEqual([]);
+    await page.close();
+  });
+
+  test('a plan that waits for approval shows its fields, its impact and its cost, each once', async () => {
+    const page = await phone();
+    await page.setContent(await pageOf('approval'));
+    const text = (await page.locator('#approval').innerText()).replace(/\s+/g, ' ');
+    expect(text).toMatch(
+      /update servers\. ?web-1\. ?firewall rules\[0\]\.destination_port: "?22,443"? → "?443"?/,
+    );
+    expect(text).toMatch(
+      /delete servers\. ?web-2 id 2002, 203\.0\.113\.11 Impact: all data on its disks is lost/,
+    );
+    expect(text).toMatch(/Cost: −[\d.]+ EUR a month/);
+    expect(text).toMatch(/public_ipv4 id 5002, 203\.0\.113\.11 After delete servers\. ?web-2/);
+    expect(await page.locator('#differences').count()).toBe(0);
     await page.close();
   });
 

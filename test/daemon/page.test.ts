@@ -51,7 +51,9 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: the status pa
     const [first] = (await daemon.until(({ condition }) => condition === 'blocked', 'blocked')).blocked;
     const [way = ''] = first?.resolve.split(' | ') ?? [];
     const shown = await blocked.locator('.way').first().innerText();
-    expect(shown.toLowerCase()).toBe(`→ ${way.replaceAll('`', '')}.`.toLowerCase());
+    // The case of the remedy stands above it.
+    const [, text, when] = /^(.*) \((.*)\)$/.exec(way.replaceAll('`', '')) ?? [];
+    expect(shown.toLowerCase()).toBe(`${when}:\n→ ${text}.`.toLowerCase());
     expect(await blocked.locator('.command').count()).toBe(0);
 
     daemon.write('version: 1\nproject: {id: 4711}\nnetworks: {"<b>x</b>": {cidr: 1}}\n');

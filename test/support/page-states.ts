@@ -20,6 +20,7 @@ export const pageStates: Readonly<Record<string, () => Promise<PageState>>> = {
   converging: async () => pageOf(await shop.run({ ...converged, forMs: 12_000 })),
   drifting: async () =>
     pageOf(await shop.run({ ...converged, mode: 'observe', before: converged, spec: edited(shopSpec) })),
+  approval: async () => pageOf(await shop.run(approval)),
   blocked: async () => pageOf(await shop.run(blocked)),
   exposed: async () => pageOf(await shop.run(exposed)),
   leaking: async () => pageOf(await shop.run(leaking)),
@@ -126,6 +127,16 @@ const blocked: Story = {
     faultRule({ method: 'POST', path: '/ips' }, { do: 'reset', effect: 'done', stored: false }),
     faultRule({ method: 'POST', path: '/servers/*/backups' }, { do: 'answer', status: 500 }),
   ],
+  forMs: hour,
+};
+
+/** Opens less, buys an address, and deletes a server. */
+const approval: Story = {
+  before: converged,
+  spec: edited(shopSpec)
+    .replace('{ max_deletions: 9 }', '{ max_deletions: 9, prune: true, approval: plan }')
+    .replace('  web: {}\n', '  web: {}\n  mail: {}\n')
+    .replace(/ {2}web-2:[\s\S]*?(?= {2}database)/, ''),
   forMs: hour,
 };
 

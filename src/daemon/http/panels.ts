@@ -1,13 +1,14 @@
 import { html } from 'hono/html';
 import { type KeyStatus, keyStatuses } from '../../core/key-status.ts';
 import { takeApart } from '../../core/keys.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import { type Blocked, type Change, isLeft, type Operation, type Warning } from '../../core/plan.ts';
 import { run } from '../../core/remedy.ts';
-import { counted } from '../../core/text.ts';
+import { capitalised, counted } from '../../core/text.ts';
 import { shortDigest } from '../../engine/run/approval.ts';
 import { pendingOperations } from '../../view/build.ts';
 import type { Condition } from '../../view/condition.ts';
-import { consequences } from '../../view/consequences.ts';
+import { consequences, liveOf } from '../../view/consequences.ts';
 import { type ProjectView, type ResourceView, resourcesIn } from '../../view/project-view.ts';
 import { firstChanges } from '../notifications/drift.ts';
 import { approvalOf, waysOfError } from '../notifications/notification.ts';
@@ -176,7 +177,7 @@ export function approvalPanel(view: ProjectView, pager: Pager): Html {
   const cost = Number(delta) === 0 ? [] : [`${changeText(delta, monthly.currency)}`];
   const unknown = unpriced.length === 0 ? [] : [`no known price for ${counted(unpriced.length, 'resource')}`];
   const costs = [...cost, ...unknown].join(', ');
-  return html`<section class="wide alarm" id="approval"><h2 class="warn">A plan waits for approval</h2><p>Plan <code>${shortDigest(plan.digest)}</code> has ${counted(operations.length, 'operation')}. vdcsync applies it after your approval.${costs === '' ? '' : html` Cost: <span class="warn">${costs}</span>.`}</p>${remediesHtml(approvalOf(plan), flagsOf(view))}<ul>${pager.of(operations).map((each) => operationItem(each, view))}</ul></section>`;
+  return html`<section class="wide attention" id="approval"><h2 class="warn">A plan waits for approval</h2><p>Plan <code>${shortDigest(plan.digest)}</code> has ${counted(operations.length, 'operation')}. vdcsync applies it after your approval.${costs === '' ? '' : html` Cost: <span class="warn">${costs}</span>.`}</p>${remediesHtml(approvalOf(plan), flagsOf(view))}<ul>${pager.of(operations).map((each) => operationItem(each, view))}</ul></section>`;
 }
 
 /** The step of an operation, in standard words. */
@@ -238,11 +239,16 @@ ${pager.of(operations).map((each) => operationItem(each, view))}</ul></section>`
 
 /** An operation with its fields, its impact, and the operations that it waits for. */
 function operationItem(operation: Operation, { operations }: ProjectView): Html {
-  const { verb, key, reason, changes, needs, replacement } = operation;
-  const impact = consequences(operation, { operations });
+  const { verb, key, kind, reason, changes, needs, replacement } = operation;
+  const impact = consequences(operation, { operations }).map(capitalised);
+  // A resource that is a field of its server has the id of the server.
+  const isField = verb === 'update' && factsOf(kind).field !== undefined;
+  const live = isField
+    ? []
+    : liveOf(operation, { operations }).map((id) => (/^\d+$/.test(id) ? `id ${id}` : id));
   const isOpen = new Set(operations.map(({ id }) => id));
   const waits = needs.filter((id) => isOpen.has(id)).map((id) => id.replace(':', ' '));
-  return html`<li><strong>${replacement === undefined ? verb : `replace (${verb})`} ${keyText(key)}</strong>${reason === undefined ? '' : html`<p>${marked(sentence(reason))}</p>`}${verb === 'delete' ? '' : changeList(changes, verb)}${impact.map((text) => html`<p class="warn">${marked(sentence(text))}</p>`)}${waits.length === 0 ? '' : html`<p class="dim">After ${marked(waits.join(', '))}</p>`}</li>`;
+  return html`<li><strong>${replacement === undefined ? verb : `replace (${verb})`} ${keyText(key)}</strong>${live.length === 0 ? '' : html` <span class="dim">${live.join(', ')}</span>`}${reason === undefined ? '' : html`<p>${marked(sentence(reason))}</p>`}${verb === 'delete' ? '' : changeList(changes, verb)}${impact.map((text) => html`<p class="warn">${marked(sentence(text))}</p>`)}${waits.length === 0 ? '' : html`<p class="dim">After ${marked(waits.join(', '))}</p>`}</li>`;
 }
 
 function changeList(changes: readonly Change[], verb: Operation['verb']): Html {

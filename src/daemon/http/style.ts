@@ -36,7 +36,7 @@ code .key { font: inherit; }
 .key > span, .command span, .change span { display: inline-block; max-width: 100%; overflow-wrap: anywhere; }
 .nowrap { white-space: nowrap; }
 .code { color: var(--dim); font: 12.5px ui-monospace, monospace; }
-.way { margin-top: 8px; } .way > span { display: block; }
+.way { margin-top: 8px; } .way + ul { margin-top: 14px; } .way > span { display: block; }
 .command { display: flex; align-items: center; gap: 8px; background: var(--code); border-radius: 8px; padding: 6px 6px 6px 12px; margin-top: 2px; }
 .command code { flex: 1; min-width: 0; background: none; padding: 4px 0; user-select: all; white-space: pre-wrap; }
 .copy { display: none; flex: none; min-width: 76px; min-height: 34px; } .scripted .copy { display: block; }
