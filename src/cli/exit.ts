@@ -73,8 +73,8 @@ function explain(error: unknown): string {
     return `${printable(error.message)}${where}${hint(error)}`;
   }
   if (error instanceof TransportError) {
-    const { why, advice } = whyUnreached(error);
-    return `the API cannot be reached: ${printable(why)}. ${capitalised(advice)}.`;
+    const { problem, advice } = whyUnreached(error);
+    return `${printable(problem)}. ${capitalised(advice)}.`;
   }
   // Messages may hold several lines on purpose, never other control characters.
   const text = error instanceof Error ? error.message : String(error);
@@ -82,13 +82,16 @@ function explain(error: unknown): string {
 }
 
 function hint({ status, code, meaning }: ApiProblem): string {
-  if (status === 401) return '. Check VDC_TOKEN: it is unknown, expired or revoked.';
+  if (status === 401)
+    return '. The token is unknown, expired or revoked. Issue a new token in the client area, and put it into VDC_TOKEN or VDC_TOKEN_FILE.';
   if (code === 'insufficient_privileges')
     return '. The token belongs to a team member without this permission. Change the permissions in the client area.';
   if (status === 403) return '. The token may not do this: changes need a token that may read and write.';
   if (meaning === 'no_project') return '. Check VDC_BASE_URL: its path does not lead to this API.';
   if (meaning === 'undocumented')
     return '. Check VDC_BASE_URL: it may name another service, or another version of the API.';
+  if (status >= 500)
+    return '. The fault is in the API. Run the command again later. If the fault lasts, report the request to the provider.';
   return '';
 }
 

@@ -135,14 +135,14 @@ function addPlanAndApply({ command, io, end }: Making): void {
       end(await apply(flags, io, true));
     });
 
-  withRun(command('run', 'run as a daemon that keeps the project equal to a spec, from a file or a branch')).action(
-    async (flags: RunFlags) => {
-      const { keepYoungHeapSmall } = await import('../platform/young-heap.ts');
-      keepYoungHeapSmall();
-      const { run } = await import('./commands/run.ts');
-      end(await run(flags, io));
-    },
-  );
+  withRun(
+    command('run', 'run as a daemon that keeps the project equal to a spec, from a file or a branch'),
+  ).action(async (flags: RunFlags) => {
+    const { keepYoungHeapSmall } = await import('../platform/young-heap.ts');
+    keepYoungHeapSmall();
+    const { run } = await import('./commands/run.ts');
+    end(await run(flags, io));
+  });
 }
 
 /** The commands that bind, release and resolve resources. */

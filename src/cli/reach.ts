@@ -1,10 +1,14 @@
 import type { TransportError } from '../core/transport.ts';
 
-/** Why the API gave no answer, as the continuation of `the API cannot be reached`, and the advice for it. */
-export function whyUnreached({ code, message }: TransportError): { why: string; advice: string } {
+/** The failure, its reason, and the advice for it. An answer that is not of the API shows that something was reached. */
+export function whyUnreached({ code, message }: TransportError): { problem: string; advice: string } {
   if (code === 'UNREADABLE_ANSWER')
-    return { why: message, advice: 'check VDC_BASE_URL, and any proxy in between' };
-  return { why: `${message} [${code}]`, advice: adviceFor(code) };
+    return {
+      problem: `the answer does not come from the API: ${message}`,
+      advice: 'check VDC_BASE_URL, and any proxy in between',
+    };
+  if (code === 'UNUSABLE_ID') return { problem: message, advice: 'report this to the provider' };
+  return { problem: `the API cannot be reached: ${message} [${code}]`, advice: adviceFor(code) };
 }
 
 function adviceFor(code: string): string {

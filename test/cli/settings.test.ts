@@ -243,6 +243,14 @@ describe('src/cli/settings: the state', () => {
     }
   });
 
+  test('a state file of no project is named as that', async () => {
+    const cwd = folderWith(files);
+    const refused = env({ VDC_TOKEN: 'vdc_unknown' });
+    expect((await inProcess(['apply', '--yes'], { cwd, env: refused })).code).toBe(1);
+    const forget = await inProcess(['forget', 'networks.backend'], { cwd, env: env() });
+    expect([forget.code, forget.stderr]).toEqual([64, expect.stringContaining('belongs to no project yet')]);
+  });
+
   test('where none is, nothing is settled, and none is begun', async () => {
     const cwd = folderWith(files);
     const before = contentsOf(cwd);

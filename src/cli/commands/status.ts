@@ -12,6 +12,7 @@ import type { ProjectView } from '../../view/project-view.ts';
 import { clockOf } from '../clock.ts';
 import { openSession, openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
+import { whyUnreached } from '../reach.ts';
 import { statusText } from '../render/status-text.ts';
 import { type CommonFlags, specFiles, stateLocation } from '../settings/config.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
@@ -133,7 +134,7 @@ async function lookLive(
     return { world, plan, prices, refreshedAt, now: clock.now(), timeScale };
   } catch (error) {
     if (error instanceof TooSlow) return `the API did not answer in ${patienceMs / 1000} s`;
-    if (error instanceof TransportError) return `the API cannot be reached (${error.code})`;
+    if (error instanceof TransportError) return whyUnreached(error).problem;
     if (error instanceof ApiProblem) return `the API refuses: ${error.message}`;
     throw error;
   } finally {

@@ -18,7 +18,7 @@ export async function checkReach(
       return failed(
         'token',
         `the API does not know the token${code}`,
-        'check VDC_TOKEN: it is unknown, expired or revoked',
+        'the token is unknown, expired or revoked: issue a new token in the client area, and put it into VDC_TOKEN or VDC_TOKEN_FILE',
       );
     }
     if (answer.sort === 'unidentified') {
@@ -41,8 +41,8 @@ export async function checkReach(
     return { findings: [ok('api', 'the API answers'), status], project };
   } catch (error) {
     if (error instanceof TransportError) {
-      const { why, advice } = whyUnreached(error);
-      return failed('api', `the API cannot be reached: ${why}`, advice);
+      const { problem, advice } = whyUnreached(error);
+      return failed('api', problem, advice);
     }
     if (error instanceof ApiProblem)
       return failed('api', error.message, 'see the code in the error reference of the API');
@@ -90,32 +90,33 @@ export async function checkLevel({ tokenLevels }: Session): Promise<Finding> {
   const levels = await tokenLevels();
   // Of several tokens, one that may write is enough.
   const { passed, refused } = levels.find((each) => each.passed !== undefined) ?? levels[0] ?? {};
-  const cannot = 'a read cannot show whether the token may write';
-  if (refused !== undefined && (passed === undefined || refused.at > passed.at)) {
-    const so =
-      passed === undefined
-        ? cannot
-        : `the token may write: the API accepted ${passed.write} at ${moment(passed.at)}`;
-    return finding(
-      'token_level',
-      'warning',
-      `${so}. But the API refused ${refused.write} at ${moment(refused.at)} with ${refused.code ?? 'no code'}`,
-      passed === undefined
-        ? 'apply needs a token that may read and write, of a team member with this permission'
-        : 'use a token that may do this, or change the permissions of its team member in the client area',
-    );
-  }
+  const refusal =
+    refused === undefined
+      ? ''
+      : `the API refused ${refused.write} at ${moment(refused.at)} with ${refused.code ?? 'no code'}`;
   if (passed === undefined) {
+    if (refused !== undefined)
+      return finding(
+        'token_level',
+        'error',
+        `${refusal}, and has accepted no write with this token`,
+        'use a token that may read and write, of a team member with this permission. After a change of the permissions, the next apply shows it. For a plan, this token is enough',
+      );
     return finding(
       'token_level',
       'unknown',
-      `${cannot}, and this state has no write with this token yet`,
+      'a read cannot show whether the token may write, and this state has no write with this token yet',
       'the first apply shows it; for a plan, a read token is enough',
     );
   }
-  return ok(
+  const accepted = `the API accepted ${passed.write} at ${moment(passed.at)}`;
+  if (refused === undefined || refused.at <= passed.at)
+    return ok('token_level', `the token may write: ${accepted}`);
+  return finding(
     'token_level',
-    `this token may write (the API accepted a ${passed.write} from it at ${moment(passed.at)})`,
+    'warning',
+    `the token may write: ${accepted}. But ${refusal}`,
+    'use a token that may do this, or change the permissions of its team member in the client area',
   );
 }
 

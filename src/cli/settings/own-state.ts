@@ -57,9 +57,14 @@ export async function refuseSecondState(projectId: number, flags: CommonFlags, i
 /** @throws ConfigError if the given place has no project's state. A command that only reads a state does not create one. */
 export async function refuseNoState(flags: CommonFlags, io: Io): Promise<void> {
   if ((await projectOf(flags, io)) !== null) return;
-  const place = shownLocation(stateLocation(flags, io));
+  const location = stateLocation(flags, io);
+  const place = shownLocation(location);
+  const found =
+    !isUrl(location) && existsSync(location)
+      ? `the state at ${place} belongs to no project yet, because no apply has reached the API with it.`
+      : `there is no state at ${place}.`;
   throw new ConfigError(
-    `there is no state at ${place}. Name an existing state with --state or VDCSYNC_STATE (for a new state in this folder: ./NAME)`,
+    `${found} Name an existing state with --state or VDCSYNC_STATE (for a new state in this folder: ./NAME)`,
     true,
   );
 }

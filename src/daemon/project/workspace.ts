@@ -60,7 +60,7 @@ export function openWorkspace(
     isPaused: () => history.found.error !== undefined,
     isWanted: (server) => history.found.world?.keyOf(serverObject(server)) !== undefined,
     onChange: (server) => {
-      log.info({ resourceId: server }, 'server changed outside vdcsync');
+      log.info({ resourceId: server }, 'server differs from its last refresh');
       wake.nudge('refresh');
     },
     onFailure: (error) => log.debug({ error }, 'server refresh failed'),

@@ -20,7 +20,7 @@ export interface RefreshOptions {
   readonly isPaused: () => boolean;
   /** Whether the project's file or state still knows the server, by its live id. */
   readonly isWanted: (server: string) => boolean;
-  /** An answer differs from the last one: the server was changed outside vdcsync. */
+  /** An answer differs from the last one. */
   readonly onChange: (server: string) => void;
   readonly onFailure: (error: unknown) => void;
 }

@@ -22,7 +22,7 @@ import {
   questionAbout,
 } from './endings.ts';
 import { notThere } from './not-there.ts';
-import { asksKey, isReplay, isServerError, isSettledByKey, keyIsFresh } from './question.ts';
+import { asksKey, isReplay, isServerError, isSettledByKey, keyIsFresh, unconfirmedText } from './question.ts';
 import { settled } from './transfer.ts';
 
 const minute = 60_000;
@@ -255,9 +255,8 @@ function ask(
   { reason, candidates }: Pick<Found<'unclear'>, 'reason' | 'candidates'>,
 ): Promise<Progress> {
   if (isStored(run, intent)) return replayLater(run, intent);
-  const why = { failed: failureOf(intent), unconfirmed: 'the answer was lost', ended: '', unreported: '' }[
-    known
-  ];
+  const unconfirmed = unconfirmedText(partsOf(intent).unconfirmed?.why ?? 'lost');
+  const why = { failed: failureOf(intent), unconfirmed, ended: '', unreported: '' }[known];
   const code = known === 'failed' ? 'task_failed' : 'outcome_unknown';
   return block(run, intent, code, why === '' ? reason : `${why}, and ${reason}`, { candidates });
 }

@@ -2,7 +2,7 @@ import { partsOf } from '../../core/intent.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { after, block, close, goOn, type Progress } from './endings.ts';
-import { asksKey, doubtedKey } from './question.ts';
+import { asksKey, doubtedKey, unconfirmedText } from './question.ts';
 
 /**
  * Ends a write that has had no effect so far and is not wanted any more. If another request may have used the key of
@@ -25,8 +25,9 @@ export function giveUp(
 
 /** Another send under the same key would find a purchase that a short list hides. @assumption A8 */
 function whyUnconfirmed(run: Run, intent: Intent): string | undefined {
-  if (partsOf(intent).unconfirmed === undefined || intent.verb !== 'create') return undefined;
+  const { unconfirmed } = partsOf(intent);
+  if (unconfirmed === undefined || intent.verb !== 'create') return undefined;
   return run.kindOf(intent.kind).billing.billed !== false
-    ? 'its answer was lost, and an incomplete list would not show the resource'
+    ? `${unconfirmedText(unconfirmed.why)}, and an incomplete list would not show the resource`
     : undefined;
 }

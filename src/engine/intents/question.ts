@@ -27,6 +27,21 @@ export function isServerError(why: WhyUnknown | undefined): boolean {
   return why === 'server_error' || why === 'gateway_error';
 }
 
+/** For a message: why the effect of the write is unknown. */
+export function unconfirmedText(why: WhyUnknown): string {
+  return whyTexts[why];
+}
+
+const whyTexts: Readonly<Record<WhyUnknown, string>> = {
+  lost: 'the answer was lost',
+  conflict: 'the API refused the write, which another request may have carried out',
+  unreadable: 'the answer was not readable',
+  refused: 'the API refused a repetition of the write, and the first answer was lost',
+  server_error: 'the API answered with a server error, which may have had an effect',
+  gateway_error: 'a gateway answered with an error, and the API may have carried the write out',
+  not_found: 'the API did not find the resource',
+};
+
 /** The question of a key that no probe has asked yet. */
 export const unasked: KeyQuestion = { stage: 'asking', probes: 0 };
 
