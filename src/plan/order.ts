@@ -176,6 +176,8 @@ function own(
   return [
     ...(verb === 'create' ? [operationId('delete', key)] : []),
     ...(verb === 'delete' && parent !== undefined ? [operationId('delete', parent)] : []),
+    // The adoption of a server may wait for its creation, and its address belongs to the server alone.
+    ...(verb === 'adopt' && parent !== undefined ? [operationId('adopt', parent)] : []),
     ...obstacles(operation, kinds, world).flatMap((obstacle) => endsOf(obstacle, world)),
     ...(verb === 'delete' ? successorsOf(key, world) : []).flatMap((successor) =>
       (['create', 'update', 'adopt'] as const).map((each) => operationId(each, successor)),

@@ -114,6 +114,25 @@ describe('src/simulation', () => {
     expect(violation).toBeUndefined();
   });
 
+  test('the address of a found server is adopted after the server, whose creation has not ended', async () => {
+    const size = { server_type: 'sliders-1', cores: 2, memory_mb: 4096, disk_gb: 40, image: 'debian-13' };
+    const web = { ...size, public_ipv4: { new: true }, keep_ip: true };
+    const story: Story = {
+      ...{ seed: 1, state: 'memory', readings: {}, incidents: [], pausesMs: [180_000, 5_400_000, 180_000] },
+      specs: [{ settings: { prune: true }, networks: {}, ips: {}, isos: {}, servers: { web } }],
+      faults: [faultRule({ method: 'POST', nth: 1, times: 1 }, { do: 'task', outcome: 'stuck' })],
+      actions: [
+        { when: 'at_rest', what: { do: 'lose_the_state' } },
+        {
+          when: 'at_rest',
+          what: { do: 'rename', of: { section: 'servers', place: 0 }, to: 0, moved: true, name: 'as_it_is' },
+        },
+      ],
+    };
+
+    expect((await play(story)).violation).toBeUndefined();
+  });
+
   test('the same seed gives the same trace, byte for byte', async () => {
     for (const number of [11, 12, 13, 14]) {
       const [one, other] = [await play(generateStory(number)), await play(generateStory(number))];
