@@ -113,6 +113,47 @@ describe('src/engine/grace.ts: the built command with tasks that never end', () 
     ]);
   });
 
+  test('a second Ctrl-C ends apply at once, and the next run continues the one creation', async () => {
+    api.emulator.setFaults([
+      faultRule({ path: 'create_server', nth: 1 }, { do: 'task', outcome: 'stuck' }),
+      faultRule({ path: 'replace_firewall', nth: 1 }, { do: 'slow', ms: 3_600_000 }),
+    ]);
+    const run = start('apply', '--yes');
+    await expect
+      .poll(() => api.emulator.requests.some(({ operation }) => operation === 'replace_firewall'))
+      .toBe(true);
+    run.child.kill('SIGINT');
+    await expect.poll(() => run.printed.text).toContain('Press Ctrl-C again');
+
+    run.child.kill('SIGINT');
+
+    expect(await run.ended).toBe(130);
+    for (const task of openTasks()) task.stuck = false;
+    api.emulator.setFaults([]);
+    const second = start('apply', '--yes');
+    expect(await second.ended, second.printed.text).toBe(0);
+    expect(posts()).toBe(1);
+    expect(world()?.servers).toMatchObject([{ firewall: { enabled: true } }]);
+  });
+
+  test('Ctrl-C ends destroy, names its task, and the next destroy completes it', async () => {
+    api.emulator.setFaults([faultRule({ path: 'delete_server', nth: 1 }, { do: 'task', outcome: 'stuck' })]);
+    const made = start('apply', '--yes');
+    expect(await made.ended, made.printed.text).toBe(0);
+    const first = start('destroy', '--yes');
+    await expect.poll(() => openTasks().length).toBe(1);
+
+    first.child.kill('SIGINT');
+
+    expect(await first.ended).toBe(130);
+    const [task] = openTasks();
+    expect(first.printed.text).toContain(`task ${task?.id} continues`);
+    for (const each of openTasks()) each.stuck = false;
+    const second = start('destroy', '--yes');
+    expect(await second.ended, second.printed.text).toBe(0);
+    expect(world()).toMatchObject({ servers: [], ips: [], isos: [] });
+  });
+
   test('SIGTERM ends the daemon with 0, and its log names both tasks', async () => {
     const run = start('run', '--listen', '127.0.0.1:0');
     await bothAccepted();

@@ -415,6 +415,28 @@ export const plantedBugs: readonly Planted[] = [
     stories: '--actions',
   },
   {
+    name: 'a replaced server is deleted before the proof of the new one',
+    file: 'engine/run/operate.ts',
+    find: '  const unproved = await provedBefore(run, world, operation);\n  if (unproved !== undefined) return unproved;\n',
+    replace: '  if (run.destroy) await provedBefore(run, world, operation);\n',
+    stories: '--actions',
+  },
+  {
+    name: 'the old server stays once the new one is complete',
+    file: 'reconcilers/server/diff.ts',
+    find: '  if (successor !== undefined && failed !== undefined) return leftByFailed(subject, successor, failed);\n',
+    replace:
+      '  if (successor !== undefined && failed === undefined) return unchanged;\n  if (successor !== undefined && failed !== undefined) return leftByFailed(subject, successor, failed);\n',
+    stories: '--actions',
+  },
+  {
+    name: 'a proof that the API refuses is taken as accepted',
+    file: 'engine/intents/outcome.ts',
+    find: "  if (isAlone) return { shows: 'no_objection' };\n",
+    replace: "  if (isAlone || status === 422) return { shows: 'no_objection' };\n",
+    stories: '--actions',
+  },
+  {
     name: 'a disk is cut down without a word of the file',
     file: 'reconcilers/server/believed-size.ts',
     find: '  return Object.keys(set).length === 0 ? undefined : ',

@@ -54,6 +54,12 @@ export class Keys {
     if (change.type === 'proof') this.#proofs.add(change.proof.idempotencyKey);
   }
 
+  /** I19: a server that a new one replaces is deleted only after a proof, or its calibration, was recorded. */
+  checkProved({ replaced }: Running, { key, verb }: Intent): void {
+    if (verb === 'delete' && replaced.has(key) && this.#proofs.size === 0)
+      this.#truth.fail('I19', `${key} is deleted for a new server, and no proof was sent`);
+  }
+
   answered(running: Running, request: HttpRequest, status: number): void {
     if (status >= 500 && !isProbe(request)) this.#unread.set(running, scopeOf(running, keyOf(request)));
   }

@@ -45,6 +45,7 @@ export function createRules(truth: Truth): Rules {
       if (intent === undefined) return;
       turns.checkHolds(running, intent);
       checkDeletion(truth, running, intent);
+      keys.checkProved(running, intent);
       checkDisk(truth, running, intent);
     },
 
