@@ -7,9 +7,9 @@ import { factsOf, isAddress, type KindName } from '../core/kind-facts.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 import { leftBackups } from '../engine/claims/left-backups.ts';
-import { ignoredObjects } from '../engine/claims/unattached.ts';
 import { isQuiet } from '../plan/unmanaged.ts';
 import { knownIn, type ProjectFacts } from './facts.ts';
+import { ignoredObjects } from './ignored.ts';
 import { time, timeOrNull } from './moments.ts';
 import type { BilledView, ProjectView } from './project-view.ts';
 

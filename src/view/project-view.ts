@@ -3,8 +3,8 @@ import { keyStatuses } from '../core/key-status.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { type KindName, kindNames, kindsWith } from '../core/kind-facts.ts';
 import type { Blocked, Cost, Operation, Summary, Warning } from '../core/plan.ts';
-import type { IgnoredObject } from '../engine/claims/unattached.ts';
 import { conditions } from './condition.ts';
+import type { IgnoredObject } from './ignored.ts';
 import * as plan from './plan-schema.ts';
 
 const text = z.string();

@@ -4,7 +4,7 @@ import { firstWarnings } from '../../core/plan.ts';
 import { commandLine, run } from '../../core/remedy.ts';
 import { counted } from '../../core/text.ts';
 import { waysWithBackups, waysWithIdle, waysWithIgnored } from '../../core/ways-out.ts';
-import { ignoredName } from '../../engine/claims/unattached.ts';
+import { ignoredName } from '../../view/ignored.ts';
 import type { BilledView, ProjectView, ResourceView } from '../../view/project-view.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
 import { blockedLines, warningLines } from './plan-text.ts';

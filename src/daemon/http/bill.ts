@@ -4,7 +4,7 @@ import { nounOf } from '../../core/keys.ts';
 import { factsOf, isAddress, kindsWith } from '../../core/kind-facts.ts';
 import { counted } from '../../core/text.ts';
 import { waysWithIgnored } from '../../core/ways-out.ts';
-import { ignoredName } from '../../engine/claims/unattached.ts';
+import { ignoredName } from '../../view/ignored.ts';
 import type { ProjectView } from '../../view/project-view.ts';
 import type { Pager } from './pager.ts';
 import { flagsOf, remediesHtml } from './remedies.ts';

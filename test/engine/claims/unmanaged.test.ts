@@ -3,7 +3,7 @@ import { loadProfile } from '../../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Ip } from '../../../src/core/resources.ts';
 import { loadProfile as emulatorProfile } from '../../../src/emulator/profile.ts';
-import { unattached } from '../../../src/engine/claims/unattached.ts';
+import { viewOf } from '../../../src/view/build.ts';
 import { resolveOf, resolving, saidBy } from '../../support/resolve.ts';
 import { load, type Rig, type RigOptions, rig } from '../../support/rig.ts';
 import { codes, count, head, project, size, state, web } from './one-server.ts';
@@ -14,12 +14,14 @@ const hour = 3_600_000;
 async function idle(played: Rig) {
   const ips = project(played).ips.map(({ id, address, serverId }) => ({ id, address, server_id: serverId }));
   const { store } = played;
-  const records = {
+  const known = {
+    now: 0,
     bindings: await store.bindings(),
     claims: await store.claims(),
     intents: await store.openIntents(),
   };
-  return unattached(ips as unknown as Ip[], records).idle.length;
+  const world = { ips: ips as unknown as Ip[], networks: [], observed: new Map() };
+  return viewOf({ id: 4711, known, world }).idle?.length;
 }
 
 /** Servers, and addresses with their ids, that are ignored or released. */
