@@ -50,7 +50,7 @@ export const mutated: readonly Mutated[] = [
   claims('release', ['released']),
   claims('retire', ['left-backups', 'released']),
   claims('run-state', ['moves', 'released']),
-  claims('unattached', ['unmanaged', 'addresses-of-nobody']),
+  judgedBy('src/view/bill.ts', 'test/engine/claims', ['unmanaged', 'addresses-of-nobody']),
   judgedBy('src/engine/run/recover.ts', 'test/engine/intents', ['keys-asked-first', 'reused-key']),
 ];
 
