@@ -4,6 +4,7 @@ import { endings, environment, files, visibleCommands } from '../src/cli/help.ts
 import { createProgram } from '../src/cli/program.ts';
 import type { Io } from '../src/cli/terminal.ts';
 import { apiCodes } from '../src/core/codes/api.ts';
+import { conditionCodes } from '../src/core/codes/conditions.ts';
 import type { Explained, Question } from '../src/core/codes/explained.ts';
 import { warnings } from '../src/core/codes/warnings.ts';
 import { questions } from '../src/core/codes.ts';
@@ -261,6 +262,9 @@ export function codesPage(): string {
     '## Codes of the API',
     'Codes of the API appear unchanged. If vdcsync does not know a code of the API, it decides by the HTTP status.',
     of(apiCodes).join('\n'),
+    '## Conditions of a project',
+    'These conditions end only by an action of the operator.',
+    of(conditionCodes).join('\n'),
   ]);
 }
 

@@ -2,7 +2,9 @@ import { CommanderError } from 'commander';
 import {
   ApiProblem,
   ConfigError,
+  type Diagnostic,
   FenceError,
+  formatDiagnostic,
   PlanStaleError,
   remediesOf,
   SpecError,
@@ -40,7 +42,7 @@ export function report(error: unknown, io: Io, json = false): ExitCode {
   const misuse = error instanceof ConfigError && error.misuse;
   const code = misuse ? exitCodes.misuse : exitCodes.failed;
   // `file:line:col: message` with nothing around it: editors and CI read these lines.
-  io.stderr.write(error instanceof SpecError ? `${error.message}\n` : `vdcsync: ${explain(error)}\n`);
+  io.stderr.write(error instanceof SpecError ? specLines(error) : `vdcsync: ${explain(error)}\n`);
   for (const line of remedyLines(remediesOf(error), paintFor(io.stderr, io), '  '))
     io.stderr.write(`${line}\n`);
   if (!isExpected(error) && error instanceof Error && /^(debug|trace)$/.test(io.env.LOG_LEVEL ?? '')) {
@@ -48,6 +50,12 @@ export function report(error: unknown, io: Io, json = false): ExitCode {
   }
   if (json) io.stdout.write(`${JSON.stringify(errorJson(error, code))}\n`);
   return code;
+}
+
+function specLines({ diagnostics }: SpecError): string {
+  const excerptOf = ({ excerpt }: Diagnostic) =>
+    excerpt === undefined ? '' : `${excerpt.split('\n').map(printable).join('\n')}\n`;
+  return diagnostics.map((each) => `${formatDiagnostic(each)}\n${excerptOf(each)}`).join('');
 }
 
 /** The public JSON of a call that failed. */

@@ -288,7 +288,7 @@ function addReports({ command, io, end }: Making): void {
     .option('--svg <file>', 'write a picture of the operations on a time axis')
     .option(
       '--crashes <count>',
-      'maximum number of crashes, spread over the run (default: 400)',
+      'maximum number of crashes, spread over the run; the faults come in addition (default: 400)',
       wholeNumber(0, 100_000),
     )
     .option(

@@ -1,4 +1,5 @@
 import { apiCodes } from './codes/api.ts';
+import { conditionCodes } from './codes/conditions.ts';
 import { decisions } from './codes/decisions.ts';
 import { type Explained, type Question, type QuestionClass, questionClasses } from './codes/explained.ts';
 import { outcomes } from './codes/outcomes.ts';
@@ -15,9 +16,11 @@ export type BlockCode = keyof typeof questions;
 
 export type Code = keyof typeof codes;
 
-const explained = new Map<string, Explained & Partial<Question>>(Object.entries({ ...apiCodes, ...codes }));
+const explained = new Map<string, Explained & Partial<Question>>(
+  Object.entries({ ...apiCodes, ...conditionCodes, ...codes }),
+);
 
-/** The explanation of a code of vdcsync or of the API; `undefined`: a code of the API that is not documented. */
+/** The explanation of a code of vdcsync or of the API, or of a condition; `undefined`: a code of the API that is not documented. */
 export function explanationOf(code: string): (Explained & Partial<Question>) | undefined {
   return explained.get(code);
 }

@@ -5,6 +5,8 @@ import type { Remedy } from './remedy.ts';
 export interface Diagnostic {
   readonly position: Position;
   readonly message: string;
+  /** The line of the file, and a mark under the column. It may hold any text of the file, so only a terminal shows it. */
+  readonly excerpt?: string;
 }
 
 /** The spec cannot be used. Carries its first errors at once. */

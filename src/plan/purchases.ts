@@ -12,6 +12,10 @@ import type { Draft } from './draft.ts';
 import type { Facts, GuardInput, Objection } from './objections.ts';
 import { described, ignoring, isNone, notOurs, type Register, unmanagedFor } from './unmanaged.ts';
 
+/** The condition and the consequence of `unmanaged: ignore`. */
+const ignoringAll =
+  'if no unmanaged resource belongs to this file: vdcsync then ignores all of them, and creates new ones';
+
 /** An unmanaged resource may be the one that this file describes: bought before, or by another copy of the state. */
 export function unmanaged(draft: Draft, input: GuardInput, { matches }: Facts): Objection | undefined {
   if (!mayDuplicate(draft, input)) return undefined;
@@ -38,7 +42,7 @@ export function unmanaged(draft: Draft, input: GuardInput, { matches }: Facts): 
         when: `if ${key} ${id === undefined ? one : `is ${ip === undefined ? `server ${id}` : `address ${ip.address} (id ${ip.id})`}`}`,
       }),
       { ...ignoring(found), when: notOurs(found) },
-      setting('unmanaged', 'ignore', 'if other users create resources in this project'),
+      setting('unmanaged', 'ignore', ignoringAll),
     ],
   };
 }
@@ -140,7 +144,7 @@ export function perhapsEarlier(
     reason: `the state is new, and the project already has unmanaged ${what}, which may be ${key} under an earlier name: a creation could be a duplicate`,
     remedies: [
       run('adopt', [key, id], { when: `if ${what} belongs to this file` }),
-      setting('unmanaged', 'ignore', 'if other users create resources in this project'),
+      setting('unmanaged', 'ignore', ignoringAll),
     ],
   };
 }
@@ -166,7 +170,7 @@ export function unlistedServers(draft: Draft, input: GuardInput): Objection | un
         when: `if ${subject.key} already exists: ID is its id in the client area`,
       }),
       run('ignore', ['ID'], { when: 'if that server does not belong to this file' }),
-      setting('unmanaged', 'ignore', 'if other users create resources in this project'),
+      setting('unmanaged', 'ignore', ignoringAll),
     ],
   };
 }

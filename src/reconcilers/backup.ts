@@ -17,11 +17,22 @@ interface BackupBefore extends Preimage {
   readonly policy?: BackupPolicy | null;
 }
 
+const leastUsualAgeMs = 3_600_000;
+
 export const backup: ResourceKind<BackupEntry, BackupObserved, BackupBefore> = {
   name: 'backup',
   entry: {
     schema: backupSchema,
     children: (field) => [{ suffix: 'backup', value: field as BackupEntry, path: [] }],
+    cautions: (entry) =>
+      maxAgeMs(entry) > 0 && maxAgeMs(entry) < leastUsualAgeMs
+        ? [
+            {
+              path: ['max_age'],
+              message: `with \`max_age: ${entry.max_age}\`, vdcsync takes more than one backup an hour, and each backup is billed`,
+            },
+          ]
+        : [],
     check: (entry) =>
       maxAgeMs(entry) > 0
         ? []

@@ -70,6 +70,13 @@ export function allowedEnvironment(environment: Environment, trust: SpecTrust): 
   );
 }
 
+const unset = 'is not set';
+
+/** Whether an error is about a variable that this machine lacks, and not about the spec itself. */
+export function isUnsetVariable(message: string): boolean {
+  return message.startsWith('the environment variable `') && message.endsWith(unset);
+}
+
 /** Takes `${env:NAME}` from the environment; `$${env:` is an escape. */
 export function expand(raw: string, environment: Environment, trust: SpecTrust = operatorsSpec): Expansion {
   const used: string[] = [];
@@ -91,7 +98,7 @@ export function expand(raw: string, environment: Environment, trust: SpecTrust =
     const problem = refusal(name, trust);
     if (problem !== undefined) return { problem };
     const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
-    if (value === undefined) return { problem: `the environment variable \`${name}\` is not set` };
+    if (value === undefined) return { problem: `the environment variable \`${name}\` ${unset}` };
     used.push(name);
     text += value;
     rest = rest.slice(end + 1);

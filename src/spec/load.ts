@@ -45,12 +45,13 @@ export function loadSpec(
   let dropped = 0;
   const counterparts = new Counterparts();
   const reported = new Set<string>();
-  const report: Report = (position, wrong) => {
+  const report: Report = (position, wrong, excerpt) => {
     const message = printable(`${wrong}${counterparts.textFor(position)}`);
     // An error of a default occurs again in each server that has the default.
     const text = formatDiagnostic({ position, message });
     if (reported.has(text)) return;
-    if (diagnostics.length < maxErrors.kept) diagnostics.push({ position, message });
+    if (diagnostics.length < maxErrors.kept)
+      diagnostics.push({ position, message, ...(excerpt === undefined ? {} : { excerpt }) });
     else dropped += 1;
     reported.add(text);
   };

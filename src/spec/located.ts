@@ -25,8 +25,8 @@ export interface Located {
 
 export type Path = readonly (string | number)[];
 
-/** Takes one error. Reading continues, so that one run reports all errors. */
-export type Report = (position: Position, message: string) => void;
+/** Takes one error. Reading continues, so that one run reports all errors. `excerpt`: lines that show the place. */
+export type Report = (position: Position, message: string, excerpt?: string) => void;
 
 /** The value at a path, or `undefined`. */
 export function find(root: Located, path: Path): Located | undefined {

@@ -10,7 +10,7 @@ const maxEntries = { list: 1_000, map: 10_000 } as const;
 /** Pieces of syntax: a file of 1 MiB that is a spec has fewer. */
 const maxLexemes = 800_000;
 /** A broken file breaks over and over: the first few say it, and the rest would only take time. */
-export const maxSyntaxErrors = 20;
+const maxSyntaxErrors = 20;
 export const coreTags = new Set([
   '!',
   ...['str', 'int', 'float', 'bool', 'null', 'map', 'seq'].map((tag) => `!!${tag}`),

@@ -2,7 +2,8 @@ import { Composer, isAlias, isMap, isScalar, isSeq, type ParsedNode } from 'yaml
 import type { Position } from '../core/desired.ts';
 import { type Environment, expand, type SpecTrust } from './environment.ts';
 import { formatPosition, type Located, type Report } from './located.ts';
-import { coreTags, maxSyntaxErrors, type Tokens, tokenize } from './yaml-tokens.ts';
+import { reportSyntax } from './yaml-syntax.ts';
+import { coreTags, type Tokens, tokenize } from './yaml-tokens.ts';
 
 /** Assigning one of these would change an object's nature instead of adding a field. */
 const forbiddenKeys = new Set(['__proto__', 'constructor', 'prototype']);
@@ -60,8 +61,10 @@ function compose(
   }
   // YAML reads the braces as a map. All further errors are consequences.
   if (unquoted.length > 0) return undefined;
-  for (const { pos, message } of errors.slice(0, maxSyntaxErrors)) report(at(pos[0]), message);
-  if (errors.length > 0 || document === undefined) return undefined;
+  // A syntax error moves the structure of all lines below it, so each further error may be its consequence.
+  const [wrong] = errors.toSorted((one, other) => one.pos[0] - other.pos[0]);
+  if (wrong !== undefined) reportSyntax(wrong, source, at, report);
+  if (wrong !== undefined || document === undefined) return undefined;
   if (second !== undefined) {
     report(
       at((second.contents as ParsedNode | null)?.range?.[0] ?? second.range[0]),

@@ -49,6 +49,17 @@ describe('src/cli/commands/explain.ts', () => {
     expect(after).toMatch(/Last writes +.*create: done after \d+ m?s\n/);
   });
 
+  test.each(['fenced', 'unauthorized'])('the condition %s is explained', async (condition) => {
+    const { code, stdout } = await inProcess(['explain', condition], { cwd: folderWith() });
+    expect([code, stdout]).toEqual([0, expect.stringContaining('vdcsync doctor')]);
+  });
+
+  test('a key that neither the file nor the state knows is a slip', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    expect((await inProcess(['explain', 'servers.nope', '--emulator'], { cwd })).code).toBe(64);
+    expect((await inProcess(['explain', 'networks.backend', '--emulator'], { cwd })).code).toBe(0);
+  });
+
   test('a slip is refused with the code that is near', async () => {
     const { code, stderr } = await inProcess(['explain', 'outcome_unknwn'], { cwd: folderWith() });
     expect(code).toBe(64);

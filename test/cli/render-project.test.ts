@@ -33,6 +33,18 @@ describe('src/cli/commands/render.ts', () => {
     expect(readFileSync(join((await rendered(program)).cwd, 'vdcsync.yaml'), 'utf8')).toBe(text);
   });
 
+  test('an invalid project is printed with its errors, and fails', async () => {
+    const spec = "{version: 1, project: {id: 1}, networks: {a: {cidrr: '10.0.0.0/24'}}}";
+    const { code, stderr } = await rendered(`export default ${spec}`);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^vdcsync\.yaml:\d+:\d+: unknown field `cidrr`/),
+    ]);
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the spec's own syntax
+    const unset = "{version: 1, project: {id: 1}, networks: {a: {cidr: '${env:NOT_SET_HERE}'}}}";
+    expect((await rendered(`export default ${unset}`)).code).toBe(0);
+  });
+
   test.each([
     ['a function in it', 'export default {project: {id: () => 1}}', 'project.id is a function'],
     ['a date in it', 'export default {settings: {suspend: new Date(0)}}', 'settings.suspend is a Date'],

@@ -17,9 +17,9 @@ describe('src/spec: yaml', () => {
     [
       'a tab as indentation',
       'version: 1\n\tproject: 1\n',
-      ['a.yaml:2:1: Tabs are not allowed as indentation'],
+      ['a.yaml:2:1: a tab indents this line: indent with spaces'],
     ],
-    ['an unclosed quote', spec('ips: "x'), ['a.yaml:4:1: Missing closing "quote']],
+    ['an unclosed quote', spec('ips: "x'), ['a.yaml:4:1: the closing quote of a text is missing']],
     [
       'an alias',
       spec('networks:', '  a: &a {cidr: 10.0.0.0/24}', '  b: *a'),

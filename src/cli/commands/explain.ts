@@ -1,4 +1,5 @@
 import { apiCodes } from '../../core/codes/api.ts';
+import { conditionCodes } from '../../core/codes/conditions.ts';
 import { codes } from '../../core/codes.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
@@ -12,26 +13,40 @@ import { codeText, storyText } from '../render/explain-text.ts';
 import { type Io, paintFor, printable } from '../terminal.ts';
 import { type StatusFlags, statusFacts } from './status.ts';
 
-/** Explains a code, or shows the story of a key: declared, observed, pending, blocked. */
+/**
+ * Explains a code, or shows the story of a key: declared, observed, pending, blocked. A key that neither the file nor
+ * the state knows is a slip.
+ */
 export async function explain(topic: string, flags: StatusFlags, io: Io): Promise<ExitCode> {
   const code = codeExplanation(topic);
   const paint = paintFor(io.stdout, io);
-  const [json, text] = code === undefined ? await keyTexts(topic, flags, io) : [code, codeText(code, paint)];
+  const { json, text, isKnown } =
+    code === undefined
+      ? await keyTexts(topic, flags, io)
+      : { json: code, text: codeText(code, paint), isKnown: true };
   io.stdout.write(flags.format === 'json' ? `${JSON.stringify(json, null, 2)}\n` : text);
-  return exitCodes.done;
+  return isKnown ? exitCodes.done : exitCodes.misuse;
 }
 
-async function keyTexts(topic: string, flags: StatusFlags, io: Io): Promise<readonly [object, string]> {
+interface Texts {
+  readonly json: object;
+  readonly text: string;
+  readonly isKnown: boolean;
+}
+
+async function keyTexts(topic: string, flags: StatusFlags, io: Io): Promise<Texts> {
   if (parseKey(topic) === undefined) throw await unknownTopic(topic, flags, io);
   const { facts } = await statusFacts(flags, io);
   const story = storyOf(topic as ResourceKey, facts, viewOf(facts));
-  const isUnknown = story.declared === null && story.bound === null && story.past_writes.length === 0;
-  const hint = isUnknown ? didYouMeanKey(topic, knownKeys(facts)) : '';
-  return [story, storyText(story, hint, paintFor(io.stdout, io))];
+  const { declared, bound, planned, open_writes: open, blocked, past_writes: past } = story;
+  const found = planned.length + open.length + blocked.length + past.length;
+  const isKnown = declared !== null || bound !== null || found > 0;
+  const hint = isKnown ? '' : didYouMeanKey(topic, knownKeys(facts));
+  return { json: story, text: storyText(story, hint, paintFor(io.stdout, io)), isKnown };
 }
 
 async function unknownTopic(topic: string, flags: StatusFlags, io: Io): Promise<ConfigError> {
-  const near = nearMiss(topic, [...Object.keys(codes), ...Object.keys(apiCodes)]);
+  const near = nearMiss(topic, Object.keys({ ...codes, ...apiCodes, ...conditionCodes }));
   // Without a readable file or state there is no key to compare with.
   const known = await statusFacts({ ...flags, offline: true }, io).then(
     ({ facts }) => knownKeys(facts),

@@ -53,7 +53,7 @@ export async function rehearse(flags: RehearseFlags, io: Io): Promise<ExitCode> 
   // A file that is blocked without any fault shows nothing about faults.
   const all = converged ? await trialsFor(adapted.spec, calm.plan, flags.crashes ?? mostCrashes) : [];
   const trials = spread(all.length, flags.trials ?? all.length).flatMap((nth) => all[nth - 1] ?? []);
-  if (converged) io.stderr.write(`${numberOf(trials.length, all.length)}\n`);
+  if (converged) io.stderr.write(`${numberOf(trials, all.length)}\n`);
   const ends = await played(trials, io);
   const asked = settings.exclusive ? [] : trials.filter((_, at) => (ends[at]?.asked.length ?? 0) > 0);
   if (asked.length > 0)
@@ -189,9 +189,12 @@ function costLine({ cost }: Plan): string[] {
   return parts.length === 0 ? [] : [`Cost: ${parts.join('; ')}`];
 }
 
-function numberOf(played: number, all: number): string {
-  if (played < all) return `Running ${played} of ${counted(all, 'trial')} (--trials ${played})`;
-  return `Running ${counted(all, 'trial')}. For fewer: --trials COUNT`;
+function numberOf(trials: readonly Trial[], all: number): string {
+  const crashes = trials.filter(({ story }) => story.incidents.length > 0).length;
+  const parts = `${counted(crashes, 'crash', 'crashes')} and ${counted(trials.length - crashes, 'fault')}`;
+  if (trials.length < all)
+    return `Running ${trials.length} of ${counted(all, 'trial')}: ${parts} (--trials ${trials.length})`;
+  return `Running ${counted(all, 'trial')}: ${parts}. For fewer: --trials COUNT`;
 }
 
 /** In place on a terminal; elsewhere a line now and then. */

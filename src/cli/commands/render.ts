@@ -3,7 +3,9 @@ import { registerHooks } from 'node:module';
 import { basename, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Document, isMap, visit } from 'yaml';
-import { ConfigError } from '../../core/errors.ts';
+import { ConfigError, SpecError } from '../../core/errors.ts';
+import { isUnsetVariable } from '../../spec/environment.ts';
+import { loadSpec, type Source } from '../../spec/load.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { type Io, printable } from '../terminal.ts';
 import { writeOut } from './output.ts';
@@ -19,7 +21,23 @@ export async function render(file: string, flags: RenderFlags, io: Io): Promise<
   const text = specText(plain(await projectOf(path, file), 'the project'), file);
   if (flags.out === undefined) io.stdout.write(text);
   else writeOut(flags.out, text, io);
+  check({ file: flags.out ?? 'rendered', text }, io);
   return exitCodes.done;
+}
+
+/**
+ * Reports the errors of the rendered spec. The machine that renders may lack the variables that the spec names.
+ *
+ * @throws SpecError with the lines of the output
+ */
+function check(source: Source, io: Io): void {
+  try {
+    loadSpec([source], io.env);
+  } catch (error) {
+    if (!(error instanceof SpecError)) throw error;
+    const errors = error.diagnostics.filter(({ message }) => !isUnsetVariable(message));
+    if (errors.length > 0) throw new SpecError(errors, error.projectId);
+  }
 }
 
 /** The default export of the program, or the result of the export if it is a function. */

@@ -103,7 +103,7 @@ function filesOfFolder(flags: ValidateFlags, io: Io): string[] | undefined {
   throw new SpecError([{ position: { file: folder, line: 1, column: 1 }, message }]);
 }
 
-function flat({ position, message }: Diagnostic) {
+function flat({ position, message }: Pick<Diagnostic, 'position' | 'message'>) {
   return { ...position, message };
 }
 

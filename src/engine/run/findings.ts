@@ -60,6 +60,8 @@ function firstOf(run: Run, { key, verb, code }: Found): string | undefined {
       return paying;
     case 'insufficient_scope':
       return writingToken;
+    case 'task_failed':
+      return 'ask the provider why the task failed: `vdcsync history` shows its task id and request id';
     case 'insufficient_privileges':
       return 'use a token that may do this, or change its permissions in the client area';
     default:

@@ -1,6 +1,7 @@
 import type { Desired } from '../../core/desired.ts';
 import type { ResourceKey } from '../../core/keys.ts';
-import type { Plan } from '../../core/plan.ts';
+import type { Blocked, Plan } from '../../core/plan.ts';
+import { run as runs } from '../../core/remedy.ts';
 import { traced } from '../../core/tracing.ts';
 import { buildPlan } from '../../plan/build.ts';
 import { type Judged, registerOf } from '../claims/claims.ts';
@@ -9,6 +10,7 @@ import { withPauses } from '../intents/pauses.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
 import { applying, standingFindings, withFurther, withSince } from './recorded-findings.ts';
+import { isProven } from './recover.ts';
 import { openRun } from './start.ts';
 
 /** Makes one plan, and writes nothing. */
@@ -43,8 +45,24 @@ export async function openPlan(
   // A process with many runs shows its own pauses, and the time of the next try of each.
   const plan = repeating === undefined ? await withPauses(deps, planned) : planned.plan;
   const shown = withFurther(plan, applying(await standingFindings(deps.store), plan, run.world));
-  return { run, plan: { ...shown, blocked: await withSince(deps.store, shown.blocked) } };
+  const blocked = await withRecovery(run, shown.blocked);
+  return { run, plan: { ...shown, blocked: await withSince(deps.store, blocked) } };
 }
+
+/** An apply asks the idempotency keys of a new state before it creates a resource, and a plan may not. */
+async function withRecovery(run: Run, blocked: readonly Blocked[]): Promise<readonly Blocked[]> {
+  const isAskedFirst = async ({ key, code }: Blocked) =>
+    code === 'unmanaged_resources' && !(await isProven(run, key));
+  return Promise.all(
+    blocked.map(async (each) =>
+      (await isAskedFirst(each)) ? { ...each, remedies: [recovering, ...each.remedies] } : each,
+    ),
+  );
+}
+
+const recovering = runs('apply', [], {
+  when: 'if this file created it less than 24 hours ago, and the state was lost: vdcsync then finds it by its idempotency key',
+});
 
 /** The plan from the last refresh of the run. */
 export async function planFor(run: Run, deletedBefore: number, increasedBefore?: string): Promise<Judged> {

@@ -93,7 +93,7 @@ async function lastCreation(run: Run, key: ResourceKey): Promise<Intent | undefi
 }
 
 /** Whether this state has used the key, or has asked it to the end. */
-async function isProven(run: Run, key: ResourceKey): Promise<boolean> {
+export async function isProven(run: Run, key: ResourceKey): Promise<boolean> {
   const last = await lastCreation(run, key);
   if (last === undefined) return false;
   const { because, outcome } = partsOf(last);

@@ -38,13 +38,24 @@ export function firewallCautions({ policy_in: policy, rules = [] }: FirewallEntr
     ...rules.flatMap((rule, at) => {
       const path = ['rules', at];
       if (Object.keys(rule).length === 0) return [{ path, message: 'the rule is empty' }];
-      return ruleFields.flatMap((field) => wordCautions(field, rule[field], [...path, field]));
+      return [
+        ...ruleFields.flatMap((field) => wordCautions(field, rule[field], [...path, field])),
+        ...rangeCautions(rule.destination_port, [...path, 'destination_port']),
+      ];
     }),
     ...shadowedRules(rules).map(({ rule, by }) => ({
       path: ['rules', rule - 1],
       message: `rule ${rule} has no effect: the earlier rule ${by} matches the same traffic`,
     })),
   ];
+}
+
+/** @source API §2 Firewall: a single port or a comma-separated list */
+function rangeCautions(ports: unknown, path: EntryIssue['path']): EntryIssue[] {
+  const range = typeof ports === 'string' ? /\d+\s*[-:]\s*\d+/.exec(ports)?.[0] : undefined;
+  if (range === undefined) return [];
+  const message = `"${range}" is a range of ports, and the API documents only single ports and lists of them. The API may refuse the firewall after its server is public`;
+  return [{ path, message }];
 }
 
 function wordCautions(
