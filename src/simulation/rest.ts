@@ -1,6 +1,7 @@
 import equal from 'fast-deep-equal';
 import { type Claim, objectName } from '../core/claims.ts';
 import type { DesiredResource } from '../core/desired.ts';
+import { retiredFrom } from '../core/keys.ts';
 import type { KindName } from '../core/kind-facts.ts';
 import type { Warning } from '../core/plan.ts';
 import type { Binding, Intent } from '../core/state.ts';
@@ -57,6 +58,9 @@ export async function checkFixedPoint(
     warnings = plan?.warnings ?? [];
     await stage.end(running);
   }
+  const { bindings } = await stateOf(stage, controller);
+  const retired = bindings.find(({ kind, key }) => kind === 'server' && retiredFrom(key) !== undefined);
+  if (retired !== undefined) stage.fail('I1', `${retired.key} stays although its successor is complete`);
   return warnings;
 }
 

@@ -430,13 +430,6 @@ export const plantedBugs: readonly Planted[] = [
     stories: '--actions',
   },
   {
-    name: 'a proof that the API refuses is taken as accepted',
-    file: 'engine/intents/outcome.ts',
-    find: "  if (isAlone) return { shows: 'no_objection' };\n",
-    replace: "  if (isAlone || status === 422) return { shows: 'no_objection' };\n",
-    stories: '--actions',
-  },
-  {
     name: 'a disk is cut down without a word of the file',
     file: 'reconcilers/server/believed-size.ts',
     find: '  return Object.keys(set).length === 0 ? undefined : ',
