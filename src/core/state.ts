@@ -382,10 +382,7 @@ export interface StateStore {
    */
   prune(before: number): Promise<number>;
 
-  /**
-   * Requests counted against a budget, by the hash of its token: `count` of them, or one. Forgets the requests of the
-   * bucket before `since`.
-   */
+  /** Counts requests (default: one) against a budget, by the hash of its token. Forgets those of the bucket before `since`. */
   recordUse(bucket: string, at: number, since: number, count?: number): Promise<void>;
   /** Wall times in ms, oldest first. */
   recentUse(bucket: string, since: number): Promise<readonly number[]>;
