@@ -16,7 +16,15 @@ import {
   toNothing,
   unchanged,
 } from './existence.ts';
-import { asAnother, freeingName, nameTaken, renaming, unmanagedOrBound, withNameOf } from './unique-names.ts';
+import {
+  asAnother,
+  freeingName,
+  nameTaken,
+  renaming,
+  unmanagedOrBound,
+  waysWithName,
+  withNameOf,
+} from './unique-names.ts';
 import { cutShort } from './whole-list.ts';
 
 /** An image added by URL: the API fetches it, which may fail. */
@@ -144,10 +152,10 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
         'create',
         'name_exists',
         `${unmanagedOrBound(subject, taken, world)} "${taken.name}" (${taken.id})`,
-        [
+        waysWithName(subject, taken, world, [
           run('adopt', [subject.key, taken.id], { when: 'if that ISO belongs to this file' }),
           asAnother(subject, taken, 'to add another ISO'),
-        ],
+        ]),
       );
     }
     return { verdict: { verdict: 'create', changes } };

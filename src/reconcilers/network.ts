@@ -18,7 +18,15 @@ import {
   toNothing,
   unchanged,
 } from './existence.ts';
-import { asAnother, freeingName, nameTaken, renaming, unmanagedOrBound, withNameOf } from './unique-names.ts';
+import {
+  asAnother,
+  freeingName,
+  nameTaken,
+  renaming,
+  unmanagedOrBound,
+  waysWithName,
+  withNameOf,
+} from './unique-names.ts';
 import { cutShort } from './whole-list.ts';
 
 /** A private network: created without an id in the answer, replaced when its cidr changes. */
@@ -142,7 +150,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
         'create',
         'name_exists',
         `${unmanagedOrBound(subject, taken, world)} "${taken.name}" (id ${taken.id}, ${taken.cidr})`,
-        waysWithTaken(subject, entry, taken),
+        waysWithName(subject, taken, world, waysWithTaken(subject, entry, taken)),
       );
     }
     return { verdict: { verdict: 'create', changes: wanted } };

@@ -66,6 +66,21 @@ export function unmanagedOrBound(
     : `${holder} is bound to ${noun}`;
 }
 
+/** The ways on for a creation whose name another live resource has. @param ways if no key is bound to that resource */
+export function waysWithName(
+  subject: Subject,
+  taken: { readonly id: number | string; readonly name: string },
+  world: World,
+  ways: readonly Remedy[],
+): readonly Remedy[] {
+  const { key, kind } = subject;
+  const holder = world.keyOf({ kind, id: String(taken.id) });
+  if (holder === undefined) return ways;
+  const moved = { set: { moved: { from: holder } }, when: `if ${key} is the new name of ${holder}` };
+  const isLeft = world.subjects.get(holder)?.desired === undefined;
+  return [...(isLeft ? [edit(key, moved)] : []), asAnother(subject, taken, `to keep ${holder} beside it`)];
+}
+
 /**
  * A resource is replaced under a name that another live resource has: the API may refuse the second one, or create one
  * that no list distinguishes from the first. `undefined`: the name is free, or the plan frees the name first, as

@@ -138,9 +138,9 @@ function looksTheSame(
   );
 }
 
-function checkWanted(truth: Truth, { desired }: Running, { key, kind, request }: Intent): void {
+function checkWanted(truth: Truth, { desired, destroys }: Running, { key, kind, request }: Intent): void {
   const isNamed = desired.resources.some((each) => each.key === (retiredFrom(key) ?? key));
-  if (!isNamed && !desired.settings.prune && !key.endsWith('.public_ipv4'))
+  if (!isNamed && !destroys && !desired.settings.prune && !key.endsWith('.public_ipv4'))
     truth.fail('I8', `${key} is deleted, and the file does not say prune`);
   const network = projectOf(truth).networks.find(({ id }) => id === Number(request.path.id));
   if (kind === 'network' && network?.isDefault) truth.fail('I8', 'the default network is deleted');
