@@ -78,7 +78,7 @@ export function waysWithName(
   if (holder === undefined) return ways;
   const moved = { set: { moved: { from: holder } }, when: `if ${key} is the new name of ${holder}` };
   const isLeft = world.subjects.get(holder)?.desired === undefined;
-  return [...(isLeft ? [edit(key, moved)] : []), asAnother(subject, taken, `to keep ${holder} beside it`)];
+  return [...(isLeft ? [edit(key, moved)] : []), asAnother(subject, taken, `to keep both`)];
 }
 
 /**

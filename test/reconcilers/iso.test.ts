@@ -108,8 +108,8 @@ describe('src/reconcilers/iso.ts', () => {
 
     const planned = await plan(own);
     expect(codesOf(planned)).toMatchObject({ 'isos.mine': 'name_exists' });
-    expect(resolveOf(planned.blocked.find(({ key }) => key === 'isos.mine'))).toBe(
-      `vdcsync adopt isos.mine ${id} (if that ISO belongs to this file) | set \`name\` in isos.mine (to add another ISO)`,
+    expect(resolveOf(planned.blocked.find(({ key }) => key === 'isos.mine'))).toContain(
+      'write `moved: {from: isos.rescue}` in isos.mine',
     );
     await apply('isos: {rescue: {managed: false}}\n');
     await clock.run(engine.adopt(load(own), 'isos.mine' as never, id));
