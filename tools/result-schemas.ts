@@ -175,7 +175,7 @@ export const rehearsalSchema = z.strictObject({
   settled: z.boolean().describe('After the run without faults, a second plan is empty.'),
   duration_ms: count,
   seconds_at_least: z.number().min(0),
-  requests: z.strictObject({ reads: count, writes: count, polls: count, throttled: count }),
+  requests: z.strictObject({ reads: count, writes: count, polls: count, probes: count, throttled: count }),
   operations: z.array(z.strictObject({ id: text, start_ms: count, end_ms: count, outcome: text })),
   cost: z.looseObject({}).describe('As in a plan.'),
   blocked: z.array(blocked),

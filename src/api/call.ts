@@ -12,6 +12,8 @@ export interface Call {
   readonly idempotencyKey?: string;
   /** Which write it is: a token may be refused one, and do the others. */
   readonly sort?: string;
+  /** The API must refuse it: it asks only what the API knows of its key. */
+  readonly isProbe?: boolean;
   /** Names the only tokens that it may go out under. */
   readonly token?: string;
   readonly signal?: AbortSignal | undefined;

@@ -76,7 +76,7 @@ const defaultTimeoutMs = 30_000;
 export function createClient(options: ClientOptions): Client {
   const { clock, profile, random } = options;
   const logger = options.logger ?? silent;
-  const counters: Counters = { reads: 0, writes: 0, polls: 0, limited: 0 };
+  const counters: Counters = { reads: 0, writes: 0, polls: 0, probes: 0, limited: 0 };
   const apiClock = createApiClock(clock);
   const realTimeoutMs = scaledTimeout(options.timeoutMs ?? defaultTimeoutMs, profile.timeScale);
   const baseUrl = parseBaseUrl(options.baseUrl);
@@ -119,8 +119,8 @@ export function createClient(options: ClientOptions): Client {
   };
 }
 
-function countsOf({ reads, writes, polls, limited }: Counters): RequestCounts {
-  return { reads: reads + polls, writes, polls, throttled: limited };
+function countsOf({ reads, writes, polls, probes, limited }: Counters): RequestCounts {
+  return { reads: reads + polls, writes, polls, probes, throttled: limited };
 }
 
 /** Time-outs shrink with a faster API, but the machine and the network do not get faster with it. */

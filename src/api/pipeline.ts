@@ -17,6 +17,8 @@ export interface Counters {
   reads: number;
   writes: number;
   polls: number;
+  /** Counted in `writes` as well. */
+  probes: number;
   limited: number;
 }
 
@@ -282,8 +284,9 @@ export class Pipeline {
     }
   }
 
-  #count({ bucket, priority }: Call): void {
+  #count({ bucket, priority, isProbe = false }: Call): void {
     const { counters } = this.#options;
+    if (isProbe) counters.probes += 1;
     if (bucket === 'writes') counters.writes += 1;
     else if (priority === 'poll') counters.polls += 1;
     else counters.reads += 1;

@@ -36,7 +36,8 @@ export function createWrites(
   const send: WritePort['send'] = async (request, idempotencyKey, token, mayGo) => {
     try {
       const built = buildWrite(hidden.open(request), profile);
-      const call = { ...toCall(built, idempotencyKey, token), sort: request.name, mayGo };
+      const isProbe = request.probe !== undefined;
+      const call = { ...toCall(built, idempotencyKey, token), sort: request.name, isProbe, mayGo };
       const answer = await pipeline.exchange(call);
       const result = toResult(answer, built);
       if (token !== undefined) learn(answer.sentUnder, request.name, result);

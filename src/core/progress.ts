@@ -56,6 +56,8 @@ export interface RequestCounts {
   readonly writes: number;
   /** Reads of tasks, counted in `reads` as well. */
   readonly polls: number;
+  /** Questions to idempotency keys, which the API must refuse; counted in `writes` as well. */
+  readonly probes: number;
   /** Answers 429. */
   readonly throttled: number;
 }

@@ -152,7 +152,13 @@ const daemon = z.strictObject({
       window_seconds: z.number().min(0),
       reads: budget,
       writes: budget,
-      since_start: z.strictObject({ reads: count, writes: count, polls: count, throttled: count }),
+      since_start: z.strictObject({
+        reads: count,
+        writes: count,
+        polls: count,
+        probes: count,
+        throttled: count,
+      }),
     })
     .nullable(),
 });

@@ -236,7 +236,7 @@ describe('src/api/reads.ts', () => {
       ]),
     );
     expect(sent.slice(1).map(({ at }) => at)).toEqual([10_000, 10_000]);
-    expect(client.counts()).toEqual({ reads: 3, writes: 0, polls: 1, throttled: 1 });
+    expect(client.counts()).toEqual({ reads: 3, writes: 0, polls: 1, probes: 0, throttled: 1 });
   });
 
   test('time-outs shrink with a faster API, but not below what a network needs', async () => {

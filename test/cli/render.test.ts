@@ -514,7 +514,7 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
     const report = {
       ...{ outcome: 'converged', results, blocked: [], durationMs: 0 },
       plan: { ...plan, operations: [], warnings: [], cost: { left_billed: [] } },
-      requests: { reads: 1, writes: 1, polls: 0, throttled: 0 },
+      requests: { reads: 1, writes: 1, polls: 0, probes: 0, throttled: 0 },
     } as unknown as ApplyReport;
     expect(reportText(report, plainPaint)).toMatch(/^Converged: 1 operation done/);
     expect(reportJson(report, false)).toMatchObject({ failures: [], operations: { done: 1, failed: 0 } });

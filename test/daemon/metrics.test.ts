@@ -34,7 +34,10 @@ function daemonOf(count: number): Daemon {
             backOff: [],
             limits: { windowMs: 60_000, reads: 60, writes: 20 },
           },
-          ...{ used: { reads: index, writes: 0 }, counts: { reads: 3, writes: 1, polls: 0, throttled: 0 } },
+          ...{
+            used: { reads: index, writes: 0 },
+            counts: { reads: 3, writes: 1, polls: 0, probes: 0, throttled: 0 },
+          },
         },
       },
     };

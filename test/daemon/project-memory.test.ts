@@ -14,7 +14,7 @@ import { load } from '../support/rig.ts';
 const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 /** Made here: an error keeps the frames of its stack in memory. */
 const away = new Error('the API is away');
-const counts = { reads: 3, writes: 0, polls: 0, throttled: 0 };
+const counts = { reads: 3, writes: 0, polls: 0, probes: 0, throttled: 0 };
 
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc');

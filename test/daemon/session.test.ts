@@ -32,7 +32,7 @@ function projectWith(open: (session: ProjectSession) => Promise<ProjectSession>,
     counts: () => {
       counted += 1;
       if (counted > 5) throw new Error('what runs beside the pass fails');
-      return { reads: 0, writes: 0, polls: 0, throttled: 0 };
+      return { reads: 0, writes: 0, polls: 0, probes: 0, throttled: 0 };
     },
     profile: { ...documentedProfile, limits: { ...documentedProfile.limits, windowMs: 60 } },
     tokenMark: () => '',

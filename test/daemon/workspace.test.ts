@@ -11,7 +11,7 @@ describe('src/daemon/project/workspace.ts', () => {
     const clock = virtualClock();
     let token = 'own';
     const read = { project: async () => ({ id: token === 'own' ? 4711 : 4712 }) };
-    const counts = { reads: 0, writes: 0, polls: 0, throttled: 0 };
+    const counts = { reads: 0, writes: 0, polls: 0, probes: 0, throttled: 0 };
     const session = {
       ...{ clock, reads: () => read, profile: documentedProfile, counts: () => counts },
       store: memoryState({ createdAt: 1, lineage: 'born' }),

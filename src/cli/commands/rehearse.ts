@@ -15,7 +15,7 @@ import {
   trialsFor,
 } from '../rehearse/trials.ts';
 import { blockedLines } from '../render/plan-text.ts';
-import { readsText, span } from '../render/values.ts';
+import { requestsText, span } from '../render/values.ts';
 import { type CommonFlags, profileOf } from '../settings/config.ts';
 import { loadWithinLimits, readSources } from '../settings/spec-source.ts';
 import { trustOf } from '../settings/trust.ts';
@@ -144,7 +144,7 @@ function rehearsalText(rehearsal: Rehearsal, io: Io): string {
     ...barsText(bars),
     paint('dim', '█ the API works  ░ vdcsync waits: next poll, request limit or retry'),
     '',
-    `Requests: ${counted(requests.writes, 'write')}, ${readsText(requests.reads, requests.polls)}`,
+    `Requests: ${requestsText(requests)}`,
     `Time: ${span(durationMs)} with the task durations of the emulator${plan.effort.seconds_at_least === 0 ? '' : `; the request limits alone need ${plan.effort.seconds_at_least} s`}`,
     ...costLine(plan),
     '',

@@ -6,7 +6,7 @@ import { type Paint, printable } from '../terminal.ts';
 import { blockedParts } from './plan-groups.ts';
 import { blockedLines } from './plan-text.ts';
 import { endLine } from './progress.ts';
-import { readsText, span } from './values.ts';
+import { requestsText, span } from './values.ts';
 
 /** How an operation ended, in the names of the public JSON. */
 export function resultJson(result: OperationResult): Record<string, unknown> {
@@ -100,7 +100,7 @@ export function reportText(
       : plan.operations.filter(({ key }) => !told.has(key));
   const open = results.filter(({ exposedMs }) => exposedMs !== undefined);
   const { done } = countOutcomes(results);
-  const { reads, writes, polls, throttled } = requests;
+  const { throttled } = requests;
   const bill = plan.cost.left_billed.map((text) => `Left behind: ${printable(text)}`);
   const lines = [
     ...(failures.length === 0
@@ -124,7 +124,7 @@ export function reportText(
     ),
     ...bill,
   ];
-  const requestText = `${counted(writes, 'write')}, ${readsText(reads, polls)}`;
+  const requestText = requestsText(requests);
   const pace = timeScale === 1 ? '' : ` (emulator clock, ${timeScale}×)`;
   const limited = throttled === 0 ? '' : `, limited ${counted(throttled, 'time')}`;
   const verdictWord = verdictOf(report, destroy);

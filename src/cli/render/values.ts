@@ -1,5 +1,6 @@
 import { parseKey } from '../../core/keys.ts';
 import type { Change, Operation } from '../../core/plan.ts';
+import type { RequestCounts } from '../../core/progress.ts';
 import { addressEntry } from '../../core/restoring.ts';
 import { counted } from '../../core/text.ts';
 import { printable } from '../terminal.ts';
@@ -170,7 +171,13 @@ export function span(ms: number): string {
   return `${hours} h${minutes === 0 ? '' : ` ${minutes} min`}`;
 }
 
+/** `3 writes, 2 probes, 52 reads (14 task polls)` */
+export function requestsText({ reads, writes, polls, probes }: RequestCounts): string {
+  const asked = probes === 0 ? '' : `, ${counted(probes, 'probe')}`;
+  return `${counted(writes - probes, 'write')}${asked}, ${readsText(reads, polls)}`;
+}
+
 /** `52 reads (14 task polls)`: reads of tasks are counted among the reads. */
-export function readsText(reads: number, polls: number): string {
+function readsText(reads: number, polls: number): string {
   return `${counted(reads, 'read')}${polls === 0 ? '' : ` (${counted(polls, 'task poll')})`}`;
 }

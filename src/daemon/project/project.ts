@@ -64,7 +64,7 @@ export class Project {
   readonly #now = () => (this.#workspace?.session ?? this.#options.deps).clock.now();
   #nextReconciliationAt: number | undefined;
   /** Of all sessions so far. */
-  #counts = (): RequestCounts => ({ reads: 0, writes: 0, polls: 0, throttled: 0 });
+  #counts = (): RequestCounts => ({ reads: 0, writes: 0, polls: 0, probes: 0, throttled: 0 });
   /** Of the last turn. */
   #readings: Awaited<ReturnType<typeof readingsOf>>;
 

@@ -9,6 +9,7 @@ export function both(first: RequestCounts, second: RequestCounts): RequestCounts
     reads: first.reads + second.reads,
     writes: first.writes + second.writes,
     polls: first.polls + second.polls,
+    probes: first.probes + second.probes,
     throttled: first.throttled + second.throttled,
   };
 }
