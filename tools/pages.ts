@@ -5,7 +5,7 @@ import { createProgram } from '../src/cli/program.ts';
 import type { Io } from '../src/cli/terminal.ts';
 import { apiCodes } from '../src/core/codes/api.ts';
 import { conditionCodes } from '../src/core/codes/conditions.ts';
-import type { Explained, Question } from '../src/core/codes/explained.ts';
+import type { BlockingCode, Explained } from '../src/core/codes/explained.ts';
 import { warnings } from '../src/core/codes/warnings.ts';
 import { questions } from '../src/core/codes.ts';
 import { containers } from '../src/core/keys.ts';
@@ -246,7 +246,7 @@ export function metricsPage(): string {
 
 /** Every code of a blocked operation, a failure or a warning. */
 export function codesPage(): string {
-  const of = (own: Readonly<Record<string, Explained & Partial<Question>>>) =>
+  const of = (own: Readonly<Record<string, Explained & Partial<BlockingCode>>>) =>
     sorted(own).map(([code, { asks, meaning }]) => {
       const kind = asks === undefined ? '' : ` (*${asks}*)`;
       return `- \`${code}\`${kind}: ${meaning}`;

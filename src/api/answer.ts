@@ -18,7 +18,7 @@ export interface Problem {
  * - `problem`: a conclusive refusal: identified, parseable, of the expected media type
  * - `unidentified`: a proxy's page, a redirect, a cut-off error: it says nothing about the effect
  */
-export type Answer = AnswerHead &
+export type ApiAnswer = AnswerHead &
   (
     | { readonly sort: 'success'; readonly requestId: string; readonly text: string; readonly body: unknown }
     | { readonly sort: 'malformed'; readonly requestId: string; readonly malformed: string }
@@ -48,7 +48,7 @@ export interface AnswerHead {
  *
  * @source API §4 common rules 1, 2; §7
  */
-export function readAnswer(response: HttpResponse): Answer {
+export function readAnswer(response: HttpResponse): ApiAnswer {
   const head = readHead(response);
   const requestId = response.headers['x-request-id']?.trim();
   const mediaType = mediaTypeOf(response);
@@ -71,7 +71,7 @@ export function readAnswer(response: HttpResponse): Answer {
   return { ...head, sort: 'problem', requestId: printableHeader(requestId), documented, problem };
 }
 
-function readSuccess(head: AnswerHead, id: string, mediaType: string, text: string): Answer {
+function readSuccess(head: AnswerHead, id: string, mediaType: string, text: string): ApiAnswer {
   const requestId = printableHeader(id);
   if (text.trim() === '') return { ...head, sort: 'malformed', requestId, malformed: 'the body is empty' };
   if (mediaType !== 'application/json') {
@@ -140,7 +140,7 @@ function readInvalidParams(value: unknown): Problem['invalidParams'] {
     }));
 }
 
-function unidentified(head: AnswerHead, reason: string): Answer {
+function unidentified(head: AnswerHead, reason: string): ApiAnswer {
   return { ...head, sort: 'unidentified', reason };
 }
 

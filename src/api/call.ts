@@ -12,7 +12,7 @@ export interface Call {
   readonly idempotencyKey?: string;
   /** Which write it is: a token may be refused one, and do the others. */
   readonly sort?: string;
-  /** The API must refuse it: it asks only what the API knows of its key. */
+  /** The API must refuse it: its answer shows the content of its key. */
   readonly isProbe?: boolean;
   /** Names the only tokens that it may go out under. */
   readonly token?: string;

@@ -7,7 +7,7 @@ import type { RequestCounts } from '../core/progress.ts';
 import type { Random } from '../core/random.ts';
 import type { Tracing } from '../core/tracing.ts';
 import type { Transport } from '../core/transport.ts';
-import type { Answer } from './answer.ts';
+import type { ApiAnswer } from './answer.ts';
 import { createApiClock } from './api-clock.ts';
 import type { BudgetWait, UseMemory } from './budget.ts';
 import { type ApiLogger, silent } from './logging.ts';
@@ -55,7 +55,7 @@ export interface Client {
    * One GET of any path below the base URL, within the read budget and without a retry. Diagnosis uses it
    * to find out which paths a deployment serves. Rejects with `TransportError`.
    */
-  probe(path: string): Promise<Answer>;
+  probe(path: string): Promise<ApiAnswer>;
   /** The level of each current token as writes have shown it, those of earlier processes included. */
   tokenLevels(): Promise<readonly TokenLevel[]>;
   /** Since the client was made. */

@@ -4,7 +4,7 @@ import type { HiddenTexts } from '../core/hidden-texts.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import { type Span, type SpanAttributes, type Tracing, traced } from '../core/tracing.ts';
 import { type HttpRequest, type HttpResponse, type Transport, TransportError } from '../core/transport.ts';
-import { type Answer, readAnswer } from './answer.ts';
+import { type ApiAnswer, readAnswer } from './answer.ts';
 import type { ApiClock } from './api-clock.ts';
 import { Budget, type BudgetWait, type Slot, type UseMemory } from './budget.ts';
 import type { Call } from './call.ts';
@@ -44,7 +44,7 @@ export interface PipelineOptions {
 }
 
 /** An answer, and the token that it answers. */
-export type Exchanged = Answer & {
+export type Exchanged = ApiAnswer & {
   /** Name of the token. */
   readonly sentUnder: string;
   /** A refusal of this token alone: another one may be allowed the same. */
@@ -111,7 +111,7 @@ export class Pipeline {
     }
   }
 
-  #exchangeUnder(call: Call, { slot, token, budget }: Pass): Promise<Answer> {
+  #exchangeUnder(call: Call, { slot, token, budget }: Pass): Promise<ApiAnswer> {
     if (call.mayGo?.() === false) {
       slot.unsent();
       return Promise.reject(new Error('the values that the request depends on are too old by now'));
@@ -122,7 +122,7 @@ export class Pipeline {
     );
   }
 
-  async #exchanged(call: Call, { slot, token, budget }: Pass, span: Span): Promise<Answer> {
+  async #exchanged(call: Call, { slot, token, budget }: Pass, span: Span): Promise<ApiAnswer> {
     const { clock, apiClock, hidden } = this.#options;
     const startedAt = clock.monotonic();
     const response = await this.#sendOnce(httpRequest(this.#options, call, token.secret), slot, call);
@@ -292,7 +292,7 @@ export class Pipeline {
     else counters.reads += 1;
   }
 
-  #log({ method, path }: Call, answer: Answer, durationMs: number): void {
+  #log({ method, path }: Call, answer: ApiAnswer, durationMs: number): void {
     const told = 'requestId' in answer ? { requestId: answer.requestId } : { reason: answer.reason };
     const fields = { method, path, status: answer.status, durationMs: Math.round(durationMs), ...told };
     this.#options.logger.debug(fields, 'answered');
@@ -303,7 +303,7 @@ export class Pipeline {
    * real time: the wait in its milliseconds is as many times longer. A replayed 429 belongs
    * to a minute in the past. @assumption A1
    */
-  async #limited(answer: Answer, budget: Budget): Promise<void> {
+  async #limited(answer: ApiAnswer, budget: Budget): Promise<void> {
     const { counters, profile, logger, onWait } = this.#options;
     counters.limited += 1;
     if (answer.replayed) return;
@@ -332,7 +332,7 @@ function spanOf({ method, path, bucket }: Call): [name: string, attributes: Span
   return [`${method} ${route}`, attributes];
 }
 
-function answerAttributes(answer: Answer): SpanAttributes {
+function answerAttributes(answer: ApiAnswer): SpanAttributes {
   return {
     'http.response.status_code': answer.status,
     ...('requestId' in answer ? { 'vdcsync.request_id': answer.requestId } : {}),

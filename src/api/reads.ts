@@ -8,7 +8,7 @@ import type { ApiProfile, UndocumentedOperation } from '../core/profile.ts';
 import type { Random } from '../core/random.ts';
 import type { Task, TaskId } from '../core/resources.ts';
 import { TransportError } from '../core/transport.ts';
-import type { Answer } from './answer.ts';
+import type { ApiAnswer } from './answer.ts';
 import type { ApiClock } from './api-clock.ts';
 import type { ApiLogger } from './logging.ts';
 import type { Pipeline } from './pipeline.ts';
@@ -104,7 +104,7 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
   }
 
   async function readOnce<T>(path: string, schema: z.ZodType<T>, signal?: AbortSignal): Promise<Outcome<T>> {
-    let answer: Answer;
+    let answer: ApiAnswer;
     try {
       answer = await pipeline.exchange({ method: 'GET', path, bucket: 'reads', priority, signal });
     } catch (error) {
@@ -216,7 +216,7 @@ interface Failure {
   readonly elsewhere?: boolean;
 }
 
-function judge<T>(path: string, answer: Answer, schema: z.ZodType<T>, hidden: HiddenTexts): Outcome<T> {
+function judge<T>(path: string, answer: ApiAnswer, schema: z.ZodType<T>, hidden: HiddenTexts): Outcome<T> {
   const { status } = answer;
   const wait = answer.retryAfterMs === undefined ? {} : { retryAfterMs: answer.retryAfterMs };
   const what = `GET ${path}`;

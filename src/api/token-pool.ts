@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Clock } from '../core/clock.ts';
 import { ConfigError } from '../core/errors.ts';
 import { maskerOf } from '../core/masking.ts';
-import type { Answer } from './answer.ts';
+import type { ApiAnswer } from './answer.ts';
 import type { Budget } from './budget.ts';
 import type { Call } from './call.ts';
 import type { ApiLogger } from './logging.ts';
@@ -179,7 +179,7 @@ export class TokenPool {
   }
 
   /** The token has said no to the call. Whether another one may be asked in its place. */
-  learn(token: PooledToken, call: Call, answer: Answer): boolean {
+  learn(token: PooledToken, call: Call, answer: ApiAnswer): boolean {
     const member = this.#members.find((each) => each === token);
     if (!this.isShared || member === undefined || answer.replayed || answer.sort !== 'problem') return false;
     const { status, problem } = answer;

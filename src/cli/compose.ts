@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Answer } from '../api/answer.ts';
+import type { ApiAnswer } from '../api/answer.ts';
 import { type BudgetWait, readOnlyMemory, type UseMemory } from '../api/budget.ts';
 import { createClient, parseBaseUrl } from '../api/client.ts';
 import { type ApiLogger, silent } from '../api/logging.ts';
@@ -20,7 +20,7 @@ import { createEngine, type Engine } from '../engine/engine.ts';
 import type { OpenTelemetryTracing } from '../platform/open-telemetry.ts';
 import { kinds } from '../reconcilers/registry.ts';
 import { openState } from '../state/open.ts';
-import type { Holder } from '../state/owner-lock.ts';
+import type { LockHolder } from '../state/owner-lock.ts';
 import type { Replica } from '../state/postgres-sessions.ts';
 import { clockOf, randomOf } from './clock.ts';
 import { span } from './render/values.ts';
@@ -46,7 +46,7 @@ export interface Session {
   /** How many times faster than real time `clock` runs. */
   readonly timeScale: number;
   /** One GET of any path, never repeated. */
-  readonly probe: (path: string) => Promise<Answer>;
+  readonly probe: (path: string) => Promise<ApiAnswer>;
   /** The level of each current token, as far as writes have shown it. */
   readonly tokenLevels: () => Promise<readonly TokenLevel[]>;
   /** Reads at another priority than `reads`, which has the lowest. */
@@ -118,7 +118,7 @@ export function openStore(
       : {
           waitMs: replica === undefined ? Number.POSITIVE_INFINITY : replicaWaitMs,
           clock: clockOf(io),
-          onWait: (holder: Holder | undefined) =>
+          onWait: (holder: LockHolder | undefined) =>
             onWait(holder === undefined ? 'another process' : `process ${holder.pid} on ${holder.host}`),
         };
   return openState(stateLocation(flags, io), {

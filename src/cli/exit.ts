@@ -28,7 +28,7 @@ export const exitCodes = {
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
 /** An operator pressed Ctrl-C. */
-export class Interrupted extends Error {
+export class InterruptedError extends Error {
   override readonly name = 'Interrupted';
 }
 
@@ -38,7 +38,7 @@ export class Interrupted extends Error {
  */
 export function report(error: unknown, io: Io, json = false): ExitCode {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.misuse;
-  if (error instanceof Interrupted) return exitCodes.interrupted;
+  if (error instanceof InterruptedError) return exitCodes.interrupted;
   const misuse = error instanceof ConfigError && error.misuse;
   const code = misuse ? exitCodes.misuse : exitCodes.failed;
   // `file:line:col: message` with nothing around it: editors and CI read these lines.

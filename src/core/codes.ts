@@ -1,7 +1,7 @@
 import { apiCodes } from './codes/api.ts';
 import { conditionCodes } from './codes/conditions.ts';
 import { decisions } from './codes/decisions.ts';
-import { type Explained, type Question, type QuestionClass, questionClasses } from './codes/explained.ts';
+import { type BlockingCode, type Explained, type QuestionClass, questionClasses } from './codes/explained.ts';
 import { outcomes } from './codes/outcomes.ts';
 import { refusals } from './codes/refusals.ts';
 import { warnings } from './codes/warnings.ts';
@@ -16,12 +16,12 @@ export type BlockCode = keyof typeof questions;
 
 export type Code = keyof typeof codes;
 
-const explained = new Map<string, Explained & Partial<Question>>(
+const explained = new Map<string, Explained & Partial<BlockingCode>>(
   Object.entries({ ...apiCodes, ...conditionCodes, ...codes }),
 );
 
 /** The explanation of a code of vdcsync or of the API, or of a condition; `undefined`: a code of the API that is not documented. */
-export function explanationOf(code: string): (Explained & Partial<Question>) | undefined {
+export function explanationOf(code: string): (Explained & Partial<BlockingCode>) | undefined {
   return explained.get(code);
 }
 

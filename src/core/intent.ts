@@ -1,10 +1,10 @@
 import type {
   Answer,
   Because,
-  Effect,
   Intent,
   IntentOutcome,
   IntentPatch,
+  KnownEffect,
   Question,
   Stage,
   Unconfirmed,
@@ -46,7 +46,7 @@ export function partsOf(intent: Stage): StageParts {
 }
 
 /** The known effect of the write. */
-export function effectOf(intent: Stage): Effect {
+export function effectOf(intent: Stage): KnownEffect {
   const { unconfirmed, answer } = partsOf(intent);
   return { ...(unconfirmed && { unconfirmed }), ...(answer && { answer }) };
 }

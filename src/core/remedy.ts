@@ -3,7 +3,7 @@ import type { ResourceKey } from './keys.ts';
 import { shellWord } from './shell.ts';
 
 /** A command of this program. `ID` and `KEY` among the arguments are the operator's to fill in. */
-export interface Run {
+export interface CommandStep {
   readonly type: 'run';
   readonly command: string;
   readonly args: readonly string[];
@@ -33,14 +33,18 @@ export interface Outside {
   readonly about?: readonly string[];
 }
 
-export type Step = Run | Edit | Outside;
+export type RemedyStep = CommandStep | Edit | Outside;
 
 /** A way out of a blocked operation, as data. `when`: the case in which it is right. `next`: the steps that follow. */
-export type Remedy = Step & { readonly when?: string; readonly next?: readonly Step[] };
+export type Remedy = RemedyStep & { readonly when?: string; readonly next?: readonly RemedyStep[] };
 
-type More = { readonly when?: string; readonly next?: readonly Step[] };
+type More = { readonly when?: string; readonly next?: readonly RemedyStep[] };
 
-export function run(command: string, args: readonly (string | number)[] = [], more: More = {}): Remedy & Run {
+export function run(
+  command: string,
+  args: readonly (string | number)[] = [],
+  more: More = {},
+): Remedy & CommandStep {
   return { type: 'run', command, args: args.map(String), ...more };
 }
 
@@ -76,7 +80,7 @@ export const giveScope: Remedy = edit('project', {
 /** The way out where the API refuses to add spending. @source API §1.6 */
 export const paying = 'pay the open invoice, or have the project made Active again';
 
-export function stepsOf(remedies: readonly Remedy[]): readonly Step[] {
+export function stepsOf(remedies: readonly Remedy[]): readonly RemedyStep[] {
   return remedies.flatMap((remedy) => [remedy, ...(remedy.next ?? [])]);
 }
 
@@ -90,7 +94,7 @@ export function piecesOf(remedy: Remedy, flags = ''): readonly Piece[] {
   );
 }
 
-export function commandLine({ command, args }: Pick<Run, 'command' | 'args'>, flags = ''): string {
+export function commandLine({ command, args }: Pick<CommandStep, 'command' | 'args'>, flags = ''): string {
   return [`vdcsync ${command}${flags}`, ...args.map(shellWord)].join(' ');
 }
 

@@ -190,16 +190,16 @@ export type Stage =
   | { readonly phase: 'accepted'; readonly answer: Answer; readonly notSeenAt?: number }
   /** The created resource is gone: the API gave its id to another key. `former`: its id, and its address. */
   | { readonly phase: 'superseded'; readonly by: ResourceKey; readonly former: Pick<Answer, 'id' | 'facts'> }
-  | ({ readonly phase: 'blocked'; readonly blocked: Question } & Effect)
+  | ({ readonly phase: 'blocked'; readonly blocked: Question } & KnownEffect)
   | ({
       readonly phase: 'closed';
       readonly outcome: IntentOutcome;
       readonly because?: Because;
       readonly closedAt: number;
-    } & Effect);
+    } & KnownEffect);
 
 /** The known effect of a write that is blocked or closed. */
-export interface Effect {
+export interface KnownEffect {
   readonly unconfirmed?: Unconfirmed;
   readonly answer?: Answer;
 }

@@ -6,7 +6,7 @@ import type { Notification } from './notifications/notification.ts';
 import { logOf } from './notifications/project-log.ts';
 import type { DaemonDeps, Mode, Trigger } from './ports.ts';
 import type { Offer, ProjectResult, ReconciliationRecord } from './project/facts.ts';
-import { Project } from './project/project.ts';
+import { DaemonProject } from './project/project.ts';
 import type { Intake, Taken } from './sources/intake.ts';
 import type { Holders, SpecSource } from './sources/source.ts';
 import { SpecProblem } from './sources/spec-problem.ts';
@@ -63,7 +63,7 @@ export class Daemon {
   readonly specs: SpecReader;
   readonly fleet: Fleet | undefined;
   readonly #options: DaemonOptions;
-  readonly #projects = new Map<number, Project>();
+  readonly #projects = new Map<number, DaemonProject>();
   readonly #running = new Set<Promise<void>>();
   /** Of specs that are in force nowhere, by project and name. */
   readonly #broken = new Map<string, SpecProblem>();
@@ -88,7 +88,7 @@ export class Daemon {
     });
   }
 
-  projects(): readonly Project[] {
+  projects(): readonly DaemonProject[] {
     return [...this.#projects.values()].sort((a, b) => a.id - b.id);
   }
 
@@ -227,7 +227,7 @@ export class Daemon {
   }
 
   /** The only project of a state keeps that state. */
-  #drop(project: Project, why: readonly Diagnostic[]): void {
+  #drop(project: DaemonProject, why: readonly Diagnostic[]): void {
     if (this.#options.projects === 'many') project.drop(why);
     else project.reject(why);
   }
@@ -253,9 +253,9 @@ export class Daemon {
     return new SpecProblem({ project, onNotification, ...own });
   }
 
-  #open(id: number): Project {
+  #open(id: number): DaemonProject {
     const { deps, mode, intervalMs, keepMs, onChange, onEvent, onReconciliation } = this.#options;
-    const project = new Project({
+    const project = new DaemonProject({
       ...{ id, mode, intervalMs, keepMs, onChange, deps: { ...deps, log: logOf(id, deps.log) } },
       onNotification: (notification) => this.#notify(notification),
       onEvent: (event) => onEvent(id, event),
@@ -265,7 +265,7 @@ export class Daemon {
     return project;
   }
 
-  #start(project: Project): void {
+  #start(project: DaemonProject): void {
     const running = this.#keepRunning(project).catch((error: unknown) => this.#fail(error));
     this.#running.add(running);
   }
@@ -287,7 +287,7 @@ export class Daemon {
     { spec, commit, project: id }: SpecInForce,
     trigger: Trigger,
     intake: Intake,
-  ): Promise<Project | string> {
+  ): Promise<DaemonProject | string> {
     const [taken] = await intake.take({ specs: [spec], ...(commit === undefined ? {} : { commit }) });
     if (taken === undefined || !('offer' in taken))
       return taken?.problem.map(({ message }) => message).join('; ') ?? 'it has no spec';
@@ -311,7 +311,7 @@ export class Daemon {
    * projects continue, and the daemon tries the failed project again later, because any user who can push may have
    * written its spec.
    */
-  async #keepRunning(project: Project): Promise<void> {
+  async #keepRunning(project: DaemonProject): Promise<void> {
     const { trusted } = this.#options;
     while (!this.#stop.aborted) {
       try {
@@ -325,7 +325,7 @@ export class Daemon {
     }
   }
 
-  #part({ id }: Project): void {
+  #part({ id }: DaemonProject): void {
     const { deps, onChange } = this.#options;
     this.#projects.delete(id);
     logOf(id, deps.log).info({}, 'project removed with its file');

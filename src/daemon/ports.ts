@@ -7,7 +7,7 @@ import type { ProgressEvent, RequestCounts } from '../core/progress.ts';
 import type { Random } from '../core/random.ts';
 import type { StateStore } from '../core/state.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { Answer, OperatorCommand } from './operator-commands/control.ts';
+import type { CommandAnswer, OperatorCommand } from './operator-commands/control.ts';
 
 /**
  * The terms of the daemon.
@@ -54,7 +54,7 @@ export interface ProjectSession {
   /** Changes when the token changes, and does not reveal the token. */
   readonly tokenMark: () => string;
   /** Accepts operator commands from the command line, while this process owns the state, until the session closes. */
-  readonly onCommand: (take: (order: OperatorCommand) => Promise<Answer>) => Promise<void>;
+  readonly onCommand: (take: (order: OperatorCommand) => Promise<CommandAnswer>) => Promise<void>;
   close(): Promise<void>;
 }
 

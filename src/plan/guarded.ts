@@ -3,7 +3,7 @@ import type { Blocked, Verb } from '../core/plan.ts';
 import { type Draft, isDeletion } from './draft.ts';
 import { guards } from './guards.ts';
 import { entriesFromUnknown } from './moved-from.ts';
-import type { Coded, Facts, GuardInput, Objection } from './objections.ts';
+import type { Coded, GuardInput, Objection, PlanFacts } from './objections.ts';
 import { capsBeyond, inOne } from './permits.ts';
 import { isPurchase } from './purchases.ts';
 import { matches } from './unmanaged.ts';
@@ -39,7 +39,7 @@ function withReasonOf(next: Objection | undefined, first: Coded & Objection): Co
 }
 
 /** The objections of all guards; of the first guard alone if its objection has no permit. */
-function objectionsIn(draft: Draft, input: GuardInput, facts: Facts): (Coded & Objection)[] {
+function objectionsIn(draft: Draft, input: GuardInput, facts: PlanFacts): (Coded & Objection)[] {
   const found: (Coded & Objection)[] = [];
   for (const { code, check } of guards) {
     const objection = check(draft, input, facts);
@@ -60,7 +60,7 @@ function isVerb(verdict: string): verdict is Verb {
   return verdict === 'create' || verdict === 'delete' || verdict === 'adopt';
 }
 
-function guardFacts(drafts: readonly Draft[], { register, world }: GuardInput): Facts {
+function guardFacts(drafts: readonly Draft[], { register, world }: GuardInput): PlanFacts {
   const buyers = () => drafts.flatMap(({ subject, diff }) => (isPurchase(subject, diff) ? [subject] : []));
   return {
     matches: once(() => matches(buyers(), register, world)),

@@ -6,7 +6,7 @@ import type { Warning } from '../core/plan.ts';
 import { edit, run } from '../core/remedy.ts';
 import { nearMiss } from '../core/suggest.ts';
 import { type Draft, isToBeMade } from './draft.ts';
-import type { Facts, GuardInput, Objection } from './objections.ts';
+import type { GuardInput, Objection, PlanFacts } from './objections.ts';
 import { unmanagedFor } from './unmanaged.ts';
 
 /**
@@ -14,7 +14,7 @@ import { unmanagedFor } from './unmanaged.ts';
  * key. If the file has left out a bound key, the entry probably means that key. Neither the creation
  * nor the deletion is carried out. In a new state, the resource may exist under a key that only an earlier state knew.
  */
-export function movedFromUnknown(draft: Draft, input: GuardInput, facts: Facts): Objection | undefined {
+export function movedFromUnknown(draft: Draft, input: GuardInput, facts: PlanFacts): Objection | undefined {
   const { subject, diff } = draft;
   const { key, parent } = subject;
   const { world } = input;
@@ -54,7 +54,7 @@ function madeEarlier(
   subject: Subject,
   from: ResourceKey,
   input: GuardInput,
-  facts: Facts,
+  facts: PlanFacts,
 ): Objection | undefined {
   const { key, desired } = subject;
   const { register, openIntents } = input;

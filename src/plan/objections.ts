@@ -41,7 +41,7 @@ export type Objection = Pick<Blocked, 'reason' | 'remedies'> & {
 export type Coded = Objection & Pick<Blocked, 'code'>;
 
 /** The facts that are the same for every draft of a plan, each computed at its first use. */
-export interface Facts {
+export interface PlanFacts {
   /** The unmanaged object that an entry may describe. */
   readonly matches: () => ReadonlyMap<ResourceKey, string>;
   /** The entries whose `moved` names a key without a binding. */
@@ -55,5 +55,5 @@ export interface Facts {
 export interface Guard {
   /** `undefined`: the kind gives the code. */
   readonly code: BlockCode | undefined;
-  readonly check: (draft: Draft, input: GuardInput, facts: Facts) => Objection | undefined;
+  readonly check: (draft: Draft, input: GuardInput, facts: PlanFacts) => Objection | undefined;
 }

@@ -2,7 +2,7 @@ import { comesWithServer, type ResourceKey, retiredFrom, retiringKey, takeApart 
 import type { ResourceKind, Subject, World } from '../core/kind.ts';
 import { factsOf, type KindName } from '../core/kind-facts.ts';
 import { type Operation, type OperationId, operationId } from '../core/plan.ts';
-import type { Turn } from './replacement-sequence.ts';
+import type { ReplacementTurn } from './replacement-sequence.ts';
 
 /**
  * Determines for every operation which others come first, and sorts the operations accordingly.
@@ -17,7 +17,7 @@ export function order(
   kinds: ReadonlyMap<KindName, ResourceKind>,
   world: World,
   unconfirmed: ReadonlySet<ResourceKey>,
-  turns: readonly Turn[] = [],
+  turns: readonly ReplacementTurn[] = [],
 ): readonly Operation[] {
   const present = new Set(operations.map(({ id }) => id));
   const further = new Map<OperationId, OperationId[]>();
@@ -35,7 +35,7 @@ export function order(
 }
 
 /** A replacement begins after the one before it, unless that one waits for it for another reason. */
-function inTurn(operations: readonly Operation[], turns: readonly Turn[]): readonly Operation[] {
+function inTurn(operations: readonly Operation[], turns: readonly ReplacementTurn[]): readonly Operation[] {
   const byId = new Map(operations.map((operation) => [operation.id, operation]));
   for (const { first, ends } of turns) {
     const begins = byId.get(first);

@@ -1,7 +1,7 @@
 import { sumDecimals } from '../core/decimal.ts';
 import { canonicalJson } from '../core/json.ts';
 import { deletionsOf } from '../core/plan.ts';
-import { type Edit, type Remedy, type Step, setting } from '../core/remedy.ts';
+import { type Edit, type Remedy, type RemedyStep, setting } from '../core/remedy.ts';
 import { type Draft, operationsOf } from './draft.ts';
 import { mostOf } from './money.ts';
 import type { GuardInput } from './objections.ts';
@@ -22,11 +22,11 @@ export function inOne(first: Remedy, others: readonly Remedy[]): Remedy {
   return { ...start, ...(when === undefined ? {} : { when }), ...(next.length === 0 ? {} : { next }) };
 }
 
-function stepsIn({ when: _when, next = [], ...step }: Remedy): readonly Step[] {
+function stepsIn({ when: _when, next = [], ...step }: Remedy): readonly RemedyStep[] {
   return [step, ...next];
 }
 
-function withStep(steps: readonly Step[], step: Step): readonly Step[] {
+function withStep(steps: readonly RemedyStep[], step: RemedyStep): readonly RemedyStep[] {
   if (steps.some((each) => isSame(each, step))) return steps;
   const at = steps.findIndex((each) => isMergeable(each) && isMergeable(step) && each.path === step.path);
   const same = steps[at];
@@ -40,13 +40,13 @@ function withStep(steps: readonly Step[], step: Step): readonly Step[] {
   return steps.with(at, merged);
 }
 
-function isMergeable(step: Step): step is Edit {
+function isMergeable(step: RemedyStep): step is Edit {
   return (
     step.type === 'edit' && step.entry === undefined && step.choose === undefined && step.at === undefined
   );
 }
 
-function isSame(one: Step, other: Step): boolean {
+function isSame(one: RemedyStep, other: RemedyStep): boolean {
   return canonicalJson(one) === canonicalJson(other);
 }
 

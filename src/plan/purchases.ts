@@ -9,7 +9,7 @@ import { factsOf, isAddress } from '../core/kind-facts.ts';
 import { giveScope, outside, run, setting, settleFirst } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
-import type { Facts, GuardInput, Objection } from './objections.ts';
+import type { GuardInput, Objection, PlanFacts } from './objections.ts';
 import { described, ignoring, isNone, notOurs, type Register, unmanagedFor } from './unmanaged.ts';
 
 /** The condition and the consequence of `unmanaged: ignore`. */
@@ -17,7 +17,7 @@ const ignoringAll =
   'if no unmanaged resource belongs to this file: vdcsync then ignores all of them, and creates new ones';
 
 /** An unmanaged resource may be the one that this file describes: bought before, or by another copy of the state. */
-export function unmanaged(draft: Draft, input: GuardInput, { matches }: Facts): Objection | undefined {
+export function unmanaged(draft: Draft, input: GuardInput, { matches }: PlanFacts): Objection | undefined {
   if (!mayDuplicate(draft, input)) return undefined;
   const { kinds, world, register } = input;
   const { subject } = draft;

@@ -6,7 +6,7 @@ import { type Operation, type OperationId, operationId } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
 
 /** The replacement of a server that begins only once other replacements are complete. */
-export interface Turn {
+export interface ReplacementTurn {
   /** The operation with which the replacement begins. */
   readonly first: OperationId;
   /** The servers of the other replacements. */
@@ -27,7 +27,7 @@ export function turnsOf(
   operations: readonly Operation[],
   world: World,
   begun: ReadonlySet<ResourceKey>,
-): readonly Turn[] {
+): readonly ReplacementTurn[] {
   const present = new Set(operations.map(({ id }) => id));
   const planned = operations.flatMap(({ key, kind, verb, replacement }) =>
     verb === 'create' && replacement !== undefined && factsOf(kind).container ? [key] : [],
@@ -44,7 +44,7 @@ export function turnsOf(
   );
   const alike = firstAlike(all, world);
   let alone: readonly ResourceKey[] = [...begun];
-  return all.flatMap((key, at): Turn[] => {
+  return all.flatMap((key, at): ReplacementTurn[] => {
     if (begun.has(key)) return [];
     const remove = operationId('delete', key);
     if (!present.has(remove)) return [turn(operationId('create', key), [all[at - atOnce(key, world)]])];
@@ -55,7 +55,7 @@ export function turnsOf(
     return [turn(remove, [...before, all[at - 1]])];
   });
 
-  function turn(first: OperationId, others: readonly (ResourceKey | undefined)[]): Turn {
+  function turn(first: OperationId, others: readonly (ResourceKey | undefined)[]): ReplacementTurn {
     const after = [...new Set(others)].filter((each) => each !== undefined);
     return { first, after, ends: after.flatMap((each) => (steps.get(each) ?? []).map(({ id }) => id)) };
   }

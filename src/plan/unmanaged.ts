@@ -7,7 +7,7 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
 import { countedBeside } from '../core/network-count.ts';
-import { type Remedy, type Run, run } from '../core/remedy.ts';
+import { type CommandStep, type Remedy, run } from '../core/remedy.ts';
 import type { Ip, NetworkInterface } from '../core/resources.ts';
 import { namedAddress, wantedAddress } from '../core/server-entry.ts';
 import type { Intent } from '../core/state.ts';
@@ -158,7 +158,7 @@ function isBeside({ servers }: Unmanaged): (ip: Unmanaged['addresses'][number]) 
 }
 
 /** The command that marks all of them as not managed by this file. */
-export function ignoring(found: Unmanaged): Remedy & Run {
+export function ignoring(found: Unmanaged): Remedy & CommandStep {
   const free = found.addresses.filter(isBeside(found));
   return run('ignore', [...found.servers, ...free.map(({ address }) => address)]);
 }

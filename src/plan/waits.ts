@@ -9,7 +9,7 @@ import type { Intent } from '../core/state.ts';
 import { closure, linksOf } from './closure.ts';
 import { type Draft, draftOne } from './draft.ts';
 import { endsOf, obstacles, prerequisites, restsOn, successorsOf } from './order.ts';
-import { isStep, serverAfter, type Turn } from './replacement-sequence.ts';
+import { isStep, type ReplacementTurn, serverAfter } from './replacement-sequence.ts';
 
 /** The facts that decide whether an operation must wait for a key that is blocked or missing. */
 interface Known {
@@ -19,7 +19,7 @@ interface Known {
   /** Keys whose binding ends without a write. */
   readonly released: ReadonlySet<ResourceKey>;
   readonly objections: ReadonlyMap<Draft, Blocked>;
-  readonly turns: readonly Turn[];
+  readonly turns: readonly ReplacementTurn[];
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Plan } from '../core/plan.ts';
 import type { ApplyOptions } from '../engine/deps.ts';
 import type { Running } from './controller.ts';
 import type { Program } from './process.ts';
-import type { Stage } from './stage.ts';
+import type { StoryStage } from './stage.ts';
 
 export function asks({ settings }: Running['desired']): boolean {
   return settings.approval !== 'none';
@@ -26,7 +26,11 @@ export function approvalOptions(
 }
 
 /** The operator approves the plan that the last run has shown. */
-export async function approve(stage: Stage, { controller, desired }: Running, plan: Plan): Promise<void> {
+export async function approve(
+  stage: StoryStage,
+  { controller, desired }: Running,
+  plan: Plan,
+): Promise<void> {
   const { running, engine } = await stage.start(controller, desired);
   running.byPerson = true;
   const operations = plan.operations.map((each) => [each.id, each] as const);

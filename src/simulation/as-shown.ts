@@ -4,11 +4,15 @@ import { type Operation, type OperationId, operationId, type Plan } from '../cor
 import type { ApplyReport } from '../core/progress.ts';
 import type { Project } from '../emulator/world.ts';
 import { type Controller, keysAsked } from './controller.ts';
-import type { Stage } from './stage.ts';
+import type { StoryStage } from './stage.ts';
 import type { SpecModel } from './story.ts';
 
 /** The plan of a dry run. `undefined` while a task is still under way, because the world would change before the next run. */
-export async function show(stage: Stage, controller: Controller, spec: SpecModel): Promise<Plan | undefined> {
+export async function show(
+  stage: StoryStage,
+  controller: Controller,
+  spec: SpecModel,
+): Promise<Plan | undefined> {
   const { late, projects } = stage.emulator.world;
   const changes = late.length > 0 || (projects[0] as Project).tasks.some(({ done }) => !done);
   // Reads lag, and requests count, for a minute.
@@ -45,7 +49,7 @@ export interface Reported {
 
 /** Each operation of the dry run was done, or reported as unnecessary or impossible. The run did no other operation. */
 export function checkAsShown(
-  stage: Stage,
+  stage: StoryStage,
   controller: Controller,
   shown: Plan,
   { report, done }: Reported,

@@ -3,7 +3,7 @@ import type { Mutation } from '../emulator/mutations.ts';
 import type { Project } from '../emulator/world.ts';
 import type { Controller, Running } from './controller.ts';
 import { operations, writes } from './operations.ts';
-import type { Stage } from './stage.ts';
+import type { StoryStage } from './stage.ts';
 import type { Disturbance, Incident } from './story.ts';
 
 /** Changes that the incidents request of the scenario, in addition to their immediate effect. */
@@ -20,7 +20,7 @@ export interface Wishes {
 
 /** Lets each incident strike at its moment. */
 export function plantIncidents(
-  stage: Stage,
+  stage: StoryStage,
   wishes: Wishes,
   crossed: (running: Running, name: string) => void,
 ): void {
@@ -40,7 +40,13 @@ export function plantIncidents(
   };
 }
 
-function strike(stage: Stage, wishes: Wishes, running: Running, what: Disturbance, boundary: string): void {
+function strike(
+  stage: StoryStage,
+  wishes: Wishes,
+  running: Running,
+  what: Disturbance,
+  boundary: string,
+): void {
   const { controller, crashable } = running;
   switch (what.do) {
     case 'crash':
@@ -104,7 +110,7 @@ function strike(stage: Stage, wishes: Wishes, running: Running, what: Disturbanc
 
 /** The next run of the machine is the process that takes the state. */
 async function replace(
-  { clock }: Stage,
+  { clock }: StoryStage,
   { controller, crashable }: Running,
   { ms, knows }: Disturbance & { do: 'replace' },
 ): Promise<void> {
@@ -116,7 +122,7 @@ async function replace(
 }
 
 /** Behind the rules of the story, so that their hits stay theirs. */
-async function beginOutage({ emulator, clock }: Stage, action: FaultAction, ms: number): Promise<void> {
+async function beginOutage({ emulator, clock }: StoryStage, action: FaultAction, ms: number): Promise<void> {
   const outage = faultRule({}, action);
   emulator.setFaults([...emulator.faults, outage]);
   await clock.sleep(ms);
@@ -124,7 +130,7 @@ async function beginOutage({ emulator, clock }: Stage, action: FaultAction, ms: 
 }
 
 /** The row of the outcome table that the moment of death belongs to. */
-export function crash(stage: Stage, running: Running, boundary: string): void {
+export function crash(stage: StoryStage, running: Running, boundary: string): void {
   const begun = /^beginIntent (\w+):before$/.exec(boundary)?.[1];
   if (begun !== undefined) stage.observer.hit('crash before the intent is durable', begun);
   const probed = /^probe (.+):(?:before|after)$/.exec(boundary)?.[1];
@@ -160,7 +166,7 @@ export async function exchangeState(
   controller.endings.clear();
 }
 
-export function mutate(stage: Stage, mutation: Mutation): void {
+export function mutate(stage: StoryStage, mutation: Mutation): void {
   // Resources that exist by now do not count as made by another user.
   stage.history.look(false);
   const ip = mutation.do === 'delete_ip' && ipOf(stage, mutation.id);
@@ -173,11 +179,11 @@ export function mutate(stage: Stage, mutation: Mutation): void {
   stage.history.look(true);
 }
 
-function ipOf({ emulator }: Stage, id: number) {
+function ipOf({ emulator }: StoryStage, id: number) {
   return emulator.world.projects[0]?.ips.find((each) => each.id === id);
 }
 
-function mutateAt(stage: Stage, what: Disturbance & { do: 'remove' | 'open_firewall' }): void {
+function mutateAt(stage: StoryStage, what: Disturbance & { do: 'remove' | 'open_firewall' }): void {
   const project = stage.emulator.world.projects[0] as Project;
   const at = <Value>(list: readonly Value[]): Value | undefined =>
     list[what.place % Math.max(1, list.length)];

@@ -1,17 +1,17 @@
 import { NotAbsentError, TooSoonError } from '../core/errors.ts';
 import type { CommandResult, Remedy } from '../core/remedy.ts';
 import type { Controller } from './controller.ts';
-import type { Stage } from './stage.ts';
+import type { StoryStage } from './stage.ts';
 import type { SpecModel } from './story.ts';
 
 type Work = (
-  engine: Awaited<ReturnType<Stage['start']>>['engine'],
-  desired: ReturnType<Stage['load']>,
+  engine: Awaited<ReturnType<StoryStage['start']>>['engine'],
+  desired: ReturnType<StoryStage['load']>,
 ) => Promise<CommandResult>;
 
 /** Runs a command; gives its result, its error, or `undefined` if it died. */
 export async function runCommand(
-  stage: Stage,
+  stage: StoryStage,
   controller: Controller,
   file: SpecModel,
   text: string,
@@ -37,7 +37,7 @@ export async function runCommand(
 
 /** A command that must succeed; gives the remedies that it names afterwards. */
 export async function command(
-  stage: Stage,
+  stage: StoryStage,
   controller: Controller,
   file: SpecModel,
   text: string,

@@ -1,11 +1,11 @@
 import type { ResourceKey } from '../core/keys.ts';
 import type { Blocked } from '../core/plan.ts';
 import { type Edit, stepsOf } from '../core/remedy.ts';
-import type { Stage } from './stage.ts';
+import type { StoryStage } from './stage.ts';
 import type { SpecModel } from './story.ts';
 
 /** An entry put back may name others that have left too: then the whole file is put back. */
-export function valid(stage: Stage, file: SpecModel | undefined): SpecModel | undefined {
+export function valid(stage: StoryStage, file: SpecModel | undefined): SpecModel | undefined {
   if (file === undefined) return undefined;
   try {
     stage.load(file);
@@ -16,7 +16,11 @@ export function valid(stage: Stage, file: SpecModel | undefined): SpecModel | un
 }
 
 /** The edit that the remedies ask for; `undefined` where they ask for none. */
-export function edit(stage: Stage, file: SpecModel, { key, code, remedies }: Blocked): SpecModel | undefined {
+export function edit(
+  stage: StoryStage,
+  file: SpecModel,
+  { key, code, remedies }: Blocked,
+): SpecModel | undefined {
   if (code === 'dependency_blocked' && file.settings.drift === 'report')
     return { ...file, settings: { ...file.settings, drift: 'correct' } };
   const edits = stepsOf(remedies).filter((step) => step.type === 'edit');
@@ -39,7 +43,11 @@ export function edit(stage: Stage, file: SpecModel, { key, code, remedies }: Blo
 }
 
 /** Takes a wrong or needless `id`, `managed: false` or `moved` out of the entry again, as a remedy says. */
-function correctedIdentity(stage: Stage, file: SpecModel, edits: readonly Edit[]): SpecModel | undefined {
+function correctedIdentity(
+  stage: StoryStage,
+  file: SpecModel,
+  edits: readonly Edit[],
+): SpecModel | undefined {
   for (const { path, remove = [], set = {} } of edits) {
     const entry = entryOf(file, path);
     if (entry === undefined || path.split('.').length > 2) continue;
@@ -70,7 +78,7 @@ function withWhole(file: SpecModel, key: string, entry: Entry): SpecModel {
 /** Fields that say which live resource an entry means: the operator answers that by a command. */
 const identity = new Set(['id', 'managed', 'name', 'moved']);
 
-function carriedOut(stage: Stage, file: SpecModel, step: Edit, code: string): SpecModel | undefined {
+function carriedOut(stage: StoryStage, file: SpecModel, step: Edit, code: string): SpecModel | undefined {
   const { path, set = {}, choose = {}, entry } = step;
   if (entry === 'remove')
     return code === 'server_type_not_supported' ? without(stage, file, path) : undefined;
@@ -106,7 +114,7 @@ export function entryOf(file: SpecModel, key: string): Entry | undefined {
   return field === undefined ? entry : (entry?.[field] as Entry | undefined);
 }
 
-function withFields(stage: Stage, file: SpecModel, key: string, fields: Entry): SpecModel {
+function withFields(stage: StoryStage, file: SpecModel, key: string, fields: Entry): SpecModel {
   const [collection = '', name = '', field] = key.split('.');
   stage.trace.add('op', `edits ${key}: ${JSON.stringify(fields)}`);
   const section = (file as unknown as Sections)[collection] ?? {};
@@ -119,7 +127,7 @@ function withFields(stage: Stage, file: SpecModel, key: string, fields: Entry): 
   };
 }
 
-function without(stage: Stage, file: SpecModel, key: string): SpecModel {
+function without(stage: StoryStage, file: SpecModel, key: string): SpecModel {
   const [collection = '', name = ''] = key.split('.');
   stage.trace.add('op', `removes ${key}`);
   const { [name]: _entry, ...others } = (file as unknown as Sections)[collection] ?? {};

@@ -13,7 +13,7 @@ import { command } from './operator-command.ts';
 import { edit, entryOf, valid } from './operator-edits.ts';
 import { isSort } from './resource-history.ts';
 import { isLike } from './rest.ts';
-import type { Stage } from './stage.ts';
+import type { StoryStage } from './stage.ts';
 import type { SpecModel } from './story.ts';
 
 /**
@@ -22,7 +22,7 @@ import type { SpecModel } from './story.ts';
  * operator could find out. Returns the edited file.
  */
 export async function operate(
-  stage: Stage,
+  stage: StoryStage,
   controller: Controller,
   spec: SpecModel,
   report: ApplyReport,
@@ -42,7 +42,7 @@ export async function operate(
 }
 
 async function answer(
-  stage: Stage,
+  stage: StoryStage,
   controller: Controller,
   file: SpecModel,
   blocked: Blocked,
@@ -99,7 +99,7 @@ async function answer(
 
 /** A code that asks no question promises that a later run continues with the write. */
 async function expectContinuation(
-  stage: Stage,
+  stage: StoryStage,
   { box }: Controller,
   { key, verb, code, reason }: Blocked,
 ): Promise<void> {
@@ -115,7 +115,7 @@ async function expectContinuation(
 
 /** Whether the remedies name resources to distinguish. Adopts the resource that this file made. Ignores or releases the named resources that no entry of the file wants. */
 async function tellApart(
-  stage: Stage,
+  stage: StoryStage,
   controller: Controller,
   file: SpecModel,
   { key, remedies }: Blocked,
@@ -160,7 +160,7 @@ async function tellApart(
 
 /** Is the resource with the bound id the same, a new one of an entry, or another user's by now? @assumption A17 */
 async function recognise(
-  stage: Stage,
+  stage: StoryStage,
   controller: Controller,
   file: SpecModel,
   { key, remedies }: Blocked,
@@ -194,7 +194,7 @@ async function recognise(
   }
 }
 
-function releaseFree(stage: Stage, id: string): void {
+function releaseFree(stage: StoryStage, id: string): void {
   const project = stage.emulator.world.projects[0] as Project;
   const ip = project.ips.find((each) => String(each.id) === id && each.serverId === null);
   if (ip === undefined) return;
@@ -204,7 +204,7 @@ function releaseFree(stage: Stage, id: string): void {
 
 /** `vdcsync resolve`, with the truth about the write. */
 async function settle(
-  stage: Stage,
+  stage: StoryStage,
   controller: Controller,
   file: SpecModel,
   blocked: Blocked,
@@ -249,7 +249,7 @@ async function settle(
 }
 
 /** Addresses that the remedies name as left behind and billed are released in the client area. */
-function releaseReported(stage: Stage, remedies: readonly Remedy[]): void {
+function releaseReported(stage: StoryStage, remedies: readonly Remedy[]): void {
   const traceLineOf = remedies.flatMap((each) => (each.type === 'outside' ? (each.about ?? []) : []));
   const project = stage.emulator.world.projects[0] as Project;
   for (const ip of project.ips.filter(
@@ -260,7 +260,7 @@ function releaseReported(stage: Stage, remedies: readonly Remedy[]): void {
   }
 }
 
-function truth(stage: Stage, intent: Intent): Resolution {
+function truth(stage: StoryStage, intent: Intent): Resolution {
   if (intent.verb === 'delete') {
     const gone =
       isSort(intent.kind) && stage.history.birthOf(intent.kind, String(intent.request.path.id)) === undefined;
@@ -296,7 +296,7 @@ function truth(stage: Stage, intent: Intent): Resolution {
 }
 
 /** Rules that the file cannot carry are removed in the client area. */
-async function clearRules(stage: Stage, { box }: Controller, { key }: Blocked): Promise<void> {
+async function clearRules(stage: StoryStage, { box }: Controller, { key }: Blocked): Promise<void> {
   const store = await box.open(stage.clock.now());
   const server = (await store.bindings()).find((each) => `${each.key}.firewall` === key);
   await box.release();
@@ -305,7 +305,7 @@ async function clearRules(stage: Stage, { box }: Controller, { key }: Blocked): 
     mutate(stage, { do: 'set_firewall', server_id: Number(server.id), policy_in: 'drop', rules: [] });
 }
 
-async function eject(stage: Stage, { box }: Controller, { key }: Blocked): Promise<void> {
+async function eject(stage: StoryStage, { box }: Controller, { key }: Blocked): Promise<void> {
   const store = await box.open(stage.clock.now());
   const iso = (await store.bindings()).find((each) => each.key === key);
   await box.release();
@@ -315,7 +315,7 @@ async function eject(stage: Stage, { box }: Controller, { key }: Blocked): Promi
 }
 
 /** The file has a network with the same subnet by now, so the old one cannot come back: the servers leave it. */
-async function leave(stage: Stage, { box }: Controller, { key }: Blocked): Promise<void> {
+async function leave(stage: StoryStage, { box }: Controller, { key }: Blocked): Promise<void> {
   const store = await box.open(stage.clock.now());
   const network = (await store.bindings()).find((each) => each.key === key);
   await box.release();
@@ -326,7 +326,7 @@ async function leave(stage: Stage, { box }: Controller, { key }: Blocked): Promi
 }
 
 /** The operator deletes the leftover of a failed write in the client area. */
-function cleanUp(stage: Stage, { key }: Blocked): void {
+function cleanUp(stage: StoryStage, { key }: Blocked): void {
   const project = stage.emulator.world.projects[0] as Project;
   for (const made of stage.executionsOf(key)) {
     if (!stage.history.isLive(made) || made.id === null) continue;
@@ -343,7 +343,7 @@ function cleanUp(stage: Stage, { key }: Blocked): void {
 }
 
 /** The id of the resource that this file made under the key, if it still exists and only the state has lost it. */
-function ownId(stage: Stage, key: ResourceKey): string | undefined {
+function ownId(stage: StoryStage, key: ResourceKey): string | undefined {
   const made = stage.executionsOf(key).findLast((each) => stage.history.isLive(each));
   return made?.id ?? undefined;
 }
@@ -353,7 +353,7 @@ function ownId(stage: Stage, key: ResourceKey): string | undefined {
  * other key. A binding to an earlier resource with this id does not count as bound to another key. @assumption A17
  */
 async function freeId(
-  stage: Stage,
+  stage: StoryStage,
   { box }: Controller,
   { key, remedies }: Pick<Blocked, 'key' | 'remedies'>,
   own: string | undefined,

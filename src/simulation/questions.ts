@@ -9,7 +9,7 @@ import type { Observer } from './observer.ts';
 import type { Disturbance, Story } from './story.ts';
 
 /** Something that an operator was asked to decide. */
-export interface Question {
+export interface AskedQuestion {
   readonly code: string;
   readonly kind: KindName;
   readonly key: string;
@@ -33,7 +33,7 @@ const keyLifeMs = 23 * 3_600_000;
  * know every outcome of the story, no question may ask for an outcome.
  */
 export class Questions {
-  readonly #asked = new Map<string, Question>();
+  readonly #asked = new Map<string, AskedQuestion>();
   readonly #refusals = new Set<string>();
   readonly #judge: Judge;
 
@@ -45,7 +45,7 @@ export class Questions {
     if (this.#settlesItself) judge.observer.count('stories in which a machine can know every outcome');
   }
 
-  get all(): readonly Question[] {
+  get all(): readonly AskedQuestion[] {
     return [...this.#asked.values()];
   }
 

@@ -3,11 +3,11 @@ import type { Binding, Intent } from '../core/state.ts';
 import type { Emulator } from '../emulator/options.ts';
 import { seenIp } from '../emulator/visibility.ts';
 import type { Execution, Project } from '../emulator/world.ts';
-import type { Lines } from './actions/lines.ts';
+import type { ActionLines } from './actions/lines.ts';
 
 /** Sorts of live things that have an id of their own. */
-export type Sort = 'server' | 'ip' | 'network' | 'iso';
-export const sorts: readonly Sort[] = ['server', 'ip', 'network', 'iso'];
+export type ResourceSort = 'server' | 'ip' | 'network' | 'iso';
+export const sorts: readonly ResourceSort[] = ['server', 'ip', 'network', 'iso'];
 
 /** How long the API keeps an answer under its key. @source API §8 */
 const keyLifeMs = 24 * 3_600_000;
@@ -21,7 +21,7 @@ interface MadeFor {
 /** A live thing; ids may come round again, births do not. */
 export interface Birth {
   readonly number: number;
-  readonly sort: Sort;
+  readonly sort: ResourceSort;
   readonly id: string;
   /** Made behind the controllers' backs. */
   readonly isForeign: boolean;
@@ -35,12 +35,12 @@ export interface ResourceHistory {
   /** The write that an idempotency key identifies. It is the same write for every controller with the same file. */
   readonly writes: ReadonlyMap<string, Intent>;
   /** `lines`: of the file that the write is for. */
-  recordWrite(intent: Intent, lines: Lines): void;
+  recordWrite(intent: Intent, lines: ActionLines): void;
   /** Records the resources that were created or deleted since the last call. `isForeign`: another program or user made them. */
   look(isForeign: boolean): void;
   /** How many resources there have been. */
   readonly births: number;
-  birthOf(sort: Sort, id: string): Birth | undefined;
+  birthOf(sort: ResourceSort, id: string): Birth | undefined;
   /** The resource that existed when the binding was made; `undefined` for kinds without ids of their own. */
   bound(binding: Binding): void;
   birthBoundAs(binding: Binding): Birth | undefined;
@@ -63,13 +63,13 @@ export interface ResourceHistory {
   released(key: ResourceKey, id: string): void;
   /** An operator has given up a creation, no matter how it ended. */
   releasedUnder(idempotencyKey: string): void;
-  wasReleased(sort: Sort, id: string): boolean;
+  wasReleased(sort: ResourceSort, id: string): boolean;
   /** An operator has declared that the resource does not belong to this file. */
   dismiss(birth: Birth): void;
   /** The key under which a controller made it. */
   madeUnder(birth: Birth): ResourceKey | undefined;
   /** The key that its line has now, if a controller made it. */
-  makerOf(sort: Sort, id: string): ResourceKey | undefined;
+  makerOf(sort: ResourceSort, id: string): ResourceKey | undefined;
   isExcused(execution: Execution): boolean;
   /**
    * A server that no list of addresses shows now, and no number of servers in a network. A state that is
@@ -89,7 +89,7 @@ export function createResourceHistory(
   emulator: Emulator,
   projectId: number,
   serversAreListed: boolean,
-  lines: () => Lines,
+  lines: () => ActionLines,
 ): ResourceHistory {
   const writes = new Map<string, Intent>();
   /** When each intent was first seen, by its id, in the emulator's time. */
@@ -115,7 +115,7 @@ export function createResourceHistory(
     if (found === undefined) throw new Error(`no project ${projectId}`);
     return found;
   };
-  const listed = (sort: Sort): readonly { readonly id: number | string }[] => {
+  const listed = (sort: ResourceSort): readonly { readonly id: number | string }[] => {
     const { servers, ips, networks, isos } = project();
     return { server: servers, ip: ips, network: networks, iso: isos }[sort];
   };
@@ -247,7 +247,7 @@ export function createResourceHistory(
   return history;
 }
 
-export function isSort(kind: string): kind is Sort {
+export function isSort(kind: string): kind is ResourceSort {
   return (sorts as readonly string[]).includes(kind);
 }
 

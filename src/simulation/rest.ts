@@ -9,7 +9,7 @@ import type { Project, Server } from '../emulator/world.ts';
 import { replay } from '../state/replay.ts';
 import type { Controller } from './controller.ts';
 import { sorts } from './resource-history.ts';
-import type { Stage } from './stage.ts';
+import type { StoryStage } from './stage.ts';
 import { failuresAreReported, type SpecModel } from './story.ts';
 
 interface State {
@@ -24,7 +24,7 @@ interface Thing {
 
 /** The next run plans nothing and writes nothing, and neither does a dry run. Returns the warnings. */
 export async function checkFixedPoint(
-  stage: Stage,
+  stage: StoryStage,
   controller: Controller,
   spec: SpecModel,
 ): Promise<readonly Warning[]> {
@@ -66,7 +66,7 @@ export async function checkFixedPoint(
 
 /** Each billed resource is wanted, kept on purpose or foreign. Each wanted resource exists. */
 export async function checkAtRest(
-  stage: Stage,
+  stage: StoryStage,
   controller: Controller,
   spec: SpecModel,
   warnings: readonly Warning[],
@@ -88,7 +88,7 @@ export async function checkAtRest(
   for (const resource of desired.resources) checkWanted(stage, project, bindings, resource, spec);
 }
 
-async function stateOf({ clock }: Stage, { box }: Controller): Promise<State> {
+async function stateOf({ clock }: StoryStage, { box }: Controller): Promise<State> {
   const store = await box.open(clock.now());
   const state = { bindings: await store.bindings(), open: await store.openIntents() };
   await box.release();
@@ -96,7 +96,7 @@ async function stateOf({ clock }: Stage, { box }: Controller): Promise<State> {
 }
 
 /** The resources that a machine knows: bound, or made by a write that is still open. */
-async function knownTo(stage: Stage, controller: Controller): Promise<readonly Thing[]> {
+async function knownTo(stage: StoryStage, controller: Controller): Promise<readonly Thing[]> {
   const { bindings, open } = await stateOf(stage, controller);
   const made = open.flatMap(({ idempotencyKey, kind }) =>
     stage.history
@@ -109,7 +109,7 @@ async function knownTo(stage: Stage, controller: Controller): Promise<readonly T
 
 /** Servers that only a state of before has known, or whose key the API had forgotten, and no documented read shows. */
 async function unknowableTo(
-  { history, clock, observer }: Stage,
+  { history, clock, observer }: StoryStage,
   { box, epoch, behind }: Controller,
   { servers }: Project,
 ): Promise<readonly Thing[]> {
@@ -141,7 +141,7 @@ function isBeingMade(project: Project, server: number | null): boolean {
 }
 
 function checkNothingLeft(
-  stage: Stage,
+  stage: StoryStage,
   project: Project,
   known: readonly Thing[],
   warnings: readonly Warning[],
@@ -179,7 +179,7 @@ function checkNothingLeft(
 }
 
 /** Undisturbed, an address goes with the server that it came with, unless the file has it kept. */
-function checkNoNeedlessAddress(stage: Stage, project: Project, bindings: readonly Binding[]): void {
+function checkNoNeedlessAddress(stage: StoryStage, project: Project, bindings: readonly Binding[]): void {
   const servers = stage.story.specs.flatMap((spec) => Object.values(spec.servers));
   const mayStay = servers.some(
     ({ keep_ip, public_ipv4 }) => keep_ip === true || equal(public_ipv4, { reuse: true }),
@@ -193,7 +193,7 @@ function checkNoNeedlessAddress(stage: Stage, project: Project, bindings: readon
   if (left !== undefined) stage.fail('I1', `without any fault ${left.address} stays without its server`);
 }
 
-function isCalm({ story, controllers }: Stage): boolean {
+function isCalm({ story, controllers }: StoryStage): boolean {
   const undisturbed =
     story.actions === undefined &&
     story.faults.length === 0 &&
@@ -202,7 +202,7 @@ function isCalm({ story, controllers }: Stage): boolean {
 }
 
 function checkWanted(
-  stage: Stage,
+  stage: StoryStage,
   project: Project,
   bindings: readonly Binding[],
   { key, kind, parent, managed, value, protect }: DesiredResource,
@@ -296,7 +296,7 @@ function asksForNew({ servers }: SpecModel, key: string | undefined): boolean {
 }
 
 /** The journal, replayed, is the state: the whole one, and a beginning of it where the state was put back. */
-export async function checkJournal(stage: Stage, controller: Controller): Promise<void> {
+export async function checkJournal(stage: StoryStage, controller: Controller): Promise<void> {
   if (stage.violation !== undefined) return;
   const store = await controller.box.open(stage.clock.now());
   const journal = await store.journal({ limit: Number.POSITIVE_INFINITY });

@@ -3,7 +3,7 @@ import type { Blocked, Plan } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
 import { TransportError } from '../core/transport.ts';
 import type { ApplyOptions } from '../engine/deps.ts';
-import { ActionPlayer, type Call } from './actions/player.ts';
+import { ActionPlayer, type RunCall } from './actions/player.ts';
 import { approvalOptions, approve, asks } from './approvals.ts';
 import { checkAsShown, type Reported, show } from './as-shown.ts';
 import type { Controller, Running } from './controller.ts';
@@ -11,9 +11,9 @@ import { exchangeState, plantIncidents, type Wishes } from './disturbances.ts';
 import { noObserver, type Observer } from './observer.ts';
 import { writeOfTask } from './operations.ts';
 import { operate } from './operator.ts';
-import type { Question } from './questions.ts';
+import type { AskedQuestion } from './questions.ts';
 import { checkAtRest, checkFixedPoint, checkJournal } from './rest.ts';
-import { Stage, type Violation } from './stage.ts';
+import { StoryStage, type Violation } from './stage.ts';
 import type { Boxes } from './state-box.ts';
 import { failuresAreReported, type SpecModel, type Story } from './story.ts';
 
@@ -27,7 +27,7 @@ export interface Outcome {
   readonly runs: number;
   readonly blockedRuns: number;
   /** The questions that the runs put to the operator. */
-  readonly questions: readonly Question[];
+  readonly questions: readonly AskedQuestion[];
   readonly boundaries: ReadonlyMap<string, number>;
   /** Durable changes of the first machine's state. */
   readonly changes: number;
@@ -51,7 +51,7 @@ const minute = 60_000;
  * disturbances, with an operator who follows the messages, until no work is left.
  */
 export async function play(story: Story, observer: Observer = noObserver, boxes?: Boxes): Promise<Outcome> {
-  const stage = new Stage(story, observer, boxes);
+  const stage = new StoryStage(story, observer, boxes);
   observer.readings(story.readings);
   const wishes: Wishes = { spec: 0, second: undefined, tokenRuns: 0, left: new Set(story.incidents) };
   const main = stage.controller('a', 'readWrite');
@@ -145,7 +145,7 @@ export async function play(story: Story, observer: Observer = noObserver, boxes?
 }
 
 /** The rows of the outcome table that are about tasks as the service knows them. */
-function noteTasks({ emulator, observer }: Stage): void {
+function noteTasks({ emulator, observer }: StoryStage): void {
   for (const { effect, createdMs, endsMs, appearsMs } of emulator.world.projects[0]?.tasks ?? []) {
     const name = writeOfTask[effect.kind];
     if (name === undefined) continue;
@@ -156,7 +156,7 @@ function noteTasks({ emulator, observer }: Stage): void {
 
 /** Any earlier state recovers, or asks; it never guesses. */
 async function cutAtRest(
-  stage: Stage,
+  stage: StoryStage,
   main: Controller,
   { back, afterMs }: NonNullable<Story['cut']>,
 ): Promise<void> {
@@ -177,10 +177,10 @@ function pauseOf({ pausesMs }: Story, run: number): number {
 
 /** One run of each controller, at the same time. */
 async function together(
-  stage: Stage,
-  machines: readonly { readonly controller: Controller; readonly call: Call }[],
+  stage: StoryStage,
+  machines: readonly { readonly controller: Controller; readonly call: RunCall }[],
 ): Promise<readonly End[]> {
-  const started: (Awaited<ReturnType<Stage['start']>> & { readonly call: Call })[] = [];
+  const started: (Awaited<ReturnType<StoryStage['start']>> & { readonly call: RunCall })[] = [];
   const shown = new Map<Running, Plan>();
   for (const { controller, call } of machines) {
     const desired = stage.load(controller.file.model);
@@ -265,7 +265,7 @@ function isConverged(end: End): boolean {
 }
 
 /** Errors that a user could act on may end a run under faults; anything else is a bug. */
-export function judgeEnd(stage: Stage, end: End, faulty: boolean): void {
+export function judgeEnd(stage: StoryStage, end: End, faulty: boolean): void {
   if (end.end !== 'error' || stage.violation !== undefined) return;
   const { error } = end;
   const known =
@@ -305,7 +305,7 @@ function describeBlocked(blocked: readonly Blocked[]): string {
 }
 
 /** The end of all faults: the service works, the token is right, and suspended work continues. */
-async function heal(stage: Stage, main: Controller, wishes: Wishes): Promise<void> {
+async function heal(stage: StoryStage, main: Controller, wishes: Wishes): Promise<void> {
   stage.trace.add('!', 'the faults stop');
   wishes.left.clear();
   main.exchangeToken('readWrite');
@@ -328,7 +328,7 @@ async function heal(stage: Stage, main: Controller, wishes: Wishes): Promise<voi
 }
 
 /** Advances until all leftovers of failed tasks are visible: until then a leftover is billed, and no read shows it. */
-async function untilAllShows(stage: Stage): Promise<void> {
+async function untilAllShows(stage: StoryStage): Promise<void> {
   const tasks = stage.emulator.world.projects.flatMap((project) => project.tasks);
   const last = Math.max(...tasks.map(({ appearsMs }) => appearsMs ?? 0), 0);
   await stage.clock.advance(Math.max(0, last - stage.emulator.now()));
@@ -338,7 +338,7 @@ async function untilAllShows(stage: Stage): Promise<void> {
  * Waits for work of the API that no read shows: the contents of a server in creation become visible later, and a task
  * that no answer names may still fail. The next run reads the end of both. @assumption A59 A34
  */
-async function awaitUnseenWork({ emulator, clock, story }: Stage): Promise<boolean> {
+async function awaitUnseenWork({ emulator, clock, story }: StoryStage): Promise<boolean> {
   const isWorking = () =>
     emulator.world.projects.some(
       ({ servers, tasks }) =>
@@ -351,7 +351,12 @@ async function awaitUnseenWork({ emulator, clock, story }: Stage): Promise<boole
 }
 
 /** Runs until converged and hands each block to the operator. Returns the number of runs that were blocked. */
-async function settle(stage: Stage, main: Controller, wanted: SpecModel, calm: boolean): Promise<number> {
+async function settle(
+  stage: StoryStage,
+  main: Controller,
+  wanted: SpecModel,
+  calm: boolean,
+): Promise<number> {
   let spec = wanted;
   const { editedOnceApproved = false, specs } = stage.story;
   const isAsking = asks(stage.load(wanted));

@@ -35,7 +35,7 @@ export interface Violation {
 }
 
 /** Everything that a scenario plays on: service, clock, machines, and those who watch. */
-export class Stage {
+export class StoryStage {
   readonly story: Story;
   readonly observer: Observer;
   readonly clock: VirtualClock;

@@ -8,7 +8,7 @@ import { formatPosition, nearest, type Report } from './located.ts';
 /** Comparing every wrong name with every right one would be quadratic. */
 const maxSuggestions = 100;
 
-export interface Names {
+export interface DeclaredNames {
   /** The keys of all entries, including entries with errors: a reference to one of them is no second error. */
   readonly declared: ReadonlySet<ResourceKey>;
   /** Maps that could not be read as a whole: there may be others in them. */
@@ -18,7 +18,7 @@ export interface Names {
 /** Every reference has to lead to an entry, and an address to one server. */
 export function checkReferences(
   entries: readonly Entry[],
-  { declared, unread }: Names,
+  { declared, unread }: DeclaredNames,
   report: Report,
 ): void {
   const claimed = new Map<ResourceKey, { readonly by: ResourceKey; readonly position: Position }>();
@@ -54,7 +54,7 @@ export function checkReferences(
   }
 }
 
-function namesIn(declared: Names['declared'], collection: string): string[] {
+function namesIn(declared: DeclaredNames['declared'], collection: string): string[] {
   const prefix = `${collection}.`;
   return [...declared].filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length));
 }

@@ -8,7 +8,7 @@ import { moment } from '../core/moment.ts';
 import { codeOf, sqliteCode, stateFailure } from './sqlite-failure.ts';
 
 /** Who holds a state, as they wrote it down. */
-export interface Holder {
+export interface LockHolder {
   readonly pid: number;
   readonly host: string;
   /** Wall time in ms. */
@@ -22,7 +22,7 @@ export interface OwnerLockOptions {
   readonly waitMs?: number;
   readonly clock?: Clock;
   /** Called once, when waiting begins. */
-  readonly onWait?: (holder: Holder | undefined) => void;
+  readonly onWait?: (holder: LockHolder | undefined) => void;
 }
 
 /**
@@ -71,7 +71,7 @@ function tryLock(path: string): DatabaseSync | undefined {
 }
 
 function owned(path: string, lock: DatabaseSync, now: number): { release(): void } {
-  const holder: Holder = { pid, host: hostname(), since: now };
+  const holder: LockHolder = { pid, host: hostname(), since: now };
   const file = holderFile(path);
   try {
     writeHolder(file, holder);
@@ -97,7 +97,7 @@ function owned(path: string, lock: DatabaseSync, now: number): { release(): void
  * Writes the whole file or nothing, and never through a link: a user who can write the folder could put a link at this
  * name, and this process would overwrite the target of the link.
  */
-function writeHolder(file: string, holder: Holder): void {
+function writeHolder(file: string, holder: LockHolder): void {
   const next = `${file}.next`;
   rmSync(next, { force: true });
   writeFileSync(next, `${JSON.stringify(holder)}\n`, { mode: 0o600, flag: 'wx' });
@@ -113,9 +113,9 @@ function createPrivate(file: string): void {
   }
 }
 
-function readHolder(path: string): Holder | undefined {
+function readHolder(path: string): LockHolder | undefined {
   try {
-    const { pid, host, since } = JSON.parse(readFileSync(holderFile(path), 'utf8')) as Partial<Holder>;
+    const { pid, host, since } = JSON.parse(readFileSync(holderFile(path), 'utf8')) as Partial<LockHolder>;
     if (typeof pid !== 'number' || typeof host !== 'string' || typeof since !== 'number') return undefined;
     return { pid, host, since };
   } catch {
@@ -129,7 +129,7 @@ function holderFile(path: string): string {
 }
 
 /** The reason why a state cannot be owned now, with a remedy. `label`: the name of the state for messages. */
-export function heldBy(label: string, holder: Holder | undefined): string {
+export function heldBy(label: string, holder: LockHolder | undefined): string {
   const who =
     holder === undefined
       ? 'another process'

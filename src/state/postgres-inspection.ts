@@ -1,5 +1,5 @@
 import type { Json } from '../core/json.ts';
-import type { Holder } from './owner-lock.ts';
+import type { LockHolder } from './owner-lock.ts';
 import { PostgresConnection } from './postgres-connection.ts';
 import { lockClass, schemaVersion } from './postgres-migrations.ts';
 import { parsePostgresUrl } from './postgres-url.ts';
@@ -12,7 +12,7 @@ export interface InspectedState {
   readonly projectId: number;
   readonly service: string | null;
   /** Who owns it at this moment. */
-  readonly owner: Holder | undefined;
+  readonly owner: LockHolder | undefined;
   readonly note: Json | undefined;
 }
 

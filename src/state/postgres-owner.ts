@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { pid } from 'node:process';
 import { StateHeldError } from '../core/errors.ts';
-import { type Holder, heldBy, type OwnerLockOptions } from './owner-lock.ts';
+import { heldBy, type LockHolder, type OwnerLockOptions } from './owner-lock.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
 import { lockClass } from './postgres-migrations.ts';
 import type { Replica } from './postgres-sessions.ts';
@@ -106,7 +106,7 @@ export async function releaseOwnership(connection: PostgresConnection, stateId: 
 /** Time between two attempts. */
 const pollMs = 250;
 
-async function readHolder(connection: PostgresConnection, stateId: number): Promise<Holder | undefined> {
+async function readHolder(connection: PostgresConnection, stateId: number): Promise<LockHolder | undefined> {
   const [row] = await connection.query(
     'SELECT pid, host, since FROM vdcsync.owners WHERE state_id = $1',
     stateId,

@@ -5,7 +5,7 @@ import type { PostgresStore } from './postgres-store.ts';
 import type { Row } from './queries.ts';
 
 /** One spec as a fleet has published it. */
-export interface PublishedSpec {
+export interface SpecRow {
   readonly name: string;
   /** Whose it is. */
   readonly project: number | null;
@@ -21,7 +21,7 @@ export interface PublishedFor {
 }
 
 /** The spec that a project of a fleet waits for. */
-export interface WaitingSpec {
+export interface WaitingSpecRow {
   readonly project: number;
   readonly rollout: string;
   readonly body: string | null;
@@ -72,7 +72,7 @@ export class PostgresPublications {
   }
 
   /** The specs that changed after one version, and up to another. */
-  async published(after: number, upTo: number): Promise<readonly PublishedSpec[]> {
+  async published(after: number, upTo: number): Promise<readonly SpecRow[]> {
     const sql = `SELECT ${columns} FROM vdcsync.specs WHERE state_id = $1 AND version > $2 AND version <= $3`;
     return (await this.#read(sql, after, upTo)).map(publishedSpec);
   }
@@ -115,7 +115,7 @@ export class PostgresPublications {
   }
 
   /** The specs that projects wait for. */
-  async waiting(): Promise<readonly WaitingSpec[]> {
+  async waiting(): Promise<readonly WaitingSpecRow[]> {
     const sql =
       'SELECT project, rollout, body FROM vdcsync.waiting_specs WHERE state_id = $1 ORDER BY project';
     return (await this.#read(sql)).map(({ project, rollout, body }) => {
@@ -132,9 +132,9 @@ export class PostgresPublications {
    * Returns the version. Only for the owner.
    */
   async publish(
-    specs: readonly PublishedSpec[],
+    specs: readonly SpecRow[],
     head: Json,
-    { put, gone }: { readonly put: readonly WaitingSpec[]; readonly gone: readonly number[] } = none,
+    { put, gone }: { readonly put: readonly WaitingSpecRow[]; readonly gone: readonly number[] } = none,
   ): Promise<number> {
     let version = 0;
     await this.#store.writing(async () => {
@@ -178,7 +178,7 @@ export class PostgresPublications {
   }
 }
 
-function publishedSpec({ name, project, body }: Row): PublishedSpec {
+function publishedSpec({ name, project, body }: Row): SpecRow {
   return {
     name: String(name),
     project: project === null ? null : Number(project),

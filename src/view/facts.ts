@@ -17,7 +17,7 @@ export interface ProjectFacts {
   /** The state that a command has read. */
   readonly place?: StatePlace;
   /** The content of the state. Absent until the state is open. */
-  readonly known?: Known | undefined;
+  readonly known?: KnownFacts | undefined;
   readonly offer?: SpecFacts | undefined;
   /** The reasons why the newest spec cannot be used. Empty if it can be used. */
   readonly problem?: readonly Diagnostic[];
@@ -49,7 +49,7 @@ export interface StatePlace {
   readonly changedAt: number | undefined;
 }
 
-export interface Known {
+export interface KnownFacts {
   /** The project's clock. Absent without the API: the recorded times may come from a faster clock. */
   readonly now: number | undefined;
   readonly info?: StateInfo;
@@ -151,8 +151,8 @@ export interface ClientFacts {
   }[];
 }
 
-const nothing: Known = { now: undefined, bindings: [], intents: [], claims: [] };
+const nothing: KnownFacts = { now: undefined, bindings: [], intents: [], claims: [] };
 
-export function knownIn({ known }: Pick<ProjectFacts, 'known'>): Known {
+export function knownIn({ known }: Pick<ProjectFacts, 'known'>): KnownFacts {
   return known ?? nothing;
 }

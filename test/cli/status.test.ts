@@ -3,7 +3,7 @@ import { statusText } from '../../src/cli/render/status-text.ts';
 import { plainPaint } from '../../src/cli/terminal.ts';
 import { startEmulator } from '../../src/emulator/http-server.ts';
 import { viewOf } from '../../src/view/build.ts';
-import type { Known, ProjectFacts } from '../../src/view/facts.ts';
+import type { KnownFacts, ProjectFacts } from '../../src/view/facts.ts';
 import { resolving } from '../support/resolve.ts';
 import { folderWith, inProcess, oneNetwork } from './run.ts';
 
@@ -30,7 +30,7 @@ const intent = (key: string, kind: string, phase: string, more: object = {}) => 
 });
 
 /** The content of a state, and what a refresh shows. */
-interface Found extends Omit<Known, 'now'>, Pick<ProjectFacts, 'offline' | 'plan' | 'prices'> {
+interface Found extends Omit<KnownFacts, 'now'>, Pick<ProjectFacts, 'offline' | 'plan' | 'prices'> {
   readonly exists?: boolean;
   readonly ips?: NonNullable<ProjectFacts['world']>['ips'];
   readonly entries?: readonly object[];

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { documentedProfile } from '../../src/core/profile.ts';
 import { Notifier } from '../../src/daemon/notifications/notifier.ts';
 import type { ProjectSession } from '../../src/daemon/ports.ts';
-import { Project } from '../../src/daemon/project/project.ts';
+import { DaemonProject } from '../../src/daemon/project/project.ts';
 import { systemClock } from '../../src/platform/system-clock.ts';
 import { systemRandom } from '../../src/platform/system-random.ts';
 import { memoryState } from '../../src/state/memory.ts';
@@ -39,7 +39,7 @@ describe('src/daemon/project/project.ts', () => {
       sessions.push(new WeakRef(session));
       return session;
     };
-    const project = new Project({
+    const project = new DaemonProject({
       id: 4711,
       deps: { clock: systemClock, random: systemRandom, log, open, commandFlags: () => '' },
       ...{ mode: 'correct', intervalMs: 60_000, keepMs: 60_000 },

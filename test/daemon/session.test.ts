@@ -5,7 +5,7 @@ import { documentedProfile } from '../../src/core/profile.ts';
 import type { StateStore } from '../../src/core/state.ts';
 import type { DaemonDeps, ProjectSession } from '../../src/daemon/ports.ts';
 import type { Job } from '../../src/daemon/project/job.ts';
-import { Project } from '../../src/daemon/project/project.ts';
+import { DaemonProject } from '../../src/daemon/project/project.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { systemClock } from '../../src/platform/system-clock.ts';
 import { systemRandom } from '../../src/platform/system-random.ts';
@@ -47,7 +47,7 @@ function projectWith(open: (session: ProjectSession) => Promise<ProjectSession>,
     open: () => open(session),
     commandFlags: () => '',
   };
-  const project = new Project({
+  const project = new DaemonProject({
     ...{ deps, id: 4711, mode: 'correct', intervalMs: 60_000, keepMs: 1 },
     ...{ onNotification: () => {}, onChange: () => {}, onEvent: () => {}, onReconciliation: () => {} },
   });

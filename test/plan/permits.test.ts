@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { Blocked } from '../../src/core/plan.ts';
-import { type Step, stepsOf } from '../../src/core/remedy.ts';
+import { type RemedyStep, stepsOf } from '../../src/core/remedy.ts';
 import { load as loaded, type Rig, rig } from '../support/rig.ts';
 
 type Fields = Record<string, unknown>;
@@ -19,7 +19,12 @@ const text = (model: Model) =>
     .join('');
 
 /** Carries out the steps of remedies, as an operator does. `before`: the file as it was. */
-async function follow(played: Rig, model: Model, before: Model, steps: readonly Step[]): Promise<Model> {
+async function follow(
+  played: Rig,
+  model: Model,
+  before: Model,
+  steps: readonly RemedyStep[],
+): Promise<Model> {
   let file = model;
   for (const step of steps) {
     if (step.type === 'edit') file = edited(file, before, step);
@@ -38,7 +43,7 @@ async function follow(played: Rig, model: Model, before: Model, steps: readonly 
 function edited(
   model: Model,
   before: Model,
-  { path, set = {}, remove = [], entry }: Step & { type: 'edit' },
+  { path, set = {}, remove = [], entry }: RemedyStep & { type: 'edit' },
 ): Model {
   const [section = '', name] = path.split('.');
   const block = { ...model[section] };

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
 import { StateError, StateHeldError } from '../../src/core/errors.ts';
-import type { Holder } from '../../src/state/owner-lock.ts';
+import type { LockHolder } from '../../src/state/owner-lock.ts';
 import { openSqliteState } from '../../src/state/sqlite.ts';
 import { newStatePath } from './folders.ts';
 import { type OwnerProcess, spawnOwner } from './processes.ts';
@@ -59,7 +59,7 @@ describe('src/state/owner-lock.ts', () => {
   test('who waits is told once for whom, and goes on when the other has ended', async () => {
     const path = newStatePath();
     const owner = await ownedElsewhere(path);
-    const told: (Holder | undefined)[] = [];
+    const told: (LockHolder | undefined)[] = [];
     let slept = 0;
     const clock: Clock = {
       now: () => 0,
@@ -69,7 +69,7 @@ describe('src/state/owner-lock.ts', () => {
         if (slept > 1_000) await owner.end();
       },
     };
-    const onWait = (holder: Holder | undefined) => void told.push(holder);
+    const onWait = (holder: LockHolder | undefined) => void told.push(holder);
     const state = await openSqliteState(path, { ...options, waitMs: 60_000, clock, onWait });
     expect(told).toEqual([{ pid: owner.pid, host: expect.any(String), since: options.now }]);
     await state.close();

@@ -5,7 +5,7 @@ import { StateError, StateHeldError } from '../../src/core/errors.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { StateStore } from '../../src/core/state.ts';
 import { openState, shownLocation } from '../../src/state/open.ts';
-import type { Holder } from '../../src/state/owner-lock.ts';
+import type { LockHolder } from '../../src/state/owner-lock.ts';
 import { type OpenPostgresOptions, openPostgresState } from '../../src/state/postgres.ts';
 import { PostgresInspection } from '../../src/state/postgres-inspection.ts';
 import { PostgresSessions } from '../../src/state/postgres-sessions.ts';
@@ -279,9 +279,9 @@ describe('src/state/postgres-owner.ts: one owner', () => {
   test('who waits is told once for whom, and goes on when the other has ended', async () => {
     const url = newUrl();
     const owner = await ownedElsewhere(url);
-    const told: (Holder | undefined)[] = [];
+    const told: (LockHolder | undefined)[] = [];
     const clock = quickClock(async (slept) => slept > 1_000 && owner.end());
-    const onWait = (holder: Holder | undefined) => void told.push(holder);
+    const onWait = (holder: LockHolder | undefined) => void told.push(holder);
     await open(url, { ...write, waitMs: 60_000, clock, onWait });
     expect(told).toEqual([{ pid: owner.pid, host: expect.any(String), since: write.now }]);
   });

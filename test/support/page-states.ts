@@ -4,7 +4,7 @@ import type { ProgressEvent } from '../../src/core/progress.ts';
 import type { PageInput } from '../../src/daemon/http/page.ts';
 import type { Mode } from '../../src/daemon/ports.ts';
 import type { ProjectSummary } from '../../src/daemon/project/facts.ts';
-import { Project } from '../../src/daemon/project/project.ts';
+import { DaemonProject } from '../../src/daemon/project/project.ts';
 import type { SourceState } from '../../src/daemon/sources/spec-reader.ts';
 import { type FaultRule, faultRule } from '../../src/emulator/faults.ts';
 import { viewOf } from '../../src/view/build.ts';
@@ -197,7 +197,7 @@ async function play(
   if (revoked) emulator.mutate({ do: 'revoke_token', token: emulator.tokens().readWrite });
   const { reads, counts } = own.engineClient;
   const quiet = () => undefined;
-  const project = new Project({
+  const project = new DaemonProject({
     deps: {
       ...{ clock, random: seededRandom(1), log: { debug: quiet, info: quiet, warn: quiet, error: quiet } },
       open: async (opened) => {

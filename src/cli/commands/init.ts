@@ -5,7 +5,7 @@ import type { Project } from '../../core/resources.ts';
 import { loadSpec } from '../../spec/load.ts';
 import { openSession } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import { type Ask, interview, type Offer, schemaFile } from '../init/questions.ts';
+import { type Ask, interview, type ServersOnSale, schemaFile } from '../init/questions.ts';
 import type { CommonFlags } from '../settings/config.ts';
 import { type Io, openDialogue } from '../terminal.ts';
 import { writeOut } from './output.ts';
@@ -74,7 +74,7 @@ async function atTerminal(io: Io, work: (ask: Ask) => Promise<string>): Promise<
 }
 
 /** Project and catalogue, where the API is at hand; a first file can be written without. */
-async function lookUp(flags: InitFlags, io: Io): Promise<{ project?: Project; offer?: Offer }> {
+async function lookUp(flags: InitFlags, io: Io): Promise<{ project?: Project; offer?: ServersOnSale }> {
   if (flags.emulator !== true && !io.env.VDC_BASE_URL) return {};
   const session = await openSession(flags, io, { mode: 'read', projectId: flags.project ?? 4711 });
   try {

@@ -1,6 +1,6 @@
 import { isRecorded, isWaiting, type Plan } from '../../core/plan.ts';
 import { openSession } from '../compose.ts';
-import { type ExitCode, exitCodes, Interrupted } from '../exit.ts';
+import { type ExitCode, exitCodes, InterruptedError } from '../exit.ts';
 import type { PlanFormat } from '../plan/formats.ts';
 import { nothingManaged } from '../render/plan-text.ts';
 import type { CommonFlags } from '../settings/config.ts';
@@ -30,7 +30,7 @@ export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<E
   try {
     // Nothing is written, so there is nothing to settle before the end.
     const interrupted = untilSignal(done.signal).then(() => {
-      throw new Interrupted('interrupted');
+      throw new InterruptedError('interrupted');
     });
     const selection = await selectionOf(flags, desired, session);
     const options = { destroy, ...(selection === undefined ? {} : { selection }) };

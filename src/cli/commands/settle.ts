@@ -3,7 +3,7 @@ import { ConfigError } from '../../core/errors.ts';
 import { outside } from '../../core/remedy.ts';
 import { carryOut } from '../../daemon/operator-commands/command-queue.ts';
 import {
-  type Answer,
+  type CommandAnswer,
   controlPath,
   giveCommand,
   type OperatorCommand,
@@ -81,7 +81,7 @@ async function settleHere(
   command: OperatorCommand,
   flags: CommonFlags,
   io: Io,
-): Promise<Extract<Answer, { done: unknown }>> {
+): Promise<Extract<CommandAnswer, { done: unknown }>> {
   const desired = await readSpec(flags, io);
   const { projectId, token } = desired;
   await refuseSecondState(projectId, flags, io);

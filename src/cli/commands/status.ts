@@ -7,7 +7,7 @@ import { TransportError } from '../../core/transport.ts';
 import { standingFindings, withSince } from '../../engine/run/recorded-findings.ts';
 import { shownLocation } from '../../state/open.ts';
 import { viewOf } from '../../view/build.ts';
-import type { Known, ProjectFacts } from '../../view/facts.ts';
+import type { KnownFacts, ProjectFacts } from '../../view/facts.ts';
 import type { ProjectView } from '../../view/project-view.ts';
 import { clockOf } from '../clock.ts';
 import { openSession, openStore } from '../compose.ts';
@@ -86,7 +86,7 @@ async function readState(flags: CommonFlags, io: Io) {
       claims: await store.claims(),
       history: await store.intents({ limit: 1_000 }),
       findings: await withSince(store, await standingFindings(store)),
-    } satisfies Known;
+    } satisfies KnownFacts;
     return { known, changedAt: last?.at };
   } finally {
     await store.close();

@@ -1,4 +1,4 @@
-import type { Answer } from '../../api/answer.ts';
+import type { ApiAnswer } from '../../api/answer.ts';
 import { ApiProblem } from '../../core/errors.ts';
 import type { UndocumentedOperation } from '../../core/profile.ts';
 import type { ServerId } from '../../core/resources.ts';
@@ -135,7 +135,7 @@ function untried({ operation, method, path }: Candidate): Finding {
 }
 
 /** The result of a GET: an answer, or the code of the reason why there is none. */
-type Seen = Answer | { readonly lost: string };
+type Seen = ApiAnswer | { readonly lost: string };
 
 async function look({ probe }: Session, path: string): Promise<Seen> {
   try {
@@ -193,7 +193,7 @@ function entryFor({ operation, method, path, body }: Candidate): string {
   return `to use this operation, write into the API profile: operations: {${operation}: {method: ${method}, path: "${named}"${payload}}}`;
 }
 
-function verdictOf({ status, allow }: Answer, method: string): 'there' | 'absent' | 'unknown' {
+function verdictOf({ status, allow }: ApiAnswer, method: string): 'there' | 'absent' | 'unknown' {
   if (allow !== undefined) return allow.includes(method) ? 'there' : 'absent';
   if (status === 200 && method === 'GET') return 'there';
   return status === 404 || status === 405 ? 'absent' : 'unknown';

@@ -10,7 +10,7 @@ export type Ask = (
 ) => Promise<string>;
 
 /** The server types and images on sale, if the API was asked. */
-export interface Offer {
+export interface ServersOnSale {
   readonly types: readonly {
     readonly name: string;
     readonly mode: string;
@@ -45,7 +45,7 @@ type Check = (answer: string) => string | undefined;
 export async function interview(
   ask: Ask,
   projectId: number | undefined,
-  offer: Offer | undefined,
+  offer: ServersOnSale | undefined,
 ): Promise<string> {
   let answers = defaultsFor(projectId, offer);
   const modeOf = (name: string) => offer?.types.find((each) => each.name === name)?.mode;
@@ -84,7 +84,7 @@ export async function interview(
   return fileText(answers, modeOf);
 }
 
-function defaultsFor(projectId: number | undefined, offer: Offer | undefined): Answers {
+function defaultsFor(projectId: number | undefined, offer: ServersOnSale | undefined): Answers {
   const [first] = offer?.types ?? [];
   return {
     ...{ project: String(projectId ?? 1), others: 'yes' },

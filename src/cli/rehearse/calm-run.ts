@@ -19,11 +19,11 @@ export interface Bar {
   readonly endMs: number;
   readonly outcome: string;
   /** The parts of the bar in which the operation waits: for its turn, for the request limit, or before another attempt. */
-  readonly waits: readonly Span[];
+  readonly waits: readonly CalmSpan[];
 }
 
 /** In ms of the API's time from the start of the run. */
-export interface Span {
+export interface CalmSpan {
   readonly startMs: number;
   readonly endMs: number;
 }
@@ -113,7 +113,7 @@ function barsOf(
     const { key, verb, outcome } = event.result;
     const id = operationId(verb, key);
     const { at = event.at, steps = [] } = begun.get(id) ?? {};
-    const waits = steps.flatMap(({ at: from, worksUntil = Number.POSITIVE_INFINITY }, index): Span[] => {
+    const waits = steps.flatMap(({ at: from, worksUntil = Number.POSITIVE_INFINITY }, index): CalmSpan[] => {
       const [startMs, endMs] = [Math.max(from, worksUntil), steps[index + 1]?.at ?? event.at];
       return startMs < endMs ? [{ startMs: startMs - start, endMs: endMs - start }] : [];
     });

@@ -7,7 +7,7 @@ import { openText } from './plan-groups.ts';
 
 /** `waits`: for another operation, which is blocked, or for a write of an earlier run. */
 const sorts = ['create', 'update', 'delete', 'adopt', 'replace', 'blocked', 'waits'] as const;
-export type Sort = (typeof sorts)[number];
+export type NodeSort = (typeof sorts)[number];
 
 /** One box of the graph of a plan. */
 export interface Node {
@@ -16,7 +16,7 @@ export interface Node {
   /** Left out for an entry that is only blocked. */
   readonly operation?: Operation;
   readonly needs: readonly string[];
-  readonly sort: Sort;
+  readonly sort: NodeSort;
   readonly name: string;
   /** The impact of the operation, or the code that blocks it. */
   readonly note: string;
@@ -42,7 +42,7 @@ export const colours = {
 /** Around operations that are not carried out. */
 export const dashes = '4 3';
 
-export function isIdle(sort: Sort): boolean {
+export function isIdle(sort: NodeSort): boolean {
   return sort === 'blocked' || sort === 'waits';
 }
 
@@ -114,11 +114,11 @@ export function nodesOf(plan: Plan): Node[] {
   return [...nodes, ...further];
 }
 
-function sortOfCode(code: string): Sort {
+function sortOfCode(code: string): NodeSort {
   return code === 'dependency_blocked' ? 'waits' : 'blocked';
 }
 
-function nameOf(sort: Sort, key: string): string {
+function nameOf(sort: NodeSort, key: string): string {
   return `${signs[sort]} ${printable(key)}`;
 }
 

@@ -1,6 +1,15 @@
 import type { Position } from '../../core/desired.ts';
 import { inFileOrder, type Plan } from '../../core/plan.ts';
-import { colours, dashes, type Edge, edgesOf, isIdle, type Node, nodesOf, type Sort } from './plan-graph.ts';
+import {
+  colours,
+  dashes,
+  type Edge,
+  edgesOf,
+  isIdle,
+  type Node,
+  type NodeSort,
+  nodesOf,
+} from './plan-graph.ts';
 import { summaryLine } from './plan-groups.ts';
 
 /** In pixels. At a width of 1,000 five columns of usual names are readable. */
@@ -158,7 +167,7 @@ function curve(x1: number, y1: number, x2: number, y2: number): string {
   return ` C${bend} ${y1} ${bend} ${y2} ${x2} ${y2}`;
 }
 
-const meanings: Readonly<Record<Sort, string>> = {
+const meanings: Readonly<Record<NodeSort, string>> = {
   create: '+ create',
   update: '~ update',
   delete: '− delete',

@@ -26,10 +26,10 @@ export function resultJson(result: OperationResult): Record<string, unknown> {
 }
 
 /** A run that has done all that was asked, while the file describes more, has not converged. */
-export type Verdict = ApplyReport['outcome'] | 'deleted' | 'done';
+export type RunVerdict = ApplyReport['outcome'] | 'deleted' | 'done';
 
 /** @param destroy whether the run was a `destroy` */
-export function verdictOf({ outcome, plan }: ApplyReport, destroy: boolean): Verdict {
+export function verdictOf({ outcome, plan }: ApplyReport, destroy: boolean): RunVerdict {
   if (outcome !== 'converged') return outcome;
   if (destroy) return 'deleted';
   return plan.warnings.some(isLeftOut) ? 'done' : 'converged';
@@ -75,7 +75,7 @@ function countOutcomes(results: readonly OperationResult[]): Record<OperationRes
   return counts;
 }
 
-const titles: Readonly<Record<Verdict, string>> = {
+const titles: Readonly<Record<RunVerdict, string>> = {
   converged: 'Converged',
   deleted: 'Deleted',
   done: 'Done',

@@ -63,7 +63,7 @@ const fewestCharacters = 16;
  *
  * @throws ConfigError where it is set and empty, or shorter than `strict` allows.
  */
-export function guardOf(name: string, io: Io, { strict }: { readonly strict: boolean }): Guard {
+export function guardOf(name: string, io: Io, { strict }: { readonly strict: boolean }): AccessSecret {
   for (const each of [name, `${name}_FILE`]) {
     if (io.env[each]?.trim() === '')
       throw new ConfigError(`${each} is set but empty: give it a value, or unset it`);
@@ -72,7 +72,7 @@ export function guardOf(name: string, io: Io, { strict }: { readonly strict: boo
   return { secret, isShort: secret !== undefined && hasShortPart(secret()) };
 }
 
-export interface Guard {
+export interface AccessSecret {
   /** Read again each time; `undefined` where none is set. */
   readonly secret: (() => string) | undefined;
   readonly isShort: boolean;

@@ -1,4 +1,4 @@
-import type { Question } from './explained.ts';
+import type { BlockingCode } from './explained.ts';
 
 /** Codes of operations that wait for a decision of the operator. */
 export const decisions = {
@@ -189,4 +189,4 @@ export const decisions = {
     example: 'Server 2005 (203.0.113.30) is in the project, and neither in the spec nor in the state.',
     ways: ['vdcsync adopt servers.web-1 2005', 'vdcsync ignore 2005'],
   },
-} as const satisfies Readonly<Record<string, Question>>;
+} as const satisfies Readonly<Record<string, BlockingCode>>;

@@ -30,7 +30,7 @@ export interface Explained {
 }
 
 /** A code that blocks an operation. */
-export interface Question extends Explained {
+export interface BlockingCode extends Explained {
   readonly asks: QuestionClass;
   /** The reason why vdcsync cannot know the answer. */
   readonly why: string;

@@ -1,4 +1,4 @@
-import type { Question } from './explained.ts';
+import type { BlockingCode } from './explained.ts';
 
 /** Codes of writes whose outcome is unknown, late or failed. */
 export const outcomes = {
@@ -148,4 +148,4 @@ export const outcomes = {
       'The creation of servers.a is unconfirmed. A server that appears next could be servers.a or servers.b.',
     ways: ['vdcsync explain servers.a'],
   },
-} as const satisfies Readonly<Record<string, Question>>;
+} as const satisfies Readonly<Record<string, BlockingCode>>;

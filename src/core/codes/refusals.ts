@@ -1,4 +1,4 @@
-import type { Question } from './explained.ts';
+import type { BlockingCode } from './explained.ts';
 
 /** Codes of operations that only the spec, the token, the payment or the provider can make possible. */
 export const refusals = {
@@ -208,4 +208,4 @@ export const refusals = {
     example: 'isos.rescue has only `id: uiso-7`, and the download of ISO uiso-7 failed.',
     ways: ['isos: {rescue: {url: "https://mirror.example.com/rescue.iso"}}   # without `id:`'],
   },
-} as const satisfies Readonly<Record<string, Question>>;
+} as const satisfies Readonly<Record<string, BlockingCode>>;

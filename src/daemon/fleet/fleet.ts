@@ -6,7 +6,7 @@ import type { Job } from '../project/job.ts';
 import type { Board, SpecInForce } from './board.ts';
 import { Fitness } from './fitness.ts';
 import type { Lease } from './lease.ts';
-import { type Claim, type FleetQueue, type Next, sourceKey, urgencies } from './queue.ts';
+import { type FleetQueue, type JobClaim, type NextTurn, sourceKey, urgencies } from './queue.ts';
 import { markOf } from './rollout.ts';
 
 /** Time after which the queue is asked again. Real ms. */
@@ -64,7 +64,7 @@ export interface FleetWork {
 
 /** A job in hand. */
 interface Turn {
-  readonly claim: Claim;
+  readonly claim: JobClaim;
   readonly over: AbortController;
   done: Promise<void>;
   project: Workable | undefined;
@@ -203,7 +203,7 @@ export class Fleet {
     if (claims.length === most) this.#awake.abort();
   }
 
-  #start(claim: Claim): void {
+  #start(claim: JobClaim): void {
     const over = new AbortController();
     const turn: Turn = {
       ...{ claim, over, project: undefined, version: 0, endsSince: undefined, done: Promise.resolve() },
@@ -243,7 +243,7 @@ export class Fleet {
     }
   }
 
-  async #lead(turn: Turn): Promise<Next> {
+  async #lead(turn: Turn): Promise<NextTurn> {
     const { clock } = this.#options;
     const { signal } = turn.over;
     const term = clock.sleep(leadMs, signal).then(
@@ -260,7 +260,7 @@ export class Fleet {
   }
 
   /** The next turn, or why this one failed. */
-  async #workOn(turn: Turn): Promise<Next | string | undefined> {
+  async #workOn(turn: Turn): Promise<NextTurn | string | undefined> {
     const { replica, notified, log } = this.#options;
     const { claim, over } = turn;
     const { trigger } = claim;

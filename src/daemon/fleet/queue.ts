@@ -4,7 +4,7 @@ import type { Trigger } from '../ports.ts';
 export const sourceKey = 'source';
 
 /** A job that this replica has: one turn of a project, or the lead. */
-export interface Claim {
+export interface JobClaim {
   readonly id: string;
   /** A later attempt of the same job takes it from this one. */
   readonly attempt: number;
@@ -48,7 +48,7 @@ export interface Taking {
 }
 
 /** The turn after this one. */
-export interface Next {
+export interface NextTurn {
   readonly trigger: Trigger;
   readonly afterMs: number;
 }
@@ -59,13 +59,13 @@ export interface Next {
  */
 export interface FleetQueue {
   /** The most urgent jobs that are due, at most this number. They are this replica's from now on. */
-  take(most: number, taking: Taking): Promise<readonly Claim[]>;
+  take(most: number, taking: Taking): Promise<readonly JobClaim[]>;
   /** Confirms that this replica works on these jobs. Returns the ids of those that are still its own. */
-  confirm(claims: readonly Claim[]): Promise<ReadonlySet<string>>;
+  confirm(claims: readonly JobClaim[]): Promise<ReadonlySet<string>>;
   /** The turn has ended. Without `next`, the key gets no other job. */
-  end(claim: Claim, next: Next | undefined): Promise<void>;
+  end(claim: JobClaim, next: NextTurn | undefined): Promise<void>;
   /** The turn has failed: it is made again, after 1, 2, 4 … s. */
-  fail(claim: Claim, reason: string): Promise<void>;
+  fail(claim: JobClaim, reason: string): Promise<void>;
   /** The keys are due now, or as soon as their turn in hand has ended. */
   ask(keys: readonly string[], trigger: Trigger, urgency: number): Promise<void>;
   /** Gives each of the keys a job if the key has none that waits, due within `withinMs`. */

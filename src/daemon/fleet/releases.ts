@@ -22,7 +22,7 @@ import {
   withSpecs,
 } from './rollout.ts';
 import { type Begun, corrected, isOver, isSuperseded, keptBy, precedes } from './succession.ts';
-import { type Verdict, WaveWatch, waveOf } from './wave-watch.ts';
+import { type WaveVerdict, WaveWatch, waveOf } from './wave-watch.ts';
 
 /** Time between two checks of the projects of a wave. Real ms. */
 const refreshMs = 1_000;
@@ -83,7 +83,7 @@ export class Releases {
   readonly #count: DeletionCount;
   readonly #watch: WaveWatch;
   /** By the name of the wave. */
-  readonly #verdicts = new Map<string, Verdict>();
+  readonly #verdicts = new Map<string, WaveVerdict>();
   #approved: string | undefined;
   #isDue = false;
 

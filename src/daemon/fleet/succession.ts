@@ -7,7 +7,7 @@ export interface Begun {
 }
 
 /** The specs that the source wants now, as far as they differ from the specs in force. */
-export interface Wanted {
+export interface WantedSpecs {
   readonly members: ReadonlyMap<number, Member>;
   /** Names of specs that cannot be used. */
   readonly broken: ReadonlySet<string>;
@@ -18,7 +18,7 @@ export interface Wanted {
  * same spec. Where it wants another one, or the spec in force, it takes the project out, unless the rollout `isDue`:
  * then only the spec in force does, so that a reverted change stops at once.
  */
-export function keptBy({ rollout, waiting }: Begun, { members, broken }: Wanted, isDue: boolean): Begun {
+export function keptBy({ rollout, waiting }: Begun, { members, broken }: WantedSpecs, isDue: boolean): Begun {
   const kept = waiting.map((each) => {
     const { spec, project } = each;
     if (spec === null || broken.has(spec.name)) return each;

@@ -12,7 +12,7 @@ const stoppedMs = 10_000;
  * - `passed`: every project of the wave has converged, and stayed so. `byChange`: by the specs of this change
  * - `failed`: the wave stops the change
  */
-export type Verdict =
+export type WaveVerdict =
   | { readonly is: 'passed'; readonly byChange: boolean }
   | { readonly is: 'failed'; readonly reason: string };
 
@@ -60,7 +60,7 @@ export class WaveWatch {
   }
 
   /** `undefined` while the wave is neither good nor bad. */
-  async verdictOn(rollout: Rollout): Promise<Verdict | undefined> {
+  async verdictOn(rollout: Rollout): Promise<WaveVerdict | undefined> {
     if (!this.#isDue(rollout)) return undefined;
     const projects = await this.#observed(rollout);
     if (projects.every(({ ending }) => ending === 'rest')) return this.#stayed(rollout, projects);
@@ -91,7 +91,7 @@ export class WaveWatch {
     });
   }
 
-  #failed({ since }: Rollout, projects: readonly Watched[]): Verdict | undefined {
+  #failed({ since }: Rollout, projects: readonly Watched[]): WaveVerdict | undefined {
     const { clock, policy } = this.#options;
     const stuck = projects.find(({ ending }) => ending === 'stuck');
     if (stuck !== undefined)
@@ -102,7 +102,7 @@ export class WaveWatch {
   }
 
   /** Only another turn of each project shows whether the projects have stayed converged. */
-  async #stayed(rollout: Rollout, projects: readonly Watched[]): Promise<Verdict | undefined> {
+  async #stayed(rollout: Rollout, projects: readonly Watched[]): Promise<WaveVerdict | undefined> {
     const { clock, policy } = this.#options;
     const since = Math.max(...projects.map((each) => each.since));
     if (clock.now() - since < policy.stayMs) return undefined;

@@ -5,7 +5,7 @@ import { isSame } from './secrets.ts';
 export type HeaderOf = (name: string) => string | undefined;
 
 /** The proof that a delivery carries. Each secret is tried to its end, so that the time says nothing about it. */
-export interface Proof {
+export interface DeliveryProof {
   /** Takes the next bytes of the body as they arrived: parsed and written again, they would be others. */
   readonly take: (chunk: Uint8Array) => void;
   /** After the last byte: whether the sender knows one of the secrets. */
@@ -13,9 +13,9 @@ export interface Proof {
 }
 
 /** How one forge signs a delivery. */
-export interface Forge {
+export interface WebhookForge {
   /** `undefined`: the headers alone show that the sender knows none of the secrets, so that no body needs to be read. */
-  proof(header: HeaderOf, secrets: readonly string[]): Proof | undefined;
+  proof(header: HeaderOf, secrets: readonly string[]): DeliveryProof | undefined;
   /** Names one delivery; the same again is a repetition. */
   deliveryId(header: HeaderOf): string | undefined;
   /** The event, for the log alone. */
@@ -23,7 +23,11 @@ export interface Forge {
 }
 
 /** An HMAC over the body, in hexadecimal digits. */
-function signature(given: string | undefined, prefix: string, secrets: readonly string[]): Proof | undefined {
+function signature(
+  given: string | undefined,
+  prefix: string,
+  secrets: readonly string[],
+): DeliveryProof | undefined {
   const found = given?.startsWith(prefix) === true ? given.slice(prefix.length) : '';
   if (!/^[0-9a-f]{64}$/.test(found)) return undefined;
   const digests = secrets.map((secret) => createHmac('sha256', secret));
@@ -37,7 +41,7 @@ function signature(given: string | undefined, prefix: string, secrets: readonly 
 }
 
 /** The secret itself; nothing is signed. */
-function token(given: string, secrets: readonly string[]): Proof | undefined {
+function token(given: string, secrets: readonly string[]): DeliveryProof | undefined {
   const isKnown = secrets.map((secret) => isSame(given, secret)).includes(true);
   return isKnown ? { take: () => {}, isGenuine: () => true } : undefined;
 }
@@ -50,7 +54,7 @@ function token(given: string, secrets: readonly string[]): Proof | undefined {
  * - Gitea signs with `X-Gitea-Signature: …`, Forgejo also with `X-Forgejo-Signature`.
  * - Bitbucket (Cloud and Data Center) signs with `X-Hub-Signature: sha256=…`.
  */
-export const forges: ReadonlyMap<string, Forge> = new Map<string, Forge>([
+export const forges: ReadonlyMap<string, WebhookForge> = new Map<string, WebhookForge>([
   [
     'github',
     {

@@ -1,5 +1,5 @@
 import { html } from 'hono/html';
-import { outside, piecesOf, type Remedy, type Step } from '../../core/remedy.ts';
+import { outside, piecesOf, type Remedy, type RemedyStep } from '../../core/remedy.ts';
 import type { ProjectView } from '../../view/project-view.ts';
 import { shortRemedies } from './pager.ts';
 import { marked, sentence } from './text.ts';
@@ -32,7 +32,7 @@ function inDaemon(remedy: Remedy): Remedy {
   return outside('vdcsync tries again by itself', remedy.when === undefined ? {} : { when: remedy.when });
 }
 
-function isApply(step: Step): boolean {
+function isApply(step: RemedyStep): boolean {
   return step.type === 'run' && step.command === 'apply' && step.args.length === 0;
 }
 

@@ -3,18 +3,21 @@ import { ConfigError, remediesOf } from '../../core/errors.ts';
 import type { CommandResult } from '../../core/remedy.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { DaemonLogger } from '../ports.ts';
-import type { Answer, OperatorCommand } from './control.ts';
+import type { CommandAnswer, OperatorCommand } from './control.ts';
 
 /** Operator commands that wait until the project can carry them out. */
 export class CommandQueue {
   readonly #log: DaemonLogger;
-  #waiting: readonly { readonly command: OperatorCommand; readonly answer: (answer: Answer) => void }[] = [];
+  #waiting: readonly {
+    readonly command: OperatorCommand;
+    readonly answer: (answer: CommandAnswer) => void;
+  }[] = [];
 
   constructor(log: DaemonLogger) {
     this.#log = log;
   }
 
-  take(command: OperatorCommand): Promise<Answer> {
+  take(command: OperatorCommand): Promise<CommandAnswer> {
     return new Promise((answer) => {
       this.#waiting = [...this.#waiting, { command, answer }];
     });
@@ -32,7 +35,11 @@ export class CommandQueue {
 }
 
 /** Carries out an operator command. Every result, also an error, is an answer. */
-async function obey(command: OperatorCommand, engine: Engine, desired: Desired | undefined): Promise<Answer> {
+async function obey(
+  command: OperatorCommand,
+  engine: Engine,
+  desired: Desired | undefined,
+): Promise<CommandAnswer> {
   if (desired === undefined) return { refused: 'the daemon has no valid spec yet', misuse: false };
   try {
     return { done: await carryOut(command, engine, desired) };

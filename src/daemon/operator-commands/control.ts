@@ -17,7 +17,7 @@ export type OperatorCommand =
   | { readonly command: 'approve'; readonly digest: string };
 
 /** The result of a command, in a sentence. */
-export type Answer =
+export type CommandAnswer =
   | { readonly done: CommandResult }
   | { readonly refused: string; readonly misuse: boolean; readonly remedies?: readonly Remedy[] };
 
@@ -41,7 +41,7 @@ export function controlPath(state: string): string | undefined {
  */
 export async function listenForCommands(
   path: string,
-  take: (command: OperatorCommand) => Promise<Answer>,
+  take: (command: OperatorCommand) => Promise<CommandAnswer>,
 ): Promise<{ close(): Promise<void> }> {
   rmSync(path, { force: true });
   const server = createServer((incoming, outgoing) => {
@@ -58,7 +58,7 @@ export async function listenForCommands(
         command === undefined
           ? Promise.resolve(notUnderstood)
           : take(command).catch(
-              (error: unknown): Answer => ({
+              (error: unknown): CommandAnswer => ({
                 refused: messageOf(error),
                 misuse: false,
                 remedies: remediesOf(error),
@@ -102,7 +102,7 @@ const operatorCommandSchema = z.discriminatedUnion('command', [
   z.strictObject({ command: z.literal('approve'), digest: z.string().min(1).max(100) }),
 ]);
 
-const notUnderstood: Answer = {
+const notUnderstood: CommandAnswer = {
   refused: 'the daemon does not understand this command: use the vdcsync of the same version as the daemon',
   misuse: false,
 };
@@ -117,12 +117,12 @@ function readCommand(text: string): OperatorCommand | undefined {
 }
 
 /** Hands a command to the daemon that listens at this socket. `undefined` if no daemon listens. */
-export function giveCommand(path: string, command: OperatorCommand): Promise<Answer | undefined> {
+export function giveCommand(path: string, command: OperatorCommand): Promise<CommandAnswer | undefined> {
   return new Promise((resolve, reject) => {
     const request = httpRequest({ socketPath: path, method: 'POST', path: '/' }, (incoming) => {
       const chunks: Buffer[] = [];
       incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
-      incoming.on('end', () => resolve(JSON.parse(Buffer.concat(chunks).toString('utf8')) as Answer));
+      incoming.on('end', () => resolve(JSON.parse(Buffer.concat(chunks).toString('utf8')) as CommandAnswer));
       incoming.on('error', reject);
     });
     request.on('error', (error: NodeJS.ErrnoException) => {

@@ -8,7 +8,7 @@ import type { ProjectFacts } from '../../view/facts.ts';
 import { detailsWhile } from '../notifications/project-log.ts';
 import { logReconciliation } from '../notifications/reconciliation-line.ts';
 import { CommandQueue } from '../operator-commands/command-queue.ts';
-import type { Answer, OperatorCommand } from '../operator-commands/control.ts';
+import type { CommandAnswer, OperatorCommand } from '../operator-commands/control.ts';
 import type { ProjectSession, Trigger } from '../ports.ts';
 import { KeyBackOff } from '../scheduling/back-off.ts';
 import type { Pauses } from '../scheduling/pauses.ts';
@@ -36,7 +36,7 @@ import { isEmpty, openWorkspace, type ProjectParts, readingsOf, type Workspace }
  * A halt never cuts a write: the request in flight ends and its answer is recorded. The next reconciliation continues
  * with the operations that wait.
  */
-export class Project {
+export class DaemonProject {
   readonly id: number;
   readonly #options: ProjectOptions;
   readonly #wake = createWake();
@@ -161,7 +161,7 @@ export class Project {
   }
 
   /** Carries out an operator command between two reconciliations. The current reconciliation stops for the command. */
-  take(command: OperatorCommand): Promise<Answer> {
+  take(command: OperatorCommand): Promise<CommandAnswer> {
     const answer = this.#commands.take(command);
     this.#wake.nudge('command');
     this.#halt?.abort(new Error('an operator command has arrived'));

@@ -6,7 +6,7 @@ import type { Repeating } from '../../engine/deps.ts';
 import { createReadCache } from '../../engine/read-cache.ts';
 import { Approval } from '../../engine/run/approval.ts';
 import type { Stopwatch } from '../../engine/stopwatch.ts';
-import { type ClientFacts, type Known, knownIn, type ProjectFacts } from '../../view/facts.ts';
+import { type ClientFacts, type KnownFacts, knownIn, type ProjectFacts } from '../../view/facts.ts';
 import type { DaemonLogger, Mode, ProjectSession } from '../ports.ts';
 import type { KeyBackOff } from '../scheduling/back-off.ts';
 import { Pauses } from '../scheduling/pauses.ts';
@@ -80,7 +80,7 @@ export function openWorkspace(
 
 /** The current data of the state and the client. */
 export interface Readings {
-  readonly known: Known;
+  readonly known: KnownFacts;
   readonly client: ClientFacts;
 }
 

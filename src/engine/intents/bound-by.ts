@@ -2,7 +2,7 @@ import type { LeftBehind } from '../../core/evidence.ts';
 import { partsOf } from '../../core/intent.ts';
 import { type ResourceKey, retiringKey } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import type { Binding, Effect, Facts, Intent, RecordedWrite, StateChange } from '../../core/state.ts';
+import type { Binding, Facts, Intent, KnownEffect, RecordedWrite, StateChange } from '../../core/state.ts';
 import { makerOf, ownerOf, wasNamed } from '../claims/owner.ts';
 import type { Run } from '../run.ts';
 import { isReplay } from './question.ts';
@@ -59,7 +59,8 @@ export function recoveredIf(isRecovered: boolean, changes: readonly StateChange[
 }
 
 /** The fields of a creation that show which resources came with it. */
-type Made = Pick<RecordedWrite, 'key' | 'kind' | 'request' | 'preimage' | 'entry'> & Pick<Effect, 'answer'>;
+type Made = Pick<RecordedWrite, 'key' | 'kind' | 'request' | 'preimage' | 'entry'> &
+  Pick<KnownEffect, 'answer'>;
 
 /**
  * The resources that came with the created resource. A short list may suggest more resources: a resource that is

@@ -78,7 +78,7 @@ const pauseMs = {
 } as const;
 
 /** The facts about the sent write that give its answer a meaning. */
-export interface Sent {
+export interface SentFacts {
   readonly verb: Intent['verb'];
   /** The write is a creation, whose key can be asked. */
   readonly asks: boolean;
@@ -94,7 +94,7 @@ export interface Sent {
  *
  * @source API §7, §8
  */
-export function disposition(result: WriteResult, intent: Sent, pace: Pace): Disposition {
+export function disposition(result: WriteResult, intent: SentFacts, pace: Pace): Disposition {
   const { requestTimeoutMs, jitter, waits } = pace;
   const settleMs = requestTimeoutMs + 30 * second;
   const { asks, unconfirmed } = intent;
@@ -202,7 +202,7 @@ function saysNothing(result: Conclusive): string {
   return `${told(result)}; this answer does not show the outcome of the earlier request`;
 }
 
-function refusal(result: Conclusive, { asks, unconfirmed }: Sent, pace: Pace): Disposition {
+function refusal(result: Conclusive, { asks, unconfirmed }: SentFacts, pace: Pace): Disposition {
   const code = codeOf(result);
   const reason = told(result);
   // Another token sends the write under a new key, because this key may hold the refusal.

@@ -3,7 +3,7 @@ import { type ResourceKey, retiredFrom, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { moment } from '../../core/moment.ts';
 import { type Blocked, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
-import { outside, paying, type Remedy, run, type Step, settleFirst } from '../../core/remedy.ts';
+import { outside, paying, type Remedy, type RemedyStep, run, settleFirst } from '../../core/remedy.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
 import { closure, linksOf } from '../../plan/closure.ts';
@@ -89,7 +89,7 @@ export async function pausedBefore(
  * If a deletion makes room for the resource, no write is sent that could show the end of the pause. The operator must
  * end it.
  */
-function lifting(key: ResourceKey): readonly Step[] {
+function lifting(key: ResourceKey): readonly RemedyStep[] {
   return [run('resolve', [key, '--abandon']), run('apply')];
 }
 
@@ -178,7 +178,7 @@ function since({ at, holder }: PauseClaim): string {
   return `paused since ${moment(at)}: ${holder.reason}`;
 }
 
-function liftedBy({ scope, code }: RefusedClass, next: readonly Step[]): readonly Remedy[] {
+function liftedBy({ scope, code }: RefusedClass, next: readonly RemedyStep[]): readonly Remedy[] {
   if (scope === 'spending') return [outside(paying, { next })];
   if (code === 'insufficient_scope') return [outside(writingToken, { next }), tokenReport];
   const ofOperation = code.startsWith('insufficient_')

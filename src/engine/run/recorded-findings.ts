@@ -11,7 +11,7 @@ import { type BlockedTimes, dated, timesAfter } from './blocked-since.ts';
 const noteName = 'blocked';
 
 interface Recorded {
-  readonly findings: readonly Finding[];
+  readonly findings: readonly RecordedFinding[];
   readonly since: BlockedTimes;
 }
 
@@ -25,7 +25,7 @@ async function recordedIn(store: Pick<StateStore, 'note'>): Promise<Recorded> {
   };
 }
 
-function isFinding(value: unknown): value is Finding {
+function isFinding(value: unknown): value is RecordedFinding {
   const isText = (name: string) => typeof member(value, name) === 'string';
   const intent = member(value, 'intent');
   return (
@@ -49,7 +49,7 @@ function isTimes(value: unknown): value is BlockedTimes {
  * deadline, or a write that was refused too often. Every later plan and status reports the finding until its cause
  * may be gone. The finding decides nothing: the next run tries again in any case.
  */
-export interface Finding extends Blocked {
+export interface RecordedFinding extends Blocked {
   /** Digest of the entry at that time. An edited entry ends the finding. */
   readonly basis: string;
   /** The newest write of the key at that time, or null. A later write ends the finding. */
@@ -62,7 +62,7 @@ export interface Finding extends Blocked {
 }
 
 interface Found {
-  readonly kept: readonly Finding[];
+  readonly kept: readonly RecordedFinding[];
   readonly found: readonly Blocked[];
   /** The last plan of the run, with the findings. */
   readonly plan: Plan;
@@ -73,11 +73,11 @@ interface Found {
 /** The recorded findings that no later write, and no decision of the operator, has ended. */
 export async function standingFindings(
   store: Pick<StateStore, 'note' | 'intents' | 'openIntents'>,
-): Promise<readonly Finding[]> {
+): Promise<readonly RecordedFinding[]> {
   const { findings: recorded } = await recordedIn(store);
   if (recorded.length === 0) return [];
   const openIntents = new Map((await store.openIntents()).map((intent) => [intent.key, intent]));
-  const standing = recorded.map(async (finding): Promise<Finding[]> => {
+  const standing = recorded.map(async (finding): Promise<RecordedFinding[]> => {
     const open = openIntents.get(finding.key);
     // The plan already shows a blocked write, together with its remedies.
     if (finding.open !== (open !== undefined) || open?.phase === 'blocked') return [];
@@ -88,11 +88,11 @@ export async function standingFindings(
 
 /** The findings that still apply to this plan: their write is open, or the plan asks for the same operation again. */
 export function applying(
-  findings: readonly Finding[],
+  findings: readonly RecordedFinding[],
   { operations, selection }: Plan,
   world: World,
 ): readonly Blocked[] {
-  const isAsked = ({ key, verb, basis }: Finding) =>
+  const isAsked = ({ key, verb, basis }: RecordedFinding) =>
     basisOf(world, key) === basis &&
     operations.some((each) => each.key === key && (each.verb === verb || each.replacement !== undefined));
   const isShown = (key: ResourceKey) =>
@@ -128,7 +128,7 @@ export async function recordFindings(
   intents: ReadonlyMap<ResourceKey, Intent>,
   { kept, found, plan, at }: Found,
 ): Promise<Plan> {
-  const fresh = found.map(async (blocked): Promise<Finding> => {
+  const fresh = found.map(async (blocked): Promise<RecordedFinding> => {
     const { key } = blocked;
     const open = intents.get(key);
     const intent = open?.id ?? (await newestWrite(store, key));

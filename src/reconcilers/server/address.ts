@@ -10,7 +10,7 @@ import type { Ip } from '../../core/resources.ts';
 import { poolOf } from '../address-pool.ts';
 import { isKept } from '../own-address.ts';
 import { priceOfAddress } from '../prices.ts';
-import type { Problem } from './body.ts';
+import type { BodyProblem } from './body.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
 import { orderOf } from './existing.ts';
 
@@ -40,7 +40,7 @@ export function addressOf(entry: ServerEntry): string | undefined {
 }
 
 /** The reason why `{ip: NAME}` is not possible now. */
-export function addressProblem(key: ResourceKey, entry: ServerEntry, world: World): Problem | undefined {
+export function addressProblem(key: ResourceKey, entry: ServerEntry, world: World): BodyProblem | undefined {
   const wanted = entry.public_ipv4;
   if (wanted === undefined || !('ip' in wanted)) return undefined;
   const ipKey = topLevelKey('ips', wanted.ip);

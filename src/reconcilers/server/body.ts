@@ -12,17 +12,17 @@ import { priceOfSize } from '../prices.ts';
 import type { ServerEntry } from './entry.ts';
 
 /** The reason why a server cannot be created from its entry. */
-export interface Problem {
+export interface BodyProblem {
   readonly code: BlockCode;
   readonly reason: string;
   readonly remedies: (key: ResourceKey) => readonly Remedy[];
 }
 
 /** `POST /servers` without the address. */
-export type Sent = Readonly<Record<string, unknown>>;
+export type ServerBody = Readonly<Record<string, unknown>>;
 
 interface Resolved {
-  readonly body: Sent;
+  readonly body: ServerBody;
   readonly warnings: readonly string[];
   readonly price: Price;
   /** Of the packages that the entry names. */
@@ -39,7 +39,7 @@ export function resolveBody(
   entry: ServerEntry,
   world: World,
   exhausted: readonly string[],
-): Resolved | { readonly problem: Problem } {
+): Resolved | { readonly problem: BodyProblem } {
   const type = findType(entry.server_type, world.catalogue.types);
   if (type === undefined) return { problem: typeNotFound(entry, world.catalogue.types) };
   const image = findImage(entry.image ?? '', world.catalogue.images.get(type.id) ?? []);
@@ -182,7 +182,7 @@ function withdrawn(entry: ServerEntry, body: unknown, world: World): string[] {
     : [`package ${bought} is no longer sold: vdcsync could not create this server again`];
 }
 
-function typeNotFound(entry: ServerEntry, types: readonly ServerType[]): Problem {
+function typeNotFound(entry: ServerEntry, types: readonly ServerType[]): BodyProblem {
   return {
     code: 'server_type_not_found',
     reason: `the project's catalogue has no server type ${entry.server_type}`,
@@ -197,7 +197,7 @@ function typeNotFound(entry: ServerEntry, types: readonly ServerType[]): Problem
 function findImage(
   wanted: string,
   images: readonly ImageEntry[],
-): { readonly id: string } | { readonly problem: Problem } {
+): { readonly id: string } | { readonly problem: BodyProblem } {
   const usable = images.filter(({ type }) => type !== 'useriso');
   const remedies = choosing(
     'image',
@@ -224,7 +224,7 @@ function findImage(
 }
 
 /** @source API §4 rules for packaged graphics-card types */
-export function modeProblem(entry: ServerEntry, type: ServerType): Problem | undefined {
+export function modeProblem(entry: ServerEntry, type: ServerType): BodyProblem | undefined {
   const packaged = type.pricing_mode === 'fixed' && type.gpu;
   if (packaged && entry.gpu_package === undefined) {
     return {
@@ -256,7 +256,7 @@ export function planProblem(
   { plan_id: wanted }: ServerEntry,
   type: ServerType,
   world: World,
-): Problem | undefined {
+): BodyProblem | undefined {
   const plans = plansOf(type.id, world);
   if (wanted === undefined || plans.length === 0 || plans.some(({ id }) => id === wanted)) return undefined;
   return {
@@ -277,7 +277,7 @@ export function plansOf(type: unknown, { catalogue }: World) {
  * Fields of a creation that no read can check before the write, and that differ from the fields that the API last
  * accepted for this very server. Each accepted SSH key counts as proven, also without the others.
  */
-export function unproven(body: Sent, applied: Json, world: World): string[] {
+export function unproven(body: ServerBody, applied: Json, world: World): string[] {
   const accepted = member(applied, 'body');
   const sameType = member(accepted, 'server_type_id') === body.server_type_id;
   const listed = plansOf(body.server_type_id, world).length > 0;
@@ -307,7 +307,7 @@ const sizing = {
   fixed: { gpu_package: [] },
 };
 
-function choosing(field: string, among: readonly string[] = []): Problem['remedies'] {
+function choosing(field: string, among: readonly string[] = []): BodyProblem['remedies'] {
   return (key) => [edit(key, { choose: { [field]: among } })];
 }
 
@@ -318,7 +318,7 @@ function choosePackage(
   type: ServerType,
 ):
   | { readonly package: GpuPackage | undefined; readonly warnings: readonly string[] }
-  | { readonly problem: Problem } {
+  | { readonly problem: BodyProblem } {
   if (entry.gpu_package === undefined) return { package: undefined, warnings: [] };
   const wanted = [entry.gpu_package].flat() as readonly string[];
   const available = wanted.flatMap((key) => sold.filter((each) => each.key === key));

@@ -8,7 +8,7 @@ import { edit, outside, run } from '../../core/remedy.ts';
 import { poolCautions } from '../address-pool.ts';
 import { blocked, fromNothing, incomplete, lostOf, toNothing, unchanged } from '../existence.ts';
 import { addressAlongside, addressOf, addressProblem, mayExchangeWarning } from './address.ts';
-import { type Problem, priceApplied, resolveBody, type Sent, unproven, withIds } from './body.ts';
+import { type BodyProblem, priceApplied, resolveBody, type ServerBody, unproven, withIds } from './body.ts';
 import { type Differences, differencesOf } from './differences.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
 import { type Existing, holdsNamed, orderOf, permitted } from './existing.ts';
@@ -75,7 +75,7 @@ function standsOpen(subject: Subject, entry: ServerEntry, world: World): Warning
   return [{ code: 'no_firewall', key: subject.key, message }];
 }
 
-function impossible(verb: Verb, key: ResourceKey, { code, reason, remedies }: Problem): Diff {
+function impossible(verb: Verb, key: ResourceKey, { code, reason, remedies }: BodyProblem): Diff {
   return blocked(verb, code, reason, remedies(key));
 }
 
@@ -138,7 +138,7 @@ function diffReplace(
 }
 
 /** The problem, with the further edits that the replacement needs. */
-function needing({ subject, entry }: Existing, problem: Problem): Problem {
+function needing({ subject, entry }: Existing, problem: BodyProblem): BodyProblem {
   const edits = [
     ...(subject.desired?.protect === true ? ['`protect: false`'] : []),
     ...(permitted(entry) === undefined ? ['`replace: allowed`'] : []),
@@ -214,7 +214,7 @@ function whatStays(
  * The API could refuse the new server only after the old one is deleted: no read shows these values, and a proof does not
  * show them, or is still to come. @assumption A36 @assumption A54 @assumption A73
  */
-function mayBeRefused({ key, binding }: Subject, body: Sent, world: World): Warning[] {
+function mayBeRefused({ key, binding }: Subject, body: ServerBody, world: World): Warning[] {
   const checked = world.proofChecks?.create_server;
   const fields = unproven(body, binding?.applied ?? null, world).filter(
     (field) => checked?.includes(field) !== true,
@@ -233,7 +233,7 @@ function mayBeRefused({ key, binding }: Subject, body: Sent, world: World): Warn
 }
 
 /** The API attaches free addresses only. */
-function heldByOld({ subject: { binding }, entry }: Existing): Problem {
+function heldByOld({ subject: { binding }, entry }: Existing): BodyProblem {
   return {
     code: 'address_in_use',
     reason: `the entry asks for the new server first, and ${addressOf(entry)} is attached to the old server ${binding?.id} until its deletion`,

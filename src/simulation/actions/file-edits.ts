@@ -1,5 +1,5 @@
 import type { Entries, SpecModel } from '../story.ts';
-import { Lines } from './lines.ts';
+import { ActionLines } from './lines.ts';
 import type { EditedSection, EntryPlace, Fields, FileEdit, GivenId } from './operator-action.ts';
 
 /** The ids that an operator can look up for an edit. */
@@ -17,13 +17,13 @@ interface EarlierEntry {
 
 /** A file that an operator edits, with the entries that its history shows. */
 export class EditedFile {
-  readonly lines: Lines;
+  readonly lines: ActionLines;
   #model: SpecModel;
   /** Newest first. */
   #earlier: readonly EarlierEntry[] = [];
   #fresh = 0;
 
-  constructor(model: SpecModel, lines = new Lines()) {
+  constructor(model: SpecModel, lines = new ActionLines()) {
     this.#model = model;
     this.lines = lines;
   }

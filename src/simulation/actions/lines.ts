@@ -6,7 +6,7 @@ import { editedSections } from './operator-action.ts';
  * The truth about renames: which keys of one file mean the same resource over time. A line has the name of its first
  * key. A line continues with a `moved`, and with the return of a key that it had before.
  */
-export class Lines {
+export class ActionLines {
   readonly #prefix: string;
   /** The line of each top-level key that has not its own name as line. */
   readonly #lines = new Map<string, string>();

@@ -3,7 +3,7 @@
  * through the entries, keys or resources that exist at that moment, so that an action keeps a meaning when earlier
  * actions are taken out of a story.
  */
-export type OperatorAction = FileEdit | OperatorCommand | StateAccident;
+export type OperatorAction = FileEdit | CommandAction | StateAccident;
 
 /** An action, and its moment, counted from the action before. */
 export interface TimedAction {
@@ -53,7 +53,7 @@ export type FileEdit =
   | { readonly do: 'begin_overlay' | 'end_overlay' }
   | { readonly do: 'empty_file' };
 
-export type OperatorCommand =
+export type CommandAction =
   /** The operator answers the blocks of the last run with the truth. */
   | { readonly do: 'answer' }
   | { readonly do: 'apply_target' | 'apply_exclude'; readonly of: EntryPlace }

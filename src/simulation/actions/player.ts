@@ -11,23 +11,23 @@ import type { Controller, Running } from '../controller.ts';
 import { exchangeState, mutate } from '../disturbances.ts';
 import { operate } from '../operator.ts';
 import { runCommand } from '../operator-command.ts';
-import { type Birth, isSort, type Sort } from '../resource-history.ts';
-import type { Stage } from '../stage.ts';
+import { type Birth, isSort, type ResourceSort } from '../resource-history.ts';
+import type { StoryStage } from '../stage.ts';
 import type { SpecModel } from '../story.ts';
 import { EditedFile, nameAt } from './file-edits.ts';
-import { Lines } from './lines.ts';
+import { ActionLines } from './lines.ts';
 import type {
+  CommandAction,
   EditedSection,
   EntryPlace,
   FileEdit,
   GivenId,
   OperatorAction,
-  OperatorCommand,
   TimedAction,
 } from './operator-action.ts';
 
 /** How the next run of a machine is called. */
-export interface Call {
+export interface RunCall {
   readonly selection?: Selection;
   readonly destroy?: true;
   readonly saved?: Plan;
@@ -35,12 +35,12 @@ export interface Call {
 
 const sortOf = { servers: 'server', ips: 'ip', networks: 'network', isos: 'iso' } as const satisfies Record<
   EditedSection,
-  Sort
+  ResourceSort
 >;
 
 /** Plays the actions of operators, in order, each at its moment. */
 export class ActionPlayer {
-  readonly #stage: Stage;
+  readonly #stage: StoryStage;
   readonly #main: Controller;
   readonly #left: TimedAction[];
   /** Crossings of the boundary of the next action since the action before. */
@@ -50,9 +50,9 @@ export class ActionPlayer {
   #other: Controller | undefined;
   #saved: Plan | undefined;
   #report: ApplyReport | undefined;
-  readonly #calls = new Map<Controller, Call>();
+  readonly #calls = new Map<Controller, RunCall>();
 
-  constructor(stage: Stage, main: Controller) {
+  constructor(stage: StoryStage, main: Controller) {
     this.#stage = stage;
     this.#main = main;
     this.#left = [...(stage.story.actions ?? [])];
@@ -67,7 +67,7 @@ export class ActionPlayer {
   }
 
   /** How the next run of the machine is called, once. */
-  takeCall(controller: Controller): Call {
+  takeCall(controller: Controller): RunCall {
     const call = this.#calls.get(controller) ?? {};
     this.#calls.delete(controller);
     return call;
@@ -144,7 +144,7 @@ export class ActionPlayer {
     if (this.#other !== undefined) return;
     const { model } = this.#stage.file;
     const file = isScoped
-      ? new EditedFile({ ...model, scope: 'other' }, new Lines('other/'))
+      ? new EditedFile({ ...model, scope: 'other' }, new ActionLines('other/'))
       : new EditedFile(model);
     this.#other = this.#stage.controller('c', 'readWrite', file);
   }
@@ -209,7 +209,7 @@ export class ActionPlayer {
     return { server: servers, ip: ips, network: networks.filter((each) => !each.isDefault), iso: isos };
   }
 
-  async #command(controller: Controller, what: OperatorCommand): Promise<void> {
+  async #command(controller: Controller, what: CommandAction): Promise<void> {
     const { model } = controller.file;
     switch (what.do) {
       case 'answer':
@@ -266,7 +266,7 @@ export class ActionPlayer {
 
   async #ignore(
     controller: Controller,
-    { of, place, undo }: OperatorCommand & { do: 'ignore' },
+    { of, place, undo }: CommandAction & { do: 'ignore' },
   ): Promise<void> {
     const list = this.#lists()[of];
     const one = list[place % Math.max(1, list.length)];
@@ -299,7 +299,7 @@ export class ActionPlayer {
 
   async #resolve(
     controller: Controller,
-    { place, word, id: which }: OperatorCommand & { do: 'resolve' },
+    { place, word, id: which }: CommandAction & { do: 'resolve' },
   ): Promise<void> {
     const { open } = await this.#stateOf(controller);
     const intent = [...open].sort((a, b) => (a.key < b.key ? -1 : 1))[place % Math.max(1, open.length)];
@@ -335,7 +335,7 @@ export class ActionPlayer {
   }
 
   /** The operator has said whose resource it is. */
-  #given(controller: Controller, sort: Sort, id: string, key: ResourceKey): void {
+  #given(controller: Controller, sort: ResourceSort, id: string, key: ResourceKey): void {
     const { history } = this.#stage;
     const birth: Birth | undefined = history.birthOf(sort, id);
     if (birth === undefined) return;
@@ -362,8 +362,8 @@ export class ActionPlayer {
     controller: Controller,
     text: string,
     work: (
-      engine: Awaited<ReturnType<Stage['start']>>['engine'],
-      desired: ReturnType<Stage['load']>,
+      engine: Awaited<ReturnType<StoryStage['start']>>['engine'],
+      desired: ReturnType<StoryStage['load']>,
     ) => Promise<CommandResult>,
   ): Promise<boolean> {
     const said = await runCommand(this.#stage, controller, controller.file.model, text, work);

@@ -7,7 +7,7 @@ const minute = 60_000;
 const endedMs = 1_000;
 
 /** I9: 20 writes and 60 reads in any 60 s, nothing before `Retry-After`, no poll behind the end. */
-export class Budgets {
+export class BudgetRules {
   readonly #truth: Truth;
   readonly #arrivals = new Map<string, number[]>();
   readonly #closedUntil = new Map<string, number>();

@@ -1,7 +1,7 @@
 import { childKey, retiredFrom, topLevelKey } from '../../core/keys.ts';
 import type { Binding, Intent } from '../../core/state.ts';
 import type { Replaced, Running } from '../controller.ts';
-import { type Birth, isSort, type Sort } from '../resource-history.ts';
+import { type Birth, isSort, type ResourceSort } from '../resource-history.ts';
 import { projectOf, type Truth } from './truth.ts';
 
 /** @source API §8 */
@@ -51,7 +51,7 @@ function checkRotation(
 }
 
 /** Whether there is something to judge further: it is bound, and there. */
-function isBound(truth: Truth, running: Running, intent: Intent, sort: Sort): boolean {
+function isBound(truth: Truth, running: Running, intent: Intent, sort: ResourceSort): boolean {
   const { history, fail, giveUp } = truth;
   const { mirror, controller } = running;
   const id = String(intent.request.path.id);

@@ -4,7 +4,7 @@ import { keysAsked, type Running } from '../controller.ts';
 import type { StateWatch } from '../durable.ts';
 import { checkApproved, consumeApproved } from './approvals.ts';
 import { checkChange, checkDeleted } from './bindings.ts';
-import { Budgets } from './budgets.ts';
+import { BudgetRules } from './budgets.ts';
 import { checkDeletion, checkDisk } from './deletions.ts';
 import { Keys } from './keys.ts';
 import { NegativeReads } from './negative-reads.ts';
@@ -25,7 +25,7 @@ export interface Rules {
 
 export function createRules(truth: Truth): Rules {
   const { history } = truth;
-  const budgets = new Budgets(truth);
+  const budgets = new BudgetRules(truth);
   const turns = new WriteOrder(truth);
   const keys = new Keys(truth);
   const looks = new NegativeReads(truth);

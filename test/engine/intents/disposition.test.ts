@@ -6,7 +6,7 @@ import {
   disposition,
   probeAnswer,
   reuseRefusal,
-  type Sent,
+  type SentFacts,
   told,
 } from '../../../src/engine/intents/outcome.ts';
 
@@ -16,12 +16,12 @@ const lost = (stage: 'asking' | 'taken' = 'asking', why: Unconfirmed['why'] = 'l
   why,
   question: { stage, probes: 0 },
 });
-const purchase: Sent = { verb: 'create', asks: true };
-const lostPurchase: Sent = { ...purchase, unconfirmed: lost() };
-const doubtedPurchase: Sent = { ...purchase, doubted: true };
-const update: Sent = { verb: 'update', asks: false };
-const lostUpdate: Sent = { ...update, unconfirmed: lost() };
-const deletion: Sent = { verb: 'delete', asks: false };
+const purchase: SentFacts = { verb: 'create', asks: true };
+const lostPurchase: SentFacts = { ...purchase, unconfirmed: lost() };
+const doubtedPurchase: SentFacts = { ...purchase, doubted: true };
+const update: SentFacts = { verb: 'update', asks: false };
+const lostUpdate: SentFacts = { ...update, unconfirmed: lost() };
+const deletion: SentFacts = { verb: 'delete', asks: false };
 
 type Said = Partial<Omit<Conclusive, 'type' | 'status'>>;
 const said = (status: number, more: Said = {}): Conclusive =>
@@ -30,7 +30,7 @@ const field = (name: string): Said => ({ invalidParams: [{ name, reason: 'no' }]
 const task = { id: 't-1', terminal: false } as NonNullable<Conclusive['task']>;
 
 /** The disposition without its words for people. */
-function stepOf(result: WriteResult, sent: Sent): Partial<Disposition> {
+function stepOf(result: WriteResult, sent: SentFacts): Partial<Disposition> {
   const { reason: _, ...step } = disposition(result, sent, pace) as Disposition & { reason?: string };
   return step as Partial<Disposition>;
 }
@@ -43,7 +43,7 @@ const waits = (code: string, afterMs: number) => ({ do: 'wait', afterMs, code })
 const busy = 20_000 * 1.05;
 
 describe('src/engine/intents/outcome.ts: the step after an answer', () => {
-  test.each<[string, WriteResult, Sent, object]>([
+  test.each<[string, WriteResult, SentFacts, object]>([
     ['no connection', { type: 'unsent', reason: '' }, purchase, waits('unreachable', 4_000 * 1.05)],
     ['a lost answer', { type: 'ambiguous', reason: '' }, purchase, looks('lost')],
     ['a task', said(202, { task }), purchase, { do: 'accept', task: 't-1' }],
