@@ -43,7 +43,9 @@ export function boundBy(run: Run, intent: Intent, { id, facts, under }: Created)
     protect: subject.desired?.protect ?? intent.entry?.protect ?? false,
     boundAt: at,
   };
-  const isRecovered = intent.verb === 'create' && isReplay(intent);
+  // An update does not show whose resource it is.
+  const isRecovered =
+    intent.verb === 'create' ? isReplay(intent) : run.bindings.get(under)?.recovered === true;
   return [
     ...recoveredIf(isRecovered, [{ type: 'bind', binding }, ...companionsOf(run, intent, id, known, under)]),
     ...(factsOf(kind.name).repeats ? [{ type: 'next_incarnation', key: intent.key } as const] : []),
