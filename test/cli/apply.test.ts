@@ -68,7 +68,7 @@ describe('src/cli/commands/apply.ts', () => {
     const { code, stdout } = await inProcess(['apply', '--emulator', '--yes', '-f', 'empty.yaml'], { cwd });
     expect(code).toBe(3);
     expect(stdout).toContain('! delete servers.web-1  [prune_disabled]');
-    expect(stdout).toContain('→ write `prune: true` under `settings`');
+    expect(stdout).toContain('or write `prune: true` and `max_deletions: 3` under `settings`');
     const json = await inProcess(['apply', '--emulator', '--yes', '-f', 'empty.yaml', '--format', 'json'], {
       cwd,
     });

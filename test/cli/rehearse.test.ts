@@ -33,7 +33,9 @@ describe('src/cli/commands/rehearse.ts', () => {
     const { code, stdout, stderr } = await inProcess(args, { cwd });
     expect({ code, stderr }).toMatchObject({
       code: 0,
-      stderr: expect.stringMatching(/^Running \d+ trials. For fewer: --trials COUNT\n/),
+      stderr: expect.stringMatching(
+        /^Running \d+ trials: 10 crashes and \d+ faults\. For fewer: --trials COUNT\n/,
+      ),
     });
     const traceLineOf = JSON.parse(stdout);
     expect(traceLineOf).toMatchObject({
@@ -85,7 +87,7 @@ describe('src/cli/commands/rehearse.ts', () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     const { stdout, stderr } = await inProcess(['rehearse', '--trials', '4', '--format', 'json'], { cwd });
     expect(JSON.parse(stdout).trials).toBe(4);
-    expect(stderr).toMatch(/^Running 4 of \d+ trials \(--trials 4\)\n/);
+    expect(stderr).toMatch(/^Running 4 of \d+ trials: \d+ crash(es)? and \d+ faults? \(--trials 4\)\n/);
   });
 
   test('counts a question that settles an outcome, and no refusal and no late task', async () => {
