@@ -40,13 +40,19 @@ describe('src/spec: firewall values that are nearly usual ones', () => {
     ['{ policy_in: reject }', []],
     ['{ rules: [{ action: Allow }] }', ['11:35: `Allow` is an unusual `action`; did you mean `accept`?']],
     ['{ rules: [{}] }', ['11:25: the rule is empty']],
+    [
+      '{ rules: [{ destination_port: "8000:8080" }] }',
+      [
+        '11:45: "8000:8080" is a range of ports, and the API documents only single ports and lists of them. The API may refuse the firewall after its server is public',
+      ],
+    ],
   ])('%s is told with its place', (firewall, told) => {
     expect(cautions(firewall)).toEqual(told);
   });
 
   test.each([
     '{ policy_in: drop, rules: [{ direction: in, action: accept, protocol: tcp, destination_port: "22, 443" }] }',
-    '{ policy_in: reject, rules: [{ direction: out, action: log, protocol: any, destination_port: "1000-2000" }] }',
+    '{ policy_in: reject, rules: [{ direction: out, action: log, protocol: any, destination_port: "1000,2000" }] }',
     '{ rules: [{ protocol: udp, source: 10.0.0.0/8, whatever: dorp }] }',
   ])('%s: nothing is said of what the document leaves open', (firewall) => {
     expect(cautions(firewall)).toEqual([]);
