@@ -55,14 +55,14 @@ describe('src/simulation', () => {
   });
 
   test.runIf(playsAll)(
-    'the first 2,400 stories break no rule, and meet each row of the tables for each operation',
+    'the first 3,000 stories break no rule, and meet each row of the tables for each operation',
     {
       timeout: 600_000,
     },
     async () => {
       const coverage = createCoverage();
       const failures: Failure[] = [];
-      await playAll(seedJobs(1, 2400), (done) => {
+      await playAll(seedJobs(1, 3000), (done) => {
         coverage.merge(done.hits);
         failures.push(...done.failures);
         return 'go on';
