@@ -78,7 +78,7 @@ export function waysWithName(
   if (holder === undefined) return ways;
   const moved = { set: { moved: { from: holder } }, when: `if ${key} is the new name of ${holder}` };
   const isLeft = world.subjects.get(holder)?.desired === undefined;
-  return [...(isLeft ? [edit(key, moved)] : []), asAnother(subject, taken, `to keep both`)];
+  return [...(isLeft ? [edit(key, moved)] : []), asAnother(subject, taken, 'to keep both')];
 }
 
 /**
@@ -96,9 +96,7 @@ export function nameTaken(
   }: { readonly own: string; readonly changes: readonly Change[]; readonly world: World },
 ): Diff | undefined {
   const [name, noun] = [desired?.value.name.trim(), nounOf(kind)];
-  for (const { id, name: its } of sameName) {
-    if (String(id) === own || its.trim() !== name) continue;
-    const holder = world.keyOf({ kind, id: String(id) });
+  for (const { id, holder } of othersNamed({ kind, name, own, sameName }, world)) {
     const entry = holder === undefined ? undefined : world.subjects.get(holder)?.desired;
     const frees = entry === undefined || (entry.named !== false && entry.value.name?.trim() !== name);
     if (holder !== undefined && frees) continue;
@@ -117,9 +115,27 @@ export function nameTaken(
 export function freeingName({ key, kind, desired }: Subject, world: World): readonly ResourceKey[] {
   const { id: own, sameName = [] } = world.observed.get(key) ?? {};
   const name = desired?.value.name?.trim();
-  return sameName.flatMap(({ id, name: its }) => {
-    const holder =
-      String(id) === own || its.trim() !== name ? undefined : world.keyOf({ kind, id: String(id) });
-    return holder === undefined || holder === key ? [] : [holder];
-  });
+  return othersNamed({ kind, name, own, sameName }, world).flatMap(({ holder }) =>
+    holder === undefined || holder === key ? [] : [holder],
+  );
+}
+
+/** The other live resources with the name, each with the key that is bound to it. */
+function othersNamed(
+  {
+    kind,
+    name,
+    own,
+    sameName,
+  }: {
+    readonly kind: Subject['kind'];
+    readonly name: string | undefined;
+    readonly own: string | undefined;
+    readonly sameName: readonly { readonly id: number | string; readonly name: string }[];
+  },
+  world: World,
+): readonly { readonly id: number | string; readonly holder: ResourceKey | undefined }[] {
+  return sameName
+    .filter((each) => String(each.id) !== own && each.name.trim() === name)
+    .map(({ id }) => ({ id, holder: world.keyOf({ kind, id: String(id) }) }));
 }

@@ -26,6 +26,17 @@ async function reconcile({ store, restart, repeating, clock }: Rig, spec: string
 const approve = ({ store, clock }: Rig, digest: string | undefined) =>
   approvePlan(store, digest ?? '', clock.now());
 
+/** Another user deletes the address: its next creation needs another approval. */
+async function driftWaits(made: Rig) {
+  const before = made.writes().length;
+  const [ip] = made.emulator.world.projects[0]?.ips ?? [];
+  made.emulator.mutate({ do: 'delete_ip', id: ip?.id ?? 0 });
+  await made.clock.advance(600_000);
+  const drifted = await reconcile(made, one);
+  expect([drifted.report.outcome, made.writes().length]).toEqual(['declined', before]);
+  return drifted;
+}
+
 describe('src/engine/run/approval.ts', () => {
   test('nothing is written before the plan is approved, and then exactly this plan', async () => {
     const made = rig();
@@ -75,12 +86,7 @@ describe('src/engine/run/approval.ts', () => {
     const first = await reconcile(made, one);
     await approve(made, first.waiting);
     expect((await reconcile(made, one)).report.outcome).toBe('converged');
-    const before = made.writes().length;
-    const [ip] = made.emulator.world.projects[0]?.ips ?? [];
-    made.emulator.mutate({ do: 'delete_ip', id: ip?.id ?? 0 });
-    await made.clock.advance(600_000);
-    const drifted = await reconcile(made, one);
-    expect([drifted.report.outcome, made.writes().length]).toEqual(['declined', before]);
+    const drifted = await driftWaits(made);
     expect(drifted.waiting).toMatch(/^sha256:/);
   });
 
@@ -94,12 +100,7 @@ describe('src/engine/run/approval.ts', () => {
     await reconcile(made, one);
     await made.clock.advance(600_000);
     expect((await reconcile(made, one)).report.outcome).toBe('converged');
-    const before = made.writes().length;
-    const [ip] = made.emulator.world.projects[0]?.ips ?? [];
-    made.emulator.mutate({ do: 'delete_ip', id: ip?.id ?? 0 });
-    await made.clock.advance(600_000);
-    const drifted = await reconcile(made, one);
-    expect([drifted.report.outcome, made.writes().length]).toEqual(['declined', before]);
+    await driftWaits(made);
   });
 
   test('of two approvals the second one is refused, and of two operators one plan is carried out once', async () => {
