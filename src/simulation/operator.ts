@@ -291,7 +291,7 @@ function truth(stage: StoryStage, intent: Intent): Resolution {
     live.find((each) => named !== undefined && each.id?.endsWith(`/${named}`)) ??
     live[0] ??
     stage.executionsOf(intent.key).findLast((each) => asWell(each) && history.isLive(each));
-  const id = made?.id?.split('/').at(-1);
+  const id = apiId(made);
   return id === undefined ? { type: 'absent' } : { type: 'adopt', id };
 }
 
@@ -344,8 +344,12 @@ function cleanUp(stage: StoryStage, { key }: Blocked): void {
 
 /** The id of the resource that this file made under the key, if it still exists and only the state has lost it. */
 function ownId(stage: StoryStage, key: ResourceKey): string | undefined {
-  const made = stage.executionsOf(key).findLast((each) => stage.history.isLive(each));
-  return made?.id ?? undefined;
+  return apiId(stage.executionsOf(key).findLast((each) => stage.history.isLive(each)));
+}
+
+/** The id by which the API names what the request made. The history names the server of a part as well. */
+function apiId(made: Execution | undefined): string | undefined {
+  return made?.id?.split('/').at(-1);
 }
 
 /**

@@ -31,7 +31,8 @@ export async function evidenceOfCreation(intent: SentWrite, read: ReadPort, know
     // A28 @assumption A34
     if (isAnother(intent, addresses, await read.servers?.())) return { verdict: 'not_done' } as const;
     const carded = intent.answer?.taskId !== undefined || cards?.some((card) => card.public);
-    return asksForAddress(intent) && (addresses.length === 0 || !carded)
+    const hasAddress = asksForAddress(intent) || intent.answer?.facts.address !== undefined;
+    return (hasAddress && addresses.length === 0) || (asksForAddress(intent) && !carded)
       ? ({ verdict: 'pending', id: made, facts: { addresses } } as const)
       : ({ verdict: 'done', id: made, certain: true, facts: { addresses } } as const);
   }
