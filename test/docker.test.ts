@@ -107,7 +107,7 @@ describe.runIf(playsAll)('Dockerfile: the image, built in a folder', () => {
         cpSync(join(build, name), join(app, name), { recursive: true });
       }
     }
-  }, 120_000);
+  });
 
   test('tells its version', () => {
     expect(run(['--version'], scratch)).toBe(`${packageJson.version}\n`);

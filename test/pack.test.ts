@@ -35,7 +35,7 @@ beforeAll(() => {
   }
   execFileSync('tar', ['-xzf', join(folder, tarball), '-C', modules]);
   execFileSync('mv', [join(modules, 'package'), join(modules, 'vdcsync')]);
-}, 180_000);
+});
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

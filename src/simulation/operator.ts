@@ -347,7 +347,7 @@ function ownId(stage: StoryStage, key: ResourceKey): string | undefined {
   return apiId(stage.executionsOf(key).findLast((each) => stage.history.isLive(each)));
 }
 
-/** The id by which the API names what the request made. The history names the server of a part as well. */
+/** The id by which the API names the created resource. The history names the server of a part as well. */
 function apiId(made: Execution | undefined): string | undefined {
   return made?.id?.split('/').at(-1);
 }

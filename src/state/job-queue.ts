@@ -57,7 +57,8 @@ export class JobQueue<Data extends object, Hint extends object> {
     const { connectionString, state } = parsePostgresUrl(url);
     // Only a fleet needs the package, and loading it takes time.
     const { PgBoss: Boss } = await import('pg-boss');
-    const driver = { query_timeout: answerMs, keepAlive: true };
+    // The database may name a schema in which another user has made functions.
+    const driver = { query_timeout: answerMs, keepAlive: true, options: '-c search_path=pg_catalog' };
     const isReplica = as === 'replica';
     const boss = new Boss({
       ...{ connectionString, application_name: 'vdcsync', schema: 'vdcsync_jobs', max: 2, ...driver },

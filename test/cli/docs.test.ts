@@ -65,7 +65,7 @@ async function run(args: readonly string[], cwd: string) {
 }
 
 describe('docs', () => {
-  test.each(pages)('%s: every command does what it says', { timeout: 300_000 }, async (page) => {
+  test.each(pages)('%s: every command does what it says', async (page) => {
     const { commands } = await follow(page);
     expect(commands > 0 || !readFileSync(join(root, page), 'utf8').includes('```console')).toBe(true);
   });

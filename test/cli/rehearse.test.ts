@@ -52,7 +52,7 @@ describe('src/cli/commands/rehearse.ts', () => {
     expect(svg).toContain('class="waits"');
     expect(svg).not.toContain('<script');
     expect(Object.keys(contentsOf(cwd))).toEqual(['run.svg', 'vdcsync.yaml']);
-  }, 120_000);
+  });
 
   test('a file of a live project is played with what the emulator has, and says so', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': foreign });
@@ -65,7 +65,7 @@ describe('src/cli/commands/rehearse.ts', () => {
     expect(stdout).toMatch(/create servers\.web-1 +▕/);
     expect(stdout).toMatch(/trials converged, 0 duplicates/);
     expect([0, 1]).toContain(code);
-  }, 120_000);
+  });
 
   test.each([
     '{enabled: true}',
@@ -124,7 +124,7 @@ describe('src/cli/commands/rehearse.ts', () => {
     const traceLineOf = JSON.parse((await played(open, '--format', 'json')).stdout);
     expect(traceLineOf.settled_by_exclusive).toBeGreaterThan(0);
     expect(traceLineOf.settled_by_exclusive).toBeLessThanOrEqual(traceLineOf.needed_an_operator);
-  }, 120_000);
+  });
 
   test('tells how far it is also of what is played again', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': 'version: 1\nproject: {id: 4711}\nips: {web: {}}\n' });

@@ -53,7 +53,7 @@ describe('action.yml', () => {
     await git('remote', 'set-url', 'origin', join(clone, 'nowhere'));
     const { code } = await job('apply', { token: readWrite });
     expect(code, 'no state is not an unknown state').not.toBe(0);
-  }, 120_000);
+  });
 
   test.each([
     'SIGINT',
@@ -78,7 +78,7 @@ describe('action.yml', () => {
     expect(await branches(git)).toEqual(['main', 'vdcsync-state']);
     const next = await job('apply', { token, run: 3 });
     expect([next.code, networks()], next.out).toEqual([0, 1]);
-  }, 120_000);
+  });
 });
 
 interface Ended {

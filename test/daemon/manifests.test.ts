@@ -72,7 +72,7 @@ describe('examples: against the schemas that their readers publish', () => {
     const found = typeErrors(wrong).join('\n');
     expect(found).toMatch(/'string' is not assignable to type 'number'/);
     expect(found).toMatch(/'"liveness"' does not exist in type 'Container'/);
-  }, 180_000);
+  });
 
   test.each(['kubernetes', 'kubernetes-production'])('Kustomize: %s names only what exists', (folder) => {
     const path = (name: string) => join(root, 'examples', folder, name);

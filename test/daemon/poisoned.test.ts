@@ -106,7 +106,7 @@ describe('src/daemon: one poisoned project beside nine healthy ones', () => {
       await notifiedOf(daemon, 'projects/a-poisoned.yaml', why);
       expect(peakRssKib(daemon)).toBeLessThan(mostRssKib);
     }
-  }, 180_000);
+  });
 
   test('1,500 names of one large file: the nine are read, and few of the names are reported', async () => {
     const api = await cloud();
@@ -129,7 +129,7 @@ describe('src/daemon: one poisoned project beside nine healthy ones', () => {
     );
     expect(peakRssKib(daemon)).toBeLessThan(mostRssKib);
     rmSync(join(folder, 'projects'), { recursive: true });
-  }, 120_000);
+  });
 });
 
 describe('src/daemon: a poisoned spec from Git', () => {

@@ -21,5 +21,5 @@ describe.runIf(existsSync('/proc/self/status'))('src/daemon/daemon.ts: twenty ho
     }
     expect(warnings).toBe('');
     expect([converged, exitCode]).toEqual([true, 0]);
-  }, 240_000);
+  });
 });

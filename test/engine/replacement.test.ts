@@ -225,7 +225,7 @@ describe('src/engine/claims/retire.ts: a server is replaced, the new one first',
         expectFixedPoint(await played.plan(file(2)));
       }
     }
-  }, 120_000);
+  });
 
   test('the old server stays while a resource inside the new one is missing', async () => {
     const played = await made();

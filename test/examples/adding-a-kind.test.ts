@@ -141,7 +141,7 @@ describe('docs/contributing/adding-a-kind.md', () => {
     expect(files.length).toBeLessThanOrEqual(most);
   });
 
-  test('the compiler accepts the code', { timeout: 300_000 }, async () => {
+  test('the compiler accepts the code', async () => {
     const { compilerOptions } = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8')) as {
       compilerOptions: object;
     };
@@ -150,7 +150,7 @@ describe('docs/contributing/adding-a-kind.md', () => {
     expect(await text(child.stdout)).toBe('');
   });
 
-  test('the kind is planned, created once, replaced and deleted', { timeout: 300_000 }, async () => {
+  test('the kind is planned, created once, replaced and deleted', async () => {
     declare({ www: { value: '203.0.113.10' } });
     expect(await planned()).toEqual(['create dns_records.www']);
 

@@ -77,7 +77,7 @@ describe.each(drawn(examples))('examples: the example $name', ({ name, edit, sum
     expect(last.code, last.stdout + last.stderr).toBe(0);
     expect(service.emulator.billed().length).toBe(leaving.cost.left_billed.length);
     expect(await plan(removal)).toMatchObject({ code: 0, operations: [], blocked: [] });
-  }, 120_000);
+  });
 
   async function vdcsync(text: string, ...args: string[]) {
     await writeFile(join(folder, 'vdcsync.yaml'), text);

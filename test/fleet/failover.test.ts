@@ -64,5 +64,5 @@ describe('src/daemon/fleet: a standby is promoted without the last writes', () =
     expect(fleet.projects.map(({ condition }) => condition)).toEqual(ids.map(() => 'converged'));
     expect(billed(api)).toEqual(ids.map(() => [1, 1]));
     expect(creations(api)).toEqual(ids.map(() => 1));
-  }, 180_000);
+  });
 });

@@ -75,7 +75,7 @@ describe('src/state/job-queue.ts', () => {
     expect(await other.confirm([lost])).toEqual(new Set([two.id]));
     await queue.end(two);
     expect(await other.confirm([lost])).toEqual(new Set([two.id]));
-  }, 60_000);
+  });
 
   test('a hint is heard until it is done', async () => {
     const { queue } = await queueOf('hints');

@@ -27,5 +27,5 @@ describe('src/daemon/fleet: two replicas that share projects through PostgreSQL'
     );
     expect(billed(api)).toEqual(ids.map(() => [1, 1]));
     expect(creations(api)).toEqual(ids.map(() => 1));
-  }, 120_000);
+  });
 });

@@ -106,7 +106,7 @@ describe.concurrent('src/engine: the built command, killed again and again', () 
       await service.close();
       await rm(folder, { recursive: true, force: true });
     }
-  }, 280_000);
+  });
 });
 
 function openedFirewall(world: World): Mutation {

@@ -125,5 +125,5 @@ describe('src/plan/build.ts', () => {
       }),
       { numRuns: share(40) },
     );
-  }, 120_000);
+  });
 });

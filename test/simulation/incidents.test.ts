@@ -23,7 +23,7 @@ describe.each([
   let cells: readonly Cell[];
   beforeAll(async () => {
     cells = await playCells({ exclusive, of: drawn });
-  }, 180_000);
+  });
 
   test('each incident happens, breaks no rule and meets no known limit: nothing is bought twice', () => {
     expect(cells.filter(({ failure }) => failure !== undefined)).toEqual([]);

@@ -19,9 +19,7 @@ async function broken(notes: string, from: number, seeds: number): Promise<reado
 }
 
 describe('src/core/state.ts: notes', () => {
-  test('no seed breaks a rule if each run begins without findings, calibrations and durations', {
-    timeout: 600_000,
-  }, async () => {
+  test('no seed breaks a rule if each run begins without findings, calibrations and durations', async () => {
     const notes = 'blocked,key_behaviour,task-duration:';
     const half = playsAll ? 150 : 30;
     const halves = await Promise.all([broken(notes, 0, half), broken(notes, half, half)]);

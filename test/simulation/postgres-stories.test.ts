@@ -9,7 +9,7 @@ describe('src/simulation: stories with edits and wrong commands, over PostgreSQL
   const server = postgresServer();
   const seeds = Array.from({ length: playsAll ? 20 : 3 }, (_, at) => at + 1);
 
-  test.each(seeds)('seed %i breaks no rule', { timeout: 60_000 }, async (seed) => {
+  test.each(seeds)('seed %i breaks no rule', async (seed) => {
     const boxes = new PostgresBoxes(server.url(), `seed${seed}`);
 
     const { violation, changes } = await play(generateActionStory(seed), undefined, boxes);

@@ -17,11 +17,11 @@ function broken(seeds: number, ...flags: readonly string[]): readonly string[] {
 }
 
 describe('src/simulation: message texts', () => {
-  test('no seed breaks a rule without them', { timeout: 600_000 }, () => {
+  test('no seed breaks a rule without them', () => {
     expect(broken(playsAll ? 300 : 20)).toEqual([]);
   });
 
-  test('a decision that reads one breaks a rule', { timeout: 600_000 }, () => {
+  test('a decision that reads one breaks a rule', () => {
     expect(broken(25, '--plant', planted)).not.toEqual([]);
   });
 });

@@ -4,17 +4,13 @@ import { drawn } from '../support/drawn.ts';
 import { asksNeedlessly, files, trialsOf } from './rehearse-report.ts';
 
 describe('src/cli/rehearse/trials.ts', () => {
-  test.each(Object.entries(files))(
-    '%s: only failed tasks and server errors without evidence ask an operator',
-    {
-      timeout: 300_000,
-    },
-    async (file, text) => {
-      const ends = await trialsOf(file, text, 20, { of: drawn });
+  test.each(
+    Object.entries(files),
+  )('%s: only failed tasks and server errors without evidence ask an operator', async (file, text) => {
+    const ends = await trialsOf(file, text, 20, { of: drawn });
 
-      expect(ends.filter(isDuplicate)).toEqual([]);
-      expect(ends.filter(({ converged }) => !converged)).toEqual([]);
-      expect(ends.filter(asksNeedlessly)).toEqual([]);
-    },
-  );
+    expect(ends.filter(isDuplicate)).toEqual([]);
+    expect(ends.filter(({ converged }) => !converged)).toEqual([]);
+    expect(ends.filter(asksNeedlessly)).toEqual([]);
+  });
 });

@@ -145,7 +145,7 @@ describe('src/state/postgres-writer.ts: the fence', () => {
       }
     expect(statements).toBeGreaterThan(35);
     expect(refused).toBeGreaterThan(100);
-  }, 120_000);
+  });
 
   test('an owner whose connection has outlived its lock is refused from the moment at which another one owns the state', async () => {
     // Of a lock that is gone nothing is seen on the connection, and the next owner may have written nothing yet.
@@ -166,5 +166,5 @@ describe('src/state/postgres-writer.ts: the fence', () => {
       expect(end, `statement ${at}`).toMatchObject({ after: end.before, doneAfter: 0, isOwned: false });
     }
     expect(taken).toBeGreaterThanOrEqual(script.length);
-  }, 120_000);
+  });
 });

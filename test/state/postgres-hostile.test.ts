@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { StateStore } from '../../src/core/state.ts';
+import { JobQueue } from '../../src/state/job-queue.ts';
 import { openPostgresState } from '../../src/state/postgres.ts';
 import { PostgresInspection } from '../../src/state/postgres-inspection.ts';
 import { sampleBinding, sampleIntent, web } from '../conformance/state-samples.ts';
@@ -49,6 +50,25 @@ async function used(url: string): Promise<void> {
   expect(await new PostgresInspection(url).states({})).toHaveLength(1);
 }
 
+async function worked(url: string): Promise<void> {
+  const errors: unknown[] = [];
+  const onError = (error: unknown) => errors.push(error);
+  const queue = await JobQueue.open<{ why: string }, object>(url, {
+    instance: 'one',
+    as: 'replica',
+    onError,
+  });
+  try {
+    await queue.add([{ key: '1', data: { why: 'first' }, priority: 0, group: undefined, afterMs: 0 }]);
+    const [job] = await queue.take(1, { leastPriority: 0, fullGroups: [] });
+    if (job === undefined) throw new Error('nothing was taken');
+    await queue.end(job);
+  } finally {
+    await queue.close();
+  }
+  expect(errors).toEqual([]);
+}
+
 describe('src/state/postgres.ts: another user of the same server', () => {
   beforeAll(async () => {
     for (const role of ['app', 'mallory'])
@@ -63,6 +83,11 @@ describe('src/state/postgres.ts: another user of the same server', () => {
     const body = "LANGUAGE plpgsql AS $f$ BEGIN RAISE EXCEPTION 'called as %', current_user; END $f$";
     const functions = [
       ...['current_setting(text) RETURNS text', 'set_config(text, text, boolean) RETURNS text'],
+      ...[
+        'now() RETURNS timestamptz',
+        'gen_random_uuid() RETURNS uuid',
+        'jsonb_array_length(jsonb) RETURNS integer',
+      ],
       ...['pg_backend_pid() RETURNS integer', 'pg_advisory_xact_lock(integer, integer) RETURNS void'],
       ...['pg_try_advisory_lock(integer, integer) RETURNS boolean', 'max(integer) RETURNS integer'],
       ...[
@@ -83,6 +108,7 @@ describe('src/state/postgres.ts: another user of the same server', () => {
       await sqlAs(urlOf('mallory', 'shadows'), each);
     await sqlAs(server.url('shadows'), 'ALTER DATABASE shadows SET search_path = public, pg_catalog');
     await used(urlOf('app', 'shadows'));
+    await worked(urlOf('app', 'shadows'));
   });
 
   test('who has made a schema of the name before, with tables that run functions, is refused', async () => {

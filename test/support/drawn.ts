@@ -2,7 +2,7 @@ import { chance } from '../../src/simulation/chance.ts';
 
 const { ALL_CASES, SEED } = process.env;
 
-/** `npm test` draws the same examples in each run. `SEED=7 npm test` draws others, and CI draws by its commit. */
+/** The tests draw the same examples in each run. `SEED=7 npm test` draws others. */
 export const seed = Number(SEED ?? 1);
 
 /** This run plays every case of the long lists, as `npm run test:all` does. */
