@@ -161,14 +161,13 @@ describe('src/cli/commands/export.ts', () => {
       env: { VDC_BASE_URL: ten.baseUrl, VDC_TOKEN: read, VDCSYNC_API_PROFILE: 'profile.yaml' },
     };
     const exported = await inProcess(['export', '--out', 'vdcsync.yaml'], here);
-    expect(exported.stderr.split('\n').slice(0, 2)).toEqual([
-      'vdcsync: reading 20 servers',
-      expect.stringMatching(
-        /^vdcsync: rate limited for 6 s, until [\d:]+ UTC: the API allows 60 reads in 1 min$/,
-      ),
-    ]);
+    expect(exported.stderr).toMatch(/^vdcsync: reading 20 servers\n/);
     const planned = await inProcess(['plan'], here);
-    expect(planned.stderr).toMatch(/^(vdcsync: rate limited for \d s, until [\d:]+ UTC: .*\n){0,2}$/);
+    // A slow machine needs so long for the reads that it waits less, or not at all.
+    const limited = /^vdcsync: rate limited for \d s, until [\d:]+ UTC: the API allows 60 reads in 1 min\n/gm;
+    expect(exported.stderr.match(limited)?.length ?? 0).toBeLessThanOrEqual(2);
+    expect(planned.stderr.replaceAll(limited, '')).toBe('');
+    expect(planned.stderr.match(limited)?.length ?? 0).toBeLessThanOrEqual(2);
     const { requests } = ten.emulator;
     // Project, networks, addresses and ISOs, then cards, firewall and policy of each server; a file without ISOs needs none.
     const answered = requests.filter(({ status }) => status === 200);
