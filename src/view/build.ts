@@ -19,16 +19,34 @@ import { daemonOf } from './daemon.ts';
 import { differences, exposedServers } from './differences.ts';
 import { knownIn, type ProjectFacts } from './facts.ts';
 import { time, timeOrNull } from './moments.ts';
-import type { ProjectView, ResourceView } from './project-view.ts';
+import type { ProjectView } from './project-view.ts';
 import { resourcesOf } from './resources.ts';
 
 /** All that is shown of a project, from its state, its last plan and the last reads. Pure. */
 export function viewOf(facts: ProjectFacts): ProjectView {
+  const view = viewWithoutResources(facts);
+  const all = resourcesOf(facts, { blocked: blockedIn(facts), addresses: view.addresses });
+  const managed = all.filter((each) => each.managed);
+  const standings = Object.fromEntries(
+    keyStatuses.map((each) => [each, managed.filter(({ standing }) => standing === each).length]),
+  ) as ProjectView['counts']['standings'];
+  return {
+    ...view,
+    resources: all.filter((each) => each.bound_at !== null),
+    unbound: all.filter((each) => each.bound_at === null),
+    counts: { ...view.counts, standings },
+  };
+}
+
+type ViewWithoutResources = Omit<ProjectView, 'resources' | 'unbound' | 'counts'> & {
+  readonly counts: Omit<ProjectView['counts'], 'standings'>;
+};
+
+/** The part of the view that costs little time in a large project. */
+export function viewWithoutResources(facts: ProjectFacts): ViewWithoutResources {
   const { id, known, plan, place, refreshedAt, offline, condition, daemon } = facts;
   const { intents, history = [] } = knownIn(facts);
   const blocked = blockedIn(facts);
-  const bill = billOf(facts);
-  const all = resourcesOf(facts, { blocked, addresses: bill.addresses });
   const view = {
     format_version: 1,
     project: {
@@ -58,9 +76,7 @@ export function viewOf(facts: ProjectFacts): ProjectView {
     differs: differences(plan),
     exposed: plan === undefined ? null : exposedServers(plan),
     in_flight: flightsIn(facts, blocked),
-    resources: all.filter((each) => each.bound_at !== null),
-    unbound: all.filter((each) => each.bound_at === null),
-    ...bill,
+    ...billOf(facts),
     writes: history.slice(0, mostWrites).map((intent) => ({
       ...{ key: intent.key, verb: intent.verb, kind: intent.kind, phase: intent.phase },
       ...{ outcome: partsOf(intent).outcome ?? null, detail: intent.detail || null },
@@ -68,7 +84,7 @@ export function viewOf(facts: ProjectFacts): ProjectView {
     })),
     daemon: daemonOf(facts),
   } as const;
-  return { ...view, counts: countsOf(view, all, intents) };
+  return { ...view, counts: countsOf(view, intents) };
 }
 
 /** The writes that a view names. The command `history` has all of them. */
@@ -77,10 +93,8 @@ const mostWrites = 30;
 /** The one counter: chips, metrics, overview and texts show these numbers. */
 function countsOf(
   view: Pick<ProjectView, 'operations' | 'blocked' | 'in_flight' | 'exposed'> & Parameters<typeof leaksIn>[0],
-  resources: readonly ResourceView[],
   intents: readonly Intent[],
-): ProjectView['counts'] {
-  const managed = resources.filter((each) => each.managed);
+): ViewWithoutResources['counts'] {
   return {
     ...decisions(view.blocked),
     pending: pendingOperations(view).length,
@@ -88,9 +102,6 @@ function countsOf(
     open_writes: intents.length,
     exposed: view.exposed?.length ?? 0,
     leaking: leaksIn(view),
-    standings: Object.fromEntries(
-      keyStatuses.map((each) => [each, managed.filter(({ standing }) => standing === each).length]),
-    ) as ProjectView['counts']['standings'],
   };
 }
 

@@ -2,9 +2,9 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { parseKey } from '../../core/keys.ts';
 import { isAddress, kindsWith } from '../../core/kind-facts.ts';
 import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
-import { viewOf } from '../../view/build.ts';
+import { viewWithoutResources } from '../../view/build.ts';
 import { conditions } from '../../view/condition.ts';
-import type { ProjectView } from '../../view/project-view.ts';
+import { knownIn, type ProjectFacts } from '../../view/facts.ts';
 import type { Daemon } from '../daemon.ts';
 import { lastWorker } from '../fleet/board.ts';
 import type { ReconciliationRecord } from '../project/facts.ts';
@@ -182,7 +182,7 @@ export class Metrics {
     const elsewhere = await this.#takeAssignments(daemon);
     const here = daemon.projects().filter(({ id }) => !elsewhere.has(id));
     this.#set('projects', {}, here.length);
-    for (const project of here) this.#take(viewOf(await project.facts()));
+    for (const project of here) this.#take(await project.facts());
     return this.registry.metrics();
   }
 
@@ -204,7 +204,8 @@ export class Metrics {
     return new Set(assignments.filter((each) => lastWorker(each) !== replica).map(({ project }) => project));
   }
 
-  #take(view: ProjectView): void {
+  #take(facts: ProjectFacts): void {
+    const view = viewWithoutResources(facts);
     const { counts, daemon } = view;
     const project = view.project.id ?? 0;
     const gauge = (name: GaugeName, value: number, labels: Record<string, string> = {}) =>
@@ -220,7 +221,7 @@ export class Metrics {
     for (const verb of ['create', 'update', 'delete', 'adopt'] as const) {
       gauge('pending_operations', view.operations.filter((each) => each.verb === verb).length, { verb });
     }
-    this.#takeBill(view, gauge);
+    this.#takeBill(facts, view, gauge);
     if (daemon === null) return;
     gauge('paused_scopes', daemon.pauses.length);
     const [last] = daemon.last_reconciliations;
@@ -242,11 +243,13 @@ export class Metrics {
 
   /** Billed resources: those in the file, those outside the file, and those that have no use. */
   #takeBill(
-    { resources, addresses, idle, unmanaged }: ProjectView,
+    facts: ProjectFacts,
+    { addresses, idle, unmanaged }: ReturnType<typeof viewWithoutResources>,
     gauge: (name: GaugeName, value: number, labels?: Record<string, string>) => void,
   ): void {
+    const { bindings } = knownIn(facts);
     for (const kind of kindsWith('bought')) {
-      const managed = resources.filter((each) => each.kind === kind).length;
+      const managed = bindings.filter((each) => each.kind === kind).length;
       gauge('billed_resources', managed, { kind });
     }
     if (addresses === null) return;
