@@ -3,7 +3,7 @@ import type { Binding, Intent } from '../core/state.ts';
 import type { Emulator } from '../emulator/options.ts';
 import { seenIp } from '../emulator/visibility.ts';
 import type { Execution, Project } from '../emulator/world.ts';
-import type { ActionLines } from './actions/lines.ts';
+import type { ActionLines } from './lines.ts';
 
 /** Sorts of live things that have an id of their own. */
 export type ResourceSort = 'server' | 'ip' | 'network' | 'iso';

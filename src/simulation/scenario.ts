@@ -3,18 +3,23 @@ import type { Blocked, Plan } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
 import { TransportError } from '../core/transport.ts';
 import type { ApplyOptions } from '../engine/deps.ts';
-import { ActionPlayer, type RunCall } from './actions/player.ts';
 import { approvalOptions, approve, asks } from './approvals.ts';
-import { checkAsShown, type Reported, show } from './as-shown.ts';
 import type { Controller, Running } from './controller.ts';
-import { exchangeState, plantIncidents, type Wishes } from './disturbances.ts';
-import { noObserver, type Observer } from './observer.ts';
+import { plantIncidents } from './disturbances.ts';
+import { noObserver } from './observer.ts';
 import { writeOfTask } from './operations.ts';
 import { operate } from './operator.ts';
+import {
+  type DryRun,
+  noActions,
+  type Reported,
+  type RunCall,
+  type StoryParts,
+  type Wishes,
+} from './parts.ts';
 import type { AskedQuestion } from './questions.ts';
 import { checkAtRest, checkFixedPoint, checkJournal } from './rest.ts';
 import { StoryStage, type Violation } from './stage.ts';
-import type { Boxes } from './state-box.ts';
 import { failuresAreReported, type SpecModel, type Story } from './story.ts';
 
 /** How one story went. */
@@ -50,13 +55,14 @@ const minute = 60_000;
  * Plays one story: runs under faults, crashes and edits until all of them are used up. Then it runs without
  * disturbances, with an operator who follows the messages, until no work is left.
  */
-export async function play(story: Story, observer: Observer = noObserver, boxes?: Boxes): Promise<Outcome> {
+export async function play(story: Story, parts: StoryParts = {}): Promise<Outcome> {
+  const { observer = noObserver, boxes, dryRun, strike = () => {} } = parts;
   const stage = new StoryStage(story, observer, boxes);
   observer.readings(story.readings);
   const wishes: Wishes = { spec: 0, second: undefined, tokenRuns: 0, left: new Set(story.incidents) };
   const main = stage.controller('a', 'readWrite');
-  const player = new ActionPlayer(stage, main);
-  plantIncidents(stage, wishes, (running, name) => player.crossed(running, name));
+  const player = parts.actions?.(stage, main) ?? noActions;
+  plantIncidents(stage, wishes, strike, (running, name) => player.crossed(running, name));
   /** The spec of that number comes into the file once. */
   let written = 0;
   const current = (): SpecModel => {
@@ -116,12 +122,12 @@ export async function play(story: Story, observer: Observer = noObserver, boxes?
       stage.violation === undefined && !stage.givenUp && wishes.spec < story.specs.length - 1;
       wishes.spec++
     )
-      blockedRuns += await settle(stage, main, current(), calm);
+      blockedRuns += await settle(stage, main, current(), { calm, dryRun });
     if (stage.violation === undefined && !stage.givenUp)
-      blockedRuns += await settle(stage, main, current(), calm);
+      blockedRuns += await settle(stage, main, current(), { calm, dryRun });
     if (stage.violation === undefined && !stage.givenUp && story.cut !== undefined) {
-      await cutAtRest(stage, main, story.cut);
-      blockedRuns += await settle(stage, main, current(), false);
+      await parts.cut?.(stage, main, story.cut);
+      blockedRuns += await settle(stage, main, current(), { calm: false, dryRun });
     }
   } catch (error) {
     stage.fail('error', error instanceof Error ? (error.stack ?? error.message) : String(error));
@@ -152,19 +158,6 @@ function noteTasks({ emulator, observer }: StoryStage): void {
     if (endsMs - createdMs > slowTaskMs) observer.hit('task slow', name);
     if (appearsMs !== undefined) observer.hit('task failed, shown later', name);
   }
-}
-
-/** Any earlier state recovers, or asks; it never guesses. */
-async function cutAtRest(
-  stage: StoryStage,
-  main: Controller,
-  { back, afterMs }: NonNullable<Story['cut']>,
-): Promise<void> {
-  await stage.clock.advance(afterMs);
-  stage.trace.add('!', `the state is put back by ${back} changes`);
-  stage.observer.count('states cut at rest');
-  await exchangeState(main, () => main.box.cut(back));
-  await checkJournal(stage, main);
 }
 
 function specOf({ specs }: Story, number: number): SpecModel {
@@ -355,14 +348,14 @@ async function settle(
   stage: StoryStage,
   main: Controller,
   wanted: SpecModel,
-  calm: boolean,
+  { calm, dryRun }: { readonly calm: boolean; readonly dryRun: DryRun | undefined },
 ): Promise<number> {
   let spec = wanted;
   const { editedOnceApproved = false, specs } = stage.story;
   const isAsking = asks(stage.load(wanted));
   let blocked = 0;
   for (let run = 1; run <= mostQuietRuns * (isAsking ? 3 : 1) && stage.violation === undefined; run++) {
-    const shown = stage.story.shown ? await show(stage, main, spec) : undefined;
+    const shown = stage.story.shown ? await dryRun?.show(stage, main, spec) : undefined;
     stage.file.model = spec;
     const [end] = await together(stage, [{ controller: main, call: {} }]);
     if (end === undefined || stage.violation !== undefined || stage.givenUp) return blocked;
@@ -372,7 +365,7 @@ async function settle(
       return blocked;
     }
     const { report } = end;
-    if (shown !== undefined) checkAsShown(stage, main, shown, end);
+    if (shown !== undefined) dryRun?.compare(stage, main, shown, end);
     if (report.outcome === 'converged') {
       if (await awaitUnseenWork(stage)) continue;
       const warnings = await checkFixedPoint(stage, main, spec);

@@ -6,16 +6,16 @@ import { createEmulator } from '../emulator/emulator.ts';
 import type { Emulator } from '../emulator/options.ts';
 import type { Execution } from '../emulator/world.ts';
 import { loadSpec } from '../spec/load.ts';
-import { EditedFile } from './actions/file-edits.ts';
 import { type Chance, chance } from './chance.ts';
 import type { Controller, Running } from './controller.ts';
+import { EditedFile } from './edited-file.ts';
 import type { Observer } from './observer.ts';
 import { clientProfile, serviceProfile } from './operations.ts';
 import { engineOf, type Program, startProcess } from './process.ts';
 import { Questions } from './questions.ts';
 import { createResourceHistory, type ResourceHistory } from './resource-history.ts';
 import { createRules, type Rules } from './rules/rules.ts';
-import { type Boxes, memoryBox, sqliteBox } from './state-box.ts';
+import { type Boxes, memoryBox } from './state-box.ts';
 import { failuresAreReported, type SpecModel, type Story, specSources } from './story.ts';
 import { foreignId, issueTokens, namesOf, projectId, secretsOf, type TokenName } from './tokens.ts';
 import { createTrace, type Trace } from './trace.ts';
@@ -136,7 +136,7 @@ export class StoryStage {
     const made: Controller = {
       name,
       file,
-      box: this.#boxes?.box(name) ?? (this.story.state === 'sqlite' ? sqliteBox(name) : memoryBox(name)),
+      box: this.#boxes?.box(name) ?? memoryBox(name),
       disk: { failing: 0, durable: false },
       epoch: 0,
       behind: false,

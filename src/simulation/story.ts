@@ -4,7 +4,7 @@ import type { Mutation } from '../emulator/mutations.ts';
 import type { Readings } from '../emulator/readings.ts';
 import type { Durations } from '../emulator/world.ts';
 import type { Source } from '../spec/load.ts';
-import type { TimedAction } from './actions/operator-action.ts';
+import type { TimedAction } from './operator-action.ts';
 import type { TokenName } from './tokens.ts';
 
 /**

@@ -1,11 +1,11 @@
+import { type Chance, chance } from '../../src/simulation/chance.ts';
 import type {
   EditedSection,
   EntryPlace,
   Fields,
   OperatorAction,
   TimedAction,
-} from '../../src/simulation/actions/operator-action.ts';
-import { type Chance, chance } from '../../src/simulation/chance.ts';
+} from '../../src/simulation/operator-action.ts';
 import type { Story } from '../../src/simulation/story.ts';
 import { editDrillOf } from './edit-drills.ts';
 import {

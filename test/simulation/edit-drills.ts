@@ -1,9 +1,5 @@
-import type {
-  EditedSection,
-  OperatorAction,
-  TimedAction,
-} from '../../src/simulation/actions/operator-action.ts';
 import { type Chance, chance } from '../../src/simulation/chance.ts';
+import type { EditedSection, OperatorAction, TimedAction } from '../../src/simulation/operator-action.ts';
 import type { SpecModel, Story } from '../../src/simulation/story.ts';
 
 const size = { server_type: 'sliders-1', cores: 2, memory_mb: 4096, disk_gb: 40, image: 'debian-13' };

@@ -1,9 +1,9 @@
 import type { Json } from '../../src/core/json.ts';
 import type { StateStore } from '../../src/core/state.ts';
-import { play } from '../../src/simulation/scenario.ts';
 import { SqliteStore } from '../../src/state/sqlite-store.ts';
 import { createCoverage } from './coverage.ts';
 import { generateStory } from './generator.ts';
+import { play } from './play.ts';
 
 /*
  * Plays seeds and prints the rule that each breaks. The notes whose names begin as `--notes` says are empty at the start of each run: a run reads

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { play } from '../../src/simulation/scenario.ts';
 import { playsAll } from '../support/drawn.ts';
 import { postgresServer } from '../support/postgres.ts';
 import { generateActionStory } from './action-stories.ts';
+import { play } from './play.ts';
 import { PostgresBoxes } from './postgres-boxes.ts';
 
 describe('src/simulation: stories with edits and wrong commands, over PostgreSQL', () => {

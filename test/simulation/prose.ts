@@ -56,7 +56,7 @@ registerHooks({
 
 const { createCoverage } = await import('./coverage.ts');
 const { generateStory } = await import('./generator.ts');
-const { play } = await import('../../src/simulation/scenario.ts');
+const { play } = await import('./play.ts');
 for (let seed = 0; seed < seeds; seed++) {
   const { violation } = await play(generateStory(seed), createCoverage());
   process.stdout.write(`${seed} ${violation?.rule ?? 'sound'}\n`);

@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util';
 import { questionClass } from '../../src/core/codes.ts';
-import { play } from '../../src/simulation/scenario.ts';
 import type { Story } from '../../src/simulation/story.ts';
 import { askedByCode } from './asked-by-code.ts';
 import { createCoverage, missingCoverage, wantedCoverage } from './coverage.ts';
 import { earlierStates, pairsOfFaults, replacements, singleFaults } from './exhaustive.ts';
 import { GuidedStories } from './guided.ts';
+import { play } from './play.ts';
 import { caseJobs, playAll, seedJobs } from './pool.ts';
 import { shrink } from './shrink.ts';
 import { type Failure, type Family, type Job, storyOf } from './worker.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { operationsWith, writes } from '../../src/simulation/operations.ts';
-import { play } from '../../src/simulation/scenario.ts';
 import type { SpecModel, Story } from '../../src/simulation/story.ts';
 import { drawn, playsAll, seed, share } from '../support/drawn.ts';
 import { generateActionStory } from './action-stories.ts';
@@ -11,6 +10,7 @@ import { replacements } from './exhaustive.ts';
 import { generateStory } from './generator.ts';
 import { patched, sourceOf } from './plant.ts';
 import { plantedBugs } from './planted.ts';
+import { play } from './play.ts';
 import { playAll, seedJobs } from './pool.ts';
 import { shrink } from './shrink.ts';
 import { slowDrillCount } from './slow-drills.ts';

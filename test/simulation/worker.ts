@@ -1,9 +1,9 @@
 import { parentPort } from 'node:worker_threads';
-import { play } from '../../src/simulation/scenario.ts';
 import type { Story } from '../../src/simulation/story.ts';
 import { generateActionStory } from './action-stories.ts';
 import { createCoverage } from './coverage.ts';
 import { generateStory } from './generator.ts';
+import { play } from './play.ts';
 import { pairsOf } from './trace-pairs.ts';
 
 /** `actions`: the stories in which operators edit the file and give commands. */

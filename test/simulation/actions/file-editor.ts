@@ -1,6 +1,12 @@
-import type { Entries, SpecModel } from '../story.ts';
-import { ActionLines } from './lines.ts';
-import type { EditedSection, EntryPlace, Fields, FileEdit, GivenId } from './operator-action.ts';
+import type { EditedFile } from '../../../src/simulation/edited-file.ts';
+import type {
+  EditedSection,
+  EntryPlace,
+  Fields,
+  FileEdit,
+  GivenId,
+} from '../../../src/simulation/operator-action.ts';
+import type { Entries, SpecModel } from '../../../src/simulation/story.ts';
 
 /** The ids that an operator can look up for an edit. */
 export interface KnownIds {
@@ -8,43 +14,17 @@ export interface KnownIds {
   find(section: EditedSection, name: string, which: GivenId): string | undefined;
 }
 
-/** An entry that has left the file, or had other fields. */
-interface EarlierEntry {
-  readonly section: EditedSection;
-  readonly name: string;
-  readonly entry: Fields;
-}
-
-/** A file that an operator edits, with the entries that its history shows. */
-export class EditedFile {
-  readonly lines: ActionLines;
-  #model: SpecModel;
-  /** Newest first. */
-  #earlier: readonly EarlierEntry[] = [];
+/** Makes the edits of an operator in one file. */
+export class FileEditor {
+  readonly #file: EditedFile;
   #fresh = 0;
 
-  constructor(model: SpecModel, lines = new ActionLines()) {
-    this.#model = model;
-    this.lines = lines;
+  constructor(file: EditedFile) {
+    this.#file = file;
   }
 
-  get model(): SpecModel {
-    return this.#model;
-  }
-
-  set model(model: SpecModel) {
-    for (const section of ['servers', 'ips', 'networks', 'isos'] as const)
-      for (const [name, entry] of Object.entries(this.#model[section]))
-        if (model[section][name] === undefined) this.#keep({ section, name, entry });
-    this.lines.follow(this.#model, model);
-    this.#model = model;
-  }
-
-  /** The fields that the entry of a key had before. */
-  earlier(key: string): Fields | undefined {
-    return this.#earlier.find(
-      ({ section, name, entry }) => `${section}.${name}` === key && entry.managed !== false,
-    )?.entry;
+  get #model(): SpecModel {
+    return this.#file.model;
   }
 
   /**
@@ -114,7 +94,7 @@ export class EditedFile {
     const { section } = of;
     const from = nameAt(this.#model, of);
     if (from === undefined) return undefined;
-    const earlier = this.#earlier.flatMap((each) => (each.section === section ? [each.name] : []));
+    const earlier = this.#file.history.flatMap((each) => (each.section === section ? [each.name] : []));
     const free = [...new Set(earlier)].filter((each) => this.#model[section][each] === undefined);
     const target = to === 0 ? this.#freshName(from) : (at(free, to - 1) ?? this.#freshName(from));
     const { moved: earlierMoved, name: apiName, ...entry } = this.#model[section][from] as Fields;
@@ -129,7 +109,7 @@ export class EditedFile {
   }
 
   #returned(place: number): SpecModel | undefined {
-    const gone = this.#earlier.filter(({ section, name }) => this.#model[section][name] === undefined);
+    const gone = this.#file.history.filter(({ section, name }) => this.#model[section][name] === undefined);
     const found = at(gone, place);
     if (found === undefined) return undefined;
     return withWhole(this.#model, found.section, found.name, found.entry);
@@ -142,17 +122,13 @@ export class EditedFile {
     const entry = this.#model[section][name] as Fields;
     if (managed) {
       if (entry.managed !== false) return undefined;
-      const before = this.#earlier.find((each) => each.section === section && each.name === name);
+      const before = this.#file.history.find((each) => each.section === section && each.name === name);
       return before && withWhole(this.#model, section, name, before.entry);
     }
     const id = ids.find(section, name, 'own');
     if (entry.managed === false || id === undefined) return undefined;
-    this.#keep({ section, name, entry });
+    this.#file.keep({ section, name, entry });
     return withWhole(this.#model, section, name, { managed: false, id: written(id) });
-  }
-
-  #keep(entry: EarlierEntry): void {
-    this.#earlier = [entry, ...this.#earlier];
   }
 
   #freshName(like: string): string {

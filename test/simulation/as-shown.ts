@@ -1,11 +1,11 @@
-import { partsOf } from '../core/intent.ts';
-import { namesakeOf, type ResourceKey, takeApart } from '../core/keys.ts';
-import { type Operation, type OperationId, operationId, type Plan } from '../core/plan.ts';
-import type { ApplyReport } from '../core/progress.ts';
-import type { Project } from '../emulator/world.ts';
-import { type Controller, keysAsked } from './controller.ts';
-import type { StoryStage } from './stage.ts';
-import type { SpecModel } from './story.ts';
+import { partsOf } from '../../src/core/intent.ts';
+import { namesakeOf, type ResourceKey, takeApart } from '../../src/core/keys.ts';
+import { type Operation, type OperationId, operationId, type Plan } from '../../src/core/plan.ts';
+import type { Project } from '../../src/emulator/world.ts';
+import { type Controller, keysAsked } from '../../src/simulation/controller.ts';
+import type { Reported } from '../../src/simulation/parts.ts';
+import type { StoryStage } from '../../src/simulation/stage.ts';
+import type { SpecModel } from '../../src/simulation/story.ts';
 
 /** The plan of a dry run. `undefined` while a task is still under way, because the world would change before the next run. */
 export async function show(
@@ -40,12 +40,6 @@ const liftable = new Set([
   'address_in_use',
   'address_not_the_only_free_one',
 ]);
-
-/** The report of a run, and the operations that the run has begun. */
-export interface Reported {
-  readonly report: ApplyReport;
-  readonly done: ReadonlySet<OperationId>;
-}
 
 /** Each operation of the dry run was done, or reported as unnecessary or impossible. The run did no other operation. */
 export function checkAsShown(

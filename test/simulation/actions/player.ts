@@ -1,21 +1,17 @@
-import { ApiProblem, ConfigError, FenceError, SpecError, StateError } from '../../core/errors.ts';
-import { type ResourceKey, takeApart, topLevelKey } from '../../core/keys.ts';
-import type { Plan, Selection } from '../../core/plan.ts';
-import type { ApplyReport } from '../../core/progress.ts';
-import type { CommandResult } from '../../core/remedy.ts';
-import type { Binding, Intent } from '../../core/state.ts';
-import { TransportError } from '../../core/transport.ts';
-import type { Project } from '../../emulator/world.ts';
-import type { Resolution } from '../../engine/deps.ts';
-import type { Controller, Running } from '../controller.ts';
-import { exchangeState, mutate } from '../disturbances.ts';
-import { operate } from '../operator.ts';
-import { runCommand } from '../operator-command.ts';
-import { type Birth, isSort, type ResourceSort } from '../resource-history.ts';
-import type { StoryStage } from '../stage.ts';
-import type { SpecModel } from '../story.ts';
-import { EditedFile, nameAt } from './file-edits.ts';
-import { ActionLines } from './lines.ts';
+import { ApiProblem, ConfigError, FenceError, SpecError, StateError } from '../../../src/core/errors.ts';
+import { type ResourceKey, takeApart, topLevelKey } from '../../../src/core/keys.ts';
+import type { Plan } from '../../../src/core/plan.ts';
+import type { ApplyReport } from '../../../src/core/progress.ts';
+import type { CommandResult } from '../../../src/core/remedy.ts';
+import type { Binding, Intent } from '../../../src/core/state.ts';
+import { TransportError } from '../../../src/core/transport.ts';
+import type { Project } from '../../../src/emulator/world.ts';
+import type { Resolution } from '../../../src/engine/deps.ts';
+import type { Controller, Running } from '../../../src/simulation/controller.ts';
+import { exchangeState, mutate } from '../../../src/simulation/disturbances.ts';
+import { EditedFile } from '../../../src/simulation/edited-file.ts';
+import { ActionLines } from '../../../src/simulation/lines.ts';
+import { operate } from '../../../src/simulation/operator.ts';
 import type {
   CommandAction,
   EditedSection,
@@ -24,14 +20,13 @@ import type {
   GivenId,
   OperatorAction,
   TimedAction,
-} from './operator-action.ts';
-
-/** How the next run of a machine is called. */
-export interface RunCall {
-  readonly selection?: Selection;
-  readonly destroy?: true;
-  readonly saved?: Plan;
-}
+} from '../../../src/simulation/operator-action.ts';
+import { runCommand } from '../../../src/simulation/operator-command.ts';
+import type { Actions, RunCall } from '../../../src/simulation/parts.ts';
+import { type Birth, isSort, type ResourceSort } from '../../../src/simulation/resource-history.ts';
+import type { StoryStage } from '../../../src/simulation/stage.ts';
+import type { SpecModel } from '../../../src/simulation/story.ts';
+import { FileEditor, nameAt } from './file-editor.ts';
 
 const sortOf = { servers: 'server', ips: 'ip', networks: 'network', isos: 'iso' } as const satisfies Record<
   EditedSection,
@@ -39,7 +34,7 @@ const sortOf = { servers: 'server', ips: 'ip', networks: 'network', isos: 'iso' 
 >;
 
 /** Plays the actions of operators, in order, each at its moment. */
-export class ActionPlayer {
+export class ActionPlayer implements Actions {
   readonly #stage: StoryStage;
   readonly #main: Controller;
   readonly #left: TimedAction[];
@@ -51,6 +46,7 @@ export class ActionPlayer {
   #saved: Plan | undefined;
   #report: ApplyReport | undefined;
   readonly #calls = new Map<Controller, RunCall>();
+  readonly #editors = new Map<EditedFile, FileEditor>();
 
   constructor(stage: StoryStage, main: Controller) {
     this.#stage = stage;
@@ -155,8 +151,10 @@ export class ActionPlayer {
       find: (section: EditedSection, name: string, which: GivenId) =>
         this.#idFor(controller, bindings, topLevelKey(section, name), which),
     };
-    const model = controller.file.edited(edit, ids, this.#isApplied);
-    this.#write(controller, model);
+    const { file } = controller;
+    const editor = this.#editors.get(file) ?? new FileEditor(file);
+    this.#editors.set(file, editor);
+    this.#write(controller, editor.edited(edit, ids, this.#isApplied));
   }
 
   /** An operator does not apply a file that vdcsync refuses. */

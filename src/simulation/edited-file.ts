@@ -1,0 +1,50 @@
+import { ActionLines } from './lines.ts';
+import type { EditedSection, Fields } from './operator-action.ts';
+import type { SpecModel } from './story.ts';
+
+/** An entry that has left the file, or had other fields. */
+export interface EarlierEntry {
+  readonly section: EditedSection;
+  readonly name: string;
+  readonly entry: Fields;
+}
+
+/** A file that an operator edits, with the entries that its history shows. */
+export class EditedFile {
+  readonly lines: ActionLines;
+  #model: SpecModel;
+  #history: readonly EarlierEntry[] = [];
+
+  constructor(model: SpecModel, lines = new ActionLines()) {
+    this.#model = model;
+    this.lines = lines;
+  }
+
+  get model(): SpecModel {
+    return this.#model;
+  }
+
+  set model(model: SpecModel) {
+    for (const section of ['servers', 'ips', 'networks', 'isos'] as const)
+      for (const [name, entry] of Object.entries(this.#model[section]))
+        if (model[section][name] === undefined) this.keep({ section, name, entry });
+    this.lines.follow(this.#model, model);
+    this.#model = model;
+  }
+
+  /** Newest first. */
+  get history(): readonly EarlierEntry[] {
+    return this.#history;
+  }
+
+  keep(entry: EarlierEntry): void {
+    this.#history = [entry, ...this.#history];
+  }
+
+  /** The fields that the entry of a key had before. */
+  earlier(key: string): Fields | undefined {
+    return this.#history.find(
+      ({ section, name, entry }) => `${section}.${name}` === key && entry.managed !== false,
+    )?.entry;
+  }
+}

@@ -1,0 +1,138 @@
+import { type FaultAction, faultRule } from '../../src/emulator/faults.ts';
+import type { Mutation } from '../../src/emulator/mutations.ts';
+import type { Project } from '../../src/emulator/world.ts';
+import type { Controller, Running } from '../../src/simulation/controller.ts';
+import { exchangeState, mutate } from '../../src/simulation/disturbances.ts';
+import type { Wishes } from '../../src/simulation/parts.ts';
+import { checkJournal } from '../../src/simulation/rest.ts';
+import type { StoryStage } from '../../src/simulation/stage.ts';
+import type { Disturbance, Story } from '../../src/simulation/story.ts';
+
+/** The effect of an incident other than a crash. */
+export function strike(
+  stage: StoryStage,
+  wishes: Wishes,
+  running: Running,
+  what: Exclude<Disturbance, { do: 'crash' }>,
+): void {
+  const { controller, crashable } = running;
+  switch (what.do) {
+    case 'stop':
+      running.stop.abort(new Error('stop'));
+      return;
+    case 'halt':
+      running.halt.abort(new Error('halt'));
+      return;
+    case 'disk_full':
+      Object.assign(controller.disk, { failing: what.writes, durable: what.durable });
+      controller.forgetBudget();
+      return;
+    case 'lose_state':
+      afterDeath(controller, crashable.kill, () => controller.box.lose(), false);
+      return;
+    case 'restore_state':
+      afterDeath(controller, crashable.kill, () => controller.box.restore(what.back));
+      return;
+    case 'cut_state':
+      afterDeath(controller, crashable.kill, () => controller.box.cut(what.back));
+      return;
+    case 'set_clock':
+      crashable.kill();
+      controller.skewMs += what.ms;
+      controller.clockWasSet = true;
+      // For a process that starts now, the age of earlier requests follows the new clock.
+      controller.forgetBudget();
+      return;
+    case 'replace':
+      void replace(stage, running, what);
+      return;
+    case 'suspend':
+      stage.clock.jump(what.ms);
+      return;
+    case 'outage':
+      void beginOutage(stage, what.action, what.ms);
+      return;
+    case 'edit':
+      wishes.spec = what.spec;
+      running.halt.abort(new Error('halt'));
+      return;
+    case 'token':
+      controller.exchangeToken(what.to);
+      wishes.tokenRuns = what.runs;
+      return;
+    case 'mutate':
+      mutate(stage, what.mutation);
+      return;
+    case 'remove':
+    case 'open_firewall':
+      mutateAt(stage, what);
+      return;
+    case 'second':
+      wishes.second = what.token;
+      return;
+  }
+}
+
+/** The next run of the machine is the process that takes the state. */
+async function replace(
+  { clock }: StoryStage,
+  { controller, crashable }: Running,
+  { ms, knows }: Disturbance & { do: 'replace' },
+): Promise<void> {
+  crashable.suspend(knows);
+  controller.forgetBudget();
+  await clock.sleep(ms);
+  controller.forgetBudget();
+  crashable.resume();
+}
+
+/** Behind the rules of the story, so that their hits stay theirs. */
+async function beginOutage({ emulator, clock }: StoryStage, action: FaultAction, ms: number): Promise<void> {
+  const outage = faultRule({}, action);
+  emulator.setFaults([...emulator.faults, outage]);
+  await clock.sleep(ms);
+  emulator.setFaults(emulator.faults.filter((rule) => rule !== outage));
+}
+
+/** The state is another one when the next process opens it. */
+function afterDeath(controller: Controller, kill: () => void, change: () => unknown, behind = true): void {
+  kill();
+  controller.onRelease.push(() => exchangeState(controller, change, behind));
+}
+
+function mutateAt(stage: StoryStage, what: Disturbance & { do: 'remove' | 'open_firewall' }): void {
+  const project = stage.emulator.world.projects[0] as Project;
+  const at = <Value>(list: readonly Value[]): Value | undefined =>
+    list[what.place % Math.max(1, list.length)];
+  if (what.do === 'open_firewall') {
+    const server = at(project.servers);
+    if (server) mutate(stage, { do: 'set_firewall', server_id: server.id, policy_in: 'accept', rules: [] });
+    return;
+  }
+  const { sort } = what;
+  if (sort === 'iso') {
+    const iso = at(project.isos);
+    if (iso) mutate(stage, { do: 'delete_iso', id: iso.id });
+    return;
+  }
+  const lists = {
+    server: project.servers,
+    ip: project.ips,
+    network: project.networks.filter(({ isDefault }) => !isDefault),
+  };
+  const found = at<{ readonly id: number }>(lists[sort]);
+  if (found) mutate(stage, { do: `delete_${sort}`, id: found.id } as Mutation);
+}
+
+/** Any earlier state recovers, or asks; it never guesses. */
+export async function cutAtRest(
+  stage: StoryStage,
+  main: Controller,
+  { back, afterMs }: NonNullable<Story['cut']>,
+): Promise<void> {
+  await stage.clock.advance(afterMs);
+  stage.trace.add('!', `the state is put back by ${back} changes`);
+  stage.observer.count('states cut at rest');
+  await exchangeState(main, () => main.box.cut(back));
+  await checkJournal(stage, main);
+}
