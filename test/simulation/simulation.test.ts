@@ -34,10 +34,9 @@ const pinned = [
   3500007617, 3500019929, 3700009839, 3800000807, 296, 151006803, 151007030,
 ];
 
-async function failuresOf(jobs: Iterator<Job>, coverage = createCoverage()): Promise<readonly string[]> {
+async function failuresOf(jobs: Iterator<Job>): Promise<readonly string[]> {
   const failures: Failure[] = [];
   await playAll(jobs, (done) => {
-    coverage.merge(done.hits);
     failures.push(...done.failures);
     return 'go on';
   });
@@ -45,10 +44,8 @@ async function failuresOf(jobs: Iterator<Job>, coverage = createCoverage()): Pro
 }
 
 describe('src/simulation', () => {
-  test('stories break no rule, and the first 3,000 meet each row of the tables for each operation', async () => {
-    const coverage = createCoverage();
-    expect(await failuresOf(seedJobs(seed, playsAll ? 3_000 : 300), coverage)).toEqual([]);
-    if (playsAll) expect(missingCoverage(coverage)).toEqual([]);
+  test('stories break no rule', async () => {
+    expect(await failuresOf(seedJobs(seed, playsAll ? 1_000 : 300))).toEqual([]);
   });
 
   test('stories with edits, commands and lost states break no rule', async () => {
