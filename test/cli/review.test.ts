@@ -117,10 +117,7 @@ describe('src/cli: reading a plan', () => {
     expect(text).toMatch(/- backend {2}id \d+, 10\.20\.0\.0\/24\n/);
   });
 
-  test('the graph of changes, as a picture and for Markdown', async () => {
-    const mermaid = (await inProcess(['plan', '--emulator', '--format', 'mermaid'], { cwd: fresh() })).stdout;
-    expect(mermaid).toMatch(/^flowchart LR\n/);
-    expect(mermaid.match(/ -->\|\w+\| /g)?.length).toBeGreaterThan(2);
+  test('the graph of changes as a picture', async () => {
     const folder = fresh();
     await inProcess(['plan', '--emulator', '--format', 'svg', '--out', 'plan.svg'], { cwd: folder });
     const svg = readFileSync(join(folder, 'plan.svg'), 'utf8');

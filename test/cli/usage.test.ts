@@ -78,7 +78,7 @@ describe('src/cli/program.ts: wrong usage', () => {
       ['export'],
       ['schema'],
       ['completion', 'bash'],
-      ['init', '--yes', '--out', 'new.yaml'],
+      ['init', '--out', 'new.yaml'],
       ['rehearse', '--crashes', '1'],
     ]) {
       const { code, stderr } = await inProcess([...args, ...common], { cwd });
@@ -228,7 +228,7 @@ describe('src/cli/program.ts: commands without API', () => {
   });
 
   test.each([
-    [['plan', '--format', ''], ['text', 'json', 'markdown', 'svg', 'mermaid'], 4],
+    [['plan', '--format', ''], ['text', 'json', 'markdown', 'svg'], 4],
     [['export', '--format', ''], ['yaml', 'json'], 4],
     [['completion', ''], ['bash', 'zsh', 'fish', 'powershell'], 4],
     [['va'], ['validate'], 4],

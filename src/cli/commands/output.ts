@@ -3,7 +3,6 @@ import { dirname, resolve } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
 import { type Plan, planJson } from '../../core/plan.ts';
 import type { PlanFormat } from '../plan/formats.ts';
-import { planMermaid } from '../render/plan-graph.ts';
 import { planMarkdown } from '../render/plan-markdown.ts';
 import { planSvg } from '../render/plan-svg.ts';
 import { planText } from '../render/plan-text.ts';
@@ -26,8 +25,6 @@ export function formatPlan(plan: Plan, format: PlanFormat, paint: Paint): string
       return planMarkdown(plan, paint.flags);
     case 'svg':
       return planSvg(plan);
-    case 'mermaid':
-      return planMermaid(plan);
   }
 }
 

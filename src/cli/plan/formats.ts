@@ -1,3 +1,3 @@
 /** The output formats of a plan. */
-export const planFormats = ['text', 'json', 'markdown', 'svg', 'mermaid'] as const;
+export const planFormats = ['text', 'json', 'markdown', 'svg'] as const;
 export type PlanFormat = (typeof planFormats)[number];

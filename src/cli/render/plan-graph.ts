@@ -1,13 +1,12 @@
 import { nounOf } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import type { Operation, Plan } from '../../core/plan.ts';
+import type { Operation, Plan, Verb } from '../../core/plan.ts';
 import { consequences } from '../../view/consequences.ts';
 import { printable } from '../terminal.ts';
 import { openText } from './plan-groups.ts';
 
 /** `waits`: for another operation, which is blocked, or for a write of an earlier run. */
-const sorts = ['create', 'update', 'delete', 'adopt', 'replace', 'blocked', 'waits'] as const;
-export type NodeSort = (typeof sorts)[number];
+export type NodeSort = Verb | 'replace' | 'blocked' | 'waits';
 
 /** One box of the graph of a plan. */
 export interface Node {
@@ -44,31 +43,6 @@ export const dashes = '4 3';
 
 export function isIdle(sort: NodeSort): boolean {
   return sort === 'blocked' || sort === 'waits';
-}
-
-/** The operations as a graph for a Markdown page: an arrow leads from an operation to the one that needs it. */
-export function planMermaid(plan: Plan): string {
-  const nodes = nodesOf(plan);
-  const idOf = new Map(nodes.map((node, at) => [node, `n${at}`]));
-  const text = (label: string) =>
-    printable(label).replace(/[^\w .,:;/+~−±=!()-]/g, (character) => `#${character.codePointAt(0)};`);
-  const label = ({ name, note }: Node) =>
-    [name, note]
-      .filter((each) => each !== '')
-      .map(text)
-      .join('<br/>');
-  return `${[
-    'flowchart LR',
-    ...(nodes.length === 0 ? ['  nothing["Nothing to do"]'] : []),
-    ...nodes.map((node) => `  ${idOf.get(node)}["${label(node)}"]:::${node.sort}`),
-    ...edgesOf(nodes).map(
-      ({ from, to, label: why }) => `  ${idOf.get(from)} -->|${text(why)}| ${idOf.get(to)}`,
-    ),
-    ...sorts.map(
-      (sort) =>
-        `  classDef ${sort} stroke:${colours[sort]},stroke-width:2px${isIdle(sort) ? `,stroke-dasharray:${dashes}` : ''}`,
-    ),
-  ].join('\n')}\n`;
 }
 
 /** A plan lists operations after their dependencies, so one loop finds every depth. A key that is only blocked has no arrow. */
