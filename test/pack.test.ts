@@ -148,7 +148,7 @@ describe('package.json', () => {
   );
 
   test('runs in an empty folder', () => {
-    run(cli, 'init', '--yes', '--emulator');
+    run(cli, 'init', '--emulator');
     expect(run(cli, 'plan', '--emulator')).toContain('Plan: 5 to create.');
     expect(run(cli, '--help')).toContain('rehearse');
     expect(JSON.parse(run(cli, 'schema'))).toMatchObject({ title: 'vdcsync spec' });

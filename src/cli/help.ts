@@ -79,8 +79,8 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
     ],
   ],
   init: [
-    ['vdcsync init', 'asks questions and writes vdcsync.yaml'],
-    ['vdcsync init --yes --emulator', 'a first file for the emulator'],
+    ['vdcsync init', 'writes vdcsync.yaml for the project of the token'],
+    ['vdcsync init --emulator', 'a first file for the emulator'],
   ],
   render: [['vdcsync render project.ts --out vdcsync.yaml', 'then review, plan and apply the YAML file']],
   schema: [['vdcsync schema > vdcsync.schema.json', 'for editors']],
@@ -181,7 +181,7 @@ export function programHelp(): string {
     'Files:',
     ...rows(files),
     '',
-    'Try it without an API:  vdcsync init --yes --emulator && vdcsync apply --emulator',
+    'Try it without an API:  vdcsync init --emulator && vdcsync apply --emulator',
   ].join('\n');
 }
 

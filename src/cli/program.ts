@@ -323,14 +323,13 @@ function addTools({ command, io, end }: Making): void {
       end(await emulator(flags, io));
     });
 
-  command('init', 'ask questions and write a first spec')
+  command('init', 'write a first spec to edit: a network, an address and a server')
     .option('--out <file>', 'new file (default: vdcsync.yaml)')
     .option(
       '--project <id>',
       'id of the project (default: the project of the token)',
       wholeNumber(1, Number.MAX_SAFE_INTEGER),
     )
-    .option('-y, --yes', 'use every default without a question')
     .option('--emulator', 'use the catalogue of the emulator')
     .action(async (flags: InitFlags) => {
       const { init } = await import('./commands/init.ts');

@@ -56,57 +56,24 @@ export async function askYesNo(io: Io, question: string, signal?: AbortSignal): 
 
 /** A line from an operator; `undefined` where the input has ended, or `signal` gave the question up. */
 export async function askText(io: Io, question: string, signal?: AbortSignal): Promise<string | undefined> {
-  const dialogue = await openDialogue(io);
-  try {
-    return await dialogue.ask(question, signal);
-  } finally {
-    dialogue.close();
-  }
-}
-
-/** Several questions in sequence: input that was typed ahead is kept for the next question. */
-export interface Dialogue {
-  ask(question: string, signal?: AbortSignal): Promise<string | undefined>;
-  close(): void;
-}
-
-export async function openDialogue(io: Io): Promise<Dialogue> {
   const { createInterface } = await import('node:readline');
-  const lines = createInterface({ input: io.stdin, output: io.stderr });
+  const lines = createInterface({ input: io.stdin, output: io.stderr, prompt: question });
   // At a question the terminal delivers Ctrl-C as a key. The key must have its usual meaning.
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
-  const typed: string[] = [];
-  let waiting: ((line: string | undefined) => void) | undefined;
-  let ended = false;
-  const give = (line: string | undefined) => {
-    const taker = waiting;
-    waiting = undefined;
-    taker?.(line);
-  };
-  lines.on('line', (line) => (waiting === undefined ? void typed.push(line) : give(line)));
-  lines.on('close', () => {
-    ended = true;
-    give(undefined);
-  });
-  return {
-    ask(question, signal) {
-      if (typed.length > 0 || ended || signal?.aborted) {
-        io.stderr.write(`${question}\n`);
-        return Promise.resolve(typed.shift());
-      }
-      lines.setPrompt(question);
+  const stop = () => lines.close();
+  signal?.addEventListener('abort', stop, { once: true });
+  try {
+    return await new Promise((resolve) => {
+      lines.once('line', resolve);
+      lines.once('close', () => resolve(undefined));
       lines.prompt();
-      return new Promise((resolve) => {
-        waiting = resolve;
-        const stop = () => {
-          io.stderr.write('\n');
-          give(undefined);
-        };
-        signal?.addEventListener('abort', stop, { once: true });
-      });
-    },
-    close: () => lines.close(),
-  };
+      if (signal?.aborted) stop();
+    });
+  } finally {
+    signal?.removeEventListener('abort', stop);
+    if (signal?.aborted) io.stderr.write('\n');
+    lines.close();
+  }
 }
 
 /** Text from outside, fit for a terminal: without control and direction characters. */

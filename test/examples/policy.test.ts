@@ -127,7 +127,7 @@ describe('examples/policy/check.mjs', () => {
 
   test('accepts the file that init writes', async () => {
     const cwd = folderWith({ 'prices.yaml': prices });
-    await inProcess(['init', '--yes', '--emulator'], { cwd });
+    await inProcess(['init', '--emulator'], { cwd });
     expect(await judge(await planned(readFileSync(join(cwd, 'vdcsync.yaml'), 'utf8')))).toEqual({
       code: 0,
       said: '',

@@ -1,46 +1,38 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { stringify } from 'yaml';
 import { ConfigError } from '../../core/errors.ts';
-import type { Project } from '../../core/resources.ts';
+import type { ReadPort } from '../../core/ports.ts';
 import { loadSpec } from '../../spec/load.ts';
 import { openSession } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import { type Ask, interview, type ServersOnSale, schemaFile } from '../init/questions.ts';
 import type { CommonFlags } from '../settings/config.ts';
-import { type Io, openDialogue } from '../terminal.ts';
+import type { Io } from '../terminal.ts';
 import { writeOut } from './output.ts';
 
 export interface InitFlags extends Omit<CommonFlags, 'file'> {
   readonly out?: string;
   readonly project?: number;
-  readonly yes?: boolean;
 }
 
-/** Writes a first spec by asking; with `--yes`, every answer is the default. */
+/** The JSON Schema of the spec, next to it. */
+const schemaFile = 'vdcsync.schema.json';
+
+/** Writes a first spec to edit: a network, an address, and a server of a type that the project can order. */
 export async function init(flags: InitFlags, io: Io): Promise<ExitCode> {
   const file = flags.out ?? 'vdcsync.yaml';
   if (existsSync(resolve(io.cwd, file))) {
     throw new ConfigError(`${file} exists, and init does not overwrite it. Name another file with --out`);
   }
-  if (flags.yes !== true && !io.stdin.isTTY) {
-    throw new ConfigError(
-      'init asks questions, and there is no terminal. Add --yes to take every default',
-      true,
-    );
-  }
-  const { project, offer } = await lookUp(flags, io);
-  const id = flags.project ?? project?.id;
-  if (flags.yes === true && id === undefined) {
+  const { project, server } = await lookUp(flags, io);
+  const id = flags.project ?? project;
+  if (id === undefined) {
     throw new ConfigError(
       'init does not know the project. Give --project ID, or set VDC_BASE_URL and VDC_TOKEN',
       true,
     );
   }
-  const text =
-    flags.yes === true
-      ? await interview(async (_question, fallback) => fallback, id, offer)
-      : await atTerminal(io, (ask) => interview(ask, id, offer));
-  // vdcsync must be able to read the file that it writes, for any answers.
+  const text = specText(id, server);
   loadSpec([{ file, text }], {});
   writeOut(file, text, io);
   const schema = join(dirname(file), schemaFile);
@@ -50,49 +42,64 @@ export async function init(flags: InitFlags, io: Io): Promise<ExitCode> {
   }
   const more = file === 'vdcsync.yaml' ? '' : ` -f ${file}`;
   io.stderr.write(
-    `vdcsync: ${file} is written. Show the plan:\n  → vdcsync plan${flags.emulator ? ' --emulator' : ''}${more}\n`,
+    `vdcsync: ${file} is written. Edit it, and show the plan:\n  → vdcsync plan${flags.emulator ? ' --emulator' : ''}${more}\n`,
   );
   return exitCodes.done;
 }
 
-async function atTerminal(io: Io, work: (ask: Ask) => Promise<string>): Promise<string> {
-  const dialogue = await openDialogue(io);
-  try {
-    return await work(async (question, fallback, check = () => undefined) => {
-      for (;;) {
-        const given = await dialogue.ask(`${question}${fallback === '' ? '' : ` [${fallback}]`}: `);
-        if (given === undefined) throw new ConfigError('the input has ended: nothing was written');
-        const answer = given.trim() === '' ? fallback : given.trim();
-        const wrong = check(answer);
-        if (wrong === undefined) return answer;
-        io.stderr.write(`  ${wrong}\n`);
-      }
-    });
-  } finally {
-    dialogue.close();
-  }
-}
+/** Type, image and size of the first server. */
+type FirstServer = Readonly<Record<string, string | number>>;
 
-/** Project and catalogue, where the API is at hand; a first file can be written without. */
-async function lookUp(flags: InitFlags, io: Io): Promise<{ project?: Project; offer?: ServersOnSale }> {
-  if (flags.emulator !== true && !io.env.VDC_BASE_URL) return {};
+const sliders = { cores: 2, memory_mb: 4096, disk_gb: 40 };
+const usualServer: FirstServer = { server_type: 'sliders-1', image: 'ubuntu-24.04', ...sliders };
+
+/** The project of the token and a server of its catalogue. A first file can be written without the API. */
+async function lookUp(flags: InitFlags, io: Io): Promise<{ project?: number; server: FirstServer }> {
+  if (flags.emulator !== true && !io.env.VDC_BASE_URL) return { server: usualServer };
   const session = await openSession(flags, io, { mode: 'read', projectId: flags.project ?? 4711 });
   try {
-    const project = await session.reads.project();
-    const types = await session.reads.serverTypes();
-    const offer = await Promise.all(
-      types.map(async ({ id, name, pricing_mode: mode }) => {
-        const [images, pricing] = await Promise.all([session.reads.images(id), session.reads.pricing(id)]);
-        return {
-          name,
-          mode,
-          images: images.filter(({ type }) => type !== 'useriso').map((image) => image.name),
-          packages: pricing.gpu_packages.map(({ key }) => key),
-        };
-      }),
-    );
-    return { project, offer: { types: offer } };
+    return { project: (await session.reads.project()).id, server: await serverOnSale(session.reads) };
   } finally {
     await session.close();
   }
+}
+
+async function serverOnSale(reads: ReadPort): Promise<FirstServer> {
+  const types = await reads.serverTypes();
+  const type = types.find((each) => each.pricing_mode === 'sliders') ?? types[0];
+  if (type === undefined) return usualServer;
+  const [images, pricing] = await Promise.all([reads.images(type.id), reads.pricing(type.id)]);
+  const image = images.find((each) => each.type !== 'useriso')?.name ?? 'ubuntu-24.04';
+  const plan = { plan_id: pricing.plans?.[0]?.id ?? 1 };
+  const fixed = { gpu_package: pricing.gpu_packages[0]?.key ?? 'none' };
+  const size = type.pricing_mode === 'plans' ? plan : type.pricing_mode === 'fixed' ? fixed : sliders;
+  return { server_type: type.name, image, ...size };
+}
+
+function specText(project: number, server: FirstServer): string {
+  return `# yaml-language-server: $schema=./${schemaFile}
+# The resources of this project. \`vdcsync plan\` shows the changes, and \`vdcsync apply\` makes them.
+version: 1
+
+project: { id: ${project} }
+# settings: { exclusive: true }  # if only vdcsync creates resources in this project
+
+networks:
+  backend: { cidr: 10.20.0.0/24 }
+
+ips:
+  web-1: {}
+
+servers:
+  web-1:
+${stringify(server, { lineWidth: 0 }).replace(/^/gm, '    ').trimEnd()}
+    # ssh_keys: [101]  # ids from the client area; used only when the server is created
+    public_ipv4: { ip: web-1 }
+    network_interfaces: [backend]
+    firewall:
+      enabled: true
+      policy_in: drop
+      rules:
+        - { direction: in, action: accept, enabled: true, protocol: tcp, destination_port: "80,443" }
+`;
 }
