@@ -189,11 +189,9 @@ function addBinding({ command, io, end }: Making): void {
   withApi(command('resolve', 'resolve a blocked write: report its outcome, or give it up'))
     .argument('<key>', 'such as servers.web-1')
     .option('--adopt <id>', 'the write succeeded, and created this resource')
-    .option('--absent', 'the write had no effect, or the bound resource no longer exists')
-    .option(
-      '--abandon',
-      'give up the write; for a replacement that the API refused: let vdcsync try it again',
-    )
+    .option('--absent', 'the resource does not exist')
+    .option('--retry', 'the write had no effect, or the reason of the refusal is gone: send the write again')
+    .option('--abandon', 'give up the write')
     .addOption(textOrJson())
     .action(async (key: string, flags: ResolveFlags) => {
       const { resolve } = await import('./commands/settle.ts');

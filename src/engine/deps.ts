@@ -87,8 +87,7 @@ export interface PlanOptions {
 /** The decision of the operator about a write that evidence cannot settle. */
 export type Resolution =
   | { readonly type: 'adopt'; readonly id: string }
-  | { readonly type: 'absent' }
-  | { readonly type: 'abandon' };
+  | { readonly type: 'absent' | 'retry' | 'abandon' };
 
 /** The reason why this run sends no more writes of a class. */
 export interface Pause {

@@ -95,7 +95,7 @@ export function makingRoom(key: ResourceKey): Remedy {
 export function waysOut(intent: Intent, { taken = false, world }: Known = {}): readonly Remedy[] {
   const { key, kind, verb } = intent;
   const { candidates = [], until } = partsOf(intent).blocked ?? {};
-  const say = (answer: 'adopt' | 'absent' | 'abandon', when: string, id: readonly string[] = []) =>
+  const say = (answer: 'adopt' | 'absent' | 'retry' | 'abandon', when: string, id: readonly string[] = []) =>
     run('resolve', [key, `--${answer}`, ...id], { when });
   // A deletion has no entry to correct. If its resource still exists, the deletion is given up and requested again.
   if (verb === 'delete') {
@@ -121,7 +121,9 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
           say('adopt', `if ${other}: the client area shows its id`, ['ID']),
         ]
       : []),
-    say('absent', refused ? 'to send the same write again (it had no effect)' : absentWhen[verb]),
+    refused || verb === 'update'
+      ? say('retry', refused ? 'to send the same write again' : 'if the write had no effect')
+      : say('absent', absentWhen[verb]),
   ];
 }
 
@@ -142,7 +144,6 @@ export function correction(desired: DesiredResource | undefined, parameters: rea
 
 const absentWhen = {
   create: 'only if the client area does not show the resource; otherwise the next apply creates a duplicate',
-  update: 'if the write had no effect: the next apply sends it again',
   adopt: 'if the resource does not exist',
 };
 

@@ -214,10 +214,10 @@ async function settle(
   const intent = (await store.openIntents()).find((each) => each.key === key);
   await controller.box.release();
   const words = runs(blocked.remedies, 'resolve').map(([, ...each]) => each);
-  if (intent === undefined && words.some(([word]) => word === '--abandon')) {
+  if (intent === undefined && words.some(([word]) => word === '--retry')) {
     // The refusal of an earlier run blocks it: the operator declares that the reason is gone.
-    await command(stage, controller, file, `resolve ${key} --abandon`, (engine, desired) =>
-      engine.resolve(desired, key, { type: 'abandon' }),
+    await command(stage, controller, file, `resolve ${key} --retry`, (engine, desired) =>
+      engine.resolve(desired, key, { type: 'retry' }),
     );
     return;
   }
@@ -268,12 +268,13 @@ function truth(stage: StoryStage, intent: Intent): Resolution {
   }
   const { history } = stage;
   const { servers } = stage.emulator.world.projects[0] as Project;
-  const gone = intent.parentId !== undefined && !servers.some(({ id }) => String(id) === intent.parentId);
-  if (gone) return { type: 'absent' };
-  const refused =
-    partsOf(intent).blocked?.until === 'file' && history.executionsUnder(intent.idempotencyKey).length === 0;
+  const isRefused = partsOf(intent).blocked?.until === 'file';
+  const nothing = isRefused ? ({ type: 'retry' } as const) : ({ type: 'absent' } as const);
   // A resource that is written as a whole is the same after each repetition.
-  if (refused || intent.verb === 'update') return { type: 'absent' };
+  if (intent.verb === 'update') return { type: 'retry' };
+  if (isRefused && history.executionsUnder(intent.idempotencyKey).length === 0) return nothing;
+  const gone = intent.parentId !== undefined && !servers.some(({ id }) => String(id) === intent.parentId);
+  if (gone) return nothing;
   const server = servers.find(({ id }) => String(id) === intent.parentId);
   if (intent.kind === 'firewall' && server !== undefined && isLike(server.firewall, intent.request.body))
     return { type: 'adopt', id: String(server.id) };
@@ -292,7 +293,7 @@ function truth(stage: StoryStage, intent: Intent): Resolution {
     live[0] ??
     stage.executionsOf(intent.key).findLast((each) => asWell(each) && history.isLive(each));
   const id = apiId(made);
-  return id === undefined ? { type: 'absent' } : { type: 'adopt', id };
+  return id === undefined ? nothing : { type: 'adopt', id };
 }
 
 /** Rules that the file cannot carry are removed in the client area. */

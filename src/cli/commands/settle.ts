@@ -25,6 +25,7 @@ export interface AdoptFlags extends CommonFlags {
 export interface ResolveFlags extends AdoptFlags {
   readonly adopt?: string;
   readonly absent?: boolean;
+  readonly retry?: boolean;
   readonly abandon?: boolean;
 }
 
@@ -100,15 +101,16 @@ async function settleHere(
   }
 }
 
-function resolutionOf({ adopt, absent, abandon }: ResolveFlags): Resolution {
+function resolutionOf({ adopt, absent, retry, abandon }: ResolveFlags): Resolution {
   const given: Resolution[] = [
     ...(adopt === undefined ? [] : [{ type: 'adopt' as const, id: checkedId(adopt) }]),
     ...(absent === true ? [{ type: 'absent' as const }] : []),
+    ...(retry === true ? [{ type: 'retry' as const }] : []),
     ...(abandon === true ? [{ type: 'abandon' as const }] : []),
   ];
   const [one] = given;
   if (one !== undefined && given.length === 1) return one;
-  throw new ConfigError('resolve takes exactly one of --adopt ID, --absent and --abandon', true);
+  throw new ConfigError('resolve takes exactly one of --adopt ID, --absent, --retry and --abandon', true);
 }
 
 /** An id is a number, `net0`, `uiso-1` or a timestamp. Each id becomes part of a path. */

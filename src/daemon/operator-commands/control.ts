@@ -94,7 +94,7 @@ const operatorCommandSchema = z.discriminatedUnion('command', [
     key,
     resolution: z.discriminatedUnion('type', [
       z.strictObject({ type: z.literal('adopt'), id }),
-      z.strictObject({ type: z.enum(['absent', 'abandon']) }),
+      z.strictObject({ type: z.enum(['absent', 'retry', 'abandon']) }),
     ]),
   }),
   z.strictObject({ command: z.literal('forget'), key }),

@@ -90,7 +90,7 @@ export async function pausedBefore(
  * end it.
  */
 function lifting(key: ResourceKey): readonly RemedyStep[] {
-  return [run('resolve', [key, '--abandon']), run('apply')];
+  return [run('resolve', [key, '--retry']), run('apply')];
 }
 
 /** The plan with its paused operations as blocked, together with the operations that need them. */

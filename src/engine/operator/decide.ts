@@ -7,7 +7,7 @@ import type { ReadPort } from '../../core/ports.ts';
 import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
 import type { Answer, Binding, Intent, StateChange } from '../../core/state.ts';
 import { capitalised } from '../../core/text.ts';
-import { cameFree, releasing } from '../../plan/open-writes.ts';
+import { cameFree, releasing, waysOut } from '../../plan/open-writes.ts';
 import { identityChanged, ownerOf } from '../claims/owner.ts';
 import { deleted } from '../claims/retire.ts';
 import type { Resolution } from '../deps.ts';
@@ -41,8 +41,8 @@ export async function resolveIntent(
     identityChanged(run, key)
   )
     return goneAndUsedAgain(run, bound);
-  if (intent === undefined && resolution.type === 'abandon') {
-    const lifted = await liftPause(run, key);
+  if (resolution.type === 'retry') {
+    const lifted = intent === undefined || waits(intent) ? await liftPause(run, key) : undefined;
     if (lifted !== undefined) return result(lifted);
   }
   if (intent === undefined) {
@@ -59,19 +59,35 @@ export async function resolveIntent(
       return adoptOutcome(run, intent, resolution.id);
     case 'absent':
       return absentOutcome(run, intent);
+    case 'retry':
+      return retriedOutcome(run, intent);
     case 'abandon':
       if (intent.verb === 'create') refuseTooSoon(run, intent);
       return abandonedOutcome(run, intent);
   }
 }
 
-/** Gives up a write. If the write waits for the end of a pause, the same command ends the pause. */
+/** A deletion that waits, for example for the end of a pause. */
+function waits({ verb, phase }: Intent): boolean {
+  return verb === 'delete' && phase !== 'blocked';
+}
+
+/** The next apply plans the write again. It had no effect: the API refused it, or the operator says so of an update. */
+function retriedOutcome(run: Run, intent: Intent): Promise<CommandResult> {
+  const { key, verb } = intent;
+  if (verb === 'update' || partsOf(intent).blocked?.until === 'file') return absentOutcome(run, intent);
+  throw new ConfigError(
+    `The write (${verb}) of ${key} may have had an effect, so it is not sent again.`,
+    true,
+    waysOut(intent, run),
+  );
+}
+
+/** Gives up a write. */
 async function abandonedOutcome(run: Run, intent: Intent): Promise<CommandResult> {
-  const { key, verb, phase } = intent;
-  const lifted = verb === 'delete' && phase !== 'blocked' ? await liftPause(run, key) : undefined;
+  const { key, verb } = intent;
   await close(run, intent, { outcome: 'abandoned', text: 'the operator gave up the write' });
-  const report = `The write (${verb}) of ${key} is given up. ${leftBehind(run, intent)}`;
-  return result(lifted === undefined ? report : `${report} ${lifted}`);
+  return result(`The write (${verb}) of ${key} is given up. ${leftBehind(run, intent)}`);
 }
 
 /**

@@ -75,17 +75,17 @@ describe('src/engine/intents/replacement.ts: nothing is deleted of a replacement
       {
         ...blocked,
         code: 'payment_required',
-        remedies: resolving(expect.stringContaining('resolve servers.web --abandon')),
+        remedies: resolving(expect.stringContaining('resolve servers.web --retry')),
       },
     ]);
     const planned = (await played.plan(file(2))).blocked;
     const named = (all: typeof planned) => all.map(({ key: of, code }) => `${code} ${of}`).sort();
     expect(named(planned)).toEqual(named(report.blocked));
-    expect(resolveOf(planned.find((each) => each.key === key))).toContain('resolve servers.web --abandon');
+    expect(resolveOf(planned.find((each) => each.key === key))).toContain('resolve servers.web --retry');
     expect(deleted(played)).toEqual([]);
 
     played.emulator.mutate({ do: 'set_standing', standing: 'active' });
-    const resolution = { type: 'abandon' } as const;
+    const resolution = { type: 'retry' } as const;
     await played.clock.run(played.engine.resolve(load(file(2)), key, resolution));
     expect((await played.apply(file(2))).outcome).toBe('converged');
     expect(stands(played)).toEqual([false, false]);
@@ -126,14 +126,14 @@ describe('src/engine/intents/replacement.ts: nothing is deleted of a replacement
     const plan = await played.plan(text);
     const report = await played.apply(text);
 
-    const way = `vdcsync resolve ${key} --abandon; then vdcsync apply`;
+    const way = `vdcsync resolve ${key} --retry; then vdcsync apply`;
     const held = { code: 'insufficient_privileges', remedies: resolving(expect.stringContaining(way)) };
     expect(plan.blocked).toContainEqual(expect.objectContaining({ verb: 'delete', ...held }));
     expect(report.blocked).toContainEqual(expect.objectContaining({ ...blocked, ...held }));
     expect(project(played).servers.some(({ id }) => id === 2001)).toBe(true);
 
     played.emulator.mutate({ do: 'refuse_operations', token, operations: [] });
-    await played.clock.run(played.engine.resolve(load(text), key, { type: 'abandon' }));
+    await played.clock.run(played.engine.resolve(load(text), key, { type: 'retry' }));
     expect((await played.apply(text)).outcome).toBe('converged');
   });
 
@@ -165,10 +165,10 @@ describe('src/engine/intents/replacement.ts: nothing is deleted of a replacement
 
     const told = report.blocked.find((each) => each.key === key) ?? expect.fail();
     expect(told).toMatchObject({ code: 'payment_required', verb: 'delete' });
-    expect(resolveOf(told)).toContain(`vdcsync resolve ${key} --abandon; then vdcsync apply`);
+    expect(resolveOf(told)).toContain(`vdcsync resolve ${key} --retry; then vdcsync apply`);
     expect(stands(played)).toEqual([true, true]);
     played.emulator.mutate({ do: 'set_standing', standing: 'active' });
-    await played.clock.run(played.engine.resolve(load(file(2)), key, { type: 'abandon' }));
+    await played.clock.run(played.engine.resolve(load(file(2)), key, { type: 'retry' }));
     expect((await played.apply(file(2))).outcome).toBe('converged');
   });
 
@@ -255,7 +255,7 @@ describe('src/engine/intents/replacement.ts: nothing is deleted of a replacement
     const plan = await played.plan(walled(2));
     const report = await played.apply(walled(2));
 
-    const way = `vdcsync resolve ${key} --abandon; then vdcsync apply`;
+    const way = `vdcsync resolve ${key} --retry; then vdcsync apply`;
     const held = { code: 'insufficient_privileges', remedies: resolving(expect.stringContaining(way)) };
     expect(plan.blocked).toContainEqual(expect.objectContaining({ key: `${key}.firewall`, ...held }));
     expect(plan.blocked).toContainEqual(
@@ -264,7 +264,7 @@ describe('src/engine/intents/replacement.ts: nothing is deleted of a replacement
     expect(report.blocked).toContainEqual(expect.objectContaining({ ...blocked, ...held }));
     expect(stands(played)).toEqual([true, true]);
     played.emulator.mutate({ do: 'refuse_operations', token, operations: [] });
-    await played.clock.run(played.engine.resolve(load(walled(2)), key, { type: 'abandon' }));
+    await played.clock.run(played.engine.resolve(load(walled(2)), key, { type: 'retry' }));
     expect((await played.apply(walled(2))).outcome).toBe('converged');
   });
 
@@ -313,19 +313,19 @@ describe('src/engine/intents/replacement.ts: nothing is given away before what t
     expect(plan.blocked).toContainEqual(
       expect.objectContaining({
         key,
-        remedies: resolving(expect.stringContaining(`resolve ${key} --abandon`)),
+        remedies: resolving(expect.stringContaining(`resolve ${key} --retry`)),
       }),
     );
     expect(report.blocked).toContainEqual(
       expect.objectContaining({
         key: address,
         code: 'payment_required',
-        remedies: resolving(expect.stringContaining(`resolve ${address} --abandon`)),
+        remedies: resolving(expect.stringContaining(`resolve ${address} --retry`)),
       }),
     );
     expect(deleted(played)).toEqual([]);
     played.emulator.mutate({ do: 'set_standing', standing: 'active' });
-    const resolution = { type: 'abandon' } as const;
+    const resolution = { type: 'retry' } as const;
     await played.clock.run(played.engine.resolve(load(file(1)), address as ResourceKey, resolution));
     expect((await played.apply(file(1))).outcome).toBe('converged');
   });
@@ -379,7 +379,7 @@ describe('src/engine/intents/replacement.ts: a process that runs again and again
     expect((await played.apply(twoAddresses, { repeating })).outcome).toBe('blocked');
     expect(repeating.pauses.size).toBe(1);
 
-    await played.clock.run(played.engine.resolve(load(twoAddresses), key, { type: 'abandon' }));
+    await played.clock.run(played.engine.resolve(load(twoAddresses), key, { type: 'retry' }));
     const report = await played.apply(twoAddresses, { repeating });
 
     expect(report.outcome).toBe('converged');

@@ -14,8 +14,8 @@ const web = (more = '') => `${head}${more}servers:\n  web: {${size}, public_ipv4
 const key = 'servers.web' as ResourceKey;
 
 const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
-const resolve = (played: Rig, spec: string, resolution: Resolution) =>
-  played.clock.run(played.engine.resolve(load(spec), key, resolution));
+const resolve = (played: Rig, spec: string, resolution: Resolution, of = key) =>
+  played.clock.run(played.engine.resolve(load(spec), of, resolution));
 
 /** Accepted, and its task never ends. */
 async function stuck(): Promise<Rig> {
@@ -211,13 +211,30 @@ describe('src/engine/operator/decide.ts: resolve --abandon', () => {
   });
 });
 
-describe('src/engine/operator/decide.ts: resolve --abandon of a paused replacement', () => {
+describe('src/engine/operator/decide.ts: resolve --retry', () => {
+  test('sends no creation again that may have had an effect, and names the other answers', async () => {
+    const played = rig();
+    played.emulator.setFaults([
+      faultRule({ path: 'allocate_ip', nth: 1 }, { do: 'reset', effect: 'done', stored: false }),
+    ]);
+    const file = 'ips:\n  web: {}\n';
+    await played.apply(file);
+    played.emulator.setFaults([]);
+
+    const retried = resolve(played, file, { type: 'retry' }, 'ips.web' as ResourceKey);
+
+    await expect(retried).rejects.toThrow('may have had an effect');
+    expect(project(played).ips).toHaveLength(1);
+  });
+});
+
+describe('src/engine/operator/decide.ts: resolve --retry of a paused replacement', () => {
   const entry = (name: string, cores: number) =>
     `  ${name}: {${size.replace('cores: 1', `cores: ${cores}`)}, public_ipv4: {new: true}, replace: {order: delete_first, at_once: 2}}\n`;
   const pair = (cores: number) => `${head}servers:\n${entry('web', cores)}${entry('db', cores)}`;
-  const abandon = (played: Rig, name: string) =>
+  const retry = (played: Rig, name: string) =>
     played.clock.run(
-      played.engine.resolve(load(pair(2)), `servers.${name}` as ResourceKey, { type: 'abandon' }),
+      played.engine.resolve(load(pair(2)), `servers.${name}` as ResourceKey, { type: 'retry' }),
     );
 
   test('ends the pause of a refused replacement, and the replacement that waits for it goes on', async () => {
@@ -233,14 +250,14 @@ describe('src/engine/operator/decide.ts: resolve --abandon of a paused replaceme
       ['servers.db', 'payment_required'],
       ['servers.web', 'dependency_blocked'],
     ]);
-    expect(blocked[2]?.remedies).toEqual(resolving(expect.stringContaining('resolve servers.db --abandon')));
+    expect(blocked[2]?.remedies).toEqual(resolving(expect.stringContaining('resolve servers.db --retry')));
     played.emulator.mutate({ do: 'set_standing', standing: 'active' });
 
-    await abandon(played, 'db');
+    await retry(played, 'db');
 
     expect((await played.apply(pair(2))).outcome).toBe('converged');
     expect(project(played).servers.map(({ cores }) => cores)).toEqual([2, 2]);
-    await expect(abandon(played, 'web')).rejects.toThrow('nothing to resolve');
+    await expect(retry(played, 'web')).rejects.toThrow('nothing to resolve');
   });
 });
 
