@@ -108,9 +108,10 @@ export function createClient(options: ClientOptions): Client {
     tokenLevels: () => Promise.all(pipeline.tokens().map(levels.known)),
     tasks: createTaskWatch({
       reads: createReads(readsOptions, 'poll'),
-      urgentReads: createReads(readsOptions, 'operation'),
+      urgentReads: createReads(readsOptions, 'urgent'),
       clock,
       memory: options.uses,
+      limits: profile.limits,
       logger,
     }),
     probe: (path) => pipeline.exchange({ method: 'GET', path, bucket: 'reads', priority: 'operation' }),

@@ -8,6 +8,13 @@ export interface Lesson {
   readonly misses: number;
   /** From acceptance to the poll that found it ended, in ms. */
   readonly endedBy: number;
+  /**
+   * The latest poll that found it running, in ms from acceptance; 0 if the first one found it ended. Only of tasks that
+   * are polled from their earliest end on.
+   */
+  readonly ranAt?: number | undefined;
+  /** The number of tasks of the sort that still ran. */
+  readonly running?: number;
 }
 
 export interface Durations {
@@ -27,6 +34,10 @@ export interface Estimate {
   readonly bounded: boolean;
   /** The longest that one has taken. */
   readonly longestMs: number;
+  /** The time in which about one of six tasks of the sort has ended. */
+  readonly earliestMs: number;
+  /** Tasks that this time is learnt from. */
+  readonly earlyCount: number;
 }
 
 /** The share of tasks that should have ended at their first poll. */
@@ -35,6 +46,10 @@ const share = 0.8;
 const bounds = { leastMs: 250, mostMs: 3_600_000 };
 /** How far one task moves the estimate, in powers of e: much at first, little once it is settled. */
 const stride = { first: 2, settled: 0.25 };
+
+/** The share of tasks that their first urgent poll finds ended, and how far one task moves that time. */
+const early = { share: 0.16, first: 0.6, settled: 0.05, guessed: 0.65 };
+const fewTasks = 3;
 
 /** While every first poll was late enough, nothing is known but that tasks take less. */
 const searchFactor = 0.5;
@@ -53,8 +68,7 @@ export function createDurations(memory: UseMemory): Durations {
     if (known !== undefined) return known;
     // A note that cannot be read costs some polls, and nothing else.
     const noted = readEstimate(await memory.note(noteName(sort)).catch(() => undefined));
-    const estimate = estimates.get(sort) ??
-      noted ?? { ms: guessedDurationMs(sort), count: 0, bounded: false, longestMs: 0 };
+    const estimate = estimates.get(sort) ?? noted ?? fresh(guessedDurationMs(sort));
     estimates.set(sort, estimate);
     return estimate;
   }
@@ -70,18 +84,45 @@ export function createDurations(memory: UseMemory): Durations {
   };
 }
 
-function moved({ ms, count, bounded, longestMs }: Estimate, { misses, endedBy }: Lesson): Estimate {
+function fresh(ms: number): Estimate {
+  return { ms, count: 0, bounded: false, longestMs: 0, earliestMs: ms * early.guessed, earlyCount: 0 };
+}
+
+function moved(before: Estimate, lesson: Lesson): Estimate {
+  const { ms, count, bounded, longestMs } = before;
+  const { misses, endedBy } = lesson;
   const width = Math.max(stride.settled, stride.first / (count + 1));
-  const after = (next: number) => ({
-    ms: Math.round(clamped(next)),
-    count: count + 1,
-    bounded: bounded || misses > 0,
-    longestMs: Math.max(longestMs, endedBy),
-  });
+  const after = (next: number) => {
+    const usualMs = Math.round(clamped(next));
+    return {
+      ms: usualMs,
+      count: count + 1,
+      bounded: bounded || misses > 0,
+      longestMs: Math.max(longestMs, endedBy),
+      ...earliest(before, lesson, usualMs),
+    };
+  };
   // Each further miss cost a request too, but shows less. The estimate grows at most to the poll that found the end.
   if (misses > 0)
     return after(Math.min(ms * Math.exp(share * width * Math.sqrt(misses)), Math.max(ms, endedBy)));
   return after(ms * (bounded ? Math.exp((share - 1) * width) : searchFactor));
+}
+
+/** The same as above for the quantile of early ends. Before any task shows it, it is a share of the usual time. */
+function earliest(
+  { earliestMs, earlyCount }: Estimate,
+  { ranAt, endedBy, running = 0 }: Lesson,
+  usualMs: number,
+): Pick<Estimate, 'earliestMs' | 'earlyCount'> {
+  const guessedMs = usualMs * early.guessed;
+  if (ranAt === undefined) return { earliestMs: earlyCount === 0 ? guessedMs : earliestMs, earlyCount };
+  const width = Math.max(early.settled, early.first / (earlyCount + 1));
+  const isEarly = ranAt === 0 || endedBy <= earliestMs;
+  const move = isEarly ? early.share - 1 : early.share;
+  // The first of many to end is an early one.
+  const first = running >= fewTasks ? ranAt : Math.min(ranAt, guessedMs);
+  const next = earlyCount === 0 && ranAt > 0 ? first : earliestMs * Math.exp(move * width);
+  return { earliestMs: Math.round(Math.min(clamped(next), usualMs)), earlyCount: earlyCount + 1 };
 }
 
 function clamped(ms: number): number {
@@ -93,8 +134,19 @@ function readEstimate(note: unknown): Estimate | undefined {
   const { ms, count } = note;
   const bounded = 'bounded' in note && note.bounded === true;
   if (typeof ms !== 'number' || typeof count !== 'number' || !(ms > 0) || !(count >= 0)) return undefined;
-  const longest = 'longestMs' in note ? note.longestMs : 0;
-  return { ms: clamped(ms), count, bounded, longestMs: typeof longest === 'number' ? longest : 0 };
+  const number = (name: string) => {
+    const value: unknown = Reflect.get(note, name);
+    return typeof value === 'number' && value > 0 ? value : undefined;
+  };
+  const known = fresh(clamped(ms));
+  return {
+    ...known,
+    count,
+    bounded,
+    longestMs: number('longestMs') ?? 0,
+    earliestMs: Math.min(number('earliestMs') ?? known.earliestMs, known.ms),
+    earlyCount: number('earlyCount') ?? 0,
+  };
 }
 
 function noteName(sort: WriteName): string {

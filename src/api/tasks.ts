@@ -1,6 +1,7 @@
 import type { Clock } from '../core/clock.ts';
 import { ConfigError } from '../core/errors.ts';
 import type { TaskEnd, TaskWait, TaskWatch } from '../core/ports.ts';
+import type { ApiProfile } from '../core/profile.ts';
 import type { Task } from '../core/resources.ts';
 import { isFailedRead } from '../core/transport.ts';
 import type { UseMemory } from './budget.ts';
@@ -14,6 +15,7 @@ export interface TasksOptions {
   readonly urgentReads: Reads;
   readonly clock: Clock;
   readonly memory: UseMemory;
+  readonly limits: ApiProfile['limits'];
   readonly logger: ApiLogger;
 }
 
@@ -22,18 +24,17 @@ const lostAfterMs = 60_000;
 /** Bounds of the wait between two polls of one task, in ms. */
 const pollStep = { shortestMs: 500, longestMs: 60_000, growth: 2 } as const;
 /** While no task of a sort was polled too early, at most this number of them is polled. The others wait for them. */
-const mostScouts = 3;
+const mostScouts = 2;
 /** The others wait at most this many times the guessed duration. */
 const patience = 6;
 /** The first wait after the first poll, as a share of the usual time: short where that is well known. */
 const firstStepShare = { known: 0.25, guessed: 0.6 } as const;
 
 /**
- * The polls of a task that an urgent write waits for: the first one after a share of the usual time, then one each few
- * seconds, or after a share of the time since the acceptance if that is longer. Tasks can end at two thirds of their usual
- * time.
+ * The polls of a task that an urgent write waits for: the first one when few tasks of the sort have ended, then one each
+ * few seconds. If many of these tasks run, their polls together take at most this share of the read budget.
  */
-const urgent = { fromShare: 0.65, stepMs: 4_000, stepShare: 0.08 } as const;
+const urgent = { stepMs: 4_000, stepShare: 0.08, budgetShare: 1 } as const;
 
 /**
  * Waits for tasks with as few polls as their sort allows.
@@ -52,19 +53,26 @@ const urgent = { fromShare: 0.65, stepMs: 4_000, stepShare: 0.08 } as const;
  * @assumption A10 a 404 is no outcome
  */
 export function createTaskWatch(options: TasksOptions): TaskWatch {
-  const { clock, logger } = options;
+  const { clock, logger, limits } = options;
   const readsFor = (task: TaskWait) => (task.isUrgent?.() === true ? options.urgentReads : options.reads);
   const durations = createDurations(options.memory);
   const scouts = new Map<TaskWait['sort'], Set<TaskWait>>();
+  const waiting = new Set<TaskWait>();
+  /** The urgent tasks that were seen to run. */
+  const polled = new Set<TaskWait>();
+  const urgentGapMs = limits.windowMs / (limits.reads * urgent.budgetShare);
 
   async function wait(task: TaskWait, signal?: AbortSignal): Promise<TaskEnd> {
     const before = scouts.get(task.sort) ?? new Set();
     scouts.set(task.sort, before);
     if (before.size < mostScouts) before.add(task);
+    waiting.add(task);
     try {
       return await waitAs(task, before, signal);
     } finally {
       before.delete(task);
+      polled.delete(task);
+      waiting.delete(task);
     }
   }
 
@@ -73,22 +81,25 @@ export function createTaskWatch(options: TasksOptions): TaskWatch {
     scouting: ReadonlySet<TaskWait>,
     signal?: AbortSignal,
   ): Promise<TaskEnd> {
-    const { ms: usualMs, bounded } = await durations.usual(task.sort);
+    const { ms: usualMs, bounded, earliestMs } = await durations.usual(task.sort);
     // A clock that was set back must not make the wait longer than the deadline.
     const before = Math.max(0, clock.now() - task.acceptedAt);
     const startedAt = clock.monotonic();
     const elapsed = () => before + clock.monotonic() - startedAt;
     let step = Math.max(pollStep.shortestMs, usualMs * firstStepShare[bounded ? 'known' : 'guessed']);
-    let next = task.isUrgent?.() === true ? usualMs * urgent.fromShare : usualMs;
+    let next = task.isUrgent?.() === true ? earliestMs : usualMs;
     let misses = 0;
+    let ranAt: number | undefined;
     for (;;) {
-      await clock.sleep(Math.max(0, Math.min(next, task.deadlineMs) - elapsed()), signal);
+      const pauseMs = Math.max(0, Math.min(next, task.deadlineMs) - elapsed());
+      if (task.isUrgent?.() === true) task.onNextPoll?.(pauseMs);
+      await clock.sleep(pauseMs, signal);
       const askedAt = elapsed();
       const isUrgent = task.isUrgent?.() === true;
       const estimate = await durations.usual(task.sort);
       const later =
         isUrgent && estimate.bounded
-          ? laterThan(askedAt, estimate.ms * urgent.fromShare)
+          ? laterThan(askedAt, ranAt === undefined ? estimate.earliestMs : 0)
           : laterPoll(estimate, {
               ...{ askedAt, step, misses, usualMs },
               isScouted: !scouting.has(task) && scouting.size > 0,
@@ -104,14 +115,22 @@ export function createTaskWatch(options: TasksOptions): TaskWatch {
         // other tasks that have lowered the estimate since.
         const { ms } = await durations.usual(task.sort);
         const telling = misses > 0 || askedAt <= ms * 1.1 + pollStep.shortestMs;
+        const isPrompt = isUrgent && askedAt <= estimate.earliestMs * 1.1 + pollStep.shortestMs;
         if (end.end === 'succeeded' && telling)
-          await durations.learn(task.sort, { misses, endedBy: askedAt });
+          await durations.learn(task.sort, {
+            misses,
+            endedBy: askedAt,
+            ranAt: ranAt ?? (isPrompt ? 0 : undefined),
+            running: [...waiting].filter(({ sort }) => sort === task.sort).length - 1,
+          });
         return end;
       }
       if (askedAt >= task.deadlineMs) return { end: 'stuck' };
       if (typeof seen === 'object' && (!isUrgent || askedAt >= usualMs)) misses += 1;
       if (isUrgent) {
-        next = elapsed() + Math.max(urgent.stepMs, askedAt * urgent.stepShare);
+        if (seen !== 'unread') ranAt = askedAt;
+        polled.add(task);
+        next = elapsed() + Math.max(urgent.stepMs, askedAt * urgent.stepShare, polled.size * urgentGapMs);
         continue;
       }
       next = elapsed() + step;
@@ -135,7 +154,7 @@ export function createTaskWatch(options: TasksOptions): TaskWatch {
     wait,
     longest: (sort) => durations.longest(sort),
     usual: async (sort) => (await durations.usual(sort)).ms,
-    earliest: async (sort) => (await durations.usual(sort)).ms * urgent.fromShare,
+    earliest: async (sort) => (await durations.usual(sort)).earliestMs,
   };
 }
 

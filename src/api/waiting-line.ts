@@ -1,14 +1,14 @@
 /**
- * The priorities of waiting reads, the most urgent first: reads that a write depends on; then reads that show the
- * effect of a write; then polls, which need fewer requests the later they are sent; then reads that only refresh old
- * values.
+ * The priorities of waiting reads, the most urgent first: polls that the firewall of an exposed server waits for; then
+ * reads that a write depends on; then reads that show the effect of a write; then polls, which need fewer requests the
+ * later they are sent; then reads that only refresh old values.
  */
-const readPriorities = ['operation', 'evidence', 'poll', 'refresh'] as const;
+const readPriorities = ['urgent', 'operation', 'evidence', 'poll', 'refresh'] as const;
 export type ReadPriority = (typeof readPriorities)[number];
 
 /** Whether the request leaves the reserved slots of the budget to the reads of waiting writes. */
 export function isDeferrable(priority: ReadPriority): boolean {
-  return priority !== 'operation';
+  return priority !== 'operation' && priority !== 'urgent';
 }
 
 /** At most this many requests wait for a slot; one more is refused, as something loops. */
@@ -25,7 +25,13 @@ interface Waiter {
 
 /** Requests that wait for a slot: by priority, then in order of arrival. */
 export class WaitingLine {
-  readonly #lines: Record<ReadPriority, Waiter[]> = { operation: [], evidence: [], poll: [], refresh: [] };
+  readonly #lines: Record<ReadPriority, Waiter[]> = {
+    urgent: [],
+    operation: [],
+    evidence: [],
+    poll: [],
+    refresh: [],
+  };
 
   get length(): number {
     return readPriorities.reduce((sum, priority) => sum + this.#lines[priority].length, 0);
@@ -60,7 +66,7 @@ export class WaitingLine {
 
   /** Takes the request with the next turn out of the line. `onlyUrgent`: deferrable requests have no turn now. */
   next(now: number, onlyUrgent: boolean): Waiter | undefined {
-    if (onlyUrgent) return this.#lines.operation.shift();
+    if (onlyUrgent) return this.#lines.urgent.shift() ?? this.#lines.operation.shift();
     const [poll] = this.#lines.poll;
     if (poll !== undefined && now - poll.since >= pollPatienceMs) return this.#lines.poll.shift();
     return readPriorities

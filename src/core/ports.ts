@@ -205,6 +205,8 @@ export interface TaskWait {
   readonly deadlineMs: number;
   /** A write that must not wait depends on the end of the task, so the task is polled more often. */
   readonly isUrgent?: () => boolean;
+  /** Called with the time to the next poll of an urgent task, in ms. The urgent write does not come before it. */
+  readonly onNextPoll?: (afterMs: number) => void;
 }
 
 export type TaskEnd =

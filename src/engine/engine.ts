@@ -39,8 +39,6 @@ export interface Engine {
 }
 
 const anyTurn = { urgency: 1 };
-/** The writes that a server takes, with its firewall and a part of a network interface: see `GateBudget.paceMs`. */
-const writesPerServer = 2.4;
 
 /**
  * The engine for one token of one API and one state. Operations that change the state run one after the other: a run
@@ -49,7 +47,7 @@ const writesPerServer = 2.4;
 export function createEngine(deps: EngineDeps): Engine {
   const gate = createWriteGate(deps.clock, {
     roomMs: deps.writes.roomMs,
-    paceMs: () => (writesPerServer * deps.profile.limits.windowMs) / deps.writes.perWindow(),
+    paceMs: () => deps.profile.limits.windowMs / deps.writes.perWindow(),
   });
   const runs = createWriteGate(deps.clock);
   const { hidden, onEvent } = deps;

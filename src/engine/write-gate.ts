@@ -20,6 +20,8 @@ export interface WriteGate {
   firewallAfterMs: number;
   /** The firewall will be sent, `firewallAfterMs` from now, until `settle` is called. */
   expect(firewall: ResourceKey): void;
+  /** An expected firewall will not be sent before this time from now, in ms. */
+  postpone(firewall: ResourceKey, ms: number): void;
   settle(firewall: ResourceKey): void;
 }
 
@@ -45,8 +47,15 @@ interface Waiter extends TurnOptions {
 const ahead = 4;
 /** After this wait, in ms, the reads that made a write ready are too old for it, or will soon be. */
 const freshForMs = 45_000;
+/**
+ * If firewalls wait for the ends of creations, the other writes are spread evenly, so that a slot of the write budget is
+ * free soon after each end, and so that the polls of many tasks at once do not exceed the read budget. The creation of a
+ * server takes the place of its firewall too. Writes that were late can be sent sooner, at most this many.
+ */
+const exposedPaces = 2.1;
+const mostBehind = 4;
 /** The time that a firewall may wait for the write budget, in ms. */
-const firewallGraceMs = 2_000;
+const firewallGraceMs = 500;
 /** A firewall that is this late, in ms, keeps no slot of the write budget any more. */
 const mostLateMs = 60_000;
 
@@ -54,10 +63,7 @@ const mostLateMs = 60_000;
 export interface GateBudget {
   /** The time until this number of writes can be sent, in ms. */
   roomMs(writes: number): number;
-  /**
-   * The time between two creations of servers whose firewalls wait for the end of the creation, in ms. The polls of many
-   * tasks at once would exceed the read budget.
-   */
+  /** The time between two writes that are spread evenly, in ms. */
   paceMs(): number;
 }
 
@@ -72,8 +78,8 @@ export function createWriteGate(
   /** When each expected firewall can be sent, on the monotonic clock. */
   const expected = new Map<ResourceKey, number>();
   let busy = false;
-  /** When a server was created that is exposed until its firewall is sent. */
-  let lastExposedAt = Number.NEGATIVE_INFINITY;
+  /** While firewalls wait for the end of creations: when the next other write can be sent, on the monotonic clock. */
+  let nextAt = Number.NEGATIVE_INFINITY;
   let alarm: AbortController | undefined;
 
   /** Gives the turn to the next work. Called after every change. */
@@ -87,10 +93,11 @@ export function createWriteGate(
       lateMs(now, []),
       lateMs(now, [now + gate.firewallAfterMs]),
     ];
-    const tooEarly = gate.firewallAfterMs === 0 ? 0 : lastExposedAt + budget.paceMs() - now;
+    const tooEarly = gate.firewallAfterMs === 0 ? 0 : nextAt - now;
     const lateOf = ({ urgency, exposes }: Waiter) => {
       if (urgency === Number.POSITIVE_INFINITY) return 0;
-      return exposes === true ? Math.max(lateIfExposed, tooEarly) : late;
+      if (exposes === true) return Math.max(lateIfExposed, tooEarly);
+      return expected.size === 0 ? 0 : Math.max(late, tooEarly);
     };
     const fitting = room > 0 ? [] : waiting.filter((waiter) => lateOf(waiter) === 0);
     const next = takeNext(fitting, turns, now);
@@ -100,8 +107,15 @@ export function createWriteGate(
     }
     waiting.splice(waiting.indexOf(next), 1);
     busy = true;
-    if (next.exposes === true) lastExposedAt = now;
+    space(next, now);
     next.enter();
+  }
+
+  /** A few slow turns do not delay the turns after them. */
+  function space({ urgency, exposes }: Waiter, now: number): void {
+    if (urgency === Number.POSITIVE_INFINITY) return;
+    const paceMs = budget.paceMs();
+    nextAt = Math.max(nextAt, now - mostBehind * paceMs) + (exposes === true ? exposedPaces : 1) * paceMs;
   }
 
   function wait(ms: number): void {
@@ -165,6 +179,11 @@ export function createWriteGate(
         if (!waiter.isPrepared) waiter.getReady?.();
         waiter.isPrepared = true;
       }
+    },
+    postpone(firewall, ms) {
+      if (!expected.has(firewall)) return;
+      expected.set(firewall, clock.monotonic() + ms);
+      pump();
     },
     expect: (firewall) => void expected.set(firewall, clock.monotonic() + gate.firewallAfterMs),
     settle(firewall) {

@@ -100,6 +100,22 @@ describe('src/api/tasks.ts', () => {
     expect(asked / ids.length).toBeLessThan(1.3);
   });
 
+  test('an urgent task is asked for from the time on at which few tasks have ended, each few seconds', async () => {
+    const random = mulberry(1);
+    const { clock, client, endsAt, polls } = world();
+    const late: number[] = [];
+    for (let index = 0; index < 60; index++) {
+      const id = `t${index}`;
+      endsAt.set(id, clock.monotonic() + 25_000 + 20_000 * random());
+      await clock.run(client.tasks.wait(taskWait(clock, id, { isUrgent: () => true })));
+      late.push(clock.monotonic() - (endsAt.get(id) ?? 0));
+    }
+    const asked = [...polls.values()].slice(20);
+    expect(Math.max(...late)).toBeLessThanOrEqual(5_000);
+    expect(asked.reduce((sum, each) => sum + each, 0) / asked.length).toBeLessThan(3.5);
+    expect(await client.tasks.earliest('create_server')).toBeGreaterThan(24_000);
+  });
+
   test('never asks again once a task is terminal, and leaves no timer', async () => {
     const { clock, client, endsAt, polls } = world();
     endsAt.set('t', 0);

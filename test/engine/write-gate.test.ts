@@ -101,7 +101,7 @@ describe('src/engine/write-gate.ts', () => {
 
     test('a server is created when its firewall has a slot too, and other writes go before it', async () => {
       const clock = virtualClock();
-      const { gate, write, order } = budget(clock, [0, 30_000, 31_000]);
+      const { gate, write, order } = budget(clock, [0, 30_000, 30_400]);
       const done = [write('server', 4, true), write('card', 3)];
       void done[0]?.then(async () => {
         await write('firewall', firewall);
@@ -109,7 +109,7 @@ describe('src/engine/write-gate.ts', () => {
       });
       done.push(write('card 2', 3));
       await clock.run(Promise.all(done));
-      expect(order).toEqual(['card at 0', 'server at 30', 'firewall at 31', 'card 2 at 60']);
+      expect(order).toEqual(['card at 0', 'server at 30', 'firewall at 30.4', 'card 2 at 60']);
     });
 
     test('while a firewall waits for the end of a creation, other writes leave a slot to it', async () => {
@@ -123,6 +123,28 @@ describe('src/engine/write-gate.ts', () => {
       gate.settle(firewallKey('servers.server' as ResourceKey));
       await clock.run(Promise.all(others));
       expect(order).toEqual(['server at 0', 'card 1 at 0', 'firewall at 40', 'card 2 at 60']);
+    });
+
+    test('the slot of a firewall serves other writes until the next poll of the creation', async () => {
+      const clock = virtualClock();
+      const { gate, write, order } = budget(clock, [0, 0, 20_000]);
+      gate.firewallAfterMs = 10_000;
+      await clock.run(write('server', 4, true));
+      const card = write('card', 3);
+      await clock.run(clock.sleep(10_000));
+      expect(order).toEqual(['server at 0']);
+      gate.postpone(firewallKey('servers.server' as ResourceKey), 14_000);
+      await clock.run(card);
+      expect(order).toEqual(['server at 0', 'card at 10']);
+    });
+
+    test('while firewalls wait for the ends of creations, the other writes are spread evenly', async () => {
+      const clock = virtualClock();
+      const { gate, write, order } = budget(clock, Array(20).fill(0));
+      gate.firewallAfterMs = 40_000;
+      const names = Array.from({ length: 5 }, (_, at) => `${at + 1}`);
+      await clock.run(Promise.all(names.map((name) => write(name, 4, true))));
+      expect(order).toEqual(['1 at 0', '2 at 0', '3 at 1.4', '4 at 16.1', '5 at 30.8']);
     });
 
     test('no alarm of an aborted work stays', async () => {

@@ -1,6 +1,6 @@
 import type { Evidence } from '../../core/evidence.ts';
 import { partsOf } from '../../core/intent.ts';
-import { nounOf } from '../../core/keys.ts';
+import { firewallKey, nounOf } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { fitsPath } from '../../core/path-id.ts';
 import type { TaskId } from '../../core/resources.ts';
@@ -137,6 +137,7 @@ async function awaitTask(
       acceptedAt,
       deadlineMs,
       isUrgent: () => isExposedUntilEnd(run, intent),
+      onNextPoll: (afterMs) => run.gate.postpone(firewallKey(intent.key), afterMs),
     },
     halt,
   );
