@@ -47,6 +47,8 @@ class SimulatedFleet {
   >();
   /** How many deletions a plan of each project would make. */
   deletions = 0;
+  /** The projects that delete; without a set all of them do. */
+  deleting: ReadonlySet<number> | undefined;
   /** Blocked, whatever is put into it. */
   broken = 0;
   planned = 0;
@@ -117,9 +119,9 @@ class SimulatedFleet {
         for (const id of projects) this.reconcile(id);
       },
       left: async (projects) => projects.flatMap((id) => this.#memory(id) ?? []),
-      deletions: async () => {
+      deletions: async ({ projectId }) => {
         this.planned += 1;
-        return this.deletions;
+        return this.deleting?.has(projectId) === false ? 0 : this.deletions;
       },
       approval: (change) => `approve ${change}`,
       onNotification: (notice) => void this.notices.push(notice.detail),
@@ -379,6 +381,49 @@ describe('src/daemon/fleet/releases.ts', () => {
     fleet.approve(change);
     await fleet.advance(10);
     expect(fleet.with('less')).toEqual(ids);
+  });
+
+  test('only the projects that would delete wait, and newer commits of others leave their approval valid', async () => {
+    const { fleet, leader } = await fleetAtRest(defaultPolicy);
+    const [tenant, others] = [ids.slice(0, 20), ids.slice(20)];
+    fleet.deletions = 1;
+    fleet.deleting = new Set(tenant);
+    const change = fleet.push('less');
+    await fleet.advance(60);
+    expect(fleet.with('less')).toEqual(others);
+    expect(fleet.shown()).toMatchObject([{ change, phase: 'waiting', deletions: 20, left: 20 }]);
+
+    fleet.push('more', others);
+    leader.kill();
+    fleet.lead(defaultPolicy);
+    await fleet.advance(60);
+    expect(fleet.with('more')).toEqual(others);
+    expect(fleet.phases()).toEqual([`${change} waiting 0`]);
+    expect(fleet.notices).toHaveLength(1);
+
+    fleet.approve(change);
+    await fleet.advance(10);
+    expect(fleet.with('less')).toEqual(ids);
+    expect(fleet.phases()).toEqual([]);
+  });
+
+  test('a project that waits and gets another spec is counted again, and the approval of the others stays', async () => {
+    const { fleet } = await fleetAtRest(defaultPolicy);
+    const [first, second] = [ids.slice(0, 20), ids.slice(20, 40)];
+    fleet.deletions = 1;
+    fleet.deleting = new Set([...first, ...second]);
+    const one = fleet.push('less', [...first, ...second]);
+    await fleet.advance(60);
+    const two = fleet.push('still less', second);
+    await fleet.advance(60);
+    expect(fleet.phases()).toEqual([`${one} waiting 0`, `${two} waiting 0`]);
+
+    fleet.approve(one);
+    await fleet.advance(10);
+
+    expect(fleet.with('less')).toEqual(first);
+    expect(fleet.with('still less')).toEqual([]);
+    expect(fleet.phases()).toEqual([`${two} waiting 0`]);
   });
 
   test('specs that one leader cannot use are counted by the next one that can', async () => {

@@ -54,7 +54,10 @@ async function askLeader(location: string, { change }: Rollout): Promise<void> {
 
 /** @throws ConfigError where this change does not wait for an approval */
 export function waitingFor(rollouts: readonly Rollout[], change: string): Rollout {
-  const waiting = rollouts.filter(({ phase }) => ['waiting', 'stopped', 'queued'].includes(phase));
+  // In the order in which a leader takes an approval: for the next wave, for deletions, for a start before others.
+  const waiting = ['stopped', 'waiting', 'queued'].flatMap((phase) =>
+    rollouts.filter((each) => each.phase === phase),
+  );
   const meant = waiting.filter(
     (each) => each.change === change || (isLong(change) && each.change.startsWith(change)),
   );

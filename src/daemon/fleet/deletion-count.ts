@@ -24,10 +24,17 @@ export interface DeletionCountOptions {
   readonly log: DaemonLogger;
 }
 
+/** The deletions of a change. */
+export interface Deletions {
+  readonly total: number;
+  /** The projects that would delete something. */
+  readonly projects: ReadonlySet<number>;
+}
+
 interface Count {
   readonly candidate: string;
   /** Once they are counted. */
-  deletions: number | undefined;
+  deletions: Deletions | undefined;
 }
 
 /** Counts how much a change would delete, in all its projects together. Only the newest change is counted. */
@@ -45,7 +52,7 @@ export class DeletionCount {
   }
 
   /** `undefined` while they are being counted. `few`: the projects' own caps add up to no more than is allowed. */
-  async of(candidate: string, members: readonly Member[]): Promise<number | 'few' | undefined> {
+  async of(candidate: string, members: readonly Member[]): Promise<Deletions | 'few' | undefined> {
     if (this.#count?.candidate === candidate) return this.#count.deletions;
     const { maxDeletions, left, log, onCounted } = this.#options;
     if (capsOf(members) <= maxDeletions) return 'few';
@@ -64,18 +71,20 @@ export class DeletionCount {
   }
 
   /** Never rejects: where a project cannot be planned, its own cap counts. */
-  async #counted(members: readonly Member[], isWanted: () => boolean): Promise<number> {
+  async #counted(members: readonly Member[], isWanted: () => boolean): Promise<Deletions> {
     const { atOnce } = this.#options;
     const queue = [...members];
-    let sum = 0;
+    let total = 0;
+    const projects = new Set<number>();
     const worker = async () => {
       for (let next = queue.pop(); next !== undefined && isWanted(); next = queue.pop()) {
-        const counted = await this.#countOf(next);
-        sum += counted ?? next.desired.settings.max_deletions;
+        const deletions = (await this.#countOf(next)) ?? next.desired.settings.max_deletions;
+        total += deletions;
+        if (deletions > 0) projects.add(next.project);
       }
     };
     await Promise.all(Array.from({ length: atOnce }, worker));
-    return sum;
+    return { total, projects };
   }
 
   async #countOf({ project, mark, desired }: Member): Promise<number | undefined> {

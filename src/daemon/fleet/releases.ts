@@ -21,7 +21,18 @@ import {
   type Waiting,
   withSpecs,
 } from './rollout.ts';
-import { type Begun, corrected, isOver, isSuperseded, keptBy, precedes } from './succession.ts';
+import {
+  type Advance,
+  type Begun,
+  corrected,
+  type Followed,
+  isOver,
+  isSuperseded,
+  keptBy,
+  placedBy,
+  precedes,
+  unplaced,
+} from './succession.ts';
 import { type WaveVerdict, WaveWatch, waveOf } from './wave-watch.ts';
 
 /** Time between two checks of the projects of a wave. Real ms. */
@@ -46,16 +57,12 @@ interface Newest {
   /** Marks the specs that this replica can use: the deletions of others were never counted. */
   readonly candidate: string;
   readonly members: ReadonlyMap<number, Member>;
-  /** The last rollout that has not begun. */
+  /** The last rollout that has not begun, and holds no projects. */
   readonly last: Rollout | undefined;
+  /** The rollouts that have not begun, and hold projects whose deletions need an approval. */
+  readonly holding: readonly Rollout[];
   /** The newest candidate whose deletions were allowed. */
   readonly counted: string | undefined;
-}
-
-/** The result of a reading of the source, for the rollouts that have begun. */
-interface Step {
-  readonly begun: readonly Begun[];
-  readonly released: readonly Waiting[];
 }
 
 /**
@@ -67,6 +74,9 @@ interface Step {
  *     └─ too many ─▶ waiting ─▲                                   │ └── release a wave ────────┘──▶ in force everywhere
  *                      approve                                    └─ wave failed ─▶ stopped ─ approve, converged ─▶ running
  * ```
+ * If there are too many deletions, only the projects that would delete wait, in a rollout of their own: the others get
+ * the change. An approval is for these specs of these projects, and newer changes of other projects do not end it.
+ *
  * Projects that do not have the change yet keep the spec that is in force for them. The published {@link Rollout}s hold
  * the whole progress, so the next leader continues them, also after a restart.
  *
@@ -103,7 +113,8 @@ export class Releases {
     const broken = new Set(taken.flatMap((each) => ('offer' in each ? [] : [each.name])));
     const approved = this.#approved;
     this.#approved = undefined;
-    const last = rollouts.find(({ wave }) => wave === 0);
+    const last = rollouts.find(({ wave, held }) => wave === 0 && held.length === 0);
+    const holding = rollouts.filter(({ wave, held }) => wave === 0 && held.length > 0);
     // An operator who approves a change that is queued ends all rollouts before it.
     const isFirst = last?.phase === 'queued' && last.change === approved;
     const byRollout = Map.groupBy(waiting, (each) => each.rollout);
@@ -115,8 +126,11 @@ export class Releases {
     const going = await this.#advanced(begun, broken);
     const usable = wanted.specs.filter(({ name }) => !broken.has(name));
     const candidate = candidateOf(usable);
-    const newest = { wanted, candidate, members, last, counted: before.counted };
-    const { begun: now, released, queued, counted } = await this.#followed(going, newest, approved);
+    const newest = { wanted, candidate, members, last, holding, counted: before.counted };
+    // Of one change a wave may have stopped and deletions may wait: the deletions then need another approval.
+    const isForWave = rollouts.some(({ phase, change }) => phase === 'stopped' && change === approved);
+    const followed = await this.#followed(going, newest, isForWave ? undefined : approved);
+    const { begun: now, released, queued, counted } = followed;
     const ids = new Set(now.map(({ rollout }) => rollout.id));
     // A change that has waited for the end of a rollout can begin now.
     if (rollouts.some(({ id, wave }) => wave > 0 && !ids.has(id))) this.#readSoon();
@@ -203,7 +217,7 @@ export class Releases {
   }
 
   /** Releases the next wave of each rollout that watches nothing. Rollouts that are over are left out. */
-  async #advanced(begun: readonly Begun[], broken: ReadonlySet<string>): Promise<Step> {
+  async #advanced(begun: readonly Begun[], broken: ReadonlySet<string>): Promise<Advance> {
     const steps = await Promise.all(
       begun.map(async (each) => {
         if (isOver(each)) return { begun: [], released: [] };
@@ -219,7 +233,7 @@ export class Releases {
   }
 
   /** After the last wave nothing is watched: the rollout is over. */
-  async #released({ rollout, waiting }: Begun, broken: ReadonlySet<string>): Promise<Step> {
+  async #released({ rollout, waiting }: Begun, broken: ReadonlySet<string>): Promise<Advance> {
     const { policy, clock } = this.#options;
     const ready = waiting.filter(({ spec }) => spec !== null && !broken.has(spec.name));
     let { wave } = rollout;
@@ -254,24 +268,49 @@ export class Releases {
     );
   }
 
-  /** Counts the newest change, and begins it as soon as no earlier rollout has a project of it. */
+  /** Begins the approved deletions, then counts and begins the newest change of the other projects. */
   async #followed(
-    { begun, released }: Step,
+    going: Advance,
     newest: Newest,
     approved: string | undefined,
-  ): Promise<Step & { readonly queued: readonly Rollout[]; readonly counted: string | undefined }> {
-    const { members } = newest;
-    const placed = new Map(
-      [...begun.flatMap(({ waiting }) => waiting), ...released].flatMap(({ project, spec }) =>
-        spec === null ? [] : [[project, markOf(spec)]],
+  ): Promise<Followed & { readonly counted: string | undefined }> {
+    const { members, holding } = newest;
+    let step: Followed = { ...going, queued: [] };
+    const apart = new Set<number>();
+    for (const rollout of holding) {
+      const held = rollout.held.filter(({ project, mark }) => members.get(project)?.mark === mark);
+      if (held.length === 0) continue;
+      for (const { project } of held) apart.add(project);
+      const is = rollout.phase === 'waiting' && rollout.change === approved;
+      const now = { ...rollout, held, left: held.length, total: held.length };
+      step = await this.#begun(
+        step,
+        is ? { ...now, phase: 'queued', approved: true, reason: null } : now,
+        members,
+      );
+    }
+    const wanted = new Map([...members].filter(([project]) => !apart.has(project)));
+    const change = unplaced(wanted, step);
+    if (change.size === 0) return { ...step, counted: newest.counted };
+    const placed = placedBy(step);
+    const others = [...wanted.values()].filter(({ project, mark }) => placed.get(project) !== mark);
+    const counted = await this.#counted(this.#rolloutOf(change.size, newest), others);
+    for (const rollout of counted) step = await this.#begun(step, rollout, wanted);
+    return { ...step, counted: counted.at(-1)?.phase === 'counting' ? newest.counted : newest.candidate };
+  }
+
+  /** Begins a rollout that is queued, as soon as no earlier rollout has a project of it. */
+  async #begun(step: Followed, queued: Rollout, members: ReadonlyMap<number, Member>): Promise<Followed> {
+    const { begun, released } = step;
+    if (queued.phase !== 'queued') return { ...step, queued: [...step.queued, queued] };
+    const own = new Set(queued.held.map(({ project }) => project));
+    const others = new Set(step.queued.flatMap(({ held }) => held.map(({ project }) => project)));
+    const change = new Map(
+      [...unplaced(members, step)].filter(([project]) =>
+        own.size > 0 ? own.has(project) : !others.has(project),
       ),
     );
-    const change = new Map([...members].filter(([project]) => !placed.has(project)));
-    if (change.size === 0) return { begun, released, queued: [], counted: newest.counted };
-    const unplaced = [...members.values()].filter(({ project, mark }) => placed.get(project) !== mark);
-    const queued = await this.#counted(this.#rolloutOf(change.size, newest), unplaced, approved);
-    if (queued.phase !== 'queued') return { begun, released, queued: [queued], counted: newest.counted };
-    const counted = queued.candidate;
+    if (change.size === 0) return step;
     const waiting = [...change.values()].map(({ project, spec }) => ({ project, rollout: queued.id, spec }));
     const before = begun.filter((each) => precedes(each, change));
     if (before.every((each) => isSuperseded(each, change))) {
@@ -281,21 +320,19 @@ export class Releases {
         this.#options.clock.now(),
         ...superseded.map(({ rollout }) => rollout.begunAt),
       );
-      const rollout: Rollout = { ...queued, phase: 'running', begunAt };
+      const rollout: Rollout = { ...queued, phase: 'running', begunAt, held: [], total: change.size };
       const first = await this.#released({ rollout, waiting }, new Set());
-      const others = begun.filter((each) => !before.includes(each));
       return {
-        begun: [...others, ...first.begun],
+        ...step,
+        begun: [...begun.filter((each) => !before.includes(each)), ...first.begun],
         released: [...released, ...first.released],
-        queued: [],
-        counted,
       };
     }
     const fixed = new Set(corrected(before, change).map(({ project }) => project));
     const fixes = waiting.filter(({ project }) => fixed.has(project));
     const left = waiting.length - fixes.length;
     const rest = left === 0 ? [] : [{ ...queued, left }];
-    return { begun, released: [...released, ...fixes], queued: rest, counted };
+    return { ...step, released: [...released, ...fixes], queued: [...step.queued, ...rest] };
   }
 
   /** The newest change, as far as it has not begun. It takes the place of the one that was not begun before. */
@@ -313,29 +350,30 @@ export class Releases {
         released: 0,
         left: size,
       },
-      ...{ deletions: null, wave: 0, watched: [], since: now, begunAt: now, reason: null },
+      ...{ deletions: null, wave: 0, watched: [], held: [], since: now, begunAt: now, reason: null },
     };
   }
 
-  async #counted(
-    rollout: Rollout,
-    members: readonly Member[],
-    approved: string | undefined,
-  ): Promise<Rollout> {
+  /** The rollouts of the newest change: of the projects whose deletions wait, and of the others. */
+  async #counted(rollout: Rollout, members: readonly Member[]): Promise<readonly Rollout[]> {
     const { maxDeletions } = this.#options.policy;
     const { phase, change, candidate } = rollout;
-    if (phase === 'waiting' && approved === change)
-      return { ...rollout, phase: 'queued', approved: true, reason: null };
-    if (phase !== 'counting') return rollout;
+    if (phase !== 'counting') return [rollout];
     const deletions = await this.#count.of(candidate, members);
-    if (deletions === undefined) return rollout;
-    if (deletions === 'few') return { ...rollout, phase: 'queued' };
-    if (deletions <= maxDeletions) return { ...rollout, phase: 'queued', deletions };
+    if (deletions === undefined) return [rollout];
+    if (deletions === 'few') return [{ ...rollout, phase: 'queued' }];
+    const { total, projects } = deletions;
+    if (total <= maxDeletions) return [{ ...rollout, phase: 'queued', deletions: total }];
+    const held = members.flatMap(({ project, mark }) => (projects.has(project) ? [{ project, mark }] : []));
     const reason =
-      `The change ${change} would delete or replace ${counted(deletions, 'resource')} in ${counted(members.length, 'project')}. ` +
-      `That is more than fleet.max_deletions (${maxDeletions}), so no project gets the change before your approval. ` +
+      `The change ${change} would delete or replace ${counted(total, 'resource')} in ${counted(held.length, 'project')}. ` +
+      `That is more than fleet.max_deletions (${maxDeletions}), so ${held.length === 1 ? 'this project does' : 'these projects do'} not get the change before your approval. ` +
       'If these deletions are intended, approve the change:';
-    return { ...rollout, phase: 'waiting', deletions, reason };
+    const size = { total: held.length, left: held.length };
+    return [
+      { ...rollout, id: `${rollout.id} held`, phase: 'waiting', deletions: total, reason, held, ...size },
+      { ...rollout, phase: 'queued' },
+    ];
   }
 
   /** Judges the last waves. */

@@ -44,7 +44,8 @@ const rollout = z.object({
   candidate: z.string(),
   /**
    * - `counting`: the deletions are being counted; no project has the change
-   * - `waiting`: more deletions than allowed; no project has the change until an operator approves it
+   * - `waiting`: more deletions than allowed; the projects that would delete do not get the change until an operator
+   *   approves it
    * - `queued`: the change begins when the rollouts that its projects are part of have ended
    * - `running`: the projects of the last wave have it, and are watched
    * - `stopped`: a wave has failed; all other projects keep their current spec
@@ -61,6 +62,8 @@ const rollout = z.object({
   wave: z.number(),
   /** Projects that have to converge before the next wave. */
   watched: z.array(watched),
+  /** The projects of a change that waits for an approval, or has got it and not begun. The others get it without them. */
+  held: z.array(watched),
   /** When the last wave got the change. Wall ms. */
   since: z.number(),
   /** When this rollout, or the first of those that it has superseded, began. Wall ms. */
@@ -89,7 +92,7 @@ export interface Waiting {
 
 /** The specs in force in a fleet, and the changes that are on their way into them. */
 export interface Shared extends Snapshot {
-  /** The oldest first. At most the last one has not begun. */
+  /** The oldest first. Of those that have not begun, at most the last one holds no projects. */
   readonly rollouts?: readonly Rollout[];
   /** Only the leader knows these projects. */
   readonly waiting?: readonly Waiting[];

@@ -6,6 +6,17 @@ export interface Begun {
   readonly waiting: readonly Waiting[];
 }
 
+/** The rollouts that have begun, and the projects that get their specs now. */
+export interface Advance {
+  readonly begun: readonly Begun[];
+  readonly released: readonly Waiting[];
+}
+
+/** With the rollouts that have not begun. */
+export interface Followed extends Advance {
+  readonly queued: readonly Rollout[];
+}
+
 /** The specs that the source wants now, as far as they differ from the specs in force. */
 export interface WantedSpecs {
   readonly members: ReadonlyMap<number, Member>;
@@ -55,4 +66,19 @@ export function corrected(begun: readonly Begun[], change: ReadonlyMap<number, M
   const stopped = begun.filter(({ rollout }) => rollout.phase === 'stopped');
   const watched = new Set(stopped.flatMap(({ rollout }) => rollout.watched.map(({ project }) => project)));
   return [...change.values()].filter(({ project }) => watched.has(project));
+}
+
+/** The marks of the specs that a rollout puts in force for its projects. */
+export function placedBy({ begun, released }: Advance): ReadonlyMap<number, string> {
+  return new Map(
+    [...begun.flatMap(({ waiting }) => waiting), ...released].flatMap(({ project, spec }) =>
+      spec === null ? [] : [[project, markOf(spec)]],
+    ),
+  );
+}
+
+/** The members that no rollout has a spec for. */
+export function unplaced(members: ReadonlyMap<number, Member>, step: Advance): ReadonlyMap<number, Member> {
+  const placed = placedBy(step);
+  return new Map([...members].filter(([project]) => !placed.has(project)));
 }
