@@ -1,6 +1,5 @@
 import type { Mutation } from '../emulator/mutations.ts';
 import type { Controller, Running } from './controller.ts';
-import { operations, writes } from './operations.ts';
 import type { StoryParts, Wishes } from './parts.ts';
 import type { StoryStage } from './stage.ts';
 import type { Incident } from './story.ts';
@@ -23,27 +22,12 @@ export function plantIncidents(
       if (incident.at.nth !== nth || !wishes.left.delete(incident)) continue;
       stage.trace.add('!', `${incident.what.do} ${JSON.stringify(incident.what)} at ${name} #${nth}`);
       stage.observer.count(`incident ${incident.what.do}`);
-      if (incident.what.do === 'crash') crash(stage, running, name);
-      else strike(stage, wishes, running, incident.what);
+      if (incident.what.do === 'crash') {
+        stage.observer.crashes(running, name);
+        running.crashable.kill();
+      } else strike(stage, wishes, running, incident.what);
     }
   };
-}
-
-/** The row of the outcome table that the moment of death belongs to. */
-function crash(stage: StoryStage, running: Running, boundary: string): void {
-  const begun = /^beginIntent (\w+):before$/.exec(boundary)?.[1];
-  if (begun !== undefined) stage.observer.hit('crash before the intent is durable', begun);
-  const probed = /^probe (.+):(?:before|after)$/.exec(boundary)?.[1];
-  for (const name of operations)
-    if (writes[name].path === probed) stage.observer.hit('crash around a probe', name);
-  for (const intent of running.mirror.open.values()) {
-    if (intent.phase !== 'sending') continue;
-    const row = running.answered.has(intent.idempotencyKey)
-      ? 'crash after the answer'
-      : 'crash with the answer unknown';
-    stage.observer.hit(row, intent.request.name);
-  }
-  running.crashable.kill();
 }
 
 /** Gives the machine another state than the one it wrote last. */

@@ -1,6 +1,8 @@
 import { ActionLines } from './lines.ts';
-import type { EditedSection, Fields } from './operator-action.ts';
-import type { SpecModel } from './story.ts';
+import { editedSections, type SpecModel } from './story.ts';
+
+export type EditedSection = (typeof editedSections)[number];
+export type Fields = Readonly<Record<string, unknown>>;
 
 /** An entry that has left the file, or had other fields. */
 export interface EarlierEntry {
@@ -25,7 +27,7 @@ export class EditedFile {
   }
 
   set model(model: SpecModel) {
-    for (const section of ['servers', 'ips', 'networks', 'isos'] as const)
+    for (const section of editedSections)
       for (const [name, entry] of Object.entries(this.#model[section]))
         if (model[section][name] === undefined) this.keep({ section, name, entry });
     this.lines.follow(this.#model, model);

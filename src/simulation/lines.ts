@@ -1,6 +1,5 @@
 import { namesakeOf, type ResourceKey, takeApart } from '../core/keys.ts';
-import { editedSections } from './operator-action.ts';
-import type { SpecModel } from './story.ts';
+import { editedSections, type SpecModel } from './story.ts';
 
 /**
  * The truth about renames: which keys of one file mean the same resource over time. A line has the name of its first

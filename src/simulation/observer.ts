@@ -1,20 +1,15 @@
 import type { TaskEnd, WritePort, WriteRequest, WriteResult } from '../core/ports.ts';
+import type { Emulator } from '../emulator/options.ts';
 import type { Readings } from '../emulator/readings.ts';
-import type { Controller } from './controller.ts';
-
-/** Situations that a story knows before any answer does. */
-export type Situation =
-  | 'crash around a probe'
-  | 'crash before the intent is durable'
-  | 'crash with the answer unknown'
-  | 'crash after the answer'
-  | 'key too old'
-  | 'task slow'
-  | 'task failed, shown later';
+import type { Controller, Running } from './controller.ts';
 
 /** Is called for each situation of a story, and has no effect on the story. */
 export interface Observer {
-  hit(situation: Situation, operation: string): void;
+  /** A process is about to die at the boundary. */
+  crashes(running: Running, boundary: string): void;
+  /** The write is not sent again, because its key is too old. */
+  keyTooOld(write: string): void;
+  storyEnds(emulator: Emulator): void;
   /** A write has ended. */
   sent(request: WriteRequest, result: WriteResult, controller: Controller): void;
   task(operation: string, end: TaskEnd['end']): void;
@@ -26,7 +21,9 @@ export interface Observer {
 
 /** Records nothing. */
 export const noObserver: Observer = {
-  hit: () => {},
+  crashes: () => {},
+  keyTooOld: () => {},
+  storyEnds: () => {},
   sent: () => {},
   task: () => {},
   readings: () => {},

@@ -2,15 +2,12 @@ import type { OperationId, Plan, Selection } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
 import type { Controller, Running } from './controller.ts';
 import type { Observer } from './observer.ts';
-import type { StoryStage } from './stage.ts';
-import type { Boxes } from './state-box.ts';
+import type { StageOptions, StoryStage } from './stage.ts';
 import type { Disturbance, Incident, SpecModel, Story } from './story.ts';
 
 /** The parts of a story in addition to crashes and faults of the service. `rehearse` has none of them. */
-export interface StoryParts {
+export interface StoryParts extends StageOptions {
   readonly observer?: Observer;
-  /** Other states than those in memory. */
-  readonly boxes?: Boxes;
   readonly actions?: (stage: StoryStage, main: Controller) => Actions;
   /** The effect of an incident other than a crash. */
   readonly strike?: (

@@ -7,7 +7,6 @@ import { approvalOptions, approve, asks } from './approvals.ts';
 import type { Controller, Running } from './controller.ts';
 import { plantIncidents } from './disturbances.ts';
 import { noObserver } from './observer.ts';
-import { writeOfTask } from './operations.ts';
 import { operate } from './operator.ts';
 import {
   type DryRun,
@@ -44,8 +43,6 @@ export type End =
   | { readonly end: 'error'; readonly error: unknown }
   | { readonly end: 'crash' };
 
-/** Longer than a client waits for anything but a task. */
-const slowTaskMs = 120_000;
 const mostFaultyRuns = 10;
 const mostQuietRuns = 16;
 const runsForAction = 3;
@@ -56,8 +53,8 @@ const minute = 60_000;
  * disturbances, with an operator who follows the messages, until no work is left.
  */
 export async function play(story: Story, parts: StoryParts = {}): Promise<Outcome> {
-  const { observer = noObserver, boxes, dryRun, strike = () => {} } = parts;
-  const stage = new StoryStage(story, observer, boxes);
+  const { observer = noObserver, dryRun, strike = () => {} } = parts;
+  const stage = new StoryStage(story, observer, parts);
   observer.readings(story.readings);
   const wishes: Wishes = { spec: 0, second: undefined, tokenRuns: 0, left: new Set(story.incidents) };
   const main = stage.controller('a', 'readWrite');
@@ -134,7 +131,7 @@ export async function play(story: Story, parts: StoryParts = {}): Promise<Outcom
   } finally {
     stage.remove();
   }
-  noteTasks(stage);
+  observer.storyEnds(stage.emulator);
   observer.count('runs', main.runs);
   observer.count('seconds simulated', Math.round(stage.clock.monotonic() / 1000));
   return {
@@ -148,16 +145,6 @@ export async function play(story: Story, parts: StoryParts = {}): Promise<Outcom
     boundaries: stage.crossed,
     changes: main.box.changes,
   };
-}
-
-/** The rows of the outcome table that are about tasks as the service knows them. */
-function noteTasks({ emulator, observer }: StoryStage): void {
-  for (const { effect, createdMs, endsMs, appearsMs } of emulator.world.projects[0]?.tasks ?? []) {
-    const name = writeOfTask[effect.kind];
-    if (name === undefined) continue;
-    if (endsMs - createdMs > slowTaskMs) observer.hit('task slow', name);
-    if (appearsMs !== undefined) observer.hit('task failed, shown later', name);
-  }
 }
 
 function specOf({ specs }: Story, number: number): SpecModel {

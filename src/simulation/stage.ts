@@ -4,13 +4,13 @@ import { type ApiProfile, documentedProfile } from '../core/profile.ts';
 import type { ProgressEvent } from '../core/progress.ts';
 import { createEmulator } from '../emulator/emulator.ts';
 import type { Emulator } from '../emulator/options.ts';
+import type { Profile } from '../emulator/profile.ts';
 import type { Execution } from '../emulator/world.ts';
 import { loadSpec } from '../spec/load.ts';
 import { type Chance, chance } from './chance.ts';
 import type { Controller, Running } from './controller.ts';
 import { EditedFile } from './edited-file.ts';
 import type { Observer } from './observer.ts';
-import { clientProfile, serviceProfile } from './operations.ts';
 import { engineOf, type Program, startProcess } from './process.ts';
 import { Questions } from './questions.ts';
 import { createResourceHistory, type ResourceHistory } from './resource-history.ts';
@@ -32,6 +32,13 @@ const uncertainBudgetMs = 120_000;
 export interface Violation {
   readonly rule: string;
   readonly message: string;
+}
+
+export interface StageOptions {
+  /** Other states than those in memory. */
+  readonly boxes?: Boxes;
+  /** The profiles of both sides in a story with a profile. */
+  readonly profiles?: { readonly client: ApiProfile; readonly service: Profile };
 }
 
 /** Everything that a scenario plays on: service, clock, machines, and those who watch. */
@@ -65,7 +72,7 @@ export class StoryStage {
   #givenUp = false;
   readonly #boxes: Boxes | undefined;
 
-  constructor(story: Story, observer: Observer, boxes?: Boxes) {
+  constructor(story: Story, observer: Observer, { boxes, profiles }: StageOptions) {
     this.story = story;
     this.#boxes = boxes;
     this.clock = virtualClock(Date.UTC(2026, 0, 1), 1, () => boxes?.isBusy() === true);
@@ -78,8 +85,9 @@ export class StoryStage {
       fail: (rule, message) => this.fail(rule, message),
     });
     this.chance = chance(story.seed ^ 0x5eed);
-    this.#profile = story.profile === true ? clientProfile : documentedProfile;
-    this.emulator = emulatorOf(story, this.clock);
+    const profile = story.profile === true ? profiles : undefined;
+    this.#profile = profile?.client ?? documentedProfile;
+    this.emulator = emulatorOf(story, this.clock, profile?.service);
     issueTokens(this.emulator);
     this.tokens = secretsOf(this.emulator);
     this.history = createResourceHistory(
@@ -283,7 +291,11 @@ export class StoryStage {
   }
 }
 
-function emulatorOf({ seed, readings, durations, faults, profile }: Story, clock: VirtualClock): Emulator {
+function emulatorOf(
+  { seed, readings, durations, faults }: Story,
+  clock: VirtualClock,
+  profile: Profile | undefined,
+): Emulator {
   return createEmulator({
     clock,
     seed,
@@ -294,6 +306,6 @@ function emulatorOf({ seed, readings, durations, faults, profile }: Story, clock
     readings,
     faults,
     ...(durations === undefined ? {} : { durations }),
-    ...(profile === true ? { profile: serviceProfile } : {}),
+    ...(profile === undefined ? {} : { profile }),
   });
 }

@@ -4,7 +4,6 @@ import type { Mutation } from '../emulator/mutations.ts';
 import type { Readings } from '../emulator/readings.ts';
 import type { Durations } from '../emulator/world.ts';
 import type { Source } from '../spec/load.ts';
-import type { TimedAction } from './operator-action.ts';
 import type { TokenName } from './tokens.ts';
 
 /**
@@ -25,8 +24,8 @@ export interface Story {
   readonly specs: readonly SpecModel[];
   readonly faults: readonly FaultRule[];
   readonly incidents: readonly Incident[];
-  /** The actions of operators, one after the other. */
-  readonly actions?: readonly TimedAction[];
+  /** The actions of operators, one after the other: {@link StoryParts.actions} plays them. */
+  readonly actions?: readonly object[];
   /** Time between two runs, in ms, one after the other; the last one is used from then on. */
   readonly pausesMs: readonly number[];
   /** Before each run that no disturbance meets, a dry run shows the operations that the run will do. */
@@ -50,6 +49,8 @@ export interface SpecModel {
   /** The file below an overlay, which contains all changes since. */
   readonly under?: Omit<SpecModel, 'under'>;
 }
+
+export const editedSections = ['servers', 'ips', 'networks', 'isos'] as const;
 
 export type Entries = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 

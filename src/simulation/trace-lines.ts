@@ -47,13 +47,13 @@ export function traced(
         blocked === undefined ? '' : ` ${blocked.code}: ${blocked.reason}`,
       ];
       trace.add(name, `${before.key}: ${before.phase} → ${after.phase}${marks.join('')}`);
-      tooOld(observer, after.request.name, blocked?.code);
+      if (blocked?.code === 'key_too_old') observer.keyTooOld(after.request.name);
       watch.updated(before, after);
     },
     closed(before, intent) {
       const { outcome, because } = partsOf(intent);
       trace.add(name, `${intent.key}: closed ${outcome} ${intent.detail}`.trimEnd());
-      tooOld(observer, intent.request.name, because);
+      if (because === 'key_too_old') observer.keyTooOld(intent.request.name);
       watch.closed(before, intent);
     },
     changed(change, intent) {
@@ -76,9 +76,4 @@ function subjectOf(change: StateChange): string {
     case 'proof':
       return change.key;
   }
-}
-
-/** The row of a key that is not sent again for its age. */
-function tooOld(observer: Observer, write: string, code: string | undefined): void {
-  if (code === 'key_too_old') observer.hit('key too old', write);
 }

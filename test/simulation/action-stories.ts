@@ -1,12 +1,7 @@
 import { type Chance, chance } from '../../src/simulation/chance.ts';
-import type {
-  EditedSection,
-  EntryPlace,
-  Fields,
-  OperatorAction,
-  TimedAction,
-} from '../../src/simulation/operator-action.ts';
+import type { EditedSection, Fields } from '../../src/simulation/edited-file.ts';
 import type { Story } from '../../src/simulation/story.ts';
+import type { EntryPlace, OperatorAction, TimedAction } from './actions/operator-action.ts';
 import { editDrillOf } from './edit-drills.ts';
 import {
   generateFaults,

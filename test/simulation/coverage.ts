@@ -1,7 +1,8 @@
 import type { WriteResult } from '../../src/core/ports.ts';
 import { readingValues } from '../../src/emulator/readings.ts';
-import type { Observer, Situation } from '../../src/simulation/observer.ts';
-import { operations, operationsWith } from '../../src/simulation/operations.ts';
+import type { Running } from '../../src/simulation/controller.ts';
+import type { Observer } from '../../src/simulation/observer.ts';
+import { operations, operationsWith, writeOfTask, writes } from './operations.ts';
 
 /** Operations that are answered with a task. @source API §4 */
 const withTask = operationsWith(({ task }) => task);
@@ -10,6 +11,9 @@ const everything = operations;
 const creations = operationsWith(({ creates }) => creates);
 /** Answered with or without a task, depending on the reading. */
 const eitherWay: readonly string[] = ['add_iso', 'create_network', 'delete_network'];
+
+/** Longer than a client waits for anything but a task. */
+const slowTaskMs = 120_000;
 
 /** Rows of the outcome table, each with the operations that it applies to. */
 export const rows = {
@@ -49,8 +53,7 @@ export const rows = {
   'key too old': creations,
   'state lost': everything,
   'two instances': everything,
-} as const satisfies Readonly<Record<string, readonly string[]>> &
-  Readonly<Record<Situation, readonly string[]>>;
+} as const satisfies Readonly<Record<string, readonly string[]>>;
 type Row = keyof typeof rows;
 
 /** The situations that the stories have met so far. They are counted from outside: the code under test does not count. */
@@ -66,8 +69,19 @@ export function createCoverage(): Coverage {
   const count = (what: string, by = 1) => add(`count ${what}`, by);
   return {
     hits,
-    hit,
     count,
+    crashes(running, boundary) {
+      for (const [row, write] of crashRows(running, boundary)) hit(row, write);
+    },
+    keyTooOld: (write) => hit('key too old', write),
+    storyEnds({ world }) {
+      for (const { effect, createdMs, endsMs, appearsMs } of world.projects[0]?.tasks ?? []) {
+        const name = writeOfTask[effect.kind];
+        if (name === undefined) continue;
+        if (endsMs - createdMs > slowTaskMs) hit('task slow', name);
+        if (appearsMs !== undefined) hit('task failed, shown later', name);
+      }
+    },
     sent({ name, probe }, result, { epoch, name: machine }) {
       if (probe !== undefined) return count('probes');
       for (const row of rowsOf(result)) hit(row, name);
@@ -114,6 +128,23 @@ export function wantedCoverage(): readonly string[] {
 
 export function missingCoverage({ hits }: Coverage): readonly string[] {
   return wantedCoverage().filter((name) => !hits.has(name));
+}
+
+/** The rows of the outcome table that the moment of death belongs to. */
+function crashRows(running: Running, boundary: string): (readonly [Row, string])[] {
+  const begun = /^beginIntent (\w+):before$/.exec(boundary)?.[1];
+  const probed = /^probe (.+):(?:before|after)$/.exec(boundary)?.[1];
+  const sending = [...running.mirror.open.values()].filter(({ phase }) => phase === 'sending');
+  return [
+    ...(begun === undefined ? [] : [['crash before the intent is durable', begun] as const]),
+    ...operations
+      .filter((name) => writes[name].path === probed)
+      .map((name) => ['crash around a probe', name] as const),
+    ...sending.map(({ idempotencyKey, request }) => {
+      const isAnswered = running.answered.has(idempotencyKey);
+      return [isAnswered ? 'crash after the answer' : 'crash with the answer unknown', request.name] as const;
+    }),
+  ];
 }
 
 function rowsOf(result: WriteResult): readonly Row[] {

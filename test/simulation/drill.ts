@@ -1,7 +1,7 @@
 import { type FaultAction, type FaultRule, faultRule } from '../../src/emulator/faults.ts';
 import { writeFaults } from '../../src/simulation/fault-kinds.ts';
-import { operationsWith, writes } from '../../src/simulation/operations.ts';
 import type { Disturbance, Incident, SpecModel, Story } from '../../src/simulation/story.ts';
+import { operationsWith, writes } from './operations.ts';
 import { profiledSubjects, subjects } from './subjects.ts';
 
 const minute = 60_000;

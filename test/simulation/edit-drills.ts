@@ -1,6 +1,7 @@
 import { type Chance, chance } from '../../src/simulation/chance.ts';
-import type { EditedSection, OperatorAction, TimedAction } from '../../src/simulation/operator-action.ts';
+import type { EditedSection } from '../../src/simulation/edited-file.ts';
 import type { SpecModel, Story } from '../../src/simulation/story.ts';
+import type { OperatorAction, TimedAction } from './actions/operator-action.ts';
 
 const size = { server_type: 'sliders-1', cores: 2, memory_mb: 4096, disk_gb: 40, image: 'debian-13' };
 const entries = {

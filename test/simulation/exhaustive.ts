@@ -1,7 +1,7 @@
 import { faultRule } from '../../src/emulator/faults.ts';
 import { readFaults, writeFaults } from '../../src/simulation/fault-kinds.ts';
-import { operationsWith, writeNames, writes } from '../../src/simulation/operations.ts';
 import type { Disturbance, Incident, SpecModel, Story } from '../../src/simulation/story.ts';
+import { operationsWith, writeNames, writes } from './operations.ts';
 import { play } from './play.ts';
 import { slowFaults } from './slow-drills.ts';
 import { profiledSubjects, subjects } from './subjects.ts';

@@ -2,11 +2,11 @@ import { type FaultAction, type FaultRule, faultRule } from '../../src/emulator/
 import type { Readings } from '../../src/emulator/readings.ts';
 import { type Chance, chance } from '../../src/simulation/chance.ts';
 import { readFaults, writeFaults } from '../../src/simulation/fault-kinds.ts';
-import { writeNames } from '../../src/simulation/operations.ts';
 import type { Disturbance, Incident, SpecModel, Story } from '../../src/simulation/story.ts';
 import { withApproval } from './approval-stories.ts';
 import { drillCount, drillOf } from './drill.ts';
 import { generatedReadings, readingsApart, taskIdsOf } from './generated-readings.ts';
+import { writeNames } from './operations.ts';
 import { slowDrillCount, slowDrillOf, slowTasks, slowTasksShownLater } from './slow-drills.ts';
 import { tokenStoryOf } from './token-drills.ts';
 

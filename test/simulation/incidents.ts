@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { settlesAnOutcome } from '../../src/core/codes.ts';
 import { type FaultAction, faultRule } from '../../src/emulator/faults.ts';
-import { writes } from '../../src/simulation/operations.ts';
 import type { Disturbance, Entries, SpecModel } from '../../src/simulation/story.ts';
 import { createCoverage } from './coverage.ts';
+import { writes } from './operations.ts';
 import { play } from './play.ts';
 import { subjects } from './subjects.ts';
 

@@ -4,6 +4,7 @@ import type { Boxes } from '../../src/simulation/state-box.ts';
 import type { Story } from '../../src/simulation/story.ts';
 import { ActionPlayer } from './actions/player.ts';
 import { checkAsShown, show } from './as-shown.ts';
+import { clientProfile, serviceProfile } from './operations.ts';
 import { sqliteBox } from './sqlite-box.ts';
 import { cutAtRest, strike } from './strike.ts';
 
@@ -18,6 +19,7 @@ export function play(
   return playWith(story, {
     ...(observer === undefined ? {} : { observer }),
     ...(boxes === undefined ? {} : { boxes }),
+    profiles: { client: clientProfile, service: serviceProfile },
     actions: (stage, main) => new ActionPlayer(stage, main),
     dryRun: { show, compare: checkAsShown },
     strike,

@@ -2,8 +2,8 @@ import { type FaultAction, type FaultRule, faultRule } from '../../src/emulator/
 import type { Readings } from '../../src/emulator/readings.ts';
 import type { Durations } from '../../src/emulator/world.ts';
 import { writeFaults } from '../../src/simulation/fault-kinds.ts';
-import { operations, writes } from '../../src/simulation/operations.ts';
 import type { Disturbance, Incident, Story } from '../../src/simulation/story.ts';
+import { operations, writes } from './operations.ts';
 import { profiledSubjects, subjects } from './subjects.ts';
 
 const second = 1_000;

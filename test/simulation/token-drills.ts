@@ -1,9 +1,9 @@
 import type { FaultAction } from '../../src/emulator/faults.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { writeFaults } from '../../src/simulation/fault-kinds.ts';
-import { writes } from '../../src/simulation/operations.ts';
 import type { Disturbance, Incident, SpecModel, Story } from '../../src/simulation/story.ts';
 import type { TokenName } from '../../src/simulation/tokens.ts';
+import { writes } from './operations.ts';
 import { subjects } from './subjects.ts';
 
 const minute = 60_000;

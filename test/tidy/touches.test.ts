@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { codes } from '../../src/core/codes.ts';
 import { factsOf, type KindName, kindNames } from '../../src/core/kind-facts.ts';
 import { describeMetrics } from '../../src/daemon/http/metrics.ts';
-import { operations } from '../../src/simulation/operations.ts';
+import { operations } from '../simulation/operations.ts';
 
 /** The most source files that may name one of a sort: each of them is a file to change for another one. */
 const most = { kind: 12, operation: 6, command: 3, fault: 2, metric: 1 };

@@ -1,8 +1,8 @@
 import { settlesAnOutcome } from '../../core/codes.ts';
+import type { KindName } from '../../core/kind-facts.ts';
 import type { Plan } from '../../core/plan.ts';
 import { type FaultAction, faultRule } from '../../emulator/faults.ts';
 import { readFaults, writeFaults } from '../../simulation/fault-kinds.ts';
-import { writesMaking } from '../../simulation/operations.ts';
 import { play } from '../../simulation/scenario.ts';
 import type { SpecModel, Story } from '../../simulation/story.ts';
 
@@ -32,6 +32,17 @@ export function isDuplicate({ rule }: TrialEnd): boolean {
   return rule !== null && duplicateRules.has(rule);
 }
 
+/** The write that makes a resource of the kind, by its name in the emulator. */
+const makingWrites = new Map<KindName, string>([
+  ['ip', 'allocate_ip'],
+  ['iso', 'add_iso'],
+  ['network', 'create_network'],
+  ['server', 'create_server'],
+  ['network_interface', 'add_network_interface'],
+  ['firewall', 'replace_firewall'],
+  ['backup', 'take_backup'],
+]);
+
 /** A crash at every boundary that a run crosses, spread evenly where there are more than `most`; then each fault on each write. */
 export async function trialsFor(spec: SpecModel, plan: Plan, most: number): Promise<readonly Trial[]> {
   const base: Story = {
@@ -53,7 +64,8 @@ export async function trialsFor(spec: SpecModel, plan: Plan, most: number): Prom
       story: { ...base, incidents: [{ at: { boundary: '*', nth }, what: { do: 'crash' } }] },
     }),
   );
-  const paths = writesMaking(new Set(plan.operations.map(({ kind }) => kind)));
+  const kinds = new Set(plan.operations.map(({ kind }) => kind));
+  const paths = [...makingWrites].flatMap(([kind, path]) => (kinds.has(kind) ? [path] : []));
   const onWrites = paths.flatMap((path) => faultsOn(base, writeFaults, path, { path }));
   const onReads = faultsOn(base, readFaults, 'a read', { method: 'GET' });
   return [...crashes, ...onWrites, ...onReads];

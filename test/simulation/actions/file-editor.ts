@@ -1,12 +1,6 @@
-import type { EditedFile } from '../../../src/simulation/edited-file.ts';
-import type {
-  EditedSection,
-  EntryPlace,
-  Fields,
-  FileEdit,
-  GivenId,
-} from '../../../src/simulation/operator-action.ts';
+import type { EditedFile, EditedSection, Fields } from '../../../src/simulation/edited-file.ts';
 import type { Entries, SpecModel } from '../../../src/simulation/story.ts';
+import type { EntryPlace, FileEdit, GivenId } from './operator-action.ts';
 
 /** The ids that an operator can look up for an edit. */
 export interface KnownIds {

@@ -9,24 +9,24 @@ import type { Project } from '../../../src/emulator/world.ts';
 import type { Resolution } from '../../../src/engine/deps.ts';
 import type { Controller, Running } from '../../../src/simulation/controller.ts';
 import { exchangeState, mutate } from '../../../src/simulation/disturbances.ts';
+import type { EditedSection } from '../../../src/simulation/edited-file.ts';
 import { EditedFile } from '../../../src/simulation/edited-file.ts';
 import { ActionLines } from '../../../src/simulation/lines.ts';
 import { operate } from '../../../src/simulation/operator.ts';
-import type {
-  CommandAction,
-  EditedSection,
-  EntryPlace,
-  FileEdit,
-  GivenId,
-  OperatorAction,
-  TimedAction,
-} from '../../../src/simulation/operator-action.ts';
 import { runCommand } from '../../../src/simulation/operator-command.ts';
 import type { Actions, RunCall } from '../../../src/simulation/parts.ts';
 import { type Birth, isSort, type ResourceSort } from '../../../src/simulation/resource-history.ts';
 import type { StoryStage } from '../../../src/simulation/stage.ts';
 import type { SpecModel } from '../../../src/simulation/story.ts';
 import { FileEditor, nameAt } from './file-editor.ts';
+import type {
+  CommandAction,
+  EntryPlace,
+  FileEdit,
+  GivenId,
+  OperatorAction,
+  TimedAction,
+} from './operator-action.ts';
 
 const sortOf = { servers: 'server', ips: 'ip', networks: 'network', isos: 'iso' } as const satisfies Record<
   EditedSection,
@@ -51,7 +51,7 @@ export class ActionPlayer implements Actions {
   constructor(stage: StoryStage, main: Controller) {
     this.#stage = stage;
     this.#main = main;
-    this.#left = [...(stage.story.actions ?? [])];
+    this.#left = [...((stage.story.actions ?? []) as readonly TimedAction[])];
   }
 
   get isOver(): boolean {

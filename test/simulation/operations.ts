@@ -1,8 +1,7 @@
-import type { KindName } from '../core/kind-facts.ts';
-import type { WriteName } from '../core/ports.ts';
-import { type ApiProfile, documentedProfile } from '../core/profile.ts';
-import { loadProfile, type Profile } from '../emulator/profile.ts';
-import type { TaskEffect } from '../emulator/world.ts';
+import type { WriteName } from '../../src/core/ports.ts';
+import { type ApiProfile, documentedProfile } from '../../src/core/profile.ts';
+import { loadProfile, type Profile } from '../../src/emulator/profile.ts';
+import type { TaskEffect } from '../../src/emulator/world.ts';
 
 /** How a write is met with in stories. */
 interface Write {
@@ -18,22 +17,20 @@ interface Write {
   readonly creates?: true;
   /** Every send has a key of its own, so that none is replayed. */
   readonly freshKeys?: true;
-  /** The kind that it creates, or sets. */
-  readonly makes?: KindName;
   /** Only a profile opens it. */
   readonly profile?: true;
 }
 
 /** Every write that a run may send: the one list that faults, drills and coverage go by. */
 export const writes = {
-  allocate_ip: { subject: 'ip', name: 'allocate_ip', makes: 'ip', path: 'POST /ips', creates: true },
+  allocate_ip: { subject: 'ip', name: 'allocate_ip', path: 'POST /ips', creates: true },
   release_ip: { subject: 'ip', name: 'release_ip', path: 'DELETE /ips/{id}' },
-  add_iso: { subject: 'iso', name: 'add_iso', makes: 'iso', path: 'POST /isos', task: true, creates: true },
+  add_iso: { subject: 'iso', name: 'add_iso', path: 'POST /isos', task: true, creates: true },
   delete_iso: { subject: 'iso', name: 'delete_iso', path: 'DELETE /isos/{id}' },
   create_network: {
     subject: 'network',
     name: 'create_network',
-    makes: 'network',
+
     path: 'POST /networks',
     task: true,
     creates: true,
@@ -42,7 +39,7 @@ export const writes = {
   create_server: {
     subject: 'server',
     name: 'create_server',
-    makes: 'server',
+
     path: 'POST /servers',
     task: true,
     creates: true,
@@ -51,7 +48,7 @@ export const writes = {
   add_network_interface: {
     subject: 'parts',
     name: 'add_network_interface',
-    makes: 'network_interface',
+
     path: 'POST /servers/{id}/network-interfaces',
     task: true,
     creates: true,
@@ -59,14 +56,14 @@ export const writes = {
   put_firewall: {
     subject: 'parts',
     name: 'replace_firewall',
-    makes: 'firewall',
+
     path: 'PUT /servers/{id}/firewall',
     freshKeys: true,
   },
   take_backup: {
     subject: 'parts',
     name: 'take_backup',
-    makes: 'backup',
+
     path: 'POST /servers/{id}/backups',
     creates: true,
   },
@@ -125,13 +122,6 @@ export const operations = Object.keys(writes) as readonly Name[];
 /** The writes of the list that have the property. */
 export function operationsWith(fits: (write: Write) => boolean | undefined): readonly Name[] {
   return operations.filter((name) => fits(writes[name]));
-}
-
-/** The emulator's names of the documented writes that make resources of these kinds. */
-export function writesMaking(kinds: ReadonlySet<KindName>): readonly string[] {
-  return operationsWith(({ makes }) => makes !== undefined && kinds.has(makes)).map(
-    (name) => writes[name].name,
-  );
 }
 
 /** The write that starts a task of that sort; a change that only a profile opens may be any of several. */

@@ -1,3 +1,5 @@
+import type { EditedSection, Fields } from '../../../src/simulation/edited-file.ts';
+
 /**
  * One thing that an operator does: an edit of the file, a command, a change of the state. Plain JSON. A place counts
  * through the entries, keys or resources that exist at that moment, so that an action keeps a meaning when earlier
@@ -16,9 +18,6 @@ export interface TimedAction {
   readonly by?: 'other_file';
   readonly what: OperatorAction;
 }
-
-export type EditedSection = 'servers' | 'ips' | 'networks' | 'isos';
-export const editedSections: readonly EditedSection[] = ['servers', 'ips', 'networks', 'isos'];
 
 /** An entry of the file, by its place in its section. */
 export interface EntryPlace {
@@ -75,5 +74,3 @@ export type StateAccident =
   | { readonly do: 'start_other_file'; readonly scope: boolean }
   | { readonly do: 'wait'; readonly ms: number }
   | { readonly do: 'standing'; readonly standing: 'unpaid' | 'active' };
-
-export type Fields = Readonly<Record<string, unknown>>;
