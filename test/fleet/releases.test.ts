@@ -466,6 +466,20 @@ describe('src/daemon/fleet/releases.ts', () => {
     expect(fleet.with('six')).toEqual([]);
   });
 
+  test('a leader with another file keeps the waves of a rollout that has begun', async () => {
+    const { fleet, leader } = await fleetAtRest();
+    fleet.push('new');
+    await fleet.advance(60);
+    expect(fleet.with('new')).toEqual(canaries);
+    leader.kill();
+
+    fleet.lead(defaultPolicy);
+    await fleet.advance(60);
+
+    expect(fleet.with('new')).toEqual(canaries);
+    expect(fleet.phases()).toEqual(['commit-2 running 1']);
+  });
+
   test('a stream of commits to other projects delays no wave, and a restart or another leader in mid-wave keeps each place', async () => {
     const { fleet, leader } = await fleetAtRest();
     let alive = leader;

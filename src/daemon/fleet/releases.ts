@@ -19,6 +19,7 @@ import {
   type RolloutPolicy,
   type Shared,
   type Waiting,
+  wavesOf,
   withSpecs,
 } from './rollout.ts';
 import {
@@ -187,9 +188,8 @@ export class Releases {
   }
 
   /** Newer changes may take projects out of a rollout for a limited time only: else a busy branch would never end one. */
-  #isDueToEnd({ rollout: { phase, begunAt } }: Begun): boolean {
-    const { clock, policy } = this.#options;
-    return phase === 'running' && clock.now() - begunAt > policy.supersedeMs;
+  #isDueToEnd({ rollout: { phase, begunAt, policy } }: Begun): boolean {
+    return phase === 'running' && this.#options.clock.now() - begunAt > policy.supersedeMs;
   }
 
   /** Updates a rollout by the verdict on its last wave, or by an approval. */
@@ -234,12 +234,11 @@ export class Releases {
 
   /** After the last wave nothing is watched: the rollout is over. */
   async #released({ rollout, waiting }: Begun, broken: ReadonlySet<string>): Promise<Advance> {
-    const { policy, clock } = this.#options;
     const ready = waiting.filter(({ spec }) => spec !== null && !broken.has(spec.name));
     let { wave } = rollout;
     let released: readonly Waiting[] = [];
-    while (released.length === 0 && wave <= policy.waves.length) {
-      released = projectsOf(ready, { ...rollout, wave }, policy);
+    while (released.length === 0 && wave <= rollout.policy.waves.length) {
+      released = projectsOf(ready, { ...rollout, wave });
       wave += 1;
     }
     const left = ready.length - released.length;
@@ -248,7 +247,7 @@ export class Releases {
     const watched = await this.#watchedOf(released);
     const now = { ...rollout, wave, left, released: rollout.released + released.length, watched };
     const next = {
-      rollout: { ...now, since: clock.now() },
+      rollout: { ...now, since: this.#options.clock.now() },
       waiting: waiting.filter((each) => !got.has(each)),
     };
     return { begun: [next], released };
@@ -338,19 +337,14 @@ export class Releases {
   /** The newest change, as far as it has not begun. It takes the place of the one that was not begun before. */
   #rolloutOf(size: number, { wanted, candidate, last, counted }: Newest): Rollout {
     if (last?.candidate === candidate) return { ...last, total: size, left: size };
-    const now = this.#options.clock.now();
+    const { policy, clock } = this.#options;
+    const now = clock.now();
     return {
       id: `${candidate} ${now}`,
       change: wanted.commit?.id ?? candidate,
-      ...{
-        candidate,
-        phase: candidate === counted ? 'queued' : 'counting',
-        approved: false,
-        total: size,
-        released: 0,
-        left: size,
-      },
-      ...{ deletions: null, wave: 0, watched: [], held: [], since: now, begunAt: now, reason: null },
+      ...{ candidate, phase: candidate === counted ? 'queued' : 'counting', approved: false },
+      ...{ policy: wavesOf(policy), wave: 0, total: size, released: 0, left: size },
+      ...{ deletions: null, watched: [], held: [], since: now, begunAt: now, reason: null },
     };
   }
 

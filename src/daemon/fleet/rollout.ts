@@ -5,21 +5,31 @@ import type { Taken } from '../sources/intake.ts';
 import type { Snapshot, SpecText } from '../sources/source.ts';
 
 /** Which projects get a change together. `percent`: of the projects that the change concerns, with those that have it already. */
-export type Wave = { readonly match: { readonly label: string } } | { readonly percent: number };
+const wave = z.union([
+  z.object({ match: z.object({ label: z.string() }) }),
+  z.object({ percent: z.number() }),
+]);
 
-/** The limits that the operator sets for one change of the whole fleet. Durations in real ms. */
-export interface RolloutPolicy {
+/** How a change reaches the projects of a fleet. Durations in real ms. */
+const waves = z.object({
+  /** After the last one all projects get the change. */
+  waves: z.array(wave),
+  /** The projects of a wave have to stay converged for so long. */
+  stayMs: z.number(),
+  /** A wave that has not converged after this time has failed. */
+  deadlineMs: z.number(),
+  /** How long newer changes may take projects out of a rollout. After this time the rollout runs to its end. */
+  supersedeMs: z.number(),
+  /** The projects of each label. */
+  labels: z.record(z.string(), z.array(z.number())),
+});
+
+export type WavePolicy = z.infer<typeof waves>;
+
+/** The limits that the operator sets for one change of the whole fleet. */
+export interface RolloutPolicy extends WavePolicy {
   /** Deletions and replacements of one change, over all projects; more wait for an approval. */
   readonly maxDeletions: number;
-  /** After the last one all projects get the change. */
-  readonly waves: readonly Wave[];
-  /** The projects of a wave have to stay converged for so long. */
-  readonly stayMs: number;
-  /** A wave that has not converged after this time has failed. */
-  readonly deadlineMs: number;
-  /** How long newer changes may take projects out of a rollout. After this time the rollout runs to its end. */
-  readonly supersedeMs: number;
-  readonly labels: Readonly<Record<string, readonly number[]>>;
   /** Projects of one customer or team share the places that one tenant may have. */
   readonly tenants: Readonly<Record<string, readonly number[]>>;
 }
@@ -33,6 +43,11 @@ export const defaultPolicy: RolloutPolicy = {
   labels: {},
   tenants: {},
 };
+
+/** The part of the policy that a rollout keeps. */
+export function wavesOf(policy: RolloutPolicy): WavePolicy {
+  return waves.parse(policy);
+}
 
 const watched = z.object({ project: z.number(), mark: z.string() });
 
@@ -58,6 +73,8 @@ const rollout = z.object({
   left: z.number(),
   /** Deletions and replacements, where they were counted. */
   deletions: z.number().nullable(),
+  /** Of the leader that began the rollout: a later leader with another file does not change its waves. */
+  policy: waves,
   /** How many waves have the change. 0: the change has not begun. */
   wave: z.number(),
   /** Projects that have to converge before the next wave. */
@@ -171,13 +188,12 @@ export function usable(shared: Shared, before: Shared | undefined, taken: readon
 /** Those of `left` that get the change with the next wave of its rollout. */
 export function projectsOf<Project extends { readonly project: number }>(
   left: readonly Project[],
-  { wave: waves, total, released }: Pick<Rollout, 'wave' | 'total' | 'released'>,
-  { waves: all, labels }: Pick<RolloutPolicy, 'waves' | 'labels'>,
+  { wave: done, total, released, policy }: Pick<Rollout, 'wave' | 'total' | 'released' | 'policy'>,
 ): readonly Project[] {
-  const wave = all[waves];
+  const wave = policy.waves[done];
   if (wave === undefined) return left;
   if ('match' in wave) {
-    const labelled = new Set(labels[wave.match.label]);
+    const labelled = new Set(policy.labels[wave.match.label]);
     return left.filter(({ project }) => labelled.has(project));
   }
   const wanted = Math.ceil((total * wave.percent) / 100) - released;

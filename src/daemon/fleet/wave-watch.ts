@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import { type Ending, endingOf } from '../../view/condition.ts';
 import type { Assignment, Board } from './board.ts';
-import type { Rollout, RolloutPolicy } from './rollout.ts';
+import type { Rollout } from './rollout.ts';
 
 /** Time between two requests to reconcile the projects of a wave again. Real ms. */
 const askMs = 15_000;
@@ -17,7 +17,6 @@ export type WaveVerdict =
   | { readonly is: 'failed'; readonly reason: string };
 
 export interface WaveWatchOptions {
-  readonly policy: Pick<RolloutPolicy, 'stayMs' | 'deadlineMs'>;
   readonly board: Pick<Board, 'markOf'>;
   /** Asks for a turn of these projects. */
   readonly ask: (projects: readonly number[]) => Promise<void>;
@@ -91,8 +90,8 @@ export class WaveWatch {
     });
   }
 
-  #failed({ since }: Rollout, projects: readonly Watched[]): WaveVerdict | undefined {
-    const { clock, policy } = this.#options;
+  #failed({ since, policy }: Rollout, projects: readonly Watched[]): WaveVerdict | undefined {
+    const { clock } = this.#options;
     const stuck = projects.find(({ ending }) => ending === 'stuck');
     if (stuck !== undefined)
       return { is: 'failed', reason: `project ${stuck.project} is ${stuck.condition}` };
@@ -103,9 +102,9 @@ export class WaveWatch {
 
   /** Only another turn of each project shows whether the projects have stayed converged. */
   async #stayed(rollout: Rollout, projects: readonly Watched[]): Promise<WaveVerdict | undefined> {
-    const { clock, policy } = this.#options;
+    const { clock } = this.#options;
     const since = Math.max(...projects.map((each) => each.since));
-    if (clock.now() - since < policy.stayMs) return undefined;
+    if (clock.now() - since < rollout.policy.stayMs) return undefined;
     const unseen = projects.filter(({ turnedAt }) => turnedAt <= since).map(({ project }) => project);
     if (unseen.length === 0) return { is: 'passed', byChange: projects.every(({ isOwn }) => isOwn) };
     await this.#ask(waveOf(rollout), unseen);
