@@ -28,6 +28,26 @@ describe('src/engine/intents/created-server.ts: how long new servers are exposed
     expect(Math.max(...afterTask)).toBeLessThanOrEqual(5);
   });
 
+  test('the firewall of a server that replaces another one follows the end of its task', async () => {
+    const { apply, emulator } = rig();
+    const file = (cores: number) =>
+      `settings: {max_deletions: 10}${fleetSpec(4).replaceAll('cores: 2', `cores: ${cores}\n    replace: allowed`)}`;
+    await apply(file(2));
+    const { length } = emulator.requests;
+    expect((await apply(file(4))).outcome).toBe('converged');
+
+    const sent = emulator.requests.slice(length).filter(({ operation }) => operation === 'replace_firewall');
+    const late = sent.map(({ url, atMs }) => {
+      const tasks = emulator.world.projects.flatMap((project) => project.tasks);
+      const creation = tasks.find(
+        ({ effect }) => effect.kind === 'create_server' && url.includes(`/servers/${effect.serverId}/`),
+      );
+      return atMs - (creation?.endsMs ?? 0);
+    });
+    expect(late).toHaveLength(4);
+    expect(Math.max(...late)).toBeLessThanOrEqual(5_000);
+  });
+
   test('a firewall that the API refuses after the end of the task follows the reads of its server', async () => {
     const played = rig({ emulator: { readings: { firewallWhileCreating: 409 } } });
     const refusal = { do: 'answer', status: 409, code: 'server_busy', effect: 'none' } as const;

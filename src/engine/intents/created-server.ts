@@ -89,9 +89,10 @@ export async function sendAfterCreation({ gate, deps }: Run): Promise<void> {
   gate.firewallAfterMs = Math.max(1, await deps.tasks.earliest('create_server'));
 }
 
-/** The firewall of the server waits for the end of its creation. */
-export function isExposedUntilEnd({ gate, intents, world }: Run, { key, verb }: Intent): boolean {
-  const firewall = verb === 'create' && gate.firewallAfterMs > 0 ? firewallOf(world, key) : undefined;
+/** The firewall of the server waits for the end of its creation, because of the API or of a server that it replaces. */
+export function isExposedUntilEnd({ gate, intents, bindings, world }: Run, { key, verb }: Intent): boolean {
+  const waits = verb === 'create' && (gate.firewallAfterMs > 0 || bindings.has(key));
+  const firewall = waits ? firewallOf(world, key) : undefined;
   return firewall !== undefined && !intents.has(firewall.key);
 }
 
