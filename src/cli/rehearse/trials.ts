@@ -33,15 +33,15 @@ export function isDuplicate({ rule }: TrialEnd): boolean {
 }
 
 /** The write that makes a resource of the kind, by its name in the emulator. */
-const makingWrites = new Map<KindName, string>([
-  ['ip', 'allocate_ip'],
-  ['iso', 'add_iso'],
-  ['network', 'create_network'],
-  ['server', 'create_server'],
-  ['network_interface', 'add_network_interface'],
-  ['firewall', 'replace_firewall'],
-  ['backup', 'take_backup'],
-]);
+const makingWrites: Partial<Record<KindName, string>> = {
+  ip: 'allocate_ip',
+  iso: 'add_iso',
+  network: 'create_network',
+  server: 'create_server',
+  network_interface: 'add_network_interface',
+  firewall: 'replace_firewall',
+  backup: 'take_backup',
+};
 
 /** A crash at every boundary that a run crosses, spread evenly where there are more than `most`; then each fault on each write. */
 export async function trialsFor(spec: SpecModel, plan: Plan, most: number): Promise<readonly Trial[]> {
@@ -64,8 +64,8 @@ export async function trialsFor(spec: SpecModel, plan: Plan, most: number): Prom
       story: { ...base, incidents: [{ at: { boundary: '*', nth }, what: { do: 'crash' } }] },
     }),
   );
-  const kinds = new Set(plan.operations.map(({ kind }) => kind));
-  const paths = [...makingWrites].flatMap(([kind, path]) => (kinds.has(kind) ? [path] : []));
+  const kinds = new Set<string>(plan.operations.map(({ kind }) => kind));
+  const paths = Object.entries(makingWrites).flatMap(([kind, path]) => (kinds.has(kind) ? [path] : []));
   const onWrites = paths.flatMap((path) => faultsOn(base, writeFaults, path, { path }));
   const onReads = faultsOn(base, readFaults, 'a read', { method: 'GET' });
   return [...crashes, ...onWrites, ...onReads];
