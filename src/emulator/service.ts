@@ -3,8 +3,6 @@ import type { HttpRequest, HttpResponse } from '../core/transport.ts';
 import type { Call, Settings } from './call.ts';
 import { DEFAULT_DURATIONS } from './durations.ts';
 import type { FaultRule } from './faults.ts';
-import { HeldKeys } from './held-keys.ts';
-import { History } from './history.ts';
 import { RequestLog } from './inspection.ts';
 import type { Limits } from './limits.ts';
 import type { EmulatorOptions } from './options.ts';
@@ -161,4 +159,68 @@ export class Service implements Settings {
 function newWorld({ clock, random, seed, projects }: EmulatorOptions): World {
   const drawn = seed ?? Math.floor((random?.next() ?? 0) * 0x1_0000_0000);
   return createWorld(String(drawn), projects ?? DEFAULT_PROJECTS, clock.now());
+}
+
+/** Idempotency keys of requests that wait inside the service, and until when. */
+class HeldKeys {
+  readonly #holders = new Map<string, { readonly call: Call; readonly untilMs: number }>();
+
+  hold(projectId: number, key: string, call: Call, untilMs: number): void {
+    this.#holders.set(`${projectId}:${key}`, { call, untilMs });
+  }
+
+  /** Until when another request than this one holds the key. */
+  busyUntil(projectId: number, key: string, call: Call): number | undefined {
+    const holder = this.#holders.get(`${projectId}:${key}`);
+    return holder === undefined || holder.call === call ? undefined : holder.untilMs;
+  }
+
+  release(call: Call): void {
+    for (const [key, holder] of this.#holders) if (holder.call === call) this.#holders.delete(key);
+  }
+
+  clear(): void {
+    this.#holders.clear();
+  }
+}
+
+/** A read is never staler than this: older copies are dropped. */
+const MOST_AGE_MS = 600_000;
+const MOST_COPIES = 500;
+
+interface Copy {
+  readonly atMs: number;
+  readonly world: string;
+}
+
+/** Copies of the world after each change, from which stale reads are answered. `@assumption A9` */
+class History {
+  #copies: Copy[] = [];
+  /** The world of the last stale read. The next read often asks for the same copy at a later moment. */
+  #shown: { readonly copy: Copy; atMs: number; readonly world: World } | undefined;
+
+  /** Keeps a copy of the current world. */
+  record(world: World, nowMs: number): void {
+    // Nothing of these is ever read from a copy, and they are most of its size.
+    const slim = { ...world, executions: [], late: [], buckets: {} };
+    this.#copies.push({ atMs: nowMs, world: JSON.stringify(slim) });
+    const firstNeeded = this.#copies.findLastIndex((copy) => copy.atMs <= nowMs - MOST_AGE_MS);
+    this.#copies = this.#copies.slice(Math.max(0, firstNeeded, this.#copies.length - MOST_COPIES));
+  }
+
+  /** The world at that moment, or the oldest copy if the moment is before all copies. */
+  at(ms: number): World | null {
+    const copy = this.#copies.findLast((candidate) => candidate.atMs <= ms) ?? this.#copies[0];
+    if (copy === undefined) return null;
+    if (this.#shown?.copy !== copy || this.#shown.atMs > ms)
+      this.#shown = { copy, atMs: ms, world: JSON.parse(copy.world) as World };
+    this.#shown.atMs = ms;
+    advance(this.#shown.world, ms);
+    return this.#shown.world;
+  }
+
+  clear(): void {
+    this.#copies = [];
+    this.#shown = undefined;
+  }
 }

@@ -1,14 +1,18 @@
 import { serverObject } from '../core/claims.ts';
-import { comesWithServer, nounOf, retiredFrom } from '../core/keys.ts';
+import { partsOf } from '../core/intent.ts';
+import { digestOf } from '../core/json.ts';
+import { comesWithServer, nounOf, type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
 import type { Subject, Verdict, World } from '../core/kind.ts';
 import { factsOf } from '../core/kind-facts.ts';
-import { edit, outside, paying, type Remedy, run, setting } from '../core/remedy.ts';
+import { edit, outside, paying, type Remedy, run, setting, settleFirst } from '../core/remedy.ts';
 import { restoring } from '../core/restoring.ts';
+import type { Intent } from '../core/state.ts';
 import { capitalised } from '../core/text.ts';
 import { confirming, type Draft, keeping, operationsOf } from './draft.ts';
 import { mostOf } from './money.ts';
 import { movedFromUnknown } from './moved-from.ts';
 import type { Guard, GuardInput, Objection } from './objections.ts';
+import { isOvertaken } from './open-writes.ts';
 import { obstacles } from './order.ts';
 import {
   besideUnresolved,
@@ -18,7 +22,6 @@ import {
   unlistedServers,
   unmanaged,
 } from './purchases.ts';
-import { refusedInside } from './refused-inside.ts';
 
 /** The most fundamental first: the first guard that objects gives the reason. */
 export const guards: readonly Guard[] = [
@@ -266,4 +269,39 @@ export function impactOf({ subject, diff }: Draft, world: World): string {
   const data = lost === undefined ? '' : ` with ${lost}`;
   const stays = (diff.leftBilled ?? []).map((text) => `. ${capitalised(text)}`).join('');
   return `${what} would be deleted${data}${stays}`;
+}
+
+type Input = Pick<GuardInput, 'world' | 'kinds' | 'openIntents'>;
+
+/** A server that is created, or replaced, would be without the part that the API refuses, such as its firewall. */
+function refusedInside({ subject, diff }: Draft, input: Input): Objection | undefined {
+  const { verdict } = diff.verdict;
+  if (!factsOf(subject.kind).container || (verdict !== 'replace' && verdict !== 'create')) return undefined;
+  const refusal = refusalInside(subject.key, input);
+  if (refusal === undefined) return undefined;
+  return {
+    reason: `waits for ${refusal.key}: the API refuses its values, so the new server would lack it`,
+    remedies: settleFirst(refusal.key),
+  };
+}
+
+/**
+ * The refusal that a part of the server would get again: of that part, or of a part of another server with the same
+ * entry.
+ */
+function refusalInside(server: ResourceKey, { world, kinds, openIntents }: Input): Intent | undefined {
+  const refusals = openIntents.filter(
+    (each) => partsOf(each).blocked?.until === 'file' && factsOf(each.kind).repeats !== true,
+  );
+  if (refusals.length === 0) return undefined;
+  const parts = world.childrenOf(server).filter(({ desired, kind }) => {
+    // A refusal depends on the entry alone only if the entry names no other resource.
+    return desired !== undefined && (kinds.get(kind)?.entry.references?.(desired.value) ?? []).length === 0;
+  });
+  const isSame = ({ kind, desired }: Subject, refusal: Intent) =>
+    kind === refusal.kind && digestOf(desired?.value ?? null) === refusal.basis;
+  return refusals.find((refusal) => {
+    if (takeApart(refusal.key).parent === server) return !isOvertaken(refusal, world);
+    return parts.some((part) => isSame(part, refusal));
+  });
 }

@@ -1,11 +1,12 @@
+import { createHash } from 'node:crypto';
 import { resolve, sep } from 'node:path';
 import equal from 'fast-deep-equal';
 import type { Desired, Position, Settings, TokenPlace } from '../core/desired.ts';
 import { type Diagnostic, formatDiagnostic, SpecError } from '../core/errors.ts';
 import { escapeUnseen } from '../core/escape.ts';
+import { canonicalJson } from '../core/json.ts';
 import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import { withDefaults } from './defaults.ts';
-import { digestOf } from './digest.ts';
 import { type Entry, readEntry, SharedParts } from './entries.ts';
 import { type Environment, isReservedVariable, operatorsSpec, type SpecTrust } from './environment.ts';
 import { checkExpansion, maxResources } from './expansion.ts';
@@ -252,4 +253,22 @@ function inOrder(diagnostics: readonly Diagnostic[], sources: readonly Source[])
   return [...diagnostics].sort(
     (a, b) => rank(a) - rank(b) || a.position.line - b.position.line || a.position.column - b.position.column,
   );
+}
+
+/**
+ * `sha256:…` of everything the spec wants, the values of the environment included, and nothing of how it is written: not the
+ * order of fields or entries, not the files it is spread over, not positions and doubts.
+ */
+function digestOf({ projectId, scope, settings, resources, environment }: Omit<Desired, 'digest'>): string {
+  const byKey = [...resources].sort((a, b) => (a.key < b.key ? -1 : 1));
+  const wanted = byKey.map(({ position: _, cautions: __, fields: ___, ...resource }) => resource);
+  const text = canonicalJson({
+    version: 1,
+    projectId,
+    ...(scope === undefined ? {} : { scope }),
+    settings,
+    resources: wanted,
+    ...(environment === undefined ? {} : { environment: [...environment.texts].sort() }),
+  });
+  return `sha256:${createHash('sha256').update(text).digest('hex')}`;
 }

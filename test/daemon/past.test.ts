@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
-import { pruneHistory } from '../../src/daemon/project/prune-history.ts';
+import { pruneHistory } from '../../src/daemon/project/reconciliation.ts';
 import { memoryState } from '../../src/state/memory.ts';
 import { sampleIntent, web } from '../conformance/state-samples.ts';
 
 const day = 24 * 3_600_000;
 
-describe('src/daemon/project/prune-history.ts', () => {
+describe('src/daemon/project/reconciliation.ts', () => {
   test('what ended longer ago than it is kept goes, once a day', async () => {
     const store = memoryState({ createdAt: 0, lineage: 'born' });
     let now = 100 * day;

@@ -1,6 +1,6 @@
 import type { StateStore } from '../../src/core/state.ts';
-import { createRecorder } from '../../src/simulation/recorder.ts';
 import type { Boxes, StateBox } from '../../src/simulation/state-box.ts';
+import { createRecorder } from '../../src/simulation/state-box.ts';
 import { openState } from '../../src/state/open.ts';
 
 /** States of one story in a real PostgreSQL database. Each state that follows a lost one has another name. */

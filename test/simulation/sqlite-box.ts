@@ -2,8 +2,8 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { StateStore } from '../../src/core/state.ts';
-import { createRecorder } from '../../src/simulation/recorder.ts';
 import type { StateBox } from '../../src/simulation/state-box.ts';
+import { createRecorder } from '../../src/simulation/state-box.ts';
 import { openState } from '../../src/state/open.ts';
 
 /** Memory that has the manners of a disk, where the machine has it. */

@@ -1,11 +1,10 @@
 import { ApiProblem, FenceError, StateError } from '../../core/errors.ts';
 import type { ApplyReport } from '../../core/progress.ts';
 import { countsOf } from '../notifications/reconciliation-line.ts';
-import type { DaemonLogger, Trigger } from '../ports.ts';
+import type { DaemonLogger, ProjectSession, Trigger } from '../ports.ts';
 import { untilRefreshIsDue } from '../scheduling/quiet.ts';
 import type { Offer, ReconciliationRecord } from './facts.ts';
 import type { ProjectHistory } from './history.ts';
-import { pruneHistory } from './prune-history.ts';
 import type { ProjectParts, Workspace } from './workspace.ts';
 
 /** `stop`: sets the firewalls of open servers, and ends. `halt`: every wait ends. `ended`: either of both. */
@@ -127,4 +126,20 @@ function logFailure(
   const level = String(error) === String(before) ? 'debug' : 'error';
   const problem = error instanceof ApiProblem ? { status: error.status, requestId: error.requestId } : {};
   log[level]({ error, attempt: failures + 1, ...problem }, 'reconciliation failed');
+}
+
+const noteName = 'pruned';
+/** Between two prunings, in ms of the project's clock. */
+const dayMs = 24 * 3_600_000;
+
+/** Once a day, deletes intents and journal lines that ended longer ago than `keepMs` and that no other part needs. */
+export async function pruneHistory(
+  { store, clock }: Pick<ProjectSession, 'store' | 'clock'>,
+  keepMs: number,
+): Promise<void> {
+  const now = clock.now();
+  const last = await store.note(noteName);
+  if (typeof last === 'number' && now - last < dayMs && last <= now) return;
+  await store.prune(now - keepMs);
+  await store.putNote(noteName, now);
 }

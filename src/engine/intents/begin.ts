@@ -1,12 +1,12 @@
-import { digestOf } from '../../core/json.ts';
+import { hash } from 'node:crypto';
+import { canonicalJson, digestOf } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { World, WriteContext } from '../../core/kind.ts';
-import type { Operation } from '../../core/plan.ts';
+import type { Operation, Verb } from '../../core/plan.ts';
 import type { WriteRequest } from '../../core/ports.ts';
 import type { Preimage } from '../../core/preimage.ts';
 import type { Intent, KeyQuestion } from '../../core/state.ts';
 import type { Run } from '../run.ts';
-import { idempotencyKey } from './idempotency-key.ts';
 
 /** The input from which a kind derives a request. */
 export function contextOf(run: Run, operation: Operation, world: World): WriteContext {
@@ -128,4 +128,27 @@ async function incarnationOf(
 
 function randomId(next: () => number): string {
   return Array.from({ length: 16 }, () => Math.floor(next() * 16).toString(16)).join('');
+}
+
+/**
+ * The key under which a write is sent, 51 printable characters.
+ *
+ * A digest of the operation, the resource and the attempt: a state that was rolled back,
+ * a second machine or a rerun gives the same key, and the API replays its first answer
+ * instead of selling again. The digest leaves out the body, so that the API refuses an edited
+ * body under an unresolved key instead of selling a second resource. `nonce` is for writes
+ * that must be applied every time.
+ *
+ * @source API §4 rule 4, §8
+ */
+function idempotencyKey(write: {
+  readonly projectId: number;
+  readonly scope?: string;
+  readonly key: ResourceKey;
+  readonly verb: Verb;
+  readonly incarnation: string;
+  readonly attempt: number;
+  readonly nonce?: string;
+}): string {
+  return `vdcsync-${hash('sha256', canonicalJson(write), 'base64url')}`;
 }

@@ -1,11 +1,10 @@
 import { digestOf, member } from '../../core/json.ts';
-import type { ResourceKey } from '../../core/keys.ts';
+import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
-import type { Blocked, Plan } from '../../core/plan.ts';
+import { type Blocked, blockedName, type Plan } from '../../core/plan.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
 import { isSelected } from '../../plan/selection.ts';
 import { withBlocked } from '../../plan/totals.ts';
-import { type BlockedTimes, dated, timesAfter } from './blocked-since.ts';
 
 /** The note in the state that holds the findings of the last run, and since when each operation is blocked. */
 const noteName = 'blocked';
@@ -148,4 +147,29 @@ async function newestWrite(store: Pick<StateStore, 'intents'>, key: ResourceKey)
 
 function basisOf(world: World, key: ResourceKey): string {
   return digestOf(world.subjects.get(key)?.desired?.value ?? null);
+}
+
+/** The time at which a run first found each operation blocked: ms since the epoch, by `blockedName`. */
+type BlockedTimes = Readonly<Record<string, number>>;
+
+/** The times after a run. A time is kept as long as the operation is blocked with the same code. */
+function timesAfter(
+  before: BlockedTimes,
+  { blocked, selection }: Pick<Plan, 'blocked' | 'selection'>,
+  at: number,
+): BlockedTimes {
+  // A plan with `--target` does not show the other operations.
+  const unseen = Object.entries(before).filter(([name]) => {
+    const key = parseKey(name.split(' ').at(-1) ?? '')?.key;
+    return selection !== undefined && (key === undefined || !isSelected(selection, key));
+  });
+  const seen = blocked.map((each) => [blockedName(each), before[blockedName(each)] ?? at] as const);
+  return Object.fromEntries([...unseen, ...seen]);
+}
+
+function dated<Each extends Blocked>(blocked: readonly Each[], times: BlockedTimes): readonly Each[] {
+  return blocked.map((each) => {
+    const at = times[blockedName(each)];
+    return at === undefined ? each : { ...each, since: new Date(at).toISOString() };
+  });
 }

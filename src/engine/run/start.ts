@@ -1,6 +1,7 @@
 import { objectName } from '../../core/claims.ts';
-import type { Desired } from '../../core/desired.ts';
-import type { ResourceKey } from '../../core/keys.ts';
+import type { Desired, DesiredResource } from '../../core/desired.ts';
+import { type ResourceKey, takeApart } from '../../core/keys.ts';
+import { isAddress } from '../../core/kind-facts.ts';
 import type { Plan, Selection } from '../../core/plan.ts';
 import type { Binding } from '../../core/state.ts';
 import { withHeldObjects } from '../claims/line.ts';
@@ -16,7 +17,6 @@ import { joined, type Run, type RunContext, type RunFacts } from '../run.ts';
 import { createView, freshMs } from '../run-view.ts';
 import { createStopwatch } from '../stopwatch.ts';
 import type { WriteGate } from '../write-gate.ts';
-import { flaggedBy, withoutManaged } from './destroy.ts';
 
 interface RunOptions {
   readonly stop?: AbortSignal | undefined;
@@ -142,4 +142,35 @@ function createFacts(pauses: Map<string, Pause>): RunFacts {
     supersededBy: (key) => superseded.get(key),
     supersede: (key, by) => void superseded.set(key, by),
   };
+}
+
+/**
+ * The part of the file that remains when all managed resources are deleted (`vdcsync destroy`): the unmanaged entries
+ * whose resources the state binds. vdcsync releases these resources and does not delete them.
+ */
+function withoutManaged(desired: Desired, bindings: readonly Binding[]): Desired {
+  const resources = desired.resources.filter(
+    (each) => !each.managed && bindings.some((binding) => isOf(binding, each)),
+  );
+  return { ...desired, resources, digest: `${desired.digest} destroyed` };
+}
+
+/** A binding with the deletion protection that the file asks for now, even if no apply has recorded the protection. */
+function flaggedBy(binding: Binding, { resources }: Desired): Binding {
+  const { kind, parent } = takeApart(binding.key);
+  const own = resources.find((each) => isOf(binding, each));
+  const server = resources.find(
+    ({ key, moved }) => parent !== undefined && (key === parent || moved === parent),
+  );
+  const { keep_ip = false } = server?.value ?? {};
+  return {
+    ...binding,
+    protect: binding.protect || own?.protect === true,
+    keep: binding.keep || (isAddress(kind) && keep_ip),
+  };
+}
+
+/** Matches by the current key, the previous key, or the id of the entry. */
+function isOf({ key, kind, id }: Binding, entry: DesiredResource): boolean {
+  return entry.key === key || entry.moved === key || (entry.kind === kind && entry.id === id);
 }
