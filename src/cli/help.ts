@@ -114,6 +114,10 @@ export const environment: readonly (readonly [name: string, meaning: string])[] 
     'token that `run` requires for the status page, /status and /metrics; or VDCSYNC_HTTP_TOKEN_FILE: its file',
   ],
   [
+    'VDCSYNC_APPROVE_TOKEN',
+    'token that `run` requires for `POST /approve`; or VDCSYNC_APPROVE_TOKEN_FILE: its file; see docs/how-to/approval.md',
+  ],
+  [
     'VDCSYNC_WEBHOOK_SECRET',
     'secret of webhooks; while you rotate it: old and new, separated by a comma; or VDCSYNC_WEBHOOK_SECRET_FILE: its file',
   ],

@@ -74,6 +74,43 @@ describe('src/daemon: settings.approval', () => {
     expect(names()).not.toContain('extra');
   });
 
+  test('POST /approve approves with a token of its own, which the token of the page is not', async () => {
+    const api = await emulate();
+    const [token, page] = ['approve-canary-of-some-length', 'page-canary-of-some-length'];
+    const env = { VDCSYNC_APPROVE_TOKEN: `an-older-token-of-some-length,${token}`, VDCSYNC_HTTP_TOKEN: page };
+    const daemon = await startDaemon(api, { spec, env });
+    const names = () => live(api).networks.map(({ name }) => name);
+    const { plan } = await daemon.until(({ condition }) => condition === 'awaiting_approval', 'it waits');
+    const digest = plan?.digest;
+    const ask = async (as: string, body: object, method = 'POST') => {
+      const headers = { authorization: `Bearer ${as}` };
+      const sent = method === 'GET' ? {} : { body: JSON.stringify(body) };
+      return (await fetch(`${daemon.url}/approve`, { method, headers, ...sent })).status;
+    };
+
+    expect(await ask(page, { digest })).toBe(401);
+    expect(await ask('', { digest })).toBe(401);
+    expect(await ask(token, {}, 'GET')).toBe(405);
+    expect(await ask(token, {})).toBe(400);
+    expect(await ask(token, { digest, project: 1 })).toBe(404);
+    expect(await ask(token, { digest: 'x'.repeat(5_000) })).toBe(413);
+    expect(await ask(token, { digest: '0123456789ab' })).toBe(409);
+    expect(
+      (await fetch(`${daemon.url}/status`, { headers: { authorization: `Bearer ${token}` } })).status,
+    ).toBe(401);
+    expect(names()).not.toContain('backend');
+
+    expect(await ask(token, { digest })).toBe(200);
+    await daemon.until(({ converged }) => converged, 'the plan is carried out');
+    expect(names()).toContain('backend');
+    expect(JSON.stringify(daemon.log())).not.toContain('canary');
+  });
+
+  test('POST /approve does not exist without its token', async () => {
+    const daemon = await startDaemon(await emulate(), { spec });
+    expect((await fetch(`${daemon.url}/approve`, { method: 'POST', body: '{}' })).status).toBe(404);
+  });
+
   test('a text that is no digest is a wrong call', async () => {
     const { code, stderr } = await vdcsync(['approve', 'yes'], { cwd: process.cwd() });
     expect([code, stderr]).toEqual([64, expect.stringContaining('is not the digest of a plan')]);

@@ -304,7 +304,14 @@ async function serve(facts: readonly (ProjectFacts | undefined)[], summaries?: r
     daemon: { projects: () => projects, specs: { state: () => state } } as unknown as Daemon,
     deps: { clock: systemClock, log: { error: () => {} } } as unknown as DaemonDeps,
     metrics: {} as Metrics,
-    ...{ changes, version: '0', token: undefined, webhookSecret: undefined, loopback: true },
+    ...{
+      changes,
+      version: '0',
+      token: undefined,
+      webhookSecret: undefined,
+      approveToken: undefined,
+      loopback: true,
+    },
   });
   const server = await startServer(app, { host: '127.0.0.1', port: 0 });
   onTestFinished(() => server.close());

@@ -43,7 +43,7 @@ const specsOfTurns = 1_000;
 /** The daemon: makes each project match its file, until a signal stops the daemon. */
 export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   const settings = readDaemonSettings(flags, io);
-  const { listen, token, webhookSecret } = settings;
+  const { listen, token, webhookSecret, approveToken } = settings;
   const log = daemonLogger(io);
   /** Projects whose own states are known to be theirs. */
   const settled = new Set<number>();
@@ -111,7 +111,7 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   });
   const app = createApp({
     ...{ daemon, deps, metrics, changes, version },
-    ...{ token, webhookSecret },
+    ...{ token, webhookSecret, approveToken },
     loopback: listen !== undefined && isLoopback(listen),
   });
   const signals = listenForDaemonSignals(log, () => daemon.nudge('signal'));

@@ -65,6 +65,7 @@ export interface DaemonSettings {
   readonly token: (() => string) | undefined;
   readonly hasShortToken: boolean;
   readonly webhookSecret: (() => string) | undefined;
+  readonly approveToken: (() => string) | undefined;
   readonly timeScale: number;
   /** The variables and files of this machine that the specs may use. */
   readonly trust: SpecTrust;
@@ -92,12 +93,20 @@ export function readDaemonSettings(flags: RunFlags, io: Io): DaemonSettings {
   const pageUrl = pageUrlOf(io);
   const { secret: token, isShort: hasShortToken } = guardOf('VDCSYNC_HTTP_TOKEN', io, { strict: false });
   const { secret: webhookSecret } = guardOf('VDCSYNC_WEBHOOK_SECRET', io, { strict: true });
+  const { secret: approveToken } = guardOf('VDCSYNC_APPROVE_TOKEN', io, { strict: true });
   const projects = many ? 'many' : 'one';
   const parallel = flags.parallel ?? 10;
   const trust = trustOf(flags, io);
   return {
     ...{ intervalMs, keepMs, mode, listen, projects, files, git, receivers, pageUrl, timeScale, parallel },
-    ...{ token, hasShortToken, webhookSecret, trust, statusTarget: statusTargetOf(flags, io, pageUrl) },
+    ...{
+      token,
+      hasShortToken,
+      webhookSecret,
+      approveToken,
+      trust,
+      statusTarget: statusTargetOf(flags, io, pageUrl),
+    },
     rollout: rolloutOf(flags, io, timeScale),
     metricsPerProject: !many || flags.metricsPerProject === true,
   };

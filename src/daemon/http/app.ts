@@ -9,6 +9,7 @@ import type { Daemon } from '../daemon.ts';
 import { type Assignment, lastWorker } from '../fleet/board.ts';
 import type { DaemonDeps } from '../ports.ts';
 import type { ProjectSummary } from '../project/facts.ts';
+import { approvals } from './approvals.ts';
 import type { Changes } from './changes.ts';
 import type { Metrics } from './metrics.ts';
 import { type PageInput, renderBody, renderPage } from './page.ts';
@@ -26,6 +27,8 @@ export interface AppOptions {
   /** Asked of everything but health and webhooks, where there is one. Read again each time. */
   readonly token: (() => string) | undefined;
   readonly webhookSecret: (() => string) | undefined;
+  /** Of approvals. */
+  readonly approveToken: (() => string) | undefined;
   /** Only this machine can reach it. */
   readonly loopback: boolean;
 }
@@ -33,7 +36,7 @@ export interface AppOptions {
 /** With Node's own request and response, where it is served by them. */
 export type App = Hono<{ Bindings: Partial<HttpBindings> }>;
 
-/** Everything the daemon answers over HTTP. A request changes nothing: it can only start a refresh. */
+/** Everything the daemon answers over HTTP. A webhook only starts a refresh. Only an approval changes something. */
 export function createApp(options: AppOptions): App {
   const { daemon, deps, metrics, changes, version, token } = options;
   const app = new Hono<{ Bindings: Partial<HttpBindings> }>();
@@ -67,6 +70,14 @@ export function createApp(options: AppOptions): App {
     }),
   );
 
+  app.route(
+    '/',
+    approvals({
+      ...{ secret: options.approveToken, clock: deps.clock, log: deps.log },
+      // A replica of a fleet has a project only for a turn. There, the state takes the approval.
+      projects: () => (daemon.fleet === undefined ? daemon.projects() : []),
+    }),
+  );
   app.use(async (context, next) => {
     if (token === undefined || carries(context.req.header('authorization'), token())) return next();
     challenge(context);

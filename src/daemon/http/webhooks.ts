@@ -2,6 +2,7 @@ import { Hono } from 'hono';
 import type { Clock } from '../../core/clock.ts';
 import type { DaemonLogger } from '../ports.ts';
 import { forges } from './forges.ts';
+import { MinuteLimit } from './minute-limit.ts';
 import { secretsIn } from './secrets.ts';
 
 /** A larger delivery is refused. A delivery that announces its length is refused before a byte of its body is read. */
@@ -16,7 +17,6 @@ const mostGenuine = 120;
  * cannot use up the limit of genuine deliveries.
  */
 const mostForged = 60;
-const minuteMs = 60_000;
 /** Forges name deliveries and events in about 40 characters, but a forged header can hold thousands. */
 const mostLogged = 100;
 
@@ -108,28 +108,4 @@ async function readBody(request: Request, take: (chunk: Uint8Array) => void): Pr
     take(chunk);
   }
   return true;
-}
-
-/** Allows a limited number of deliveries in each minute. */
-class MinuteLimit {
-  readonly #most: number;
-  readonly #clock: Clock;
-  #startedAt: number;
-  #count = 0;
-
-  constructor(most: number, clock: Clock) {
-    this.#most = most;
-    this.#clock = clock;
-    this.#startedAt = clock.monotonic();
-  }
-
-  allows(): boolean {
-    const now = this.#clock.monotonic();
-    if (now - this.#startedAt >= minuteMs) {
-      this.#startedAt = now;
-      this.#count = 0;
-    }
-    this.#count += 1;
-    return this.#count <= this.#most;
-  }
 }
