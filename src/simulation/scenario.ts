@@ -33,8 +33,6 @@ export interface Outcome {
   /** The questions that the runs put to the operator. */
   readonly questions: readonly AskedQuestion[];
   readonly boundaries: ReadonlyMap<string, number>;
-  /** Durable changes of the first machine's state. */
-  readonly changes: number;
 }
 
 /** How a process ended. */
@@ -143,7 +141,6 @@ export async function play(story: Story, parts: StoryParts = {}): Promise<Outcom
     blockedRuns,
     questions: stage.questions.all,
     boundaries: stage.crossed,
-    changes: main.box.changes,
   };
 }
 

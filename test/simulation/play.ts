@@ -1,28 +1,38 @@
 import type { Observer } from '../../src/simulation/observer.ts';
 import { type Outcome, play as playWith } from '../../src/simulation/scenario.ts';
-import type { Boxes } from '../../src/simulation/state-box.ts';
 import type { Story } from '../../src/simulation/story.ts';
 import { ActionPlayer } from './actions/player.ts';
 import { checkAsShown, show } from './as-shown.ts';
+import { type MachineBox, type MachineBoxes, memoryBox } from './machine-box.ts';
 import { clientProfile, serviceProfile } from './operations.ts';
 import { sqliteBox } from './sqlite-box.ts';
 import { cutAtRest, strike } from './strike.ts';
 
-const inSqlite: Boxes = { box: sqliteBox, isBusy: () => false };
+/** How a story with all of its parts went. `changes`: durable changes of the first machine's state. */
+interface WholeOutcome extends Outcome {
+  readonly changes: number;
+}
 
 /** Plays a story with all of its parts. */
-export function play(
+export async function play(
   story: Story,
   observer?: Observer,
-  boxes = story.state === 'sqlite' ? inSqlite : undefined,
-): Promise<Outcome> {
-  return playWith(story, {
+  boxes: MachineBoxes = { box: story.state === 'sqlite' ? sqliteBox : memoryBox, isBusy: () => false },
+): Promise<WholeOutcome> {
+  const made: MachineBox[] = [];
+  const box = (name: string) => {
+    const own = boxes.box(name);
+    made.push(own);
+    return own;
+  };
+  const outcome = await playWith(story, {
     ...(observer === undefined ? {} : { observer }),
-    ...(boxes === undefined ? {} : { boxes }),
+    boxes: { box, isBusy: () => boxes.isBusy() },
     profiles: { client: clientProfile, service: serviceProfile },
     actions: (stage, main) => new ActionPlayer(stage, main),
     dryRun: { show, compare: checkAsShown },
     strike,
     cut: cutAtRest,
   });
+  return { ...outcome, changes: made[0]?.changes ?? 0 };
 }

@@ -1,10 +1,9 @@
 import type { StateStore } from '../../src/core/state.ts';
-import type { Boxes, StateBox } from '../../src/simulation/state-box.ts';
-import { createRecorder } from '../../src/simulation/state-box.ts';
 import { openState } from '../../src/state/open.ts';
+import { createRecorder, type MachineBox, type MachineBoxes } from './machine-box.ts';
 
 /** States of one story in a real PostgreSQL database. Each state that follows a lost one has another name. */
-export class PostgresBoxes implements Boxes {
+export class PostgresBoxes implements MachineBoxes {
   readonly #url: string;
   readonly #prefix: string;
   #underWay = 0;
@@ -20,7 +19,7 @@ export class PostgresBoxes implements Boxes {
     return this.#underWay > 0;
   }
 
-  box(name: string): StateBox {
+  box(name: string): MachineBox {
     const recorder = createRecorder();
     let place = this.#next(name);
     let createdAt: number | undefined;

@@ -2,16 +2,15 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { StateStore } from '../../src/core/state.ts';
-import type { StateBox } from '../../src/simulation/state-box.ts';
-import { createRecorder } from '../../src/simulation/state-box.ts';
 import { openState } from '../../src/state/open.ts';
+import { createRecorder, type MachineBox } from './machine-box.ts';
 
 /** Memory that has the manners of a disk, where the machine has it. */
 const fastFolders = ['/dev/shm', tmpdir()];
 const mostCopies = 4;
 
 /** In a real SQLite file, of which a copy is kept before each run. */
-export function sqliteBox(name: string): StateBox {
+export function sqliteBox(name: string): MachineBox {
   const folder = mkdtempSync(join(fastFolders.find(existsSync) ?? tmpdir(), 'vdcsync-simulation-'));
   const file = join(folder, `${name}.db`);
   const files = (path: string) => ['', '-wal', '-shm', '.lock', '.owner'].map((suffix) => `${path}${suffix}`);

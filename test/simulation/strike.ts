@@ -7,6 +7,7 @@ import type { Wishes } from '../../src/simulation/parts.ts';
 import { checkJournal } from '../../src/simulation/rest.ts';
 import type { StoryStage } from '../../src/simulation/stage.ts';
 import type { Disturbance, Story } from '../../src/simulation/story.ts';
+import { boxOf } from './machine-box.ts';
 
 /** The effect of an incident other than a crash. */
 export function strike(
@@ -28,13 +29,13 @@ export function strike(
       controller.forgetBudget();
       return;
     case 'lose_state':
-      afterDeath(controller, crashable.kill, () => controller.box.lose(), false);
+      afterDeath(controller, crashable.kill, () => boxOf(controller).lose(), false);
       return;
     case 'restore_state':
-      afterDeath(controller, crashable.kill, () => controller.box.restore(what.back));
+      afterDeath(controller, crashable.kill, () => boxOf(controller).restore(what.back));
       return;
     case 'cut_state':
-      afterDeath(controller, crashable.kill, () => controller.box.cut(what.back));
+      afterDeath(controller, crashable.kill, () => boxOf(controller).cut(what.back));
       return;
     case 'set_clock':
       crashable.kill();
@@ -133,6 +134,6 @@ export async function cutAtRest(
   await stage.clock.advance(afterMs);
   stage.trace.add('!', `the state is put back by ${back} changes`);
   stage.observer.count('states cut at rest');
-  await exchangeState(main, () => main.box.cut(back));
+  await exchangeState(main, () => boxOf(main).cut(back));
   await checkJournal(stage, main);
 }

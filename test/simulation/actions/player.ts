@@ -18,6 +18,7 @@ import type { Actions, RunCall } from '../../../src/simulation/parts.ts';
 import { type Birth, isSort, type ResourceSort } from '../../../src/simulation/resource-history.ts';
 import type { StoryStage } from '../../../src/simulation/stage.ts';
 import type { SpecModel } from '../../../src/simulation/story.ts';
+import { boxOf } from '../machine-box.ts';
 import { FileEditor, nameAt } from './file-editor.ts';
 import type {
   CommandAction,
@@ -120,9 +121,9 @@ export class ActionPlayer implements Actions {
       case 'resolve':
         return this.#command(controller, what);
       case 'lose_the_state':
-        return exchangeState(controller, () => controller.box.lose(), false);
+        return exchangeState(controller, () => boxOf(controller).lose(), false);
       case 'put_state_back':
-        return exchangeState(controller, () => controller.box.cut(what.changes));
+        return exchangeState(controller, () => boxOf(controller).cut(what.changes));
       case 'start_other_file':
         this.#startOther(what.scope);
         return;
