@@ -75,6 +75,7 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
     for (let tries = 1; ; tries++) {
       const outcome = await readOnce(path, schema, signal);
       if ('data' in outcome) return outcome.data;
+      signal?.throwIfAborted();
       const { error } = outcome;
       const lasting = error instanceof TransportError && error.lasting;
       if (lasting || tries >= maxFirstTries) refuseWrongAddress(outcome);

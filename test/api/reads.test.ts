@@ -50,6 +50,17 @@ describe('src/api/reads.ts', () => {
     expect(sent.every((each) => each.url === `${baseUrl}/project`)).toBe(true);
   });
 
+  test('a read that its signal ends rejects with the reason of the signal', async () => {
+    const stop = new AbortController();
+    const reason = new Error('stopped');
+    const { client, clock, sent } = rig(() => {
+      stop.abort(reason);
+      throw new TransportError('stopped while under way', 'unknown', 'ABORTED');
+    });
+    await expect(clock.run(client.reads('operation', stop.signal).project())).rejects.toBe(reason);
+    expect(sent).toHaveLength(1);
+  });
+
   test('gives up after a bounded number of tries, with growing waits', async () => {
     const { client, clock, sent } = rig(() => problem(503, 'unavailable'), { random: () => 1 });
     const failed = clock.run(client.reads('operation').ips());
