@@ -33,6 +33,18 @@ describe('src/reconcilers/network.ts', () => {
     expect(projectOf(emulator).networks.map(({ name }) => name)).toEqual(['default', 'other']);
   });
 
+  test('a network is not replaced under a name that an unmanaged network has', async () => {
+    const { apply, emulator } = rig();
+    await apply(backend);
+    emulator.mutate({ do: 'add_network', name: 'back', cidr: '10.30.0.0/24' });
+    const before = projectOf(emulator).networks.map(({ id }) => id);
+
+    const { blocked } = await apply('networks: {backend: {name: back, cidr: 10.21.0.0/24}}\n');
+
+    expect(blocked).toMatchObject([{ key: 'networks.backend', code: 'name_exists' }]);
+    expect(projectOf(emulator).networks.map(({ id }) => id)).toEqual(before);
+  });
+
   test('a change of cidr or name is a replacement', async () => {
     const { apply, plan, emulator } = rig();
     await apply(backend);

@@ -401,13 +401,6 @@ export const plantedBugs: readonly Planted[] = [
     stories: '--actions',
   },
   {
-    name: 'a replaced network gets the name of another one',
-    file: 'reconcilers/unique-names.ts',
-    find: '    if (holder !== undefined && frees) continue;\n',
-    replace: '    continue;\n',
-    stories: '--actions',
-  },
-  {
     name: 'a replacement deletes all old servers first',
     file: 'plan/replacement-sequence.ts',
     find: '  if (planned.length === 0) return [];\n',
