@@ -223,9 +223,9 @@ export interface RecordedWrite {
   readonly basis: string;
   /**
    * That entry, for the binding: the file may have another entry, or none, once the write has taken effect. `protect`
-   * counts only once the entry has left the file.
+   * counts only once the entry has left the file. `moved`: the earlier key of its line.
    */
-  readonly entry?: { readonly value: EntryFields; readonly protect: boolean };
+  readonly entry?: { readonly value: EntryFields; readonly protect: boolean; readonly moved?: ResourceKey };
   /** The reads that evidence is compared with. */
   readonly preimage: Preimage;
   readonly parentId?: string;

@@ -63,9 +63,10 @@ function takesAwaited(subject: Subject, world: World, kinds: GuardInput['kinds']
  * of the line was answered with a resource that `unmanaged: ignore` ignores.
  */
 export function lineOpen(
-  { subject: { key, kind, desired, binding }, diff: { verdict } }: Draft,
+  { subject: { key, kind, desired, binding, parent }, diff: { verdict } }: Draft,
   { register, openIntents, world }: GuardInput,
 ): Objection | undefined {
+  if (verdict.verdict === 'delete') return takenBackSoon(world, parent ?? key);
   if (verdict.verdict !== 'create' || desired === undefined) return undefined;
   if (binding !== undefined) return besideReleased(desired, register, world);
   // Another entry of the file has a line of its own.
@@ -98,6 +99,20 @@ export function lineOpen(
       run('adopt', [key, found.id], { when: `if ${nounOf(kind)} ${found.id} is ${key}` }),
       giveScope,
     ],
+  };
+}
+
+/** The write of the resource ended in this run, under the key that the file has renamed back since. */
+function takenBackSoon({ subjects }: World, key: ResourceKey): Objection | undefined {
+  const taker = subjects.get(key)?.binding?.formerKeys?.find((former) => {
+    const { desired, binding } = subjects.get(former) ?? {};
+    const isFresh = desired?.managed && desired.id === undefined && desired.moved === undefined;
+    return isFresh && binding === undefined;
+  });
+  if (taker === undefined) return undefined;
+  return {
+    reason: `${key} is the earlier name of ${taker}, which takes its resource back`,
+    remedies: [run('apply')],
   };
 }
 

@@ -50,8 +50,11 @@ export function heldAddresses(register: Register, world: World): readonly Ip[] {
     const wanted = wantedAddress(desired?.value);
     const mayBe =
       wanted.ip === undefined ? wanted.reuse !== undefined && !isCreated : !isCreated || namesAddress;
-    const its = mayBe ? world.ipsOf(binding?.id ?? desired?.id ?? '') : [];
-    return its.filter((ip) => world.isUnbound(ip) && register.address(ip).is === 'managed');
+    // `managed: false` of a server says nothing about an address that an earlier state bought for `ips`.
+    const isLeft = register.isNew && desired?.managed === false;
+    const its = mayBe || isLeft ? world.ipsOf(binding?.id ?? desired?.id ?? '') : [];
+    const holders: readonly Attributed['is'][] = isLeft ? ['managed', 'released'] : ['managed'];
+    return its.filter((ip) => world.isUnbound(ip) && holders.includes(register.address(ip).is));
   });
 }
 

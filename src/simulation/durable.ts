@@ -107,14 +107,18 @@ export function watchedStore(
   }
 
   function apply(changes: readonly StateChange[], intent?: Intent): void {
-    const bound = new Set(
-      changes.flatMap((each) => (each.type === 'bind' ? [objectName(each.binding)] : [])),
-    );
+    const passes = (before: Binding) =>
+      changes.some(
+        (each) =>
+          each.type === 'bind' &&
+          each.binding.key !== before.key &&
+          objectName(each.binding) === objectName(before),
+      );
     for (const change of changes) {
       if (change.type === 'bind') mirror.bindings.set(change.binding.key, change.binding);
       const before = change.type === 'release' && !change.gone ? mirror.bindings.get(change.key) : undefined;
       // An object that passes to another key is not released.
-      if (before === undefined || !bound.has(objectName(before))) watch.changed(change, intent);
+      if (before === undefined || !passes(before)) watch.changed(change, intent);
       if (change.type === 'release') mirror.bindings.delete(change.key);
     }
   }

@@ -1,5 +1,5 @@
 import { ActionLines } from './lines.ts';
-import { editedSections, type SpecModel } from './story.ts';
+import { type Entries, editedSections, type SpecModel } from './story.ts';
 
 export type EditedSection = (typeof editedSections)[number];
 export type Fields = Readonly<Record<string, unknown>>;
@@ -49,4 +49,11 @@ export class EditedFile {
       ({ section, name, entry }) => `${section}.${name}` === key && entry.managed !== false,
     )?.entry;
   }
+}
+
+/** The part of the file that a key names: an entry, or a field of an entry, for example a firewall. */
+export function entryOf(file: SpecModel, key: string): Fields | undefined {
+  const [collection = '', name = '', field] = key.split('.');
+  const entry = (file as unknown as Readonly<Record<string, Entries>>)[collection]?.[name];
+  return field === undefined ? entry : (entry?.[field] as Fields | undefined);
 }

@@ -10,6 +10,8 @@ export class ActionLines {
   /** The line of each top-level key that has not its own name as line. */
   readonly #lines = new Map<string, string>();
   readonly #keys = new Map<string, string[]>();
+  /** The line that a key had before it got another one. */
+  readonly #former = new Map<string, string>();
   #split = 0;
 
   /** `prefix` distinguishes files whose names have nothing to do with each other. */
@@ -49,6 +51,14 @@ export class ActionLines {
     }
   }
 
+  /** An operator takes back a `moved` that no run has carried out: the key has its former line again. */
+  takeBack(key: string): void {
+    const [line, former] = [this.#lineOf(key), this.#former.get(key)];
+    if (former === undefined) return;
+    this.#lines.set(key, former);
+    this.#keys.set(line, this.#keys.get(line)?.filter((each) => each !== key) ?? []);
+  }
+
   #lineOf(key: string): string {
     // A server that is replaced keeps its line.
     const bare = key.replace(/~.*$/, '');
@@ -72,6 +82,7 @@ export class ActionLines {
   }
 
   #assign(key: string, line: string): void {
+    this.#former.set(key, this.#lineOf(key));
     this.#lines.set(key, line);
     const keys = this.#keys.get(line) ?? [line];
     this.#keys.set(line, [...keys.filter((each) => each !== key), key]);

@@ -1,6 +1,7 @@
 import type { ResourceKey } from '../core/keys.ts';
 import type { Blocked } from '../core/plan.ts';
 import { type Edit, stepsOf } from '../core/remedy.ts';
+import { entryOf } from './edited-file.ts';
 import type { StoryStage } from './stage.ts';
 import type { SpecModel } from './story.ts';
 
@@ -24,7 +25,8 @@ export function edit(
   if (code === 'dependency_blocked' && file.settings.drift === 'report')
     return { ...file, settings: { ...file.settings, drift: 'correct' } };
   const edits = stepsOf(remedies).filter((step) => step.type === 'edit');
-  const corrected = correctedIdentity(stage, file, edits);
+  if (code === 'moved_onto_bound') stage.file.lines.takeBack(key);
+  const corrected = correctedIdentity(stage, file, edits, code === 'moved_onto_bound');
   if (corrected !== undefined) return corrected;
   const setting = edits.find(({ path, set }) => path === 'settings' && set !== undefined);
   if (setting?.set !== undefined) {
@@ -47,6 +49,8 @@ function correctedIdentity(
   stage: StoryStage,
   file: SpecModel,
   edits: readonly Edit[],
+  /** The operator gives up the resource that the `moved` names. */
+  givesUp: boolean,
 ): SpecModel | undefined {
   for (const { path, remove = [], set = {} } of edits) {
     const entry = entryOf(file, path);
@@ -58,7 +62,8 @@ function correctedIdentity(
       return withWhole(file, path, { ...entry, moved: { from } });
     }
     const isAboutId = entry.id !== undefined && (remove.includes('id') || 'id' in set);
-    const isAboutMove = entry.moved !== undefined && remove.includes('moved');
+    const isNew = stage.executionsOf(path as ResourceKey).every((each) => !stage.history.isLive(each));
+    const isAboutMove = entry.moved !== undefined && remove.includes('moved') && (isNew || givesUp);
     if (!isAboutId && !isAboutMove && !remove.includes('managed')) continue;
     const { id: _id, managed: _managed, moved, ...others } = entry;
     const left = isAboutId && moved !== undefined ? { ...others, moved } : others;
@@ -106,13 +111,6 @@ function carriedOut(stage: StoryStage, file: SpecModel, step: Edit, code: string
 
 type Sections = Readonly<Record<string, Readonly<Record<string, Entry>>>>;
 type Entry = Readonly<Record<string, unknown>>;
-
-/** The part of the file that a key names: an entry, or a field of an entry, for example a firewall. */
-export function entryOf(file: SpecModel, key: string): Entry | undefined {
-  const [collection = '', name = '', field] = key.split('.');
-  const entry = (file as unknown as Sections)[collection]?.[name];
-  return field === undefined ? entry : (entry?.[field] as Entry | undefined);
-}
 
 function withFields(stage: StoryStage, file: SpecModel, key: string, fields: Entry): SpecModel {
   const [collection = '', name = '', field] = key.split('.');

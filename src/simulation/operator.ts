@@ -9,8 +9,9 @@ import type { Execution, Project } from '../emulator/world.ts';
 import type { Resolution } from '../engine/deps.ts';
 import type { Controller } from './controller.ts';
 import { mutate } from './disturbances.ts';
+import { entryOf } from './edited-file.ts';
 import { command } from './operator-command.ts';
-import { edit, entryOf, valid } from './operator-edits.ts';
+import { edit, valid } from './operator-edits.ts';
 import { isSort } from './resource-history.ts';
 import { isLike } from './rest.ts';
 import type { StoryStage } from './stage.ts';
@@ -131,6 +132,9 @@ async function tellApart(
   const [named] = runs(remedies, 'ignore');
   if (named === undefined) return false;
   const wanted = new Set<string>(stage.load(file).resources.map((each) => each.key));
+  const store = await controller.box.open(stage.clock.now());
+  const bound = new Map((await store.bindings()).map((each) => [each.key, each.id]));
+  await controller.box.release();
   const foreign = named.filter((name) => {
     const ip = project.ips.find(({ address }) => address === name);
     const sort = ip === undefined ? 'server' : 'ip';
@@ -138,7 +142,8 @@ async function tellApart(
     const birth = stage.history.birthOf(sort, id);
     const maker = stage.history.makerOf(sort, id);
     // An earlier answer covers this resource, or its entry in the file does.
-    if (birth === undefined || (maker !== undefined && wanted.has(maker))) return false;
+    const isCovered = maker !== undefined && wanted.has(maker) && (bound.get(maker) ?? id) === id;
+    if (birth === undefined || isCovered) return false;
     if (ip !== undefined && ip.serverId === null && !birth.isForeign) {
       releaseFree(stage, id);
       return false;
@@ -187,10 +192,9 @@ async function recognise(
     await command(stage, controller, file, `resolve ${key} --absent`, (engine, desired) =>
       engine.resolve(desired, key, { type: 'absent' }),
     );
-    // The decision covers only resources that no entry made: an address that came with a server has no maker.
-    if (maker === undefined) stage.history.dismiss(birth);
-    // A state that was put back bought it for an entry that the file no longer has.
-    else if (birth.sort === 'ip') releaseFree(stage, id);
+    // A state that was put back bought the address for an entry that the file no longer has.
+    if (maker !== undefined && birth.sort === 'ip') releaseFree(stage, id);
+    else stage.history.dismiss(birth);
   }
 }
 
@@ -313,6 +317,12 @@ async function eject(stage: StoryStage, { box }: Controller, { key }: Blocked): 
   stage.trace.add('op', `ejects ${key} in the client area`);
   const { servers } = stage.emulator.world.projects[0] as Project;
   for (const server of servers.filter(({ isoInDrive }) => isoInDrive === iso?.id)) server.isoInDrive = null;
+  showChange(stage);
+}
+
+/** The copies of the world from which stale reads are answered follow the mutations of the emulator. */
+function showChange(stage: StoryStage): void {
+  mutate(stage, { do: 'forward_clock', ms: 0 });
 }
 
 /** The file has a network with the same subnet by now, so the old one cannot come back: the servers leave it. */
@@ -324,6 +334,7 @@ async function leave(stage: StoryStage, { box }: Controller, { key }: Blocked): 
   const { servers } = stage.emulator.world.projects[0] as Project;
   for (const server of servers)
     server.cards = server.cards.filter(({ networkId }) => String(networkId) !== network?.id);
+  showChange(stage);
 }
 
 /** The operator deletes the leftover of a failed write in the client area. */

@@ -1,4 +1,4 @@
-import { type ResourceKey, takeApart } from '../core/keys.ts';
+import { parseKey, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Binding, Intent } from '../core/state.ts';
 import type { Emulator } from '../emulator/options.ts';
 import { seenIp } from '../emulator/visibility.ts';
@@ -222,7 +222,10 @@ export function createResourceHistory(
     makerOf(sort, id) {
       const birth = living.get(`${sort} ${id}`);
       const line = birth && history.lineOf(birth);
-      return line === undefined ? undefined : lines().keyOf(line);
+      if (line === undefined) return undefined;
+      const key = lines().keyOf(line);
+      // The key may have another line by now. The line of another file has no key here.
+      return parseKey(key) !== undefined && lines().nameOf(key) !== line ? undefined : key;
     },
     isExcused: (execution) => excused.has(execution),
     bare(server) {

@@ -159,6 +159,8 @@ function checkNothingLeft(
       const traceLineOf = 'address' in one ? text.includes(one.address) : isNamed();
       // No read shows it before the task that made its server ends. @assumption A59
       if ('serverId' in one && isBeingMade(project, one.serverId)) continue;
+      // An address is released with its server.
+      if ('serverId' in one && stage.history.wasReleased('server', String(one.serverId))) continue;
       // A warning reports a resource that a lost state no longer knows, if the resource is billed.
       if (
         traceLineOf ||

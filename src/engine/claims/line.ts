@@ -2,7 +2,7 @@ import { type Claim, type HeldClaim, isHeldClaim, objectName } from '../../core/
 import type { Desired, DesiredResource } from '../../core/desired.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import type { Binding } from '../../core/state.ts';
+import type { Binding, Intent } from '../../core/state.ts';
 
 type Line = ReadonlySet<ResourceKey>;
 
@@ -10,6 +10,8 @@ interface Known {
   readonly desired: Pick<Desired, 'resources'>;
   readonly bindings: ReadonlyMap<ResourceKey, Binding>;
   readonly claims: Iterable<Claim>;
+  /** The open writes. */
+  readonly intents?: Iterable<Intent>;
 }
 
 /**
@@ -27,7 +29,7 @@ export class Lines {
   /** The keys of each object, by each of these keys. */
   readonly #together: ReadonlyMap<ResourceKey, readonly (readonly ResourceKey[])[]>;
 
-  constructor({ desired, bindings, claims }: Known) {
+  constructor({ desired, bindings, claims, intents = [] }: Known) {
     this.#entries = desired.resources;
     this.#bindings = bindings;
     this.#declared = new Set(desired.resources.map(({ key }) => key));
@@ -35,6 +37,7 @@ export class Lines {
     const objects = [
       ...[...bindings.values()].map(({ key, formerKeys = [] }) => [key, ...formerKeys]),
       ...this.#held.map(keysOf),
+      ...[...intents].map(({ key, entry }) => [key, ...(entry?.moved ? [entry.moved] : [])]),
     ].filter((keys) => keys.length > 1);
     const pairs = objects.flatMap((keys) => keys.map((key) => ({ key, keys })));
     this.#together = new Map(

@@ -35,7 +35,7 @@ export function createRunState(options: StateOptions): RunState {
 
   let lines: Lines | undefined;
   const line: RunState['line'] = (entry) => {
-    lines ??= new Lines({ desired, bindings, claims: claims.values() });
+    lines ??= new Lines({ desired, bindings, claims: claims.values(), intents: intents.values() });
     return lines.of(entry);
   };
 
@@ -70,6 +70,7 @@ export function createRunState(options: StateOptions): RunState {
     ...{ bindings, claims, intents, moves, waitingMoves, line, boundIn, change },
     async begin(intent) {
       await store.beginIntent(intent);
+      lines = undefined;
       intents.set(intent.key, intent);
     },
     async update(intent, patch) {
@@ -128,8 +129,9 @@ function transferred(
     if (change.type === 'claim') return bound.has(objectName(change.claim)) ? [] : [change];
     if (change.type !== 'bind') return [change];
     const { key, kind, id } = change.binding;
-    const formerKeys = change.binding.formerKeys ?? bindings.get(key)?.formerKeys;
-    const binding = formerKeys === undefined ? change.binding : { ...change.binding, formerKeys };
+    const former = [...(bindings.get(key)?.formerKeys ?? []), ...(change.binding.formerKeys ?? [])];
+    const formerKeys = [...new Set(former)];
+    const binding = formerKeys.length === 0 ? change.binding : { ...change.binding, formerKeys };
     const ended = [...claims.values()].filter(
       (claim) =>
         objectName(claim) === objectName(binding) ||

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { DesiredResource } from '../../core/desired.ts';
 import { canonicalJson, digestOf } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { World, WriteContext } from '../../core/kind.ts';
@@ -88,7 +89,7 @@ export async function beginIntent(
     basis: digestOf(subject.desired?.value ?? null),
     ...(subject.desired === undefined || operation.verb === 'delete'
       ? {}
-      : { entry: { value: subject.desired.value, protect: subject.desired.protect } }),
+      : { entry: entryOf(subject.desired) }),
     preimage,
     ...(parentId === undefined ? {} : { parentId }),
     ...(replaces === undefined ? {} : { replaces }),
@@ -107,6 +108,10 @@ export async function beginIntent(
   await store.claimProject(run.desired.projectId);
   await run.begin(intent);
   return intent;
+}
+
+function entryOf({ value, protect, moved }: DesiredResource): NonNullable<Intent['entry']> {
+  return { value, protect, ...(moved && { moved }) };
 }
 
 /** An older list makes evidence less precise, but never wrong: known resources are left out of the list. */

@@ -1,3 +1,4 @@
+import type { DesiredResource } from '../../core/desired.ts';
 import type { LeftBehind } from '../../core/evidence.ts';
 import { partsOf } from '../../core/intent.ts';
 import { type ResourceKey, retiringKey } from '../../core/keys.ts';
@@ -42,6 +43,7 @@ export function boundBy(run: Run, intent: Intent, { id, facts, under }: Created)
     }),
     protect: subject.desired?.protect ?? intent.entry?.protect ?? false,
     boundAt: at,
+    ...movedFrom(intent.entry),
   };
   // An update does not show whose resource it is.
   const isRecovered =
@@ -50,6 +52,11 @@ export function boundBy(run: Run, intent: Intent, { id, facts, under }: Created)
     ...recoveredIf(isRecovered, [{ type: 'bind', binding }, ...companionsOf(run, intent, id, known, under)]),
     ...(factsOf(kind.name).repeats ? [{ type: 'next_incarnation', key: intent.key } as const] : []),
   ];
+}
+
+/** The entry takes its resource back under the key that its `moved` names. */
+export function movedFrom({ moved }: Pick<DesiredResource, 'moved'> = {}): Pick<Binding, 'formerKeys'> {
+  return moved === undefined ? {} : { formerKeys: [moved] };
 }
 
 /** Marks the bindings of resources that an idempotency key showed, and that no operator has confirmed. */

@@ -112,8 +112,8 @@ async function reachOf(run: Run, key: ResourceKey, request: WriteRequest): Promi
   if (known !== undefined && fields.every((name) => known.asked.includes(name))) return known;
   const sent = await sendRecorded(run, key, { ...request, probe: 'impossible' });
   const { result, answer } = sent;
-  const isOfBody = result.type === 'answer' && result.status !== 409 && pauses[result.status] === undefined;
-  if (!isOfBody || answer.shows === 'nothing' || answer.shows === 'carried_out')
+  const isOfBody = answer.shows === 'objection' || answer.shows === 'no_objection';
+  if (result.type !== 'answer' || pauses[result.status] !== undefined || !isOfBody)
     return endedBy(sent, fields) ?? { is: 'proved', unproven: fields };
   const named = answer.shows === 'objection' ? answer.parameters : [];
   const checks = fields.filter((name) => named.some((each) => each.split(/[^\w-]+/).includes(name)));

@@ -96,6 +96,20 @@ export function found(run: Run, intent: Intent, id: string, taskId?: TaskId): Pr
   );
 }
 
+/** Whether a new state asks the key of the intent about the resource of this binding or entry. */
+export function asksAbout(
+  { recovers }: Intent,
+  { key, formerKeys = [] }: Pick<Binding, 'key' | 'formerKeys'>,
+): boolean {
+  return recovers !== undefined && [key, ...formerKeys].includes(recovers);
+}
+
+/** The operator has named the resource of the line, so the run waits for no other answer. */
+export function endQuestion(run: Run, intent: Intent, holder: Binding): Promise<Progress> {
+  const text = `the operator adopted ${holder.id} for ${holder.key}`;
+  return close(run, intent, { outcome: 'done', text }, { changes: answeredFor(holder, intent.key) });
+}
+
 function answeredFor(binding: Binding, key: Intent['key']): StateChange[] {
   const { formerKeys = [] } = binding;
   if (binding.key === key || formerKeys.includes(key)) return [];

@@ -17,12 +17,19 @@ import { lift } from '../intents/pauses.ts';
 import { asksKey, keyIsFresh, questionOf } from '../intents/question.ts';
 import { record } from '../intents/record.ts';
 import { afterCreation, madeRoomFor } from '../intents/replacement.ts';
-import { replacedBy } from '../intents/transfer.ts';
+import { asksAbout, endQuestion, replacedBy } from '../intents/transfer.ts';
 import { inWriteSlot } from '../intents/write-slot.ts';
 import { bindingOf } from '../run/operate.ts';
 import { answerUnder } from '../run/recover.ts';
 import type { Run } from '../run.ts';
-import { refuseContradiction, refuseMalformed, takenFrom, unverified, worldWith } from './adopt-key.ts';
+import {
+  adoptKey,
+  refuseContradiction,
+  refuseMalformed,
+  takenFrom,
+  unverified,
+  worldWith,
+} from './adopt-key.ts';
 import { goneAndReused, ignoring } from './ignore.ts';
 
 /** Ends an intent by a decision of the operator, and checks the decision against the project if possible. */
@@ -142,6 +149,18 @@ async function goneAndUsedAgain(run: Run, { key, kind, id }: Binding): Promise<C
 
 async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<CommandResult> {
   refuseMalformed(intent.kind, id);
+  const holder = heldInstead(run, intent, id);
+  if (holder !== undefined) {
+    await endQuestion(run, intent, holder);
+    return result(`${holder.key} is bound to ${id}, so the write of ${intent.key} is ended.`);
+  }
+  const asker = [...run.bindings.values(), ...run.desired.resources].find((each) => asksAbout(intent, each));
+  if (asker !== undefined && asker.key !== intent.key) {
+    const said = await adoptKey(run, asker.key, id);
+    const binding = run.bindings.get(asker.key);
+    if (binding !== undefined) await endQuestion(run, intent, binding);
+    return said;
+  }
   if (intent.verb === 'delete') {
     throw new ConfigError(`${intent.key} is being deleted, so it cannot adopt a resource.`, true, [
       runs('resolve', [intent.key, '--absent'], { when: 'once the resource is gone' }),
@@ -173,6 +192,15 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   const changes = [...replacedBy(run, intent, { key: intent.key, id }), ...taken, ...bound];
   await close(run, intent, { outcome: 'done', text }, { changes });
   return result(`${intent.key} is bound to ${id}.${unverified(intent)}`);
+}
+
+/** The binding of an entry to the resource of a creation whose own entry has left the file. */
+function heldInstead(run: Run, intent: Intent, id: string): Binding | undefined {
+  const { subjects } = run.world;
+  if (intent.verb !== 'create' || subjects.get(intent.key)?.desired !== undefined) return undefined;
+  const holder = ownerOf(run, { ...intent, id });
+  if (holder === undefined || subjects.get(holder.key)?.desired === undefined) return undefined;
+  return holder.tainted === undefined && !identityChanged(run, holder.key) ? holder : undefined;
 }
 
 async function madeByOther(run: Run, intent: Intent, id: string): Promise<StateChange[] | undefined> {

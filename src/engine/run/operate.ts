@@ -12,7 +12,7 @@ import { registerOf } from '../claims/claims.ts';
 import { makerOf, ownerOf } from '../claims/owner.ts';
 import { exchanging, released, releasing } from '../claims/release.ts';
 import { beginIntent, contextOf, preimageOf } from '../intents/begin.ts';
-import { companionsOf, recoveredIf } from '../intents/bound-by.ts';
+import { companionsOf, movedFrom, recoveredIf } from '../intents/bound-by.ts';
 import { coverable, withServer } from '../intents/created-server.ts';
 import type { Progress } from '../intents/endings.ts';
 import { giveUp } from '../intents/give-up.ts';
@@ -288,5 +288,6 @@ export function bindingOf(run: Run, subject: Subject, id: string, world: World) 
     ...kind.bind({ subject, id, facts: { addresses }, world }),
     protect: subject.desired?.protect ?? false,
     boundAt: run.deps.clock.now(),
+    ...movedFrom(subject.desired),
   };
 }

@@ -7,7 +7,7 @@ import { type Operation, operationId } from '../../core/plan.ts';
 import type { Conclusive, WriteRequest } from '../../core/ports.ts';
 import type { TaskId } from '../../core/resources.ts';
 import type { Because, Facts, Intent, IntentOutcome, StateChange } from '../../core/state.ts';
-import { isNone } from '../../plan/unmanaged.ts';
+import { isNone, unmanagedFor } from '../../plan/unmanaged.ts';
 import { registerOf } from '../claims/claims.ts';
 import { beginIntent, contextOf, preimageOf } from '../intents/begin.ts';
 import { close } from '../intents/endings.ts';
@@ -52,10 +52,11 @@ type Held =
  * @source API §8.1
  */
 export async function recover(run: Run): Promise<boolean> {
-  const { unmanaged, unlisted } = await registerOf(run);
+  const register = await registerOf(run);
   const wanted = run.desired.resources.filter((each) => isWanted(run, each));
   const taken = wanted.some((each) => isNameTaken(run, each));
-  const isAlone = isNone(unmanaged) && unlisted === undefined && !taken;
+  const isShown = wanted.some(({ kind }) => !isNone(unmanagedFor(kind, register, run.world)));
+  const isAlone = !isShown && register.unlisted === undefined && !taken;
   let any = false;
   for (const resource of wanted) {
     if (run.stop.aborted || run.allPaused() !== undefined) break;

@@ -1,4 +1,4 @@
-import { childKey, retiredFrom, topLevelKey } from '../../core/keys.ts';
+import { childKey, retiredFrom, takeApart, topLevelKey } from '../../core/keys.ts';
 import type { Binding, Intent } from '../../core/state.ts';
 import type { Replaced, Running } from '../controller.ts';
 import { type Birth, isSort, type ResourceSort } from '../resource-history.ts';
@@ -61,7 +61,9 @@ function isBound(truth: Truth, running: Running, intent: Intent, sort: ResourceS
     fail('I8', `${sort} ${id} is deleted and bound to nothing`);
     return false;
   }
-  if (binding.protect || isProtectedByFile(running, intent.key))
+  // The entry of its server counts for a part, although the binding still has the earlier value.
+  const server = running.desired.resources.find((each) => each.key === takeApart(binding.key).parent);
+  if ((server ?? binding).protect || isProtectedByFile(running, intent.key))
     fail('I8', `${binding.key} is protected and deleted`);
   if (birth === undefined) return false;
   const { stateSince, confirmed } = controller;

@@ -53,7 +53,8 @@ export class NegativeReads {
     // A key that is only asked was never sent under by this state.
     const isGuessed =
       isUnconfirmed(before) && intent.sends > 0 && (outcome === 'absent' || outcome === 'void');
-    if (!isGuessed || running.byPerson || this.#isInsideGone(intent)) return;
+    const isFound = intent.recovers !== undefined && intent.detail.startsWith('found under');
+    if (!isGuessed || isFound || running.byPerson || this.#isInsideGone(intent)) return;
     if (unconfirmed?.question.stage !== 'fenced' && !unconfirmed?.question.conflict)
       this.#truth.fail('I6', `${intent.key} was closed as ${outcome} with an open key`);
     // The key holds the answer to another request, so no send of this write was carried out.

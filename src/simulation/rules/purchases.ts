@@ -1,10 +1,12 @@
+import { member } from '../../core/json.ts';
 import { retiringKey, takeApart } from '../../core/keys.ts';
-import type { Intent } from '../../core/state.ts';
+import type { Binding, Intent } from '../../core/state.ts';
 import type { HttpRequest } from '../../core/transport.ts';
 import { seenCards, seenIps, showsIso } from '../../emulator/visibility.ts';
 import type { Execution, TaskEffect } from '../../emulator/world.ts';
 import { type Controller, type Running, stateOf } from '../controller.ts';
 import type { Mirror } from '../durable.ts';
+import { entryOf } from '../edited-file.ts';
 import { keyOf, projectOf, type Truth } from './truth.ts';
 
 const minute = 60_000;
@@ -91,6 +93,7 @@ export class Purchases {
     const first = earlier.find((each) =>
       intent.kind === 'backup'
         ? history.writes.get(each.idempotencyKey ?? '')?.incarnation === intent.incarnation &&
+          each.id?.split('/')[0] === execution.id?.split('/')[0] &&
           execution.atMs - each.atMs < keyLifeMs
         : history.isLive(each) &&
           !retires(each, intent, mirror.bindings) &&
@@ -100,12 +103,17 @@ export class Purchases {
     if (first === undefined) return;
     const [maker, buyer] = [this.#makers.get(first), this.#makers.get(execution)];
     const another = maker?.state !== buyer?.state;
+    const isSameKey = history.writes.get(first.idempotencyKey ?? '')?.key === intent.key;
     // A second state asks as little as an old copy does.
     const isBehind = behind || maker?.controller !== buyer?.controller;
     if (isCutOff(this.#truth, first) || (this.#unstored.has(first) && isServerCutOff(this.#truth, first)))
       giveUp('only a list shows the resource, and the list is cut off');
-    else if (machines() > 1 && this.#haveParted(first, execution, intent))
+    else if (machines() > 1 && this.#haveParted(first, execution, intent, running))
       giveUp('two states that have parted');
+    else if (behind && isRenamedSince(first, intent, running))
+      giveUp('an old copy of the state has another key for the resource, and no `moved` names that key');
+    else if (intent.kind === 'backup' && maker?.controller !== buyer?.controller && !isSameKey)
+      giveUp('two files back up one server under two keys');
     else if (this.#isHidden(first))
       giveUp('a server error was lost that had its effect, of a resource that no read shows');
     else if (first.kind === 'server' && history.isBare(first.id ?? ''))
@@ -130,8 +138,16 @@ export class Purchases {
   }
 
   /** Each state acted on its own knowledge. Under one key both buy if the API did not store a server error. @source API §8 */
-  #haveParted(first: Execution, execution: Execution, intent: Intent): boolean {
+  #haveParted(
+    first: Execution,
+    execution: Execution,
+    intent: Intent,
+    { mirror, controller }: Running,
+  ): boolean {
     const { history } = this.#truth;
+    // The other state has adopted, by a wrong `id`, the resource that this state has for another entry.
+    const { key = intent.key } = holderOf(mirror, first) ?? {};
+    if (key !== intent.key && entryOf(controller.file.model, key) !== undefined) return true;
     const other = history.writes.get(first.idempotencyKey ?? '');
     if (other?.incarnation !== intent.incarnation || other.attempt !== intent.attempt) return true;
     // One machine's server took, as a free one, the address that the other had bought.
@@ -194,6 +210,18 @@ function retires({ kind, id }: Execution, { key, replaces }: Intent, bindings: M
   const owner = takeApart(key).parent ?? key;
   if (kind === 'server' && id !== null && id === replaces) return true;
   return (kind === 'server' || kind === 'card') && bindings.has(retiringKey(owner, server));
+}
+
+/** The state binds the resource to an earlier key of the line, and neither the binding nor the file connects the two keys. */
+function isRenamedSince(first: Execution, { key }: Intent, { mirror, controller }: Running): boolean {
+  const holder = holderOf(mirror, first);
+  if (holder === undefined || holder.key === key || holder.formerKeys?.includes(key)) return false;
+  const { moved } = entryOf(controller.file.model, key) ?? {};
+  return member(moved, 'from') !== holder.key;
+}
+
+function holderOf({ bindings }: Mirror, { kind, id }: Execution): Binding | undefined {
+  return [...bindings.values()].find((each) => each.kind === kind && each.id === id);
 }
 
 /** The list in which alone it can be seen ends before it. @assumption A8 */

@@ -11,7 +11,7 @@ import { memoryState } from '../../../src/state/memory.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
-const otherImage = size.replace('ubuntu-24.04', 'debian-12');
+const otherImage = size.replace('ubuntu-24.04', 'debian-13');
 const hour = 3_600_000;
 
 function project(world: Rig) {
@@ -22,7 +22,9 @@ function project(world: Rig) {
 
 /** The state is lost: the next process begins with an empty one. */
 function loseState(world: Rig) {
-  world.restart(memoryState({ createdAt: world.clock.now(), lineage: 'new' }));
+  const store = memoryState({ createdAt: world.clock.now(), lineage: 'new' });
+  world.restart(store);
+  return store;
 }
 
 function codesOf({ blocked }: Pick<Plan | ApplyReport, 'blocked'>) {
@@ -96,7 +98,41 @@ describe('src/engine/claims/line.ts: an entry that is renamed before its state i
   });
 });
 
+describe('src/engine/claims/line.ts: an idempotency key of another body', () => {
+  const before = `servers: {web: {name: web, ${size}}}\n`;
+  const after = `servers: {www: {name: web, ${otherImage}, moved: {from: servers.web}}}\n`;
+  const adopt = ({ engine }: Rig) => engine.adopt(load(after), 'servers.www' as never, '2001');
+  const resolve = ({ engine }: Rig) =>
+    engine.resolve(load(after), 'servers.web' as never, { type: 'adopt', id: '2001' });
+
+  test.each([
+    ['one command', [resolve]],
+    ['a command after the entry has adopted the server', [adopt, resolve]],
+  ])('is answered by %s', async (_how, commands) => {
+    const world = rig();
+    await world.apply(before);
+    const store = loseState(world);
+    expect(codesOf(await world.apply(after))).toContain('servers.web key_conflict');
+
+    for (const say of commands) await world.clock.run(say(world));
+
+    expect(await store.openIntents()).toEqual([]);
+    expect(await store.bindings()).toMatchObject([{ key: 'servers.www', formerKeys: ['servers.web'] }]);
+    expect(codesOf(await world.apply(after))).not.toContain('servers.web key_conflict');
+    expect(made(world).servers).toBe(1);
+  });
+});
+
 describe('src/engine/claims/line.ts: an entry that returns', () => {
+  test('takes back the server that was created for the key that it became', async () => {
+    const world = rig();
+    await world.apply(`servers: {www: {name: web, ${size}, moved: {from: servers.web}}}\n`);
+
+    expect((await world.apply(`servers: {web: {${size}}}\n`)).outcome).toBe('converged');
+    expect(made(world).servers).toBe(1);
+    expect(await world.store.bindings()).toMatchObject([{ key: 'servers.web', id: '2001' }]);
+  });
+
   test('takes back the server that was forgotten', async () => {
     const world = rig();
     const spec = `servers: {bare: {${size}}}\n`;

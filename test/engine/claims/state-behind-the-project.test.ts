@@ -117,6 +117,7 @@ describe('src/engine/claims: a state that is behind the project', () => {
     const played = rig();
     const spec = `${head}${web.replace('{new: true}', how)}ips:\n  spare: {}\n`;
     await played.apply(spec);
+    await played.clock.advance(25 * hour);
     played.restart(state(played, 'new'));
     const adopt = (key: string, id: string) =>
       played.clock.run(played.engine.adopt(load(spec), key as ResourceKey, id));

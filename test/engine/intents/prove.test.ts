@@ -61,6 +61,16 @@ describe('src/engine/intents/prove.ts: the old server goes first', () => {
     expectFixedPoint(await played.plan(file(3)));
   });
 
+  test('a 409 about the values of the calibration is no conflict of the project', async () => {
+    const played = rig({ emulator: { readings: { ...everything, unshownStatus: 409 } } });
+    const gpu = (image: string) =>
+      `servers: {gpu: {server_type: gpu-fixed, image: ${image}, gpu_package: l40s-1, replace: allowed}}\n`;
+    await played.apply(gpu('ubuntu-24.04'));
+
+    expect((await played.apply(gpu('debian-13'))).outcome).toBe('converged');
+    expect(project(played).servers).toHaveLength(1);
+  });
+
   test('a value that the API names deletes nothing, and the remedy has its line', async () => {
     const played = await made(everything);
 

@@ -173,7 +173,11 @@ export class ActionPlayer implements Actions {
       return;
     }
     controller.file.model = model;
-    if (controller === this.#main) this.#isApplied = false;
+    if (controller === this.#main) {
+      this.#isApplied = false;
+      // The report is about the file before.
+      this.#report = undefined;
+    }
     trace.add('op', `the file is ${JSON.stringify(model)}`);
   }
 
