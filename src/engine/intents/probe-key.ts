@@ -46,7 +46,7 @@ export async function probeKey(
     if (result.type !== 'answer') return { held: { is: 'untold', result }, asking };
     if (result.status < 300) return { held: { is: 'accepted', answer: result }, asking };
     const shows = probeAnswer(result, behaviour.reuse);
-    if (shows === 'fenced') return { held: { is: 'fenced', earlier: question.probes === 1 }, asking };
+    if (shows === 'fenced') return { held: { is: 'fenced', earlier: probe === 1 }, asking };
     if (shows === 'nothing') return { held: { is: 'untold', result }, asking };
     if (shows === 'taken') break;
   }

@@ -34,6 +34,19 @@ describe('src/engine/run/recover.ts: keys used before', () => {
     expect(played.emulator.world.projects[0]?.isos).toHaveLength(1);
   });
 
+  test('by a state that was lost, whose fence is found by the second probe: the next attempt is asked too', async () => {
+    const played = rig();
+    const spec = ips('web');
+    played.emulator.setFaults([faultRule({ method: 'POST', nth: 1 }, { do: 'reset', effect: 'none' })]);
+    expect((await played.apply(spec)).outcome).toBe('converged');
+    played.restart(state());
+    // Four requests calibrate the new state. The probe after them is not carried out.
+    played.emulator.setFaults([faultRule({ method: 'POST', nth: 5 }, { do: 'reset', effect: 'none' })]);
+
+    expect((await played.apply(spec)).outcome).toBe('converged');
+    expect(played.emulator.billed()).toHaveLength(1);
+  });
+
   test('by a state that was lost at whatever moment of a creation that takes nine minutes: bought once', async () => {
     const spec = 'isos: {rescue: {url: "https://mirror.example.com/a.iso"}}\n';
     for (let moment = 1, alive = false; !alive; moment++) {
