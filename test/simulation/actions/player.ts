@@ -121,8 +121,10 @@ export class ActionPlayer implements Actions {
       case 'resolve':
         return this.#command(controller, what);
       case 'lose_the_state':
+        this.#report = undefined;
         return exchangeState(controller, () => boxOf(controller).lose(), false);
       case 'put_state_back':
+        this.#report = undefined;
         return exchangeState(controller, () => boxOf(controller).cut(what.changes));
       case 'start_other_file':
         this.#startOther(what.scope);
