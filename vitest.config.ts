@@ -77,7 +77,6 @@ export default defineConfig({
           ]),
     ],
     coverage: {
-      enabled: playsAll,
       provider: 'v8',
       include: ['src/**'],
       // The processes that the tests start run it, and count no coverage.

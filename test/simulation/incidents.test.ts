@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { identified } from '../../src/simulation/questions.ts';
-import { drawn, playsAll } from '../support/drawn.ts';
+import { some } from '../support/drawn.ts';
 import { type Cell, operations, playCells } from './incidents.ts';
 import { writes } from './operations.ts';
 
@@ -16,13 +16,10 @@ const known: Readonly<Record<string, readonly string[]>> = {
   '503 for 10 min': ['create server without address'],
 };
 
-describe.each([
-  { exclusive: false, most: 0.022 },
-  { exclusive: true, most: 0.02 },
-])('simulation: incidents, exclusive: $exclusive', ({ exclusive, most }) => {
+describe.each([false, true])('simulation: incidents, exclusive: %s', (exclusive) => {
   let cells: readonly Cell[];
   beforeAll(async () => {
-    cells = await playCells({ exclusive, of: drawn });
+    cells = await playCells({ exclusive, of: some });
   });
 
   test('each incident happens, breaks no rule and meets no known limit: nothing is bought twice', () => {
@@ -35,14 +32,5 @@ describe.each([
     expect(asked.filter(({ incident, operation }) => known[incident]?.includes(operation) !== true)).toEqual(
       [],
     );
-  });
-
-  test.runIf(playsAll)('an operator is asked in few cells, and wherever it is said', () => {
-    const asked = cells.filter(({ end }) => end === 'operator');
-
-    expect(asked.length / cells.length).toBeLessThanOrEqual(most);
-    if (exclusive) return;
-    const afterEffect = asked.filter(({ incident }) => incident === '500 after the effect');
-    expect(afterEffect.map(({ operation }) => operation)).toEqual(unidentified);
   });
 });

@@ -206,7 +206,8 @@ export function matrixText(cells: readonly Cell[]): string {
 }
 
 async function main(): Promise<void> {
-  const cells = await playCells({ exclusive: process.argv.includes('--exclusive') });
+  const exclusive = process.argv.includes('--exclusive');
+  const cells = await playCells({ exclusive });
   const asked = cells.filter(({ end }) => end === 'operator');
   const failures = cells.filter(({ failure }) => failure !== undefined);
   console.log(matrixText(cells));
@@ -215,7 +216,10 @@ async function main(): Promise<void> {
     console.log(`${end}: ${cells.filter((cell) => cell.end === end).length}`);
   for (const cell of asked) console.log(`${cell.incident} on ${cell.operation}: ${cell.asked.join(', ')}`);
   for (const cell of failures) console.log(`${cell.incident} on ${cell.operation} FAILED: ${cell.failure}`);
-  if (failures.length > 0) process.exitCode = 1;
+  const most = exclusive ? 0.02 : 0.022;
+  if (asked.length > most * cells.length)
+    console.log(`More than ${100 * most} % of the cells ask an operator.`);
+  if (failures.length > 0 || asked.length > most * cells.length) process.exitCode = 1;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await main();

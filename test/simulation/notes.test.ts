@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { playsAll } from '../support/drawn.ts';
 
 const script = fileURLToPath(new URL('notes.ts', import.meta.url));
 
@@ -21,7 +20,7 @@ async function broken(notes: string, from: number, seeds: number): Promise<reado
 describe('src/core/state.ts: notes', () => {
   test('no seed breaks a rule if each run begins without findings, calibrations and durations', async () => {
     const notes = 'blocked,key_behaviour,task-duration:';
-    const half = playsAll ? 150 : 30;
+    const half = 30;
     const halves = await Promise.all([broken(notes, 0, half), broken(notes, half, half)]);
     expect(halves.flat()).toEqual([]);
   });

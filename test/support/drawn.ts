@@ -13,10 +13,15 @@ export function share(count: number): number {
   return playsAll ? count : Math.ceil(count / 5);
 }
 
-/** The cases of a long list that this run plays: all with `npm run test:all`, otherwise about a fifth, at least one. */
+/** The cases of a long list that this run plays: all with `npm run test:all`, otherwise `some`. */
 export function drawn<Case>(cases: readonly Case[]): readonly Case[] {
-  if (playsAll || cases.length === 0) return cases;
+  return playsAll ? cases : some(cases);
+}
+
+/** About a fifth of the cases of a list that a command of its own plays whole; at least one. */
+export function some<Case>(cases: readonly Case[]): readonly Case[] {
+  if (cases.length === 0) return cases;
   const dice = chance(seed);
-  const some = cases.filter(() => dice.happens(0.2));
-  return some.length > 0 ? some : [dice.pick(cases)];
+  const chosen = cases.filter(() => dice.happens(0.2));
+  return chosen.length > 0 ? chosen : [dice.pick(cases)];
 }

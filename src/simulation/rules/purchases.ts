@@ -122,6 +122,8 @@ export class Purchases {
       giveUp('another state bought a resource that no documented read shows');
     else if (another && this.#unstored.has(first) && this.#isNotShownYet(first, execution))
       giveUp('another state bought the resource of a server error again before any read showed the resource');
+    else if (this.#isForgotten(first, execution, running))
+      giveUp('a clock was set back, and an API without `Date` has forgotten the key');
     else if (this.#unstored.has(first) && this.#isUnreported(first))
       giveUp('a server error was lost that had its effect, of a server that no read shows');
     else
@@ -129,6 +131,12 @@ export class Purchases {
         'I3',
         `${intent.key} was bought twice: ${first.operation} ${first.id ?? '(pending)'} and ${execution.id ?? '(pending)'}`,
       );
+  }
+
+  /** Only the clock of the host showed the age of the key, and that clock is wrong. @source API §8 */
+  #isForgotten(first: Execution, { atMs }: Execution, { controller }: Running): boolean {
+    const { dateHeader } = this.#truth.emulator.readings;
+    return controller.clockWasSet && !dateHeader && atMs - first.atMs >= keyLifeMs;
   }
 
   /** No answer has said that the service failed, and no documented read shows the server. @source API §8 */
