@@ -16,7 +16,7 @@ const known: Readonly<Record<string, readonly string[]>> = {
   '503 for 10 min': ['create server without address'],
 };
 
-describe.each([false, true])('simulation: incidents, exclusive: %s', (exclusive) => {
+describe.each([false, true])('src/simulation: incidents, exclusive: %s', (exclusive) => {
   let cells: readonly Cell[];
   beforeAll(async () => {
     cells = await playCells({ exclusive, of: some });
