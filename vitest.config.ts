@@ -7,18 +7,26 @@ import { compileCache } from './test/support/program-env.ts';
 
 /**
  * Only `npm run test:all` runs these. They repeat, with many processes or cases, a proof that `npm test` makes once
- * with other tests: a daemon, a fleet, a browser, the plan of a change, each reading of the API.
+ * with other tests: a daemon, a browser, the plan of a change, each reading of the API. The replicas of a fleet run only here.
  */
 const long = [
-  'test/daemon/{action,check-command,commit-status,component,folder,life,page-states,poisoned,reported-once,soak,work}.test.ts',
-  'test/engine/several-tokens.test.ts',
+  'test/cli/{blocked-everywhere,docs,doctor,export,outputs,prove,rehearse,replace,timeout,unreached}.test.ts',
+  'test/conformance/postgres.test.ts',
+  'test/daemon/{action,check-command,commit-status,component,examples,exposed,folder,git-source,hostile,large-project,life}.test.ts',
+  'test/daemon/{monitoring,page-states,panels,poisoned,reported-once,soak,work}.test.ts',
+  'test/engine/{crash,several-tokens}.test.ts',
   'test/engine/claims/recorded-findings.test.ts',
-  'test/examples/adding-a-kind.test.ts',
-  'test/fleet/{failover,faults,fleet,places,rollout,statements}.test.ts',
+  'test/engine/intents/{ask-key,keys-of-a-lost-state}.test.ts',
+  'test/examples/{adding-a-kind,lifecycle,pipelines,policy}.test.ts',
+  'test/fleet/{failover,faults,fleet,job-queue,killed-replica,places,releases,rollout,statements}.test.ts',
+  'test/golden/serving.test.ts',
   'test/layers.test.ts',
   'test/model/**/*.test.ts',
+  'test/{pack,pictures/pictures}.test.ts',
+  'test/plan/effort.test.ts',
   'test/simulation/{incidents,notes,prose,rehearse-report}.test.ts',
-  'test/state/postgres-fence.test.ts',
+  'test/spec/{hostile,properties}.test.ts',
+  'test/state/postgres-{connection,fence}.test.ts',
 ];
 
 /**
@@ -31,11 +39,10 @@ const unit = globSync('test/{api,core,emulator,engine,plan,queue,reconcilers,spe
     ...long,
     // These start a server, a thread or a browser, or take a second and more.
     'test/emulator/{docs,fuzz,http,persistence,unfit-bodies}.test.ts',
-    'test/engine/{concurrent-changes,crash,interruption,token}.test.ts',
-    'test/engine/intents/{ask-key,keys-of-a-lost-state,outcome}.test.ts',
-    'test/plan/{effort,properties,summary}.test.ts',
-    'test/reconcilers/{backup-copies,drive}.test.ts',
-    'test/spec/{hostile,properties}.test.ts',
+    'test/engine/{concurrent-changes,hostile-answers,interruption,replacement,token}.test.ts',
+    'test/engine/intents/{outcome,prove}.test.ts',
+    'test/plan/{properties,summary}.test.ts',
+    'test/reconcilers/{backup-copies,drive,server}.test.ts',
   ],
 });
 
