@@ -32,9 +32,9 @@ const firstStepShare = { known: 0.25, guessed: 0.6 } as const;
 
 /**
  * The polls of a task that an urgent write waits for: the first one when few tasks of the sort have ended, then one each
- * few seconds. If many of these tasks run, their polls together take at most this share of the read budget.
+ * few seconds. If many of these tasks run, their polls together take at most the read budget.
  */
-const urgent = { stepMs: 4_000, stepShare: 0.08, budgetShare: 1 } as const;
+const urgent = { stepMs: 4_000, stepShare: 0.08 } as const;
 
 /**
  * Waits for tasks with as few polls as their sort allows.
@@ -60,7 +60,7 @@ export function createTaskWatch(options: TasksOptions): TaskWatch {
   const waiting = new Set<TaskWait>();
   /** The urgent tasks that were seen to run. */
   const polled = new Set<TaskWait>();
-  const urgentGapMs = limits.windowMs / (limits.reads * urgent.budgetShare);
+  const urgentGapMs = limits.windowMs / limits.reads;
 
   async function wait(task: TaskWait, signal?: AbortSignal): Promise<TaskEnd> {
     const before = scouts.get(task.sort) ?? new Set();

@@ -32,7 +32,6 @@ import {
   keptBy,
   placedBy,
   precedes,
-  unplaced,
 } from './succession.ts';
 import { type WaveVerdict, WaveWatch, waveOf } from './wave-watch.ts';
 
@@ -280,20 +279,20 @@ export class Releases {
       const held = rollout.held.filter(({ project, mark }) => members.get(project)?.mark === mark);
       if (held.length === 0) continue;
       for (const { project } of held) apart.add(project);
-      const is = rollout.phase === 'waiting' && rollout.change === approved;
+      const isApproved = rollout.phase === 'waiting' && rollout.change === approved;
       const now = { ...rollout, held, left: held.length, total: held.length };
       step = await this.#begun(
         step,
-        is ? { ...now, phase: 'queued', approved: true, reason: null } : now,
+        isApproved ? { ...now, phase: 'queued', approved: true, reason: null } : now,
         members,
       );
     }
     const wanted = new Map([...members].filter(([project]) => !apart.has(project)));
-    const change = unplaced(wanted, step);
-    if (change.size === 0) return { ...step, counted: newest.counted };
     const placed = placedBy(step);
+    const size = [...wanted.keys()].filter((project) => !placed.has(project)).length;
+    if (size === 0) return { ...step, counted: newest.counted };
     const others = [...wanted.values()].filter(({ project, mark }) => placed.get(project) !== mark);
-    const counted = await this.#counted(this.#rolloutOf(change.size, newest), others);
+    const counted = await this.#counted(this.#rolloutOf(size, newest), others);
     for (const rollout of counted) step = await this.#begun(step, rollout, wanted);
     return { ...step, counted: counted.at(-1)?.phase === 'counting' ? newest.counted : newest.candidate };
   }
@@ -304,11 +303,9 @@ export class Releases {
     if (queued.phase !== 'queued') return { ...step, queued: [...step.queued, queued] };
     const own = new Set(queued.held.map(({ project }) => project));
     const others = new Set(step.queued.flatMap(({ held }) => held.map(({ project }) => project)));
-    const change = new Map(
-      [...unplaced(members, step)].filter(([project]) =>
-        own.size > 0 ? own.has(project) : !others.has(project),
-      ),
-    );
+    const placed = placedBy(step);
+    const isIts = (project: number) => (own.size > 0 ? own.has(project) : !others.has(project));
+    const change = new Map([...members].filter(([project]) => !placed.has(project) && isIts(project)));
     if (change.size === 0) return step;
     const waiting = [...change.values()].map(({ project, spec }) => ({ project, rollout: queued.id, spec }));
     const before = begun.filter((each) => precedes(each, change));

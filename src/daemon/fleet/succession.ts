@@ -76,9 +76,3 @@ export function placedBy({ begun, released }: Advance): ReadonlyMap<number, stri
     ),
   );
 }
-
-/** The members that no rollout has a spec for. */
-export function unplaced(members: ReadonlyMap<number, Member>, step: Advance): ReadonlyMap<number, Member> {
-  const placed = placedBy(step);
-  return new Map([...members].filter(([project]) => !placed.has(project)));
-}
