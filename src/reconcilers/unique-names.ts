@@ -2,7 +2,7 @@ import type { DesiredResource } from '../core/desired.ts';
 import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Change } from '../core/plan.ts';
-import { edit, type Remedy } from '../core/remedy.ts';
+import { edit, type Remedy, run } from '../core/remedy.ts';
 import { restoring } from '../core/restoring.ts';
 import { blocked } from './existence.ts';
 
@@ -101,11 +101,17 @@ export function nameTaken(
     const frees = entry === undefined || (entry.named !== false && entry.value.name?.trim() !== name);
     if (holder !== undefined && frees) continue;
     const whose = holder === undefined ? 'this file does not manage' : `is bound to ${holder}`;
+    // The binding may be wrong: an operator, or an `id`, has exchanged two resources.
+    const exchange = run('adopt', [key, id], { when: `if ${noun} ${id} is ${key}` });
     return blocked(
       'update',
       'name_exists',
       `${key} would be deleted and created again as "${name}", but ${noun} ${id}, which ${whose}, has that name`,
-      [edit(key, { choose: { name: [] }, when: 'to use another name' }), restoring(changes, key)],
+      [
+        ...(holder === undefined ? [exchange] : []),
+        edit(key, { choose: { name: [] }, when: 'to use another name' }),
+        restoring(changes, key),
+      ],
     );
   }
   return undefined;

@@ -87,7 +87,7 @@ async function answer(
   const [its, offered] = isOfSize ? [] : (runs(remedies, 'adopt')[0] ?? []);
   if (its !== undefined && offered !== undefined) {
     const adopting = its as ResourceKey;
-    const id = ownId(stage, adopting) ?? (edited === undefined ? offered : undefined);
+    const id = ownId(stage, adopting, offered) ?? (edited === undefined ? offered : undefined);
     if (id !== undefined) {
       await command(stage, controller, file, `adopt ${adopting} ${id}`, (engine, desired) =>
         engine.adopt(desired, adopting, id),
@@ -354,9 +354,13 @@ function cleanUp(stage: StoryStage, { key }: Blocked): void {
   }
 }
 
-/** The id of the resource that this file made under the key, if it still exists and only the state has lost it. */
-function ownId(stage: StoryStage, key: ResourceKey): string | undefined {
-  return apiId(stage.executionsOf(key).findLast((each) => stage.history.isLive(each)));
+/**
+ * The id of the resource that this file made under the key, if it still exists and only the state has lost it. Of
+ * several, it is the offered one, otherwise the last one.
+ */
+function ownId(stage: StoryStage, key: ResourceKey, offered?: string): string | undefined {
+  const live = stage.executionsOf(key).filter((each) => stage.history.isLive(each));
+  return apiId(live.find((each) => apiId(each) === offered) ?? live.at(-1));
 }
 
 /** The id by which the API names the created resource. The history names the server of a part as well. */

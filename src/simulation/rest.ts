@@ -121,8 +121,12 @@ async function unknowableTo(
   const ever = new Set(
     journal.flatMap(({ data }) => {
       const { binding, intent } = data as { readonly binding?: Binding; readonly intent?: Intent };
-      const made = intent === undefined ? [] : history.knowableUnder(intent);
-      return [...made, ...(binding === undefined ? [] : [binding])].map(({ kind, id }) => `${kind} ${id}`);
+      const made = intent === undefined ? [] : history.knowableUnder(intent).filter(history.isLive);
+      // The id may have belonged to an earlier server. @assumption A17
+      const isSame =
+        binding !== undefined &&
+        history.birthBoundAs(binding)?.number === history.birthOf('server', binding.id)?.number;
+      return [...made, ...(isSame ? [binding] : [])].map(({ kind, id }) => `${kind} ${id}`);
     }),
   );
   const unknown = hidden.filter(({ id }) => !ever.has(`server ${id}`));

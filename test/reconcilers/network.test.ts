@@ -159,6 +159,24 @@ describe('src/reconcilers/network.ts', () => {
     expect(countOf(emulator, 'create_network')).toBe(0);
   });
 
+  test('a key that is bound to the wrong network adopts the network of its name by the command in the message', async () => {
+    const { apply, plan, engine, clock, emulator } = rig();
+    const add = (name: string, cidr: string) =>
+      emulator.mutate({ do: 'add_network', name, cidr }) as { id: number };
+    const wrong = add('other', '10.21.0.0/24');
+    const right = add('backend', '10.20.0.0/24');
+    const key = 'networks.backend' as ResourceKey;
+    await clock.run(engine.adopt(load(backend), key, String(wrong.id)));
+
+    const [, id] =
+      /vdcsync adopt networks\.backend (\d+)/.exec(resolveOf((await plan(backend)).blocked[0])) ?? [];
+    expect(id).toBe(String(right.id));
+    await clock.run(engine.adopt(load(backend), key, String(id)));
+
+    expect((await apply(backend)).outcome).toBe('converged');
+    expect(countOf(emulator, 'create_network') + countOf(emulator, 'delete_network')).toBe(0);
+  });
+
   test('one of that name with another subnet is adopted as a last resort, and told to be replaced', async () => {
     const { plan, engine, clock, emulator } = rig();
     const { id } = emulator.mutate({ do: 'add_network', name: 'backend', cidr: '10.50.0.0/24' }) as {
