@@ -51,7 +51,7 @@ export function isInside(key: ResourceKey, container: ResourceKey): boolean {
 /** Every key that the key is inside, as in {@link isInside}. */
 export function containersOf(key: ResourceKey): readonly ResourceKey[] {
   const parts = key.split('.');
-  if (parts[0] !== containers) return [];
+  if (parts.length < 3 || parts[0] !== containers) return [];
   return parts.slice(2).map((_, at) => parts.slice(0, at + 2).join('.') as ResourceKey);
 }
 
@@ -70,6 +70,7 @@ export function retiringKey(key: ResourceKey, id: string): ResourceKey {
 
 /** The key that the retiring server, or the server that the resource is inside, had before; `undefined` for all other keys. */
 export function retiredFrom(key: ResourceKey): ResourceKey | undefined {
+  if (!key.includes(retiringMark)) return undefined;
   const server = takeApart(key).parent ?? key;
   const at = server.lastIndexOf(retiringMark);
   return at < 0 || !server.startsWith(`${containers}.`) ? undefined : (server.slice(0, at) as ResourceKey);

@@ -23,8 +23,9 @@ import { resourcesOf } from './resources.ts';
 
 /** All that is shown of a project, from its state, its last plan and the last reads. Pure. */
 export function viewOf(facts: ProjectFacts): ProjectView {
-  const view = viewWithoutResources(facts);
-  const all = resourcesOf(facts, { blocked: blockedIn(facts), addresses: view.addresses });
+  const blocked = blockedIn(facts);
+  const view = viewWithoutResources(facts, blocked);
+  const all = resourcesOf(facts, { blocked, addresses: view.addresses });
   const managed = all.filter((each) => each.managed);
   const standings = Object.fromEntries(
     keyStatuses.map((each) => [each, managed.filter(({ standing }) => standing === each).length]),
@@ -42,10 +43,9 @@ type ViewWithoutResources = Omit<ProjectView, 'resources' | 'unbound' | 'counts'
 };
 
 /** The part of the view that costs little time in a large project. */
-export function viewWithoutResources(facts: ProjectFacts): ViewWithoutResources {
+export function viewWithoutResources(facts: ProjectFacts, blocked = blockedIn(facts)): ViewWithoutResources {
   const { id, known, plan, place, refreshedAt, offline, condition, daemon } = facts;
   const { intents, history = [] } = knownIn(facts);
-  const blocked = blockedIn(facts);
   const view = {
     format_version: 1,
     project: {

@@ -53,23 +53,29 @@ export function resourcesOf(facts: ProjectFacts, beside: Beside): readonly Resou
     const kind = kindOf(key);
     const [entry, binding] = [entries.get(key), bound.get(key)];
     const identity = binding?.identity ?? {};
+    const id = idOf(key);
     const own = factsOf(kind).container
       ? beside.addresses === null
         ? identity.ipv4
-        : held.get(idOf(key) ?? '')
+        : held.get(id ?? '')
       : isAddress(kind)
         ? (identity.address ?? named.get(key))
         : undefined;
     return {
-      ...{ key, kind, id: idOf(key) ?? null },
-      ...{ standing: statusOf(key), presence: presenceOf(key), managed: entry?.managed !== false },
-      ...{
-        protect: binding?.protect ?? entry?.protect ?? false,
-        tainted: binding?.tainted ?? null,
-        identity,
-      },
-      ...{ detail: detailOf(key), addresses: [own ?? []].flat(), linked: linkedTo(key) },
-      ...{ bound_at: timeOrNull(binding?.boundAt), observed_at: observedAt },
+      key,
+      kind,
+      id: id ?? null,
+      standing: statusOf(key),
+      presence: presenceOf(key),
+      managed: entry?.managed !== false,
+      protect: binding?.protect ?? entry?.protect ?? false,
+      tainted: binding?.tainted ?? null,
+      identity,
+      detail: detailOf(key),
+      addresses: own === undefined ? [] : [own].flat(),
+      linked: linkedTo(key),
+      bound_at: timeOrNull(binding?.boundAt),
+      observed_at: observedAt,
     };
   });
 }
@@ -128,5 +134,8 @@ function linksIn(
     return address === undefined ? [] : [[key, address] as const];
   });
   const links = grouped([...parts, ...seen, ...attached, ...named]);
-  return (key: ResourceKey) => [...new Set(links.get(key))];
+  return (key: ResourceKey) => {
+    const linked = links.get(key);
+    return linked === undefined ? [] : [...new Set(linked)];
+  };
 }

@@ -177,7 +177,7 @@ export function approvalPanel(view: ProjectView, pager: Pager): Html {
   const cost = Number(delta) === 0 ? [] : [`${changeText(delta, monthly.currency)}`];
   const unknown = unpriced.length === 0 ? [] : [`no known price for ${counted(unpriced.length, 'resource')}`];
   const costs = [...cost, ...unknown].join(', ');
-  return html`<section class="wide attention" id="approval"><h2 class="warn">A plan waits for approval</h2><p>Plan <code>${shortDigest(plan.digest)}</code> has ${counted(operations.length, 'operation')}. vdcsync applies it after your approval.${costs === '' ? '' : html` Cost: <span class="warn">${costs}</span>.`}</p>${remediesHtml(approvalOf(plan), flagsOf(view))}<ul>${pager.of(operations).map((each) => operationItem(each, view))}</ul></section>`;
+  return html`<section class="wide attention" id="approval"><h2 class="warn">A plan waits for approval</h2><p>Plan <code>${shortDigest(plan.digest)}</code> has ${counted(operations.length, 'operation')}. vdcsync applies it after your approval.${costs === '' ? '' : html` Cost: <span class="warn">${costs}</span>.`}</p>${remediesHtml(approvalOf(plan), flagsOf(view))}<ul>${operationItems(view, pager.of(operations))}</ul></section>`;
 }
 
 /** The step of an operation, in standard words. */
@@ -234,11 +234,20 @@ export function differencesPanel(view: ProjectView, pager: Pager): Html {
       : 'vdcsync does not correct these differences by itself.';
   return html`<section id="differences"><h2 class="warn">${title}</h2>${isDrift ? html`<p>${why} The left value is the project, the right value is the file.</p>` : ''}<ul>
 ${pager.of(left).map(({ key, code, message }) => html`<li><strong>${keyText(key ?? '')}</strong> ${code === 'drift' ? html`<span class="code">drift, only reported</span>` : ''}<p>${marked(sentence(message))}</p></li>`)}
-${pager.of(operations).map((each) => operationItem(each, view))}</ul></section>`;
+${operationItems(view, pager.of(operations))}</ul></section>`;
 }
 
-/** An operation with its fields, its impact, and the operations that it waits for. */
-function operationItem(operation: Operation, { operations }: ProjectView): Html {
+/** Each operation with its fields, its impact, and the operations that it waits for. */
+function operationItems({ operations }: ProjectView, shown: readonly Operation[]): Html[] {
+  const open = new Set(operations.map(({ id }) => id));
+  return shown.map((each) => operationItem(each, operations, open));
+}
+
+function operationItem(
+  operation: Operation,
+  operations: readonly Operation[],
+  open: ReadonlySet<string>,
+): Html {
   const { verb, key, kind, reason, changes, needs, replacement } = operation;
   const impact = consequences(operation, { operations }).map(capitalised);
   // A resource that is a field of its server has the id of the server.
@@ -246,8 +255,7 @@ function operationItem(operation: Operation, { operations }: ProjectView): Html 
   const live = isField
     ? []
     : liveOf(operation, { operations }).map((id) => (/^\d+$/.test(id) ? `id ${id}` : id));
-  const isOpen = new Set(operations.map(({ id }) => id));
-  const waits = needs.filter((id) => isOpen.has(id)).map((id) => id.replace(':', ' '));
+  const waits = needs.filter((id) => open.has(id)).map((id) => id.replace(':', ' '));
   return html`<li><strong>${replacement === undefined ? verb : `replace (${verb})`} ${keyText(key)}</strong>${live.length === 0 ? '' : html` <span class="dim">${live.join(', ')}</span>`}${reason === undefined ? '' : html`<p>${marked(sentence(reason))}</p>`}${verb === 'delete' ? '' : changeList(changes, verb)}${impact.map((text) => html`<p class="warn">${marked(sentence(text))}</p>`)}${waits.length === 0 ? '' : html`<p class="dim">After ${marked(waits.join(', '))}</p>`}</li>`;
 }
 

@@ -22,27 +22,47 @@ interface Box {
 }
 
 /** The project as a picture: resources and their connections. */
-interface Picture {
-  readonly networks: readonly Box[];
-  readonly servers: readonly Box[];
-  readonly addresses: readonly Box[];
+interface Picture<Part = Box> {
+  readonly networks: readonly Part[];
+  readonly servers: readonly Part[];
+  readonly addresses: readonly Part[];
   /** Ids of two boxes each, the left one first. */
   readonly links: readonly (readonly [string, string])[];
 }
 
-export function pictureOf(view: ProjectView, pager = new Pager()): Picture {
-  return pageOf(wholePicture(view), pager);
+/** A box that is not made yet: a page shows few boxes of a large project. */
+interface Outline {
+  readonly id: string;
+  readonly box: () => Box;
 }
 
-function wholePicture(view: ProjectView): Picture {
+/** The servers of one page with their networks and addresses, and as many of those that no server has. */
+export function pictureOf(view: ProjectView, pager = new Pager()): Picture {
+  const { networks, servers, addresses, links } = wholePicture(view);
+  const shown = pager.of(servers);
+  const linked = grouped(links.flatMap(([a, b]) => [[a, b] as const, [b, a] as const]));
+  const ofShown = new Set(shown.flatMap(({ id }) => linked.get(id) ?? []));
+  const onPage = (parts: readonly Outline[]) => [
+    ...new Pager().of(parts.filter(({ id }) => ofShown.has(id))),
+    ...pager.of(parts.filter(({ id }) => !linked.has(id))),
+  ];
+  const parts = { networks: onPage(networks), servers: shown, addresses: onPage(addresses) };
+  const ids = new Set([...parts.networks, ...shown, ...parts.addresses].map(({ id }) => id));
+  return {
+    networks: parts.networks.map(({ box }) => box()),
+    servers: shown.map(({ box }) => box()),
+    addresses: parts.addresses.map(({ box }) => box()),
+    links: links.filter(([a, b]) => ids.has(a) && ids.has(b)),
+  };
+}
+
+function wholePicture(view: ProjectView): Picture<Outline> {
   const resources = resourcesIn(view);
-  const inside = grouped(
-    resources.flatMap((each) => containersOf(each.key).map((key) => [key, each] as const)),
-  );
-  const all = resources.filter(({ key }) => takeApart(key).parent === undefined);
-  const servers = all.filter(({ kind }) => factsOf(kind).container);
-  const networks = all.filter(({ kind }) => kind === networkObject('').kind);
-  const addresses = addressBoxes(view);
+  const servers = resources.filter(({ kind }) => factsOf(kind).container);
+  const network = networkObject('').kind;
+  const networks = resources.filter(({ kind }) => kind === network);
+  const addresses = addressBoxes(view, resources);
+  const inside = Map.groupBy(resources, ({ key }) => containersOf(key)[0]);
   const isNetwork = new Set<string>(networks.map(({ key }) => key));
   const ids = new Set(
     [...servers, ...networks].map(({ key }): string => key).concat(addresses.map(({ id }) => id)),
@@ -55,25 +75,14 @@ function wholePicture(view: ProjectView): Picture {
     each.server === null || each.key !== null ? [] : [[each.server, boxId(each)] as const],
   );
   return {
-    networks: networks.map(networkBox),
-    servers: servers.map((each) => serverBox(each, inside.get(each.key) ?? [], view)),
+    networks: networks.map((each) => ({ id: each.key, box: () => networkBox(each) })),
+    servers: servers.map((each) => ({
+      id: each.key,
+      box: () => serverBox(each, inside.get(each.key) ?? [], view),
+    })),
     addresses,
     links: [...links, ...held].filter(([a, b]) => ids.has(a) && ids.has(b)),
   };
-}
-
-/** The servers of one page with their networks and addresses, and as many of those that no server has. */
-function pageOf({ networks, servers, addresses, links }: Picture, pager: Pager): Picture {
-  const shown = pager.of(servers);
-  const linked = grouped(links.flatMap(([a, b]) => [[a, b] as const, [b, a] as const]));
-  const ofShown = new Set(shown.flatMap(({ id }) => linked.get(id) ?? []));
-  const onPage = (boxes: readonly Box[]) => [
-    ...new Pager().of(boxes.filter(({ id }) => ofShown.has(id))),
-    ...pager.of(boxes.filter(({ id }) => !linked.has(id))),
-  ];
-  const parts = { networks: onPage(networks), servers: shown, addresses: onPage(addresses) };
-  const ids = new Set([...parts.networks, ...shown, ...parts.addresses].map(({ id }) => id));
-  return { ...parts, links: links.filter(([a, b]) => ids.has(a) && ids.has(b)) };
 }
 
 function serverBox(server: ResourceView, parts: readonly ResourceView[], { exposed }: ProjectView): Box {
@@ -108,11 +117,12 @@ function boxId(address: AddressView): string {
 }
 
 /** All addresses of the project, and those that are only declared so far. */
-function addressBoxes(view: ProjectView): Box[] {
+function addressBoxes(view: ProjectView, resources: readonly ResourceView[]): Outline[] {
   const { addresses, plan } = view;
-  const resources = resourcesIn(view);
-  const byKey = new Map<string, ResourceView>(resources.map((each) => [each.key, each]));
-  const live = (addresses ?? []).map((each): Box => {
+  const declared = new Map<string, ResourceView>(
+    resources.flatMap((each) => (isAddress(each.kind) ? [[each.key, each]] : [])),
+  );
+  const box = (each: AddressView): Box => {
     const key = ownKey(each);
     const isUnconfirmed = each.use === 'unconfirmed';
     const whose =
@@ -122,24 +132,27 @@ function addressBoxes(view: ProjectView): Box[] {
       : each.use === 'idle'
         ? 'billed and idle'
         : 'not managed';
-    const standing = byKey.get(key ?? '')?.standing;
+    const standing = declared.get(key ?? '')?.standing;
     return {
       ...{ id: boxId(each), title: each.address, note: isUnconfirmed ? `may be ${each.key}` : whose },
       ...(standing === undefined ? { standing: 'unknown', says } : { standing }),
       idle: isUnconfirmed || each.use === 'idle',
     };
-  });
-  const shown = new Set(addresses?.map(({ key }) => key));
-  const declared = resources
-    .filter(({ key, kind }) => isAddress(kind) && !shown.has(key))
-    .map((each): Box => {
-      const { key, id, standing } = each;
-      // The address of a server comes with the server.
-      const says = standing === 'unknown' && plan !== null ? { says: 'pending' } : {};
-      const note = id === null ? absenceText(each) : `id ${id}`;
-      return { id: key, title: nameOf(key), note, standing, ...says, idle: false };
-    });
-  return [...live, ...declared];
+  };
+  const absent = (each: ResourceView): Box => {
+    const { key, id, standing } = each;
+    // The address of a server comes with the server.
+    const says = standing === 'unknown' && plan !== null ? { says: 'pending' } : {};
+    const note = id === null ? absenceText(each) : `id ${id}`;
+    return { id: key, title: nameOf(key), note, standing, ...says, idle: false };
+  };
+  const shown = new Set<string | null>(addresses?.map(({ key }) => key));
+  return [
+    ...(addresses ?? []).map((each) => ({ id: boxId(each), box: () => box(each) })),
+    ...[...declared.values()]
+      .filter(({ key }) => !shown.has(key))
+      .map((each) => ({ id: each.key, box: () => absent(each) })),
+  ];
 }
 
 /** A server's own address has no name but its server's. */
