@@ -101,7 +101,11 @@ export function withRun(command: Command): Command {
     )
     .option('--git-url <url>', 'take the spec from this Git repository (https or ssh) instead of a file')
     .option('--git-ref <ref>', 'branch or tag to follow (default: main)')
-    .option('--git-path <path>', 'file or folder in the repository (default: vdcsync.yaml)')
+    .option(
+      '--git-path <path>',
+      'file or folder in the repository; repeatable like --file (default: vdcsync.yaml)',
+      listed,
+    )
     .option('--git-interval <duration>', 'time between two fetches of the repository (default: 1m)')
     .option('--git-allow-rewind', 'follow the branch even if its history was rewritten')
     .option('--git-allow-insecure', 'for tests: also allow file:// and http:// on this machine')

@@ -35,7 +35,7 @@ function source(
       ...access,
     },
     ref: 'main',
-    path: 'infra/vdcsync.yaml',
+    files: [{ path: 'infra/vdcsync.yaml' }],
     folder: join(folderWith(), 'git'),
     intervalMs: 60_000,
     allowRewind: false,
@@ -124,9 +124,32 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     await push({ 'infra/x.txt': 'x' });
     const [link] = (await source(url).read(signal)).specs;
     expect(JSON.stringify(link)).toMatch(/symbolic link/);
-    await expect(source(url, { path: 'nothing.yaml' }).read(signal)).rejects.toThrow(/has no nothing.yaml/);
-    const [big] = (await source(url, { path: 'infra/big.yaml' }).read(signal)).specs;
+    await expect(source(url, { files: [{ path: 'nothing.yaml' }] }).read(signal)).rejects.toThrow(
+      /has no nothing.yaml/,
+    );
+    const [big] = (await source(url, { files: [{ path: 'infra/big.yaml' }] }).read(signal)).specs;
     expect(JSON.stringify(big)).toMatch(/longer than 1 MiB/);
+  });
+
+  test('several files and an overlay of the repository are one spec', async () => {
+    const { url, push } = await createRepository();
+    const text = 'networks: {backend: {cidr: 10.99.0.0/24}}\n';
+    await push({ 'vdcsync.yaml': oneNetwork, 'common.yaml': 'version: 1\n', 'prod.yaml': text });
+    const files = [
+      { path: 'common.yaml' },
+      { path: 'vdcsync.yaml' },
+      { path: 'prod.yaml', overlay: true as const },
+    ];
+    expect((await source(url, { files }).read(signal)).specs).toEqual([
+      {
+        name: 'common.yaml, vdcsync.yaml, prod.yaml',
+        sources: [
+          { file: 'common.yaml', text: 'version: 1\n' },
+          { file: 'vdcsync.yaml', text: oneNetwork },
+          { file: 'prod.yaml', text, overlay: true },
+        ],
+      },
+    ]);
   });
 
   test('a path that ends in a slash is a folder of specs', async () => {
@@ -137,15 +160,17 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
       'infra/.hidden.yaml': 'x',
       'infra/c.txt': 'x',
     });
-    const { specs } = await source(url, { path: 'infra/' }).read(signal);
+    const { specs } = await source(url, { files: [{ path: 'infra/' }] }).read(signal);
     expect(specs.map(({ name }) => name)).toEqual(['infra/a.yaml', 'infra/b.yml']);
-    await expect(source(url, { path: 'infra' }).read(signal)).rejects.toThrow(/write infra\/ for a folder/);
+    await expect(source(url, { files: [{ path: 'infra' }] }).read(signal)).rejects.toThrow(
+      /write infra\/ for a folder/,
+    );
   });
 
   test('of a folder, a spec that a commit does not change stays the value that it was', async () => {
     const { url, push } = await createRepository();
     await push({ 'specs/a.yaml': 'a', 'specs/b.yaml': 'b' });
-    const specs = source(url, { path: 'specs/' });
+    const specs = source(url, { files: [{ path: 'specs/' }] });
     const first = await specs.read(signal);
     await push({ 'specs/a.yaml': 'a', 'specs/b.yaml': 'other' });
     const second = await specs.read(signal);
@@ -339,7 +364,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     const first = await push({ 'infra/a.yaml': oneNetwork, 'infra/big.yaml': big(), 'x.bin': big() });
     const folder = join(folderWith(), 'git');
     const { url } = await serveGit(bare);
-    const specs = source(url, { folder, path: 'infra/' });
+    const specs = source(url, { folder, files: [{ path: 'infra/' }] });
     const seen = await specs.read(signal);
     expect(seen.specs).toMatchObject([
       { name: 'infra/a.yaml', sources: [{ text: oneNetwork }] },
@@ -349,7 +374,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     for (let commit = 0; commit < 55; commit += 1)
       await git('commit', '--quiet', '--allow-empty', '-m', 'step');
     const later = await push({ 'infra/a.yaml': `${oneNetwork}# later\n`, 'x.bin': big() });
-    expect((await source(url, { folder, path: 'infra/' }).read(signal)).commit?.id).toBe(later);
+    expect((await source(url, { folder, files: [{ path: 'infra/' }] }).read(signal)).commit?.id).toBe(later);
     expect(sizeOf(folder)).toBeLessThan(200_000);
     await git('reset', '--quiet', '--hard', first);
     await push({ 'infra/a.yaml': `${oneNetwork}# rewritten\n` });
@@ -440,7 +465,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     ['main', '/etc/a.yaml'],
     ['main', ':(top)a.yaml'],
   ])('refuses the ref %s with the path %s', (ref, path) => {
-    expect(() => source('file:///srv/infra.git', { ref, path })).toThrow(/is no/);
+    expect(() => source('file:///srv/infra.git', { ref, files: [{ path }] })).toThrow(/is no/);
   });
 
   test('a remote that repeats the credential gets it into no message, not in Base64 either', async () => {

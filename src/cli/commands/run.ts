@@ -209,7 +209,7 @@ function flagsOf(
   const { projects } = settings;
   const file = filesOf(named, flags, io, settings);
   const own = stateLocation(ownFlags(projectId, flags, io, projects), io);
-  const overlays = settings.files.filter(({ overlay }) => overlay === true);
+  const overlays = (settings.git?.files ?? settings.files).filter(({ overlay }) => overlay === true);
   return {
     ...(emulator === undefined ? {} : { emulator }),
     ...(projects === 'many' || state !== undefined ? { state: own } : {}),
@@ -230,9 +230,9 @@ function filesOf(
   { projects, git, files }: DaemonSettings,
 ): readonly string[] | undefined {
   if (projects === 'many') return git === undefined ? named.map((each) => resolve(io.cwd, each)) : named;
-  return git !== undefined || flags.file === undefined
+  return (git === undefined ? flags.file : flags.gitPath) === undefined
     ? undefined
-    : files.flatMap(({ path, overlay }) => (overlay === true ? [] : path));
+    : (git?.files ?? files).flatMap(({ path, overlay }) => (overlay === true ? [] : path));
 }
 
 function ownFlags(

@@ -7,8 +7,8 @@ import { defaultPolicy, type RolloutPolicy } from '../../daemon/fleet/rollout.ts
 import { type Listen, parseListen } from '../../daemon/http/listen.ts';
 import type { Receiver } from '../../daemon/notifications/notifier.ts';
 import type { Mode } from '../../daemon/ports.ts';
-import { checkGitNames, type GitSettings } from '../../daemon/sources/git-source.ts';
-import { parseGitUrl } from '../../daemon/sources/git-url.ts';
+import type { GitSettings } from '../../daemon/sources/git-source.ts';
+import { checkGitNames, parseGitUrl } from '../../daemon/sources/git-url.ts';
 import { SourceError } from '../../daemon/sources/source.ts';
 import { isLoopbackHost } from '../../platform/undici-transport.ts';
 import type { SpecTrust } from '../../spec/environment.ts';
@@ -32,7 +32,7 @@ export interface RunFlags extends CommonFlags, CommitStatusFlags {
   readonly listen?: string;
   readonly mode?: Mode;
   readonly gitRef?: string;
-  readonly gitPath?: string;
+  readonly gitPath?: readonly string[];
   readonly gitInterval?: string;
   readonly gitAllowInsecure?: boolean;
   readonly gitAllowRewind?: boolean;
@@ -87,7 +87,10 @@ export function readDaemonSettings(flags: RunFlags, io: Io): DaemonSettings {
   const { timeScale } = profileOf(flags, io).profile;
   const git = flags.gitUrl === undefined ? undefined : gitSettings(flags.gitUrl, flags, io);
   const files = git === undefined ? filesOf(flags, io) : [];
-  const many = git === undefined ? files.some(({ path }) => isFolder(path)) : git.path.endsWith('/');
+  const many =
+    git === undefined
+      ? files.some(({ path }) => isFolder(path))
+      : git.files.some(({ path }) => path.endsWith('/'));
   if (mode !== 'observe') refuseEphemeral(flags, io);
   const receivers = receiversOf(io);
   const pageUrl = pageUrlOf(io);
@@ -180,16 +183,16 @@ function isFolder(path: string): boolean {
 function gitSettings(url: string, flags: RunFlags, io: Io): GitSettings {
   if (flags.file !== undefined)
     throw new ConfigError('-f and --git-url cannot be used together: give one of them', true);
-  if (flags.overlay !== undefined) {
-    throw new ConfigError('--overlay changes files of this machine, and --git-url names a repository', true);
-  }
   const { env } = io;
   const ref = flags.gitRef ?? 'main';
-  const path = flags.gitPath ?? 'vdcsync.yaml';
+  const files = [
+    ...(flags.gitPath ?? ['vdcsync.yaml']).map((path) => ({ path })),
+    ...(flags.overlay ?? []).map((path) => ({ path, overlay: true as const })),
+  ];
   const location = stateLocation(flags, io);
   const isFile = location !== ':memory:' && !/^\w+:\/\//.test(location);
   const pathOf = (name: string) => (env[name] ? resolve(io.cwd, env[name]) : undefined);
-  asConfigured(() => checkGitNames(ref, path), { misuse: true });
+  asConfigured(() => checkGitNames(ref, files), { misuse: true });
   return {
     access: {
       url: asConfigured(() => parseGitUrl(url, flags.gitAllowInsecure === true), { misuse: false }),
@@ -200,7 +203,7 @@ function gitSettings(url: string, flags: RunFlags, io: Io): GitSettings {
       allowedSignersFile: pathOf('VDCSYNC_GIT_ALLOWED_SIGNERS_FILE'),
       environment: env,
     },
-    ...{ ref, path, allowRewind: flags.gitAllowRewind === true },
+    ...{ ref, files, allowRewind: flags.gitAllowRewind === true },
     folder: join(isFile ? dirname(location) : resolve(io.cwd, '.vdcsync'), 'git'),
     intervalMs: durationOf('--git-interval', flags.gitInterval ?? '1m'),
   };

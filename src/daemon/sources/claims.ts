@@ -64,5 +64,5 @@ function whyNotTaken(
 }
 
 function whyNotMoved(held: number, projectId: number): string {
-  return `project.id was ${held} and is ${projectId} now, but the state belongs to project ${held}. Write ${held} again. For project ${projectId}, use another file with its own state`;
+  return `project.id was ${held} and is ${projectId} now, but the state belongs to project ${held}. Write ${held} again. For project ${projectId}, use another spec with its own state`;
 }

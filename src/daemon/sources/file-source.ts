@@ -5,7 +5,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { DaemonLogger } from '../ports.ts';
 import type { FolderBounds } from './bounds.ts';
 import { failWith, readSpecBytes, readSpecFile, reasonOf, specBuffer } from './read-file.ts';
-import type { Snapshot, SpecSource } from './source.ts';
+import { type Snapshot, type SpecSource, specOf } from './source.ts';
 import { SpecFolder } from './spec-folder.ts';
 
 /** A burst of events is one hint, after this time without another event. Real ms. */
@@ -47,9 +47,7 @@ export function fileSource(options: FileSourceOptions): SpecSource {
         return overlay && 'text' in file ? { ...file, overlay } : file;
       }),
     );
-    const problems = read.flatMap((each) => ('text' in each ? [] : each));
-    if (problems.length > 0) return { specs: [{ name, problem: problems }] };
-    return { specs: [{ name, sources: read.flatMap((each) => ('text' in each ? [each] : [])) }] };
+    return { specs: [specOf(name, read)] };
   }
 
   /** Another text when `read` gives something else. `some`: only a part of a large folder is checked. */

@@ -1,12 +1,14 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../core/clock.ts';
+import type { Diagnostic } from '../../core/errors.ts';
 import { member } from '../../core/json.ts';
 import type { Random } from '../../core/random.ts';
+import type { Source } from '../../spec/load.ts';
 import type { DaemonLogger } from '../ports.ts';
 import { type FolderBounds, withinBounds } from './bounds.ts';
 import { type GitAccess, GitProgram, TooLargeError } from './git-program.ts';
-import { commitPage, type GitUrl } from './git-url.ts';
+import { checkGitNames, commitPage, type GitFile, type GitUrl } from './git-url.ts';
 import { decodeSpec, mostBytes } from './read-file.ts';
 import {
   type Commit,
@@ -14,6 +16,7 @@ import {
   SourceError,
   type SpecSource,
   type SpecText,
+  specOf,
   unreadable,
 } from './source.ts';
 
@@ -22,8 +25,8 @@ export interface GitSettings {
   readonly access: GitAccess;
   /** Branch or tag: `main`, `refs/heads/main`, `v1`. */
   readonly ref: string;
-  /** The path in the repository. A path that ends in a slash is a folder of specs, each for a project of its own. */
-  readonly path: string;
+  /** The files of the spec in the repository, or one folder of specs, each for a project of its own. */
+  readonly files: readonly GitFile[];
   /** The folder of the bare repository, and of the file that names the last taken commit. */
   readonly folder: string;
   /** Time between two requests for the tip. */
@@ -48,33 +51,17 @@ export interface GitSourceOptions extends GitSettings {
 const fetchedRef = 'refs/vdcsync/fetched';
 /** The depths at which the history is fetched to find the last commit in it. The last depth is the whole history. */
 const depths = [50, 1_000, 2_147_483_647];
-/** @throws SourceError for a text that git would take for an option, or that is not exactly one ref or path. */
-export function checkGitNames(ref: string, path: string): void {
-  if (!/^[A-Za-z0-9_][A-Za-z0-9_./@+-]*$/.test(ref) || ref.includes('..') || ref.endsWith('/')) {
-    throw new SourceError(`the Git ref ${JSON.stringify(ref)} is not the name of a branch or tag`);
-  }
-  const parts = path.replace(/\/$/, '').split('/');
-  if (
-    path.startsWith('/') ||
-    parts.some((part) => part === '' || part === '.' || part === '..') ||
-    /[\p{Cc}\\:]/u.test(path)
-  ) {
-    throw new SourceError(
-      `the Git path ${JSON.stringify(path)} is not a path inside the repository, such as infra/vdcsync.yaml`,
-    );
-  }
-}
 
 /**
  * Specs in a branch. The source asks for the tip often, which costs one small request. Only a new tip is fetched, as
  * shallow as possible, then checked, and read directly from its objects.
  */
 export function gitSource(options: GitSourceOptions): SpecSource {
-  const { access, ref, path, clock, random, mostFolderBytes = usualMostFolderBytes, most } = options;
-  checkGitNames(ref, path);
+  const { access, ref, files, clock, random, mostFolderBytes = usualMostFolderBytes, most } = options;
+  checkGitNames(ref, files);
   const git = new GitProgram(join(options.folder, 'repository'), access, mostFolderBytes);
   const memory = new TakenMemory(options.folder);
-  const name = `${access.url.shown}#${ref}:${path}`;
+  const name = `${access.url.shown}#${ref}:${files.map(({ path }) => path).join(', ')}`;
   let prepared = false;
   let taken: Snapshot | undefined;
   /** The specs that were read last, by blob and path: a commit seldom changes more than a few of them. */
@@ -92,7 +79,7 @@ export function gitSource(options: GitSourceOptions): SpecSource {
     if (tooLarge?.commit === tip.commit) throw tooLarge.error;
     await fetchWithRoom(tip, follows, signal);
     const commit = await describe(git, { tip, ref, url: access.url }, signal);
-    const { specs, ...read } = await readSpecs(git, commit.id, path, { before: blobs, most }, signal);
+    const { specs, ...read } = await readSpecs(git, commit.id, files, { before: blobs, most }, signal);
     blobs = read.blobs;
     // The next commit must follow the last readable commit, so the tip is recorded only now.
     await memory.write(tip);
@@ -323,29 +310,34 @@ interface TreeEntry {
 async function readSpecs(
   git: GitProgram,
   commit: string,
-  path: string,
+  files: readonly GitFile[],
   {
     before,
     most,
   }: { readonly before: ReadonlyMap<string, SpecText>; readonly most: FolderBounds | undefined },
   signal: AbortSignal,
 ): Promise<{ readonly specs: readonly SpecText[]; readonly blobs: ReadonlyMap<string, SpecText> }> {
-  const entries = await listTree(git, commit, path, signal);
   const blobs = new Map<string, SpecText>();
   const take = async (entry: TreeEntry) => {
     const id = `${entry.mode} ${entry.blob} ${entry.path}`;
-    const text = before.get(id) ?? (await readBlob(git, commit, entry, signal));
+    const text = before.get(id) ?? specOf(entry.path, [await readBlob(git, commit, entry, signal)]);
     blobs.set(id, text);
     return text;
   };
+  const [{ path } = { path: '' }] = files;
   if (!path.endsWith('/')) {
-    const [entry] = entries;
-    if (entry === undefined) throw new SourceError(`the commit ${commit.slice(0, 12)} has no ${path}`);
-    if (entry.type === 'tree')
-      throw new SourceError(`${path} is a folder: write ${path}/ for a folder of specs`);
-    return { specs: [await take(entry)], blobs };
+    const parts: (Source | readonly Diagnostic[])[] = [];
+    for (const { path, ...flags } of files) {
+      const [entry] = await listTree(git, commit, path, signal);
+      if (entry === undefined) throw new SourceError(`the commit ${commit.slice(0, 12)} has no ${path}`);
+      if (entry.type === 'tree')
+        throw new SourceError(`${path} is a folder: write ${path}/ for a folder of specs`);
+      const read = await readBlob(git, commit, entry, signal);
+      parts.push('text' in read ? { ...read, ...flags } : read);
+    }
+    return { specs: [specOf(files.map((each) => each.path).join(', '), parts)], blobs };
   }
-  const specs = entries.filter(
+  const specs = (await listTree(git, commit, path, signal)).filter(
     ({ path: each, type }) => type === 'blob' && /(^|\/)[^./][^/]*\.ya?ml$/.test(each),
   );
   const { read, left } = withinBounds(
@@ -378,11 +370,10 @@ async function readBlob(
   commit: string,
   { mode, type, sizeBytes, path }: TreeEntry,
   signal: AbortSignal,
-): Promise<SpecText> {
+): Promise<Source | readonly Diagnostic[]> {
   // A link could name any file. The spec should name the target itself.
-  if (mode === '120000') return { name: path, problem: unreadable(path, 'it is a symbolic link') };
-  if (type !== 'blob') return { name: path, problem: unreadable(path, 'it is not a file') };
-  if (sizeBytes > mostBytes) return { name: path, problem: unreadable(path, 'it is longer than 1 MiB') };
-  const file = decodeSpec(await git.bytes(['cat-file', 'blob', `${commit}:${path}`], signal), path);
-  return 'text' in file ? { name: path, sources: [file] } : { name: path, problem: file };
+  if (mode === '120000') return unreadable(path, 'it is a symbolic link');
+  if (type !== 'blob') return unreadable(path, 'it is not a file');
+  if (sizeBytes > mostBytes) return unreadable(path, 'it is longer than 1 MiB');
+  return decodeSpec(await git.bytes(['cat-file', 'blob', `${commit}:${path}`], signal), path);
 }

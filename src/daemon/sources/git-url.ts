@@ -64,3 +64,34 @@ export function commitPage({ text, protocol }: GitUrl, commit: string): string |
   const forge = Object.entries(commitPaths).find(([name]) => site.includes(name));
   return `https://${site}/${path}${forge?.[1] ?? '/commit/'}${commit}`;
 }
+
+/** A path in the repository; a folder ends in a slash. */
+export interface GitFile {
+  readonly path: string;
+  readonly overlay?: true;
+}
+
+/** @throws SourceError for a text that git would take for an option, or that is not exactly one ref or path. */
+export function checkGitNames(ref: string, files: readonly GitFile[]): void {
+  if (!/^[A-Za-z0-9_][A-Za-z0-9_./@+-]*$/.test(ref) || ref.includes('..') || ref.endsWith('/')) {
+    throw new SourceError(`the Git ref ${JSON.stringify(ref)} is not the name of a branch or tag`);
+  }
+  for (const [at, { path }] of files.entries()) {
+    const parts = path.replace(/\/$/, '').split('/');
+    if (
+      path.startsWith('/') ||
+      parts.some((part) => part === '' || part === '.' || part === '..') ||
+      /[\p{Cc}\\:]/u.test(path)
+    ) {
+      throw new SourceError(
+        `the Git path ${JSON.stringify(path)} is not a path inside the repository, such as infra/vdcsync.yaml`,
+      );
+    }
+    if (files.findIndex((each) => each.path === path) !== at)
+      throw new SourceError(`the Git path ${JSON.stringify(path)} is given twice`);
+    if (path.endsWith('/') && files.length > 1)
+      throw new SourceError(
+        `the Git path ${JSON.stringify(path)} is a folder of projects: give no other path and no --overlay`,
+      );
+  }
+}

@@ -56,6 +56,13 @@ export class SourceError extends Error {
   override readonly name = 'SourceError';
 }
 
+/** The spec of one project from its files, each read or not. */
+export function specOf(name: string, files: readonly (Source | readonly Diagnostic[])[]): SpecText {
+  const problem = files.flatMap((each) => ('text' in each ? [] : each));
+  if (problem.length > 0) return { name, problem };
+  return { name, sources: files.flatMap((each) => ('text' in each ? [each] : [])) };
+}
+
 /** The diagnostic of a spec that cannot be read. Its position is the first character of the file. */
 export function unreadable(file: string, why: string): readonly Diagnostic[] {
   return [{ position: { file, line: 1, column: 1 }, message: `the file cannot be read: ${why}` }];
