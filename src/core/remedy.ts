@@ -74,7 +74,7 @@ export function settleFirst(key: ResourceKey): readonly Remedy[] {
 /** The way out where another file of the project uses the idempotency keys of this file. */
 export const giveScope: Remedy = edit('project', {
   choose: { scope: [] },
-  when: 'in one of the two files, if another file of the project created the resource',
+  when: 'in one of the two specs, if another spec of the project created the resource',
 });
 
 /** The way out where the API refuses to add spending. @source API §1.6 */
@@ -106,9 +106,9 @@ function editText({ path, set, choose = {}, remove = [], entry, at }: Edit): str
   const isKey = path.includes('.');
   const quoted = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(' and ');
   const written = quoted(Object.entries(set ?? {}).map(([name, value]) => `${name}: ${flowYaml(value)}`));
-  if (entry === 'remove') return `remove ${path} from the file`;
+  if (entry === 'remove') return `remove ${path} from the spec`;
   if (entry === 'replace') return `replace the entry of ${path} with \`${flowYaml(set)}\``;
-  if (entry === 'restore') return `put ${path} back into the file${written === '' ? '' : ` with ${written}`}`;
+  if (entry === 'restore') return `put ${path} back into the spec${written === '' ? '' : ` with ${written}`}`;
   const chosen = Object.entries(choose).map(([name, values]) =>
     values.length === 0 ? quoted([name]) : `${quoted([name])} to one of ${values.join(', ')}`,
   );

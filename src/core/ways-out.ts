@@ -16,7 +16,7 @@ export function waysWithIdle(id: string, address: string): readonly Remedy[] {
       set: { [`spare-${id}`]: { id: Number(id) } },
       when: 'to let vdcsync manage the address, under a name of your choice',
     }),
-    run('ignore', [address], { when: 'if it is not of this file: it stays billed' }),
+    run('ignore', [address], { when: 'if it is not of this spec: it stays billed' }),
     outside('release it in the client area, if no user needs it'),
   ];
 }

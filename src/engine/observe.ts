@@ -71,7 +71,7 @@ export async function observeOne(
 export function refuseOtherState(desired: Desired, { projectId }: StateInfo): void {
   if (projectId === null || projectId === desired.projectId) return;
   throw new StateError(
-    `The state belongs to project ${projectId}, but the file is for project ${desired.projectId}. Name another state with --state, or correct project.id.`,
+    `The state belongs to project ${projectId}, but the spec is for project ${desired.projectId}. Name another state with --state, or correct project.id.`,
   );
 }
 
@@ -79,7 +79,7 @@ export function refuseOtherState(desired: Desired, { projectId }: StateInfo): vo
 export function refuseOtherProject({ projectId }: Desired, { id, name }: Project): void {
   if (id === projectId) return;
   throw new FenceError(
-    `The file is for project ${projectId}, but the token belongs to project ${id} ("${name}"). Nothing was written. Use the token of project ${projectId}, or correct project.id.`,
+    `The spec is for project ${projectId}, but the token belongs to project ${id} ("${name}"). Nothing was written. Use the token of project ${projectId}, or correct project.id.`,
   );
 }
 

@@ -204,7 +204,7 @@ function withoutForeign(draft: Draft, { world, register }: PlanInput): Draft {
     return { ...draft, diff: { ...diff, verdict: { verdict: 'unchanged' } } };
   const address = world.ip(verdict.target)?.address ?? verdict.target;
   const code = 'address_not_as_declared';
-  const reason = `${parent} asks for an address of its own, and holds ${address}, which this file does not manage`;
+  const reason = `${parent} asks for an address of its own, and holds ${address}, which this spec does not manage`;
   const remedies = [
     edit(parent, { set: { public_ipv4: { reuse: true } }, when: 'to leave the address unchanged' }),
     run('adopt', [key, verdict.target], {

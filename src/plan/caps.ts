@@ -34,7 +34,7 @@ export function withCaps(
   return held;
 }
 
-const undoing = outside('undo the edits of the file that delete these resources', { when: 'to keep them' });
+const undoing = outside('undo the edits of the spec that delete these resources', { when: 'to keep them' });
 
 function maxDeletions(going: readonly Draft[], { world, destroy, deletedBefore }: GuardInput): Capped {
   const limit = world.settings.max_deletions;

@@ -26,7 +26,7 @@ export function keeping({ subject: { key }, kind: { billing } }: Pick<Draft, 'su
 
 /** Confirms that a resource that a new state found belongs to this file. */
 export function confirming({ key, id }: Pick<Binding, 'key' | 'id'>): Remedy {
-  return run('adopt', [key, id], { when: `if only this file manages ${id}` });
+  return run('adopt', [key, id], { when: `if only this spec manages ${id}` });
 }
 
 /**
@@ -292,7 +292,7 @@ function reportDrift(draft: Draft, world: World): Draft {
   const warning: Warning = {
     code: 'drift',
     key: draft.subject.key,
-    message: `differs from the file: ${moved}`,
+    message: `differs from the spec: ${moved}`,
   };
   const pending = draft.diff.pending ? { pending: true as const } : {};
   return {

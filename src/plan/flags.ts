@@ -33,8 +33,8 @@ export function flagsChange({ subject }: Draft, world: World): Warning[] {
   const said = [
     ...(flags.protect === protect
       ? []
-      : [flags.protect ? 'the file adds `protect`' : 'the file removes `protect`']),
-    ...(flags.keep === keep ? [] : [flags.keep ? 'the file adds `keep_ip`' : 'the file removes `keep_ip`']),
+      : [flags.protect ? 'the spec adds `protect`' : 'the spec removes `protect`']),
+    ...(flags.keep === keep ? [] : [flags.keep ? 'the spec adds `keep_ip`' : 'the spec removes `keep_ip`']),
   ];
   const message = `${said.join(', and ')}. The next apply records this in the state, and sends nothing for it`;
   return [{ code: 'flags_change', key: subject.key, message }];

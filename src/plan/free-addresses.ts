@@ -22,7 +22,7 @@ export function boughtUnused(world: World, operations: readonly Operation[]): Wa
       code: 'unused_address',
       key,
       message:
-        'not used by any server of the file, but billed. To use an address, write `public_ipv4: {ip: NAME}` in a server',
+        'not used by any server of the spec, but billed. To use an address, write `public_ipv4: {ip: NAME}` in a server',
     }));
 }
 
@@ -45,7 +45,7 @@ export function freeBeside(world: World, operations: readonly Operation[], regis
     const at = left.findIndex((ip) => instead(buyer, ip, world, free) !== undefined);
     const [ip] = at < 0 ? [] : left.splice(at, 1);
     if (ip === undefined) return [];
-    const theirs = run('ignore', [ip.address], { when: 'if that address does not belong to this file' });
+    const theirs = run('ignore', [ip.address], { when: 'if that address does not belong to this spec' });
     return [
       {
         code: 'address_free',

@@ -93,7 +93,7 @@ function protect(draft: Draft, { world, destroy }: GuardInput): Objection | unde
     };
   }
   return {
-    reason: `${subject.key} has left the file, and its last entry had \`protect: true\`. ${capitalised(impactOf(draft, world))}`,
+    reason: `${subject.key} has left the spec, and its last entry had \`protect: true\`. ${capitalised(impactOf(draft, world))}`,
     remedies: [restored(draft), keeping(draft)],
     permit: unprotecting(draft, world, destroy),
   };
@@ -107,7 +107,7 @@ function recovered(draft: Draft, { world }: GuardInput): Objection | undefined {
   const { binding } = subject;
   if (!binding?.recovered) return undefined;
   return {
-    reason: `this state found ${nounOf(binding.kind)} ${world.nameOf(binding)} under an idempotency key, and another file may manage it. ${capitalised(impactOf(draft, world))}`,
+    reason: `this state found ${nounOf(binding.kind)} ${world.nameOf(binding)} under an idempotency key, and another spec may manage it. ${capitalised(impactOf(draft, world))}`,
     remedies: [
       ...(draft.diff.verdict.verdict === 'replace' ? [reverting(draft, draft.diff.verdict)] : []),
       keeping(draft),
@@ -172,7 +172,7 @@ function boundElsewhere({ subject, diff }: Draft, { world }: GuardInput): Object
     .find((each) => each.key !== key && each.binding?.id === verdict.target && each.parent === undefined);
   if (owner?.desired === undefined) return undefined;
   return {
-    reason: `${nounOf(kind)} ${verdict.target} is already bound to ${owner.key}, which is in the file too`,
+    reason: `${nounOf(kind)} ${verdict.target} is already bound to ${owner.key}, which is in the spec too`,
     remedies: [
       edit(key, { remove: ['id'] }),
       edit(owner.key, { entry: 'remove', next: [edit(key, { set: { moved: { from: owner.key } } })] }),
@@ -185,9 +185,9 @@ function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefi
   if (diff.verdict.verdict !== 'delete' || subject.desired !== undefined) return undefined;
   if (world.settings.prune || destroy || diff.verdict.byFile || isReplaced(draft, world)) return undefined;
   return {
-    reason: `${subject.key} has left the file, and settings.prune is false. With \`prune: true\`, ${impactOf(draft, world)}`,
+    reason: `${subject.key} has left the spec, and settings.prune is false. With \`prune: true\`, ${impactOf(draft, world)}`,
     remedies: [restored(draft), keeping(draft)],
-    permit: setting('prune', true, 'to delete it, and each other resource that has left the file'),
+    permit: setting('prune', true, 'to delete it, and each other resource that has left the spec'),
   };
 }
 

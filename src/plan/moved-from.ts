@@ -27,7 +27,7 @@ export function movedFromUnknown(draft: Draft, input: GuardInput, facts: PlanFac
       return diff.verdict.verdict === 'create' ? madeEarlier(subject, from, input, facts) : undefined;
     const meant = nearest(from, left);
     return {
-      reason: `\`moved\` names ${from}, which is not bound. ${left.join(', ')} ${left.length === 1 ? 'is bound, and has' : 'are bound, and have'} left the file${meant === undefined ? '' : `: did you mean ${meant}?`}`,
+      reason: `\`moved\` names ${from}, which is not bound. ${left.join(', ')} ${left.length === 1 ? 'is bound, and has' : 'are bound, and have'} left the spec${meant === undefined ? '' : `: did you mean ${meant}?`}`,
       remedies: [
         ...(meant === undefined ? left : [meant]).map((each) =>
           edit(key, { set: { moved: { from: each } } }),

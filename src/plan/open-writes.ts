@@ -132,7 +132,7 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
  * fields.
  */
 export function correction(desired: DesiredResource | undefined, parameters: readonly string[] = []): Remedy {
-  if (desired === undefined) return outside('correct the entry in the file');
+  if (desired === undefined) return outside('correct the entry in the spec');
   const named = parameters.flatMap((each) => fieldOf(desired, each) ?? []);
   const places = new Map(named.map(({ name, position }) => [name, position]));
   const positions = places.size === 0 ? [desired.position] : [...places.values()];

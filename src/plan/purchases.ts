@@ -14,7 +14,7 @@ import { described, ignoring, isNone, notOurs, type Register, unmanagedFor } fro
 
 /** The condition and the consequence of `unmanaged: ignore`. */
 const ignoringAll =
-  'if no unmanaged resource belongs to this file: vdcsync then ignores all of them, and creates new ones';
+  'if no unmanaged resource belongs to this spec: vdcsync then ignores all of them, and creates new ones';
 
 /** An unmanaged resource may be the one that this file describes: bought before, or by another copy of the state. */
 export function unmanaged(draft: Draft, input: GuardInput, { matches }: PlanFacts): Objection | undefined {
@@ -158,7 +158,7 @@ export function perhapsEarlier(
   return {
     reason: `the state is new, and the project already has unmanaged ${what}, which may be ${key} under an earlier name: a creation could be a duplicate`,
     remedies: [
-      run('adopt', [key, id], { when: `if ${what} belongs to this file` }),
+      run('adopt', [key, id], { when: `if ${what} belongs to this spec` }),
       setting('unmanaged', 'ignore', ignoringAll),
     ],
   };
@@ -184,7 +184,7 @@ export function unlistedServers(draft: Draft, input: GuardInput): Objection | un
       run('adopt', [subject.key, 'ID'], {
         when: `if ${subject.key} already exists: ID is its id in the client area`,
       }),
-      run('ignore', ['ID'], { when: 'if that server does not belong to this file' }),
+      run('ignore', ['ID'], { when: 'if that server does not belong to this spec' }),
       setting('unmanaged', 'ignore', ignoringAll),
     ],
   };

@@ -20,7 +20,7 @@ export function perhapsRenamed(drafts: readonly Draft[]): Warning[] {
 }
 
 function renamed(key: ResourceKey, from: readonly ResourceKey[]): Warning {
-  const message = `the new entry equals ${from.join(' or ')}, which has left the file. Without \`moved\`, vdcsync creates a second resource, and the old one stays or is deleted`;
+  const message = `the new entry equals ${from.join(' or ')}, which has left the spec. Without \`moved\`, vdcsync creates a second resource, and the old one stays or is deleted`;
   const remedies = from.map((each) =>
     edit(key, {
       set: { moved: { from: each } },

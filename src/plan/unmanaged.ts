@@ -152,7 +152,7 @@ const mostNamed = 3;
 export function notOurs(found: Unmanaged): string {
   const count = found.servers.length + found.addresses.filter(isBeside(found)).length;
   const which = count > mostNamed ? `these ${count} resources` : described(found);
-  return `if ${which} ${count === 1 ? 'does' : 'do'} not belong to this file`;
+  return `if ${which} ${count === 1 ? 'does' : 'do'} not belong to this spec`;
 }
 
 /** An address that none of the servers has. */

@@ -90,7 +90,7 @@ export function unmanagedWarnings(world: World, { unmanaged, isNew, declaredAbse
     ? `the state is new, and the project has unmanaged resources: ${what}`
     : `the project has new unmanaged resources: ${what}`;
   const remedies = [
-    run('adopt', ['KEY', 'ID'], { when: 'for each resource that belongs to this file' }),
+    run('adopt', ['KEY', 'ID'], { when: 'for each resource that belongs to this spec' }),
     { ...ignoring(unmanaged), when: notOurs(unmanaged) },
   ];
   const absent = perhapsAbsent(unmanaged, declaredAbsent);
@@ -119,7 +119,7 @@ export function recoveredUnconfirmed(world: World): Warning[] {
   return [...world.subjects.values()].flatMap(({ key, kind, binding }): Warning[] => {
     if (!binding?.recovered) return [];
     const name = `${nounOf(kind)} ${world.nameOf(binding)}`;
-    const message = `this state found ${name} under an idempotency key, and another file may manage it. Until you confirm it, vdcsync neither deletes nor replaces it`;
+    const message = `this state found ${name} under an idempotency key, and another spec may manage it. Until you confirm it, vdcsync neither deletes nor replaces it`;
     return [{ code: 'recovered_unconfirmed', key, message, remedies: [confirming(binding)] }];
   });
 }
@@ -140,7 +140,7 @@ export function notActive({ project }: World): Warning[] {
 
 export function suspensionOver({ settings: { suspend } }: World, now: number): Warning[] {
   if (suspend?.until === undefined || Date.parse(suspend.until) > now) return [];
-  const message = `settings.suspend ended at ${suspend.until} and has no effect: remove it from the file`;
+  const message = `settings.suspend ended at ${suspend.until} and has no effect: remove it from the spec`;
   return [{ code: 'suspension_over', key: null, message }];
 }
 

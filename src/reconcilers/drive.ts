@@ -69,7 +69,7 @@ export const drive: ResourceKind<DriveEntry, DriveObserved> = {
     request({ subject, world }) {
       const path = { server_id: serverOf(subject, world) };
       const wanted = subject.desired && isoWanted(subject.desired.value, world);
-      if (wanted === undefined) throw new Error(`${subject.key} is not in the file`);
+      if (wanted === undefined) throw new Error(`${subject.key} is not in the spec`);
       return wanted === null
         ? { name: 'eject_iso', path }
         : { name: 'insert_iso', path, body: { iso_id: wanted } };
@@ -127,7 +127,7 @@ function nameOf(iso: string | null, world: World): string | null {
 function textOf(wanted: string | null | undefined, held: string | null | undefined): string {
   const now =
     held === undefined ? 'the ISO in the drive is not known' : `the drive holds ${held ?? 'no ISO'}`;
-  return `${now}, and the file declares ${wanted === null ? 'none' : (wanted ?? 'an ISO that does not exist yet')}`;
+  return `${now}, and the spec declares ${wanted === null ? 'none' : (wanted ?? 'an ISO that does not exist yet')}`;
 }
 
 function ejectionsFirst(

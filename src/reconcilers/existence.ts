@@ -59,8 +59,8 @@ function judgeExistence(
   const what = `id ${live.id}${known === '' ? '' : ` (${known})`}`;
   const reason = {
     found: `found under its idempotency key: ${what}, created by an earlier state`,
-    released: `returns to the file: ${what} was released before, and still exists`,
-    file: `\`id:\` in the file: ${what}`,
+    released: `returns to the spec: ${what} was released before, and still exists`,
+    file: `\`id:\` in the spec: ${what}`,
   }[desired.held?.by ?? 'file'];
   return { verdict: { verdict: 'adopt', target: live.id, reason } };
 }
@@ -120,7 +120,7 @@ function diffBound(
     return blocked(
       'update',
       'id_conflict',
-      `${key} is bound to ${noun} ${binding.id}, but the file has \`id: ${named}\``,
+      `${key} is bound to ${noun} ${binding.id}, but the spec has \`id: ${named}\``,
       [run('adopt', [key, named]), edit(key, { set: { id: idInFile(binding.id) } })],
     );
   }
@@ -200,7 +200,7 @@ function notFound({ key }: Subject, noun: string, id: string, lacking: readonly 
   return blocked(
     'adopt',
     'not_found',
-    `the file has \`id: ${id}\` in ${key}, and the project has no ${noun} ${id}`,
+    `the spec has \`id: ${id}\` in ${key}, and the project has no ${noun} ${id}`,
     [
       edit(key, { entry: 'remove', when: 'if the resource is not needed' }),
       edit(key, { choose: { id: [] } }),

@@ -165,7 +165,7 @@ function doubtful({ key, desired }: Subject): Warning[] {
 function lockout(key: ResourceKey, before: Filter, after: Filter): Warning[] {
   if (!locksOut(before, after)) return [];
   const message =
-    'applying the file closes ssh (tcp 22). First make sure that you have another way to log in';
+    'applying the spec closes ssh (tcp 22). First make sure that you have another way to log in';
   return [{ code: 'firewall_lockout', key, message }];
 }
 
@@ -279,7 +279,7 @@ function droppedFields({ key, binding }: Subject, live: Firewall, added: Readonl
     return rule === undefined || carriers.some(isSent) ? [] : [`${field} (${JSON.stringify(rule[field])})`];
   });
   if (dropped.length === 0) return [];
-  const message = `every live rule has ${dropped.join(', ')}, an undocumented field. vdcsync assumes that the API adds the field itself, and does not send it. If you set the field, write it in the rules of the file`;
+  const message = `every live rule has ${dropped.join(', ')}, an undocumented field. vdcsync assumes that the API adds the field itself, and does not send it. If you set the field, write it in the rules of the spec`;
   return [{ code: 'firewall_field_dropped', key, message }];
 }
 

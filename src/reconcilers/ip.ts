@@ -281,7 +281,7 @@ function diffBesideServer(subject: Subject<IpEntry>, live: Ip): Diff {
   if (subject.desired !== undefined && String(live.server_id) === subject.binding?.parentId) return unchanged;
   const message =
     subject.desired === undefined
-      ? `the server has address ${live.address}, which the file does not declare. The address is billed. The API does not document how to detach it: detach it in the client area`
+      ? `the server has address ${live.address}, which the spec does not declare. The address is billed. The API does not document how to detach it: detach it in the client area`
       : `address ${live.address} is billed, and no longer attached to its server`;
   return { ...unchanged, warnings: [{ code: 'address_not_as_declared', key: subject.key, message }] };
 }
@@ -303,7 +303,7 @@ function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
     return blocked(
       'delete',
       'ip_in_use',
-      `${live.address} is attached to ${holder ?? `server ${server}, which this file does not manage`}`,
+      `${live.address} is attached to ${holder ?? `server ${server}, which this spec does not manage`}`,
       [
         ...((subject.desired ?? subject.parent) === undefined
           ? [edit(subject.key, { entry: 'restore' })]

@@ -153,7 +153,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
         'name_exists',
         `${unmanagedOrBound(subject, taken, world)} "${taken.name}" (${taken.id})`,
         waysWithName(subject, taken, world, [
-          run('adopt', [subject.key, taken.id], { when: 'if that ISO belongs to this file' }),
+          run('adopt', [subject.key, taken.id], { when: 'if that ISO belongs to this spec' }),
           asAnother(subject, taken, 'to add another ISO'),
         ]),
       );

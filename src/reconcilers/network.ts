@@ -288,10 +288,10 @@ function waysWithTaken(
     asAnother(subject, taken, 'to create another network'),
   ];
   if (cidr === undefined || normalCidr(cidr) === normalCidr(taken.cidr))
-    return [adopt('if that network belongs to this file'), ...others];
+    return [adopt('if that network belongs to this spec'), ...others];
   return [
     ...others,
-    adopt(`if that network belongs to this file: the next apply then replaces it by a network with ${cidr}`),
+    adopt(`if that network belongs to this spec: the next apply then replaces it by a network with ${cidr}`),
   ];
 }
 
@@ -365,7 +365,7 @@ function diffLeaving({ key }: Subject, live: Network, world: World): Diff {
 /** The managed servers of so many. */
 function namesOf(managed: readonly ResourceKey[], count: number): string {
   const others = Math.max(0, count - managed.length);
-  return [...managed, ...(others === 0 ? [] : [`${others} that this file does not manage`])].join(', ');
+  return [...managed, ...(others === 0 ? [] : [`${others} that this spec does not manage`])].join(', ');
 }
 
 /** The network interfaces whose removal takes the server out of the network; `undefined` if another one remains. */

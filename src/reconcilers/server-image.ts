@@ -64,7 +64,7 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
     if (!desired.managed) return release(subject);
     if (binding !== undefined) return diffTaken(subject, desired.value, world);
     if (desired.id !== undefined) {
-      const reason = `\`id: ${desired.id}\` in the file, which no read can verify`;
+      const reason = `\`id: ${desired.id}\` in the spec, which no read can verify`;
       return { verdict: { verdict: 'adopt', target: desired.id, reason } };
     }
     const server = serverOf(desired.value);
@@ -91,7 +91,7 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
     request({ subject, world }) {
       const { name, server } = subject.desired?.value ?? {};
       const id = server === undefined ? undefined : world.idOf(topLevelKey('servers', server));
-      if (name === undefined || id === undefined) throw new Error(`${subject.key} is not in the file`);
+      if (name === undefined || id === undefined) throw new Error(`${subject.key} is not in the spec`);
       return { name: 'take_server_image', path: {}, body: { server_id: Number(id), name } };
     },
 
@@ -161,7 +161,7 @@ function diffTaken({ key, desired, binding }: Subject, entry: ServerImageEntry, 
  */
 function stays({ key, binding }: Subject): Diff {
   if (binding === undefined) return unchanged;
-  const message = `its entry has left the file. Server image ${binding.id} stays, and may be billed: the API does not document how to delete it`;
+  const message = `its entry has left the spec. Server image ${binding.id} stays, and may be billed: the API does not document how to delete it`;
   const remedies = [
     edit(key, { entry: 'restore' }),
     outside('delete the image in the client area', { next: [run('forget', [key])] }),

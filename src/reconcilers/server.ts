@@ -104,7 +104,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
         return { name: 'delete_server', path: { id: Number(operation.target) } };
       const entry = subject.desired?.value;
       const resolved = entry && resolveBody(entry, world, exhausted);
-      if (entry === undefined || resolved === undefined) throw new Error(`${subject.key} is not in the file`);
+      if (entry === undefined || resolved === undefined) throw new Error(`${subject.key} is not in the spec`);
       if ('problem' in resolved)
         throw new Error(`${subject.key} cannot be created: ${resolved.problem.reason}`);
       const address = sentAddress(entry, world);

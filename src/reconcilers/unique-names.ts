@@ -100,7 +100,7 @@ export function nameTaken(
     const entry = holder === undefined ? undefined : world.subjects.get(holder)?.desired;
     const frees = entry === undefined || (entry.named !== false && entry.value.name?.trim() !== name);
     if (holder !== undefined && frees) continue;
-    const whose = holder === undefined ? 'this file does not manage' : `is bound to ${holder}`;
+    const whose = holder === undefined ? 'this spec does not manage' : `is bound to ${holder}`;
     // The binding may be wrong: an operator, or an `id`, has exchanged two resources.
     const exchange = run('adopt', [key, id], { when: `if ${noun} ${id} is ${key}` });
     return blocked(

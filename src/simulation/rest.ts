@@ -218,7 +218,7 @@ function checkWanted(
   const binding = bindings.find((each) => each.key === key);
   const owner = bindings.find((each) => each.key === parent);
   const server = project.servers.find((each) => String(each.id) === owner?.id);
-  const missing = () => stage.fail('I12', `converged, but ${key} does not match the file`);
+  const missing = () => stage.fail('I12', `converged, but ${key} does not match the spec`);
   switch (kind) {
     case 'server':
       // Without a task in the answer, no documented read shows whether the work failed.

@@ -65,7 +65,7 @@ export function loadSpec(
     return new SpecError(shown, id, diagnostics.length + dropped);
   };
   if (!checkExpansion(roots, report)) throw problem();
-  for (const root of roots) checkSchema(fileSchema, root, 'the file', report);
+  for (const root of roots) checkSchema(fileSchema, root, 'the spec', report);
   const token = tokenPlace(project, trust, report);
   const settings = agreed(roots, 'settings', report);
   for (const [name, each] of [...project, ...settings]) if (name !== 'id') refuseSecrets(each, report);

@@ -51,7 +51,7 @@ function reportMoves(entries: readonly Entry[], report: Report): void {
     } else if (moved === resource.key) {
       report(given.position, `${resource.key} cannot have moved from itself: remove \`moved\``);
     } else if (keys.has(moved)) {
-      report(given.position, `${moved} is still in the file: rename its entry, or remove \`moved\``);
+      report(given.position, `${moved} is still in the spec: rename its entry, or remove \`moved\``);
     } else if (earlier !== undefined) {
       report(given.position, `${moved} cannot have become both ${earlier.resource.key} and ${resource.key}`);
     } else claimed.set(moved, entry);

@@ -11,7 +11,7 @@ const decimal = z.string().regex(/^-?\d+(\.\d+)?$/);
 /** A place in the file. */
 export const position = z
   .strictObject({ file: text, line: count, column: count })
-  .describe('Place of the entry in the file. Absent if the file does not have it.');
+  .describe('Place of the entry in the spec. Absent if the spec does not have it.');
 
 const id = z.union([z.string(), z.int()]);
 
@@ -56,7 +56,7 @@ export const operation = z
   .describe('One operation. The list is in a valid order of execution.');
 
 const step = {
-  type: z.enum(['run', 'edit', 'outside']).describe('A command, an edit of the file, or a step elsewhere.'),
+  type: z.enum(['run', 'edit', 'outside']).describe('A command, an edit of the spec, or a step elsewhere.'),
   command: text.optional().describe('Of a run: the command of vdcsync.'),
   args: z
     .array(text)
@@ -73,7 +73,7 @@ const step = {
     .enum(['remove', 'restore', 'replace'])
     .optional()
     .describe('Of an edit: the change to the whole entry.'),
-  at: z.array(text).optional().describe('Of an edit: places in the file, as file:line:column.'),
+  at: z.array(text).optional().describe('Of an edit: places in the spec, as file:line:column.'),
   text: text.optional().describe('Of a step elsewhere: the instruction.'),
   about: z.array(text).optional().describe('Of a step elsewhere: ids and addresses.'),
 };
@@ -138,7 +138,7 @@ export const cost = z.strictObject({
     .string()
     .regex(/^-?\d+(\.\d+)?$/)
     .optional()
-    .describe('The highest possible value, if the file allows alternatives with different prices.'),
+    .describe('The highest possible value, if the spec allows alternatives with different prices.'),
   unknown: z.array(text).describe('Resources without a known price. They are not counted as zero.'),
   unpriced: z
     .array(text)

@@ -186,7 +186,7 @@ export const projectViewSchema = z.strictObject({
   condition: z.enum(conditions).nullable().describe('Null if neither a plan nor a daemon shows it.'),
   condition_since: maybe,
   converged: z.boolean().nullable(),
-  differs_since: maybe.describe('Since when the project has differed from the file.'),
+  differs_since: maybe.describe('Since when the project has differed from the spec.'),
   spec,
   counts,
   plan: z
@@ -212,7 +212,7 @@ export const projectViewSchema = z.strictObject({
     ),
   in_flight: z.array(flight).describe('Operations in progress, and open writes of earlier runs.'),
   resources: z.array(resource).describe('The resources that the state binds.'),
-  unbound: z.array(resource).describe('The resources that the file declares, and the state does not bind.'),
+  unbound: z.array(resource).describe('The resources that the spec declares, and the state does not bind.'),
   addresses: z.array(address).nullable().describe('All addresses; null if the API was not read.'),
   address_price: price.nullable().describe('The monthly price of an address; null if it is not known.'),
   billed: z

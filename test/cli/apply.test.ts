@@ -27,7 +27,7 @@ describe('src/cli/commands/apply.ts', () => {
     const second = await inProcess(['apply', '--emulator', '--yes'], { cwd });
     expect(second).toEqual({
       code: 0,
-      stdout: 'Nothing to do: project 4711 matches the file (5 resources).\n',
+      stdout: 'Nothing to do: project 4711 matches the spec (5 resources).\n',
       stderr: '',
     });
   });
@@ -96,7 +96,7 @@ describe('src/cli/commands/apply.ts', () => {
     expect(code).toBe(0);
     expect(stdout).toContain('Plan: 3 to delete.');
     expect(stdout).toMatch(
-      /\nThe file still describes 5 resources\. The next apply, or the daemon, creates them again\.\n$/,
+      /\nThe spec still describes 5 resources\. The next apply, or the daemon, creates them again\.\n$/,
     );
     const status = await inProcess(['status', '--emulator', '--format', 'json'], { cwd });
     expect(JSON.parse(status.stdout)).toMatchObject({ resources: [], billed: [], idle: [] });
@@ -104,7 +104,7 @@ describe('src/cli/commands/apply.ts', () => {
     expect(history.stdout.match(/\bid 32\b/g), 'made and deleted').toHaveLength(2);
   });
 
-  test('a run that leaves out a part of the file, or deletes all of it, has not converged', async () => {
+  test('a run that leaves out a part of the spec, or deletes all of it, has not converged', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': shop });
     const outcome = async (...args: string[]) => {
       const { stdout } = await inProcess([...args, '--emulator', '--yes', '--format', 'json'], { cwd });

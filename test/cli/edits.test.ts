@@ -146,7 +146,7 @@ describe('src/cli: edits of the file, the state and the project buy nothing twic
     ['isos', (n: number) => ({ url: `https://mirror.example.com/${n}.iso` })],
   ] as const;
 
-  test.each(named)('of %s, an entry gets the name of an entry that has left the file', async (map, body) => {
+  test.each(named)('of %s, an entry gets the name of an entry that has left the spec', async (map, body) => {
     const scene = await Scene.start();
     const operator = scene.operator();
     await operator.applied({ [map]: { a: body(1), b: body(2) } });

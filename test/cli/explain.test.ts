@@ -54,7 +54,7 @@ describe('src/cli/commands/explain.ts', () => {
     expect([code, stdout]).toEqual([0, expect.stringContaining('vdcsync doctor')]);
   });
 
-  test('a key that neither the file nor the state knows is a slip', async () => {
+  test('a key that neither the spec nor the state knows is a slip', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     expect((await inProcess(['explain', 'servers.nope', '--emulator'], { cwd })).code).toBe(64);
     expect((await inProcess(['explain', 'networks.backend', '--emulator'], { cwd })).code).toBe(0);

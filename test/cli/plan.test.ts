@@ -28,7 +28,7 @@ describe('src/cli/commands/plan.ts', () => {
 
   test('nothing to do is one line', async () => {
     const { code, stdout } = await inProcess(['plan', '--emulator'], { cwd: settled });
-    expect(stdout).toBe('Nothing to do: project 4711 matches the file (5 resources).\n');
+    expect(stdout).toBe('Nothing to do: project 4711 matches the spec (5 resources).\n');
     expect(code).toBe(0);
   });
 

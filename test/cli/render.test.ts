@@ -449,7 +449,7 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
     const { id, address } = world.emulator.mutate({ do: 'add_ip' }) as { id: number; address: string };
     const file = `ips:\n  a: {id: ${id}}\n`;
     const text = planText(await world.plan(file), plainPaint);
-    expect(text).toContain(`  = a  \`id:\` in the file: id ${id} (${address})\n`);
+    expect(text).toContain(`  = a  \`id:\` in the spec: id ${id} (${address})\n`);
     const { results } = await world.apply(file);
     expect(results.map((each) => endLine(each, plainPaint))).toEqual([
       expect.stringMatching(/^✓ adopt ips\.a in \d+ m?s$/),

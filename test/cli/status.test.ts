@@ -163,7 +163,7 @@ describe('src/cli/commands/status.ts', () => {
       'address 203.0.113.8',
     ]);
     expect(statusText(view, plainPaint)).toContain(
-      'Billed: 1 backup, 1 server image, 1 server, 1 address; 2 of these not managed by this file',
+      'Billed: 1 backup, 1 server image, 1 server, 1 address; 2 of these not managed by this spec',
     );
   });
 

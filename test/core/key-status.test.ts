@@ -11,7 +11,7 @@ const planWith = (more: object) =>
 
 describe('src/core/key-status.ts', () => {
   test.each([
-    ['stays in the project, has left the file', { blocked: [deletion] }, 'undeclared'],
+    ['stays in the project, has left the spec', { blocked: [deletion] }, 'undeclared'],
     ['is deleted, goes with it', { operations: [deletion] }, 'differs'],
     [
       'is replaced, has operations of its own',

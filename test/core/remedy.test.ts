@@ -26,7 +26,7 @@ describe('src/core/remedy.ts', () => {
       'correct `ssh_keys` at shop.yaml:4:5',
     );
     expect(text({ entry: 'restore', set: { protect: false } })).toBe(
-      'put servers.web back into the file with `protect: false`',
+      'put servers.web back into the spec with `protect: false`',
     );
     expect(remedyText(edit('settings', { set: { prune: true } }))).toBe(
       'write `prune: true` under `settings`',

@@ -270,7 +270,7 @@ describe('src/daemon/sources: a project that leaves the folder', () => {
     });
     const daemon = await keep(api, { folder });
     const message = await toldBroken(daemon, 'projects/third.yaml');
-    expect(message).toContain('no token: the file names the variable TOKEN_NOBODY');
+    expect(message).toContain('no token: the spec names the variable TOKEN_NOBODY');
     rmSync(join(folder, 'projects/third.yaml'));
     await converged(daemon, [4711]);
   });

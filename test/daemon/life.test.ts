@@ -39,8 +39,8 @@ describe('src/daemon/project/project.ts: a project kept as its file says', () =>
     // Its clock runs faster than the wall's.
     expect(Date.parse(left.at ?? '')).toBeGreaterThanOrEqual(Date.parse(left.condition_since ?? ''));
     const page = await (await fetch(daemon.url)).text();
-    expect(page).toMatch(/<span>firewall<\/span><\/span><\/span> <span class="undeclared">left the file</);
-    expect(page).toContain('<title>web-1: a part of it has left the file,');
+    expect(page).toMatch(/<span>firewall<\/span><\/span><\/span> <span class="undeclared">left the spec</);
+    expect(page).toContain('<title>web-1: a part of it has left the spec,');
     expect(page).toContain('<li>1 managed server, 1 managed backup, 1 address, unmanaged ones included</li>');
     const env = { VDC_BASE_URL: api.baseUrl, VDC_TOKEN: api.projects[0]?.tokens.read ?? '' };
     const { stdout } = await vdcsync(['status', '--format', 'json'], { cwd: daemon.folder, env });

@@ -137,7 +137,7 @@ describe('src/daemon: a poisoned spec from Git', () => {
     drawn([
       ['a token file that is not there', 'token_file: /nope', /`token_file` is not allowed/],
       ['no token any more', 'scope_is_unknown: 1', /unknown field/],
-      ['the wrong variable', 'token_env: TOKEN_99', /no token: the file names the variable TOKEN_99/],
+      ['the wrong variable', 'token_env: TOKEN_99', /no token: the spec names the variable TOKEN_99/],
     ] as const),
   )('%s: the last valid one stays in force, and the daemon goes on, also after a restart', async (_, line, why) => {
     const api = await emulate({ projects: [{ id: 4711, name: 'shop' }] });

@@ -48,7 +48,7 @@ describe('src/engine: a server that looks lost', () => {
     expect(played.writes().map(({ method, path }) => `${method} ${path}`)).toEqual(['POST /servers']);
   });
 
-  test('whose address hangs on another server of the file is made again once that address is released', async () => {
+  test('whose address hangs on another server of the spec is made again once that address is released', async () => {
     const played = rig();
     const two = `${web}${web.split('\n')[2]?.replace('web', 'db')}\n`;
     await played.apply(two);

@@ -156,7 +156,7 @@ describe('src/engine/run/approval.ts', () => {
     await expect(approve(made, 'a'.repeat(12))).rejects.toThrow('No plan of this state waits');
     const { waiting = '' } = await reconcile(made, one);
     await expect(approve(made, waiting.slice(0, 'sha256:'.length + 4))).rejects.toThrow(
-      'waits for approval: the file or the project may have changed',
+      'waits for approval: the spec or the project may have changed',
     );
     expect((await reconcile(made, one)).report.outcome).toBe('declined');
   });

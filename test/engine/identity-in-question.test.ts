@@ -25,7 +25,7 @@ describe('src/engine: a server whose identity is in question', () => {
 
     const refused = made.clock.run(made.engine.adopt(file, key, '2002'));
 
-    await expect(refused).rejects.toThrow(/vdcsync\.yaml:\d+:\d+: .*has `id: 2001` in the file/);
+    await expect(refused).rejects.toThrow(/vdcsync\.yaml:\d+:\d+: .*has `id: 2001` in the spec/);
     expect(await made.store.bindings()).toEqual([]);
     await made.clock.run(made.engine.adopt(file, key, '2001'));
     expect(await made.store.bindings()).toMatchObject([{ key, id: '2001' }]);

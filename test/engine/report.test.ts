@@ -30,7 +30,7 @@ describe('src/engine: a refusal that the file answers', () => {
 
     const details = (await played.store.intents({ limit: 100 })).map(({ detail = '' }) => detail);
     expect(details).toContainEqual(
-      expect.stringMatching(/^422 invalid_request .*source.*; given up later: the file has changed$/),
+      expect.stringMatching(/^422 invalid_request .*source.*; given up later: the spec has changed$/),
     );
   });
 });

@@ -87,16 +87,16 @@ describe('src/cli: golden texts', () => {
 
   test('plan of a deletion', async () => {
     const scene = applied.copy();
-    await planned(scene, 'db-1 has left the file', without(server('db-1')));
+    await planned(scene, 'db-1 has left the spec', without(server('db-1')));
     await scene.silently(['apply', '--emulator', '--yes']);
     const open = applied.copy();
     open.write('vdcsync.yaml', unprotected(open.read('vdcsync.yaml')));
     await open.silently(['apply', '--emulator', '--yes']);
-    await planned(open, 'db-1 has left the file, and is not protected', without(server('db-1')));
+    await planned(open, 'db-1 has left the spec, and is not protected', without(server('db-1')));
     await planned(open, 'the same, with prune', (spec) =>
       withSettings('prune: true')(without(server('db-1'))(spec)),
     );
-    await planned(open, 'all servers have left the file', (spec) =>
+    await planned(open, 'all servers have left the spec', (spec) =>
       withSettings('prune: true, max_deletions: 1')(spec.replace(/servers:[\s\S]*/, '')),
     );
     scene.add(open);
@@ -214,7 +214,7 @@ describe('src/cli: golden texts', () => {
     const scene = applied.copy();
     await scene.run(['status', '--emulator']);
     await scene.run(['status', '--offline']);
-    scene.edit('db-1 has left the file, and web-1 has another port', (spec) =>
+    scene.edit('db-1 has left the spec, and web-1 has another port', (spec) =>
       without(server('db-1'))(spec).replace('"80,443"', '"443"'),
     );
     await scene.run(['status', '--emulator']);
@@ -292,7 +292,7 @@ servers:
     await scene.run(['resolve', 'servers.web-1', '--absent', '--emulator']);
     await scene.run(['resolve', 'servers.web-1', '--emulator']);
     await scene.run(['approve', 'sha256:0', '--emulator']);
-    scene.edit('db-1 has left the file', (spec) =>
+    scene.edit('db-1 has left the spec', (spec) =>
       spec.replaceAll('    protect: true\n', '').replace(/ {2}db-1:[\s\S]*$/, ''),
     );
     await scene.run(['apply', '--emulator', '--yes']);

@@ -10,7 +10,7 @@ const networks = (...names: readonly string[]) =>
   `networks: {${names.map((name, at) => `${name}: {cidr: 10.${at + 1}.0.0/24}`).join(', ')}}\n`;
 
 describe('src/plan/guards.ts', () => {
-  test('prune: what has left the file stays, until the file says that it goes', async () => {
+  test('prune: what has left the spec stays, until the file says that it goes', async () => {
     const { apply, plan, emulator } = rig();
     await apply(networks('a'));
 

@@ -118,7 +118,7 @@ describe('src/reconcilers/server: an adopted server whose entry is corrected', (
     const right = file(sliders.replace('disk_gb: 20', 'disk_gb: 10')).replace('allowed', 'never');
     const [held] = (await plan(right)).blocked;
     expect(resolveOf(held)).toContain(
-      'vdcsync adopt servers.old 2001 (if the server has all values of the file',
+      'vdcsync adopt servers.old 2001 (if the server has all values of the spec',
     );
 
     await adopt(right);

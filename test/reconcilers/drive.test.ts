@@ -57,7 +57,7 @@ describe.each(fields)('src/reconcilers/drive.ts: (the read shows: %s)', (driveFi
     expect((await world.plan(file('', both))).operations).toEqual([]);
   });
 
-  test('an ISO that leaves the file leaves the drive first', async () => {
+  test('an ISO that leaves the spec leaves the drive first', async () => {
     const world = profiled({ readings });
     await world.apply(file('rescue'));
     const planned = await world.plan(file('null', []));

@@ -23,7 +23,7 @@ describe('src/reconcilers/ip.ts', () => {
     expect((await plan(text)).summary).toMatchObject({ unchanged: 2, create: 0 });
   });
 
-  test('is released when it leaves the file, by the id and address that were bound', async () => {
+  test('is released when it leaves the spec, by the id and address that were bound', async () => {
     const { apply, emulator } = rig();
     await apply('ips: {web: {}, spare: {}}\n');
 
@@ -190,7 +190,7 @@ describe('src/reconcilers/ip.ts', () => {
       {
         code: 'not_found',
         remedies: resolving(
-          'remove ips.web from the file (if the resource is not needed) | set `id` in ips.web | remove `id` in ips.web (to create a new resource)',
+          'remove ips.web from the spec (if the resource is not needed) | set `id` in ips.web | remove `id` in ips.web (to create a new resource)',
         ),
       },
     ]);

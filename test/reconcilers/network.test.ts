@@ -84,7 +84,7 @@ describe('src/reconcilers/network.ts', () => {
     expect((await plan(rest)).blocked).toMatchObject([
       {
         code: 'network_in_use',
-        reason: '2 servers stay on the network: servers.web, 1 that this file does not manage',
+        reason: '2 servers stay on the network: servers.web, 1 that this spec does not manage',
       },
     ]);
   });
@@ -186,7 +186,7 @@ describe('src/reconcilers/network.ts', () => {
     const ways = resolveOf((await plan(backend)).blocked[0]).split(' | ');
     expect(ways?.[0]).toBe('write `managed: false` in networks.backend (to use that network unchanged)');
     expect(ways?.at(-1)).toBe(
-      `vdcsync adopt networks.backend ${id} (if that network belongs to this file: the next apply then replaces it by a network with 10.20.0.0/24)`,
+      `vdcsync adopt networks.backend ${id} (if that network belongs to this spec: the next apply then replaces it by a network with 10.20.0.0/24)`,
     );
     const said = await clock.run(engine.adopt(load(backend), 'networks.backend' as never, String(id)));
     expect(saidBy(said)).toContain(

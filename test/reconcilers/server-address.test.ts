@@ -102,7 +102,7 @@ servers:
 
     test.each([
       ['an address that the file keeps', '{new: true}', 'b: {}', 'b: {}'],
-      ['another entry of the file', '{ip: a}', 'a: {}', 'a: {}, b: {}'],
+      ['another entry of the spec', '{ip: a}', 'a: {}', 'a: {}, b: {}'],
     ])('%s: nothing is deleted, and each way out that is named is one', async (_case, address, ips, more) => {
       const world = rig();
       await world.apply(text(address, ips));
@@ -120,7 +120,7 @@ servers:
       expect((await world.plan(out)).operations).toEqual([]);
     });
 
-    test('what has left the file is released in between', async () => {
+    test('what has left the spec is released in between', async () => {
       const world = rig();
       await world.apply(text('{ip: a}', 'a: {}'));
       const next = text('{ip: b}', 'b: {}');
@@ -187,7 +187,7 @@ servers:
     expect(Object.keys(holders(world.emulator)).sort()).toEqual(['a', 'b', 'c']);
   });
 
-  test('an address that leaves the file is released before one is taken, and the plan counts the other', async () => {
+  test('an address that leaves the spec is released before one is taken, and the plan counts the other', async () => {
     const world = rig({
       profile: { ...documentedProfile, prices: loadPrices('currency: EUR\naddress: 3.00\n', 'prices') },
     });

@@ -134,7 +134,7 @@ describe('src/reconcilers/server-image.ts', () => {
     expect(report.outcome).toBe('converged');
     expect(warningsOf(report.plan)).toEqual(['server_image_not_taken']);
     expect(summaryLine(report.plan)).toContain(
-      'differs from the file: see the warning of server_images.golden',
+      'differs from the spec: see the warning of server_images.golden',
     );
     expect(countOf(world.emulator, 'take_server_image')).toBe(0);
   });
@@ -147,7 +147,7 @@ describe('src/reconcilers/server-image.ts', () => {
     }
   });
 
-  test('it stays when its server is made anew, and when it has left the file', async () => {
+  test('it stays when its server is made anew, and when it has left the spec', async () => {
     const world = profiled();
     await world.apply(file());
     await world.apply(
@@ -163,7 +163,7 @@ describe('src/reconcilers/server-image.ts', () => {
     expect(warningsOf(report.plan)).toContain('no_longer_declared');
   });
 
-  test('once its entry has left the file it is not taken again by a file that goes back, until an operator lets go of it', async () => {
+  test('once its entry has left the spec it is not taken again by a file that goes back, until an operator lets go of it', async () => {
     const world = profiled();
     await world.apply(file());
     await world.apply(servers);

@@ -313,7 +313,7 @@ servers:
 
     const adopt = engine.adopt(load(entry(`, ${sliders}`)), 'servers.old' as ResourceKey, String(id));
     expect(saidBy(await clock.run(adopt))).toContain(
-      'cores, memory_mb, disk_gb: vdcsync assumes the values in the file',
+      'cores, memory_mb, disk_gb: vdcsync assumes the values in the spec',
     );
 
     expect((await plan(entry(`, ${sliders}`))).warnings).toEqual([]);
@@ -333,7 +333,7 @@ servers:
     expect(warnings, 'its address is its own').toEqual([]);
     await apply(entry);
     expect(await plan(entry)).toMatchObject({ warnings: [], summary: { unseen: 1 } });
-    expect(summaryLine(await plan(entry))).toContain('matches the file, as far as reads show');
+    expect(summaryLine(await plan(entry))).toContain('matches the spec, as far as reads show');
   });
 
   test('a new one with a public address and no firewall in the file is told, once', async () => {
@@ -460,7 +460,7 @@ servers:
 });
 
 describe('src/reconcilers/server.ts: deletion', () => {
-  test('protect holds, also after the entry has left the file; following the message resolves it', async () => {
+  test('protect holds, also after the entry has left the spec; following the message resolves it', async () => {
     const { apply, plan, emulator } = rig();
     await apply(servers({ web: `${sliders}, protect: true` }));
 
@@ -496,7 +496,7 @@ describe('src/reconcilers/server.ts: deletion', () => {
 
     expect(planned.cost.left_billed).toEqual([
       expect.stringMatching(/^1 backup of servers\.web stays billed: .* client area$/),
-      `${address} stays billed: it is attached to servers.web, and no entry of the file declares it`,
+      `${address} stays billed: it is attached to servers.web, and no entry of the spec declares it`,
     ]);
     expect(report.outcome).toBe('converged');
     expect(emulator.billed().map(({ kind }) => kind)).toEqual(['ip', 'backup']);
@@ -635,14 +635,14 @@ describe('src/reconcilers/server.ts: what exists already', () => {
       {
         code: 'not_found',
         remedies: resolving(
-          'remove servers.web from the file (if the resource is not needed) | set `id` in servers.web | set `server_type` and `image` and remove `id` in servers.web (to create a new resource)',
+          'remove servers.web from the spec (if the resource is not needed) | set `id` in servers.web | set `server_type` and `image` and remove `id` in servers.web (to create a new resource)',
         ),
       },
     ]);
     expect(gone.warnings).toMatchObject([
       {
         code: 'address_left_idle',
-        message: `ips.web (${address?.address}) is detached, and stays billed as long as its entry is in the file`,
+        message: `ips.web (${address?.address}) is detached, and stays billed as long as its entry is in the spec`,
       },
     ]);
     const anew = await plan(file(`${sliders}, public_ipv4: {ip: web}`));

@@ -123,7 +123,7 @@ const further: readonly Drill[] = [
       ),
     ];
   }),
-  // The id of a deleted network is given to the next network, and then the first network leaves the file.
+  // The id of a deleted network is given to the next network, and then the first network leaves the spec.
   {
     specs: [['one'], ['one', 'two'], ['two']].map(networksOnly),
     faults: [],

@@ -46,7 +46,7 @@ function destroyed(dice: Chance, section: EditedSection): readonly TimedAction[]
   ];
 }
 
-/** A new state finds the resource, and the entry leaves the file or asks for a replacement. */
+/** A new state finds the resource, and the entry leaves the spec or asks for a replacement. */
 function foundAndLeft(dice: Chance, section: EditedSection): readonly TimedAction[] {
   const of = { section, place: 0 };
   const image = { image: 'ubuntu-24.04', replace: 'allowed' };

@@ -13,7 +13,7 @@ describe('src/spec: yaml', () => {
       '# nothing\n',
       ['a.yaml:1:1: the file is empty: write at least `version: 1` and `project: {id: …}`'],
     ],
-    ['a list', '- 1\n', ['a.yaml:1:1: the file must be a map, not a list']],
+    ['a list', '- 1\n', ['a.yaml:1:1: the spec must be a map, not a list']],
     [
       'a tab as indentation',
       'version: 1\n\tproject: 1\n',

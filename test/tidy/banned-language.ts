@@ -48,7 +48,7 @@ const phrases: readonly Banned[] = [
   [/\bsuch\b(?! as\b)/i, 'the noun, with "this" or "these" before it'],
   [/\bthat which\b|\bthose of which\b/i, 'the noun'],
   [/\b(is|are|was|were|be) (to be|to go|to stay|to have)\b/i, 'must be, or should be'],
-  [/\bas (the|its|their|your) (file|spec|entry|document) (says|has it|said)\b/i, 'matches the file'],
+  [/\bas (the|its|their|your) (file|spec|entry|document) (says|has it|said)\b/i, 'matches the spec'],
   [/\b(of|about) which\b.*\b(says?|knows?)\b/i, 'a new sentence'],
   [/\bbut for\b/i, 'except for'],
   [/\bbesides?\b/i, 'next to, or in addition to'],

@@ -232,7 +232,7 @@ function tellDescribed({ resources }: Desired, io: Io): void {
   if (described === 0) return;
   const them = described === 1 ? 'it' : 'them';
   io.stdout.write(
-    `The file still describes ${counted(described, 'resource')}. The next apply, or the daemon, creates ${them} again.\n`,
+    `The spec still describes ${counted(described, 'resource')}. The next apply, or the daemon, creates ${them} again.\n`,
   );
 }
 

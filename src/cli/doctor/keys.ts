@@ -19,7 +19,7 @@ import { type Finding, finding, ok } from './findings.ts';
 export async function probeKeys(session: Session, project: number | undefined): Promise<Finding[]> {
   if (project === undefined) {
     const reason =
-      'vdcsync sends no write here, because neither a file nor a state names the project of the token';
+      'vdcsync sends no write here, because neither a spec nor a state names the project of the token';
     return [
       finding('idempotency_keys', 'unknown', reason, [run('doctor', ['--probe-writes', '-f', 'FILE'])]),
     ];

@@ -35,14 +35,14 @@ export async function checkSpec(
 ): Promise<{ findings: Finding[]; desired: Desired | undefined }> {
   try {
     const desired = await readSpec(flags, io);
-    const message = `the file ${specFiles(flags, io).join(', ')} is valid: project ${desired.projectId}, ${counted(desired.resources.length, 'resource')}`;
+    const message = `the spec ${specFiles(flags, io).join(', ')} is valid: project ${desired.projectId}, ${counted(desired.resources.length, 'resource')}`;
     return { findings: [ok('spec', message)], desired };
   } catch (error) {
     if (error instanceof SpecError) {
       const count = counted(error.count, 'error');
       const first = error.message.split('\n')[0] ?? '';
       return {
-        findings: [finding('spec', 'error', `the file has ${count}, the first: ${first}`, [run('validate')])],
+        findings: [finding('spec', 'error', `the spec has ${count}, the first: ${first}`, [run('validate')])],
         desired: undefined,
       };
     }

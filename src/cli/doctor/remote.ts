@@ -63,7 +63,7 @@ export function checkFence(project: Project, wanted: number | undefined, recorde
           finding(
             'project',
             'error',
-            `the file is for project ${wanted}, and the token belongs to project ${project.id}`,
+            `the spec is for project ${wanted}, and the token belongs to project ${project.id}`,
             `use a token of project ${wanted}, or correct project.id`,
           ),
         ]),

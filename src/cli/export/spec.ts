@@ -65,7 +65,7 @@ function headOf({ project, networks, servers, complete }: Inventory): string[] {
   const counted = networks.flatMap(({ id, name, server_count }) => {
     const found = servers.filter(({ cards }) => cards.some((card) => card.network_id === id)).length;
     return (server_count ?? 0) > found
-      ? [`Network ${name} has ${server_count} servers, and this file has only ${found} of them.`]
+      ? [`Network ${name} has ${server_count} servers, and this spec has only ${found} of them.`]
       : [];
   });
   const shownOfAll = (field: keyof Server) =>
@@ -79,7 +79,7 @@ function headOf({ project, networks, servers, complete }: Inventory): string[] {
     `the ${['type', ...(shownOfAll('name') ? [] : ['name']), ...(isSized ? [] : ['size'])].join(', ')} and image of a server`,
   ];
   return [
-    `Project ${project.id} (${project.name}, ${project.status}), as found. With this file and no state, vdcsync plan shows adoptions only.`,
+    `Project ${project.id} (${project.name}, ${project.status}), as found. With this spec and no state, vdcsync plan shows adoptions only.`,
     ...(complete
       ? []
       : [
@@ -87,10 +87,10 @@ function headOf({ project, networks, servers, complete }: Inventory): string[] {
           'without an address is missing here, unless the API profile has list_servers.',
           ...counted,
         ]),
-    'Not shown by the API, so not in this file:',
+    'Not shown by the API, so not in this spec:',
     ...unseen.map((each) => `- ${each}`),
     'To add a resource, write an entry without `id:` and with all fields that a creation needs.',
-    'This file contains no backups; existing backups are still billed. To take backups, write `backup: {max_age: 24h}` in a server.',
+    'This spec contains no backups; existing backups are still billed. To take backups, write `backup: {max_age: 24h}` in a server.',
   ];
 }
 
@@ -123,9 +123,9 @@ function exportNetworks(networks: readonly Network[], names: Names): ExportedNet
 
 /** Why a file cannot contain the name of the network. Servers can still reference an entry that has only an id. */
 function whyUnnamed(name: string, seen: readonly Network[]): string | undefined {
-  if (!networkName.test(name)) return `its name, ${JSON.stringify(name)}, is not possible in a file`;
+  if (!networkName.test(name)) return `its name, ${JSON.stringify(name)}, is not possible in a spec`;
   return seen.some((each) => each.name.trim() === name)
-    ? `another one is named ${name} too, and names are unique in a file`
+    ? `another one is named ${name} too, and names are unique in a spec`
     : undefined;
 }
 
@@ -157,7 +157,7 @@ function whyLeftOut({
   if (seen.has(plain)) return 'another ISO has that name';
   return plain.length >= 1 && plain.length <= 50
     ? undefined
-    : 'the name of an ISO has 1 to 50 characters in a file';
+    : 'the name of an ISO has 1 to 50 characters in a spec';
 }
 
 function exportServer(
@@ -200,7 +200,7 @@ function exportServer(
           ]),
       ...(rules?.notes ?? []),
       ...(policy !== undefined && schedule === undefined
-        ? [`its backup policy is not possible in a file: ${JSON.stringify(policy)}`]
+        ? [`its backup policy is not possible in a spec: ${JSON.stringify(policy)}`]
         : []),
     ],
   };

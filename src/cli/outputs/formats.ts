@@ -108,7 +108,7 @@ function unique<T>(list: readonly T[], nameOf: (each: T) => string, told: (each:
     const other = taken.get(name);
     if (other !== undefined) {
       throw new ConfigError(
-        `${told(other)} and ${told(each)} both become ${name} in this format. Rename one of them in the file (\`moved\` keeps the resource), or use --format json.`,
+        `${told(other)} and ${told(each)} both become ${name} in this format. Rename one of them in the spec (\`moved\` keeps the resource), or use --format json.`,
       );
     }
     taken.set(name, each);

@@ -33,7 +33,7 @@ export function readPlan(path: string, projectId: number, io: Io): Plan {
   const plan = result.data as unknown as Plan;
   if (plan.project.id !== projectId) {
     throw new ConfigError(
-      `${path} is a plan for project ${plan.project.id}, and the file is for project ${projectId}`,
+      `${path} is a plan for project ${plan.project.id}, and the spec is for project ${projectId}`,
     );
   }
   return plan;

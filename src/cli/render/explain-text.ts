@@ -68,7 +68,7 @@ export function storyText(story: KeyStory, hint: string, paint: Paint): string {
 }
 
 function declaredText({ declared, file_read: read }: KeyStory): string {
-  if (declared === null) return read ? 'not in the file' : 'unknown, because no file was read';
+  if (declared === null) return read ? 'not in the spec' : 'unknown, because no spec was read';
   const { position, managed, protect } = declared;
   const flags = [...(managed ? [] : ['not managed']), ...(protect ? ['protected'] : [])];
   return [`${position.file}:${position.line}`, ...flags].join(', ');

@@ -77,7 +77,7 @@ export function summaryLine(plan: Plan, isApplied = false): string {
     const managed = counted(summary.unchanged, 'resource');
     const differing = [...new Set(plan.warnings.filter(tellsDifference).map(({ key }) => key ?? 'it'))];
     if (differing.length > 0) {
-      return `Nothing to do, but project ${project.id} differs from the file: see the ${differing.length === 1 ? 'warning' : 'warnings'} of ${firstOf(differing)}.`;
+      return `Nothing to do, but project ${project.id} differs from the spec: see the ${differing.length === 1 ? 'warning' : 'warnings'} of ${firstOf(differing)}.`;
     }
     const recorded = plan.warnings.filter(isRecorded);
     if (recorded.length > 0) {
@@ -92,7 +92,7 @@ export function summaryLine(plan: Plan, isApplied = false): string {
     if (plan.warnings.some(({ code }) => code === 'left_out'))
       return `Nothing to do in the selected part of project ${project.id}.`;
     const seen = summary.unseen === undefined ? '' : ', as far as reads show';
-    return `Nothing to do: project ${project.id} matches the file${seen} (${managed}).`;
+    return `Nothing to do: project ${project.id} matches the spec${seen} (${managed}).`;
   }
   const parts = (
     [

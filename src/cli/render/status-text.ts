@@ -19,7 +19,7 @@ export const looks: Readonly<Record<KeyStatus, readonly [Style, string]>> = {
   in_flight: ['cyan', 'open write'],
   blocked: ['red', 'blocked'],
   tainted: ['red', 'tainted'],
-  undeclared: ['yellow', 'left the file'],
+  undeclared: ['yellow', 'left the spec'],
   unknown: ['dim', 'recorded'],
 };
 
@@ -121,7 +121,7 @@ export function statusText(view: ProjectView, paint: Paint, timeScale = 1): stri
 const mostNames = 20;
 
 function idleLines({ what, id, key, since }: BilledView, paint: Paint): string[] {
-  const whose = key === null ? 'not managed by this file' : key;
+  const whose = key === null ? 'not managed by this spec' : key;
   const line = `  ${printable(what)}, id ${printable(id)}, ${whose}${since === null ? '' : `, since ${at(since)}`}`;
   if (key !== null) return [line];
   const [, address = id] = printable(what).split(' ');
@@ -154,7 +154,7 @@ function billedSum(billed: ProjectView['billed']): string {
     sorts.set(sort, (sorts.get(sort) ?? 0) + 1);
   }
   const each = [...sorts].map(([sort, count]) => counted(count, sort, plurals[sort]));
-  return `${each.join(', ')}${others === 0 ? '' : `; ${others} of these not managed by this file`}`;
+  return `${each.join(', ')}${others === 0 ? '' : `; ${others} of these not managed by this spec`}`;
 }
 
 const plurals: Readonly<Record<string, string>> = { address: 'addresses' };
@@ -198,7 +198,7 @@ function verdict({ converged, counts, in_flight: inFlight }: ProjectView, flags?
   if (blocked > 0) return `${counted(blocked, 'operation')} blocked.`;
   if (waiting > 0) return `${counted(waiting, 'operation')} waiting.`;
   if (inFlight.length > 0) return inFlightText;
-  return 'Convergence: unknown without the file and the API.';
+  return 'Convergence: unknown without the spec and the API.';
 }
 
 /** The age of a recorded time. A time in the future, written by a clock that ran faster, has no age. */

@@ -25,7 +25,7 @@ export interface CommonFlags extends TrustFlags {
 /** The commands that write a first spec. */
 export const writingSpec: readonly Remedy[] = [
   run('init', [], { when: 'to write a first one' }),
-  run('export', ['--out', 'vdcsync.yaml'], { when: 'to write the file of an existing project' }),
+  run('export', ['--out', 'vdcsync.yaml'], { when: 'to write the spec of an existing project' }),
 ];
 
 /** The default files, in order of preference, in the working folder. */
@@ -129,7 +129,7 @@ function namedPlace({ env: name, file, below }: TokenPlace, { env }: Io) {
   if (name === undefined) return { value: undefined, file, below };
   const value = env[name];
   if (value) return { value, file: undefined, below: undefined };
-  throw new ConfigError(`no token: the file names the variable ${name}, which is not set`, true);
+  throw new ConfigError(`no token: the spec names the variable ${name}, which is not set`, true);
 }
 
 /** More tokens than this are a mistake: a project has no use for them. */

@@ -33,7 +33,7 @@ export async function selectionOf(
       if (key !== undefined && known.has(key)) return key;
       const hint = didYouMeanKey(text, known, '');
       throw new ConfigError(
-        `${flag} ${printable(text)}: neither the file nor the state has this key${hint}`,
+        `${flag} ${printable(text)}: neither the spec nor the state has this key${hint}`,
         true,
       );
     };

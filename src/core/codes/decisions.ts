@@ -106,7 +106,7 @@ export const decisions = {
   },
   name_exists: {
     meaning: 'another resource has that name',
-    next: 'if it belongs to this file, `vdcsync adopt KEY ID`; otherwise give the entry another `name:`',
+    next: 'if it belongs to this spec, `vdcsync adopt KEY ID`; otherwise give the entry another `name:`',
     asks: 'unmanaged',
     why: 'the planned creation could duplicate that resource',
     example: 'The plan creates networks.backend, and an unmanaged network 32 has that name.',

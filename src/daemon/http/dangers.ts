@@ -92,7 +92,7 @@ export function idlePanel(view: ProjectView, pager: Pager): Html {
       .map(
         (each) => () =>
           html`<li>${head(each, 'billed and idle')}
-<p>No server uses the address, and the file does not declare it.</p>${remediesHtml(waysWithIdle(each.id, addressIn(each.what)), flags)}</li>`,
+<p>No server uses the address, and the spec does not declare it.</p>${remediesHtml(waysWithIdle(each.id, addressIn(each.what)), flags)}</li>`,
       ),
     ...(unconfirmed ?? []).map(
       (each) => () =>

@@ -59,7 +59,7 @@ const signs: Readonly<Record<Level, string>> = { bad: '●', warn: '▲', busy: 
 /** Both stop writes: one after a refusal of the API, the other because the file asks for it. */
 const meanings: Readonly<Record<string, string>> = {
   paused: 'paused by a refusal',
-  suspended: 'suspended in the file',
+  suspended: 'suspended in the spec',
 };
 
 /** `awaiting_approval` as `awaiting approval`. */

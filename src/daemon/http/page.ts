@@ -165,7 +165,7 @@ function chips(view: ProjectView): Html {
       `${counts.pending} ${pending}`,
     ],
     [counts.leaking, 'idle', 'warn', `${counts.leaking} billed and idle`],
-    [standings.undeclared, 'resources', 'warn', `${standings.undeclared} left the file`],
+    [standings.undeclared, 'resources', 'warn', `${standings.undeclared} left the spec`],
     [unread, 'resources', 'dim', `${unread} not read`],
     [plan === null ? 0 : standings.converged, 'resources', 'good', `${standings.converged} converged`],
   ];

@@ -227,12 +227,12 @@ export function differencesPanel(view: ProjectView, pager: Pager): Html {
   const operations = isAsked ? [] : pendingOperations(view);
   if (left.length + operations.length === 0) return '';
   const isDrift = condition === 'drifting';
-  const title = isDrift ? html`Differs from the file${since(view.differs_since, view.at)}` : 'Pending';
+  const title = isDrift ? html`Differs from the spec${since(view.differs_since, view.at)}` : 'Pending';
   const why =
     daemon?.mode === 'observe'
-      ? html`vdcsync corrects nothing in mode observe. To end a difference, change the file, or restart vdcsync with <code>--mode correct</code>.`
+      ? html`vdcsync corrects nothing in mode observe. To end a difference, change the spec, or restart vdcsync with <code>--mode correct</code>.`
       : 'vdcsync does not correct these differences by itself.';
-  return html`<section id="differences"><h2 class="warn">${title}</h2>${isDrift ? html`<p>${why} The left value is the project, the right value is the file.</p>` : ''}<ul>
+  return html`<section id="differences"><h2 class="warn">${title}</h2>${isDrift ? html`<p>${why} The left value is the project, the right value is the spec.</p>` : ''}<ul>
 ${pager.of(left).map(({ key, code, message }) => html`<li><strong>${keyText(key ?? '')}</strong> ${code === 'drift' ? html`<span class="code">drift, only reported</span>` : ''}<p>${marked(sentence(message))}</p></li>`)}
 ${operationItems(view, pager.of(operations))}</ul></section>`;
 }

@@ -96,7 +96,7 @@ function serverBox(server: ResourceView, parts: readonly ResourceView[], { expos
   return {
     ...box,
     standing,
-    ...(standing === 'undeclared' ? { says: 'a part of it has left the file' } : {}),
+    ...(standing === 'undeclared' ? { says: 'a part of it has left the spec' } : {}),
   };
 }
 
@@ -126,7 +126,7 @@ function addressBoxes(view: ProjectView, resources: readonly ResourceView[]): Ou
     const key = ownKey(each);
     const isUnconfirmed = each.use === 'unconfirmed';
     const whose =
-      key !== null ? nameOf(key) : each.server === null ? 'not in the file' : 'comes with its server';
+      key !== null ? nameOf(key) : each.server === null ? 'not in the spec' : 'comes with its server';
     const says = isUnconfirmed
       ? 'billed and unconfirmed'
       : each.use === 'idle'

@@ -5,7 +5,7 @@ import type { ResourceView } from '../../view/project-view.ts';
 export function statusText(standing: KeyStatus): string {
   // Includes an operation that is still queued, so its write may not be open yet.
   if (standing === 'in_flight') return 'in progress';
-  return standing === 'undeclared' ? 'left the file' : standing;
+  return standing === 'undeclared' ? 'left the spec' : standing;
 }
 
 const absences: Readonly<Record<ResourceView['presence'], string>> = {

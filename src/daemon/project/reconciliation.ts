@@ -101,7 +101,7 @@ async function carryOut(
   const plan = await engine.plan(desired, { repeating });
   if (plan.project.id === desired.projectId) return { outcome: 'observed', results: [], plan };
   throw new FenceError(
-    `The file is for project ${desired.projectId}, but the token belongs to project ${plan.project.id}.`,
+    `The spec is for project ${desired.projectId}, but the token belongs to project ${plan.project.id}.`,
   );
 }
 

@@ -84,7 +84,7 @@ export function leftByDeletion(
   return [
     ...(backups.length === 0 ? [] : [`backup ${backups.join(', ')} of the deleted ${key} stays billed`]),
     ...held.map(
-      ({ address }) => `${address} stays billed: ${key} had it, and no key of the file is bound to it`,
+      ({ address }) => `${address} stays billed: ${key} had it, and no key of the spec is bound to it`,
     ),
   ];
 }

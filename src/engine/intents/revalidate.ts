@@ -21,7 +21,7 @@ export interface Overtaken {
   readonly isMet?: true;
 }
 
-function overtaken(reason = 'the project or the file has changed since the plan'): Overtaken {
+function overtaken(reason = 'the project or the spec has changed since the plan'): Overtaken {
   return { now: 'overtaken', reason };
 }
 

@@ -183,9 +183,9 @@ export function replacedBy(
  */
 async function refuse(run: Run, intent: Intent, id: string, foreign: string): Promise<Progress> {
   const { key } = intent;
-  const reason = `another file of this project, or an earlier state, used the idempotency key of ${key} before, and ${foreign}`;
+  const reason = `another spec of this project, or an earlier state, used the idempotency key of ${key} before, and ${foreign}`;
   await close(run, intent, { outcome: 'void', text: reason });
-  const remedies = [giveScope, runs('adopt', [key, id], { when: 'if the resource belongs to this file' })];
+  const remedies = [giveScope, runs('adopt', [key, id], { when: 'if the resource belongs to this spec' })];
   return { now: 'blocked', code: 'key_conflict', reason, remedies };
 }
 

@@ -23,7 +23,7 @@ export async function adoptKey(run: Run, key: ResourceKey, named: string): Promi
   if (subject !== undefined && bound !== undefined && subject.desired === undefined && run.world.isThere(key))
     return result(await knowAgain(run, subject, bound));
   if (subject?.desired === undefined)
-    throw new ConfigError(`The file has no ${key}${instead(key, run.desired)}`, true);
+    throw new ConfigError(`The spec has no ${key}${instead(key, run.desired)}`, true);
   refuseUnmanaged(subject.desired);
   refuseContradiction(subject.desired, id);
   const open = run.intents.get(key);
@@ -47,7 +47,7 @@ export async function adoptKey(run: Run, key: ResourceKey, named: string): Promi
   await run.change([...takenFrom(run, binding), ...left, { type: 'bind', binding }]);
   const ignoring =
     before && factsOf(before.kind).container
-      ? [runs('ignore', [before.id], { when: `if this file shall no longer manage server ${before.id}` })]
+      ? [runs('ignore', [before.id], { when: `if this spec shall no longer manage server ${before.id}` })]
       : [];
   const text = [
     `${key} is bound to ${id}.`,
@@ -119,7 +119,7 @@ export function refuseContradiction(
   const { file, line, column } = position;
   if (named === undefined || named === id || held !== undefined) return;
   throw new ConfigError(
-    `${file}:${line}:${column}: ${key} has \`id: ${named}\` in the file, so it cannot adopt ${nounOf(kind)} ${id}. Write \`id: ${id}\`, or remove \`id: ${named}\`, and adopt again.`,
+    `${file}:${line}:${column}: ${key} has \`id: ${named}\` in the spec, so it cannot adopt ${nounOf(kind)} ${id}. Write \`id: ${id}\`, or remove \`id: ${named}\`, and adopt again.`,
   );
 }
 
@@ -139,7 +139,7 @@ function instead(key: ResourceKey, { resources }: Desired): string {
   const kind = parseKey(key)?.kind;
   const alike = resources.filter((each) => each.kind === kind).map((each) => each.key);
   const [shown, more] = [alike.slice(0, 10).join(', '), alike.length - 10];
-  return alike.length === 0 ? '.' : `. The file has ${shown}${more > 0 ? ` and ${more} more` : ''}.`;
+  return alike.length === 0 ? '.' : `. The spec has ${shown}${more > 0 ? ` and ${more} more` : ''}.`;
 }
 
 /** The differences between the entry and the server that is about to be bound. */
@@ -221,7 +221,7 @@ function believed(run: Run, subject: Subject, live: Seen | undefined): string {
   const fields = run.kindOf(subject.kind).unseen?.fields(subject, live) ?? [];
   return fields.length === 0
     ? ''
-    : ` The API does not show its ${fields.join(', ')}: vdcsync assumes the values in the file.`;
+    : ` The API does not show its ${fields.join(', ')}: vdcsync assumes the values in the spec.`;
 }
 
 /** The project with the resource that has the id, observed as if the key were bound to it; `undefined` if there is none. */

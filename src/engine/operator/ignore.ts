@@ -145,7 +145,7 @@ export async function forgetKey(run: Run, key: ResourceKey): Promise<CommandResu
   const { parent, kind, id } = { ...takeApart(key), ...binding };
   if (parent === undefined && run.world.subjects.get(key)?.desired !== undefined)
     throw new ConfigError(
-      `${key} is in the file, so the next apply would create it again.`,
+      `${key} is in the spec, so the next apply would create it again.`,
       false,
       waysToRelease(run, key, id),
     );
@@ -168,8 +168,8 @@ function waysToRelease(run: Run, key: ResourceKey, id: string): readonly Remedy[
   if (desired === undefined || takeApart(key).parent !== undefined) return [runs('forget', [key])];
   const set = { managed: false, id: idInFile(id) };
   return [
-    edit(key, { entry: 'replace', set, when: 'to keep the key in the file', next: [runs('apply')] }),
-    wayToForget(run, key, 'to remove the key from the file'),
+    edit(key, { entry: 'replace', set, when: 'to keep the key in the spec', next: [runs('apply')] }),
+    wayToForget(run, key, 'to remove the key from the spec'),
   ];
 }
 
@@ -273,7 +273,7 @@ function isSame(
 function refuseDeclared(noun: string, key: string | undefined): void {
   if (key !== undefined)
     throw new ConfigError(
-      `${key} in the file names ${noun}, so the entry decides whether it is ignored: correct the entry.`,
+      `${key} in the spec names ${noun}, so the entry decides whether it is ignored: correct the entry.`,
     );
 }
 

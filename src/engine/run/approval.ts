@@ -148,7 +148,7 @@ export async function approvePlan(store: Store, digest: string, now: number): Pr
   const full = digest.startsWith('sha256:') ? digest : `sha256:${digest}`;
   if (full.length < 'sha256:'.length + shortest || !wait.digest.startsWith(full))
     throw new ConfigError(
-      `No plan ${digest} waits for approval: the file or the project may have changed since that plan.`,
+      `No plan ${digest} waits for approval: the spec or the project may have changed since that plan.`,
       false,
       [
         run('approve', [shortDigest(wait.digest)], {

@@ -46,7 +46,7 @@ export async function operate(run: Run, operation: Operation): Promise<Turn> {
 
 /** An open intent of another verb blocks the operation. The end of this intent is not the end of the operation. */
 async function goOnWith(run: Run, operation: Operation, open: Intent): Promise<Turn> {
-  if (isOvertaken(open, run.world)) return giveUp(run, open, 'the file has changed', { retryAfterMs: 0 });
+  if (isOvertaken(open, run.world)) return giveUp(run, open, 'the spec has changed', { retryAfterMs: 0 });
   const progress = await advance(run, open, operation);
   return progress.now === 'closed' && open.verb !== operation.verb ? { now: 'again', afterMs: 0 } : progress;
 }
@@ -220,7 +220,7 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   const owner = ownerOf(run, binding);
   // The file gives another name to a resource whose previous entry is gone: only the previous name ends.
   const renamed =
-    owner === undefined ? [] : releasing(run, owner.key, 'file', `its key in the file is ${subject.key} now`);
+    owner === undefined ? [] : releasing(run, owner.key, 'file', `its key in the spec is ${subject.key} now`);
   const before = subject.binding?.id;
   const left = before === undefined || before === id ? [] : exchanging(run, subject.key, 'file', id);
   await run.deps.store.claimProject(run.desired.projectId);

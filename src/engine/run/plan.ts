@@ -61,7 +61,7 @@ async function withRecovery(run: Run, blocked: readonly Blocked[]): Promise<read
 }
 
 const recovering = runs('apply', [], {
-  when: 'if this file created it less than 24 hours ago, and the state was lost: vdcsync then finds it by its idempotency key',
+  when: 'if this spec created it less than 24 hours ago, and the state was lost: vdcsync then finds it by its idempotency key',
 });
 
 /** The plan from the last refresh of the run. */

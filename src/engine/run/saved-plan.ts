@@ -14,7 +14,7 @@ export function refuseStale(plan: Plan, saved: Plan): void {
       ? ''
       : `. Other operations result now for ${others.slice(0, 5).join(', ')}${others.length > 5 ? ' and more' : ''}`;
   throw new PlanStaleError(
-    `The saved plan no longer fits: the project or the file has changed since${where}.`,
+    `The saved plan no longer fits: the project or the spec has changed since${where}.`,
     { remedies: [run('plan', ['--out', 'FILE'], { when: 'to save a new plan' })] },
   );
 }

@@ -34,7 +34,7 @@ export async function applyStateChanges(run: Run, planned: Judged): Promise<void
 async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
   for (const intent of [...run.intents.values()]) {
     if (isOvertaken(intent, run.world)) {
-      await giveUp(run, intent, 'the file has changed');
+      await giveUp(run, intent, 'the spec has changed');
       continue;
     }
     // A plan that waits for a rename asks for no operations, so the plan does not show which writes are wanted.
@@ -45,7 +45,7 @@ async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
     const asked = planned || (run.selection !== undefined && !whyNotWanted(run, run.world, intent));
     const subject = run.world.subjects.get(intent.key);
     if (asked && intent.basis === digestOf(subject?.desired?.value ?? null)) continue;
-    await giveUp(run, intent, 'no longer in the file');
+    await giveUp(run, intent, 'no longer in the spec');
   }
 }
 
@@ -58,7 +58,7 @@ export async function settleMoves(run: Run): Promise<void> {
     const intent = run.intents.get(key);
     if (intent === undefined) continue;
     if (isOvertaken(intent, run.world) || intent.phase === 'waiting')
-      await giveUp(run, intent, 'no longer in the file');
+      await giveUp(run, intent, 'no longer in the spec');
   }
   run.renewMoves();
 }

@@ -64,6 +64,6 @@ export function wordsLacking({ key, desired }: Subject<ServerEntry>): Remedy | u
 
 /** The command by which an operator confirms values that are only believed. */
 export function confirming({ key, binding }: Subject, changes: readonly Change[]): Remedy {
-  const when = `if the server has all values of the file. If not: first ${remedyText(restoring(changes, key))}, adopt, and then edit the file again`;
+  const when = `if the server has all values of the spec. If not: first ${remedyText(restoring(changes, key))}, adopt, and then edit the spec again`;
   return run('adopt', [key, binding?.id ?? 'ID'], { when });
 }

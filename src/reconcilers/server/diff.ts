@@ -198,13 +198,13 @@ function whatStays(
         .filter(world.isUnbound)
         .map(
           ({ address }) =>
-            `${address} stays billed: it is attached to ${key}, and no entry of the file declares it`,
+            `${address} stays billed: it is attached to ${key}, and no entry of the spec declares it`,
         ),
     ],
     consequences: live.addresses.flatMap(({ id, address }) => {
       const ip = world.keyOf(addressObject(id));
       if (ip === undefined || !isLeftIdle(ip, world)) return [];
-      const message = `${ip} (${address}) is detached then, and stays billed as long as its entry is in the file`;
+      const message = `${ip} (${address}) is detached then, and stays billed as long as its entry is in the spec`;
       return [{ code: 'address_left_idle', key, message }];
     }),
   };
@@ -257,7 +257,7 @@ export function addressLeft({ key, desired }: Subject<ServerEntry>, world: World
   const ip = topLevelKey('ips', wanted.ip);
   const live = world.ip(world.idOf(ip) ?? '');
   if (live === undefined || live.server_id !== null) return [];
-  const message = `${ip} (${live.address}) is detached, and stays billed as long as its entry is in the file`;
+  const message = `${ip} (${live.address}) is detached, and stays billed as long as its entry is in the spec`;
   return [{ code: 'address_left_idle', key, message }];
 }
 

@@ -93,7 +93,7 @@ export function unchecked(subject: Subject<ServerEntry>, live: ServerObserved): 
       ? ''
       : `. Until you confirm the values, vdcsync does not replace the server if you edit ${names}`;
   const hint = live.shown === undefined ? '. `read_server` in the API profile may show its size' : '';
-  const message = `this state did not create server ${live.id}, and the API does not show its ${names}: vdcsync assumes the values in the file${edits}${hint}`;
+  const message = `this state did not create server ${live.id}, and the API does not show its ${names}: vdcsync assumes the values in the spec${edits}${hint}`;
   const remedies = [
     run('adopt', [subject.key, live.id ?? 'ID'], { when: 'if the client area shows these values' }),
     edit(subject.key, {
@@ -124,7 +124,7 @@ function unasked({ subject, live, world }: Existing): Warning[] {
     .map(({ id, address }) => ({
       code: 'address_not_as_declared',
       key: subject.key,
-      message: `the server has address ${address}, which no entry of the file declares. The address is billed, and stays billed after the server is deleted. To manage it, add an entry with \`id: ${id}\` under \`ips\``,
+      message: `the server has address ${address}, which no entry of the spec declares. The address is billed, and stays billed after the server is deleted. To manage it, add an entry with \`id: ${id}\` under \`ips\``,
     }));
 }
 

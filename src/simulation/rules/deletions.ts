@@ -42,7 +42,7 @@ function checkRotation(
     .filter((each) => each.id?.startsWith(server));
   const id = `${server}${request.path.id}`;
   const taken = own.find((each) => each.id === id);
-  if (taken === undefined) fail('I8', `backup ${id} is deleted, and was not taken by this file`);
+  if (taken === undefined) fail('I8', `backup ${id} is deleted, and was not taken by this spec`);
   if (taken === undefined || !history.isLive(taken)) return;
   const { value } = desired.resources.find((each) => each.key === wish) ?? {};
   const { keep = Number.POSITIVE_INFINITY } = (value ?? {}) as { readonly keep?: number };
@@ -143,7 +143,7 @@ function looksTheSame(
 function checkWanted(truth: Truth, { desired, destroys }: Running, { key, kind, request }: Intent): void {
   const isNamed = desired.resources.some((each) => each.key === (retiredFrom(key) ?? key));
   if (!isNamed && !destroys && !desired.settings.prune && !key.endsWith('.public_ipv4'))
-    truth.fail('I8', `${key} is deleted, and the file does not say prune`);
+    truth.fail('I8', `${key} is deleted, and the spec does not say prune`);
   const network = projectOf(truth).networks.find(({ id }) => id === Number(request.path.id));
   if (kind === 'network' && network?.isDefault) truth.fail('I8', 'the default network is deleted');
 }
@@ -157,7 +157,7 @@ export function checkDisk(truth: Truth, { desired }: Running, { key, request }: 
   const { value, protect } = desired.resources.find((each) => each.key === key) ?? {};
   const entry = value as { readonly disk_gb?: number; readonly replace?: string } | undefined;
   if (entry?.disk_gb !== size)
-    truth.fail('I8', `the disk of ${key} is cut down to ${size} GB, and the file does not say so`);
+    truth.fail('I8', `the disk of ${key} is cut down to ${size} GB, and the spec does not say so`);
   if (entry?.replace === undefined || entry.replace === 'never' || protect)
-    truth.fail('I8', `the disk of ${key} is cut down, and the file does not allow it`);
+    truth.fail('I8', `the disk of ${key} is cut down, and the spec does not allow it`);
 }

@@ -21,7 +21,7 @@ async function told(played: Rig, spec: string): Promise<readonly string[]> {
   return warnings.filter(({ code }) => code === 'address_free').map(warnedBy);
 }
 
-describe('src/plan/free-addresses.ts: an address that no server of the file asks for', () => {
+describe('src/plan/free-addresses.ts: an address that no server of the spec asks for', () => {
   const forNobody = async (spec: string) =>
     (await rig().plan(spec)).warnings.filter(({ code }) => code === 'unused_address').map(({ key }) => key);
 
@@ -71,7 +71,7 @@ describe('src/plan/free-addresses.ts: an address that is free while another is b
     expect(await told(played, head + web('{reuse: true}'))).toEqual([]);
   });
 
-  test('or, where an entry of the file stands for it, by that name', async () => {
+  test('or, where an entry of the spec stands for it, by that name', async () => {
     const played = rig();
     await played.apply(one);
 

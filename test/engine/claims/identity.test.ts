@@ -140,7 +140,7 @@ describe('src/engine/claims: an id that is used again', () => {
     const plan = await played.plan(web.replace('cores: 1', 'cores: 2'));
 
     expect(plan.blocked).toMatchObject([{ key: 'servers.web', verb: 'update', code: 'identity_changed' }]);
-    // It is refused where the entry is in the file.
+    // It is refused where the entry is in the spec.
     expect(resolveOf(plan.blocked[0])).not.toContain('vdcsync forget');
     expect(plan.operations.filter(({ verb }) => verb === 'delete')).toEqual([]);
   });
@@ -192,7 +192,7 @@ describe('src/engine/claims: an id that is used again', () => {
     expect(played.writes().filter(({ path }) => path === '/servers/2001')).toEqual([]);
   });
 
-  test('`adopt` says that it is ours all the same, also after it has left the file', async () => {
+  test('`adopt` says that it is ours all the same, also after it has left the spec', async () => {
     const played = rig();
     await played.apply(web);
     for (const ip of project(played).ips) ip.serverId = null;

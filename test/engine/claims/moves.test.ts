@@ -162,7 +162,7 @@ describe('src/engine/claims/moves.ts', () => {
   test.each([
     ['servers: {a: {id: 1, moved: {from: ips.b}}}', 'cannot be an earlier key of servers.a'],
     ['servers: {a: {id: 1, moved: {from: servers.a}}}', 'cannot have moved from itself'],
-    ['servers: {a: {id: 1, moved: {from: servers.b}}, b: {id: 2}}', 'servers.b is still in the file'],
+    ['servers: {a: {id: 1, moved: {from: servers.b}}, b: {id: 2}}', 'servers.b is still in the spec'],
     [
       'servers: {a: {id: 1, moved: {from: servers.c}}, b: {id: 2, moved: {from: servers.c}}}',
       'cannot have become both',

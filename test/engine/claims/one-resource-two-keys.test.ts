@@ -127,7 +127,7 @@ describe('src/engine/claims/owner.ts: one resource under two names', () => {
       expect((await played.plan(head + then + ips)).blocked).toEqual([]);
     });
 
-    test('leaves the file, while the entry stays', async () => {
+    test('leaves the spec, while the entry stays', async () => {
       const played = rig();
       await played.apply(head + renewable);
 

@@ -19,7 +19,7 @@ const addresses = ({ emulator }: Rig) =>
   (emulator.world.projects[0]?.ips ?? []).map(({ address }) => address);
 const boundKeys = async ({ store }: Rig) => (await store.bindings()).map((each) => each.key as string);
 
-describe('src/plan/build.ts: a server that leaves the file and keeps its address', () => {
+describe('src/plan/build.ts: a server that leaves the spec and keeps its address', () => {
   test.each([
     ['prune_disabled', 'prune: false', ''],
     ['protected', 'prune: true', ', protect: true'],
@@ -107,7 +107,7 @@ describe('src/engine/claims: the own address of a server that another one of the
   const file = (more: string) => `${head}servers:\n  a: {${size}}\n${more}`;
   const cases: Record<string, [spec: string, servers: readonly string[], server: ResourceKey]> = {
     'that is to be made anew': [file(b(2)), ['a', 'b'], retiringKey('servers.b' as ResourceKey, '2002')],
-    'that has left the file': [file(''), ['a'], 'servers.b' as ResourceKey],
+    'that has left the spec': [file(''), ['a'], 'servers.b' as ResourceKey],
   };
 
   test.each(Object.entries(cases))('%s waits for a word, and then it is done', async (_what, [

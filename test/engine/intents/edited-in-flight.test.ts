@@ -65,7 +65,7 @@ describe('src/engine/intents: what the file said when it was sent', () => {
       `${head}networks:\n  back: {cidr: 10.1.0.0/24, protect: true}\n`,
       'networks.back',
     ],
-  ])('%s stays protected that left the file in flight', async (_name, path, spec, key) => {
+  ])('%s stays protected that left the spec in flight', async (_name, path, spec, key) => {
     for (const destroy of [false, true]) {
       const { world, killedAfter, deletions } = killable();
       await killedAfter(path, spec);
@@ -76,7 +76,7 @@ describe('src/engine/intents: what the file said when it was sent', () => {
     }
   });
 
-  test('an address is kept whose server left the file in flight', async () => {
+  test('an address is kept whose server left the spec in flight', async () => {
     const { world, killedAfter, deletions } = killable();
     await killedAfter('/servers', servers(web(', keep_ip: true')));
     expect((await world.apply(head)).outcome).toBe('converged');

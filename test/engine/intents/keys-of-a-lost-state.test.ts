@@ -156,7 +156,7 @@ describe('src/engine/run/recover.ts: keys used before', () => {
 
   describe('for a server without an address, which no list shows', () => {
     const rest = ips('one').slice(head.length);
-    /** The server was found under its key, and its entry left the file before the adoption was approved. */
+    /** The server was found under its key, and its entry left the spec before the adoption was approved. */
     async function unlisted(): Promise<Rig> {
       const played = rig();
       await played.apply(gpu + rest);
@@ -167,7 +167,7 @@ describe('src/engine/run/recover.ts: keys used before', () => {
     const warnings = async (played: Rig) =>
       (await played.plan(head + rest)).warnings.filter(({ code }) => code === 'unmanaged_resources');
 
-    test('and whose entry has left the file: it is reported as unmanaged until it is ignored', async () => {
+    test('and whose entry has left the spec: it is reported as unmanaged until it is ignored', async () => {
       const played = await unlisted();
 
       const report = await played.apply(head + rest);

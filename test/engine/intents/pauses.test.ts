@@ -141,7 +141,7 @@ servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1
   });
 });
 
-describe('src/engine/intents/pauses.ts: a refused entry that has left the file', () => {
+describe('src/engine/intents/pauses.ts: a refused entry that has left the spec', () => {
   test("is nobody's concern any more: the run converges", async () => {
     const played = rig({ emulator: { readings: { sizeBounds: 'on' } } });
     const spec = (cores: number) =>

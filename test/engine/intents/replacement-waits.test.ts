@@ -109,7 +109,7 @@ describe('src/engine/intents/replacement.ts: nothing is deleted of a replacement
 
   test.each([
     [
-      'one that has left the file',
+      'one that has left the spec',
       claiming('x: {}', '{ip: x}'),
       claiming('x: {}, q: {}', '{ip: x}'),
       claiming('q: {}', '{reuse: true}'),

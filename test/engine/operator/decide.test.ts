@@ -397,12 +397,12 @@ describe('src/engine/operator/decide.ts: a key that the file has not', () => {
     const adopt = (key: string) => clock.run(engine.adopt(desired, key as ResourceKey, '2012'));
 
     await expect(adopt('servers.app10')).rejects.toThrow(
-      'The file has no servers.app10; did you mean `servers.app-10`?',
+      'The spec has no servers.app10; did you mean `servers.app-10`?',
     );
     await expect(adopt('servers.other')).rejects.toThrow(
-      /^The file has no servers\.other\. The file has servers\.app-10, (?:servers\.app-1\d, ){8}servers\.app-19 and 2 more\.$/,
+      /^The spec has no servers\.other\. The spec has servers\.app-10, (?:servers\.app-1\d, ){8}servers\.app-19 and 2 more\.$/,
     );
-    await expect(adopt('ips.web')).rejects.toThrow('The file has no ips.web.');
+    await expect(adopt('ips.web')).rejects.toThrow('The spec has no ips.web.');
   });
 });
 

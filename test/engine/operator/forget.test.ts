@@ -31,7 +31,7 @@ function edited(file: File, { path, set = {}, entry }: Edit): File {
   return { ...file, entries: entry === 'remove' ? others : { ...others, [path]: flowYaml(set) } };
 }
 
-describe('src/engine/operator/ignore.ts: a key of the file is not forgotten', () => {
+describe('src/engine/operator/ignore.ts: a key of the spec is not forgotten', () => {
   const cases = ['ips.spare', 'isos.rescue', 'servers.web'].flatMap((key) =>
     [0, 1].map((way) => [key, way] as const),
   );

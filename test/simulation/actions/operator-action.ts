@@ -19,7 +19,7 @@ export interface TimedAction {
   readonly what: OperatorAction;
 }
 
-/** An entry of the file, by its place in its section. */
+/** An entry of the spec, by its place in its section. */
 export interface EntryPlace {
   readonly section: EditedSection;
   readonly place: number;
