@@ -66,7 +66,7 @@ function judge({ file, tests }: Mutated, afresh: boolean): Promise<number | null
     incremental: true,
     force: afresh,
     incrementalFile: reportOf(file).replace('.json', '.incremental.json'),
-    tempDirName: `${cache}/sandbox`,
+    tempDirName: 'coverage/mutants',
     reporters: ['json', 'clear-text', 'progress-append-only'],
     jsonReporter: { fileName: reportOf(file) },
     clearTextReporter: { allowColor: false, reportTests: false, reportScoreTable: false },

@@ -8,6 +8,7 @@ export default defineConfig({
   test: {
     testTimeout: 60_000,
     maxWorkers: 1,
+    server: { deps: { external: [/\/src\//, /\/test\/support\//] } },
     env: { NODE_COMPILE_CACHE: compileCache },
     // The option `testFiles` of Stryker would activate the mutants of constants too late.
     include: JSON.parse(process.env.MUTANT_TESTS ?? '[]'),
