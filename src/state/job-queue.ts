@@ -13,6 +13,8 @@ export interface ClaimedJob<Data> {
   readonly group: string | undefined;
   /** How long the job was due before this process took it, in ms. */
   readonly lateMs: number;
+  /** When this process took the job. Wall ms of the database. */
+  readonly takenAt: number;
 }
 
 /** A job to be. */
@@ -201,5 +203,6 @@ function claimed<Data extends object>(job: JobWithMetadata<Data>): ClaimedJob<Da
   return {
     ...{ id, attempt: retryCount, key: singletonKey ?? '', data, priority, group: groupId ?? undefined },
     lateMs: Math.max(0, startedOn.getTime() - startAfter.getTime()),
+    takenAt: startedOn.getTime(),
   };
 }

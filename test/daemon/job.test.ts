@@ -49,7 +49,7 @@ function replica(name: string) {
     ...parts,
     parts,
     sent,
-    job: { trigger: 'timer', replica: name, spec: 's', notified: notifier } as const,
+    job: { trigger: 'timer', replica: name, spec: 's', notified: notifier, now: () => 5 } as const,
   };
 }
 
@@ -90,7 +90,7 @@ describe('src/daemon/project/job.ts: turns at a shared project', () => {
     a.pauses.set('spending', refused);
     a.pauses.review('Suspended');
     passed(a.history, blocked, 'sha256:1');
-    await handOn(a.job, store, a.parts, { project: 4711, now: 5, before: undefined });
+    await handOn(a.job, store, a.parts, { project: 4711, before: undefined });
     await takeUp(b.job, store, b.parts, spec('10.0.0.0/24'));
     expect(b.backOff.isPaused({ key } as Operation, 1)).toBe(true);
     expect([...b.pauses]).toEqual([['spending', refused]]);
@@ -111,7 +111,7 @@ describe('src/daemon/project/job.ts: turns at a shared project', () => {
     const { job, parts, history } = replica('a');
     const turn = async (spec: string, now: number) => {
       const before = await takeUp(job, store, parts, undefined);
-      await handOn({ ...job, spec }, store, parts, { project: 4711, now, before });
+      await handOn({ ...job, spec, now: () => now }, store, parts, { project: 4711, before });
       const { since, turnedAt } = readMemory(await store.note(memoryNote)) ?? {};
       return [since, turnedAt];
     };
@@ -120,8 +120,8 @@ describe('src/daemon/project/job.ts: turns at a shared project', () => {
     expect(await turn('s', 20)).toEqual([10, 20]);
     expect(await turn('t', 30)).toEqual([30, 30]);
     history.recall({ ...history.remember(), conditionSince: 2 });
-    await handOn({ ...job, spec: 't' }, store, parts, {
-      ...{ project: 4711, now: 40 },
+    await handOn({ ...job, spec: 't', now: () => 40 }, store, parts, {
+      project: 4711,
       before: readMemory(await store.note(memoryNote)),
     });
     expect(readMemory(await store.note(memoryNote))?.since).toBe(40);
@@ -132,7 +132,7 @@ describe('src/daemon/project/job.ts: turns at a shared project', () => {
     const [a, b] = [replica('a'), replica('b')];
     learnsOfFailure(a);
     passed(a.history, { ...blocked, blocked: [] }, 'sha256:1');
-    await handOn(a.job, store, a.parts, { project: 4711, now: 5, before: undefined });
+    await handOn(a.job, store, a.parts, { project: 4711, before: undefined });
     await takeUp(b.job, store, b.parts, spec('10.0.1.0/24'));
     expect(b.backOff.isPaused({ key } as Operation, 1)).toBe(false);
     const operations = [

@@ -50,7 +50,7 @@ describe('src/daemon/project/project.ts', () => {
       ...{ receivers: [], transport: {} as never, clock: systemClock, log },
       ...{ onResult: () => {}, nameOf: () => undefined },
     });
-    const job = { trigger: 'file', replica: 'a', spec: 's', notified } as const;
+    const job = { trigger: 'file', replica: 'a', spec: 's', notified, now: () => 0 } as const;
     for (let at = 0; at < 2; at += 1) await project.runJob(job, new AbortController().signal);
     expect(sessions).toHaveLength(2);
     for (let at = 0; at < 50 && sessions.some((each) => each.deref() !== undefined); at += 1) {

@@ -17,6 +17,7 @@ const job: Job = {
   replica: 'r',
   spec: 's',
   notified: { notifiedOf: () => ({}), recall: () => {} },
+  now: () => 0,
 };
 
 /** A project whose sessions are made by hand; `events` is what happened to them. */

@@ -28,6 +28,10 @@ const folderOf = (config: string, textOf: (id: number) => string) =>
     ...Object.fromEntries(ids.map((id) => [`specs/${id}.yaml`, textOf(id)])),
   });
 const args = ['-f', 'specs', '--fleet-config', 'fleet.yaml'];
+const halfAnHourMs = 1_800_000;
+/** Options of a Node whose wall clock is so far ahead. */
+const withClock = (aheadMs: number) =>
+  `--import=data:text/javascript,${encodeURIComponent(`const { now } = Date; Date.now = () => now() + ${aheadMs};`)}`;
 /** Projects about whose images anybody has asked. */
 const asked = ({ emulator }: RunningEmulator, from: number) =>
   new Set(
@@ -89,6 +93,39 @@ labels: { canary: [4712] }
       () => JSON.stringify(next.log().slice(-10)),
     );
     expect(await rolloutOf(next)).toBe(null);
+  });
+
+  test('a leader whose clock is an hour behind that of the leader before continues a wave after the time that is left', async () => {
+    const api = await cloud();
+    const state = await database(server, 'clocks');
+    const config = `fleet: { stay: 5m, waves: [{ match: { label: canary } }, { percent: 100 }] }
+labels: { canary: [4712] }
+`;
+    const folder = folderOf(config, plain);
+    const start = (aheadMs: number) =>
+      replica(api, state, folder, { args, env: { NODE_OPTIONS: withClock(aheadMs) } });
+    const first = await start(halfAnHourMs);
+    await allConverged(api, first);
+    write(folder, (id) => `${plain(id)}  extra: { cidr: 10.21.0.0/24 }\n`);
+    const got = () =>
+      ids.filter((_, at) => api.emulator.world.projects[at]?.networks.some((each) => each.name === 'extra'));
+    await until(
+      () => fleetOf(first),
+      ({ projects }) =>
+        got().length > 0 && projects.every((each) => each.condition === 'converged' && each.worker === null),
+      'the canary has converged',
+    );
+    expect(got()).toEqual([4712]);
+    const convergedAt = performance.now();
+    const next = await start(-halfAnHourMs);
+    expect(await first.end()).toBe(0);
+    await until(
+      async () => got(),
+      ({ length }) => length === ids.length,
+      'the other projects have the change',
+      () => JSON.stringify(next.log().slice(-10)),
+    );
+    expect(performance.now() - convergedAt).toBeGreaterThan(3_000);
   });
 
   test('a change with more deletions than the fleet allows deletes nothing until an operator approves it', async () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Desired } from '../../core/desired.ts';
 import { type Assignment, Board } from '../../daemon/fleet/board.ts';
+import { DatabaseClock } from '../../daemon/fleet/database-clock.ts';
 import { Fleet } from '../../daemon/fleet/fleet.ts';
 import { Lease } from '../../daemon/fleet/lease.ts';
 import { type FleetQueue, type Hint, sourceKey, urgencies } from '../../daemon/fleet/queue.ts';
@@ -51,6 +52,7 @@ export async function openFleet(
   const own = ownState(location, 'fleet');
   const name = replicaName(hostname(), process.pid);
   const lease = new Lease(systemClock);
+  const clock = new DatabaseClock(systemClock);
   const { PostgresSessions } = await import('../../state/postgres-sessions.ts');
   const sessions = new PostgresSessions(parsePostgresUrl(location));
   // The first connection checks the URL and the server, and makes the tables.
@@ -63,16 +65,16 @@ export async function openFleet(
   const open = (mode: 'read' | 'write') =>
     openPublications(own, { mode, now: systemClock.now(), lineage: randomUUID(), replica });
   const assignments = () => assignmentsOf(inspection, location);
-  const board = new Board({ open, assignments, clock: systemClock });
+  const board = new Board({ open, assignments, clock });
   const left = (projects: readonly number[]) => assignmentsOf(inspection, location, projects);
   const ask = (projects: readonly number[]) => queue.ask(projects.map(String), 'fleet', urgencies.all);
   const releases = new Releases({
-    ...{ policy: rollout, board, ask, left, deletions, atOnce: parallel, clock: systemClock, log },
+    ...{ policy: rollout, board, ask, left, deletions, atOnce: parallel, clock, log },
     approval: (change) => `vdcsync approve-commit ${change} --state ${stateWord(location, io.env)}`,
     onNotification: (notice) => notified.tell(notice),
   });
   const fleet = new Fleet({
-    ...{ replica: name, board, queue, lease, notified, log, clock: systemClock, atOnce: parallel },
+    ...{ replica: name, board, queue, lease, notified, log, clock, atOnce: parallel },
     close: async () => {
       await inspection.close();
       await sessions.close();

@@ -1,9 +1,9 @@
-import type { Clock } from '../../core/clock.ts';
 import { StateError, StateHeldError } from '../../core/errors.ts';
 import type { Condition } from '../../view/condition.ts';
 import type { DaemonLogger, Trigger } from '../ports.ts';
 import type { Job } from '../project/job.ts';
 import type { Board, SpecInForce } from './board.ts';
+import type { DatabaseClock } from './database-clock.ts';
 import { Fitness } from './fitness.ts';
 import type { Lease } from './lease.ts';
 import { type FleetQueue, type JobClaim, type NextTurn, sourceKey, urgencies } from './queue.ts';
@@ -42,7 +42,8 @@ export interface FleetOptions {
   readonly notified: Job['notified'];
   /** The largest number of projects that are reconciled at the same time. */
   readonly atOnce: number;
-  readonly clock: Clock;
+  /** Set by each job that this replica takes. */
+  readonly clock: DatabaseClock;
   readonly log: DaemonLogger;
   /** Closes the connections. */
   readonly close: () => Promise<void>;
@@ -194,7 +195,10 @@ export class Fleet {
     const claims = await queue.take(most, { leastUrgency, fullTenants });
     this.#answeredAt = clock.monotonic();
     if (turns.length === 0) lease.confirm(sent);
-    if (claims.length > 0) this.#lateMs = Math.max(...claims.map(({ lateMs }) => lateMs));
+    if (claims.length > 0) {
+      this.#lateMs = Math.max(...claims.map(({ lateMs }) => lateMs));
+      clock.set(Math.max(...claims.map(({ takenAt }) => takenAt)));
+    }
     for (const claim of claims) {
       if (stop.aborted) await queue.end(claim, { trigger: claim.trigger, afterMs: 0 });
       else this.#start(claim);
@@ -261,7 +265,7 @@ export class Fleet {
 
   /** The next turn, or why this one failed. */
   async #workOn(turn: Turn): Promise<NextTurn | string | undefined> {
-    const { replica, notified, log } = this.#options;
+    const { replica, notified, log, clock } = this.#options;
     const { claim, over } = turn;
     const { trigger } = claim;
     const spec = await this.board.spec(Number(claim.key));
@@ -276,7 +280,8 @@ export class Fleet {
     Object.assign(turn, { project, version: spec.version });
     const mark = markOf(spec.spec);
     try {
-      const restMs = await project.runJob({ trigger, replica, spec: mark, notified }, over.signal);
+      const job: Job = { trigger, replica, spec: mark, notified, now: () => clock.now() };
+      const restMs = await project.runJob(job, over.signal);
       if (over.signal.aborted) return { trigger, afterMs: 0 };
       if (project.condition === 'unreachable') this.#fitness.fail(claim.key, 'the API cannot be reached');
       else this.#fitness.succeed();

@@ -14,6 +14,8 @@ export interface JobClaim {
   readonly tenant: string | undefined;
   /** How long the job was due before this replica took it, in ms. */
   readonly lateMs: number;
+  /** When this replica took the job. Wall ms of the database. */
+  readonly takenAt: number;
 }
 
 /**

@@ -46,7 +46,7 @@ export interface ReleasesOptions extends Pick<DeletionCountOptions, 'left' | 'de
   /** The command that lets a change go on. */
   readonly approval: (change: string) => string;
   readonly onNotification: (notification: Notification) => void;
-  /** Real time. */
+  /** With the wall time of the database. */
   readonly clock: Clock;
   readonly log: DaemonLogger;
 }

@@ -81,9 +81,9 @@ const rollout = z.object({
   watched: z.array(watched),
   /** The projects of a change that waits for an approval, or has got it and not begun. The others get it without them. */
   held: z.array(watched),
-  /** When the last wave got the change. Wall ms. */
+  /** When the last wave got the change. Wall ms of the database. */
   since: z.number(),
-  /** When this rollout, or the first of those that it has superseded, began. Wall ms. */
+  /** When this rollout, or the first of those that it has superseded, began. Wall ms of the database. */
   begunAt: z.number(),
   /** Why it waits or has stopped. */
   reason: z.string().nullable(),

@@ -22,11 +22,11 @@ export interface WaveWatchOptions {
   readonly ask: (projects: readonly number[]) => Promise<void>;
   /** How the last turns left these projects. */
   readonly left: (projects: readonly number[]) => Promise<readonly Assignment[]>;
-  /** Real time. */
+  /** With the wall time of the database. */
   readonly clock: Clock;
 }
 
-/** A project of a wave, as its last turn left it. Times in wall ms. */
+/** A project of a wave, as its last turn left it. Times in wall ms of the database. */
 interface Watched {
   readonly project: number;
   readonly condition: string;

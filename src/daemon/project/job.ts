@@ -15,6 +15,8 @@ export interface Job {
   readonly spec: string;
   /** The notifications that were sent, by any replica. */
   readonly notified: Pick<Notifier, 'notifiedOf' | 'recall'>;
+  /** The time that all replicas share. Wall ms. */
+  readonly now: () => number;
 }
 
 /** The parts of a project that outlive its turns. */
@@ -41,21 +43,22 @@ export async function takeUp(
   return memory;
 }
 
-/** The end of a turn. Times in wall ms of real time. */
+/** The end of a turn. */
 interface TurnEnd {
   readonly project: number;
-  readonly now: number;
   /** The record of the turn before. */
   readonly before: ReconciliationMemory | undefined;
 }
 
 /** Records the results of this turn for the next turn. */
 export async function handOn(
-  { replica, spec, notified }: Job,
+  job: Job,
   store: StateStore,
   { history, backOff, pauses }: Parts,
-  { project, now, before }: TurnEnd,
+  { project, before }: TurnEnd,
 ): Promise<void> {
+  const { replica, spec, notified } = job;
+  const now = job.now();
   const remembered = history.remember();
   const { condition, conditionSince } = before?.history ?? {};
   const isSame = condition === remembered.condition && conditionSince === remembered.conditionSince;

@@ -39,9 +39,9 @@ const memory = z.object({
   replica: z.string(),
   /** Marks the text of the spec that the last turn used. Empty if the spec could not be used. */
   spec: z.string().default(''),
-  /** Since when the turns have left the project in this condition, by this spec. Wall ms of real time. */
+  /** Since when the turns have left the project in this condition, by this spec. Wall ms of the database. */
   since: z.number().default(0),
-  /** When the last turn ended. Wall ms of real time. */
+  /** When the last turn ended. Wall ms of the database. */
   turnedAt: z.number().default(0),
   history,
   backOff: z.array(backOff),

@@ -205,7 +205,7 @@ export class DaemonProject {
         await this.#reconcile(this.#offer, this.#wake.take(), workspace, over);
       }
       restMs = this.#restMs(clock.now()) / profile.timeScale;
-      await handOn(job, store, parts, { project: this.id, now: this.#options.deps.clock.now(), before });
+      await handOn(job, store, parts, { project: this.id, before });
       this.#readings = await readingsOf(workspace, this.#backOff);
     });
     await working.catch((error: unknown) => {
