@@ -24,7 +24,7 @@ export const mutated: readonly Mutated[] = [
   intents('evidence', ['money-path', 'evidence', 'failed-tasks', 'not-there', 'bound-by']),
   intents('ask-key', ['money-path', 'reused-key', 'calibrate']),
   intents('probe-key', ['money-path', 'reused-key', 'calibrate', 'keys-asked-first']),
-  intents('write-slot', ['money-path', 'machine-stands-still']),
+  intents('write-slot', ['write-slot']),
   intents('begin', ['idempotency-keys', 'reused-key', 'replacement-given-up']),
   intents('idempotency-key', ['idempotency-keys'], 100),
   intents('endings', ['failed-tasks', 'give-up', 'reused-key', 'unconfirmed-resize']),

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Conclusive, WriteResult } from '../../../src/core/ports.ts';
 import type { WhyUnknown } from '../../../src/core/state.ts';
-import { record } from '../../../src/engine/intents/record.ts';
+import { record, spendOf } from '../../../src/engine/intents/record.ts';
+import { kinds } from '../../../src/reconcilers/registry.ts';
 import { intentOf, sentAt, stubRun } from './stub-run.ts';
 
 const minute = 60_000;
@@ -18,10 +19,16 @@ const put = { key: 'servers.x.firewall', kind: 'firewall', verb: 'update' };
 const remove = { verb: 'delete', request: { name: 'delete_network', path: { id: 1 } } };
 
 /** The progress after the result of a send, and all that it records. */
-async function stepOf(result: WriteResult, write: object = {}, ageMs = 0, past: readonly object[] = []) {
-  const { run, recorded, ends } = stubRun({ ageMs, past });
+async function stepOf(
+  result: WriteResult,
+  write: object = {},
+  ageMs = 0,
+  past: readonly object[] = [],
+  more: { readonly more?: object } = {},
+) {
+  const { run, recorded, ends, calls } = stubRun({ ageMs, past, ...more });
   const progress = await record(run, intentOf(write), result);
-  return { progress, recorded, ends };
+  return { progress, recorded, ends, calls };
 }
 
 const again = (afterMs: number, stage: object, more: object = {}) => ({
@@ -307,6 +314,97 @@ describe('src/engine/intents/record.ts', () => {
     expect(recorded[0]?.stage).toEqual({
       phase: 'accepted',
       answer: { at: sentAt, facts: {}, to: 'this_send', end: 'reported' },
+    });
+  });
+
+  test.each([
+    ['server', 'create', 'adds'],
+    ['server', 'update', 'none'],
+    ['server', 'delete', 'reduces'],
+    ['ip', 'create', 'adds'],
+    ['network', 'create', 'adds'],
+    ['firewall', 'create', 'none'],
+    ['firewall', 'delete', 'none'],
+  ] as const)('the spending of %s %s, which the spec does not ask for: %s', (kind, verb, spend) => {
+    expect(spendOf(stubRun().run, intentOf({ kind, verb }))).toBe(spend);
+  });
+
+  test('an answer is reported, a lost one is not', async () => {
+    expect((await stepOf(said(500))).calls).toContainEqual(['answered', 'networks.x', 'req_1']);
+    expect((await stepOf(lost)).calls.map(([name]) => name)).not.toContain('answered');
+  });
+
+  test('each wait is told with its end and the code of the refusal', async () => {
+    const busy = await stepOf(said(409, { code: 'server_busy', retryAfterMs: 3_000 }));
+    const told = expect.objectContaining({ untilMs: sentAt + 3_000, code: 'server_busy' });
+    expect(busy.calls).toContainEqual(['tell', expect.anything(), 'waiting', expect.any(String), told]);
+    const looks = await stepOf(said(404, { code: 'gone' }), remove);
+    const look = { untilMs: sentAt + 50_000, code: 'gone' };
+    expect(looks.calls).toContainEqual(['tell', expect.anything(), 'waiting', expect.any(String), look]);
+    const unanswered = await stepOf(lost);
+    const until = { untilMs: sentAt + 50_000 };
+    expect(unanswered.calls).toContainEqual([
+      'tell',
+      expect.anything(),
+      'waiting',
+      expect.any(String),
+      until,
+    ]);
+  });
+
+  test('a pause has the code and the reason of its refusal', async () => {
+    const { calls } = await stepOf(said(402, { code: 'unpaid', title: 'Unpaid' }), unconfirmed('lost'));
+    const refusal = expect.objectContaining({ code: 'unpaid', reason: expect.stringContaining('Unpaid') });
+    expect(calls).toContainEqual(['pause', expect.anything(), expect.anything(), refusal]);
+  });
+
+  test('a firewall waits for as long as the creation of its server may take', async () => {
+    const bound = { kind: 'server', boundAt: sentAt - 5 * minute, id: '1' };
+    const more = { more: { bindings: new Map([['servers.x', bound]]) } };
+    const busy = said(409, { code: 'server_busy' });
+    const at = async (ageMs: number) => (await stepOf(busy, put, ageMs, [], more)).progress.now;
+    const deadlineMs = (kinds.get('server')?.timing.deadlineMs ?? 0) - 5 * minute;
+    expect(await at(deadlineMs)).toBe('again');
+    expect(await at(deadlineMs + 1)).toBe('blocked');
+  });
+
+  const firewall = {
+    ...{ key: 'servers.x.firewall', kind: 'firewall', parent: 'servers.x' },
+    desired: { managed: true, value: { enabled: true } },
+  };
+  const created = {
+    key: 'servers.x',
+    kind: 'server',
+    request: { name: 'create_server', path: {}, body: {} },
+  };
+  const aServer = said(202, { data: { id: 7 }, task });
+  async function exposing(result: Conclusive, afterMs: number, children: readonly object[] = [firewall]) {
+    const grace = new Set<string>();
+    const expected: string[] = [];
+    const gate = { firewallAfterMs: afterMs, expect: (key: string) => void expected.push(key) };
+    const world = { subjects: new Map(), childrenOf: () => children, ipsOf: () => [], idOf: () => undefined };
+    const { calls } = await stepOf(result, created, 0, [], { more: { gate, grace, world } });
+    const exposed = calls.filter(([name]) => name === 'expose').map(([, ...given]) => given);
+    return { exposed, grace: [...grace], expected, afterMs: gate.firewallAfterMs };
+  }
+
+  test('an accepted server is exposed, and its firewall gets a turn at once', async () => {
+    expect(await exposing(aServer, 0)).toEqual({
+      exposed: [['servers.x', 0, true]],
+      grace: ['servers.x.firewall'],
+      expected: ['servers.x.firewall'],
+      afterMs: 0,
+    });
+    const { exposed } = await exposing({ ...aServer, replayed: true }, 0);
+    expect(exposed).toEqual([['servers.x', 0, false]]);
+    expect(await exposing(aServer, 0, [])).toMatchObject({ grace: [], expected: [] });
+  });
+
+  test('where the API refuses an early firewall, it waits for the end of the task', async () => {
+    expect(await exposing(aServer, 1)).toMatchObject({
+      grace: [],
+      expected: ['servers.x.firewall'],
+      afterMs: 9,
     });
   });
 });

@@ -6,12 +6,25 @@ import { hour } from '../shop.ts';
 /** The wall time of the first send of each intent of {@link stubRun}. */
 export const sentAt = 1_000 * hour;
 
-/** A run without an API and a state, for the tables of one step. It keeps the steps that it is asked to record. */
-export function stubRun({ ageMs = 0, past = [] }: { ageMs?: number; past?: readonly object[] } = {}) {
+/** A run without an API and a state, for the tables of one step. It keeps the steps that it is asked to record, and its other calls. */
+export function stubRun({
+  ageMs = 0,
+  past = [],
+  more = {},
+}: {
+  ageMs?: number;
+  past?: readonly object[];
+  /** Other members of the run. */
+  more?: object;
+} = {}) {
   const now = () => sentAt + ageMs;
   const recorded: { readonly stage?: object; readonly [field: string]: unknown }[] = [];
   const ends: { readonly outcome?: string; readonly [field: string]: unknown }[] = [];
-  const nothing = () => undefined;
+  const calls: (readonly unknown[])[] = [];
+  const noted =
+    (name: string) =>
+    (...given: readonly unknown[]) =>
+      void calls.push([name, ...given]);
   const run: unknown = {
     deps: {
       clock: { now, monotonic: () => ageMs },
@@ -19,21 +32,28 @@ export function stubRun({ ageMs = 0, past = [] }: { ageMs?: number; past?: reado
       requestTimeoutMs: 20_000,
       profile: { timeScale: 1 },
       writes: { token: () => 't' },
+      tasks: { earliest: async () => 9 },
       store: { intents: async () => past, claims: async () => [], change: async () => undefined },
       kinds,
     },
     cache: { since: () => ({ apiNow: now }) },
-    stopwatch: { since: (_id: string, _moment: string, at: number) => now() - at, mark: nothing },
+    stopwatch: { since: (_id: string, _moment: string, at: number) => now() - at, mark: noted('mark') },
     kindOf: (name: Intent['kind']) => kinds.get(name),
-    ...{ bindings: new Map(), intents: new Map(), claims: new Map(), world: { subjects: new Map() } },
-    ...{ tell: nothing, answered: nothing, pause: nothing, expose: nothing },
+    ...{
+      bindings: new Map(),
+      intents: new Map(),
+      claims: new Map(),
+      world: { subjects: new Map(), childrenOf: () => [] },
+    },
+    ...{ tell: noted('tell'), answered: noted('answered'), pause: noted('pause'), expose: noted('expose') },
     update: async (intent: Intent, patch: { readonly stage?: object }) => {
       recorded.push(patch);
       return { ...intent, ...patch, ...patch.stage };
     },
     close: async (_intent: Intent, ended: object) => void ends.push({ ...ended }),
+    ...more,
   };
-  return { run: run as Run, recorded, ends };
+  return { run: run as Run, recorded, ends, calls };
 }
 
 export function intentOf(more: object): Intent {
