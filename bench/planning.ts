@@ -75,6 +75,7 @@ export async function planningCase(resources: number, name: PlanningCase) {
         isNew: false,
         declaredAbsent: [],
         line: ({ key }) => new Set([key]),
+        held: () => undefined,
       },
       destroy,
       deletedBefore: 0,

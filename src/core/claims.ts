@@ -47,8 +47,16 @@ export type Holder =
       readonly formerKeys?: readonly ResourceKey[];
       readonly recovered?: true;
     }
-  /** The idempotency key of the resource was answered with it; bound once approved. `taskId`: of its creation. */
-  | { readonly is: 'found'; readonly key: ResourceKey; readonly taskId?: TaskId }
+  /**
+   * The idempotency key of the resource was answered with it; bound once approved. `taskId`: of its creation. `scope`: of
+   * the file whose key that was.
+   */
+  | {
+      readonly is: 'found';
+      readonly key: ResourceKey;
+      readonly taskId?: TaskId;
+      readonly scope?: string;
+    }
   /** A backup whose server is gone: no read shows the backup, and it stays billed. @source API §1.5 */
   | { readonly is: 'leftover'; readonly formerKey: ResourceKey }
   /** Of the project: it has been seen without unmanaged objects, or they were ignored. Unmanaged objects came later. */

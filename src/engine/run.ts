@@ -1,4 +1,4 @@
-import type { Claim, PauseScope } from '../core/claims.ts';
+import type { Claim, HeldClaim, PauseScope } from '../core/claims.ts';
 import type { Desired, DesiredResource } from '../core/desired.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
@@ -85,6 +85,8 @@ export interface RunState {
   keepMoves(): Promise<void>;
   /** Every key under which the resource of an entry may have been bought, its own key first. */
   line(entry: Pick<DesiredResource, 'key' | 'moved'>): ReadonlySet<ResourceKey>;
+  /** The object that the entry of the key takes back from the next plan on. */
+  held(key: ResourceKey): HeldClaim | undefined;
   /** Bindings of the resources inside a server. */
   boundIn(server: ResourceKey): readonly Binding[];
   /** Live ids of the kind that already belong to a key, so that no creation takes them as its own new resource. */

@@ -60,13 +60,17 @@ function takesAwaited(subject: Subject, world: World, kinds: GuardInput['kinds']
 
 /**
  * A purchase needs proof that nothing of its line exists: no earlier key has an open creation or a binding, and no key
- * of the line was answered with a resource that `unmanaged: ignore` ignores.
+ * of the line was answered with a resource.
  */
 export function lineOpen(
   { subject: { key, kind, desired, binding, parent }, diff: { verdict } }: Draft,
   { register, openIntents, world }: GuardInput,
 ): Objection | undefined {
   if (verdict.verdict === 'delete') return takenBackSoon(world, parent ?? key);
+  if (verdict.verdict === 'adopt' && desired?.held?.by === 'found')
+    return world.settings.unmanaged === 'ignore' && factsOf(kind).bought
+      ? answeredWith(desired, verdict.target, world)
+      : undefined;
   if (verdict.verdict !== 'create' || desired === undefined) return undefined;
   if (binding !== undefined) return besideReleased(desired, register, world);
   // Another entry of the file has a line of its own.
@@ -84,21 +88,21 @@ export function lineOpen(
       remedies: open?.phase === 'blocked' ? settleFirst(each) : [run('apply')],
     };
   }
-  const found = register.claims.find(
-    (each) => each.kind === kind && each.holder.is === 'found' && each.holder.key === key,
-  );
-  if (found === undefined || desired.held !== undefined) return undefined;
-  const reason = `an idempotency key of ${key} was used for ${nounOf(kind)} ${found.id}`;
+  const held = register.held(key);
   // The question to the key has ended in this run. The next plan adopts the resource.
-  if (world.settings.unmanaged !== 'ignore')
+  return held?.holder.is === 'found' ? answeredWith(desired, held.id, world) : undefined;
+}
+
+/** A key of the line was answered with the resource. Under `unmanaged: ignore`, that may be one of another file. */
+function answeredWith({ key, kind }: DesiredResource, id: string, { settings }: World): Objection {
+  const what = `${nounOf(kind)} ${id}`;
+  const reason = `an idempotency key of ${key} was used for ${what}`;
+  if (settings.unmanaged !== 'ignore' || factsOf(kind).bought !== true)
     return { code: 'key_conflict', reason, remedies: [run('apply')] };
   return {
     code: 'key_conflict',
     reason: `${reason}, which \`unmanaged: ignore\` ignores`,
-    remedies: [
-      run('adopt', [key, found.id], { when: `if ${nounOf(kind)} ${found.id} is ${key}` }),
-      giveScope,
-    ],
+    remedies: [run('adopt', [key, id], { when: `if ${what} is ${key}` }), giveScope],
   };
 }
 

@@ -1,6 +1,13 @@
 import { appliedServer } from '../core/applied.ts';
 import { type Attributed, type Attribution, cameSince, type Unmanaged } from '../core/attribute.ts';
-import { addressObject, type Claim, type Holder, isForeign, serverObject } from '../core/claims.ts';
+import {
+  addressObject,
+  type Claim,
+  type HeldClaim,
+  type Holder,
+  isForeign,
+  serverObject,
+} from '../core/claims.ts';
 import type { DesiredResource } from '../core/desired.ts';
 import { partsOf } from '../core/intent.ts';
 import type { ResourceKey } from '../core/keys.ts';
@@ -20,6 +27,8 @@ export interface Register extends Attribution {
   readonly unlisted?: Unlisted | undefined;
   /** The keys of the line of an entry, with its own key. */
   line(entry: Pick<DesiredResource, 'key' | 'moved'>): ReadonlySet<ResourceKey>;
+  /** The object that the entry of the key takes back from the next plan on. */
+  held(key: ResourceKey): HeldClaim | undefined;
   /** Creations that the operator has declared absent. */
   readonly declaredAbsent: readonly Intent[];
 }

@@ -68,6 +68,21 @@ describe('src/engine: two files of one project with the same keys', () => {
       expect(executed(played, 'server') + executed(played, 'ip')).toBeGreaterThan(0);
     });
 
+    test('an answer that `unmanaged: ignore` ignores prevents a purchase even after the API has forgotten it', async () => {
+      const { as, bound, there } = await twoFiles(spec);
+      const theirs = there();
+      const b = as('b');
+      const file = settings('unmanaged: ignore') + spec;
+      await b.apply(file);
+      await b.clock.run(b.clock.sleep(25 * 3_600_000));
+
+      const report = await b.apply(file);
+
+      expect(report.blocked.map(({ code }) => code)).toContain('key_conflict');
+      expect(await bound('b')).toEqual([]);
+      expect(there()).toEqual(theirs);
+    });
+
     test('a scope that is set later gives the file resources of its own', async () => {
       const { as, bound, there } = await twoFiles(spec);
       const theirs = there();

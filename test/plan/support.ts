@@ -82,5 +82,12 @@ export function shuffled(world: World, order: <T>(list: readonly T[]) => T[]): W
 /** What a state with a baseline knows of the world, and nothing else. */
 function registered(world: World): Register {
   const attribution = attribute(world, { claims: [], intents: [] });
-  return { ...attribution, claims: [], isNew: false, declaredAbsent: [], line: ({ key }) => new Set([key]) };
+  return {
+    ...attribution,
+    claims: [],
+    isNew: false,
+    declaredAbsent: [],
+    line: ({ key }) => new Set([key]),
+    held: () => undefined,
+  };
 }

@@ -60,13 +60,17 @@ export async function registerOf(run: Run): Promise<Register> {
   const removed = isNone(found.unmanaged) ? [] : (await store.intents({ limit: 100 })).filter(isRecent);
   const attribution = removed.length === 0 ? found : attributionOf(run, removed);
   const claims = [...run.claims.values()];
-  return { ...attribution, claims, isNew, unlisted: unlistedHere, declaredAbsent: absent, line: run.line };
+  return { ...attribution, claims, isNew, unlisted: unlistedHere, declaredAbsent: absent, ...linesOf(run) };
 }
 
 /** The register without reads: objects that no list shows, and deletions of a moment ago, are left out. */
 export function knownRegister(run: Run): Register {
   const claims = [...run.claims.values()];
-  return { ...attributionOf(run), claims, isNew: false, declaredAbsent: [], line: run.line };
+  return { ...attributionOf(run), claims, isNew: false, declaredAbsent: [], ...linesOf(run) };
+}
+
+function linesOf({ line, held }: Run): Pick<Register, 'line' | 'held'> {
+  return { line, held };
 }
 
 export function attributionOf(run: Run, removed: readonly Intent[] = []): Attribution {

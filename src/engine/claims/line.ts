@@ -1,13 +1,12 @@
 import { type Claim, type HeldClaim, isHeldClaim, objectName } from '../../core/claims.ts';
 import type { Desired, DesiredResource } from '../../core/desired.ts';
 import type { ResourceKey } from '../../core/keys.ts';
-import { factsOf } from '../../core/kind-facts.ts';
 import type { Binding, Intent } from '../../core/state.ts';
 
 type Line = ReadonlySet<ResourceKey>;
 
 interface Known {
-  readonly desired: Pick<Desired, 'resources'>;
+  readonly desired: Pick<Desired, 'resources' | 'scope'>;
   readonly bindings: ReadonlyMap<ResourceKey, Binding>;
   readonly claims: Iterable<Claim>;
   /** The open writes. */
@@ -26,6 +25,7 @@ export class Lines {
   readonly #bindings: Known['bindings'];
   readonly #declared: Line;
   readonly #held: readonly HeldClaim[];
+  #taken: ReadonlyMap<ResourceKey, HeldClaim> | undefined;
   /** The keys of each object, by each of these keys. */
   readonly #together: ReadonlyMap<ResourceKey, readonly (readonly ResourceKey[])[]>;
 
@@ -33,7 +33,10 @@ export class Lines {
     this.#entries = desired.resources;
     this.#bindings = bindings;
     this.#declared = new Set(desired.resources.map(({ key }) => key));
-    this.#held = [...claims].filter(isHeldClaim);
+    // The keys of another scope say nothing about the entries of this file.
+    this.#held = [...claims]
+      .filter(isHeldClaim)
+      .filter(({ holder }) => holder.is === 'released' || holder.scope === desired.scope);
     const objects = [
       ...[...bindings.values()].map(({ key, formerKeys = [] }) => [key, ...formerKeys]),
       ...this.#held.map(keysOf),
@@ -67,6 +70,11 @@ export class Lines {
    * object before older ones.
    */
   held(): ReadonlyMap<ResourceKey, HeldClaim> {
+    this.#taken ??= this.#takenBack();
+    return this.#taken;
+  }
+
+  #takenBack(): ReadonlyMap<ResourceKey, HeldClaim> {
     const wanting = this.#entries.filter(
       ({ key, managed, id, parent }) =>
         managed && id === undefined && parent === undefined && !this.#bindings.has(key),
@@ -103,11 +111,7 @@ function rankOf(claim: HeldClaim, key: ResourceKey): string {
   return [claim.holder.is, keyOf(claim) === key ? 0 : 1, age, objectName(claim), key].join(' ');
 }
 
-/**
- * The file, in which each entry without a binding takes back the object of its line. The plan shows the adoption.
- *
- * Under `unmanaged: ignore`, an answered key shows an object of another file.
- */
+/** The file, in which each entry without a binding takes back the object of its line. The plan shows the adoption. */
 export function withHeldObjects(
   desired: Desired,
   claims: ReadonlyMap<string, Claim>,
@@ -115,11 +119,9 @@ export function withHeldObjects(
 ): Desired {
   const objects = new Lines({ desired, bindings, claims: claims.values() }).held();
   if (objects.size === 0) return desired;
-  const ignoresAll = desired.settings.unmanaged === 'ignore';
   const resources = desired.resources.map((each): DesiredResource => {
     const claim = objects.get(each.key);
-    const isIgnored = claim?.holder.is === 'found' && ignoresAll && factsOf(each.kind).bought;
-    if (claim === undefined || isIgnored) return each;
+    if (claim === undefined) return each;
     const { id, identity, holder } = claim;
     return { ...each, id, held: { by: holder.is, identity } };
   });

@@ -34,10 +34,12 @@ export function createRunState(options: StateOptions): RunState {
   const waitingMoves = [...options.waitingMoves];
 
   let lines: Lines | undefined;
-  const line: RunState['line'] = (entry) => {
+  const linesNow = () => {
     lines ??= new Lines({ desired, bindings, claims: claims.values(), intents: intents.values() });
-    return lines.of(entry);
+    return lines;
   };
+  const line: RunState['line'] = (entry) => linesNow().of(entry);
+  const held: RunState['held'] = (key) => linesNow().held().get(key);
 
   const boundIn = (server: ResourceKey) => [...bindings.values()].filter(({ key }) => isInside(key, server));
 
@@ -67,7 +69,7 @@ export function createRunState(options: StateOptions): RunState {
   }
 
   return {
-    ...{ bindings, claims, intents, moves, waitingMoves, line, boundIn, change },
+    ...{ bindings, claims, intents, moves, waitingMoves, line, held, boundIn, change },
     async begin(intent) {
       await store.beginIntent(intent);
       lines = undefined;

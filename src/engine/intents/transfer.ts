@@ -77,7 +77,7 @@ export function found(run: Run, intent: Intent, id: string, taskId?: TaskId): Pr
   const before = run.claims.get(objectName(object));
   const binding = [...run.bindings.values()].find(isHeld);
   const isFree = binding === undefined && (before === undefined || before.holder.is === 'found');
-  const holder = { is: 'found', key: recovers, ...(taskId === undefined ? {} : { taskId }) } as const;
+  const holder = { ...foundUnder(run, recovers), ...(taskId === undefined ? {} : { taskId }) };
   const claim = { ...object, identity: {}, holder, at: run.deps.clock.now() };
   // The key stays in use: a creation under the key gets this answer again.
   const outcome = isFree ? 'absent' : 'void';
@@ -94,6 +94,10 @@ export function found(run: Run, intent: Intent, id: string, taskId?: TaskId): Pr
       retryAfterMs: 0,
     },
   );
+}
+
+function foundUnder({ desired: { scope } }: Run, key: Intent['key']) {
+  return { is: 'found', key, ...(scope === undefined ? {} : { scope }) } as const;
 }
 
 /** Whether a new state asks the key of the intent about the resource of this binding or entry. */
@@ -156,7 +160,7 @@ async function transferred(run: Run, intent: Intent, own: Binding): Promise<Stat
     return block(run, intent, 'bound_already', reason, { candidates: [id] });
   }
   const foreign = foreignHolder(run, intent, own);
-  if (foreign !== undefined) return refuse(run, intent, id, foreign);
+  if (foreign !== undefined) return refuse(run, intent, own, foreign);
   const taken = await takeOver(run, intent, own);
   if (!('isOpen' in taken)) return [...taken, ...replacedBy(run, intent, own)];
   if (taken.isOpen) return awaitEnd(taken.key);
@@ -178,13 +182,19 @@ export function replacedBy(
 }
 
 /**
- * An answer that names a resource of another holder is not used. The intent is void: the next run sends the same key
- * again, unless `project.scope` gives the file its own keys.
+ * An answer that names a resource of another holder is not used. A resource that only `unmanaged: ignore` ignores counts
+ * as found from then on: the API forgets its answer after a day, and the resource may still be the one of the entry.
  */
-async function refuse(run: Run, intent: Intent, id: string, foreign: string): Promise<Progress> {
+async function refuse(run: Run, intent: Intent, own: Binding, foreign: string): Promise<Progress> {
   const { key } = intent;
+  const { kind, id, identity } = own;
   const reason = `another spec of this project, or an earlier state, used the idempotency key of ${key} before, and ${foreign}`;
-  await close(run, intent, { outcome: 'void', text: reason });
+  const before = run.claims.get(objectName(own))?.holder;
+  const isFree = ownerOf(run, own) === undefined && factsOf(kind).bought === true;
+  const isFound = isFree && (before === undefined || (before.is === 'ignored' && before.by === 'file'));
+  const claim = { kind, id, identity, holder: foundUnder(run, key), at: run.deps.clock.now() };
+  const changes = isFound ? [{ type: 'claim', claim } as const] : [];
+  await close(run, intent, { outcome: 'void', text: reason }, { changes });
   const remedies = [giveScope, runs('adopt', [key, id], { when: 'if the resource belongs to this spec' })];
   return { now: 'blocked', code: 'key_conflict', reason, remedies };
 }
