@@ -37,6 +37,8 @@ export function edit(
   // The operator confirms a change that shrinks or may shrink a disk, and a replacement.
   if (code === 'disk_would_shrink' || code === 'size_unconfirmed')
     return withFields(stage, file, key, { replace: 'allowed', protect: false });
+  // No other edit of the entry makes the API accept it.
+  if (code === 'server_type_not_supported') return without(stage, file, key);
   for (const each of edits) {
     const edited = carriedOut(stage, file, each, code);
     if (edited !== undefined) return edited;
@@ -85,8 +87,7 @@ const identity = new Set(['id', 'managed', 'name', 'moved']);
 
 function carriedOut(stage: StoryStage, file: SpecModel, step: Edit, code: string): SpecModel | undefined {
   const { path, set = {}, choose = {}, entry } = step;
-  if (entry === 'remove')
-    return code === 'server_type_not_supported' ? without(stage, file, path) : undefined;
+  if (entry === 'remove') return undefined;
   if (entry === 'restore') {
     const old =
       stage.file.earlier(path) ??

@@ -54,6 +54,7 @@ async function answer(
     return file;
   }
   if (questionClass(blocked.code) === 'none') await expectContinuation(stage, controller, blocked);
+  if (blocked.code === 'server_type_not_supported') return edit(stage, file, blocked) ?? file;
   if (runs(remedies, 'resolve').some(([its]) => its === key)) {
     await settle(stage, controller, file, blocked);
     return file;
@@ -70,25 +71,24 @@ async function answer(
     await clearRules(stage, controller, blocked);
     return file;
   }
-  if (blocked.code === 'unmanaged_resources') {
-    if (await tellApart(stage, controller, file, blocked)) return file;
-    return valid(stage, edit(stage, file, blocked)) ?? file;
-  }
+  if (blocked.code === 'unmanaged_resources')
+    return (await tellApart(stage, controller, file, blocked))
+      ? file
+      : (valid(stage, edit(stage, file, blocked)) ?? file);
   const wish = edit(stage, file, blocked);
   const edited = valid(stage, wish);
   if (blocked.code === 'network_in_use' && edited !== wish) {
     await leave(stage, controller, blocked);
     return file;
   }
-  const { id: writtenId } = entryOf(file, key) ?? {};
-  if (edited !== undefined && writtenId !== undefined) return edited;
-  // That it has the size already would be a lie.
+  if (edited !== undefined && entryOf(file, key)?.id !== undefined) return edited;
+  // That it has the size already would be a lie, and a binding to the own resource is not wrong.
   const isOfSize = blocked.code === 'disk_would_shrink' || blocked.code === 'size_unconfirmed';
   const [its, offered] = isOfSize ? [] : (runs(remedies, 'adopt')[0] ?? []);
   if (its !== undefined && offered !== undefined) {
     const adopting = its as ResourceKey;
     const id = ownId(stage, adopting, offered) ?? (edited === undefined ? offered : undefined);
-    if (id !== undefined) {
+    if (id !== undefined && (id === offered || blocked.verb !== 'update')) {
       await command(stage, controller, file, `adopt ${adopting} ${id}`, (engine, desired) =>
         engine.adopt(desired, adopting, id),
       );

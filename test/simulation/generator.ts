@@ -104,7 +104,7 @@ function generateEvents(seed: number): Story {
 }
 
 /** Adds some of the fields that only a profile enables. */
-function withProfile(dice: Chance, spec: SpecModel): SpecModel {
+export function withProfile(dice: Chance, spec: SpecModel): SpecModel {
   const iso = Object.keys(spec.isos)[0] ?? null;
   const servers = Object.entries(spec.servers).map(([name, server]) => {
     const backup = server.backup as object | undefined;

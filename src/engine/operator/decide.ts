@@ -194,13 +194,17 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   return result(`${intent.key} is bound to ${id}.${unverified(intent)}`);
 }
 
-/** The binding of an entry to the resource of a creation whose own entry has left the file. */
+/**
+ * The binding of another key to the resource of a creation: the entry of the creation has left the file, or its `moved`
+ * takes over the binding once the write is ended.
+ */
 function heldInstead(run: Run, intent: Intent, id: string): Binding | undefined {
   const { subjects } = run.world;
-  if (intent.verb !== 'create' || subjects.get(intent.key)?.desired !== undefined) return undefined;
-  const holder = ownerOf(run, { ...intent, id });
-  if (holder === undefined || subjects.get(holder.key)?.desired === undefined) return undefined;
-  return holder.tainted === undefined && !identityChanged(run, holder.key) ? holder : undefined;
+  const holder = intent.verb === 'create' ? ownerOf(run, { ...intent, id }) : undefined;
+  if (holder === undefined) return undefined;
+  const [own, its] = [intent.key, holder.key].map((key) => subjects.get(key)?.desired);
+  const isHeld = own === undefined ? its !== undefined : its === undefined && run.line(own).has(holder.key);
+  return isHeld && holder.tainted === undefined && !identityChanged(run, holder.key) ? holder : undefined;
 }
 
 async function madeByOther(run: Run, intent: Intent, id: string): Promise<StateChange[] | undefined> {
