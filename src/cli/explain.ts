@@ -1,7 +1,7 @@
 import { questionClasses } from '../core/codes/explained.ts';
 import { explanationOf } from '../core/codes.ts';
 import type { Position } from '../core/desired.ts';
-import { partsOf } from '../core/intent.ts';
+import { endOf, partsOf } from '../core/intent.ts';
 import type { KeyStatus } from '../core/key-status.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Operation, Warning } from '../core/plan.ts';
@@ -120,7 +120,7 @@ export function storyOf(key: ResourceKey, facts: ProjectFacts, view: ProjectView
     warnings: view.warnings.filter(isOf),
     past_writes: past.slice(0, mostPastWrites).map((intent) => ({
       ...writeOf(intent),
-      outcome: partsOf(intent).outcome ?? 'unknown',
+      outcome: endOf(intent) ?? 'unknown',
       closed_at: time(partsOf(intent).closedAt ?? intent.createdAt),
     })),
   };

@@ -271,6 +271,7 @@ function addReports({ command, io, end }: Making): void {
     .addOption(textOrJson())
     .option('--key <key>', 'only this resource')
     .option('--limit <count>', 'maximum number of writes (default: 50)', wholeNumber(1, 100_000))
+    .option('--svg <file>', 'write a picture of the last run on a time axis')
     .action(async (flags: HistoryFlags) => {
       const { history } = await import('./commands/history.ts');
       end(await history(flags, io));

@@ -1,5 +1,5 @@
 import { publicDigest } from '../core/desired.ts';
-import { partsOf } from '../core/intent.ts';
+import { endOf, partsOf } from '../core/intent.ts';
 import { keyStatuses } from '../core/key-status.ts';
 import {
   type Blocked,
@@ -76,14 +76,23 @@ export function viewWithoutResources(facts: ProjectFacts, blocked = blockedIn(fa
     exposed: plan === undefined ? null : exposedServers(plan),
     in_flight: flightsIn(facts, blocked),
     ...billOf(facts),
-    writes: history.slice(0, mostWrites).map((intent) => ({
-      ...{ key: intent.key, verb: intent.verb, kind: intent.kind, phase: intent.phase },
-      ...{ outcome: partsOf(intent).outcome ?? null, detail: intent.detail || null },
-      ...{ since: time(intent.createdAt), request_id: intent.requestId ?? null },
-    })),
+    writes: history.slice(0, mostWrites).map(writeView),
     daemon: daemonOf(facts),
   } as const;
   return { ...view, counts: countsOf(view, intents) };
+}
+
+/** A write of the journal. */
+export function writeView(intent: Intent): ProjectView['writes'][number] {
+  const { key, verb, kind, phase, detail, changes, sends, createdAt, lastSentAt, requestId } = intent;
+  const { closedAt } = partsOf(intent);
+  const outcome = endOf(intent) ?? null;
+  return {
+    ...{ key, verb, kind, phase, outcome, detail: detail || null, request_id: requestId ?? null },
+    ...{ since: time(createdAt), last_sent_at: sends === 0 ? null : time(lastSentAt) },
+    closed_at: timeOrNull(closedAt),
+    public: verb === 'create' && changes.some(({ path }) => path === 'public_ipv4'),
+  };
 }
 
 /** The writes that a view names. The command `history` has all of them. */

@@ -122,6 +122,9 @@ const write = z.strictObject({
   outcome: text.nullable(),
   detail: text.nullable(),
   since: moment,
+  last_sent_at: maybe,
+  closed_at: maybe,
+  public: z.boolean().describe('Whether it creates a server with a public address.'),
   request_id: text.nullable(),
 });
 

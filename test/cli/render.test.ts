@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { barsSvg, barsText } from '../../src/cli/rehearse/picture.ts';
+import { barsText } from '../../src/cli/rehearse/picture.ts';
 import { summaryLine } from '../../src/cli/render/plan-groups.ts';
 import { markdownLimit, planMarkdown } from '../../src/cli/render/plan-markdown.ts';
 import { planSvg } from '../../src/cli/render/plan-svg.ts';
@@ -16,6 +16,7 @@ import { askYesNo, type Io, plainPaint } from '../../src/cli/terminal.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import type { ApplyReport, ProgressEvent } from '../../src/core/progress.ts';
 import { run, setting } from '../../src/core/remedy.ts';
+import { barsSvg } from '../../src/view/timeline.ts';
 import { rig } from '../support/rig.ts';
 
 const plan = {
@@ -437,7 +438,7 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
     ];
     const svg = barsSvg(bars, 'x');
     const ticks = [...svg.matchAll(/text-anchor="middle" class="dim">([^<]*)</g)].map(([, text]) => text);
-    expect(ticks).toEqual(['0', '30 s', '1 min', '1 min 30 s']);
+    expect(ticks).toEqual(['0:00', '0:30', '1:00', '1:30']);
     const legend = [...svg.matchAll(/<text x="([\d.]+)" y="48" class="dim">([^<]*)</g)];
     const ends = legend.map(([, x, text = '']) => Number(x) + text.length * 7);
     expect(legend.slice(1).every(([, x], at) => Number(x) > (ends[at] ?? 0))).toBe(true);

@@ -20,7 +20,13 @@ function daemonOf(count: number): Daemon {
       code: 'protected',
     }));
     const blocked = operations.map((each) => ({ ...each, reason: '', remedies: [run('resolve')] }));
-    const plan = { operations: [], warnings: [], blocked: differs ? blocked : [], project: {} };
+    const plan = {
+      operations: [],
+      warnings: [],
+      blocked: differs ? blocked : [],
+      project: {},
+      cost: { monthly: {} },
+    };
     const facts = {
       ...{ id: 4711 + index, condition: differs ? 'blocked' : 'converged', plan },
       differsSince: differs ? 10_000 : undefined,

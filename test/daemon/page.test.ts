@@ -75,7 +75,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: the status pa
     const page = await browser.newPage({ viewport, colorScheme, javaScriptEnabled: false });
     await page.goto(daemon.url);
     expect(await page.locator('.badge').innerText()).toBe('converged');
-    expect(await page.locator('svg').count()).toBe(1);
+    expect(await page.locator('svg').count()).toBe(2);
     expect(await page.locator('noscript meta[http-equiv=refresh]').count()).toBe(1);
     const box = await page.locator('body').boundingBox();
     expect(box?.width).toBe(viewport.width);

@@ -42,7 +42,7 @@ async function keyTexts(topic: string, flags: StatusFlags, io: Io): Promise<Text
   const found = planned.length + open.length + blocked.length + past.length;
   const isKnown = declared !== null || bound !== null || found > 0;
   const hint = isKnown ? '' : didYouMeanKey(topic, knownKeys(facts));
-  return { json: story, text: storyText(story, hint, paintFor(io.stdout, io)), isKnown };
+  return { json: story, text: storyText(story, { isKnown, hint }, paintFor(io.stdout, io)), isKnown };
 }
 
 async function unknownTopic(topic: string, flags: StatusFlags, io: Io): Promise<ConfigError> {

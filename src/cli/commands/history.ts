@@ -1,9 +1,12 @@
-import { partsOf } from '../../core/intent.ts';
+import { endOf, partsOf } from '../../core/intent.ts';
 import { member } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import { moment } from '../../core/moment.ts';
 import type { Intent, JournalFilter, ProofRecord, StateStore } from '../../core/state.ts';
 import { refuseOtherState } from '../../engine/observe.ts';
+import { writeView } from '../../view/build.ts';
+import { barsSvg, timelineOf } from '../../view/timeline.ts';
+import { clockOf } from '../clock.ts';
 import { openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { phaseWord } from '../render/status-text.ts';
@@ -13,11 +16,13 @@ import { checkedKey } from '../settings/key.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
 import { readSpec } from '../settings/spec-source.ts';
 import { type Io, paintFor, printable } from '../terminal.ts';
+import { writeOut } from './output.ts';
 
 export interface HistoryFlags extends CommonFlags {
   readonly format?: 'text' | 'json';
   readonly key?: string;
   readonly limit?: number;
+  readonly svg?: string;
 }
 
 /** Shown where nothing else is asked for. */
@@ -38,6 +43,11 @@ export async function history(flags: HistoryFlags, io: Io): Promise<ExitCode> {
         resourceId: await resourceIdOf(intent, store),
       })),
     );
+    if (flags.svg !== undefined) {
+      const writes = intents.map(({ intent }) => writeView(intent));
+      const title = `Writes of the last run${key === undefined ? '' : ` for ${key}`}`;
+      writeOut(flags.svg, barsSvg(timelineOf(writes, clockOf(io).now()), title), io);
+    }
     const proofs = await proofsIn(store, { key, limit });
     if (flags.format === 'json') {
       const json = { format_version: 1, writes: intents.map(intentJson), proofs: proofs.map(proofJson) };
@@ -176,7 +186,7 @@ function intentLines({ intent, resourceId }: Past, dim: (text: string) => string
   const taskId = partsOf(intent).answer?.taskId;
   const end =
     intent.phase === 'closed'
-      ? endText(intent.outcome, intent.closedAt - intent.createdAt)
+      ? endText(endOf(intent) ?? intent.outcome, intent.closedAt - intent.createdAt)
       : phaseWord(intent.phase);
   const facts = [
     ...(resourceId === undefined ? [] : [`id ${resourceId}`]),

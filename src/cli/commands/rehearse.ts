@@ -1,9 +1,10 @@
 import type { Plan } from '../../core/plan.ts';
 import { counted } from '../../core/text.ts';
+import { barsSvg } from '../../view/timeline.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { type Adapted, adapt } from '../rehearse/adapt.ts';
 import { type CalmRun, calmRun } from '../rehearse/calm-run.ts';
-import { barsSvg, barsText } from '../rehearse/picture.ts';
+import { barsText } from '../rehearse/picture.ts';
 import {
   askedByCode,
   exclusively,

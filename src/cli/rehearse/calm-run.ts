@@ -11,22 +11,7 @@ import { type SpecModel, specText } from '../../simulation/story.ts';
 import { virtualClock } from '../../simulation/virtual-clock.ts';
 import { loadSpec } from '../../spec/load.ts';
 import { memoryState } from '../../state/memory.ts';
-
-/** One operation on the time axis, in ms of the API's time from the start of the run. */
-export interface Bar {
-  readonly id: string;
-  readonly startMs: number;
-  readonly endMs: number;
-  readonly outcome: string;
-  /** The parts of the bar in which the operation waits: for its turn, for the request limit, or before another attempt. */
-  readonly waits: readonly CalmSpan[];
-}
-
-/** In ms of the API's time from the start of the run. */
-export interface CalmSpan {
-  readonly startMs: number;
-  readonly endMs: number;
-}
+import type { Bar, TimeSpan } from '../../view/timeline.ts';
 
 export interface CalmRun {
   /** Of the empty project. */
@@ -113,7 +98,7 @@ function barsOf(
     const { key, verb, outcome } = event.result;
     const id = operationId(verb, key);
     const { at = event.at, steps = [] } = begun.get(id) ?? {};
-    const waits = steps.flatMap(({ at: from, worksUntil = Number.POSITIVE_INFINITY }, index): CalmSpan[] => {
+    const waits = steps.flatMap(({ at: from, worksUntil = Number.POSITIVE_INFINITY }, index): TimeSpan[] => {
       const [startMs, endMs] = [Math.max(from, worksUntil), steps[index + 1]?.at ?? event.at];
       return startMs < endMs ? [{ startMs: startMs - start, endMs: endMs - start }] : [];
     });

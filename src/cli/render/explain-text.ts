@@ -28,7 +28,11 @@ export function codeText(explanation: CodeExplanation, paint: Paint): string {
  *
  * @param hint a key with a similar name, for a key that is unknown; otherwise empty
  */
-export function storyText(story: KeyStory, hint: string, paint: Paint): string {
+export function storyText(
+  story: KeyStory,
+  { isKnown, hint }: { readonly isKnown: boolean; readonly hint: string },
+  paint: Paint,
+): string {
   const { key, declared, bound, planned, open_writes: open, blocked, warnings } = story;
   const codes = [...new Set([...blocked, ...warnings].map(({ code }) => code))];
   return lines([
@@ -64,6 +68,7 @@ export function storyText(story: KeyStory, hint: string, paint: Paint): string {
     ...codes
       .filter((code) => explanationOf(code) !== undefined)
       .flatMap((code) => remedyLines([run('explain', [code], { when: 'about this code' })], paint, '')),
+    ...(isKnown ? [] : ['', ...remedyLines([run('status', [], { when: 'to list every key' })], paint, '')]),
   ]);
 }
 

@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { parseKey } from '../../core/keys.ts';
-import { isAddress, kindsWith } from '../../core/kind-facts.ts';
+import { isAddress, kindNames, kindsWith } from '../../core/kind-facts.ts';
+import { isLeft } from '../../core/plan.ts';
 import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
 import { viewWithoutResources } from '../../view/build.ts';
 import { conditions } from '../../view/condition.ts';
@@ -37,6 +38,7 @@ const gauges = {
   waiting: ['Keys whose operations wait without a manual decision', 'project'],
   in_flight: ['Operations in progress, and open writes of earlier runs', 'project'],
   pending_operations: ['Operations of the last plan', 'project', 'verb'],
+  differing_resources: ['Resources that differ from the spec', 'project', 'kind'],
   paused_scopes: ['Classes of writes that are paused after a refusal', 'project'],
   last_reconciliation_timestamp_seconds: ['When the last reconciliation ended', 'project'],
   drift_age_seconds: ['How long the project has differed from its spec', 'project'],
@@ -47,6 +49,10 @@ const gauges = {
   budget_limit: ['Requests that one window allows', 'project', 'budget'],
   budget_used: ['Requests in the last window', 'project', 'budget'],
   billed_resources: ['Billed resources that are managed', 'project', 'kind'],
+  known_monthly_cost: [
+    'Known monthly cost of the managed resources, in the currency of the account',
+    'project',
+  ],
   billed_addresses: ['Addresses in the project, all of them billed', 'project'],
   idle_addresses: ['Billed addresses that no server uses, except unconfirmed and ignored ones', 'project'],
   left_backups: ['Billed backups of deleted servers', 'project'],
@@ -221,6 +227,12 @@ export class Metrics {
     for (const verb of ['create', 'update', 'delete', 'adopt'] as const) {
       gauge('pending_operations', view.operations.filter((each) => each.verb === verb).length, { verb });
     }
+    const differing = new Set([
+      ...view.operations.map(({ key }) => key),
+      ...view.warnings.filter(isLeft).flatMap(({ key }) => key ?? []),
+    ]);
+    const byKind = Map.groupBy(differing, (key) => parseKey(key)?.kind);
+    for (const kind of kindNames) gauge('differing_resources', byKind.get(kind)?.length ?? 0, { kind });
     this.#takeBill(facts, view, gauge);
     if (daemon === null) return;
     gauge('paused_scopes', daemon.pauses.length);
@@ -244,7 +256,7 @@ export class Metrics {
   /** Billed resources: those in the file, those outside the file, and those that have no use. */
   #takeBill(
     facts: ProjectFacts,
-    { addresses, idle, unmanaged }: ReturnType<typeof viewWithoutResources>,
+    { addresses, idle, unmanaged, plan }: ReturnType<typeof viewWithoutResources>,
     gauge: (name: GaugeName, value: number, labels?: Record<string, string>) => void,
   ): void {
     const { bindings } = knownIn(facts);
@@ -252,6 +264,7 @@ export class Metrics {
       const managed = bindings.filter((each) => each.kind === kind).length;
       gauge('billed_resources', managed, { kind });
     }
+    if (plan !== null) gauge('known_monthly_cost', Number(plan.cost.monthly.known_before));
     if (addresses === null) return;
     gauge('billed_addresses', addresses.length);
     gauge('idle_addresses', idle?.length ?? 0);

@@ -1,4 +1,4 @@
-import { html } from 'hono/html';
+import { html, raw } from 'hono/html';
 import { type KeyStatus, keyStatuses } from '../../core/key-status.ts';
 import { takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
@@ -10,6 +10,7 @@ import { pendingOperations } from '../../view/build.ts';
 import type { Condition } from '../../view/condition.ts';
 import { consequences, liveOf } from '../../view/consequences.ts';
 import { type ProjectView, type ResourceView, resourcesIn } from '../../view/project-view.ts';
+import { barsPicture, timelineOf } from '../../view/timeline.ts';
 import { firstChanges } from '../notifications/drift.ts';
 import { approvalOf, waysOfError } from '../notifications/notification.ts';
 import type { SourceState } from '../sources/spec-reader.ts';
@@ -351,7 +352,9 @@ export function journalPanel({ writes, at }: ProjectView): Html {
     request_id: request,
   }: (typeof writes)[number]) =>
     html`<li><span class="row-key">${verb} ${keyText(key)}<span class="dim">${takeApart(key).kind === kind ? '' : ` ${kind}`}</span></span> <span class="${levels[phase] ?? ''}">${phaseText(outcome ?? phase)}</span> <span class="dim">${timeAgo(began, at)}${request === null ? '' : html`, request <span class="nowrap">${request}</span>`}</span>${detail === null ? '' : html`<p class="dim">${marked(sentence(detail))}</p>`}</li>`;
-  return html`<section class="wide" id="journal"><h2>Last writes</h2>${folded(writes.map(row), 'older-writes')}</section>`;
+  const bars = timelineOf(writes, Date.parse(at));
+  const picture = raw(barsPicture(bars, 'Writes of the last run'));
+  return html`<section class="wide" id="journal"><h2>Last writes</h2><div class="scroll timeline wide-screen">${picture}</div>${folded(writes.map(row), 'older-writes')}</section>`;
 }
 
 /** The last reconciliations, with their revision and result. */

@@ -58,6 +58,8 @@ progress, meter { width: 140px; height: 12px; vertical-align: middle; } progress
 .outline .blocked > .dot, .outline .tainted > .dot { background: var(--bad); } .outline .in_flight > .dot { background: var(--busy); } .outline .unknown > .dot { background: var(--dim); } .outline .idle > .dot { background: var(--warn); }
 svg { display: block; width: 100%; min-width: 660px; max-width: 860px; margin: 0 auto; }
 svg text { fill: var(--text); font: 13px system-ui, sans-serif; } svg .note, svg .column { fill: var(--dim); font-size: 11.5px; }
+svg .tick { stroke: var(--line); } .timeline svg { min-width: 860px; margin: 0 0 12px; } .timeline text { font-size: 11.5px; } .timeline .dim { fill: var(--dim); } .timeline rect { stroke: none; }
+.timeline .works { fill: var(--busy); } .timeline .waits { fill: var(--warn); } .timeline .other, .timeline .open { fill: var(--bad); }
 svg .column { text-anchor: middle; } svg rect { fill: var(--back); stroke: var(--line); }
 svg circle, svg text.status { fill: currentColor; } svg text.status { font-size: 11.5px; } svg .box:not(.converged) rect { stroke: currentColor; } svg .box.idle { color: var(--warn); } svg .idle rect { stroke-dasharray: 4 3; }
 svg .link { fill: none; stroke: var(--dim); stroke-width: 1.4; opacity: .65; }

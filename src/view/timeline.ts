@@ -1,0 +1,163 @@
+import { linesText } from '../core/escape.ts';
+import type { ProjectView } from './project-view.ts';
+
+/** One operation on the time axis, in ms from the start of the axis. */
+export interface Bar extends TimeSpan {
+  readonly id: string;
+  /** `undefined`: it has not ended. */
+  readonly outcome: string | undefined;
+  /** The parts of the bar in which the operation waits: for its turn, for the request limit, or before another attempt. */
+  readonly waits: readonly TimeSpan[];
+  /** Of a firewall: since when its new server has had a public address without it. */
+  readonly exposed?: TimeSpan;
+}
+
+/** In ms from the start of the axis. */
+export interface TimeSpan {
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+type Write = ProjectView['writes'][number];
+
+/** Writes with a longer pause between them belong to different runs. */
+const mostPauseMs = 10 * 60_000;
+
+/**
+ * The writes of the last run as bars. A write is recorded when its turn has come, so a bar begins with its first send.
+ *
+ * @param writes newest first
+ * @param now wall ms, for the writes that have not ended
+ */
+export function timelineOf(writes: readonly Write[], now: number): readonly Bar[] {
+  const timed = writes.map((write) => ({
+    ...write,
+    from: Date.parse(write.since),
+    to: write.closed_at === null ? Math.max(now, Date.parse(write.since)) : Date.parse(write.closed_at),
+  }));
+  let start = Number.POSITIVE_INFINITY;
+  const run = timed
+    .sort((one, other) => other.to - one.to)
+    .filter(({ from, to }) => {
+      const belongs = start === Number.POSITIVE_INFINITY || to >= start - mostPauseMs;
+      if (belongs) start = Math.min(start, from);
+      return belongs;
+    });
+  const span = (from: number, to: number) => ({ startMs: from - start, endMs: to - start });
+  return run.map(({ key, verb, kind, outcome, from, to, last_sent_at: sent }) => {
+    const again = sent === null ? from : Date.parse(sent);
+    const isFirst = kind === 'firewall' && !run.some((each) => each.key === key && each.to < to);
+    const opened = run.find((each) => isFirst && each.public && key === `${each.key}.firewall`)?.to ?? to;
+    return {
+      ...span(from, to),
+      id: `${verb}:${key}`,
+      outcome: outcome ?? undefined,
+      waits: again > from ? [span(from, again)] : [],
+      ...(opened < to ? { exposed: span(opened, to) } : {}),
+    };
+  });
+}
+
+const row = 24;
+const left = 396;
+const chart = 560;
+/** Width of a letter, in pixels. */
+const letter = 7;
+
+/** The bars as a picture of 1,000 pixels: no script, no font of its own, readable in light and dark. */
+export function barsSvg(bars: readonly Bar[], title: string): string {
+  return barsPicture(
+    bars,
+    title,
+    `<style>
+text { font: 12.5px system-ui, sans-serif; fill: #1f2328 } .title { font-size: 15px; font-weight: 600 } .dim { fill: #59636e }
+.tick { stroke: #d1d9e0 } .works { fill: #2f81c9 } .waits { fill: #e8b04b } .other { fill: #cf222e } .open { fill: #cf222e }
+@media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .dim { fill: #9198a1 } .tick { stroke: #3d444d } .waits { fill: #a87a1e } }
+</style>`,
+  );
+}
+
+/** @param style that of the picture alone; a page has its own */
+export function barsPicture(bars: readonly Bar[], title: string, style = ''): string {
+  const end = Math.max(1, ...bars.map(({ endMs }) => endMs));
+  const height = 94 + bars.length * row;
+  const x = (ms: number) => left + (ms / end) * chart;
+  const ticks = ticksTo(end).map((ms) => {
+    const at = x(ms).toFixed(1);
+    return `<line x1="${at}" y1="64" x2="${at}" y2="${height - 24}" class="tick"/><text x="${at}" y="${height - 8}" text-anchor="middle" class="dim">${clock(ms)}</text>`;
+  });
+  const rect = ({ startMs, endMs }: TimeSpan, y: number, sort: string, height = 15) =>
+    `<rect x="${x(startMs).toFixed(1)}" y="${y}" width="${Math.max(2, x(endMs) - x(startMs)).toFixed(1)}" height="${height}" rx="3" class="${sort}"/>`;
+  const rows = inOrder(bars).map((bar, at) => {
+    const { id, startMs, endMs, outcome, waits, exposed } = bar;
+    const y = 66 + at * row;
+    const said = `${named(id)}: ${clock(startMs)} to ${clock(endMs)}, ${outcome ?? 'in progress'}`;
+    const parts = [
+      rect(bar, y + 3, sortOf(outcome)),
+      ...waits.map((each) => rect(each, y + 3, 'waits')),
+      ...(exposed === undefined ? [] : [rect(exposed, y + 19, 'open', 4)]),
+    ];
+    return `<g><title>${escaped(said)}</title><text x="${left - 10}" y="${y + 15}" text-anchor="end">${escaped(cut(named(id)))}</text>${parts.join('')}</g>`;
+  });
+  const sorts = [
+    ['works', 'the API works'],
+    ...(bars.some(({ waits }) => waits.length > 0)
+      ? [['waits', 'vdcsync waits: next poll, request limit or retry']]
+      : []),
+    ...(bars.some(({ outcome }) => sortOf(outcome) === 'other') ? [['other', 'not done']] : []),
+    ...(bars.some(({ exposed }) => exposed !== undefined) ? [['open', 'the server is exposed']] : []),
+  ] as const;
+  let nextX = 16;
+  const legend = sorts.map(([sort = '', text = '']) => {
+    const at = nextX;
+    nextX += 44 + text.length * letter;
+    return `<rect x="${at}" y="36" width="14" height="14" rx="3" class="${sort}"/><text x="${at + 20}" y="48" class="dim">${text}</text>`;
+  });
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${left + chart + 50} ${height}" role="img" aria-label="${escaped(title)}">
+${style}
+<text x="16" y="24" class="title">${escaped(title)}</text>
+${[...legend, ...ticks, ...rows].join('\n')}
+</svg>
+`;
+}
+
+const tickSteps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600].map((seconds) => seconds * 1000);
+
+/** Round times from 0 to the end, at most 7 of them. */
+function ticksTo(end: number): readonly number[] {
+  const step = tickSteps.find((each) => end / each <= 6) ?? Math.ceil(end / 6 / 3_600_000) * 3_600_000;
+  return Array.from({ length: Math.floor(end / step) + 1 }, (_, at) => at * step);
+}
+
+/** The most letters of a label. The tooltip has the full text. */
+const mostLetters = 62;
+
+function cut(text: string): string {
+  return text.length > mostLetters ? `${text.slice(0, mostLetters - 1)}…` : text;
+}
+
+/** In the order in which they began. */
+export function inOrder(bars: readonly Bar[]): Bar[] {
+  return [...bars].sort(
+    (a, b) => a.startMs - b.startMs || a.endMs - b.endMs || a.id.localeCompare(b.id, 'en', { numeric: true }),
+  );
+}
+
+/** The operation as a text, without control characters. */
+export function named(id: string): string {
+  return linesText([id.replace(':', ' ')]);
+}
+
+/** `1:05` */
+export function clock(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+}
+
+function escaped(text: string): string {
+  return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;');
+}
+
+function sortOf(outcome: string | undefined): string {
+  return outcome === undefined || outcome === 'done' || outcome === 'found' ? 'works' : 'other';
+}
