@@ -45,14 +45,19 @@ export async function openPlan(
   // A process with many runs shows its own pauses, and the time of the next try of each.
   const plan = repeating === undefined ? await withPauses(deps, planned) : planned.plan;
   const shown = withFurther(plan, applying(await standingFindings(deps.store), plan, run.world));
-  const blocked = await withRecovery(run, shown.blocked);
+  const blocked = await withRecovery(run, planned.register, shown.blocked);
   return { run, plan: { ...shown, blocked: await withSince(deps.store, blocked) } };
 }
 
 /** An apply asks the idempotency keys of a new state before it creates a resource, and a plan may not. */
-async function withRecovery(run: Run, blocked: readonly Blocked[]): Promise<readonly Blocked[]> {
-  const isAskedFirst = async ({ key, code }: Blocked) =>
-    code === 'unmanaged_resources' && !(await isProven(run, key));
+async function withRecovery(
+  run: Run,
+  { isNew }: Judged['register'],
+  blocked: readonly Blocked[],
+): Promise<readonly Blocked[]> {
+  const isAskedFirst = async ({ key, verb, code }: Blocked) =>
+    (code === 'unmanaged_resources' || (code === 'name_exists' && verb === 'create' && isNew)) &&
+    !(await isProven(run, key));
   return Promise.all(
     blocked.map(async (each) =>
       (await isAskedFirst(each)) ? { ...each, remedies: [recovering, ...each.remedies] } : each,
