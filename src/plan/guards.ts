@@ -167,12 +167,14 @@ function boundElsewhere({ subject, diff }: Draft, { world }: GuardInput): Object
   const { verdict } = diff;
   if (verdict.verdict !== 'adopt' || subject.parent !== undefined) return undefined;
   const { key, kind } = subject;
+  const idOf = ({ binding, desired }: Subject) => binding?.id ?? (desired?.held && desired.id);
   const owner = world
     .subjectsOf(kind)
-    .find((each) => each.key !== key && each.binding?.id === verdict.target && each.parent === undefined);
+    .find((each) => each.key !== key && idOf(each) === verdict.target && each.parent === undefined);
   if (owner?.desired === undefined) return undefined;
+  const how = owner.binding === undefined ? 'taken back by' : 'already bound to';
   return {
-    reason: `${nounOf(kind)} ${verdict.target} is already bound to ${owner.key}, which is in the spec too`,
+    reason: `${nounOf(kind)} ${verdict.target} is ${how} ${owner.key}, which is in the spec too`,
     remedies: [
       edit(key, { remove: ['id'] }),
       edit(owner.key, { entry: 'remove', next: [edit(key, { set: { moved: { from: owner.key } } })] }),

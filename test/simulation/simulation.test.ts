@@ -85,7 +85,7 @@ describe('src/simulation', () => {
 
   test.each([
     133, 193, 235, 258, 287, 404, 2458, 10082, 10407, 10568, 200206, 200568, 5000262, 5100531, 5101418,
-    5102014, 5102425, 5500063, 5300426, 5202922, 7003466,
+    5102014, 5102425, 5500063, 5300426, 5202922, 7003466, 7003515, 7004498,
   ])('seed %i with actions stays sound', async (number) => {
     const { violation } = await play(generateActionStory(number));
 

@@ -30,11 +30,12 @@ export function deleted(run: Run, key: ResourceKey, reason: string): StateChange
 function passing(run: Run, binding: Binding, from: ResourceKey, to: ResourceKey): StateChange[] {
   const key = `${to}${binding.key.slice(from.length)}` as ResourceKey;
   const { formerKeys: _, ...rest } = binding;
-  // From now on, no entry of the file says that the address stays.
-  const isKept =
-    run.world.subjects.get(from)?.desired?.value.keep_ip === true && comesWithServer(takeApart(key));
+  // From now on, no entry of the file says that the address stays, or that the server is protected.
+  const entry = run.world.subjects.get(from)?.desired;
+  const keep = rest.keep || (entry?.value.keep_ip === true && comesWithServer(takeApart(key)));
+  const protect = entry?.protect ?? rest.protect;
   return [
     { type: 'release', key: binding.key, gone: false, reason: `retires as ${key}` },
-    { type: 'bind', binding: { ...rest, key, keep: rest.keep || isKept } },
+    { type: 'bind', binding: { ...rest, key, keep, protect } },
   ];
 }
