@@ -1,4 +1,4 @@
-import type { ResourceKey } from '../core/keys.ts';
+import { type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import { isAddress, type KindName } from '../core/kind-facts.ts';
 import type { Blocked, Operation } from '../core/plan.ts';
@@ -65,18 +65,24 @@ export function hold(
   const waitsFor = (operation: Operation): ResourceKey => {
     const links = linksOf(operation).flatMap((id) => (waiting.has(id) ? (present.get(id) ?? []) : []));
     const other = links.find(({ key }) => key !== operation.key)?.key;
-    return missing.get(operation.id) ?? other ?? links.map(waitsFor)[0] ?? operation.key;
+    const key = missing.get(operation.id) ?? other ?? links.map(waitsFor)[0] ?? operation.key;
+    return isToRetire(key) ? serverAfter(key) : key;
   };
   const blockedKeys = new Set(
     [...objections.values(), ...candidates.filter(({ id }) => waiting.has(id))].map(({ key }) => key),
   );
   const stateOf = (key: ResourceKey) =>
     blockedKeys.has(key) ? 'is blocked' : world.isThere(key) ? 'stays' : 'does not exist';
+  /** The replacement that waits would retire the server: no resource has the key now. */
+  const isToRetire = (key: ResourceKey) => {
+    const { parent = key } = takeApart(key);
+    return retiredFrom(parent) !== undefined && !world.subjects.has(parent);
+  };
   const isFirstHalf = ({ replacement, verb }: Operation) => replacement !== undefined && verb === 'delete';
   return {
     operations: candidates.filter(({ id }) => !waiting.has(id)),
     held: candidates
-      .filter((each) => waiting.has(each.id) && !isFirstHalf(each))
+      .filter((each) => waiting.has(each.id) && !isFirstHalf(each) && !isToRetire(each.key))
       .map((each) => {
         const key = waitsFor(each);
         return dependencyBlocked(each, key, { open: inFlight.get(key), state: stateOf(key) });

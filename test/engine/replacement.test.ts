@@ -311,6 +311,8 @@ describe('src/plan/replacement-sequence.ts: an edit of several servers', () => {
     });
     const again = await played.apply(five(tooLarge, replace));
     expect(again.blocked.length).toBeGreaterThanOrEqual(5);
+    // A server that no replacement has retired yet has no key of its own.
+    if (replace === 'allowed') expect(JSON.stringify(again.blocked)).not.toContain('~');
     expect(servers(played)).toHaveLength(alive);
     expect((await played.apply(five(2, replace))).outcome).toBe('converged');
     expect(servers(played).map(([, cores]) => cores)).toEqual(Array(5).fill(2));
