@@ -7,15 +7,19 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { OwnPostgres } from '../test/support/postgres-server.ts';
+import { fleetSpec } from './fleet-spec.ts';
 import { cpuSeconds, postgresCpuSeconds, rssMb } from './processes.ts';
 
-// `npm run bench:fleet -- --projects 100 --replicas 1`: real replicas, a real PostgreSQL and the emulator on this machine, each in
-// processes of its own. Times are real; the API's clock runs 60 times faster. A line every ten seconds shows how far it is.
+// `npm run bench:fleet -- --projects 100 --replicas 1 --servers 5`: real replicas, a real PostgreSQL and the emulator on this machine, each in
+// processes of its own. Times are real; the API's clock runs 60 times faster, or as fast as `--speed`. A line every ten seconds shows how far it is.
 
 const { values } = parseArgs({
   options: {
     projects: { type: 'string', default: '100' },
     replicas: { type: 'string', default: '1' },
+    // Of each project. 0: a project is one network.
+    servers: { type: 'string', default: '5' },
+    speed: { type: 'string', default: '60' },
     edits: { type: 'string', default: '20' },
     parallel: { type: 'string', default: '10' },
     verbose: { type: 'boolean', default: false },
@@ -25,11 +29,14 @@ const { values } = parseArgs({
     'node-options': { type: 'string', default: '' },
   },
 });
-const [projects, replicas, edits] = [Number(values.projects), Number(values.replicas), Number(values.edits)];
-const speed = 60;
+const [projects, replicas, servers, edits] = [
+  ...[values.projects, values.replicas, values.servers, values.edits].map(Number),
+] as [number, number, number, number];
+const speed = Number(values.speed);
 const ids = Array.from({ length: projects }, (_, index) => 4_711 + index);
+const [networksOf, serversOf] = fleetSpec(servers).split(/^(?=servers:)/m);
 const specOf = (id: number, more = '') =>
-  `version: 1\nproject: { id: ${id}, token_env: TOKEN_${id} }\nnetworks:\n  backend: { cidr: 10.20.0.0/24 }\n${more}`;
+  `version: 1\nproject: { id: ${id}, token_env: TOKEN_${id} }\n${networksOf}${more}${servers === 0 ? '' : serversOf}`;
 
 const beganAt = performance.now();
 const seconds = (since: number) => ((performance.now() - since) / 1000).toFixed(1);
@@ -63,7 +70,9 @@ async function bench(): Promise<void> {
   await db.connect();
   ended.push(() => db.end());
   await db.query('CREATE EXTENSION pg_stat_statements');
-  const count = async (sql: string) => Number((await db.query(`/* bench */ ${sql}`)).rows[0]?.count ?? 0);
+  const count = async (sql: string) =>
+    // In the middle, because the server keeps the text of a statement without comments before it.
+    Number((await db.query(sql.replace('SELECT', 'SELECT /* bench */'))).rows[0]?.count ?? 0);
   const statements = () =>
     count("SELECT sum(calls) AS count FROM pg_stat_statements WHERE query NOT LIKE '%bench%'");
   const memory = "FROM vdcsync.notes WHERE name = 'daemon'";
@@ -145,7 +154,14 @@ async function bench(): Promise<void> {
   );
 
   // What only the first reconciles do is done.
-  const round = async (what: string) => {
+  const counting = () => db.query('SELECT /* bench */ pg_stat_statements_reset()');
+  const sayCounted = async () => {
+    const { rows } = await db.query(
+      "SELECT calls, regexp_replace(regexp_replace(query, '\\s+', ' ', 'g'), '^(.{70}).*(.{60})$', '\\1 … \\2') AS query FROM pg_stat_statements WHERE query NOT LIKE '%bench%' ORDER BY calls DESC LIMIT 25",
+    );
+    for (const { calls, query } of rows) say(`${calls} ${query}`);
+  };
+  const round = async (what: string, idlePerS: number) => {
     const before = {
       statements: await statements(),
       reconciliations: await reconciliations(),
@@ -158,36 +174,34 @@ async function bench(): Promise<void> {
     const made = (await reconciliations()) - before.reconciliations;
     // The server counts a moment later.
     await pause(1_500);
-    const perReconcile = ((await statements()) - before.statements) / made;
+    const counted = (await statements()) - before.statements - idlePerS * Number(seconds(roundAt));
     const cpu = (used().own - before.used.own) / made;
     say(
       `${what}: ${seconds(roundAt)} s, ${(cpu * 1000).toFixed(1)} ms of CPU for each; ${await figures(before.used)}`,
     );
     say(
-      `statements for each: ${perReconcile.toFixed(1)}; new connections: ${(await sessions()) - before.sessions}`,
+      `statements for each, beside those of an idle fleet: ${(counted / made).toFixed(1)}; new connections: ${(await sessions()) - before.sessions}`,
     );
-    return perReconcile;
+    return counted / made;
   };
-  await pause(2_000);
-  await round('reconciled a second time');
-  if (values.verbose) await db.query('/* bench */ SELECT pg_stat_statements_reset()');
-  const perReconcile = await round('reconciled a third time');
-  if (values.verbose) {
-    const { rows } = await db.query(
-      "SELECT calls, left(regexp_replace(query, '\\s+', ' ', 'g'), 110) AS query FROM pg_stat_statements WHERE query NOT LIKE '%bench%' ORDER BY calls DESC LIMIT 25",
-    );
-    for (const { calls, query } of rows) say(`${calls} ${query}`);
-  }
-  await pause(3_000);
+  await pause(5_000);
+  if (values.verbose) await counting();
   const idle = { statements: await statements(), used: used(), at: performance.now() };
   await pause(20_000);
   const idleS = (performance.now() - idle.at) / 1_000;
   const fixed = ((await statements()) - idle.statements) / idleS;
   say(
-    `idle: ${fixed.toFixed(1)} statements/s and ${(((used().own - idle.used.own) / idleS) * 100).toFixed(1)} % of a core; ` +
-      `with an interval of 5 min: ${(fixed + (projects / 300) * perReconcile).toFixed(1)} statements/s`,
+    `idle: ${fixed.toFixed(1)} statements/s and ${(((used().own - idle.used.own) / idleS) * 100).toFixed(1)} % of a core`,
   );
+  if (values.verbose) await sayCounted();
+  await round('reconciled a second time', fixed);
+  await pause(3_000);
+  if (values.verbose) await counting();
+  const perReconcile = await round('reconciled a third time', fixed);
+  if (values.verbose) await sayCounted();
+  say(`with an interval of 5 min: ${(fixed + (projects / 300) * perReconcile).toFixed(1)} statements/s`);
 
+  if (edits === 0) return;
   const waits: number[] = [];
   for (let at = 0; at < edits; at += 1) {
     const id = ids[Math.floor((at / edits) * ids.length)] ?? 0;

@@ -65,8 +65,9 @@ export class JobQueue<Data extends object, Hint extends object> {
     const boss = new Boss({
       ...{ connectionString, application_name: 'vdcsync', schema: 'vdcsync_jobs', max: 2, ...driver },
       ...{ schedule: false, migrate: isReplica, supervise: isReplica, registerInstance: isReplica },
-      ...{ instanceName: instance, superviseIntervalSeconds: 2, monitorIntervalSeconds: 2 },
-      ...{ maintenanceIntervalSeconds: 60, flowIntervalSeconds: 3_600 },
+      ...{ instanceName: instance, superviseIntervalSeconds: 3, monitorIntervalSeconds: 3 },
+      // No process listens to the warnings of pg-boss, so it need not ask how the server vacuums.
+      ...{ maintenanceIntervalSeconds: 60, flowIntervalSeconds: 3_600, monitorVacuum: false },
     });
     boss.on('error', onError);
     const queue = new JobQueue<Data, Hint>(boss, state);

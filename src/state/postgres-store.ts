@@ -181,10 +181,12 @@ export class PostgresStore implements StateStore {
   }
 
   async intents(filter: IntentFilter): Promise<readonly Intent[]> {
-    const { outcome, limit } = filter;
+    const { key, outcome, limit } = filter;
     const select = 'SELECT id, body FROM vdcsync.intents';
-    const ended = `${select} WHERE state_id = $1 AND outcome = '${outcome}' ORDER BY seq DESC LIMIT ${limit}`;
-    const rows = await (outcome === undefined ? this.newest(select, filter) : this.knowing(ended, ended));
+    const ended = outcome === undefined ? '' : ` AND outcome = '${outcome}'`;
+    const most = Number.isFinite(limit) ? limit : 'ALL';
+    const sql = `${select} WHERE state_id = $1${ended} ORDER BY seq DESC LIMIT ${most}`;
+    const rows = await (key === undefined ? this.knowing(sql, sql) : this.newest(select, filter));
     return rows.map(intentOf);
   }
 

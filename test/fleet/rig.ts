@@ -37,8 +37,8 @@ export async function database(server: PostgresServer, name: string): Promise<st
   return server.url(name);
 }
 
-export function cloud(faults: readonly FaultRule[] = []): Promise<RunningEmulator> {
-  return emulate({ faults, projects: ids.map((id) => ({ id, name: `project ${id}` })) });
+export function cloud(faults: readonly FaultRule[] = [], speed = 60): Promise<RunningEmulator> {
+  return emulate({ faults, speed, projects: ids.map((id) => ({ id, name: `project ${id}` })) });
 }
 
 export function specs(folder: string, more = ''): void {
@@ -50,11 +50,11 @@ export function replica(
   api: RunningEmulator,
   state: string,
   folder: string,
-  { args = ['-f', 'specs'], env = {} }: Pick<DaemonOptions, 'args' | 'env'> = {},
+  { args = ['-f', 'specs'], env = {}, speed = 60 }: Pick<DaemonOptions, 'args' | 'env' | 'speed'> = {},
 ): Promise<RunningDaemon> {
   const tokens = ids.map((id) => [`TOKEN_${id}`, api.emulator.tokens(id).readWrite] as const);
   const all = { ...Object.fromEntries(tokens), ...env };
-  return startDaemon(api, { folder, args: ['--state', state, ...args], env: all });
+  return startDaemon(api, { folder, args: ['--state', state, ...args], env: all, speed });
 }
 
 export interface Shared {

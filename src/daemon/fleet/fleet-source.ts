@@ -14,7 +14,7 @@ const againMs = 2_000;
 /** Time after which a follower reads the commit and the rollouts in force again. Real ms. */
 const followMs = 5_000;
 /** Time after which the leader reads the hints again. Real ms. */
-const hintsMs = 500;
+const hintsMs = 1_000;
 /** Time between two checks for the first specs. Real ms. */
 const firstMs = 200;
 

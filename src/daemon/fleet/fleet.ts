@@ -10,7 +10,7 @@ import { type FleetQueue, type JobClaim, type NextTurn, sourceKey, urgencies } f
 import { markOf } from './rollout.ts';
 
 /** Time after which the queue is asked again. Real ms. */
-const pollMs = 500;
+const pollMs = 1_000;
 /** Jobs that end at about the same time are replaced by one statement. Real ms. */
 const gatherMs = 20;
 /** Time between two confirmations of the jobs in hand. Real ms. */
