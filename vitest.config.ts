@@ -18,7 +18,7 @@ const long = [
   'test/engine/claims/recorded-findings.test.ts',
   'test/engine/intents/{ask-key,keys-of-a-lost-state}.test.ts',
   'test/examples/{adding-a-kind,lifecycle,pipelines,policy}.test.ts',
-  'test/fleet/{failover,faults,fleet,job-queue,killed-replica,places,releases,rollout,statements}.test.ts',
+  'test/fleet/{failover,faults,fleet,job-queue,killed-replica,places,releases,rollout,statements,upgrade}.test.ts',
   'test/golden/serving.test.ts',
   'test/layers.test.ts',
   'test/model/**/*.test.ts',
@@ -79,7 +79,11 @@ export default defineConfig({
         : [
             {
               extends: true as const,
-              test: { name: 'fleet', include: ['test/fleet/long/*.test.ts'], globalSetup },
+              test: {
+                name: 'fleet',
+                include: ['test/fleet/{long/*,failover,faults,rollout,upgrade}.test.ts'],
+                globalSetup,
+              },
             },
           ]),
     ],

@@ -82,6 +82,9 @@ export class StateError extends Remediable {
 /** Another process owns the state: nothing is wrong with it, and it may be free in a moment. */
 export class StateHeldError extends StateError {}
 
+/** A later release has updated the tables of the state. A process of this release gives way to it. */
+export class LaterReleaseError extends StateHeldError {}
+
 /** A saved plan no longer fits the world or the file. */
 export class PlanStaleError extends Remediable {
   override readonly name = 'PlanStaleError';

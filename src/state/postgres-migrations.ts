@@ -1,4 +1,4 @@
-import { StateError } from '../core/errors.ts';
+import { LaterReleaseError, StateError } from '../core/errors.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
 
 /** One step of the schema. Published steps are never edited: a correction is a further step. */
@@ -149,14 +149,21 @@ export async function schemaVersion(
     );
   }
   const [row] = await connection.query('SELECT version FROM vdcsync.schema_version');
-  const version = Number(row?.version);
-  if (version > known) {
-    throw new StateError(
-      `The state ${connection.label} has version ${version}; this vdcsync knows versions up to ${known}. ` +
-        'It was not touched. Use the vdcsync that wrote it, or a later one.',
-    );
-  }
-  return version;
+  return knownVersion(row?.version, connection, known);
+}
+
+/** @throws LaterReleaseError if this version of the program is older. */
+export function knownVersion(
+  found: unknown,
+  { label }: Pick<PostgresConnection, 'label'>,
+  known = postgresVersion,
+): number {
+  const version = Number(found);
+  if (version <= known) return version;
+  throw new LaterReleaseError(
+    `The state ${label} has version ${version}; this vdcsync knows versions up to ${known}. ` +
+      'It was not touched. Use the vdcsync that wrote it, or a later one.',
+  );
 }
 
 /**

@@ -3,7 +3,7 @@ import type { StateStore } from '../core/state.ts';
 import { memoryState } from './memory.ts';
 import { heldBy, type OwnerLockOptions } from './owner-lock.ts';
 import { PostgresConnection } from './postgres-connection.ts';
-import { schemaVersion } from './postgres-migrations.ts';
+import { knownVersion, schemaVersion } from './postgres-migrations.ts';
 import { acquireOwnership, releaseOwnership } from './postgres-owner.ts';
 import { PostgresSessions, type Replica } from './postgres-sessions.ts';
 import { PostgresStore } from './postgres-store.ts';
@@ -129,7 +129,11 @@ async function own(
 }
 
 async function findState(connection: PostgresConnection, name: string): Promise<number | undefined> {
-  const [row] = await connection.query('SELECT id FROM vdcsync.states WHERE name = $1', name);
+  const sql =
+    'SELECT id, (SELECT version FROM vdcsync.schema_version) AS version FROM vdcsync.states WHERE name = $1';
+  const [row] = await connection.query(sql, name);
+  // A later release may have updated the tables since this connection was opened.
+  if (row !== undefined) knownVersion(row.version, connection);
   return row && Number(row.id);
 }
 

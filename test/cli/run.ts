@@ -23,14 +23,19 @@ export interface Call {
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
+  /** The main file of another release. */
+  readonly program?: string | undefined;
   /** Somebody sits there, who types `input`. */
   readonly terminal?: boolean;
 }
 
 /** Starts the real command line, with nothing of the tests' own environment that it would read. */
-export function start(args: readonly string[], { cwd, env = {} }: Call): ChildProcess {
+export function start(
+  args: readonly string[],
+  { cwd, env = {}, program = builtCommand() }: Call,
+): ChildProcess {
   const { HOME = '' } = process.env;
-  return spawn(process.execPath, [builtCommand(), ...args], {
+  return spawn(process.execPath, [program, ...args], {
     ...{ cwd, stdio: 'pipe' },
     env: { ...programEnv(), HOME, ...env },
   });

@@ -54,6 +54,8 @@ export interface DaemonOptions {
   readonly token?: string;
   /** The speed of the emulator, where it is another one. */
   readonly speed?: number;
+  /** The main file of another release. */
+  readonly program?: string;
   /** Resolves as soon as it says so in its log, not only once it serves. */
   readonly file?: string;
 }
@@ -64,8 +66,9 @@ export async function startDaemon(api: RunningEmulator, options: DaemonOptions =
   const file = join(folder, options.file ?? 'vdcsync.yaml');
   if (options.spec !== undefined) writeFileSync(file, options.spec);
   writeFileSync(join(folder, 'profile.yaml'), `time_scale: ${options.speed ?? speed}\n`);
-  const child = start(['run', '--listen', '127.0.0.1:0', '--interval', '2m', ...(options.args ?? [])], {
-    cwd: folder,
+  const args = ['run', '--listen', '127.0.0.1:0', '--interval', '2m', ...(options.args ?? [])];
+  const child = start(args, {
+    ...{ cwd: folder, program: options.program },
     env: {
       VDC_BASE_URL: api.baseUrl,
       VDC_TOKEN: options.token ?? api.projects[0]?.tokens.readWrite ?? '',

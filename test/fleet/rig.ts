@@ -50,11 +50,15 @@ export function replica(
   api: RunningEmulator,
   state: string,
   folder: string,
-  { args = ['-f', 'specs'], env = {}, speed = 60 }: Pick<DaemonOptions, 'args' | 'env' | 'speed'> = {},
+  {
+    args = ['-f', 'specs'],
+    env = {},
+    ...others
+  }: Pick<DaemonOptions, 'args' | 'env' | 'speed' | 'program'> = {},
 ): Promise<RunningDaemon> {
   const tokens = ids.map((id) => [`TOKEN_${id}`, api.emulator.tokens(id).readWrite] as const);
   const all = { ...Object.fromEntries(tokens), ...env };
-  return startDaemon(api, { folder, args: ['--state', state, ...args], env: all, speed });
+  return startDaemon(api, { ...others, folder, args: ['--state', state, ...args], env: all });
 }
 
 export interface Shared {

@@ -12,6 +12,7 @@ const tryMs = 15_000;
 export class Fitness {
   readonly #clock: Clock;
   readonly #failed = new Map<string, string>();
+  #ended: string | undefined;
   #triedAt = Number.NEGATIVE_INFINITY;
 
   constructor(clock: Clock) {
@@ -20,14 +21,14 @@ export class Fitness {
 
   /** Why the replica cannot work. `undefined`: it can. */
   get reason(): string | undefined {
-    return this.#failed.size < enough ? undefined : [...this.#failed.values()].at(-1);
+    return this.#ended ?? (this.#failed.size < enough ? undefined : [...this.#failed.values()].at(-1));
   }
 
   /** The places that the replica may fill now, of all that it has. */
   places(all: number): number {
     if (this.reason === undefined) return all;
     const now = this.#clock.monotonic();
-    if (now - this.#triedAt < tryMs) return 0;
+    if (this.#ended !== undefined || now - this.#triedAt < tryMs) return 0;
     this.#triedAt = now;
     return 1;
   }
@@ -39,5 +40,10 @@ export class Fitness {
 
   succeed(): void {
     this.#failed.clear();
+  }
+
+  /** The replica takes no more jobs until it is started again. */
+  end(reason: string): void {
+    this.#ended = reason;
   }
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts';
-import { StateError } from '../../core/errors.ts';
+import { LaterReleaseError, StateError } from '../../core/errors.ts';
 import type { DaemonLogger, Trigger } from '../ports.ts';
 import { holdersAfter } from '../sources/claims.ts';
 import type { Intake } from '../sources/intake.ts';
@@ -51,6 +51,8 @@ export function fleetSource(options: FleetSourceOptions): FleetSource {
   let approvals: readonly HeardHint[] = [];
   /** This replica has no token, so the specs that it would publish are none. */
   let isBlind = false;
+  /** A replica of a later release has updated the tables, and has to lead. */
+  let outgrown: LaterReleaseError | undefined;
 
   async function read(signal: AbortSignal): Promise<Snapshot> {
     try {
@@ -59,6 +61,7 @@ export function fleetSource(options: FleetSourceOptions): FleetSource {
       return snapshot;
     } catch (error) {
       if (!(error instanceof StateError)) throw error;
+      if (error instanceof LaterReleaseError) outgrown = error;
       unread = true;
       throw new SourceError(error.message);
     }
@@ -152,6 +155,7 @@ export function fleetSource(options: FleetSourceOptions): FleetSource {
     for (;;) {
       await clock.sleep(hintsMs, signal);
       if (!board.leads()) throw new StateError('the lead of the fleet was lost');
+      if (outgrown !== undefined) throw outgrown;
       if (isBlind) throw new StateError('another replica may have the tokens of the projects');
       const heard = await queue.hints().catch((error: unknown) => {
         log.debug({ error }, 'hints not read');

@@ -1,4 +1,4 @@
-import { StateError, StateHeldError } from '../../core/errors.ts';
+import { LaterReleaseError, StateError, StateHeldError } from '../../core/errors.ts';
 import type { Condition } from '../../view/condition.ts';
 import type { DaemonLogger, Trigger } from '../ports.ts';
 import type { Job } from '../project/job.ts';
@@ -130,7 +130,7 @@ export class Fleet {
     const hanging = [...this.#turns.values()].filter(({ endsSince = now }) => now - endsSince > hangsMs);
     return [
       ...(isSilent ? ['the shared database does not answer'] : []),
-      ...(reason === undefined ? [] : [`this replica takes few jobs: ${reason}`]),
+      ...(reason === undefined ? [] : [`this replica takes few jobs, or none: ${reason}`]),
       ...hanging.map(({ claim }) => `the reconciliation of project ${claim.key} was stopped, and still runs`),
     ];
   }
@@ -241,6 +241,7 @@ export class Fleet {
       if (typeof next === 'string') await queue.fail(claim, next);
       else await queue.end(claim, next);
     } catch (error) {
+      if (error instanceof LaterReleaseError) this.#fitness.end(error.message);
       log.debug({ project: claim.key, error, attempt: claim.attempt }, 'reconciliation failed, retrying');
       const text = error instanceof Error ? error.message : String(error);
       await queue.fail(claim, text).catch(() => undefined);
@@ -288,7 +289,7 @@ export class Fleet {
       return { trigger: 'timer', afterMs: restMs };
     } catch (error) {
       if (over.signal.aborted) return { trigger, afterMs: 0 };
-      if (!(error instanceof StateHeldError)) {
+      if (!(error instanceof StateHeldError) || error instanceof LaterReleaseError) {
         // A database that does not answer is the fault of no replica.
         if (!(error instanceof StateError))
           this.#fitness.fail(claim.key, `project ${claim.key} cannot be opened here`);
