@@ -1,5 +1,6 @@
 import type { CST } from 'yaml';
 import { Lexer, LineCounter, Parser, CST as Syntax } from 'yaml';
+import type { Position } from '../core/desired.ts';
 import type { Report } from './located.ts';
 
 /** The limits that the format promises. */
@@ -43,6 +44,13 @@ export function tokenize(file: string, text: string, report: Report): Tokens | u
     lexemes += 1;
     if (lexemes > maxLexemes) {
       report({ file, line: 1, column: 1 }, 'the file holds too many values: split it into several files');
+      return undefined;
+    }
+    if (!content && /^(?:"|'[^']*$)/.test(lexeme) && !/^(["']).*\1$/s.test(lexeme)) {
+      // All lines up to the end belong to the text: the place where it begins shows the mistake.
+      const { line, col: column } = lines.linePos(offset);
+      const position = { file, line, column };
+      report(position, 'the closing quote of this text is missing', excerpt(text, position));
       return undefined;
     }
     for (const token of parser.next(lexeme)) {
@@ -110,4 +118,13 @@ function tooDeep(stack: readonly CST.Token[]): string | undefined {
     ({ type }) => (type.startsWith('block-') && type !== 'block-scalar') || type === 'flow-collection',
   );
   return collections.length > maxDepth ? `nested deeper than ${maxDepth} levels` : undefined;
+}
+
+const mostShown = 120;
+
+/** The line up to its most useful length, with a caret; `undefined` where the caret would be outside. */
+export function excerpt(source: string, { line, column }: Position): string | undefined {
+  const text = (source.split('\n')[line - 1] ?? '').replaceAll('\t', ' ').replace(/\r$/, '');
+  if (text.trim() === '' || column > mostShown) return undefined;
+  return `  ${text.slice(0, mostShown)}\n  ${' '.repeat(column - 1)}^`;
 }

@@ -2,7 +2,7 @@ import { Composer, isAlias, isMap, isScalar, isSeq, type ParsedNode, type YAMLEr
 import type { Position } from '../core/desired.ts';
 import { type Environment, expand, type SpecTrust } from './environment.ts';
 import { formatPosition, type Located, type Report } from './located.ts';
-import { coreTags, type Tokens, tokenize } from './yaml-tokens.ts';
+import { coreTags, excerpt, type Tokens, tokenize } from './yaml-tokens.ts';
 
 /** Assigning one of these would change an object's nature instead of adding a field. */
 const forbiddenKeys = new Set(['__proto__', 'constructor', 'prototype']);
@@ -210,12 +210,3 @@ const missing: readonly (readonly [RegExp, string])[] = [
   [/followed by map values/i, 'a colon and a value are missing after this name: `name: value`'],
   [/space/i, 'a space is missing'],
 ];
-
-const mostShown = 120;
-
-/** The line up to its most useful length, with a caret; `undefined` where the caret would be outside. */
-function excerpt(source: string, { line, column }: Position): string | undefined {
-  const text = (source.split('\n')[line - 1] ?? '').replaceAll('\t', ' ').replace(/\r$/, '');
-  if (text.trim() === '' || column > mostShown) return undefined;
-  return `  ${text.slice(0, mostShown)}\n  ${' '.repeat(column - 1)}^`;
-}

@@ -19,7 +19,7 @@ describe('src/spec: yaml', () => {
       'version: 1\n\tproject: 1\n',
       ['a.yaml:2:1: a tab indents this line: indent with spaces'],
     ],
-    ['an unclosed quote', spec('ips: "x'), ['a.yaml:4:1: the closing quote of a text is missing']],
+    ['an unclosed quote', spec('ips: "x'), ['a.yaml:3:6: the closing quote of this text is missing']],
     [
       'an alias',
       spec('networks:', '  a: &a {cidr: 10.0.0.0/24}', '  b: *a'),
