@@ -311,7 +311,7 @@ function stuckUnlessReplayed(reading: Reading, found: Found<'not_done'>): Promis
 function retry({ run, intent }: Reading, { left, strays }: Found<'not_done'>): Promise<Progress> {
   if (strays === true) return block(run, intent, 'task_failed', failureOf(intent));
   const changes = leftByFailed(run, intent, left);
-  const ended = { outcome: 'failed', text: intent.detail } as const;
+  const ended = { outcome: 'failed', text: `the task failed: ${intent.detail}` } as const;
   return closeAndRetry(run, intent, { ...ended, code: 'task_failed', most: 1, changes });
 }
 

@@ -240,7 +240,7 @@ class Rounds {
   #due(plan: Plan): ReadonlySet<OperationId> {
     const results = this.#results;
     const isLeft = ({ id, key }: Operation) =>
-      !this.#approved.has(id) || tries(results, id) >= mostTries || isTainted(results, key);
+      !this.#approved.has(id) || tries(results, id) >= mostTries || isFailed(results, key);
     const left = closure(plan.operations, isLeft);
     const isDue = ({ id, key, kind }: Operation) =>
       !left.has(id) && !(factsOf(kind).repeats && isDone(results, key));
@@ -370,9 +370,11 @@ function isDone(results: readonly OperationResult[], key: ResourceKey): boolean 
   return last(key) > last(parent);
 }
 
-/** An operator, or the next run, decides about a resource that failed in this run and still exists. */
-function isTainted(results: readonly OperationResult[], key: ResourceKey): boolean {
-  return results.some((result) => result.key === key && result.code === 'tainted');
+/** An operator, or the next run, decides about a resource whose task failed in this run. */
+function isFailed(results: readonly OperationResult[], key: ResourceKey): boolean {
+  return results.some(
+    ({ key: each, code }) => each === key && (code === 'tainted' || code === 'task_failed'),
+  );
 }
 
 function ending(
