@@ -92,7 +92,7 @@ export function withRun(command: Command): Command {
     .addOption(
       new Option(
         '--require-approval <plans>',
-        'plans that wait for `approve`, even if settings.approval asks for less',
+        'the plans that `approve` must permit, even if settings.approval asks for less',
       ).choices(['plan']),
     )
     .option(

@@ -117,7 +117,7 @@ function addPlanAndApply({ command, io, end }: Making): void {
   withSelection(withChanges(command('apply', 'apply the plan until the project has converged')))
     .option(
       '--plan <file>',
-      'apply exactly this saved plan, with its --target and --exclude; fail if project or file have changed',
+      'apply exactly this saved plan, with its --target and --exclude; fail if the project or the spec has changed',
     )
     .action(async (flags: ApplyFlags) => {
       const { apply } = await import('./commands/apply.ts');
@@ -212,7 +212,7 @@ function addApproval({ command, io, end }: Making): void {
 function addFleet({ command, io, end }: Making): void {
   command(
     'approve-commit',
-    'continue the rollout of a commit in a fleet, if it waits for approval or has stopped',
+    'continue a rollout of a fleet that waits for approval or has stopped',
   )
     .option('--state <url>', 'postgres:// URL of the state of the fleet (default: VDCSYNC_STATE)')
     .argument('<commit>', 'the commit or digest in the log, in the notification or in /status of the daemon')

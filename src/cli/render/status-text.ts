@@ -140,7 +140,7 @@ function billedText(view: ProjectView): string {
   const { state, idle, observed_at: observed, unconfirmed_creations: open } = view;
   if (state?.exists !== true && observed === null) return 'unknown without the API';
   const may =
-    open.length === 0 ? '' : `; possibly also ${open.join(', ')}: the result of the creation is not known`;
+    open.length === 0 ? '' : `; possibly ${open.join(', ')}: the result of the creation is not known`;
   const known =
     view.billed.length > 0 ? billedSum(view.billed) : `nothing${may === '' ? '' : ' for certain'}`;
   return `${known}${may}${idle === null ? ' (idle addresses: unknown without the API)' : ''}`;

@@ -127,7 +127,7 @@ export const outcomes = {
     meaning: 'the API accepted a write, and its task failed',
     next: 'remove the cause, then `vdcsync apply`. If the message has a `vdcsync resolve` command, run it first',
     asks: 'candidates',
-    why: 'only the operator can remove the cause. A new resource in the project may come from the task, or may belong to another user',
+    why: 'vdcsync cannot remove the reason of the failure. A new resource in the project may come from the task, or belong to another user',
     example: 'The task of isos.rescue failed: the URL answers 404.',
     ways: ['isos: {rescue: {url: "https://…"}}   # then: vdcsync apply'],
   },
