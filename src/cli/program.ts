@@ -210,10 +210,7 @@ function addApproval({ command, io, end }: Making): void {
 }
 
 function addFleet({ command, io, end }: Making): void {
-  command(
-    'approve-commit',
-    'continue a rollout of a fleet that waits for approval or has stopped',
-  )
+  command('approve-commit', 'continue a rollout of a fleet that waits for approval or has stopped')
     .option('--state <url>', 'postgres:// URL of the state of the fleet (default: VDCSYNC_STATE)')
     .argument('<commit>', 'the commit or digest in the log, in the notification or in /status of the daemon')
     .action(async (change: string, flags: CommonFlags) => {
