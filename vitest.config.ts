@@ -18,7 +18,7 @@ const long = [
   'test/engine/claims/recorded-findings.test.ts',
   'test/engine/intents/{ask-key,keys-of-a-lost-state}.test.ts',
   'test/examples/{adding-a-kind,lifecycle,pipelines,policy}.test.ts',
-  'test/fleet/{failover,faults,fleet,job-queue,killed-replica,places,releases,rollout,statements,upgrade}.test.ts',
+  'test/fleet/{failover,faults,fleet,job-queue,killed-replica,places,releases,rollout,statements,tenants,upgrade}.test.ts',
   'test/golden/serving.test.ts',
   'test/layers.test.ts',
   'test/model/**/*.test.ts',
@@ -81,7 +81,7 @@ export default defineConfig({
               extends: true as const,
               test: {
                 name: 'fleet',
-                include: ['test/fleet/{long/*,failover,faults,rollout,upgrade}.test.ts'],
+                include: ['test/fleet/{long/*,failover,faults,rollout,tenants,upgrade}.test.ts'],
                 globalSetup,
               },
             },
