@@ -130,8 +130,10 @@ async function keepReach(run: Run, { name }: WriteRequest, reach: ProofReach): P
   return reach;
 }
 
+/** The fields that are sent: a request leaves out a field without a value. */
 function fieldsOf({ body }: WriteRequest): readonly string[] {
-  return typeof body === 'object' && body !== null ? Object.keys(body) : [];
+  if (typeof body !== 'object' || body === null) return [];
+  return Object.entries(body).flatMap(([name, value]) => (value === undefined ? [] : [name]));
 }
 
 interface Sent {

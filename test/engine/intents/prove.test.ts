@@ -61,6 +61,21 @@ describe('src/engine/intents/prove.ts: the old server goes first', () => {
     expectFixedPoint(await played.plan(file(3)));
   });
 
+  test('a field that no earlier request had is calibrated once a request has it', async () => {
+    const played = await made(everything);
+    await played.apply(file(2));
+    const from = played.writes().length;
+
+    await played.apply(file(2, ', ssh_keys: [101]'));
+
+    expect(bodies(played, from)).toEqual([
+      ['POST /servers', 'impossible'],
+      ['POST /servers', 'proof'],
+      ['DELETE /servers/2002', undefined],
+      ['POST /servers', undefined],
+    ]);
+  });
+
   test('a 409 about the values of the calibration is no conflict of the project', async () => {
     const played = rig({ emulator: { readings: { ...everything, unshownStatus: 409 } } });
     const gpu = (image: string) =>
