@@ -55,8 +55,8 @@ export class StoryStage {
   readonly questions: Questions;
   /** The resources that plans have reported as billed on purpose. */
   readonly leftBilled = new Set<string>();
-  /** The operator has written `unmanaged: ignore`: all unmanaged resources belong to the operator. */
-  ignoresUnmanaged = false;
+  /** The spec or the operator has written `unmanaged: ignore`: all unmanaged resources belong to the operator. */
+  ignoresUnmanaged: boolean;
   /** Called at each boundary with its name and how often it was crossed. */
   onCrossed: ((running: Running, name: string, nth: number) => void) | undefined;
   /** Those that run, and since when, in ms that have passed. */
@@ -77,6 +77,7 @@ export class StoryStage {
     this.#boxes = boxes;
     this.clock = virtualClock(Date.UTC(2026, 0, 1), 1, () => boxes?.isBusy() === true);
     this.file = new EditedFile(story.specs[0] as SpecModel);
+    this.ignoresUnmanaged = story.specs.some(({ settings }) => settings.unmanaged === 'ignore');
     this.observer = observer;
     this.questions = new Questions({
       story,

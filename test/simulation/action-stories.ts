@@ -9,6 +9,7 @@ import {
   generateIncidents,
   generateReadings,
   generateSpec,
+  withProfile,
 } from './generator.ts';
 
 const minute = 60_000;
@@ -16,6 +17,9 @@ const hour = 60 * minute;
 
 /** One of so many seeds is a drill. */
 const drillEvery = 17;
+
+/** One of so many other seeds has a profile, and the fields that only a profile enables. */
+const profileEvery = 16;
 
 /** Draws a story in which operators edit the file, give commands, and lose the state, among the faults of the others. */
 export function generateActionStory(seed: number): Story {
@@ -38,6 +42,7 @@ export function generateActionStory(seed: number): Story {
     ...(dice.happens(0.2)
       ? { cut: { back: dice.mostlySmall(1, 100), afterMs: dice.pick([minute, 25 * hour]) } }
       : {}),
+    ...(seed % profileEvery === 12 ? { profile: true, specs: [withProfile(dice.fork(), spec)] } : {}),
   };
 }
 
