@@ -17,6 +17,7 @@ describe('src/cli/commands/init.ts', () => {
     expect(JSON.parse(readFileSync(join(cwd, schema), 'utf8'))).toMatchObject({
       properties: { servers: {} },
     });
+    expect(readFileSync(join(cwd, '.gitignore'), 'utf8')).toContain('.vdcsync/');
     const again = await inProcess(['init', '--emulator'], { cwd });
     expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('does not overwrite it') });
   });

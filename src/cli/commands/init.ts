@@ -35,6 +35,8 @@ export async function init(flags: InitFlags, io: Io): Promise<ExitCode> {
   const text = specText(id, server);
   loadSpec([{ file, text }], {});
   writeOut(file, text, io);
+  const ignored = join(dirname(file), '.gitignore');
+  if (!existsSync(resolve(io.cwd, ignored))) writeOut(ignored, '# The state of vdcsync.\n.vdcsync/\n', io);
   const schema = join(dirname(file), schemaFile);
   if (!existsSync(resolve(io.cwd, schema))) {
     const { projectSchemaText } = await import('../../spec/json-schema.ts');
