@@ -1,7 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Operation, Plan } from '../../src/core/plan.ts';
+import type { Rollout } from '../../src/daemon/fleet/rollout.ts';
 import { billPanel } from '../../src/daemon/http/bill.ts';
 import { dangersPanel } from '../../src/daemon/http/dangers.ts';
+import { rolloutsPanel } from '../../src/daemon/http/overview.ts';
 import { type PageInput, renderBody } from '../../src/daemon/http/page.ts';
 import { Pager } from '../../src/daemon/http/pager.ts';
 import { blockedPanel } from '../../src/daemon/http/panels.ts';
@@ -77,6 +79,22 @@ describe('src/daemon/http/panels.ts', () => {
   ])('a pause of %s names its writes', async (scope, text) => {
     const pause = { scope, code: 'payment_required', reason: 'no money', since: 0, probeAt: null };
     expect(await textOf(blockedPanel(viewOf(withDaemon({ pauses: [pause] })), new Pager()))).toContain(text);
+  });
+});
+
+describe('src/daemon/http/overview.ts', () => {
+  test('a rollout shows its phase, how many projects have the change, and why it has stopped', async () => {
+    const counts = { total: 40, released: 12, left: 28, wave: 2 };
+    const rollout = { change: '4f2a91c07be3aa', phase: 'stopped', ...counts, reason: 'project 7 is blocked' };
+    const shown = await textOf(rolloutsPanel([rollout as unknown as Rollout]));
+    for (const text of [
+      '4f2a91c07be3',
+      'stopped',
+      '12 of 40 projects',
+      '2 waves begun',
+      'project 7 is blocked',
+    ])
+      expect(shown).toContain(text);
   });
 });
 

@@ -152,6 +152,7 @@ async function pageInput(
       replica === undefined || own === undefined || replica === own
         ? undefined
         : { worker: replica, shownBy: own },
+    rollouts: daemon.fleet?.board.rollouts,
     source: daemon.specs.state(),
     version,
     now,

@@ -1,6 +1,7 @@
 import { html, raw } from 'hono/html';
 import { counted } from '../../core/text.ts';
 import { conditions } from '../../view/condition.ts';
+import type { Rollout } from '../fleet/rollout.ts';
 import type { ProjectSummary } from '../project/facts.ts';
 import { type Headline, headlineOf, type Level, levelOf, wordText } from './headline.ts';
 import { ago } from './spans.ts';
@@ -36,6 +37,14 @@ export function overviewHeadline(projects: readonly ProjectSummary[]): Headline 
   if (worst !== undefined)
     return { level: worst, word: `${open.length} of ${projects.length} not converged` };
   return { level: 'good', word: `${projects.length} converged` };
+}
+
+/** The changes of the specs that not all projects of a fleet have yet. */
+export function rolloutsPanel(rollouts: readonly Rollout[]): Html {
+  if (rollouts.length === 0) return '';
+  const item = ({ change, phase, total, left, wave, reason }: Rollout) =>
+    html`<li><code>${change.slice(0, 12)}</code> <span class="${phase === 'running' ? 'busy' : 'warn'}">${phase}</span> <progress aria-label="${change}" max="${total}" value="${total - left}"></progress> ${total - left} of ${counted(total, 'project')} <span class="dim">${counted(wave, 'wave')} begun</span>${reason === null ? '' : html`<p>${reason}</p>`}</li>`;
+  return html`<section class="wide" id="rollouts"><h2>Rollout</h2><ul>${rollouts.map(item)}</ul></section>`;
 }
 
 /** Every project in a line, those that need attention first: found by name, id or state. */

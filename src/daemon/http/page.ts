@@ -1,12 +1,13 @@
 import { html, raw } from 'hono/html';
 import { counted } from '../../core/text.ts';
 import type { ProjectView } from '../../view/project-view.ts';
+import type { Rollout } from '../fleet/rollout.ts';
 import type { ProjectSummary } from '../project/facts.ts';
 import type { SourceState } from '../sources/spec-reader.ts';
 import { billPanel } from './bill.ts';
 import { dangersPanel, exposedSince, idlePanel, isInDangers, leakingSince } from './dangers.ts';
 import { type Headline, headlineOf, iconOf, levelOf, titleOf, wordText } from './headline.ts';
-import { overviewHeadline, overviewPanel, type Wanted } from './overview.ts';
+import { overviewHeadline, overviewPanel, rolloutsPanel, type Wanted } from './overview.ts';
 import { Pager } from './pager.ts';
 import {
   alarms,
@@ -37,6 +38,8 @@ export interface PageInput {
   readonly page?: number;
   /** Of a fleet: the replica that works on the project, where it is another one than the replica that shows the page. */
   readonly elsewhere?: { readonly worker: string; readonly shownBy: string } | undefined;
+  /** Of the overview of a fleet. */
+  readonly rollouts?: readonly Rollout[] | undefined;
   readonly source: SourceState;
   readonly version: string;
   /** Real wall ms. */
@@ -70,7 +73,7 @@ ${view !== undefined && projects.length > 1 ? html`<a class="back" href="/">All 
 ${view === undefined ? '' : otherWords(view, headline)}</header>
 <main>${view === undefined ? '' : freshness(view)}${view === undefined ? '' : chips(view)}
 ${elsewhere === undefined ? '' : html`<p class="facts"><span class="warn">Replica ${elsewhere.worker} works on this project. This page comes from replica ${elsewhere.shownBy}, and shows its last refresh, which may be older.</span></p>`}
-<div class="panels">${view === undefined ? [loud, overview(input)] : [dangersPanel(view, pager), loud, panels(view, pager)]}</div>
+<div class="panels">${view === undefined ? [loud, rolloutsPanel(input.rollouts ?? []), overview(input)] : [dangersPanel(view, pager), loud, panels(view, pager)]}</div>
 ${view === undefined ? '' : pageLinks(view, pager)}
 ${view === undefined ? '' : summary(view)}</main>`;
 }
