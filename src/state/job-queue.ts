@@ -36,8 +36,11 @@ export interface JobQueueOptions {
 
 /** More keys than this are inserted together first. */
 const fewKeys = 20;
-/** So many jobs go into one statement. */
-const atOnce = 1_000;
+/**
+ * So many jobs go into one statement. They have one creation time, by which the queue orders equally urgent jobs. With few of
+ * them, the jobs of a replica that was killed come before most of the others that are due.
+ */
+const atOnce = 20;
 /** A statement that takes longer has failed: behind a silent server, the process would wait without end. Real ms. */
 const answerMs = 5_000;
 
