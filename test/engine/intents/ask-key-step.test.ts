@@ -1,0 +1,226 @@
+import { describe, expect, test } from 'vitest';
+import type { Conclusive, WriteResult } from '../../../src/core/ports.ts';
+import { askKey, replayLater } from '../../../src/engine/intents/ask-key.ts';
+import { intentOf, sentAt, stubRun } from './stub-run.ts';
+
+const second = 1_000;
+const minute = 60 * second;
+/** A request on its way has arrived by then: its time limit and half a minute. */
+const settledMs = 50 * second;
+const behaviour = { storesRefusals: true, reuse: { status: 409, code: 'reused' } };
+
+const answer = (status: number, more: Partial<Conclusive> = {}): Conclusive => ({
+  ...{ type: 'answer', status, requestId: 'req_1', replayed: false },
+  ...more,
+});
+const fresh = answer(422, { code: 'invalid', invalidParams: [{ name: 'vdcsync_probe', reason: '' }] });
+const replayed = answer(422, { replayed: true });
+const reused = answer(409, { code: 'reused' });
+const lost: WriteResult = { type: 'ambiguous', reason: 'reset' };
+
+/** The creation of a network whose answer is missing. */
+const asking = (more: object = {}, write: object = {}) =>
+  intentOf({
+    ...{ phase: 'unknown', idempotencyKey: 'key-1', dueAt: sentAt },
+    unconfirmed: { why: 'lost', question: { stage: 'asking', probes: 0, ...more } },
+    ...write,
+  });
+
+async function ask(
+  answers: readonly WriteResult[],
+  {
+    intent = asking(),
+    ageMs = settledMs,
+    silentMs = 0,
+    behaviours = { create_network: behaviour } as object,
+    held = undefined as object | undefined,
+    jitter = 0,
+    timeScale = 1,
+  } = {},
+) {
+  const left = [...answers];
+  const sent: unknown[] = [];
+  const notes: unknown[] = [];
+  const forgotten: unknown[] = [];
+  const marks: unknown[][] = [];
+  const now = sentAt + ageMs;
+  const made = stubRun({ ageMs });
+  const { deps, update, kindOf, tell } = made.run;
+  const run = {
+    ...made.run,
+    stop: new AbortController().signal,
+    fence: async () => 't',
+    heldBy: (_request: unknown, spend: string) => (spend === 'none' ? held : undefined),
+    gate: { isWaited: () => false, readyNext: () => {}, run: (write: () => unknown) => write() },
+    observe: async () => {},
+    cache: { ...made.run.cache, forget: (stale: unknown) => void forgotten.push(stale) },
+    stopwatch: {
+      until: (_id: string, _moment: string, at: number) => at - now,
+      since: (_id: string, moment: string, at: number) => (moment === 'silent' ? silentMs : now - at),
+      mark: (...given: unknown[]) => void marks.push(given),
+    },
+    deps: {
+      ...deps,
+      random: { next: () => jitter },
+      profile: { timeScale },
+      store: {
+        ...deps.store,
+        note: async () => behaviours,
+        putNote: async (note: unknown) => notes.push(note),
+      },
+      writes: {
+        token: () => 't',
+        room: async () => {},
+        send: async ({ probe }: { probe?: number }, key: string) => {
+          sent.push([probe, key]);
+          return left.shift();
+        },
+      },
+    },
+    ...{ update, kindOf, tell },
+  } as unknown as typeof made.run;
+  const progress = await askKey(run, intent);
+  const [last] = made.recorded.slice(-1);
+  return {
+    progress,
+    sent,
+    last,
+    recorded: made.recorded,
+    calls: made.calls,
+    marks,
+    forgotten,
+    left: left.length,
+  };
+}
+
+const questioned = (stage: string, probes: number) => ({ unconfirmed: { question: { stage, probes } } });
+
+describe('src/engine/intents/ask-key.ts: one step', () => {
+  test.each<[string, readonly WriteResult[], string, number]>([
+    ['a replayed refusal: nothing else is stored', [replayed], 'fenced', 1],
+    ['a refusal that is replayed to the second probe', [fresh, replayed], 'fenced', 2],
+    ['the refusal of a used key', [reused], 'taken', 1],
+    ['three fresh refusals: bodies are checked before keys', [fresh, fresh, fresh], 'taken', 3],
+  ])('%s', async (_name, answers, stage, probes) => {
+    const { progress, sent, last, left, marks } = await ask(answers);
+    expect(progress).toEqual({ now: 'again', afterMs: 0 });
+    expect(last).toMatchObject({ stage: questioned(stage, probes), dueAt: sentAt + settledMs });
+    expect(sent).toEqual(Array.from({ length: probes }, () => [1, 'key-1']));
+    expect([left, marks.map(([, moment]) => moment)]).toEqual([0, ['silent', 'due']]);
+  });
+
+  test('each probe is recorded before it is sent, and counted on', async () => {
+    const { recorded, calls } = await ask([replayed], { intent: asking({ probes: 4 }) });
+    expect(recorded[0]?.stage).toMatchObject(questioned('asking', 5));
+    expect(calls.filter(([name]) => name === 'tell').map(([, , step]) => step)).toEqual([
+      'queued',
+      'checking',
+    ]);
+  });
+
+  test('a blocked creation that is asked stays blocked', async () => {
+    const blocked = { code: 'ambiguous', reason: '', candidates: [] };
+    const { recorded } = await ask([replayed], { intent: asking({}, { phase: 'blocked', blocked }) });
+    expect(recorded[0]?.stage).toMatchObject({ phase: 'blocked', blocked });
+  });
+
+  test('an API that stores no refusals gets no probe', async () => {
+    const behaviours = { create_network: { storesRefusals: false } };
+    const { sent, last } = await ask([], { behaviours });
+    expect(sent).toEqual([]);
+    expect(last).toMatchObject({ stage: questioned('open', 0) });
+  });
+
+  test('the refusal of an old key proves nothing, since the API may have forgotten the answer', async () => {
+    const hour = 60 * minute;
+    for (const each of [replayed, reused])
+      expect((await ask([each], { ageMs: 23 * hour })).last).toMatchObject({ stage: questioned('open', 1) });
+    expect((await ask([replayed], { ageMs: 23 * hour - 1 })).last).toMatchObject({
+      stage: questioned('fenced', 1),
+    });
+  });
+
+  test.each([
+    [settledMs - 1, sentAt, 1],
+    [settledMs, sentAt + settledMs + 7, 7],
+    [settledMs - 20, sentAt + settledMs + 7, 27],
+  ])('%i ms after the send, due at %i: asked in %i ms', async (ageMs, dueAt, afterMs) => {
+    const { progress, sent } = await ask([replayed], { ageMs, intent: asking({}, { dueAt }) });
+    expect(progress).toEqual({ now: 'again', afterMs });
+    expect(sent).toEqual([]);
+  });
+
+  test('a pause of writes that spend nothing holds the probe', async () => {
+    const held = { code: 'unauthorized', reason: 'no' };
+    const { progress, sent } = await ask([replayed], { held });
+    expect(progress).toEqual({ now: 'blocked', ...held });
+    expect(sent).toEqual([]);
+  });
+
+  test('an accepted probe is the creation, and the lists that show it are read again', async () => {
+    const data = { id: 7, name: 'x', cidr: '10.0.0.0/24' };
+    const { recorded, forgotten } = await ask([answer(201, { data, task: null, replayed: true })]);
+    expect(recorded.at(-1)?.stage).toMatchObject({ phase: 'accepted', answer: { id: '7' } });
+    expect(forgotten).toHaveLength(1);
+  });
+
+  test.each<[string, WriteResult, object, number, number]>([
+    ['a lost answer', lost, {}, 2 * second, 0],
+    ['a lost answer after some silence', lost, { silentMs: 10 * second }, 12 * second, 0],
+    ['a lost answer after a long silence', lost, { silentMs: 29 * minute }, minute, 0],
+    ['a lost answer, with jitter', lost, { jitter: 1 }, 2_200, 0],
+    ['a time to wait', answer(503, { retryAfterMs: 5 * second }), {}, 5 * second, 1],
+    [
+      'a time to wait, of a fast API',
+      answer(503, { retryAfterMs: 5 * second }),
+      { timeScale: 60 },
+      300 * second,
+      1,
+    ],
+    ['a shorter time to wait', answer(503, { retryAfterMs: 1 }), {}, 2 * second, 1],
+    ['a server error', answer(500, { code: 'odd' }), {}, 2 * second, 1],
+  ])('%s is asked again', async (_name, result, more, afterMs, answered) => {
+    const { progress, last, marks, calls } = await ask([result], more);
+    expect(progress).toEqual({ now: 'again', afterMs });
+    expect(last).toEqual({ dueAt: sentAt + settledMs + afterMs });
+    const began = 'silentMs' in more ? [] : [['i', 'silent']];
+    expect(marks).toEqual([...began, ['i', 'due', afterMs]]);
+    const told = calls.findLast(([name]) => name === 'tell');
+    expect(told?.[2]).toBe('waiting');
+    expect(told?.[3]).toEqual(answered === 0 ? 'reset' : expect.stringMatching(/50[03]/));
+    expect(told?.[4]).toEqual({ untilMs: sentAt + settledMs + afterMs });
+  });
+
+  test('after half an hour without an answer the run ends without the creation', async () => {
+    const { progress, last } = await ask([lost], { silentMs: 30 * minute });
+    expect(progress).toEqual({ now: 'blocked', code: 'key_not_answered', reason: 'reset' });
+    expect(last).toMatchObject({ dueAt: sentAt + settledMs + minute });
+    expect((await ask([lost], { silentMs: 30 * minute - 1 })).progress.now).toBe('again');
+  });
+
+  test.each([
+    [401, { code: 'unauthorized' }, 'unauthorized'],
+    [402, {}, 'http_402'],
+    [403, { code: 'insufficient_privileges' }, 'insufficient_privileges'],
+  ])('%i pauses the class, and a later run asks', async (status, more, code) => {
+    const { progress, calls } = await ask([answer(status, more)]);
+    expect(progress).toMatchObject({ now: 'blocked', code });
+    expect(calls.filter(([name]) => name === 'pause')).toHaveLength(1);
+  });
+
+  test('a key that refuses both the original and the probe was used for another body', async () => {
+    const conflict = { stage: 'asking', conflict: true };
+    const { progress, last } = await ask([reused], { intent: asking(conflict) });
+    expect(progress).toMatchObject({ now: 'blocked', code: 'key_conflict' });
+    expect(last).toMatchObject({ stage: { phase: 'blocked', blocked: { code: 'key_conflict' } } });
+    const fenced = await ask([replayed], { intent: asking(conflict) });
+    expect(fenced.last).toMatchObject({ stage: questioned('fenced', 1) });
+  });
+
+  test('a creation that reads do not identify is replayed by a later run', async () => {
+    const { run, recorded } = stubRun();
+    const intent = asking();
+    expect(await replayLater(run, intent)).toMatchObject({ now: 'blocked', code: 'key_not_answered' });
+    expect(recorded).toMatchObject([{ stage: questioned('taken', 0), dueAt: sentAt }]);
+  });
+});

@@ -1,0 +1,291 @@
+import { describe, expect, test } from 'vitest';
+import type { WriteResult } from '../../../src/core/ports.ts';
+import type { Intent } from '../../../src/core/state.ts';
+import { advance, send } from '../../../src/engine/intents/settle.ts';
+import { intentOf, sentAt, stubRun } from './stub-run.ts';
+
+const minute = 60_000;
+const hour = 60 * minute;
+const accepted: WriteResult = {
+  ...{ type: 'answer', status: 201, requestId: 'req_1', replayed: false },
+  ...{ data: { id: 7, name: 'x', cidr: '10.0.0.0/24' }, task: null },
+};
+const lost: WriteResult = { type: 'ambiguous', reason: 'reset' };
+
+const unknown = (stage: string, more: object = {}) =>
+  intentOf({
+    ...{ phase: 'unknown', idempotencyKey: 'key-1', sentAs: 'digest', dueAt: sentAt },
+    unconfirmed: { why: 'lost', question: { stage, probes: 0 } },
+    ...more,
+  });
+const waiting = (more: object = {}) =>
+  intentOf({ phase: 'waiting', idempotencyKey: 'key-1', sentAs: 'digest', dueAt: sentAt, ...more });
+
+/** A run whose clocks stand at this age of the write, and whose fence takes this long. */
+function running({
+  ageMs = hour,
+  fenceMs = 0,
+  result = accepted,
+  held = undefined as object | undefined,
+  isOwned = true as boolean | 'unknown',
+  digest = 'digest',
+  world = { subjects: new Map() } as object,
+  bindings = new Map() as ReadonlyMap<string, object>,
+  more = {},
+} = {}) {
+  const at = { now: sentAt + ageMs };
+  const sent: unknown[][] = [];
+  const observed: string[] = [];
+  const spends: unknown[] = [];
+  const stop = new AbortController();
+  const made = stubRun({ ageMs });
+  const run = {
+    ...made.run,
+    ...{ stop: stop.signal, halt: stop.signal, bindings, world: { childrenOf: () => [], ...world } },
+    gate: { isWaited: () => false, readyNext: () => {}, run: (write: () => unknown) => write() },
+    observe: async (key: string) => {
+      observed.push(key);
+      return { subjects: new Map() };
+    },
+    fence: async () => {
+      at.now += fenceMs;
+      return 't';
+    },
+    heldBy: (_request: unknown, spend: unknown) => {
+      spends.push(spend);
+      return held;
+    },
+    cache: { since: () => ({ apiNow: () => at.now }), forget: () => {} },
+    stopwatch: {
+      until: (_id: string, _moment: string, due: number) => due - at.now,
+      since: (_id: string, _moment: string, from: number) => at.now - from,
+      isMarked: () => false,
+      mark: () => {},
+    },
+    deps: {
+      ...made.run.deps,
+      clock: { now: () => at.now, monotonic: () => at.now },
+      store: { ...made.run.deps.store, ...(isOwned === 'unknown' ? {} : { isOwned: () => isOwned }) },
+      writes: {
+        ...{ token: () => 't', room: async () => {}, digest: () => digest },
+        send: async (request: unknown, key: string, token: string, mayGo: () => boolean) => {
+          sent.push([request, key, token]);
+          return mayGo() ? result : { type: 'unsent', reason: 'it may not go' };
+        },
+      },
+    },
+    ...more,
+  } as unknown as typeof made.run;
+  const step = (intent: Intent) => advance(run, intent);
+  return { ...made, run, step, sent, observed, spends, stop };
+}
+
+describe('src/engine/intents/settle.ts', () => {
+  test.each([
+    ['without an answer', intentOf({ lost: 2 }), { why: 'lost', question: { stage: 'asking', probes: 0 } }],
+    [
+      'that was unconfirmed before',
+      intentOf({ lost: 2, unconfirmed: { why: 'server_error', question: { stage: 'taken', probes: 3 } } }),
+      { why: 'server_error', question: { stage: 'taken', probes: 3 } },
+    ],
+  ])('a send %s may have been sent', async (_name, intent, unconfirmed) => {
+    const { step, recorded } = running();
+    expect(await step(intent)).toEqual({ now: 'again', afterMs: 0 });
+    expect(recorded).toEqual([{ stage: { phase: 'unknown', unconfirmed }, lost: 3 }]);
+  });
+
+  test('a waiting write is sent no earlier than it is due', async () => {
+    const due = { dueAt: sentAt + hour + 5 };
+    for (const intent of [waiting(due), unknown('taken', due)]) {
+      const { step, sent, observed } = running();
+      expect(await step(intent)).toEqual({ now: 'again', afterMs: 5 });
+      expect([sent, observed]).toEqual([[], []]);
+    }
+  });
+
+  test('a waiting write that is not wanted any more ends, and may begin again', async () => {
+    const { step, observed, ends, sent } = running();
+    expect(await step(waiting())).toMatchObject({ now: 'closed', outcome: 'refused', retryAfterMs: 0 });
+    expect(observed).toEqual(['networks.x']);
+    expect([ends.length, sent]).toEqual([1, []]);
+  });
+
+  test('a deletion is observed again, also after a lost answer', async () => {
+    const request = { name: 'delete_network', path: { id: 1 } };
+    const unconfirmed = { why: 'lost', question: { stage: 'asking', probes: 0 } };
+    const { step, observed } = running();
+    const doubted = waiting({ verb: 'delete', request, phase: 'waiting', unconfirmed });
+    expect(await step(doubted)).toMatchObject({ now: 'closed' });
+    expect(observed).toEqual(['networks.x']);
+  });
+
+  test('a pause of the class of the write leaves it open', async () => {
+    const held = { code: 'unpaid', reason: 'no' };
+    const { step, sent, spends } = running({ held });
+    expect(await step(unknown('taken'))).toEqual({ now: 'blocked', ...held });
+    expect([sent, spends]).toEqual([[], ['adds']]);
+  });
+
+  test('a taken key gets the original bytes again, recorded before they go', async () => {
+    const { step, sent, recorded, observed } = running();
+    const intent = unknown('taken', { sends: 2 });
+    expect(await step(intent)).toEqual({ now: 'again', afterMs: 0 });
+    expect(sent).toEqual([[intent.request, 'key-1', 't']]);
+    expect(observed).toEqual([]);
+    const { unconfirmed } = intent as unknown as { unconfirmed: object };
+    const sending = { phase: 'sending', unconfirmed };
+    expect(recorded[0]).toEqual({ stage: sending, sends: 3, lastSentAt: sentAt + hour });
+    expect(recorded[1]?.stage).toMatchObject({ phase: 'accepted', answer: { id: '7' } });
+  });
+
+  test('nothing is sent once the run is to stop', async () => {
+    const { step, sent, stop } = running();
+    stop.abort();
+    await expect(step(unknown('taken'))).rejects.toThrow();
+    expect(sent).toEqual([]);
+  });
+
+  test('an observation that is too old by the end of the fence is made again', async () => {
+    const late = running({ fenceMs: 30_001 });
+    expect(await late.step(unknown('taken'))).toEqual({ now: 'again', afterMs: 0 });
+    expect(late.sent).toEqual([]);
+    const early = running({ fenceMs: 30_000 });
+    await early.step(unknown('taken'));
+    expect(early.sent).toHaveLength(1);
+  });
+
+  test.each([
+    ['a request that would differ', { digest: 'other' }, 'profile_changed'],
+    ['a key that grows too old in the fence', { ageMs: 23 * hour - 1, fenceMs: 1 }, 'key_too_old'],
+  ])('%s is not sent under an unconfirmed key', async (_name, given, code) => {
+    const { step, sent, recorded } = running(given);
+    expect(await step(unknown('taken'))).toMatchObject({ now: 'blocked', code });
+    expect(sent).toEqual([]);
+    expect(recorded).toMatchObject([{ stage: { phase: 'blocked', blocked: { code } } }]);
+  });
+
+  test.each([
+    ['asking', 1, { now: 'again' }, 'queued'],
+    ['fenced', 1, { now: 'again', afterMs: 10 }, undefined],
+    ['open', 1, { now: 'again', afterMs: 10 }, undefined],
+    ['open', 0, { now: 'closed', outcome: 'void' }, undefined],
+  ] as const)('a key that is %s, sent %i times', async (stage, sends, progress, told) => {
+    const late = { dueAt: sentAt + hour + 10 };
+    const { step, calls, sent } = running({
+      more: stage === 'asking' ? { heldBy: () => ({ code: 'unauthorized', reason: '' }) } : {},
+    });
+    const intent = unknown(stage, { sends, ...(stage === 'asking' ? {} : late) });
+    const ended = await step(intent);
+    if (stage === 'asking') expect(ended).toMatchObject({ now: 'blocked', code: 'unauthorized' });
+    else expect(ended).toMatchObject(progress);
+    expect(calls.find(([name]) => name === 'tell')?.[2]).toBe(told);
+    expect(sent).toEqual([]);
+  });
+
+  test('a key that is too old is not asked: reads decide, or nothing was sent', async () => {
+    const old = { ageMs: 23 * hour };
+    const late = { dueAt: sentAt + 23 * hour + 10 };
+    expect(await running(old).step(unknown('asking', late))).toEqual({ now: 'again', afterMs: 10 });
+    const never = await running(old).step(unknown('asking', { ...late, sends: 0 }));
+    expect(never).toMatchObject({ now: 'closed', outcome: 'void' });
+  });
+
+  test('reads decide about an update', async () => {
+    const put = { key: 'servers.x.firewall', kind: 'firewall', verb: 'update', dueAt: sentAt + hour + 10 };
+    expect(await running().step(unknown('taken', put))).toEqual({ now: 'again', afterMs: 10 });
+  });
+
+  test('a blocked write shows its reason', async () => {
+    const blocked = { code: 'odd', reason: 'why', candidates: [], until: 'file' };
+    const { step, ends } = running();
+    const shown = await step(intentOf({ phase: 'blocked', blocked }));
+    expect(shown).toEqual({ now: 'blocked', code: 'odd', reason: 'why' });
+    expect(ends).toEqual([]);
+  });
+
+  test('a closed write has no next step', async () => {
+    await expect(running().step(intentOf({ phase: 'closed' }))).rejects.toThrow('closed');
+  });
+
+  const inside = { key: 'servers.x.firewall', kind: 'firewall', parentId: '1', verb: 'update' };
+  const ofServer = (id: string | undefined) => ({ world: { subjects: new Map(), idOf: () => id } });
+  test.each([
+    ['gone', undefined, inside, { now: 'closed', outcome: 'absent' }],
+    ['another', '2', inside, { now: 'closed', outcome: 'absent' }],
+    ['the same', '1', inside, { now: 'again' }],
+    [
+      'gone, and the write is blocked',
+      undefined,
+      { ...inside, ...{ phase: 'blocked' } },
+      { now: 'blocked', code: 'odd' },
+    ],
+    [
+      'gone, and a backup was bought',
+      undefined,
+      { ...inside, key: 'servers.x.backup', kind: 'backup', verb: 'create' },
+      { now: 'blocked', code: 'outcome_unknown' },
+    ],
+    [
+      'gone, and a backup waits',
+      undefined,
+      { ...inside, key: 'servers.x.backup', kind: 'backup', verb: 'create', phase: 'waiting' },
+      { now: 'closed', outcome: 'absent' },
+    ],
+    [
+      'gone, and its address stays',
+      undefined,
+      { ...inside, key: 'servers.x.public_ipv4', kind: 'ip', verb: 'delete' },
+      { now: 'again' },
+    ],
+    ['not recorded', '2', { ...inside, parentId: undefined }, { now: 'again' }],
+    ['itself', undefined, { ...inside, key: 'servers.x', kind: 'server' }, { now: 'again' }],
+  ])('the server of the write is %s', async (_name, id, write, progress) => {
+    const blocked = { code: 'odd', reason: '', candidates: [], until: 'file' };
+    const { step } = running(ofServer(id));
+    expect(await step(intentOf({ phase: 'sending', blocked, ...write }))).toMatchObject(progress);
+  });
+
+  test.each([
+    ['a valid observation', () => true, true, 'accepted'],
+    ['no owner that is known', () => true, 'unknown', 'accepted'],
+    ['an old observation', () => false, true, 'waiting'],
+    ['another owner', () => true, false, 'waiting'],
+  ] as const)('a send with %s', async (_name, isValid, isOwned, phase) => {
+    const { run, sent, recorded } = running({ isOwned });
+    const intent = intentOf({ idempotencyKey: 'key-1', because: 'key_doubted' });
+    await send(run, intent, 't', isValid);
+    expect(sent).toEqual([[intent.request, 'key-1', 't']]);
+    expect(recorded[0]?.stage).toMatchObject({ phase });
+    if (phase === 'waiting')
+      expect(recorded[0]).toMatchObject({ dueAt: sentAt + hour, detail: 'it may not go', stage: {} });
+  });
+
+  test('a doubted write that did not go stays doubted, and an unconfirmed one unconfirmed', async () => {
+    const unconfirmed = { why: 'lost', question: { stage: 'taken', probes: 0 } };
+    for (const [given, stage] of [
+      [
+        { phase: 'waiting', because: 'key_doubted' },
+        { phase: 'waiting', because: 'key_doubted' },
+      ],
+      [{ phase: 'waiting' }, { phase: 'waiting' }],
+      [
+        { phase: 'unknown', unconfirmed },
+        { phase: 'unknown', unconfirmed },
+      ],
+    ] as const) {
+      const { run, recorded } = running();
+      await send(run, intentOf({ idempotencyKey: 'key-1', ...given }), 't', () => false);
+      expect(recorded[0]?.stage).toEqual(stage);
+    }
+  });
+
+  test('a send is valid for a minute, and its result is recorded', async () => {
+    const asked: number[] = [];
+    const { run, recorded, calls } = running({ result: lost });
+    const intent = intentOf({ idempotencyKey: 'key-1' });
+    await send(run, intent, 't', (ms) => asked.push(ms) > 0);
+    expect(asked).toEqual([minute]);
+    expect(recorded[0]).toMatchObject({ stage: { phase: 'unknown' }, lost: 1 });
+    expect(calls[0]).toEqual(['tell', intent, 'sent', 'create_network key-1']);
+  });
+});
