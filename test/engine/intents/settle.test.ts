@@ -245,12 +245,12 @@ describe('src/engine/intents/settle.ts', () => {
     expect(await step(intentOf({ phase: 'sending', blocked, ...write }))).toMatchObject(progress);
   });
 
-  test.each([
+  test.each<[string, () => boolean, boolean | 'unknown', string]>([
     ['a valid observation', () => true, true, 'accepted'],
     ['no owner that is known', () => true, 'unknown', 'accepted'],
     ['an old observation', () => false, true, 'waiting'],
     ['another owner', () => true, false, 'waiting'],
-  ] as const)('a send with %s', async (_name, isValid, isOwned, phase) => {
+  ])('a send with %s', async (_name, isValid, isOwned, phase) => {
     const { run, sent, recorded } = running({ isOwned });
     const intent = intentOf({ idempotencyKey: 'key-1', because: 'key_doubted' });
     await send(run, intent, 't', isValid);
