@@ -45,14 +45,15 @@ export type Holder =
       readonly by: 'operator' | 'file';
       readonly formerKey: ResourceKey;
       readonly formerKeys?: readonly ResourceKey[];
-      readonly recovered?: true;
+      readonly recovered?: true | 'replacement';
     }
   /**
    * The idempotency key of the resource was answered with it; bound once approved. `taskId`: of its creation. `scope`: of
-   * the file whose key that was.
+   * the file whose key that was. `replacement`: see the field of a binding.
    */
   | {
       readonly is: 'found';
+      readonly recovered?: 'replacement';
       readonly key: ResourceKey;
       readonly taskId?: TaskId;
       readonly scope?: string;

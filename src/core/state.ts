@@ -30,9 +30,10 @@ export interface Binding {
   readonly tainted?: string;
   /**
    * A new state found the resource under an idempotency key, and no operator has confirmed that it belongs to this file:
-   * another file may manage it. It is neither deleted nor replaced.
+   * another file may manage it. It is neither deleted nor replaced. `replacement`: an earlier key of the resource was used
+   * for another request, so the resource may have replaced another one, which may still exist.
    */
-  readonly recovered?: true;
+  readonly recovered?: true | 'replacement';
   /** Keys that the file has renamed to this one. */
   readonly formerKeys?: readonly ResourceKey[];
   /** Wall time in ms. */

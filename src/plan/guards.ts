@@ -8,7 +8,7 @@ import { edit, outside, paying, type Remedy, run, setting, settleFirst } from '.
 import { restoring } from '../core/restoring.ts';
 import type { Intent } from '../core/state.ts';
 import { capitalised } from '../core/text.ts';
-import { confirming, type Draft, keeping, operationsOf } from './draft.ts';
+import { confirming, type Draft, foundText, keeping, operationsOf } from './draft.ts';
 import { mostOf } from './money.ts';
 import { movedFromUnknown } from './moved-from.ts';
 import type { Guard, GuardInput, Objection } from './objections.ts';
@@ -94,7 +94,7 @@ function protect(draft: Draft, { world, destroy }: GuardInput): Objection | unde
   }
   return {
     reason: `${subject.key} has left the spec, and its last entry had \`protect: true\`. ${capitalised(impactOf(draft, world))}`,
-    remedies: [restored(draft), keeping(draft)],
+    remedies: [...restored(draft), keeping(draft)],
     permit: unprotecting(draft, world, destroy),
   };
 }
@@ -107,7 +107,7 @@ function recovered(draft: Draft, { world }: GuardInput): Objection | undefined {
   const { binding } = subject;
   if (!binding?.recovered) return undefined;
   return {
-    reason: `this state found ${nounOf(binding.kind)} ${world.nameOf(binding)} under an idempotency key, and another spec may manage it. ${capitalised(impactOf(draft, world))}`,
+    reason: `${foundText(binding, world)}. ${capitalised(impactOf(draft, world))}`,
     remedies: [
       ...(draft.diff.verdict.verdict === 'replace' ? [reverting(draft, draft.diff.verdict)] : []),
       keeping(draft),
@@ -132,9 +132,10 @@ function unprotecting(draft: Draft, { settings }: World, destroy: boolean): Reme
   return edit(owner, { entry: 'restore', set, next, when: 'to have it deleted' });
 }
 
-/** The entry as it was: the resource stays managed. */
-function restored({ subject: { key, parent } }: Draft): Remedy {
-  return edit(parent ?? key, { entry: 'restore', when: 'to keep it managed' });
+/** The entry as it was: the resource stays managed. A retiring server has no entry. */
+function restored({ subject: { key, parent } }: Draft): readonly Remedy[] {
+  if (retiredFrom(key) !== undefined) return [];
+  return [edit(parent ?? key, { entry: 'restore', when: 'to keep it managed' })];
 }
 
 /** The edit that asks for the existing resource again. */
@@ -188,7 +189,7 @@ function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefi
   if (world.settings.prune || destroy || diff.verdict.byFile || isReplaced(draft, world)) return undefined;
   return {
     reason: `${subject.key} has left the spec, and settings.prune is false. With \`prune: true\`, ${impactOf(draft, world)}`,
-    remedies: [restored(draft), keeping(draft)],
+    remedies: [...restored(draft), keeping(draft)],
     permit: setting('prune', true, 'to delete it, and each other resource that has left the spec'),
   };
 }

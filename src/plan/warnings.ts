@@ -12,7 +12,7 @@ import { factsOf } from '../core/kind-facts.ts';
 import type { Warning } from '../core/plan.ts';
 import { edit, run } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
-import { confirming, type Draft, keeping } from './draft.ts';
+import { confirming, type Draft, foundText, keeping } from './draft.ts';
 import { priceChanges } from './money.ts';
 import { movedFromNothing } from './moved-from.ts';
 import type { GuardInput } from './objections.ts';
@@ -116,10 +116,9 @@ export function countedAlone({ unlisted, isNew, declaredAbsent }: Register, { se
 
 /** Resources that a new state found, and that no operator has confirmed. */
 export function recoveredUnconfirmed(world: World): Warning[] {
-  return [...world.subjects.values()].flatMap(({ key, kind, binding }): Warning[] => {
+  return [...world.subjects.values()].flatMap(({ key, binding }): Warning[] => {
     if (!binding?.recovered) return [];
-    const name = `${nounOf(kind)} ${world.nameOf(binding)}`;
-    const message = `this state found ${name} under an idempotency key, and another spec may manage it. Until you confirm it, vdcsync neither deletes nor replaces it`;
+    const message = `${foundText(binding, world)}. Until you confirm it, vdcsync neither deletes nor replaces it`;
     return [{ code: 'recovered_unconfirmed', key, message, remedies: [confirming(binding)] }];
   });
 }

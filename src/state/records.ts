@@ -62,7 +62,10 @@ const by = z.enum(['operator', 'file']);
 const holder = z.discriminatedUnion('is', [
   z.looseObject({ is: z.literal('ignored'), by }),
   z.looseObject({ is: z.literal('released'), by, formerKey: text }),
-  z.looseObject({ is: z.literal('found'), key: text, taskId: text.optional(), scope: text.optional() }),
+  z.looseObject({
+    ...{ is: z.literal('found'), key: text, taskId: text.optional(), scope: text.optional() },
+    recovered: z.literal('replacement').optional(),
+  }),
   z.looseObject({ is: z.literal('leftover'), formerKey: text }),
   z.looseObject({ is: z.literal('baseline') }),
   z.looseObject({ is: z.literal('awaiting_approval'), digest: text }),

@@ -1,5 +1,5 @@
 import { type Attribution, attribute, serversShown } from '../core/attribute.ts';
-import { addressObject, type LiveObject, objectName, serverObject } from '../core/claims.ts';
+import { addressObject, foreignClaims, type LiveObject, objectName, serverObject } from '../core/claims.ts';
 import { money, part } from '../core/decimal.ts';
 import { partsOf } from '../core/intent.ts';
 import { type ResourceKey, takeApart } from '../core/keys.ts';
@@ -151,7 +151,10 @@ function billedOf(facts: ProjectFacts, addresses: readonly AddressView[] | null)
       return { id, what: `address ${identity.address ?? id}`, key, since: time(boundAt) };
     });
   const known = new Set(bought.map(({ what }) => what));
-  const others = [...serversShown({ ips: facts.world?.ips ?? [] })]
+  const outside = foreignClaims(claims).filter(({ kind }) => factsOf(kind).container);
+  const others = [
+    ...new Set([...serversShown({ ips: facts.world?.ips ?? [] }), ...outside.map(({ id }) => Number(id))]),
+  ]
     .map((id) => ({ id: String(id), what: `server ${id}`, key: null, since: null }))
     .filter(({ what }) => !known.has(what));
   const backups = leftBackups(claims).flatMap(({ server, key, backups: ids, at }) =>

@@ -6,7 +6,7 @@ import { factsOf } from '../../core/kind-facts.ts';
 import type { Binding, Facts, Intent, KnownEffect, RecordedWrite, StateChange } from '../../core/state.ts';
 import { makerOf, ownerOf, wasNamed } from '../claims/owner.ts';
 import type { Run } from '../run.ts';
-import { isReplay } from './question.ts';
+import { isReplay, mayReplace } from './question.ts';
 
 interface Created {
   readonly id: string;
@@ -47,7 +47,9 @@ export function boundBy(run: Run, intent: Intent, { id, facts, under }: Created)
   };
   // An update does not show whose resource it is.
   const isRecovered =
-    intent.verb === 'create' ? isReplay(intent) : run.bindings.get(under)?.recovered === true;
+    intent.verb === 'create'
+      ? isReplay(intent) && (mayReplace(intent) ? 'replacement' : true)
+      : run.bindings.get(under)?.recovered;
   return [
     ...recoveredIf(isRecovered, [{ type: 'bind', binding }, ...companionsOf(run, intent, id, known, under)]),
     ...(factsOf(kind.name).repeats ? [{ type: 'next_incarnation', key: intent.key } as const] : []),
@@ -60,10 +62,13 @@ export function movedFrom({ moved }: Pick<DesiredResource, 'moved'> = {}): Pick<
 }
 
 /** Marks the bindings of resources that an idempotency key showed, and that no operator has confirmed. */
-export function recoveredIf(isRecovered: boolean, changes: readonly StateChange[]): readonly StateChange[] {
-  if (!isRecovered) return changes;
+export function recoveredIf(
+  recovered: Binding['recovered'] | false,
+  changes: readonly StateChange[],
+): readonly StateChange[] {
+  if (!recovered) return changes;
   return changes.map((change) =>
-    change.type === 'bind' ? { ...change, binding: { ...change.binding, recovered: true } } : change,
+    change.type === 'bind' ? { ...change, binding: { ...change.binding, recovered } } : change,
   );
 }
 

@@ -14,6 +14,7 @@ import type { Run } from '../run.ts';
 import { staleMs } from '../staleness.ts';
 import { boundBy, companionsOf, remainsOf } from './bound-by.ts';
 import { again, awaitEnd, block, close, closeBlocked, type Progress, sentPreference } from './endings.ts';
+import { mayReplace } from './question.ts';
 
 /** A created resource, as an answer or evidence shows it. */
 export interface Created {
@@ -77,7 +78,11 @@ export function found(run: Run, intent: Intent, id: string, taskId?: TaskId): Pr
   const before = run.claims.get(objectName(object));
   const binding = [...run.bindings.values()].find(isHeld);
   const isFree = binding === undefined && (before === undefined || before.holder.is === 'found');
-  const holder = { ...foundUnder(run, recovers), ...(taskId === undefined ? {} : { taskId }) };
+  const holder = {
+    ...foundUnder(run, recovers),
+    ...(taskId === undefined ? {} : { taskId }),
+    ...(mayReplace(intent) ? ({ recovered: 'replacement' } as const) : {}),
+  };
   const claim = { ...object, identity: {}, holder, at: run.deps.clock.now() };
   // The key stays in use: a creation under the key gets this answer again.
   const outcome = isFree ? 'absent' : 'void';

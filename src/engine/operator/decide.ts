@@ -1,9 +1,9 @@
-import { addressObject, serverObject } from '../../core/claims.ts';
+import { addressObject, objectName, serverObject } from '../../core/claims.ts';
 import { ConfigError, NotAbsentError, TooSoonError } from '../../core/errors.ts';
 import { partsOf } from '../../core/intent.ts';
 import { nounOf, type ResourceKey } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import type { ReadPort } from '../../core/ports.ts';
+import type { Conclusive, ReadPort } from '../../core/ports.ts';
 import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
 import type { Answer, Binding, Intent, StateChange } from '../../core/state.ts';
 import { capitalised } from '../../core/text.ts';
@@ -20,7 +20,7 @@ import { afterCreation, madeRoomFor } from '../intents/replacement.ts';
 import { asksAbout, endQuestion, replacedBy } from '../intents/transfer.ts';
 import { inWriteSlot } from '../intents/write-slot.ts';
 import { bindingOf } from '../run/operate.ts';
-import { answerUnder } from '../run/recover.ts';
+import { answerUnder, type Held } from '../run/recover.ts';
 import type { Run } from '../run.ts';
 import {
   adoptKey,
@@ -90,11 +90,29 @@ function retriedOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   );
 }
 
-/** Gives up a write. */
-async function abandonedOutcome(run: Run, intent: Intent): Promise<CommandResult> {
-  const { key, verb } = intent;
-  await close(run, intent, { outcome: 'abandoned', text: 'the operator gave up the write' });
+/** Gives up a write. A creation that its key shows is recorded, so that its resource stays in sight. */
+async function abandonedOutcome(run: Run, open: Intent): Promise<CommandResult> {
+  const { key, verb } = open;
+  const held = await askedByKey(run, open);
+  if (typeof held === 'object') await record(run, run.intents.get(key) ?? open, held.answer);
+  const intent = run.intents.get(key) ?? open;
+  const changes = leftToItself(run, intent);
+  await close(run, intent, { outcome: 'abandoned', text: 'the operator gave up the write' }, { changes });
   return result(`The write (${verb}) of ${key} is given up. ${leftBehind(run, intent)}`);
+}
+
+/**
+ * The server that a creation was answered with, and that no key is bound to. Without this claim, a server without an
+ * address would be billed unseen. Lists show every other resource.
+ */
+function leftToItself(run: Run, intent: Intent, adopted?: string): StateChange[] {
+  const { key: formerKey, kind, verb } = intent;
+  const id = partsOf(intent).answer?.id;
+  if (verb !== 'create' || id === undefined || id === adopted || !factsOf(kind).container) return [];
+  if (run.world.ipsOf(id).length > 0) return [];
+  if (run.claims.has(objectName({ kind, id })) || ownerOf(run, { ...intent, id }) !== undefined) return [];
+  const holder = { is: 'released', by: 'operator', formerKey } as const;
+  return [{ type: 'claim', claim: { kind, id, identity: {}, holder, at: run.deps.clock.now() } }];
 }
 
 /**
@@ -169,6 +187,9 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   }
   const entry = run.world.subjects.get(intent.key)?.desired;
   if (entry !== undefined) refuseContradiction(entry, id);
+  const held = await askedByKey(run, intent);
+  if (typeof held === 'object' && idIn(run, intent, held.answer) !== id)
+    return refuseOther(run, intent, held.answer, id);
   // The decision of the operator takes precedence over the facts of an answer.
   const { at = 0, end = 'reported' } = partsOf(intent).answer ?? {};
   const answer: Answer = { at, id, facts: {}, to: 'this_send', end };
@@ -189,7 +210,12 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   const rebound = new Set(bindings.map((each) => each.key));
   const taken = bindings.flatMap((binding) => takenFrom(run, binding, rebound));
   const text = `the operator adopted ${id}`;
-  const changes = [...replacedBy(run, intent, { key: intent.key, id }), ...taken, ...bound];
+  const changes = [
+    ...replacedBy(run, intent, { key: intent.key, id }),
+    ...leftToItself(run, intent, id),
+    ...taken,
+    ...bound,
+  ];
   await close(run, intent, { outcome: 'done', text }, { changes });
   return result(`${intent.key} is bound to ${id}.${unverified(intent)}`);
 }
@@ -273,35 +299,61 @@ function refuseTooSoon({ deps }: Run, intent: Intent): void {
 
 const keyUnasked = ' vdcsync could not verify this with the idempotency key, so it relies on your answer.';
 
+/** What the key of a creation whose answer is missing holds; `undefined` if there is nothing to ask. */
+async function askedByKey(run: Run, intent: Intent): Promise<Held | undefined> {
+  const { verb } = intent;
+  // An accepted creation has its answer already. A fenced key holds none.
+  if (verb !== 'create' || partsOf(intent).unconfirmed === undefined || !asksKey(run, intent))
+    return undefined;
+  const { stage, conflict } = questionOf(intent);
+  if (stage === 'fenced') return 'fenced';
+  // The key holds the answer to another body, which no request of this state can replay.
+  if (conflict === true || !keyIsFresh(run, intent)) return 'unaskable';
+  return inWriteSlot(run, intent, () => answerUnder(run, intent));
+}
+
 /**
  * Asks the idempotency key of a creation that the operator declares absent. Returns a remark on the answer.
  *
  * @throws ConfigError if the key holds the answer to the creation. The next apply then binds the resource.
  */
 async function askBeforeAbsent(run: Run, intent: Intent): Promise<string> {
-  const { key, kind, verb } = intent;
-  // An accepted creation has its answer already. A fenced key holds none.
-  if (verb !== 'create' || partsOf(intent).unconfirmed === undefined || !asksKey(run, intent)) return '';
-  const { stage, conflict } = questionOf(intent);
-  if (stage === 'fenced') return '';
-  // The key holds the answer to another body, which no request of this state can replay.
-  if (conflict === true) return keyUnasked;
-  if (!keyIsFresh(run, intent)) return keyUnasked;
-  const held = await inWriteSlot(run, intent, () => answerUnder(run, intent));
-  if (held === 'unused' || held === 'fenced' || held === 'refused') return '';
-  if (held === 'unknown' || held === 'unaskable') return keyUnasked;
-  const sent = run.intents.get(key) ?? intent;
-  if (held === 'open')
-    throw new ConfigError(
-      `${key} may exist: its idempotency key was used, and the API did not show by which request.`,
-      false,
-      [runs('apply')],
-    );
-  const { answer } = held;
-  const { id } = run.kindOf(kind).writes.accept(answer, intent.request, intent.preimage);
-  await record(run, sent, answer);
+  const { key } = intent;
+  const held = await askedByKey(run, intent);
+  switch (held) {
+    case undefined:
+    case 'unused':
+    case 'fenced':
+    case 'refused':
+      return '';
+    case 'unknown':
+    case 'unaskable':
+      return keyUnasked;
+    case 'open':
+      throw new ConfigError(
+        `${key} may exist: its idempotency key was used, and the API did not show by which request.`,
+        false,
+        [runs('apply')],
+      );
+    default:
+      return refuseOther(run, intent, held.answer);
+  }
+}
+
+/** Records the answer that the key holds, which contradicts the operator. */
+async function refuseOther(run: Run, intent: Intent, answer: Conclusive, named?: string): Promise<never> {
+  const { key, kind } = intent;
+  const id = idIn(run, intent, answer);
+  await record(run, run.intents.get(key) ?? intent, answer);
   const what = id === undefined ? 'its creation was accepted' : `it is ${nounOf(kind)} ${id}`;
   throw new NotAbsentError(`${key} exists: its idempotency key shows that ${what}.`, [
     runs('apply', [], { when: `to bind it to ${key}` }),
+    ...(named === undefined
+      ? []
+      : [runs('resolve', [key, '--adopt', named], { when: `again, to bind ${named} all the same` })]),
   ]);
+}
+
+function idIn(run: Run, { kind, request, preimage }: Intent, answer: Conclusive): string | undefined {
+  return run.kindOf(kind).writes.accept(answer, request, preimage).id;
 }

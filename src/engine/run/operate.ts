@@ -244,11 +244,11 @@ function formerly(owner: Binding | undefined): Pick<Binding, 'formerKeys'> {
  * An idempotency key showed the resource or its server, and no operator has approved the adoption. A release confirms
  * nothing.
  */
-function isUnconfirmed(run: Run, { kind, desired, parent }: Subject): boolean {
-  const claim = run.claims.get(objectName({ kind, id: desired?.id ?? '' }));
-  if (claim?.holder.is === 'released' && claim.holder.recovered) return true;
+function isUnconfirmed(run: Run, { kind, desired, parent }: Subject): Binding['recovered'] | false {
+  const { holder } = run.claims.get(objectName({ kind, id: desired?.id ?? '' })) ?? {};
+  if ((holder?.is === 'released' || holder?.is === 'found') && holder.recovered) return holder.recovered;
   const server = parent === undefined ? undefined : run.bindings.get(parent);
-  return !run.attended && (desired?.held?.by === 'found' || server?.recovered === true);
+  return !run.attended && (desired?.held?.by === 'found' || server?.recovered !== undefined);
 }
 
 /**

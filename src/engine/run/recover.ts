@@ -28,7 +28,7 @@ const mostKeys = 8;
 const mostTurns = 3;
 
 /** The content of a key. */
-type Held =
+export type Held =
   /** The key holds no answer, and is fenced now. */
   | 'unused'
   /** An earlier state fenced the key, and continued with the next attempt. */

@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import { faultRule } from '../../src/emulator/faults.ts';
+import type { Resolution } from '../../src/engine/deps.ts';
+import { memoryState } from '../../src/state/memory.ts';
+import { billOf } from '../../src/view/bill.ts';
+import { saidBy } from '../support/resolve.ts';
+import { load, type Rig, rig } from '../support/rig.ts';
+import { virtualClock } from '../support/virtual-clock.ts';
+
+const key = 'servers.x' as ResourceKey;
+const file = (cores = 1) =>
+  `servers: {x: {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, replace: allowed}}\n`;
+const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
+const resolve = (played: Rig, spec: string, resolution: Resolution) =>
+  played.clock.run(played.engine.resolve(load(spec), key, resolution));
+
+/** The process ends at this time of an apply. */
+async function killed(played: Rig, spec: string, afterMs: number): Promise<void> {
+  const halt = new AbortController();
+  void played.clock.sleep(afterMs).then(() => halt.abort(new Error('killed')));
+  await played.apply(spec, { halt: halt.signal });
+  played.restart();
+}
+
+/** The answer to the creation is lost, and the process ends before the next step. */
+async function unanswered(): Promise<Rig> {
+  const played = rig();
+  played.emulator.setFaults([faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'done' })]);
+  await killed(played, file(), 5_000);
+  played.emulator.setFaults([]);
+  await played.clock.advance(60_000);
+  expect(await played.store.openIntents()).toMatchObject([{ phase: 'unknown' }]);
+  return played;
+}
+
+/** The servers that are shown as billed. */
+async function billed({ store }: Rig): Promise<readonly string[]> {
+  const known = {
+    now: 0,
+    bindings: await store.bindings(),
+    intents: await store.openIntents(),
+    claims: await store.claims(),
+  };
+  return billOf({ id: 4711, known }).billed.map(({ what }) => what);
+}
+
+describe('src/engine: a server without an address, which no list shows, stays in sight', () => {
+  test('abandoned after its answer was lost', async () => {
+    const played = await unanswered();
+
+    const said = saidBy(await resolve(played, file(), { type: 'abandon' }));
+
+    expect(said).toContain('The write created server 2001');
+    expect(await billed(played)).toEqual(['server 2001']);
+    expect((await played.apply(file())).outcome).toBe('converged');
+    expect(project(played).servers.map(({ id }) => id)).toEqual([2001]);
+  });
+
+  test('abandoned as the new server of a replacement', async () => {
+    const played = rig();
+    await played.apply(file());
+    await killed(played, file(2), 20_000);
+
+    expect(saidBy(await resolve(played, file(), { type: 'abandon' }))).toContain('server 2002');
+
+    expect(await billed(played)).toEqual(['server 2001', 'server 2002']);
+    expect((await played.apply(file())).outcome).toBe('converged');
+    expect(await billed(played)).toEqual(['server 2001', 'server 2002']);
+  });
+
+  test('while the operator names another one for its key', async () => {
+    const played = await unanswered();
+    played.emulator.mutate({ do: 'add_server', name: 'hand', server_type_id: 3, public: true });
+    const hand = String(project(played).servers.at(-1)?.id);
+
+    await expect(resolve(played, file(), { type: 'adopt', id: hand })).rejects.toThrow('it is server 2001');
+    await resolve(played, file(), { type: 'adopt', id: hand });
+
+    expect(await billed(played)).toEqual(expect.arrayContaining([`server ${hand}`, 'server 2001']));
+  });
+
+  test('which an earlier state had begun to replace', async () => {
+    const played = rig();
+    await played.apply(file());
+    await killed(played, file(2), 20_000);
+    expect(project(played).servers).toHaveLength(2);
+    const store = memoryState({ createdAt: virtualClock().now(), lineage: 'new' });
+    played.restart(store);
+
+    await played.apply(file(2));
+
+    const { warnings } = await played.plan(file(2));
+    const [found] = warnings.filter(({ code }) => code === 'recovered_unconfirmed');
+    expect(found?.message).toContain('found server 2002');
+    expect(found?.message).toContain('It may have replaced another server');
+    expect(project(played).servers).toHaveLength(2);
+  });
+});
