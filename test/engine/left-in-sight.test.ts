@@ -74,10 +74,41 @@ describe('src/engine: a server without an address, which no list shows, stays in
     played.emulator.mutate({ do: 'add_server', name: 'hand', server_type_id: 3, public: true });
     const hand = String(project(played).servers.at(-1)?.id);
 
-    await expect(resolve(played, file(), { type: 'adopt', id: hand })).rejects.toThrow('it is server 2001');
-    await resolve(played, file(), { type: 'adopt', id: hand });
+    // The first answer is that of the key, the second one that of the record.
+    for (let turn = 0; turn < 2; turn++)
+      await expect(resolve(played, file(), { type: 'adopt', id: hand })).rejects.toThrow('it is server 2001');
 
-    expect(await billed(played)).toEqual(expect.arrayContaining([`server ${hand}`, 'server 2001']));
+    expect((await played.apply(file())).outcome).toBe('converged');
+    expect((await played.store.bindings()).map(({ id }) => id)).toEqual(['2001']);
+  });
+
+  test('while the operator names the old server of a replacement', async () => {
+    const played = rig();
+    await played.apply(file());
+    await killed(played, file(2), 20_000);
+
+    const old = resolve(played, file(2), { type: 'adopt', id: '2001' });
+    await expect(old).rejects.toThrow('2001 is the old server');
+    await expect(played.clock.run(played.engine.adopt(load(file(2)), key, '2001'))).rejects.toThrow(
+      'Let it end first',
+    );
+
+    expect((await played.apply(file(2))).outcome).toBe('converged');
+    expect(project(played).servers.map(({ id }) => id)).toEqual([2002]);
+  });
+
+  test('released, and no longer ignored', async () => {
+    const played = rig();
+    await played.apply(file());
+    await played.clock.run(played.engine.forget(load(''), key));
+
+    const undo = () => played.clock.run(played.engine.unignore(load(''), ['2001']));
+    await expect(undo()).rejects.toThrow('would lose sight of it');
+    expect(await billed(played)).toEqual(['server 2001']);
+
+    played.emulator.mutate({ do: 'delete_server', id: 2001 });
+    await undo();
+    expect(await billed(played)).toEqual([]);
   });
 
   test('which an earlier state had begun to replace', async () => {

@@ -28,9 +28,12 @@ export async function adoptKey(run: Run, key: ResourceKey, named: string): Promi
   refuseContradiction(subject.desired, id);
   const open = run.intents.get(key);
   if (open !== undefined) {
-    throw new ConfigError(`${key} has an open write (${open.verb}). Resolve it first.`, false, [
-      runs('resolve', [key, '--adopt', id]),
-    ]);
+    const isAsked = open.phase === 'blocked';
+    throw new ConfigError(
+      `${key} has an open write (${open.verb}). ${isAsked ? 'Resolve it' : 'Let it end'} first.`,
+      false,
+      [isAsked ? runs('resolve', [key, '--adopt', id]) : runs('apply')],
+    );
   }
   refuseMalformed(subject.kind, id);
   const world = await worldWith(run, subject, id);

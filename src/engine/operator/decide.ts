@@ -101,15 +101,13 @@ async function abandonedOutcome(run: Run, open: Intent): Promise<CommandResult> 
   return result(`The write (${verb}) of ${key} is given up. ${leftBehind(run, intent)}`);
 }
 
-/**
- * The server that a creation was answered with, and that no key is bound to. Without this claim, a server without an
- * address would be billed unseen. Lists show every other resource.
- */
+/** What a creation was answered with, and no list shows. Without this claim, it would be billed unseen. */
 function leftToItself(run: Run, intent: Intent, adopted?: string): StateChange[] {
   const { key: formerKey, kind, verb } = intent;
   const id = partsOf(intent).answer?.id;
-  if (verb !== 'create' || id === undefined || id === adopted || !factsOf(kind).container) return [];
-  if (run.world.ipsOf(id).length > 0) return [];
+  if (verb !== 'create' || id === undefined || id === adopted) return [];
+  const { container, unlisted } = factsOf(kind);
+  if (!(unlisted || (container && run.world.ipsOf(id).length === 0))) return [];
   if (run.claims.has(objectName({ kind, id })) || ownerOf(run, { ...intent, id }) !== undefined) return [];
   const holder = { is: 'released', by: 'operator', formerKey } as const;
   return [{ type: 'claim', claim: { kind, id, identity: {}, holder, at: run.deps.clock.now() } }];
@@ -128,9 +126,12 @@ async function liftPause(run: Run, key: ResourceKey): Promise<string | undefined
 
 /** Names the known resources of the write, because they are not bound to a key. */
 function leftBehind({ world }: Run, intent: Intent): string {
-  const { verb, kind } = intent;
+  const { key, verb, kind, phase } = intent;
   const { answer, blocked } = partsOf(intent);
-  if (verb !== 'create') return 'The resource is unchanged, and stays bound to the key.';
+  if (verb !== 'create')
+    return phase === 'waiting'
+      ? 'The resource is unchanged, and stays bound to the key.'
+      : 'The write may have had its effect: the next plan shows the resource as it is.';
   const noun = nounOf(kind);
   const id = answer?.id;
   if (id === undefined) {
@@ -139,7 +140,7 @@ function leftBehind({ world }: Run, intent: Intent): string {
       seen.length === 0
         ? ''
         : ` Possibly it is ${noun} ${seen.join(' or ')}, which appeared after the write.`;
-    return `If the write created a resource, the resource is billed and unmanaged.${what}`;
+    return `If the write created a resource, the resource is billed and unmanaged.${what} While the spec asks for ${key}, the next apply creates another one.`;
   }
   const isServer = factsOf(kind).container;
   const held = isServer ? world.ipsOf(id).map(({ address }) => address) : [];
@@ -187,9 +188,17 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   }
   const entry = run.world.subjects.get(intent.key)?.desired;
   if (entry !== undefined) refuseContradiction(entry, id);
+  if (intent.replaces === id)
+    throw new ConfigError(
+      `${intent.key} is being replaced, and ${id} is the old ${nounOf(intent.kind)}.`,
+      false,
+      [runs('apply', [], { when: 'to end the replacement' })],
+    );
   const held = await askedByKey(run, intent);
   if (typeof held === 'object' && idIn(run, intent, held.answer) !== id)
-    return refuseOther(run, intent, held.answer, id);
+    return refuseOther(run, intent, held.answer);
+  const made = intent.phase === 'accepted' ? intent.answer.id : undefined;
+  if (made !== undefined && made !== id) throw existing(intent, made);
   // The decision of the operator takes precedence over the facts of an answer.
   const { at = 0, end = 'reported' } = partsOf(intent).answer ?? {};
   const answer: Answer = { at, id, facts: {}, to: 'this_send', end };
@@ -341,16 +350,15 @@ async function askBeforeAbsent(run: Run, intent: Intent): Promise<string> {
 }
 
 /** Records the answer that the key holds, which contradicts the operator. */
-async function refuseOther(run: Run, intent: Intent, answer: Conclusive, named?: string): Promise<never> {
-  const { key, kind } = intent;
-  const id = idIn(run, intent, answer);
-  await record(run, run.intents.get(key) ?? intent, answer);
+async function refuseOther(run: Run, intent: Intent, answer: Conclusive): Promise<never> {
+  await record(run, run.intents.get(intent.key) ?? intent, answer);
+  throw existing(intent, idIn(run, intent, answer));
+}
+
+function existing({ key, kind }: Intent, id: string | undefined): NotAbsentError {
   const what = id === undefined ? 'its creation was accepted' : `it is ${nounOf(kind)} ${id}`;
-  throw new NotAbsentError(`${key} exists: its idempotency key shows that ${what}.`, [
+  return new NotAbsentError(`${key} exists: its idempotency key shows that ${what}.`, [
     runs('apply', [], { when: `to bind it to ${key}` }),
-    ...(named === undefined
-      ? []
-      : [runs('resolve', [key, '--adopt', named], { when: `again, to bind ${named} all the same` })]),
   ]);
 }
 

@@ -221,7 +221,10 @@ export async function unignore(run: Run, names: readonly string[]): Promise<Comm
       '`unmanaged: ignore` under `settings` ignores all unmanaged resources: remove that setting first.',
     );
   const { servers, addresses } = namedOf(names);
-  for (const id of servers) refuseServer(run, id);
+  for (const id of servers) {
+    refuseServer(run, id);
+    await refuseUnseen(run, id);
+  }
   for (const address of addresses) refuseAddress(run, address, servers);
   const held = world.ips.filter(({ server_id }) => server_id !== null && servers.includes(server_id));
   const named = world.ips.filter(({ address }) => addresses.includes(address));
@@ -245,6 +248,21 @@ export async function unignore(run: Run, names: readonly string[]): Promise<Comm
 function refuseServer({ world, claims }: Run, id: number): void {
   if (!claims.has(objectName(serverObject(id)))) throw notIgnored(`server ${id}`);
   refuseDeclared(`server ${id}`, world.keyOf(serverObject(id)));
+}
+
+/** No list shows the server, and it exists: this record alone keeps it in sight. */
+async function refuseUnseen({ world, claims, cache, deps }: Run, id: ServerId): Promise<void> {
+  if (world.ipsOf(String(id)).length > 0 || world.servers?.some((each) => each.id === id)) return;
+  const read = cache.since(deps.clock.monotonic());
+  if ((await read.findNetworkInterfaces(id)) === undefined) return;
+  const { holder } = claims.get(objectName(serverObject(id))) ?? {};
+  throw new ConfigError(
+    `Server ${id} exists, and no list of the API shows it: without this record, vdcsync would lose sight of it.`,
+    false,
+    holder?.is === 'released'
+      ? [edit(holder.formerKey, { entry: 'restore', when: 'to manage it again' })]
+      : [],
+  );
 }
 
 function refuseAddress(run: Run, address: string, also: readonly number[]): void {
