@@ -101,7 +101,7 @@ async function abandonedOutcome(run: Run, open: Intent): Promise<CommandResult> 
   return result(`The write (${verb}) of ${key} is given up. ${leftBehind(run, intent)}`);
 }
 
-/** What a creation was answered with, and no list shows. Without this claim, it would be billed unseen. */
+/** Claims the resource that a creation was answered with, if no list shows it: it would be billed unseen. */
 function leftToItself(run: Run, intent: Intent, adopted?: string): StateChange[] {
   const { key: formerKey, kind, verb } = intent;
   const id = partsOf(intent).answer?.id;
@@ -131,7 +131,7 @@ function leftBehind({ world }: Run, intent: Intent): string {
   if (verb !== 'create')
     return phase === 'waiting'
       ? 'The resource is unchanged, and stays bound to the key.'
-      : 'The write may have had its effect: the next plan shows the resource as it is.';
+      : 'The write may have had its effect: the next plan shows the resource.';
   const noun = nounOf(kind);
   const id = answer?.id;
   if (id === undefined) {
@@ -308,7 +308,7 @@ function refuseTooSoon({ deps }: Run, intent: Intent): void {
 
 const keyUnasked = ' vdcsync could not verify this with the idempotency key, so it relies on your answer.';
 
-/** What the key of a creation whose answer is missing holds; `undefined` if there is nothing to ask. */
+/** The answer under the key of an unconfirmed creation; `undefined` if there is nothing to ask. */
 async function askedByKey(run: Run, intent: Intent): Promise<Held | undefined> {
   const { verb } = intent;
   // An accepted creation has its answer already. A fenced key holds none.

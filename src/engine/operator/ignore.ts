@@ -250,18 +250,17 @@ function refuseServer({ world, claims }: Run, id: number): void {
   refuseDeclared(`server ${id}`, world.keyOf(serverObject(id)));
 }
 
-/** No list shows the server, and it exists: this record alone keeps it in sight. */
+/** No list shows a server that this spec has bought, and it exists: this record alone keeps it in sight. */
 async function refuseUnseen({ world, claims, cache, deps }: Run, id: ServerId): Promise<void> {
+  const { holder } = claims.get(objectName(serverObject(id))) ?? {};
+  if (holder?.is !== 'released') return;
   if (world.ipsOf(String(id)).length > 0 || world.servers?.some((each) => each.id === id)) return;
   const read = cache.since(deps.clock.monotonic());
   if ((await read.findNetworkInterfaces(id)) === undefined) return;
-  const { holder } = claims.get(objectName(serverObject(id))) ?? {};
   throw new ConfigError(
     `Server ${id} exists, and no list of the API shows it: without this record, vdcsync would lose sight of it.`,
     false,
-    holder?.is === 'released'
-      ? [edit(holder.formerKey, { entry: 'restore', when: 'to manage it again' })]
-      : [],
+    [edit(holder.formerKey, { entry: 'restore', when: 'to manage it again' })],
   );
 }
 
