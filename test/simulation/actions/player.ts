@@ -311,6 +311,8 @@ export class ActionPlayer implements Actions {
     if (intent === undefined) return;
     const { key } = intent;
     const { history } = this.#stage;
+    // A task may have ended since the last request.
+    history.look(false);
     const made = history.executionsUnder(intent.idempotencyKey).filter((each) => history.isLive(each));
     if (word !== 'adopt') {
       const said = await this.#resolveAs(controller, intent, { type: word });
