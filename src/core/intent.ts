@@ -45,11 +45,10 @@ export function partsOf(intent: Stage): StageParts {
   return intent;
 }
 
-/** The word for the end of a write. A question of a new state, whose key was answered with a resource, ends as *found*. */
+/** The word for the end of a write. */
 export function endOf(intent: Intent): string | undefined {
-  const { outcome } = partsOf(intent);
-  const isFound = intent.recovers !== undefined && intent.detail.startsWith('found under');
-  return isFound ? 'found' : outcome;
+  const { outcome, because } = partsOf(intent);
+  return because === 'found' ? 'found' : outcome;
 }
 
 /** The known effect of the write. */

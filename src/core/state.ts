@@ -77,10 +77,18 @@ export interface Ended {
  * - `no_capacity`: no host has the graphics cards free.
  * - `reported_absent`: the operator said so.
  * - `key_too_old`: the idempotency key cannot be sent again.
+ * - `found`: a new state asked the key, and the answer names a resource.
  * - `unused`: no earlier state used the key. Nothing else was bought under the keys of this resource.
  * - `unaskable`: the API does not store refusals of this operation, so no probe shows the content of a key.
  */
-export type Because = 'replayed' | 'no_capacity' | 'reported_absent' | 'key_too_old' | 'unused' | 'unaskable';
+export type Because =
+  | 'replayed'
+  | 'no_capacity'
+  | 'reported_absent'
+  | 'key_too_old'
+  | 'found'
+  | 'unused'
+  | 'unaskable';
 
 /**
  * The reason why an intent's effect is unknown. It decides the next step after *absent*. An absent creation takes a new

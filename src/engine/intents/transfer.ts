@@ -89,7 +89,7 @@ export function found(run: Run, intent: Intent, id: string, taskId?: TaskId): Pr
   return close(
     run,
     intent,
-    { outcome, text: `found under its idempotency key: ${id}` },
+    { outcome, because: 'found', text: `found under its idempotency key: ${id}` },
     {
       changes: isFree
         ? [{ type: 'claim', claim }]

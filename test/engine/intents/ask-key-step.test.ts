@@ -51,12 +51,17 @@ async function ask(
     stop: new AbortController().signal,
     fence: async () => 't',
     heldBy: (_request: unknown, spend: string) => (spend === 'none' ? held : undefined),
-    gate: { isWaited: () => false, readyNext: () => {}, run: (write: () => unknown) => write() },
+    gate: {
+      isWaited: () => false,
+      readyNext: () => void marks.push(['gate', 'next']),
+      run: (write: () => unknown) => write(),
+    },
     observe: async () => {},
     cache: { ...made.run.cache, forget: (stale: unknown) => void forgotten.push(stale) },
     stopwatch: {
-      until: (_id: string, _moment: string, at: number) => at - now,
-      since: (_id: string, moment: string, at: number) => (moment === 'silent' ? silentMs : now - at),
+      until: (_id: string, moment: string, at: number) => (moment === 'due' ? at - now : Number.NaN),
+      since: (_id: string, moment: string, at: number) =>
+        moment === 'silent' ? silentMs : moment === 'sent' ? now - at : Number.NaN,
       mark: (...given: unknown[]) => void marks.push(given),
     },
     deps: {
@@ -106,12 +111,12 @@ describe('src/engine/intents/ask-key.ts: one step', () => {
     expect(progress).toEqual({ now: 'again', afterMs: 0 });
     expect(last).toMatchObject({ stage: questioned(stage, probes), dueAt: sentAt + settledMs });
     expect(sent).toEqual(Array.from({ length: probes }, () => [1, 'key-1']));
-    expect([left, marks.map(([, moment]) => moment)]).toEqual([0, ['silent', 'due']]);
+    expect([left, marks.map(([, moment]) => moment)]).toEqual([0, ['next', 'silent', 'due']]);
   });
 
   test('each probe is recorded before it is sent, and counted on', async () => {
     const { recorded, calls } = await ask([replayed], { intent: asking({ probes: 4 }) });
-    expect(recorded[0]?.stage).toMatchObject(questioned('asking', 5));
+    expect(recorded[0]?.stage).toMatchObject({ phase: 'unknown', ...questioned('asking', 5) });
     expect(calls.filter(([name]) => name === 'tell').map(([, , step]) => step)).toEqual([
       'queued',
       'checking',
@@ -122,6 +127,13 @@ describe('src/engine/intents/ask-key.ts: one step', () => {
     const blocked = { code: 'ambiguous', reason: '', candidates: [] };
     const { recorded } = await ask([replayed], { intent: asking({}, { phase: 'blocked', blocked }) });
     expect(recorded[0]?.stage).toMatchObject({ phase: 'blocked', blocked });
+  });
+
+  test('without an answer about its keys, the API gets no probe of this one', async () => {
+    const { progress, sent, recorded } = await ask([lost], { behaviours: {} });
+    expect(progress).toEqual({ now: 'again', afterMs: 2 * second });
+    expect(sent).toEqual([[1, expect.stringMatching(/^vdcsync-spare-/)]]);
+    expect(recorded).toHaveLength(1);
   });
 
   test('an API that stores no refusals gets no probe', async () => {
@@ -184,7 +196,7 @@ describe('src/engine/intents/ask-key.ts: one step', () => {
     expect(progress).toEqual({ now: 'again', afterMs });
     expect(last).toEqual({ dueAt: sentAt + settledMs + afterMs });
     const began = 'silentMs' in more ? [] : [['i', 'silent']];
-    expect(marks).toEqual([...began, ['i', 'due', afterMs]]);
+    expect(marks).toEqual([['gate', 'next'], ...began, ['i', 'due', afterMs]]);
     const told = calls.findLast(([name]) => name === 'tell');
     expect(told?.[2]).toBe('waiting');
     expect(told?.[3]).toEqual(answered === 0 ? 'reset' : expect.stringMatching(/50[03]/));

@@ -24,7 +24,7 @@ async function stepOf(
   write: object = {},
   ageMs = 0,
   past: readonly object[] = [],
-  more: { readonly more?: object } = {},
+  more: { readonly more?: object; readonly claims?: readonly object[] } = {},
 ) {
   const { run, recorded, ends, calls } = stubRun({ ageMs, past, ...more });
   const progress = await record(run, intentOf(write), result);
@@ -166,6 +166,7 @@ describe('src/engine/intents/record.ts', () => {
     expect((await stepOf(lost)).recorded[0]).not.toHaveProperty('requestId');
     const { recorded: waiting } = await stepOf({ type: 'unsent', reason: '' });
     expect(waiting[0]?.stage).toEqual({ phase: 'waiting' });
+    expect(waiting[0]).not.toHaveProperty('requestId');
   });
 
   const busy = said(409, { code: 'server_busy' });
@@ -278,7 +279,8 @@ describe('src/engine/intents/record.ts', () => {
     const { recorded } = await stepOf(said(410, { code: 'no' }));
     expect(recorded[0]).toEqual({ requestId: 'req_1', stage: { phase: 'sending' } });
     expect(recorded[1]?.stage).toMatchObject({ blocked: { until: 'file' } });
-    expect(JSON.stringify(recorded)).not.toContain('parameters');
+    const { blocked = {} } = (recorded[1]?.stage ?? {}) as { blocked?: object };
+    expect(blocked).not.toHaveProperty('parameters');
   });
 
   const data = { id: 7, name: 'x', cidr: '10.0.0.0/24' };
@@ -301,6 +303,12 @@ describe('src/engine/intents/record.ts', () => {
       unconfirmed('lost'),
       { to: 'earlier_send' },
     ],
+    [
+      'by a replay to the question of a new state',
+      said(202, { data, task, replayed: true }),
+      { ...unconfirmed('lost'), recovers: 'networks.x' },
+      { to: 'unknown_send' },
+    ],
   ])('accepted %s', async (_name, result, write, answer) => {
     const { progress, recorded } = await stepOf(result, write);
     expect(progress).toEqual({ now: 'again', afterMs: 0 });
@@ -311,7 +319,7 @@ describe('src/engine/intents/record.ts', () => {
 
   test('an answer without a task or an id records neither', async () => {
     const { recorded } = await stepOf(said(200), { ...remove });
-    expect(recorded[0]?.stage).toEqual({
+    expect(recorded[0]?.stage).toStrictEqual({
       phase: 'accepted',
       answer: { at: sentAt, facts: {}, to: 'this_send', end: 'reported' },
     });
@@ -406,5 +414,110 @@ describe('src/engine/intents/record.ts', () => {
       expected: ['servers.x.firewall'],
       afterMs: 9,
     });
+  });
+
+  const made = said(201, { data, task: null });
+  const names = (calls: readonly (readonly unknown[])[]) => calls.map(([name]) => name);
+
+  test('only the creation of a server exposes one, and each acceptance is marked', async () => {
+    const resize = {
+      ...created,
+      verb: 'update',
+      request: { name: 'resize_server', path: { id: 7 }, body: {} },
+    };
+    for (const write of [{}, resize]) {
+      const { calls } = await stepOf(made, write);
+      expect(names(calls)).not.toContain('expose');
+      expect(calls).toContainEqual(['mark', 'i', 'accepted']);
+    }
+  });
+
+  test('a resource whose id another key had is taken over, unless the answer is old', async () => {
+    const bindings = new Map([
+      ['networks.old', { key: 'networks.old', kind: 'network', id: '7', identity: {} }],
+    ]);
+    const more = { more: { bindings, boundIn: () => [] } };
+    const release = expect.objectContaining({ type: 'release', key: 'networks.old' });
+    expect((await stepOf(made, {}, 0, [], more)).calls).toContainEqual(['run.change', [release]]);
+    for (const [result, write] of [
+      [{ ...made, replayed: true }, {}],
+      [made, { verb: 'update' }],
+      [said(201, { task: null }), {}],
+    ] as const)
+      expect(names((await stepOf(result, write, 0, [], more)).calls)).not.toContain('run.change');
+    expect(names((await stepOf(made)).calls)).not.toContain('run.change');
+  });
+
+  test('a write that an earlier one was sent after is superseded', async () => {
+    const answer = { at: sentAt, id: '7', facts: {}, to: 'this_send', end: 'reported' };
+    const other = intentOf({
+      id: 'other',
+      key: 'networks.old',
+      phase: 'accepted',
+      answer,
+      firstSentAt: sentAt + 1,
+    });
+    const more = { more: { intents: new Map([['networks.old', other]]) } };
+    const { calls, recorded } = await stepOf(made, {}, 0, [], more);
+    expect(calls).toContainEqual(['supersede', 'networks.old', 'networks.x']);
+    expect(recorded[0]?.stage).toMatchObject({ phase: 'superseded', by: 'networks.x' });
+  });
+
+  test('an accepted write ends the pause of its class, an old answer does not', async () => {
+    const holder = {
+      is: 'paused',
+      scope: 'spending',
+      kind: 'ip',
+      verb: 'create',
+      code: 'unpaid',
+      reason: '',
+    };
+    const claims = [{ kind: 'project', id: 'spending', identity: {}, at: 0, holder }];
+    const unclaim = [expect.objectContaining({ type: 'unclaim' })];
+    const lifted = ['change', unclaim, sentAt];
+    expect((await stepOf(made, {}, 0, [], { claims })).calls).toContainEqual(lifted);
+    const replayed = { ...made, replayed: true };
+    expect(names((await stepOf(replayed, {}, 0, [], { claims })).calls)).not.toContain('change');
+  });
+
+  test('an answer against the document of the API is a warning', async () => {
+    const { calls } = await stepOf(said(202, { data, task: null }));
+    const warning = {
+      code: 'contract_breach',
+      key: 'networks.x',
+      message: expect.stringMatching(/^create_network: /),
+    };
+    expect(calls).toContainEqual(['event', { type: 'warning', at: sentAt, warning }]);
+    expect(names((await stepOf(made)).calls)).not.toContain('event');
+  });
+
+  test('a refusal pauses its class only if it is about more than the write', async () => {
+    const unpaid = await stepOf(said(402, { code: 'unpaid', title: 'Unpaid' }));
+    const refusal = expect.objectContaining({ code: 'unpaid', reason: expect.stringContaining('Unpaid') });
+    expect(unpaid.calls).toContainEqual(['pause', 'spending', expect.anything(), refusal]);
+    expect(names((await stepOf(said(404, { code: 'gone' }))).calls)).not.toContain('pause');
+  });
+
+  test('a firewall that is refused before the end of the creation of its server is sent again', async () => {
+    const world = { subjects: new Map([['servers.x.firewall', { parent: 'servers.x' }]]) };
+    const more = { more: { world, gate: { firewallAfterMs: 0 } } };
+    const early = { ...put, parentId: '7' };
+    const { progress, ends } = await stepOf(said(409, { code: 'server_busy' }), early, 0, [], more);
+    expect(progress).toMatchObject({ now: 'closed', retryAfterMs: 0 });
+    expect(ends).toMatchObject([{ outcome: 'refused' }]);
+  });
+
+  test('a package without capacity makes room for the next one', async () => {
+    const exhausted: unknown[] = [];
+    const value = { gpu_package: ['a', 'b'] };
+    const more = {
+      world: { subjects: new Map([['servers.x', { desired: { value } }]]), childrenOf: () => [] },
+      exhaustedOf: () => [],
+      exhaust: (_key: string, all: unknown) => void exhausted.push(all),
+    };
+    const gpu = { ...created, request: { name: 'create_server', path: {}, body: { gpu_package: 'a' } } };
+    const { progress } = await stepOf(said(409, { code: 'no_gpu_capacity' }), gpu, 0, [], { more });
+    expect(progress).toMatchObject({ now: 'closed', retryAfterMs: 0 });
+    expect(exhausted).toEqual([['a']]);
   });
 });

@@ -10,10 +10,12 @@ export const sentAt = 1_000 * hour;
 export function stubRun({
   ageMs = 0,
   past = [],
+  claims = [],
   more = {},
 }: {
   ageMs?: number;
   past?: readonly object[];
+  claims?: readonly object[];
   /** Other members of the run. */
   more?: object;
 } = {}) {
@@ -33,11 +35,15 @@ export function stubRun({
       profile: { timeScale: 1 },
       writes: { token: () => 't' },
       tasks: { earliest: async () => 9 },
-      store: { intents: async () => past, claims: async () => [], change: async () => undefined },
+      store: { intents: async () => past, claims: async () => claims, change: noted('change') },
+      onEvent: noted('event'),
       kinds,
     },
     cache: { since: () => ({ apiNow: now }) },
-    stopwatch: { since: (_id: string, _moment: string, at: number) => now() - at, mark: noted('mark') },
+    stopwatch: {
+      since: (_id: string, moment: string, at: number) => (moment === 'begun' ? now() - at : Number.NaN),
+      mark: noted('mark'),
+    },
     kindOf: (name: Intent['kind']) => kinds.get(name),
     ...{
       bindings: new Map(),
@@ -46,6 +52,7 @@ export function stubRun({
       world: { subjects: new Map(), childrenOf: () => [] },
     },
     ...{ tell: noted('tell'), answered: noted('answered'), pause: noted('pause'), expose: noted('expose') },
+    ...{ change: noted('run.change'), supersede: noted('supersede') },
     update: async (intent: Intent, patch: { readonly stage?: object }) => {
       recorded.push(patch);
       return { ...intent, ...patch, ...patch.stage };

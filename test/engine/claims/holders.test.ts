@@ -1,0 +1,323 @@
+import { describe, expect, test } from 'vitest';
+import type { Claim } from '../../../src/core/claims.ts';
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import type { Binding, Intent } from '../../../src/core/state.ts';
+import {
+  backupsBefore,
+  leftBackups,
+  leftByDeletion,
+  leftoverChanges,
+} from '../../../src/engine/claims/left-backups.ts';
+import { identityChanged, isAnother, makerOf, ownerOf, wasNamed } from '../../../src/engine/claims/owner.ts';
+import { exchanging, released, releasing } from '../../../src/engine/claims/release.ts';
+import { deleted, retiring } from '../../../src/engine/claims/retire.ts';
+import type { Run } from '../../../src/engine/run.ts';
+
+const now = 5_000;
+const key = (name: string) => name as ResourceKey;
+const bound = (name: string, kind: string, id: string, more: object = {}) =>
+  ({
+    key: name,
+    kind,
+    id,
+    identity: {},
+    keep: false,
+    protect: false,
+    boundAt: 1,
+    ...more,
+  }) as unknown as Binding;
+const server = bound('servers.x', 'server', '1');
+const firewall = bound('servers.x.firewall', 'firewall', '1', { parentId: '1' });
+const address = bound('servers.x.public_ipv4', 'ip', '51', {
+  parentId: '1',
+  identity: { address: '203.0.113.1' },
+});
+const backup = bound('servers.x.backup', 'backup', 'b1', { parentId: '1' });
+
+/** The part of a run that knows who holds an object. */
+function knowing(
+  bindings: readonly Binding[],
+  {
+    intents = [] as readonly object[],
+    claims = [] as readonly object[],
+    desired = {} as Record<string, object>,
+    ips = [] as readonly object[],
+  } = {},
+): Run {
+  const byKey = new Map(bindings.map((each) => [each.key, each]));
+  const run: unknown = {
+    bindings: byKey,
+    intents: new Map(intents.map((each) => [(each as Intent).key, each])),
+    claims: new Map(claims.map((each, at) => [String(at), each])),
+    boundIn: (of: string) => bindings.filter((each) => each.key.startsWith(`${of}.`)),
+    deps: { clock: { now: () => now } },
+    world: {
+      ips,
+      ip: (id: string) => ips.find((each) => String((each as { id: number }).id) === id),
+      isUnbound: ({ id }: { id: number }) =>
+        !bindings.some((each) => each.kind === 'ip' && each.id === String(id)),
+      subjects: new Map(Object.entries(desired).map(([name, each]) => [name, { desired: each }])),
+    },
+  };
+  return run as Run;
+}
+interface Shown {
+  readonly type: string;
+  readonly key?: string;
+  readonly gone?: boolean;
+  readonly binding?: Binding;
+  readonly claim?: Claim;
+}
+const keys = (changes: readonly object[]) =>
+  changes.map((each) => {
+    const { type, key: name, binding, claim, gone } = each as Shown;
+    return [type, name ?? binding?.key ?? claim?.id, ...(gone === undefined ? [] : [gone])].join(' ');
+  });
+
+describe('src/engine/claims/owner.ts', () => {
+  const live = (name: string, kind: string, id: string, parentId?: string) =>
+    ({ key: key(name), kind, id, parentId }) as Parameters<typeof ownerOf>[1];
+  test.each([
+    ['another key of the same server', live('servers.y', 'server', '1'), server],
+    ['the same key', live('servers.x', 'server', '1'), undefined],
+    ['another id', live('servers.y', 'server', '2'), undefined],
+    ['another kind', live('networks.y', 'network', '1'), undefined],
+    ['a part of the same server', live('servers.y.firewall', 'firewall', '1', '1'), firewall],
+    ['a part of another server', live('servers.y.firewall', 'firewall', '1', '2'), undefined],
+    ['an address, wherever it is', live('ips.a', 'ip', '51'), address],
+  ])('the owner, seen from %s', (_name, seen, owner) => {
+    expect(ownerOf(knowing([server, firewall, address]), seen)).toBe(owner);
+  });
+
+  test('a key that is bound to another resource at the same time owns nothing', () => {
+    const run = knowing([server]);
+    expect(ownerOf(run, live('servers.y', 'server', '1'), new Set([key('servers.x')]))).toBeUndefined();
+  });
+
+  const creation = (more: object = {}) => ({
+    ...{
+      key: 'servers.x',
+      kind: 'server',
+      verb: 'create',
+      phase: 'accepted',
+      answer: { id: '1', to: 'this_send' },
+    },
+    ...more,
+  });
+  test.each([
+    ['the creation that was answered with it', creation(), true],
+    ['an update', creation({ verb: 'update' }), false],
+    ['a creation without an answer', creation({ phase: 'sending', answer: undefined }), false],
+    ['a creation of another id', creation({ answer: { id: '2' } }), false],
+  ])('the maker of a server: %s', (_name, intent, isIt) => {
+    const made = makerOf(knowing([], { intents: [intent] }), live('servers.y', 'server', '1'));
+    expect(made).toBe(isIt ? intent : undefined);
+  });
+
+  test.each([
+    [{ address: 'a' }, { address: 'b' }, true],
+    [{ address: 'a' }, { address: 'a' }, false],
+    [{ address: 'a' }, {}, false],
+    [{}, { address: 'a' }, false],
+    [{ address: 'a', name: 'x' }, { address: 'a', name: 'y' }, true],
+  ] as const)('%j and %j: another one: %s', (one, other, isIt) => {
+    expect(isAnother({ identity: one }, { identity: other })).toBe(isIt);
+  });
+
+  test('an answer names the id only if it is fresh', () => {
+    const answer = (more: object) => ({ id: '1', to: 'this_send', ...more }) as never;
+    expect(wasNamed(answer({}), '1')).toBe(true);
+    expect(wasNamed(answer({}), '2')).toBe(false);
+    expect(wasNamed(answer({ to: 'unknown_send' }), '1')).toBe(false);
+    expect(wasNamed(undefined, '1')).toBe(false);
+    expect(identityChanged(knowing([]), key('servers.x'))).toBe(false);
+  });
+});
+
+describe('src/engine/claims/release.ts', () => {
+  test('the parts of a server that is gone end with it, its address does not', () => {
+    expect(keys(released(knowing([server, firewall, address]), key('servers.x'), 'gone'))).toEqual([
+      'release servers.x true',
+      'release servers.x.firewall false',
+    ]);
+  });
+
+  test('all that is billed separately is claimed once it is released', () => {
+    const changes = releasing(knowing([server, firewall, address]), key('servers.x'), 'operator', 'why');
+    expect(keys(changes)).toEqual([
+      'release servers.x false',
+      'release servers.x.firewall false',
+      'release servers.x.public_ipv4 false',
+      'claim 1',
+      'claim 51',
+    ]);
+    const holder = (of: ResourceKey) => ({ is: 'released', by: 'operator', formerKey: of });
+    expect(changes[3]).toEqual({
+      type: 'claim',
+      claim: { kind: 'server', id: '1', identity: {}, holder: holder(server.key), at: now },
+    });
+    expect(changes[4]).toMatchObject({
+      claim: { parentId: '1', identity: { address: '203.0.113.1' }, holder: holder(address.key) },
+    });
+    expect(releasing(knowing([]), key('servers.x'), 'file', 'why')).toHaveLength(1);
+  });
+
+  test('a claim keeps the earlier keys and the doubt; an address the text that reads show', () => {
+    const doubted = bound('ips.a', 'ip', '51', {
+      formerKeys: ['ips.b'],
+      recovered: true,
+      identity: { address: 'old' },
+    });
+    const run = knowing([doubted], { ips: [{ id: 51, address: 'new', server_id: null }] });
+    expect(releasing(run, key('ips.a'), 'file', 'why')[1]).toMatchObject({
+      claim: { identity: { address: 'new' }, holder: { by: 'file', formerKeys: ['ips.b'], recovered: true } },
+    });
+  });
+
+  test('an object that was bound by mistake goes back to the key that had it before', () => {
+    const exchanged = (formerKeys: readonly string[] | undefined) =>
+      exchanging(
+        knowing([bound('servers.x', 'server', '1', { formerKeys })]),
+        key('servers.x'),
+        'operator',
+        '2',
+      ).at(-1);
+    expect(exchanged(['servers.a', 'servers.b'])).toMatchObject({
+      claim: { holder: { formerKey: 'servers.b', formerKeys: ['servers.x', 'servers.a'] } },
+    });
+    expect(exchanged(undefined)).toMatchObject({ claim: { holder: { formerKey: 'servers.x' } } });
+  });
+});
+
+describe('src/engine/claims/retire.ts', () => {
+  test('a server retires with everything inside it, under a key of its own', () => {
+    const changes = retiring(
+      knowing([server, firewall], { desired: { 'servers.x': { value: {} } } }),
+      server,
+    );
+    expect(keys(changes)).toEqual([
+      'release servers.x false',
+      'bind servers.x~1',
+      'release servers.x.firewall false',
+      'bind servers.x~1.firewall',
+    ]);
+    expect(changes[0]).toMatchObject({ reason: 'retires as servers.x~1' });
+  });
+
+  test.each([
+    ['keep_ip', address, { value: { keep_ip: true } }, { keep: true, protect: false }],
+    ['no keep_ip', address, { value: {} }, { keep: false, protect: false }],
+    ['keep_ip, of another part', firewall, { value: { keep_ip: true } }, { keep: false }],
+    ['protect', address, { value: {}, protect: true }, { protect: true }],
+    ['no entry', { ...address, keep: true, protect: true }, undefined, { keep: true, protect: true }],
+    [
+      'an entry that protects no more',
+      { ...address, protect: true },
+      { value: {}, protect: false },
+      { protect: false },
+    ],
+  ])('a retiring part with %s', (_name, part, entry, kept) => {
+    const run = knowing([server, part], { desired: entry === undefined ? {} : { 'servers.x': entry } });
+    expect(retiring(run, server)[3]).toMatchObject({ binding: kept });
+  });
+
+  test('the earlier keys stay with the server that takes over', () => {
+    const renamed = { ...server, formerKeys: [key('servers.old')] };
+    const [, binding] = retiring(knowing([renamed]), renamed);
+    expect(JSON.stringify(binding)).not.toContain('servers.old');
+  });
+
+  test('the address of a deleted server stays only until its new server exists', () => {
+    const managed = { desired: { 'servers.x': { managed: true, value: {} } } };
+    const all = [server, firewall, address];
+    expect(keys(deleted(knowing(all, managed), key('servers.x'), 'deleted'))).toEqual([
+      'release servers.x.public_ipv4 false',
+      'bind servers.x~1.public_ipv4',
+      'release servers.x true',
+      'release servers.x.firewall false',
+    ]);
+    const released2 = ['release servers.x true', 'release servers.x.firewall false'];
+    expect(keys(deleted(knowing(all), key('servers.x'), 'deleted'))).toEqual(released2);
+    const left = { desired: { 'servers.x': { managed: false, value: {} } } };
+    expect(keys(deleted(knowing(all, left), key('servers.x'), 'deleted'))).toEqual(released2);
+    expect(keys(deleted(knowing([], managed), key('servers.x'), 'deleted'))).toEqual([
+      'release servers.x true',
+    ]);
+  });
+});
+
+describe('src/engine/claims/left-backups.ts', () => {
+  const gone = [{ type: 'release', key: key('servers.x'), gone: true, reason: '' }] as const;
+  const claim = (is: string, id: string, parentId = '1', at = 9) =>
+    ({
+      kind: 'backup',
+      id,
+      parentId,
+      identity: {},
+      holder: { is, formerKey: 'servers.x' },
+      at,
+    }) as unknown as Claim;
+
+  test('left backups are reported by server', () => {
+    const claims = [
+      claim('leftover', 'b1'),
+      claim('released', 'b9'),
+      claim('leftover', 'b2', '2'),
+      claim('leftover', 'b3'),
+    ];
+    expect(leftBackups(claims)).toEqual([
+      { server: '1', key: 'servers.x', at: 9, backups: ['b1', 'b3'] },
+      { server: '2', key: 'servers.x', at: 9, backups: ['b2'] },
+    ]);
+  });
+
+  const deletion = (backups: readonly string[] | undefined, more: object = {}) =>
+    ({
+      key: 'servers.x',
+      kind: 'server',
+      verb: 'delete',
+      preimage: { backups },
+      ...more,
+    }) as unknown as Intent;
+  test.each([
+    ['its bound backup', [], undefined, ['claim b1']],
+    ['a released one', [claim('released', 'b2')], undefined, ['claim b2', 'claim b1']],
+    ['a released one of another server', [claim('released', 'b2', '2')], undefined, ['claim b1']],
+    ['one that is left already', [claim('leftover', 'b2')], undefined, ['claim b1']],
+    [
+      'those that its deletion has read',
+      [claim('released', 'b2')],
+      deletion(['b3']),
+      ['claim b3', 'claim b1', 'unclaim '],
+    ],
+    ['without a read', [claim('released', 'b2')], deletion(undefined), ['claim b2', 'claim b1']],
+    ['the deletion of another one', [], deletion(['b3'], { key: 'servers.y' }), ['claim b1']],
+  ] as const)('of a server that is gone: %s', (_name, claims, of, expected) => {
+    const run = knowing([server, backup], { claims });
+    expect(keys(leftoverChanges(run, now, gone, of))).toEqual(expected);
+    const stays = [{ ...gone[0], gone: false }];
+    expect(leftoverChanges(run, now, stays, of)).toEqual([]);
+  });
+
+  test('only a server leaves backups', () => {
+    const network = bound('networks.a', 'network', '3');
+    const end = [{ ...gone[0], key: network.key }];
+    expect(leftoverChanges(knowing([network]), now, end)).toEqual([]);
+    expect(backupsBefore(deletion(undefined))).toEqual([]);
+  });
+
+  const ips = [{ id: 51, address: '203.0.113.1', server_id: null }];
+  const write = deletion(['b1', 'b2'], { preimage: { backups: ['b1', 'b2'], addresses: ['203.0.113.1'] } });
+  test.each([
+    ['a deleted server', write, [], [], 2],
+    ['its key is bound again', write, [server], [], 0],
+    ['its key has an open write', write, [], [write], 0],
+    ['an update', { ...write, verb: 'update' }, [], [], 0],
+    ['the deletion of a network', { ...write, kind: 'network' }, [], [], 0],
+    ['an address that is bound', write, [bound('ips.a', 'ip', '51')], [], 1],
+    ['without backups', { ...write, preimage: { addresses: ['203.0.113.1'] } }, [], [], 1],
+    ['without a read', { ...write, preimage: {} }, [], [], 0],
+  ] as const)('an earlier run left something: %s', (_name, intent, bindings, intents, lines) => {
+    expect(leftByDeletion(knowing(bindings, { intents, ips }), intent as Intent)).toHaveLength(lines);
+  });
+});
