@@ -146,7 +146,7 @@ describe('src/cli/commands/export.ts', () => {
 
   test('each note stands above its own entry, also of servers that are called numbers', async () => {
     const { stdout } = await inProcess(['export'], withOperations());
-    const policy = /policy is not possible in a file.*\n(?: +#.*\n)* +"?(\w+)"?:/.exec(stdout);
+    const policy = /policy is not possible in a spec.*\n(?: +#.*\n)* +"?(\w+)"?:/.exec(stdout);
     expect(policy?.[1]).toBe('20');
     expect(stdout).toContain('rule 1 also has destination_port: 443, source: "192.0.2.0/24"');
   });

@@ -184,7 +184,7 @@ describe('src/reconcilers/network.ts', () => {
     };
 
     const ways = resolveOf((await plan(backend)).blocked[0]).split(' | ');
-    expect(ways?.[0]).toBe('write `managed: false` in networks.backend (to use that network unchanged)');
+    expect(ways?.[1]).toBe('write `managed: false` in networks.backend (to use that network unchanged)');
     expect(ways?.at(-1)).toBe(
       `vdcsync adopt networks.backend ${id} (if that network belongs to this spec: the next apply then replaces it by a network with 10.20.0.0/24)`,
     );
