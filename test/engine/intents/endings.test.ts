@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { nextPreference } from '../../../src/engine/intents/capacity.ts';
 import {
+  awaitEnd,
   block,
   close,
   closeAndRetry,
@@ -11,6 +12,7 @@ import {
   after as reasonAfter,
   sentPreference,
   unbrokenRow,
+  unresolved,
   warn,
 } from '../../../src/engine/intents/endings.ts';
 import { giveUp } from '../../../src/engine/intents/give-up.ts';
@@ -23,7 +25,48 @@ const absent = { outcome: 'absent', text: 'it is gone' } as const;
 const ended = (outcome: string, more: object = {}) =>
   intentOf({ phase: 'closed', outcome, id: 'x', ...more });
 
+/** A run that keeps the changes of each end. */
+function ending(more: { readonly past?: readonly object[] } = {}) {
+  const changes: (readonly unknown[])[] = [];
+  const asked: unknown[] = [];
+  const made = stubRun();
+  const close2 = async (_intent: unknown, _ended: unknown, given: readonly unknown[]) =>
+    void changes.push(given);
+  const intents = async (of: unknown) => {
+    asked.push(of);
+    return more.past ?? [];
+  };
+  const { deps } = made.run;
+  const run = { ...made.run, close: close2, deps: { ...deps, store: { ...deps.store, intents } } };
+  return { run: run as unknown as typeof made.run, changes, asked };
+}
+const kept = { type: 'next_incarnation', key: 'networks.x' } as never;
+
 describe('src/engine/intents/endings.ts', () => {
+  test('an end makes the changes that it is given, and no others', async () => {
+    const { run, changes, asked } = ending();
+    await close(run, intentOf({}), absent);
+    await closeBlocked(run, intentOf({}), absent, 'odd');
+    await closeBlocked(run, intentOf({}), absent, 'odd', { changes: [kept] });
+    await closeAndRetry(run, intentOf({}), { ...absent, code: 'odd', most: 1 });
+    await closeAndRetry(run, intentOf({}), { ...absent, code: 'odd', most: 0, changes: [kept] });
+    await closeAndRetry(run, intentOf({}), { ...absent, code: 'odd', most: 1, changes: [kept] });
+    expect(changes).toEqual([[], [], [kept], [], [kept], [kept]]);
+    await unbrokenRow(run, intentOf({}), () => true);
+    expect(asked[0]).toEqual({ key: 'networks.x', limit: 50 });
+    expect(asked.at(-1)).toEqual({ key: 'networks.x', limit: 2_000 });
+  });
+
+  test('a write that waits for another one says for which', () => {
+    const other = 'ips.a' as never;
+    expect(awaitEnd(other)).toEqual({ now: 'again', afterMs: 5_000, until: other });
+    expect(unresolved(other)).toMatchObject({ now: 'blocked', code: 'unresolved_create' });
+    expect(sentPreference(stubRun().run, intentOf({}))).toBeUndefined();
+    expect(() =>
+      warn(stubRun({ more: { deps: { clock: { now: () => 0 } } } }).run, other, 'drift', ''),
+    ).not.toThrow();
+  });
+
   test('an end is recorded, and says whether the operation may begin again', async () => {
     const { run, ends } = stubRun();
     expect(await close(run, intentOf({}), absent)).toEqual({
@@ -62,7 +105,8 @@ describe('src/engine/intents/endings.ts', () => {
     const { run } = stubRun({ more: { bindings, close: close2 } });
     const kept = { type: 'next_incarnation', key: 'servers.x' } as never;
     await close(run, intentOf(write), { outcome, text: '' } as never, { changes: [kept] });
-    const doubt = expect.objectContaining({ type: 'bind' });
+    const binding = expect.objectContaining({ key: 'servers.x', id: '1' });
+    const doubt = expect.objectContaining({ type: 'bind', binding });
     expect(changes).toEqual([doubts ? [doubt, kept] : [kept]]);
   });
 
@@ -214,7 +258,8 @@ describe('src/engine/intents/not-there.ts', () => {
     const changes: unknown[] = [];
     const run = {
       ...made.run,
-      heldBy: () => ('held' in behaviour ? { code: 'x', reason: '' } : undefined),
+      heldBy: (_: unknown, spend: string) =>
+        'held' in behaviour && spend === 'none' ? { code: 'x', reason: '' } : undefined,
       gate: { run: (each: () => unknown) => each() },
       close: async (_intent: unknown, given: object, all: readonly unknown[]) => {
         made.ends.push(given as never);
@@ -242,7 +287,7 @@ describe('src/engine/intents/not-there.ts', () => {
       past(2),
       {},
       { storesRefusals: false },
-      { now: 'blocked' },
+      { now: 'blocked', code: 'not_there' },
     ],
     ['a second one of it', replay(), past(1), {}, { storesRefusals: false }, { now: 'closed' }],
     [
@@ -251,7 +296,7 @@ describe('src/engine/intents/not-there.ts', () => {
       past(2),
       {},
       { ...storing, held: true },
-      { now: 'blocked' },
+      { now: 'blocked', code: 'not_there' },
     ],
     ['a fourth one', replay(), past(3), {}, storing, { now: 'closed' }],
     ['a fifth one', replay(), past(4), {}, storing, { now: 'blocked', code: 'not_there' }],
@@ -269,7 +314,7 @@ describe('src/engine/intents/not-there.ts', () => {
       [],
       {},
       storing,
-      { now: 'blocked' },
+      { now: 'blocked', code: 'not_there' },
     ],
     ['a replay with a task', replay({ end: 'unreported', taskId: 't' }), [], {}, storing, { now: 'closed' }],
     [
@@ -280,20 +325,51 @@ describe('src/engine/intents/not-there.ts', () => {
       storing,
       { now: 'closed' },
     ],
-    ['one that may be there', accepted('this_send'), [], { gone: false }, storing, { now: 'blocked' }],
+    [
+      'one that may be there',
+      accepted('this_send'),
+      [],
+      { gone: false },
+      storing,
+      { now: 'blocked', code: 'not_there' },
+    ],
     [
       'one beside strays',
       accepted('this_send'),
       [],
       { gone: true, strays: true },
       storing,
-      { now: 'blocked' },
+      { now: 'blocked', code: 'not_there' },
     ],
-    ['a second one', accepted('this_send'), past(1), { gone: true }, storing, { now: 'blocked' }],
+    [
+      'one after another end',
+      accepted('this_send'),
+      [ended('failed', accepted('this_send'))],
+      { gone: true },
+      storing,
+      { now: 'closed' },
+    ],
+    [
+      'a fifth one after other ends',
+      replay(),
+      Array(4).fill(ended('failed', { ...replay(), phase: 'closed', outcome: 'failed' })),
+      {},
+      storing,
+      { now: 'closed' },
+    ],
+    [
+      'a second one',
+      accepted('this_send'),
+      past(1),
+      { gone: true },
+      storing,
+      { now: 'blocked', code: 'not_there' },
+    ],
   ])('%s', async (_name, write, before, evidence, behaviour, expected) => {
-    const { progress, changes } = await see(write, before, evidence, behaviour);
+    const { progress, changes, ends } = await see(write, before, evidence, behaviour);
     expect(progress).toMatchObject(expected);
     expect(changes).toEqual(progress.now === 'closed' ? next : []);
+    if (progress.now === 'closed') expect(ends).toMatchObject([{ outcome: 'absent' }]);
   });
 
   test('a deletion or a setting is sent again, three times', async () => {
@@ -304,6 +380,12 @@ describe('src/engine/intents/not-there.ts', () => {
       expect((await see(write, ends(2))).progress).toMatchObject({ now: 'closed', retryAfterMs: 0 });
       expect((await see(write, ends(3))).progress).toMatchObject({ now: 'blocked', code: 'not_there' });
     }
+  });
+
+  test('a deletion that is replayed three times may be replayed further', async () => {
+    const deletion = { verb: 'delete', ...replay({ end: 'unreported' }) };
+    const { progress } = await see(deletion, past(2), {}, { storesRefusals: false });
+    expect(progress).toMatchObject({ now: 'closed' });
   });
 
   test('a deletion that is only replayed names the count, a creation the ids', async () => {

@@ -38,7 +38,7 @@ function running({
   const observed: string[] = [];
   const spends: unknown[] = [];
   const stop = new AbortController();
-  const made = stubRun({ ageMs });
+  const made = { ...stubRun({ ageMs }), stale: [] as string[] };
   const run = {
     ...made.run,
     ...{ stop: stop.signal, halt: stop.signal, bindings, world: { childrenOf: () => [], ...world } },
@@ -55,12 +55,12 @@ function running({
       spends.push(spend);
       return held;
     },
-    cache: { since: () => ({ apiNow: () => at.now }), forget: () => {} },
+    cache: { since: () => ({ apiNow: () => at.now }), forget: () => void made.stale.push('read again') },
     stopwatch: {
-      until: (_id: string, _moment: string, due: number) => due - at.now,
+      until: (_id: string, moment: string, due: number) => (moment === 'due' ? due - at.now : Number.NaN),
       since: (_id: string, _moment: string, from: number) => at.now - from,
       isMarked: () => false,
-      mark: () => {},
+      mark: (_id: string, moment: string) => void made.stale.push(moment),
     },
     deps: {
       ...made.run.deps,
@@ -101,6 +101,31 @@ describe('src/engine/intents/settle.ts', () => {
       expect(await step(intent)).toEqual({ now: 'again', afterMs: 5 });
       expect([sent, observed]).toEqual([[], []]);
     }
+  });
+
+  test('a taken key is sent again at the moment when it is due', async () => {
+    const { step, sent } = running();
+    await step(unknown('taken', { dueAt: sentAt + hour }));
+    expect(sent).toHaveLength(1);
+  });
+
+  test('an accepted and a superseded write wait for their reads', async () => {
+    const dueAt = sentAt + hour + 10;
+    const answer = { at: sentAt, id: '7', facts: {}, to: 'this_send', end: 'failed' };
+    const wait = { now: 'again', afterMs: 10 };
+    expect(await running().step(intentOf({ phase: 'accepted', answer, dueAt }))).toEqual(wait);
+    const superseded = { phase: 'superseded', by: 'networks.y', former: { facts: {} }, dueAt };
+    expect(await running().step(intentOf(superseded))).toEqual(wait);
+    const ofGone = { key: 'servers.x.firewall', kind: 'firewall', parentId: '1', ...superseded };
+    const { step } = running({ world: { subjects: new Map(), idOf: () => undefined } });
+    expect(await step(intentOf(ofGone))).toEqual(wait);
+  });
+
+  test('reads about an update wait until its request has timed out', async () => {
+    const put = { key: 'servers.x.firewall', kind: 'firewall', verb: 'update' };
+    const { step, sent } = running({ ageMs: 10_000 });
+    expect(await step(unknown('taken', put))).toEqual({ now: 'again', afterMs: 40_000 });
+    expect(sent).toEqual([]);
   });
 
   test('a waiting write that is not wanted any more ends, and may begin again', async () => {
@@ -167,12 +192,19 @@ describe('src/engine/intents/settle.ts', () => {
   test.each([
     ['asking', 1, { now: 'again' }, 'queued'],
     ['fenced', 1, { now: 'again', afterMs: 10 }, undefined],
+    ['fenced', 0, { now: 'again', afterMs: 10 }, undefined],
     ['open', 1, { now: 'again', afterMs: 10 }, undefined],
     ['open', 0, { now: 'closed', outcome: 'void' }, undefined],
   ] as const)('a key that is %s, sent %i times', async (stage, sends, progress, told) => {
     const late = { dueAt: sentAt + hour + 10 };
     const { step, calls, sent } = running({
-      more: stage === 'asking' ? { heldBy: () => ({ code: 'unauthorized', reason: '' }) } : {},
+      more:
+        stage === 'asking'
+          ? {
+              heldBy: (_: unknown, spend: string) =>
+                spend === 'none' ? { code: 'unauthorized', reason: '' } : undefined,
+            }
+          : {},
     });
     const intent = unknown(stage, { sends, ...(stage === 'asking' ? {} : late) });
     const ended = await step(intent);
@@ -281,11 +313,12 @@ describe('src/engine/intents/settle.ts', () => {
 
   test('a send is valid for a minute, and its result is recorded', async () => {
     const asked: number[] = [];
-    const { run, recorded, calls } = running({ result: lost });
+    const { run, recorded, calls, stale } = running({ result: lost });
     const intent = intentOf({ idempotencyKey: 'key-1' });
     await send(run, intent, 't', (ms) => asked.push(ms) > 0);
     expect(asked).toEqual([minute]);
     expect(recorded[0]).toMatchObject({ stage: { phase: 'unknown' }, lost: 1 });
     expect(calls[0]).toEqual(['tell', intent, 'sent', 'create_network key-1']);
+    expect(stale.slice(0, 2)).toEqual(['sent', 'read again']);
   });
 });
