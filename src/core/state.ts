@@ -16,9 +16,7 @@ export interface Binding {
   readonly id: string;
   /** The live id of the server that the resource belongs to. The same id in another server is another resource. */
   readonly parentId?: string;
-  /**
-   * The fields that distinguish the resource from a later one with the same id: address, name, cidr. @assumption A17
-   */
+  /** Distinguishes the resource from a later one with the same id: address, name, cidr. @assumption A17 */
   readonly identity: Readonly<Record<string, string>>;
   /** The last applied fields, where the API does not show them. */
   readonly applied: Json;
@@ -29,9 +27,8 @@ export interface Binding {
   /** The reason why the resource is not trustworthy: a failed task left it. */
   readonly tainted?: string;
   /**
-   * A new state found the resource under an idempotency key, and no operator has confirmed that it belongs to this file:
-   * another file may manage it. It is neither deleted nor replaced. `replacement`: an earlier key of the resource was used
-   * for another request, so the resource may have replaced another one, which may still exist.
+   * A new state found the resource under an idempotency key, and no operator has confirmed that it belongs to this file.
+   * It is neither deleted nor replaced. `replacement`: it may have replaced another resource, which may still exist.
    */
   readonly recovered?: true | 'replacement';
   /** Keys that the file has renamed to this one. */
@@ -345,19 +342,14 @@ export interface StateInfo {
 /**
  * Identity plus intent, not a cache. Every method that changes something is durable
  * (fsync) when it resolves. It rejects with `StateError` if it could not make the change durable, or if
- * another process has written since. Time is an argument: no store reads a clock.
- *
- * A store opened for reading only rejects every change.
+ * another process has written since. Time is an argument: no store reads a clock. A store
+ * opened for reading only rejects every change.
  */
 export interface StateStore {
   info(): Promise<StateInfo>;
-  /**
-   * Whether this process is still the owner, as far as it knows; left out where ownership ends with the process alone.
-   */
+  /** Whether this process is still the owner, as far as it knows; left out where only its end ends ownership. */
   isOwned?(): boolean;
-  /**
-   * Aborts with a `StateError` when the owner loses the state; left out where ownership ends with the process alone.
-   */
+  /** Aborts with a `StateError` when the owner loses the state; left out where only its end ends ownership. */
   readonly lost?: AbortSignal;
   /** Binds the state to a project; rejects if the state is bound to another project. */
   claimProject(projectId: number): Promise<void>;
