@@ -41,7 +41,8 @@ export function stubRun({
     },
     cache: { since: () => ({ apiNow: now }) },
     stopwatch: {
-      since: (_id: string, moment: string, at: number) => (moment === 'begun' ? now() - at : Number.NaN),
+      since: (_id: string, moment: string, at: number) =>
+        moment === 'begun' || moment === 'sent' ? now() - at : Number.NaN,
       mark: noted('mark'),
     },
     kindOf: (name: Intent['kind']) => kinds.get(name),
