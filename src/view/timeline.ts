@@ -1,4 +1,6 @@
 import { linesText } from '../core/escape.ts';
+import { firewallKey } from '../core/keys.ts';
+import { factsOf } from '../core/kind-facts.ts';
 import type { ProjectView } from './project-view.ts';
 
 /** One operation on the time axis, in ms from the start of the axis. */
@@ -46,8 +48,9 @@ export function timelineOf(writes: readonly Write[], now: number): readonly Bar[
   const span = (from: number, to: number) => ({ startMs: from - start, endMs: to - start });
   return run.map(({ key, verb, kind, outcome, from, to, last_sent_at: sent }) => {
     const again = sent === null ? from : Date.parse(sent);
-    const isFirst = kind === 'firewall' && !run.some((each) => each.key === key && each.to < to);
-    const opened = run.find((each) => isFirst && each.public && key === `${each.key}.firewall`)?.to ?? to;
+    const isFirst =
+      factsOf(kind).endsExposure === true && !run.some((each) => each.key === key && each.to < to);
+    const opened = run.find((each) => isFirst && each.public && key === firewallKey(each.key))?.to ?? to;
     return {
       ...span(from, to),
       id: `${verb}:${key}`,

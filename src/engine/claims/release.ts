@@ -55,10 +55,14 @@ export function exchanging(run: Run, key: ResourceKey, by: 'operator' | 'file', 
   });
 }
 
-/** @param server the live id of the server that is released together with the resources inside it */
-function releasedClaim(
+/**
+ * The claim on a resource that stays, and that the key is not bound to.
+ *
+ * @param server the live id of the server that is released together with the resources inside it
+ */
+export function releasedClaim(
   { deps, world }: Run,
-  binding: Binding,
+  binding: Pick<Binding, 'key' | 'kind' | 'id' | 'identity' | 'formerKeys' | 'recovered'>,
   by: 'operator' | 'file',
   server?: string,
 ): StateChange[] {

@@ -9,6 +9,7 @@ import type { Answer, Binding, Intent, StateChange } from '../../core/state.ts';
 import { capitalised } from '../../core/text.ts';
 import { cameFree, releasing, waysOut } from '../../plan/open-writes.ts';
 import { identityChanged, ownerOf } from '../claims/owner.ts';
+import { releasedClaim } from '../claims/release.ts';
 import { deleted } from '../claims/retire.ts';
 import type { Resolution } from '../deps.ts';
 import { boundBy } from '../intents/bound-by.ts';
@@ -103,14 +104,13 @@ async function abandonedOutcome(run: Run, open: Intent): Promise<CommandResult> 
 
 /** Claims the resource that a creation was answered with, if no list shows it: it would be billed unseen. */
 function leftToItself(run: Run, intent: Intent, adopted?: string): StateChange[] {
-  const { key: formerKey, kind, verb } = intent;
+  const { key, kind, verb } = intent;
   const id = partsOf(intent).answer?.id;
   if (verb !== 'create' || id === undefined || id === adopted) return [];
   const { container, unlisted } = factsOf(kind);
   if (!(unlisted || (container && run.world.ipsOf(id).length === 0))) return [];
   if (run.claims.has(objectName({ kind, id })) || ownerOf(run, { ...intent, id }) !== undefined) return [];
-  const holder = { is: 'released', by: 'operator', formerKey } as const;
-  return [{ type: 'claim', claim: { kind, id, identity: {}, holder, at: run.deps.clock.now() } }];
+  return releasedClaim(run, { key, kind, id, identity: {} }, 'operator');
 }
 
 /**

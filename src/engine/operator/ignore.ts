@@ -120,10 +120,18 @@ function refuseOurs(run: Run, object: LiveObject, there: boolean, called = objec
 }
 
 /** A server that was found under its key may be gone since. The warning about it names this command. */
-async function isServer({ world, cache, claims, deps }: Run, id: ServerId): Promise<boolean> {
-  if (world.ipsOf(String(id)).length > 0 || world.servers?.some((each) => each.id === id)) return true;
-  const claim = claims.get(objectName(serverObject(id)));
-  if (claim !== undefined && isFoundServer(claim)) return true;
+async function isServer(run: Run, id: ServerId): Promise<boolean> {
+  if (isListed(run, id)) return true;
+  const claim = run.claims.get(objectName(serverObject(id)));
+  return (claim !== undefined && isFoundServer(claim)) || isThere(run, id);
+}
+
+function isListed({ world }: Run, id: ServerId): boolean {
+  return world.ipsOf(String(id)).length > 0 || world.servers?.some((each) => each.id === id) === true;
+}
+
+/** Reads the network interfaces of the server: the only read that shows each server. */
+async function isThere({ cache, deps }: Run, id: ServerId): Promise<boolean> {
   const read = cache.since(deps.clock.monotonic());
   return (await read.findNetworkInterfaces(id)) !== undefined;
 }
@@ -251,12 +259,9 @@ function refuseServer({ world, claims }: Run, id: number): void {
 }
 
 /** No list shows a server that this spec has bought, and it exists: this record alone keeps it in sight. */
-async function refuseUnseen({ world, claims, cache, deps }: Run, id: ServerId): Promise<void> {
-  const { holder } = claims.get(objectName(serverObject(id))) ?? {};
-  if (holder?.is !== 'released') return;
-  if (world.ipsOf(String(id)).length > 0 || world.servers?.some((each) => each.id === id)) return;
-  const read = cache.since(deps.clock.monotonic());
-  if ((await read.findNetworkInterfaces(id)) === undefined) return;
+async function refuseUnseen(run: Run, id: ServerId): Promise<void> {
+  const { holder } = run.claims.get(objectName(serverObject(id))) ?? {};
+  if (holder?.is !== 'released' || isListed(run, id) || !(await isThere(run, id))) return;
   throw new ConfigError(
     `Server ${id} exists, and no list of the API shows it: without this record, vdcsync would lose sight of it.`,
     false,
