@@ -1,6 +1,7 @@
-import { linesText } from '../core/escape.ts';
+import { linesText, svgText } from '../core/escape.ts';
 import { firewallKey } from '../core/keys.ts';
 import { factsOf } from '../core/kind-facts.ts';
+import { cut } from '../core/text.ts';
 import type { ProjectView } from './project-view.ts';
 
 /** One operation on the time axis, in ms from the start of the axis. */
@@ -100,7 +101,7 @@ export function barsPicture(bars: readonly Bar[], title: string, style = ''): st
       ...waits.map((each) => rect(each, y + 3, 'waits')),
       ...(exposed === undefined ? [] : [rect(exposed, y + 19, 'open', 4)]),
     ];
-    return `<g><title>${escaped(said)}</title><text x="${left - 10}" y="${y + 15}" text-anchor="end">${escaped(cut(named(id)))}</text>${parts.join('')}</g>`;
+    return `<g><title>${svgText(said)}</title><text x="${left - 10}" y="${y + 15}" text-anchor="end">${svgText(cut(named(id), mostLetters))}</text>${parts.join('')}</g>`;
   });
   const sorts = [
     ['works', 'the API works'],
@@ -116,9 +117,9 @@ export function barsPicture(bars: readonly Bar[], title: string, style = ''): st
     nextX += 44 + text.length * letter;
     return `<rect x="${at}" y="36" width="14" height="14" rx="3" class="${sort}"/><text x="${at + 20}" y="48" class="dim">${text}</text>`;
   });
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${left + chart + 50} ${height}" role="img" aria-label="${escaped(title)}">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${left + chart + 50} ${height}" role="img" aria-label="${svgText(title)}">
 ${style}
-<text x="16" y="24" class="title">${escaped(title)}</text>
+<text x="16" y="24" class="title">${svgText(title)}</text>
 ${[...legend, ...ticks, ...rows].join('\n')}
 </svg>
 `;
@@ -134,10 +135,6 @@ function ticksTo(end: number): readonly number[] {
 
 /** The most letters of a label. The tooltip has the full text. */
 const mostLetters = 62;
-
-function cut(text: string): string {
-  return text.length > mostLetters ? `${text.slice(0, mostLetters - 1)}…` : text;
-}
 
 /** In the order in which they began. */
 export function inOrder(bars: readonly Bar[]): Bar[] {
@@ -155,10 +152,6 @@ export function named(id: string): string {
 export function clock(ms: number): string {
   const seconds = Math.round(ms / 1000);
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
-}
-
-function escaped(text: string): string {
-  return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;');
 }
 
 function sortOf(outcome: string | undefined): string {

@@ -1,5 +1,7 @@
 import type { Position } from '../../core/desired.ts';
+import { svgText } from '../../core/escape.ts';
 import { inFileOrder, type Plan } from '../../core/plan.ts';
+import { cut } from '../../core/text.ts';
 import {
   colours,
   dashes,
@@ -48,7 +50,7 @@ export function planSvg(plan: Plan): string {
           .replace(/\.$/, '')
   }`;
   const width = Math.ceil(Math.max(title.length * titleLetter + 2 * margin.side, graphWidth));
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" role="img" aria-label="${escaped(title)}">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" role="img" aria-label="${svgText(title)}">
 <style>
 text { font: 13px system-ui, sans-serif; fill: #1f2328 } .title { font-size: 15px; font-weight: 600 } .note { font-size: 11.5px; fill: #59636e }
 .label { font-size: 11px; fill: #59636e; text-anchor: end; paint-order: stroke; stroke: #fff; stroke-width: 4px }
@@ -56,7 +58,7 @@ rect { fill: #fff; stroke-width: 2 } path { fill: none; stroke: #9aa4ae; stroke-
 @media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .note, .label { fill: #9198a1 } rect { fill: #0d1117 } .label { stroke: #0d1117 } path { stroke: #656c76 } marker path { fill: #656c76 } }
 </style>
 <defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs>
-<text x="${margin.side}" y="30" class="title">${escaped(title)}</text>
+<text x="${margin.side}" y="30" class="title">${svgText(title)}</text>
 ${[...legend(nodes), ...edges.map((edge) => arrow(edge, placed, rowHeight)), ...reasons, ...[...placed.values()].map(drawn)].join('\n')}
 </svg>
 `;
@@ -119,10 +121,6 @@ function wrapped(text: string, most: number, separator: string): readonly string
   return [text.slice(0, at + 1), cut(text.slice(at + 1), most)];
 }
 
-function cut(text: string, most: number): string {
-  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
-}
-
 function drawn({ node, lines, notes, x, y, width }: Placed): string {
   const { name, note, sort } = node;
   const dashed = isIdle(sort) ? ` stroke-dasharray="${dashes}"` : '';
@@ -134,9 +132,9 @@ function drawn({ node, lines, notes, x, y, width }: Placed): string {
   const height = texts.length * box.line + 12;
   const shown = texts.map(
     ([line, style], at) =>
-      `<text x="${x + box.padding}" y="${y + 19 + at * box.line}"${style}>${escaped(line)}</text>`,
+      `<text x="${x + box.padding}" y="${y + 19 + at * box.line}"${style}>${svgText(line)}</text>`,
   );
-  return `<g><title>${escaped(full)}</title><rect x="${x}" y="${y}" width="${width}" height="${height}" rx="7" stroke="${colours[sort]}"${dashed}/>${shown.join('')}</g>`;
+  return `<g><title>${svgText(full)}</title><rect x="${x}" y="${y}" width="${width}" height="${height}" rx="7" stroke="${colours[sort]}"${dashed}/>${shown.join('')}</g>`;
 }
 
 function arrow({ from, to }: Edge, placed: ReadonlyMap<Node, Placed>, rowHeight: number): string {
@@ -155,7 +153,7 @@ function arrow({ from, to }: Edge, placed: ReadonlyMap<Node, Placed>, rowHeight:
 function reason(edges: readonly Edge[], place: Placed | undefined): string {
   const labels = [...new Set(edges.map(({ label }) => label))].filter((label) => label !== '');
   if (place === undefined || labels.length === 0) return '';
-  return `<text x="${place.x - 10}" y="${middle(place) - 7}" class="label">${escaped(labels.join(', '))}</text>`;
+  return `<text x="${place.x - 10}" y="${middle(place) - 7}" class="label">${svgText(labels.join(', '))}</text>`;
 }
 
 function middle({ y, lines, notes }: Placed): number {
@@ -185,8 +183,4 @@ function legend(nodes: readonly Node[]): string[] {
     x += 36 + meanings[sort].length * box.noteLetter;
     return entry;
   });
-}
-
-function escaped(text: string): string {
-  return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;');
 }

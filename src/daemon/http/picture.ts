@@ -3,6 +3,7 @@ import { networkObject } from '../../core/claims.ts';
 import { type KeyStatus, keyStatuses } from '../../core/key-status.ts';
 import { containersOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
+import { cut } from '../../core/text.ts';
 import { grouped } from '../../core/world.ts';
 import { type ProjectView, type ResourceView, resourcesIn } from '../../view/project-view.ts';
 import { Pager } from './pager.ts';
@@ -252,8 +253,4 @@ function drawBox({ box, x, y }: Placed) {
 <text class="name" x="${x + 27}" y="${y + 21}">${cut(title, most.title)}</text>
 <text class="note" x="${x + 27}" y="${y + 37}">${cut(note, most.note)}</text>
 <text class="status" x="${x + 27}" y="${y + 52}">${cut(says, most.note)}</text></g>`;
-}
-
-function cut(text: string, length: number): string {
-  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
 }
