@@ -124,9 +124,8 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: the status pa
     const none = await open(undefined);
     for (const { page, status } of [wrong, none]) {
       expect([401, 'ERR_INVALID_AUTH_CREDENTIALS']).toContain(status);
-      // After the refusal, Chromium loads an error page.
-      await page.waitForLoadState();
-      expect(await page.content()).not.toContain('servers.web-1');
+      // After the refusal, Chromium navigates to an error page, and has no content to give while it does.
+      await expect.poll(() => page.content()).not.toContain('servers.web-1');
     }
     const [response] = (await once(get(daemon.url), 'response')) as [IncomingMessage];
     response.resume();
