@@ -20,7 +20,7 @@ async function broken(notes: string, from: number, seeds: number): Promise<reado
 describe('src/core/state.ts: notes', () => {
   test('no seed breaks a rule if each run begins without findings, calibrations and durations', async () => {
     const notes = 'blocked,key_behaviour,task-duration:';
-    const half = 30;
+    const half = 12;
     const halves = await Promise.all([broken(notes, 0, half), broken(notes, half, half)]);
     expect(halves.flat()).toEqual([]);
   });

@@ -18,7 +18,7 @@ function broken(seeds: number, ...flags: readonly string[]): readonly string[] {
 
 describe('src/simulation: message texts', () => {
   test('no seed breaks a rule without them', () => {
-    expect(broken(playsAll ? 60 : 20)).toEqual([]);
+    expect(broken(playsAll ? 30 : 20)).toEqual([]);
   });
 
   test('a decision that reads one breaks a rule', () => {

@@ -6,7 +6,7 @@ import type { Blocked, Plan } from '../../../src/core/plan.ts';
 import type { ApplyReport } from '../../../src/core/progress.ts';
 import { type FaultAction, faultRule } from '../../../src/emulator/faults.ts';
 import { loadProfile as loadEmulatorProfile } from '../../../src/emulator/profile.ts';
-import { drawn } from '../../support/drawn.ts';
+import { some } from '../../support/drawn.ts';
 import { load, rig } from '../../support/rig.ts';
 import { scenes } from '../intents/scenes.ts';
 
@@ -34,10 +34,17 @@ function rigOf(profile: boolean) {
   });
 }
 
-describe.each(Object.entries(scenes))('src/engine/run/recorded-findings.ts: %s', (_name, scene) => {
+const cases = Object.entries(scenes).flatMap(([write, scene]) =>
+  Object.entries(faults).map(([fault, action]) => ({ name: `${write}: ${fault}`, scene, action })),
+);
+
+describe('src/engine/run/recorded-findings.ts: after a fault that lasts', () => {
   test.each(
-    drawn(Object.entries(faults)),
-  )('%s: a plan of another process reports as blocked what the run left blocked', async (_fault, action) => {
+    some(cases),
+  )('$name: the plan of another process reports as blocked what the run left blocked', async ({
+    scene,
+    action,
+  }) => {
     const played = rigOf(scene.profile === true);
     if (scene.before !== undefined) await played.apply(scene.before);
     if (scene.before !== undefined && scene.days !== undefined) {
