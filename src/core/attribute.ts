@@ -8,7 +8,7 @@ import {
   objectName,
   serverObject,
 } from './claims.ts';
-import { partsOf } from './intent.ts';
+import { isUnconfirmed, partsOf } from './intent.ts';
 import type { ResourceKey } from './keys.ts';
 import { factsOf, type KindName } from './kind-facts.ts';
 import type { Preimage } from './preimage.ts';
@@ -136,7 +136,7 @@ function pendingOf(intents: readonly Intent[], removed: readonly Intent[]) {
       put(intent.kind, answer.id, intent.key, true);
   }
   const deletions = new Map(removed.map((each) => [`${each.kind} ${each.request.path.id}`, each]));
-  const open = intents.filter(isUnconfirmed);
+  const open = intents.filter(mayHaveMade);
   return (object: LiveObject, ips: readonly Ip[]): Attributed | undefined => {
     const name = objectName(object);
     const known = found.get(name);
@@ -155,10 +155,9 @@ function isDeleted({ preimage: { addresses = [] } }: Intent, ips: readonly Ip[])
 }
 
 /** A purchase that may have been carried out: an object that has come since may be its result. */
-function isUnconfirmed(intent: Intent): boolean {
-  const { verb, kind, phase } = intent;
-  const isOpen = partsOf(intent).unconfirmed !== undefined || phase === 'sending';
-  return verb === 'create' && factsOf(kind).bought === true && isOpen;
+function mayHaveMade(intent: Intent): boolean {
+  const { verb, kind } = intent;
+  return verb === 'create' && factsOf(kind).bought === true && isUnconfirmed(intent);
 }
 
 /** Whether the list from before the creation lacks it. The list is named as in the file. */

@@ -1,4 +1,4 @@
-import { partsOf } from './intent.ts';
+import { isUnconfirmed, partsOf } from './intent.ts';
 import type { ResourceKey } from './keys.ts';
 import type { Subject, World } from './kind.ts';
 import { factsOf } from './kind-facts.ts';
@@ -58,10 +58,8 @@ function isPublicByFile(world: World, key: ResourceKey): boolean {
 /** The creation has not ended. A server that the API answered as created may be gone if reads did not find it since. */
 function beforeItsId(creation: Intent | undefined): string | undefined {
   if (creation?.verb !== 'create') return undefined;
-  const { answer, unconfirmed, phase } = partsOf(creation);
+  const { answer } = partsOf(creation);
   const isAnswered = creation.phase === 'accepted' && creation.notSeenAt === undefined;
   if (isAnswered && answer?.id !== undefined) return isExposed;
-  return answer?.id !== undefined || unconfirmed !== undefined || phase === 'sending'
-    ? mayBeExposed
-    : undefined;
+  return answer?.id !== undefined || isUnconfirmed(creation) ? mayBeExposed : undefined;
 }

@@ -51,6 +51,11 @@ export function endOf(intent: Intent): string | undefined {
   return because === 'found' ? 'found' : outcome;
 }
 
+/** A send of the write may have had an effect that no answer and no evidence has shown. */
+export function isUnconfirmed(intent: Stage): boolean {
+  return partsOf(intent).unconfirmed !== undefined || intent.phase === 'sending';
+}
+
 /** The known effect of the write. */
 export function effectOf(intent: Stage): KnownEffect {
   const { unconfirmed, answer } = partsOf(intent);

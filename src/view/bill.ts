@@ -1,7 +1,7 @@
 import { type Attribution, attribute, serversShown } from '../core/attribute.ts';
 import { addressObject, foreignClaims, type LiveObject, objectName, serverObject } from '../core/claims.ts';
 import { money, part } from '../core/decimal.ts';
-import { partsOf } from '../core/intent.ts';
+import { isUnconfirmed, partsOf } from '../core/intent.ts';
 import { type ResourceKey, takeApart } from '../core/keys.ts';
 import { factsOf, isAddress, type KindName } from '../core/kind-facts.ts';
 import type { Ip } from '../core/resources.ts';
@@ -165,11 +165,11 @@ function billedOf(facts: ProjectFacts, addresses: readonly AddressView[] | null)
 
 /** A creation of a billed resource that was sent, and whose effect is neither known nor excluded. */
 function mayHaveBought(intent: Intent): boolean {
-  const { verb, kind, phase } = intent;
-  const { answer, unconfirmed } = partsOf(intent);
+  const { verb, kind } = intent;
+  const { answer } = partsOf(intent);
   const { counted, bought } = factsOf(kind);
   if (verb !== 'create' || (counted ?? bought) === undefined || answer?.id !== undefined) return false;
-  return unconfirmed !== undefined || answer !== undefined || phase === 'sending';
+  return answer !== undefined || isUnconfirmed(intent);
 }
 
 /** With `unmanaged: ignore` they count as ignored. */

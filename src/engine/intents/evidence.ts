@@ -1,5 +1,5 @@
 import type { Evidence } from '../../core/evidence.ts';
-import { partsOf } from '../../core/intent.ts';
+import { isUnconfirmed, partsOf } from '../../core/intent.ts';
 import { firewallKey, nounOf } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { fitsPath } from '../../core/path-id.ts';
@@ -238,10 +238,7 @@ function ifOurs(
   if (certain) return ours();
   const others = [...run.intents.values()].filter(
     (each) =>
-      each.id !== intent.id &&
-      each.kind === intent.kind &&
-      each.verb === 'create' &&
-      (partsOf(each).unconfirmed !== undefined || each.phase === 'sending'),
+      each.id !== intent.id && each.kind === intent.kind && each.verb === 'create' && isUnconfirmed(each),
   );
   const moving = others.find((each) =>
     each.phase === 'unknown' ? isSettledByKey(run, each) : each.phase !== 'blocked',

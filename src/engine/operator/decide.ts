@@ -1,6 +1,6 @@
 import { addressObject, objectName, serverObject } from '../../core/claims.ts';
 import { ConfigError, NotAbsentError, TooSoonError } from '../../core/errors.ts';
-import { partsOf } from '../../core/intent.ts';
+import { isUnconfirmed, partsOf } from '../../core/intent.ts';
 import { nounOf, type ResourceKey } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { Conclusive, ReadPort } from '../../core/ports.ts';
@@ -194,6 +194,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
       false,
       [runs('apply', [], { when: 'to end the replacement' })],
     );
+  if (intent.verb === 'create') refuseTooSoon(run, intent);
   const held = await askedByKey(run, intent);
   if (typeof held === 'object' && idIn(run, intent, held.answer) !== id)
     return refuseOther(run, intent, held.answer);
@@ -295,8 +296,8 @@ async function fenced<Result>(run: Run, work: (read: ReadPort) => Promise<Result
 
 /** A write without an answer may take effect until its time-out and a short time after. */
 function refuseTooSoon({ deps }: Run, intent: Intent): void {
-  const { key, phase, lastSentAt } = intent;
-  if (partsOf(intent).unconfirmed === undefined && phase !== 'sending') return;
+  const { key, lastSentAt } = intent;
+  if (!isUnconfirmed(intent)) return;
   const age = deps.clock.now() - lastSentAt;
   const rest = deps.requestTimeoutMs + 30_000 - age;
   if (age < 0 || rest <= 0) return;
@@ -312,8 +313,7 @@ const keyUnasked = ' vdcsync could not verify this with the idempotency key, so 
 async function askedByKey(run: Run, intent: Intent): Promise<Held | undefined> {
   const { verb } = intent;
   // An accepted creation has its answer already. A fenced key holds none.
-  if (verb !== 'create' || partsOf(intent).unconfirmed === undefined || !asksKey(run, intent))
-    return undefined;
+  if (verb !== 'create' || !isUnconfirmed(intent) || !asksKey(run, intent)) return undefined;
   const { stage, conflict } = questionOf(intent);
   if (stage === 'fenced') return 'fenced';
   // The key holds the answer to another body, which no request of this state can replay.

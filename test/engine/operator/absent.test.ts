@@ -2,9 +2,12 @@ import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { type FaultAction, faultRule } from '../../../src/emulator/faults.ts';
 import type { Readings } from '../../../src/emulator/readings.ts';
+import { memoryState } from '../../../src/state/memory.ts';
+import { crashable } from '../../support/crashable.ts';
 import { saidBy } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
-import { count, head, web } from '../claims/one-server.ts';
+import { virtualClock } from '../../support/virtual-clock.ts';
+import { count, head, project, web } from '../claims/one-server.ts';
 
 const key = 'servers.web' as ResourceKey;
 const minute = 60_000;
@@ -62,6 +65,35 @@ describe('src/engine/operator/decide.ts: an answer of the operator, and of the k
       'could not verify this with the idempotency key',
     );
     expect(await played.store.openIntents()).toEqual([]);
+  });
+});
+
+describe('src/engine/operator/decide.ts: a creation whose process ended before its answer', () => {
+  test.each([
+    { type: 'adopt', id: '2001' },
+    { type: 'absent' },
+  ] as const)('the key is asked before the operator is believed ($type)', async (resolution) => {
+    const death = crashable();
+    const store = memoryState({ createdAt: virtualClock().now(), lineage: 'test' });
+    const played = rig({ store: death.store(store), wrap: death.transport });
+    await played.apply(head);
+    played.emulator.mutate({ do: 'add_server', name: 'hand', server_type_id: 3, public: false });
+    death.dieAt(4, 'after');
+    await played.apply(head + private_).catch(() => undefined);
+    expect([await store.openIntents(), project(played).servers.map(({ id }) => id)]).toMatchObject([
+      [{ phase: 'sending' }],
+      [2001, 2002],
+    ]);
+    death.dieAt(undefined, 'after');
+    played.restart();
+    const resolve = () => played.clock.run(played.engine.resolve(load(head + private_), key, resolution));
+
+    await expect(resolve()).rejects.toThrow('may still take effect');
+    await played.clock.advance(2 * minute);
+    await expect(resolve()).rejects.toThrow('exists: its idempotency key shows that it is server 2002');
+
+    expect((await played.apply(head + private_)).outcome).toBe('converged');
+    expect(await store.bindings()).toMatchObject([{ key, id: '2002' }]);
   });
 });
 
