@@ -85,6 +85,7 @@ export const historySchema = z.strictObject({
   format_version: format,
   writes: z.array(
     z.strictObject({
+      run: z.string().describe('When the first write of its run was recorded; `history RUN` takes it.'),
       begun_at: moment,
       last_sent_at: moment.nullable(),
       closed_at: moment.nullable(),

@@ -69,7 +69,10 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
       'also checks whether vdcsync can find out the outcome after a lost answer; sends up to 20 writes',
     ],
   ],
-  history: [['vdcsync history --key servers.web-1', 'the writes of one resource']],
+  history: [
+    ['vdcsync history servers.web-1', 'the writes of one resource'],
+    ['vdcsync history 2026-01-31T12:00:00Z --svg run.svg', 'the writes of one run, with a picture'],
+  ],
   rehearse: [['vdcsync rehearse --svg run.svg', 'crashes and faults, with a picture of the run']],
   emulator: [
     ['vdcsync emulator --speed 60', '60 times real speed; set `time_scale: 60` in the API profile'],

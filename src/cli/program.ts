@@ -266,12 +266,16 @@ function addReports({ command, io, end }: Making): void {
 
   withState(withFile(command('history', 'show the writes that vdcsync has sent, newest first')))
     .addOption(textOrJson())
-    .option('--key <key>', 'only this resource')
-    .option('--limit <count>', 'maximum number of writes (default: 50)', wholeNumber(1, 100_000))
-    .option('--svg <file>', 'write a picture of the last run on a time axis')
-    .action(async (flags: HistoryFlags) => {
+    .argument('[key-or-run]', 'only this resource, or only this run, such as 2026-01-31T12:00:00Z')
+    .option(
+      '--limit <count>',
+      'maximum number of writes (default: 50; of one run: all)',
+      wholeNumber(1, 100_000),
+    )
+    .option('--svg <file>', 'write a picture of the run, or of the last one, on a time axis')
+    .action(async (of: string | undefined, flags: HistoryFlags) => {
       const { history } = await import('./commands/history.ts');
-      end(await history(flags, io));
+      end(await history(of, flags, io));
     });
 
   withFile(

@@ -26,10 +26,35 @@ type Write = ProjectView['writes'][number];
 /** Writes with a longer pause between them belong to different runs. */
 const mostPauseMs = 10 * 60_000;
 
+/** Some writes without a longer pause between them. */
+export interface WriteRun<Any> {
+  /** Wall ms of its first write. */
+  readonly startMs: number;
+  readonly writes: readonly Any[];
+}
+
+/** The runs that these writes belong to, newest first. @param timesOf wall ms of its start and its end */
+export function runsOf<Any>(
+  writes: readonly Any[],
+  timesOf: (write: Any) => readonly [number, number],
+): readonly WriteRun<Any>[] {
+  const runs: { startMs: number; writes: Any[] }[] = [];
+  const lastFirst = writes.toSorted((one, other) => timesOf(other)[1] - timesOf(one)[1]);
+  for (const write of lastFirst) {
+    const [from, to] = timesOf(write);
+    const run = runs.at(-1);
+    if (run === undefined || to < run.startMs - mostPauseMs) runs.push({ startMs: from, writes: [write] });
+    else {
+      run.startMs = Math.min(run.startMs, from);
+      run.writes.push(write);
+    }
+  }
+  return runs;
+}
+
 /**
  * The writes of the last run as bars. A write is recorded when its turn has come, so a bar begins with its first send.
  *
- * @param writes newest first
  * @param now wall ms, for the writes that have not ended
  */
 export function timelineOf(writes: readonly Write[], now: number): readonly Bar[] {
@@ -38,14 +63,10 @@ export function timelineOf(writes: readonly Write[], now: number): readonly Bar[
     from: Date.parse(write.since),
     to: write.closed_at === null ? Math.max(now, Date.parse(write.since)) : Date.parse(write.closed_at),
   }));
-  let start = Number.POSITIVE_INFINITY;
-  const run = timed
-    .sort((one, other) => other.to - one.to)
-    .filter(({ from, to }) => {
-      const belongs = start === Number.POSITIVE_INFINITY || to >= start - mostPauseMs;
-      if (belongs) start = Math.min(start, from);
-      return belongs;
-    });
+  const { startMs: start, writes: run } = runsOf(timed, ({ from, to }) => [from, to])[0] ?? {
+    startMs: 0,
+    writes: [],
+  };
   const span = (from: number, to: number) => ({ startMs: from - start, endMs: to - start });
   return run.map(({ key, verb, kind, outcome, from, to, last_sent_at: sent }) => {
     const again = sent === null ? from : Date.parse(sent);

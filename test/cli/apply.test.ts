@@ -100,7 +100,7 @@ describe('src/cli/commands/apply.ts', () => {
     );
     const status = await inProcess(['status', '--emulator', '--format', 'json'], { cwd });
     expect(JSON.parse(status.stdout)).toMatchObject({ resources: [], billed: [], idle: [] });
-    const history = await inProcess(['history', '--key', 'networks.backend'], { cwd });
+    const history = await inProcess(['history', 'networks.backend'], { cwd });
     expect(history.stdout.match(/\bid 32\b/g), 'made and deleted').toHaveLength(2);
   });
 
@@ -153,7 +153,7 @@ describe('src/cli/commands/apply.ts', () => {
     expect(code).toBe(130);
     const next = await vdcsync(args, { cwd });
     expect(next.code).toBe(0);
-    const { stdout } = await inProcess(['history', '--format', 'json', '--key', 'servers.web-1'], { cwd });
+    const { stdout } = await inProcess(['history', '--format', 'json', 'servers.web-1'], { cwd });
     expect((JSON.parse(stdout) as { writes: unknown[] }).writes).toHaveLength(1);
   });
 });

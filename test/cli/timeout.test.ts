@@ -52,7 +52,7 @@ describe('src/cli/commands/apply.ts: apply --timeout', () => {
     expect(stdout).toContain('Stopped: 1 operation done');
     cards(1);
     expect((await apply('--timeout', '1h')).code).toBe(0);
-    const { stdout: past } = await inProcess(['history', '--format', 'json', '--key', 'servers.gpu-1'], call);
+    const { stdout: past } = await inProcess(['history', '--format', 'json', 'servers.gpu-1'], call);
     expect((JSON.parse(past) as { writes: unknown[] }).writes).toHaveLength(1);
   });
 

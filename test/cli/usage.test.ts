@@ -28,12 +28,12 @@ describe('src/cli/program.ts: wrong usage', () => {
     ['no key', ['adopt'], /missing required argument 'key'/],
     ['what is no key', ['adopt', 'web-1', '17'], /is not a key: examples of keys/],
     ['what is nearly a key', ['adopt', 'server.web-1', '17'], /is not a key; did you mean servers\.web-1\?/],
-    ['history of what is nearly one', ['history', '--key', 'network.a'], /did you mean networks\.a\?/],
+    ['history of what is nearly one', ['history', 'network.a'], /did you mean networks\.a\?/],
     ['what is no id', ['adopt', 'servers.web-1', '../17'], /is not an id/],
     ['a resolution without a word', ['resolve', 'servers.web-1'], /exactly one of/],
     ['a resolution with two words', ['resolve', 'servers.web-1', '--absent', '--abandon'], /exactly one of/],
     ['a limit of nothing', ['history', '--limit', '0'], /whole number from 1/],
-    ['history of what is no key', ['history', '--key', 'web'], /is not a key/],
+    ['history of what is no key', ['history', 'web'], /is not a key/],
     ['an unknown shell', ['completion', 'tcsh'], /bash, zsh, fish/],
     ['a port out of range', ['emulator', '--port', '70000'], /whole number from 0 to 65535/],
     ['a port in words', ['emulator', '--port', 'http'], /whole number/],
@@ -235,7 +235,7 @@ describe('src/cli/program.ts: commands without API', () => {
     [['adopt', 'net'], ['networks.backend'], 4],
     [['adopt', '-f', 'other.yaml', ''], ['ips.other'], 4],
     [['forget', '--state', 'none.db', ''], ['networks.backend'], 4],
-    [['history', '--key', 'n'], ['networks.backend'], 4],
+    [['history', 'n'], ['networks.backend'], 4],
     // The shell completes names of files.
     [['plan', '-f', ''], [], 0],
     [['plan', '--out', 'a'], [], 0],
@@ -362,7 +362,7 @@ describe('src/cli/program.ts: commands without API', () => {
   test('history says of a key without writes that it is this one that has none', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     await inProcess(['apply', '--yes', '--emulator'], { cwd });
-    const { stdout } = await inProcess(['history', '--key', 'servers.nope'], { cwd });
+    const { stdout } = await inProcess(['history', 'servers.nope'], { cwd });
     expect(stdout).toBe('This state has sent no write for servers.nope.\n');
   });
 });

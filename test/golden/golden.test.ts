@@ -273,8 +273,10 @@ servers:
   test('history', async () => {
     const scene = applied.copy();
     await scene.run(['history', '--limit', '3']);
-    await scene.run(['history', '--key', 'servers.db-1']);
-    await scene.run(['history', '--key', 'servers.web-9']);
+    await scene.run(['history', 'servers.db-1']);
+    await scene.run(['history', 'servers.web-9']);
+    await scene.run(['history', '2026-01-05T09:00:00Z', '--limit', '1']);
+    await scene.run(['history', '2025-12-31T00:00:00Z']);
     await matches(scene, 'history');
   });
 

@@ -65,7 +65,11 @@ function valuesOf({ long = '', argChoices }: Option, words: Words): ReadonlyMap<
 
 function wordsOf(argument: Argument, words: Words): ReadonlyMap<string, string> {
   const name = argument.name();
-  return name === 'key' ? words.keys : name === 'id' ? words.ids : plain(argument.argChoices);
+  return name === 'key' || name === 'key-or-run'
+    ? words.keys
+    : name === 'id'
+      ? words.ids
+      : plain(argument.argChoices);
 }
 
 function plain(values: readonly string[] = []): ReadonlyMap<string, string> {
@@ -83,7 +87,7 @@ function takesFile({ flags }: Option): boolean {
 /** Keys of the spec and the state, and ids of the state, if the command takes one. Files that cannot be read give none. */
 async function wordsFor(command: Command, typed: readonly string[], io: Io): Promise<Words> {
   const asks =
-    command.registeredArguments.some((each) => each.name() === 'key' || each.name() === 'id') ||
+    command.registeredArguments.some((each) => ['key', 'key-or-run', 'id'].includes(each.name())) ||
     command.options.some(({ long = '' }) => keyFlags.has(long));
   if (!asks) return none;
   const flags = flagsOf(command, typed);

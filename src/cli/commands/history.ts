@@ -1,3 +1,4 @@
+import { ConfigError } from '../../core/errors.ts';
 import { endOf, partsOf } from '../../core/intent.ts';
 import { member } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
@@ -5,7 +6,7 @@ import { moment } from '../../core/moment.ts';
 import type { Intent, JournalFilter, ProofRecord, StateStore } from '../../core/state.ts';
 import { refuseOtherState } from '../../engine/observe.ts';
 import { writeView } from '../../view/build.ts';
-import { barsSvg, timelineOf } from '../../view/timeline.ts';
+import { barsSvg, runsOf, timelineOf } from '../../view/timeline.ts';
 import { clockOf } from '../clock.ts';
 import { openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
@@ -20,61 +21,106 @@ import { writeOut } from './output.ts';
 
 export interface HistoryFlags extends CommonFlags {
   readonly format?: 'text' | 'json';
-  readonly key?: string;
   readonly limit?: number;
   readonly svg?: string;
 }
 
 /** Shown where nothing else is asked for. */
 const defaultLimit = 50;
+const mostWrites = 100_000;
 
-/** Every write ever sent, newest first. Reads the state alone; with a file, that of the file's project. */
-export async function history(flags: HistoryFlags, io: Io): Promise<ExitCode> {
-  const key = flags.key === undefined ? undefined : checkedKey(flags.key);
+/**
+ * Every write ever sent, newest first, by runs. Reads the state alone; with a file, that of the file's project.
+ *
+ * @param of a key, or a run by the time of its first write, as the list prints it
+ */
+export async function history(of: string | undefined, flags: HistoryFlags, io: Io): Promise<ExitCode> {
+  const wanted = of !== undefined && isRun(of) ? of : undefined;
+  const key = of === undefined || wanted !== undefined ? undefined : checkedKey(of);
   const desired = flags.file === undefined ? undefined : await readSpec(flags, io);
   if (desired !== undefined) await refuseSecondState(desired.projectId, flags, io);
   const store = await openStore(flags, io, 'read');
   try {
     if (desired !== undefined) refuseOtherState(desired, await store.info());
-    const limit = flags.limit ?? defaultLimit;
-    const intents = await Promise.all(
-      (await store.intents({ limit, ...(key === undefined ? {} : { key }) })).map(async (intent) => ({
-        intent,
-        resourceId: await resourceIdOf(intent, store),
-      })),
+    const intents = await store.intents({ limit: mostWrites });
+    const runs = runsOf(intents, (intent) => [
+      intent.createdAt,
+      partsOf(intent).closedAt ?? clockOf(io).now(),
+    ]);
+    const runOf = new Map(
+      runs.flatMap(({ startMs, writes }) => writes.map(({ id }) => [id, runName(startMs)] as const)),
     );
+    if (wanted !== undefined && ![...runOf.values()].includes(wanted)) {
+      const last =
+        runs[0] === undefined ? 'it has sent no write' : `its last run is ${runName(runs[0].startMs)}`;
+      throw new ConfigError(`this state knows no run ${wanted}: ${last}`, true);
+    }
+    const limit = flags.limit ?? (wanted === undefined ? defaultLimit : mostWrites);
+    const shown = intents
+      .map((intent) => ({ run: runOf.get(intent.id) ?? '', intent }))
+      .filter(
+        ({ run, intent }) =>
+          (wanted === undefined || run === wanted) && (key === undefined || intent.key === key),
+      )
+      .slice(0, limit);
     if (flags.svg !== undefined) {
-      const writes = intents.map(({ intent }) => writeView(intent));
-      const title = `Writes of the last run${key === undefined ? '' : ` for ${key}`}`;
-      writeOut(flags.svg, barsSvg(timelineOf(writes, clockOf(io).now()), title), io);
+      const drawn = shown.filter(({ run }) => run === shown[0]?.run).map(({ intent }) => writeView(intent));
+      const title = `Writes of the run ${shown[0]?.run ?? ''}${key === undefined ? '' : ` for ${key}`}`;
+      writeOut(flags.svg, barsSvg(timelineOf(drawn, clockOf(io).now()), title), io);
     }
-    const proofs = await proofsIn(store, { key, limit });
-    if (flags.format === 'json') {
-      const json = { format_version: 1, writes: intents.map(intentJson), proofs: proofs.map(proofJson) };
-      io.stdout.write(`${JSON.stringify(json, null, 2)}\n`);
-    } else {
-      const paint = paintFor(io.stdout, io);
-      const dim = (text: string) => paint('dim', text);
-      const all = [
-        ...intents.map((past) => ({ at: past.intent.createdAt, lines: intentLines(past, dim) })),
-        ...proofs.map((proof) => ({ at: proof.at, lines: proofLines(proof, dim) })),
-      ];
-      const newest = all.sort((one, other) => other.at - one.at).slice(0, limit);
-      const lines = newest.flatMap((each) => each.lines);
-      io.stdout.write(
-        lines.length === 0
-          ? `This state has sent no write${key === undefined ? '' : ` for ${key}`}.\n`
-          : `${lines.join('\n')}\n`,
-      );
-    }
+    const past: readonly Past[] = await Promise.all(
+      shown.map(async (each) => ({ ...each, resourceId: await resourceIdOf(each.intent, store) })),
+    );
+    const proofs = wanted === undefined ? await proofsIn(store, { key, limit }) : [];
+    io.stdout.write(
+      flags.format === 'json' ? jsonOf(past, proofs) : textOf(past, proofs, { key, limit, io }),
+    );
     return exitCodes.done;
   } finally {
     await store.close();
   }
 }
 
-/** A write, and the id of its resource. */
+/** The name of a run: when its first write was recorded. */
+function runName(startMs: number): string {
+  return `${new Date(startMs).toISOString().slice(0, 19)}Z`;
+}
+
+function isRun(text: string): boolean {
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(text);
+}
+
+function jsonOf(writes: readonly Past[], proofs: readonly PastProof[]): string {
+  const json = { format_version: 1, writes: writes.map(intentJson), proofs: proofs.map(proofJson) };
+  return `${JSON.stringify(json, null, 2)}\n`;
+}
+
+function textOf(
+  writes: readonly Past[],
+  proofs: readonly PastProof[],
+  { key, limit, io }: { key: ResourceKey | undefined; limit: number; io: Io },
+): string {
+  const paint = paintFor(io.stdout, io);
+  const dim = (text: string) => paint('dim', text);
+  let run: string | undefined;
+  const lines = [
+    ...writes.map((past) => ({ at: past.intent.createdAt, run: past.run, lines: intentLines(past, dim) })),
+    ...proofs.map((proof) => ({ at: proof.at, run: undefined, lines: proofLines(proof, dim) })),
+  ]
+    .sort((one, other) => other.at - one.at)
+    .slice(0, limit)
+    .flatMap((each) => {
+      const isFirst = each.run !== undefined && each.run !== run;
+      if (isFirst) run = each.run;
+      return isFirst ? [paint('bold', `run ${each.run}`), ...each.lines] : each.lines;
+    });
+  if (lines.length > 0) return `${lines.join('\n')}\n`;
+  return `This state has sent no write${key === undefined ? '' : ` for ${key}`}.\n`;
+}
+
+/** A write, its run, and the id of its resource. */
 interface Past {
+  readonly run: string;
   readonly intent: Intent;
   readonly resourceId: string | undefined;
 }
@@ -150,7 +196,7 @@ function proofLines(proof: PastProof, dim: (text: string) => string): string[] {
 }
 
 /** A write in the names of the public JSON. */
-export function intentJson({ intent, resourceId }: Past): Record<string, unknown> {
+export function intentJson({ run, intent, resourceId }: Past): Record<string, unknown> {
   const { key, verb, request, incarnation, attempt, idempotencyKey, phase, sends } = intent;
   const { answer, unconfirmed, outcome, closedAt } = partsOf(intent);
   const optional = {
@@ -162,6 +208,7 @@ export function intentJson({ intent, resourceId }: Past): Record<string, unknown
     why: unconfirmed?.why,
   };
   return {
+    run,
     begun_at: time(intent.createdAt),
     last_sent_at: intent.sends === 0 ? null : time(intent.lastSentAt),
     closed_at: closedAt === undefined ? null : time(closedAt),
