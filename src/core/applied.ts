@@ -5,6 +5,8 @@ import type { Binding } from './state.ts';
 interface AppliedServer {
   /** This state created the server. */
   readonly isCreated: boolean;
+  /** Another copy of the state may have created the server, and bought an address for it. */
+  readonly mayBeOlder: boolean;
   /** The name in the last applied entry. */
   readonly name: string | undefined;
   /** The name in the request that created the server. */
@@ -22,6 +24,7 @@ export function appliedServer(binding: Pick<Binding, 'applied'> | undefined): Ap
   const typeId = member(body, 'server_type_id');
   return {
     isCreated: body !== undefined && body !== null,
+    mayBeOlder: body === undefined || body === null || member(binding?.applied, 'mayBeOlder') === true,
     name: textIn(entry, 'name'),
     sentName: textIn(body, 'name'),
     namesAddress: member(member(entry, 'public_ipv4'), 'ip') !== undefined,

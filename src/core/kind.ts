@@ -383,6 +383,8 @@ export interface BindContext<Value> {
   /** The entry that the request was made from; the file may have another entry by now. */
   readonly asked?: Value | undefined;
   readonly facts?: Facts;
+  /** An operator or the answer to an unknown send named the resource: another copy of the state may have created it. */
+  readonly mayBeOlder?: boolean;
   readonly world: World;
 }
 
@@ -390,10 +392,7 @@ export interface BindContext<Value> {
 export interface CompanionContext<Value, Before extends Preimage = Preimage> extends BindContext<Value> {
   readonly request: WriteRequest;
   readonly preimage: Before;
-  /**
-   * A fresh answer to this very request gave the id. A resource that evidence found may have got some of its parts
-   * later.
-   */
+  /** A fresh answer to this very request gave the id. A resource that evidence found may have parts from later. */
   readonly named: boolean;
   readonly at: number;
 }

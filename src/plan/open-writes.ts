@@ -108,17 +108,20 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
   const addresses = (id: string) =>
     (world?.addressesOf({ kind, id }) ?? []).map(({ address }) => address).join(', ');
   const adoptable = verb === 'create' && (!refused || taken);
+  const desired = world?.subjects.get(key)?.desired;
+  const adopting = (id: string, when: string): Remedy =>
+    desired?.id === undefined || desired.held !== undefined || desired.id === id
+      ? say('adopt', when, [id])
+      : edit(key, { remove: ['id'], next: [run('resolve', [key, '--adopt', id])], when });
   // The candidates may belong to another user, and the resource itself may have become visible since.
   const other = candidates.length === 0 ? 'the resource exists' : `${key} is another resource`;
   return [
-    ...(refused ? [correction(world?.subjects.get(key)?.desired, partsOf(intent).blocked?.parameters)] : []),
+    ...(refused ? [correction(desired, partsOf(intent).blocked?.parameters)] : []),
     ...(refused && intent.replaces !== undefined ? [makingRoom(key)] : []),
     ...(adoptable
       ? [
-          ...candidates.map((id) =>
-            say('adopt', `if ${addresses(id) || id} is ${key}: see the client area`, [id]),
-          ),
-          say('adopt', `if ${other}: the client area shows its id`, ['ID']),
+          ...candidates.map((id) => adopting(id, `if ${addresses(id) || id} is ${key}: see the client area`)),
+          adopting('ID', `if ${other}: the client area shows its id`),
         ]
       : []),
     refused || verb === 'update'

@@ -51,14 +51,15 @@ export function unmanagedFor(kind: Subject['kind'], register: Register, world: W
 /**
  * Addresses of this file's servers that no key is bound to, and that an entry of `ips` may have bought: a server
  * takes this kind of address if its entry names the address, or with `{reuse: true}`. The state has observed every
- * address that a server got by its creation.
+ * address that a server got by a creation that only this state can have sent.
  */
 export function heldAddresses(register: Register, world: World): readonly Ip[] {
   return world.serverSubjects().flatMap(({ desired, binding }) => {
-    const { isCreated, namesAddress } = appliedServer(binding);
+    const { mayBeOlder, namesAddress } = appliedServer(binding);
     const wanted = wantedAddress(desired?.value);
-    const mayBe =
-      wanted.ip === undefined ? wanted.reuse !== undefined && !isCreated : !isCreated || namesAddress;
+    // The entry of an older server may have asked for another address before.
+    const asks = wanted.reuse !== undefined || (register.isNew && wanted.new === undefined);
+    const mayBe = wanted.ip === undefined ? asks && mayBeOlder : mayBeOlder || namesAddress;
     // `managed: false` of a server says nothing about an address that an earlier state bought for `ips`.
     const isLeft = register.isNew && desired?.managed === false;
     const its = mayBe || isLeft ? world.ipsOf(binding?.id ?? desired?.id ?? '') : [];

@@ -156,7 +156,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
     },
   },
 
-  bind({ subject, id, request, asked, facts, world }) {
+  bind({ subject, id, request, asked, facts, mayBeOlder, world }) {
     const entry = asked ?? subject.desired?.value;
     if (request?.name === 'resize_server') return rebound(subject, request, entry);
     const [first] = facts?.addresses ?? [];
@@ -168,7 +168,11 @@ export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
       request === undefined ? world.servers?.find((each) => String(each.id) === id)?.name.trim() : undefined;
     return {
       identity: ipv4 !== undefined ? { ipv4 } : shown === undefined ? {} : { name: shown },
-      applied: { entry: { ...entry } as Json, body: request?.body ?? null },
+      applied: {
+        entry: { ...entry } as Json,
+        body: request?.body ?? null,
+        ...(request !== undefined && mayBeOlder ? { mayBeOlder } : {}),
+      },
       keep: false,
     };
   },

@@ -1,6 +1,6 @@
 import type { ResourceKey } from '../core/keys.ts';
 import type { Blocked } from '../core/plan.ts';
-import { type Edit, stepsOf } from '../core/remedy.ts';
+import { type Edit, type Remedy, stepsOf } from '../core/remedy.ts';
 import { entryOf } from './edited-file.ts';
 import type { StoryStage } from './stage.ts';
 import type { SpecModel } from './story.ts';
@@ -26,7 +26,7 @@ export function edit(
     return { ...file, settings: { ...file.settings, drift: 'correct' } };
   const edits = stepsOf(remedies).filter((step) => step.type === 'edit');
   if (code === 'moved_onto_bound') stage.file.lines.takeBack(key);
-  const corrected = correctedIdentity(stage, file, edits, code === 'moved_onto_bound');
+  const corrected = correctedIdentity(stage, file, remedies, code === 'moved_onto_bound');
   if (corrected !== undefined) return corrected;
   const setting = edits.find(({ path, set }) => path === 'settings' && set !== undefined);
   if (setting?.set !== undefined) {
@@ -47,14 +47,16 @@ export function edit(
 }
 
 /** Takes a wrong or needless `id`, `managed: false` or `moved` out of the entry again, as a remedy says. */
-function correctedIdentity(
+export function correctedIdentity(
   stage: StoryStage,
   file: SpecModel,
-  edits: readonly Edit[],
+  remedies: readonly Remedy[],
   /** The operator gives up the resource that the `moved` names. */
-  givesUp: boolean,
+  givesUp = false,
 ): SpecModel | undefined {
-  for (const { path, remove = [], set = {} } of edits) {
+  for (const step of stepsOf(remedies)) {
+    if (step.type !== 'edit') continue;
+    const { path, remove = [], set = {} } = step;
     const entry = entryOf(file, path);
     if (entry === undefined || path.split('.').length > 2) continue;
     const from = (set.moved as { readonly from: ResourceKey } | undefined)?.from;

@@ -11,7 +11,7 @@ import type { Controller } from './controller.ts';
 import { mutate } from './disturbances.ts';
 import { entryOf } from './edited-file.ts';
 import { command } from './operator-command.ts';
-import { edit, valid } from './operator-edits.ts';
+import { correctedIdentity, edit, valid } from './operator-edits.ts';
 import { isSort } from './resource-history.ts';
 import { isLike } from './rest.ts';
 import type { StoryStage } from './stage.ts';
@@ -56,8 +56,9 @@ async function answer(
   if (questionClass(blocked.code) === 'none') await expectContinuation(stage, controller, blocked);
   if (blocked.code === 'server_type_not_supported') return edit(stage, file, blocked) ?? file;
   if (runs(remedies, 'resolve').some(([its]) => its === key)) {
-    await settle(stage, controller, file, blocked);
-    return file;
+    const corrected = correctedIdentity(stage, file, remedies);
+    if (corrected === undefined) await settle(stage, controller, file, blocked);
+    return corrected ?? file;
   }
   if (blocked.code === 'tainted') {
     cleanUp(stage, blocked);
@@ -225,10 +226,8 @@ async function settle(
     );
     return;
   }
-  if (intent === undefined) {
-    stage.fail('I12', `the message asks to resolve ${key}, but there is no open write`);
-    return;
-  }
+  if (intent === undefined)
+    return stage.fail('I12', `the message asks to resolve ${key}, but there is no open write`);
   const fact = truth(stage, intent);
   // A write that has not ended is given up if nothing comes of it, or if another resource has the id that it was answered.
   const named = words.find(([word]) => word === '--adopt')?.[1];

@@ -43,6 +43,16 @@ describe('src/plan/open-writes.ts: writes that are not settled', () => {
     ]);
   });
 
+  test('an `id` of another resource is removed before the resource is adopted', () => {
+    const wrong = { ...desired, resources: desired.resources.map((each) => ({ ...each, id: '41' })) };
+    const plan = planOf(worldOf(wrong), { openIntents: [intent({ blocked: unknown })] });
+
+    expect(resolveOf(plan.blocked[0]).split(' | ').slice(0, 2)).toEqual([
+      'vdcsync resolve networks.a --adopt 41 (if 41 is networks.a: see the client area)',
+      'remove `id` in networks.a; then vdcsync resolve networks.a --adopt 42 (if 42 is networks.a: see the client area)',
+    ]);
+  });
+
   test('one that waits is told with what it waits for', () => {
     const waiting = intent({ phase: 'waiting', detail: '409 no_gpu_capacity · no host has the cards free' });
     const { warnings } = planOf(worldOf(desired), { openIntents: [waiting] });

@@ -13,6 +13,8 @@ interface Created {
   readonly facts?: Facts | undefined;
   /** The key that the resource is bound to. */
   readonly under: ResourceKey;
+  /** The operator named the resource. */
+  readonly byOperator?: true;
 }
 
 /** The key for the remains of a failed creation. If the creation should replace a resource, that resource keeps its key. */
@@ -21,7 +23,7 @@ export function remainsOf({ key, replaces }: Pick<Intent, 'key' | 'replaces'>, i
 }
 
 /** The binding of the created resource, and of the resources that came with it. */
-export function boundBy(run: Run, intent: Intent, { id, facts, under }: Created): StateChange[] {
+export function boundBy(run: Run, intent: Intent, { id, facts, under, byOperator }: Created): StateChange[] {
   const kind = run.kindOf(intent.kind);
   const subject = run.world.subjects.get(intent.key) ?? { key: intent.key, kind: intent.kind };
   // The facts of the answer are about the resource that the answer named.
@@ -39,6 +41,7 @@ export function boundBy(run: Run, intent: Intent, { id, facts, under }: Created)
       request: intent.request,
       asked: intent.entry?.value,
       facts: known,
+      mayBeOlder: byOperator ?? isReplay(intent),
       world: run.world,
     }),
     protect: subject.desired?.protect ?? intent.entry?.protect ?? false,

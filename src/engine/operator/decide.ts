@@ -215,7 +215,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
     );
   }
   const facts = found.verdict === 'done' ? found.facts : undefined;
-  const bound = other ?? boundBy(run, intent, { id, facts, under: intent.key });
+  const bound = other ?? boundBy(run, intent, { id, facts, under: intent.key, byOperator: true });
   const bindings = bound.flatMap((change) => (change.type === 'bind' ? [change.binding] : []));
   const rebound = new Set(bindings.map((each) => each.key));
   const taken = bindings.flatMap((binding) => takenFrom(run, binding, rebound));

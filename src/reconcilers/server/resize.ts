@@ -92,7 +92,8 @@ export function rebound(
   };
   const made =
     before === null ? { body: null, ...sent } : { body: { ...(before as object), ...(body as object) } };
-  const applied = { entry: { ...known }, ...made } as Json;
+  const mayBeOlder = member(binding?.applied, 'mayBeOlder') === true ? { mayBeOlder: true } : {};
+  const applied = { entry: { ...known }, ...made, ...mayBeOlder } as Json;
   return { identity: binding?.identity ?? {}, applied, keep: binding?.keep ?? false };
 }
 

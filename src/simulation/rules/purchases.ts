@@ -1,3 +1,4 @@
+import { appliedServer } from '../../core/applied.ts';
 import { member } from '../../core/json.ts';
 import { retiringKey, takeApart } from '../../core/keys.ts';
 import type { Binding, Intent } from '../../core/state.ts';
@@ -112,6 +113,8 @@ export class Purchases {
       giveUp('two states that have parted');
     else if (behind && isRenamedSince(first, intent, running))
       giveUp('an old copy of the state has another key for the resource, and no `moved` names that key');
+    else if (another && isOfAdoptedServer(first, mirror))
+      giveUp('another state bought the address for an entry, and its server was adopted with `new: true`');
     else if (intent.kind === 'backup' && maker?.controller !== buyer?.controller && !isSameKey)
       giveUp('two files back up one server under two keys');
     else if (this.#isHidden(first))
@@ -226,6 +229,13 @@ function isRenamedSince(first: Execution, { key }: Intent, { mirror, controller 
   if (holder === undefined || holder.key === key || holder.formerKeys?.includes(key)) return false;
   const { moved } = entryOf(controller.file.model, key) ?? {};
   return member(moved, 'from') !== holder.key;
+}
+
+/** The state has the address as the own address of a server that it did not create. */
+function isOfAdoptedServer(first: Execution, mirror: Mirror): boolean {
+  const holder = first.kind === 'ip' ? holderOf(mirror, first) : undefined;
+  const { parent } = holder === undefined ? {} : takeApart(holder.key);
+  return parent !== undefined && appliedServer(mirror.bindings.get(parent)).mayBeOlder;
 }
 
 function holderOf({ bindings }: Mirror, { kind, id }: Execution): Binding | undefined {
