@@ -1,3 +1,4 @@
+import type { Json } from './json.ts';
 import type { ResourceKey } from './keys.ts';
 import { factsOf, type KindName } from './kind-facts.ts';
 import type { Verb } from './plan.ts';
@@ -38,7 +39,7 @@ export type Holder =
   /**
    * Its binding to the key ended, and the object stays unchanged. If the entry of the key returns, it takes the object
    * back. `formerKeys`: the keys that were bound to the object before. `recovered`: no operator has confirmed that the
-   * object belongs to this file.
+   * object belongs to this file. `applied`: as in the binding.
    */
   | {
       readonly is: 'released';
@@ -46,6 +47,7 @@ export type Holder =
       readonly formerKey: ResourceKey;
       readonly formerKeys?: readonly ResourceKey[];
       readonly recovered?: true | 'replacement';
+      readonly applied?: Json;
     }
   /**
    * The idempotency key of the resource was answered with it; bound once approved. `taskId`: of its creation. `scope`: of

@@ -1,3 +1,4 @@
+import type { Json } from './json.ts';
 import { comesWithServer, type ResourceKey } from './keys.ts';
 import type { KindName } from './kind-facts.ts';
 
@@ -45,9 +46,13 @@ export interface DesiredResource<Value = EntryFields> {
   readonly id?: string;
   /**
    * The id is not in the file: the answer under an idempotency key of its line gave it, or the object was released from
-   * its line. `identity` distinguishes the object from a later one with the same id.
+   * its line. `identity` distinguishes the object from a later one with the same id. `applied`: of its last binding.
    */
-  readonly held?: { readonly by: 'found' | 'released'; readonly identity: Readonly<Record<string, string>> };
+  readonly held?: {
+    readonly by: 'found' | 'released';
+    readonly identity: Readonly<Record<string, string>>;
+    readonly applied?: Json;
+  };
   /** The entry gives no name, so `value` has the name of the key. A creation uses that name; comparisons ignore it. */
   readonly named?: false;
   /** The previous key: the binding of the previous key becomes the binding of this key. */

@@ -51,7 +51,8 @@ export function believedPool(entry: IpEntry | undefined): Json {
 /** Reported at the adoption, and after an edit that the operator has not confirmed by another adoption. */
 export function uncheckedPool({ key, desired, binding }: Subject<IpEntry>, { id, address }: Ip): Warning[] {
   const said = desired?.value.server_type_id;
-  if (said === undefined || member(binding?.applied, 'believed') === said) return [];
+  const applied = (binding ?? desired?.held)?.applied ?? null;
+  if (said === undefined || !isAdopted(applied) || member(applied, 'believed') === said) return [];
   const message = `vdcsync did not buy ${address}, and no read shows whether the address belongs to server type ${said}`;
   const remedies = [
     run('adopt', [key, id], { when: 'if the client area shows that server type' }),

@@ -123,7 +123,8 @@ export function withHeldObjects(
     const claim = objects.get(each.key);
     if (claim === undefined) return each;
     const { id, identity, holder } = claim;
-    return { ...each, id, held: { by: holder.is, identity } };
+    const applied = holder.is === 'released' && holder.applied;
+    return { ...each, id, held: { by: holder.is, identity, ...(applied && { applied }) } };
   });
   return { ...desired, resources };
 }

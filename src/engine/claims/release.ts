@@ -62,11 +62,12 @@ export function exchanging(run: Run, key: ResourceKey, by: 'operator' | 'file', 
  */
 export function releasedClaim(
   { deps, world }: Run,
-  binding: Pick<Binding, 'key' | 'kind' | 'id' | 'identity' | 'formerKeys' | 'recovered'>,
+  binding: Pick<Binding, 'key' | 'kind' | 'id' | 'identity' | 'formerKeys' | 'recovered'> &
+    Partial<Pick<Binding, 'applied'>>,
   by: 'operator' | 'file',
   server?: string,
 ): StateChange[] {
-  const { key: formerKey, kind, id, formerKeys, recovered } = binding;
+  const { key: formerKey, kind, id, formerKeys, recovered, applied } = binding;
   if (factsOf(kind).collection === undefined) return [];
   const address = isAddress(kind) ? (world.ip(id)?.address ?? binding.identity.address) : undefined;
   const claim: Claim = {
@@ -78,6 +79,7 @@ export function releasedClaim(
       formerKey,
       ...(formerKeys && { formerKeys }),
       ...(recovered && { recovered }),
+      ...(applied && { applied }),
     },
     at: deps.clock.now(),
   };

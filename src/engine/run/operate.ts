@@ -280,12 +280,14 @@ export function bindingOf(run: Run, subject: Subject, id: string, world: World) 
   const kind = run.kindOf(subject.kind);
   const parentId = subject.parent === undefined ? undefined : world.idOf(subject.parent);
   const addresses = factsOf(subject.kind).container ? addressesOf(id, world) : [];
+  const { holder } = run.claims.get(objectName({ kind: subject.kind, id })) ?? {};
   return {
     key: subject.key,
     kind: subject.kind,
     id,
     ...(parentId === undefined ? {} : { parentId }),
     ...kind.bind({ subject, id, facts: { addresses }, world }),
+    ...(holder?.is === 'released' && holder.applied ? { applied: holder.applied } : {}),
     protect: subject.desired?.protect ?? false,
     boundAt: run.deps.clock.now(),
     ...movedFrom(subject.desired),

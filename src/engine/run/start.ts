@@ -94,7 +94,7 @@ function never(): AbortSignal {
 /** Loads the state, and combines the file with the state. */
 async function load({ store, hidden }: EngineDeps, file: Desired, destroy: boolean) {
   const flagged = (binding: Binding) => (destroy ? flaggedBy(binding, file) : binding);
-  const claims = new Map((await store.claims()).map((claim) => [objectName(claim), claim]));
+  const claims = new Map(hidden.recorded(await store.claims()).map((claim) => [objectName(claim), claim]));
   const bound = hidden.recorded(await store.bindings());
   const stored = new Map(bound.map((binding) => [binding.key, flagged(binding)]));
   const intents = new Map(hidden.recorded(await store.openIntents()).map((intent) => [intent.key, intent]));

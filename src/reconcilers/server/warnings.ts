@@ -77,14 +77,14 @@ export function unseen(
   { desired, binding }: Subject<ServerEntry>,
   live: ServerObserved | undefined,
 ): ReturnType<typeof madeOf> {
-  const ours = member(binding?.applied, 'body') != null;
+  const ours = member((binding ?? desired?.held)?.applied, 'body') != null;
   if (desired === undefined || ours) return [];
   return madeOf(desired.value).filter((field) => member(live?.shown, field) === undefined);
 }
 
 /** Reported at the adoption. */
 export function unchecked(subject: Subject<ServerEntry>, live: ServerObserved): Warning[] {
-  const known = knownOf(subject.binding?.applied ?? null);
+  const known = knownOf((subject.binding ?? subject.desired?.held)?.applied ?? null);
   const fields = unseen(subject, live).filter((field) => !known.includes(field));
   if (fields.length === 0) return [];
   const names = fields.join(', ');

@@ -291,3 +291,23 @@ describe('src/engine/claims: an entry that is not managed for a while', () => {
     expect(addresses(played).length).toBeGreaterThan(1);
   });
 });
+
+describe('src/engine/claims/release.ts: a server without an address returns to the spec', () => {
+  test.each([
+    ['forget', head],
+    ['managed: false', `${head}servers: {web: {id: 2001, managed: false}}\n`],
+  ])('its known values return with it, and an edited image is a difference (%s)', async (way, without) => {
+    const played = rig();
+    const bare = (image: string) => `${head}servers:\n  web: {${size.replace('ubuntu-24.04', image)}}\n`;
+    await played.apply(bare('ubuntu-24.04'));
+    if (way === 'forget') await played.clock.run(played.engine.forget(load(without), key));
+    else await played.apply(without);
+
+    const plan = await played.plan(bare('debian-13'));
+    const report = await played.apply(bare('debian-13'));
+
+    expect([plan.operations.map(({ verb }) => verb), plan.warnings]).toEqual([['adopt'], []]);
+    expect(codesOf(report.plan)).toEqual({ [key]: 'replace_not_allowed' });
+    expect((await played.apply(bare('ubuntu-24.04'))).outcome).toBe('converged');
+  });
+});
