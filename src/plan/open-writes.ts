@@ -115,6 +115,12 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
       : edit(key, { remove: ['id'], next: [run('resolve', [key, '--adopt', id])], when });
   // The candidates may belong to another user, and the resource itself may have become visible since.
   const other = candidates.length === 0 ? 'the resource exists' : `${key} is another resource`;
+  // The next apply asks the key again about an edited entry.
+  const isConflict = verb === 'create' && partsOf(intent).blocked?.code === 'key_conflict';
+  const reverted = outside('write the values with which the resource was created', {
+    when: 'if the entry was edited since',
+    next: [run('apply')],
+  });
   return [
     ...(refused ? [correction(desired, partsOf(intent).blocked?.parameters)] : []),
     ...(refused && intent.replaces !== undefined ? [makingRoom(key)] : []),
@@ -124,6 +130,7 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
           adopting('ID', `if ${other}: the client area shows its id`),
         ]
       : []),
+    ...(isConflict ? [reverted] : []),
     refused || verb === 'update'
       ? say('retry', refused ? 'to send the same write again' : 'if the write had no effect')
       : say('absent', absentWhen[verb]),

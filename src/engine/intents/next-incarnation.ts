@@ -2,12 +2,14 @@ import { partsOf } from '../../core/intent.ts';
 import { digestOf } from '../../core/json.ts';
 import { retiringKey } from '../../core/keys.ts';
 import { type Operation, operationId } from '../../core/plan.ts';
+import type { WriteRequest } from '../../core/ports.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
-import { beginIntent } from './begin.ts';
+import { beginIntent, contextOf } from './begin.ts';
 import { close, type Progress } from './endings.ts';
 import { probeKey } from './probe-key.ts';
-import { isServerError, unasked } from './question.ts';
+import { isServerError, keyIsFresh, unasked } from './question.ts';
+import { inWriteSlot } from './write-slot.ts';
 
 /**
  * The key of a creation holds the answer to another body: an earlier state may have replaced the resource since, with
@@ -18,17 +20,11 @@ import { isServerError, unasked } from './question.ts';
  * @source API §8.1
  */
 export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Progress | Intent> {
-  const { key, kind, changes, request, preimage, replaces, recovers } = intent;
-  const desired = run.world.subjects.get(key)?.desired;
+  const { key, request, preimage, recovers } = intent;
   // If the entry was edited since, its creation does not begin again. A server error may have had its effect.
-  const isEdited = desired === undefined || digestOf(desired.value ?? null) !== intent.basis;
   const { why = 'lost' } = partsOf(intent).unconfirmed ?? {};
-  if (isEdited || isServerError(why)) return intent;
-  const operation: Operation = {
-    id: operationId('create', key),
-    ...{ key, kind, verb: 'create', changes, needs: [], spend: 'adds', risk: 'billed' },
-    ...(replaces === undefined ? {} : { replacement: operationId('delete', retiringKey(key, replaces)) }),
-  };
+  if (isEdited(run, intent) !== false || isServerError(why)) return intent;
+  const operation = creationOf(intent);
   const begun = { world: run.world, preimage, recovers };
   // The key was used before the first send of this creation, so that no send of it was carried out.
   await close(run, intent, {
@@ -56,4 +52,53 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
     lastSentAt,
     stage: { phase: 'unknown', unconfirmed: { why, question } },
   });
+}
+
+/**
+ * Asks again about a key that holds the answer to another request: the entry was edited since, and the key may hold the
+ * answer to the edited entry. The conflict remains if the key does not hold an answer any more.
+ *
+ * @source API §8.1
+ */
+export async function askAgain(run: Run, intent: Intent): Promise<void> {
+  const { key, kind, preimage, replaces, recovers = key, sends, lastSentAt } = intent;
+  const { blocked, unconfirmed } = partsOf(intent);
+  if (blocked?.code !== 'key_conflict' || replaces !== undefined || isServerError(unconfirmed?.why)) return;
+  if (isEdited(run, intent) !== true || !keyIsFresh(run, intent)) return;
+  const operation = creationOf(intent);
+  let request: WriteRequest;
+  try {
+    request = run.kindOf(kind).writes.request(contextOf(run, operation, run.world));
+  } catch {
+    // Its request needs a resource that does not exist yet.
+    return;
+  }
+  await inWriteSlot(run, intent, async () => {
+    if (run.heldBy(request, 'none') !== undefined) return;
+    const { held, asking } = await probeKey(run, intent);
+    if (held.is !== 'taken') return;
+    await close(run, asking, { outcome: 'void', text: 'the entry was edited since' });
+    const question = { ...unasked, stage: 'taken' } as const;
+    const next = await beginIntent(run, operation, request, {
+      world: run.world,
+      preimage,
+      question,
+      recovers,
+    });
+    await run.update(next, { sends, lastSentAt });
+  });
+}
+
+/** `undefined` if the entry has left the file. */
+function isEdited(run: Run, { key, basis }: Intent): boolean | undefined {
+  const desired = run.world.subjects.get(key)?.desired;
+  return desired && digestOf(desired.value ?? null) !== basis;
+}
+
+function creationOf({ key, kind, changes, replaces }: Intent): Operation {
+  return {
+    id: operationId('create', key),
+    ...{ key, kind, verb: 'create', changes, needs: [], spend: 'adds', risk: 'billed' },
+    ...(replaces === undefined ? {} : { replacement: operationId('delete', retiringKey(key, replaces)) }),
+  };
 }

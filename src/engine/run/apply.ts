@@ -22,7 +22,7 @@ import { increaseSince, type Prices, pricesOf } from './increase.ts';
 import { shownBy, unshownResults } from './paused.ts';
 import { planFor } from './plan.ts';
 import { applying, recordFindings, standingFindings, withFurther } from './recorded-findings.ts';
-import { recover } from './recover.ts';
+import { recover, recoverLeft } from './recover.ts';
 import { refuseStale } from './saved-plan.ts';
 import { settleOpen } from './settle-open.ts';
 import { openRun } from './start.ts';
@@ -51,18 +51,18 @@ export async function apply(
   const pauses = new Map<string, Pause>();
   const first = await openRun(deps, gate, desired, { ...options, pauses });
   return whileOwned(first, async () => {
-    const found = options.saved === undefined && (await recovered(first));
+    const found = options.saved === undefined && (await recovered(first, recover));
     const run = found ? await openRun(deps, gate, desired, { ...options, pauses }) : first;
     return new Rounds(run, options, startedAt).carryOut();
   });
 }
 
 /** A failed read does not end the run. A later run recovers the resource, or asks the operator about the resource. */
-async function recovered(run: Run): Promise<boolean> {
+async function recovered<Result>(run: Run, ask: (run: Run) => Promise<Result>): Promise<Result | undefined> {
   try {
-    return await recover(run);
+    return await ask(run);
   } catch (error) {
-    if (isFailedRead(error) || isAbort(run, error)) return false;
+    if (isFailedRead(error) || isAbort(run, error)) return undefined;
     throw error;
   }
 }
@@ -168,6 +168,7 @@ class Rounds {
     const run = this.#run;
     const open = [...run.intents.values()];
     this.#unsettled.push(...(await settleOpen(run)));
+    await recovered(run, recoverLeft);
     for (const each of open.flatMap((intent) => leftByDeletion(run, intent))) this.#leftBilled.add(each);
     await settleMoves(run);
     this.#readSince = run.deps.clock.monotonic();

@@ -11,7 +11,7 @@ import { isNone, unmanagedFor } from '../../plan/unmanaged.ts';
 import { registerOf } from '../claims/claims.ts';
 import { beginIntent, contextOf, preimageOf } from '../intents/begin.ts';
 import { close } from '../intents/endings.ts';
-import { tryNextIncarnation } from '../intents/next-incarnation.ts';
+import { askAgain, tryNextIncarnation } from '../intents/next-incarnation.ts';
 import { probeAnswer, type ReuseRefusal } from '../intents/outcome.ts';
 import { asked, pauseIfRefused, probeKey } from '../intents/probe-key.ts';
 import { asksKey, isReplay, keyIsFresh, questionOf, unasked } from '../intents/question.ts';
@@ -52,6 +52,7 @@ export type Held =
  * @source API §8.1
  */
 export async function recover(run: Run): Promise<boolean> {
+  for (const intent of [...run.intents.values()]) await askAgain(run, intent);
   const register = await registerOf(run);
   const wanted = run.desired.resources.filter((each) => isWanted(run, each));
   const taken = wanted.some((each) => isNameTaken(run, each));
@@ -70,6 +71,24 @@ export async function recover(run: Run): Promise<boolean> {
     if (await lookUp(run, resource, keys)) any = true;
   }
   return any;
+}
+
+/**
+ * Asks about servers whose creation shows that they are gone, and whose entries have left the file: a newer state may
+ * have bought another server under the next incarnation of the key, and no creation asks that key.
+ */
+export async function recoverLeft(run: Run): Promise<void> {
+  const { store } = run.deps;
+  const declared = new Set(run.desired.resources.map(({ key }) => key));
+  for (const intent of await store.intents({ outcome: 'absent', limit: 50 })) {
+    const { key, kind, verb, entry, incarnation, request } = intent;
+    const isLeft = verb === 'create' && factsOf(kind).container && !declared.has(key);
+    const isLast = isLeft && (await lastCreation(run, key))?.id === intent.id;
+    if (!isLast || entry === undefined || !keyIsFresh(run, intent)) continue;
+    if (incarnation === String(await store.incarnation(key))) continue;
+    const position = { file: '', line: 1, column: 1 };
+    await lookUp(run, { key, kind, managed: true, position, ...entry }, [key], request);
+  }
 }
 
 /** The earlier keys of the line under which an earlier state may have bought the resource. */
@@ -122,12 +141,17 @@ function isResumed(run: Run, key: ResourceKey): boolean {
 }
 
 /** Whether a key of the resource holds the answer of a live resource. The keys are asked in turn until one is unused. */
-async function lookUp(run: Run, resource: DesiredResource, keys: readonly ResourceKey[]): Promise<boolean> {
+async function lookUp(
+  run: Run,
+  resource: DesiredResource,
+  keys: readonly ResourceKey[],
+  sent?: WriteRequest,
+): Promise<boolean> {
   for (const key of keys) {
     // The end of an open write shows its resource.
     if (run.intents.has(key) && !isResumed(run, key)) return false;
     for (let asked = 0; asked < mostKeys; asked++) {
-      const next = await lookUpOne(run, key, resource);
+      const next = await lookUpOne(run, key, resource, sent);
       if (next === 'found') return true;
       if (next === undefined) break;
     }
@@ -138,14 +162,16 @@ async function lookUp(run: Run, resource: DesiredResource, keys: readonly Resour
 async function lookUpOne(
   run: Run,
   key: ResourceKey,
-  { key: own, kind: name }: DesiredResource,
+  resource: DesiredResource,
+  sent: WriteRequest | undefined,
 ): Promise<'found' | 'next' | undefined> {
+  const { key: own, kind: name } = resource;
   const kind = run.kindOf(name);
-  const world = withSubject(run.world, own, key);
+  const world = withSubject(run.world, resource, key);
   const operation = creationOf(key, name);
   let request: WriteRequest;
   try {
-    request = kind.writes.request(contextOf(run, operation, world));
+    request = sent ?? kind.writes.request(contextOf(run, operation, world));
   } catch {
     // Its request needs a resource that does not exist yet.
     return undefined;
@@ -330,14 +356,15 @@ function creationOf(key: ResourceKey, kind: Operation['kind']): Operation {
 }
 
 /** Returns the world in which the resource has its earlier key, and the name that an entry of that key gets. */
-function withSubject(world: World, own: ResourceKey, key: ResourceKey): World {
+function withSubject(world: World, resource: DesiredResource, key: ResourceKey): World {
+  const { key: own, kind } = resource;
   const subject = world.subjects.get(own);
-  if (own === key || subject?.desired === undefined) return world;
-  const { desired } = subject;
+  const { desired = resource } = subject ?? {};
+  if (own === key && subject?.desired !== undefined) return world;
   const named = { ...desired.value, name: takeApart(key).name };
   const value = desired.named === false ? named : desired.value;
   return {
     ...world,
-    subjects: new Map(world.subjects).set(key, { ...subject, key, desired: { ...desired, value } }),
+    subjects: new Map(world.subjects).set(key, { kind, ...subject, key, desired: { ...desired, value } }),
   };
 }

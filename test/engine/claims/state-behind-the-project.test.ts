@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
+import { faultRule } from '../../../src/emulator/faults.ts';
 import { loadProfile as emulatorProfile } from '../../../src/emulator/profile.ts';
 import { resolveOf, resolving, saidBy } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
@@ -338,5 +339,33 @@ describe('src/engine/claims: a lost state', () => {
     await played.clock.run(played.engine.adopt(load(inside), 'servers.db' as ResourceKey, '2001'));
     expect((await played.apply(head + inside)).outcome).toBe('converged');
     expect(count(played)).toEqual([1, 0]);
+  });
+});
+
+describe('src/engine/run/recover.ts: a copy with an open creation whose entry has left the file', () => {
+  test('the next incarnation of its key is asked, and the server that was bought later is named', async () => {
+    const played = rig();
+    const bare = `${head}servers:\n  web: {${size}}\n`;
+    await played.apply(head);
+    const halt = new AbortController();
+    played.emulator.setFaults([
+      faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'done' }),
+    ]);
+    void played.clock.sleep(5_000).then(() => halt.abort(new Error('halted')));
+    await played.apply(bare, { halt: halt.signal });
+    const copy = await copied(played);
+    for (const intent of await played.store.openIntents()) await copy.beginIntent(intent);
+    for (const spec of [bare, head, bare]) await played.apply(spec);
+    expect(project(played).servers.map(({ id }) => id)).toEqual([2002]);
+    played.restart(copy);
+
+    const report = await played.apply(head);
+
+    expect(report.plan.warnings).toMatchObject([
+      { code: 'unmanaged_resources', message: expect.stringContaining('server 2002') },
+    ]);
+    const sent = played.writes().length;
+    await played.apply(head);
+    expect(played.writes()).toHaveLength(sent);
   });
 });

@@ -13,6 +13,9 @@ const head = 'settings: {exclusive: true, unmanaged: ignore}\n';
 const server = (cores: number | string) =>
   `${head}servers:\n  web: {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}}\n`;
 
+const bare = (cores: number) =>
+  server(cores).replace(', public_ipv4: {new: true}', '').replace(', unmanaged: ignore', '');
+
 const billsOf = ({ emulator }: Rig) =>
   emulator.world.executions.filter(({ kind }) => kind === 'server').length;
 
@@ -42,6 +45,31 @@ describe('src/engine/intents/next-incarnation.ts: a key that was used before thi
     expect(resolveOf(then)).toContain('vdcsync resolve servers.web --adopt');
     expect(resolveOf(then)).not.toContain('correct the entry');
     expect(bills()).toBe(1);
+  });
+
+  test('the key is asked again when the edit is reverted, and its server is found', async () => {
+    const played = rig();
+    await played.apply(bare(1));
+    const other = memoryState({ createdAt: played.clock.now(), lineage: 'other' });
+    played.restart(other);
+    expect((await played.apply(bare(2))).blocked).toMatchObject([{ code: 'key_conflict' }]);
+
+    const report = await played.apply(bare(1));
+
+    expect([report.outcome, billsOf(played)]).toEqual(['converged', 1]);
+    expect(await other.bindings()).toMatchObject([{ key: 'servers.web', id: '2001' }]);
+  });
+
+  test('the conflict stays when the API has forgotten the answer, and nothing is bought', async () => {
+    const played = rig();
+    await played.apply(bare(1));
+    await played.clock.advance(20 * 3_600_000);
+    played.restart(memoryState({ createdAt: played.clock.now(), lineage: 'other' }));
+    await played.apply(bare(2));
+    await played.clock.advance(5 * 3_600_000);
+
+    expect((await played.apply(bare(1))).blocked).toMatchObject([{ code: 'key_conflict' }]);
+    expect(billsOf(played)).toBe(1);
   });
 
   test('an operator who says that there is nothing has it bought', async () => {
