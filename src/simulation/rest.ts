@@ -8,6 +8,7 @@ import type { Binding, Intent } from '../core/state.ts';
 import type { Project, Server } from '../emulator/world.ts';
 import { replay } from '../state/replay.ts';
 import type { Controller } from './controller.ts';
+import { entryOf } from './edited-file.ts';
 import { sorts } from './resource-history.ts';
 import type { StoryStage } from './stage.ts';
 import { failuresAreReported, type SpecModel } from './story.ts';
@@ -263,8 +264,11 @@ function checkWanted(
     }
     case 'drive': {
       const iso = (value as { readonly iso: string | null }).iso;
-      const bound = bindings.find((each) => each.key === iso)?.id ?? iso;
-      if (stage.story.profile === true && failuresAreReported(stage.story) && server?.isoInDrive !== bound)
+      // No key is bound to an ISO with `managed: false`, and its entry may give the name alone.
+      const entry = iso === null ? undefined : entryOf(spec, iso);
+      const id = bindings.find((each) => each.key === iso)?.id ?? entry?.id ?? iso;
+      if (entry?.managed === false && id === iso) return;
+      if (stage.story.profile === true && failuresAreReported(stage.story) && server?.isoInDrive !== id)
         missing();
       return;
     }
