@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { Ajv } from 'ajv';
 import { describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { describeMetrics } from '../../src/daemon/http/metrics.ts';
+import { describeMetrics, Metrics } from '../../src/daemon/http/metrics.ts';
 import { folderWith } from '../cli/run.ts';
 import { lacks } from '../support/programs.ts';
 
@@ -106,6 +106,12 @@ describe('examples/prometheus', () => {
       expect(() => promtool(folder, 'test', 'rules', 'tests.yaml')).toThrow();
     });
   });
+});
+
+test.skipIf(isSkipped)('src/daemon/http/metrics.ts: Prometheus corrects no name', async () => {
+  const text = await new Metrics('0').registry.metrics();
+  expect(text).toContain('vdcsync_nodejs_active_resources');
+  expect(execFileSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' })).toBe('');
 });
 
 describe('examples/grafana', () => {

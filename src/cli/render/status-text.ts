@@ -4,6 +4,7 @@ import { firstWarnings } from '../../core/plan.ts';
 import { commandLine, run } from '../../core/remedy.ts';
 import { counted } from '../../core/text.ts';
 import { waysWithBackups, waysWithIdle, waysWithIgnored } from '../../core/ways-out.ts';
+import { pendingOperations } from '../../view/build.ts';
 import { ignoredName } from '../../view/ignored.ts';
 import type { BilledView, ProjectView, ResourceView } from '../../view/project-view.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
@@ -33,7 +34,7 @@ export function statusText(view: ProjectView, paint: Paint, timeScale = 1): stri
   const { state, in_flight: inFlight, blocked, idle, resources } = view;
   const now = view.at === null ? undefined : Date.parse(view.at);
   const bound = new Set(resources.map(({ key }) => key));
-  const missing = view.operations.filter(({ key }) => !bound.has(key));
+  const missing = pendingOperations(view).filter(({ key }) => !bound.has(key));
   const { shown: shownWarnings, more: moreWarnings } = firstWarnings(view.warnings);
   const project = view.project.id === null ? 'Project unknown' : `Project ${view.project.id}`;
   const recorded =

@@ -145,6 +145,9 @@ export class Metrics {
   constructor(version: string, { ofProcess = true, perProject = true } = {}) {
     this.#perProject = perProject;
     if (ofProcess) collectDefaultMetrics({ register: this.registry, prefix });
+    // Gauges with the name of a counter. The series by type, which these sum up, remain.
+    for (const sum of ['handles', 'requests', 'resources'])
+      this.registry.removeSingleMetric(`${prefix}nodejs_active_${sum}_total`);
     this.#set('build_info', { version }, 1);
   }
 

@@ -299,9 +299,7 @@ class Rounds {
     const paused = await withPauses(run.deps, last);
     const held = new Set(paused.blocked.map(({ key }) => key));
     const recorded = run.allPaused() === undefined ? found.filter(({ key }) => !held.has(key)) : [];
-    // As in a plan: a process with many runs shows its own pauses.
-    const shown = run.repeating === undefined ? paused : plan;
-    const further = withFurther(withFindings(shown, found), applying(earlier, plan, run.world));
+    const further = withFurther(withFindings(paused, found), applying(earlier, plan, run.world));
     const record = { kept: earlier, found: recorded, plan: further, at: run.deps.clock.now() };
     return this.#report(outcome, await recordFindings(store, run.world, run.intents, record));
   }

@@ -42,8 +42,7 @@ export async function openPlan(
 ): Promise<{ readonly run: Run; readonly plan: Plan }> {
   const run = await openRun(deps, gate, desired, { repeating, selection, destroy });
   const planned = await planFor(run, 0);
-  // A process with many runs shows its own pauses, and the time of the next try of each.
-  const plan = repeating === undefined ? await withPauses(deps, planned) : planned.plan;
+  const plan = await withPauses(deps, planned);
   const shown = withFurther(plan, applying(await standingFindings(deps.store), plan, run.world));
   const blocked = await withRecovery(run, planned.register, shown.blocked);
   return { run, plan: { ...shown, blocked: await withSince(deps.store, blocked) } };
