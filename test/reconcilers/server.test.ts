@@ -230,22 +230,27 @@ servers:
       'plan_id',
       'server_type: 5, image: debian-13, plan_id: 51',
       ['plan_id: 51', 'plan_id: 52'],
-      'unproven: `plan_id: 52`.',
+      'unproven: `plan_id: 52`, payment and quota.',
     ],
     [
       'ssh_keys',
       `${sliders}, ssh_keys: [101, 102]`,
       ['[101, 102]', '[102, 999]'],
-      'unproven: `ssh_keys: [102, 999]`.',
+      'unproven: `ssh_keys: [102, 999]`, payment and quota.',
     ],
-    ['disk_type', `${sliders}, disk_type: ssd`, ['ssd', 'nvme'], 'unproven: `disk_type: nvme`.'],
-    ['cores', sliders, ['cores: 1', 'cores: 2'], 'unproven: `cores: 2`.'],
-    ['name', sliders, ['cores: 1', 'name: other, cores: 1'], 'unproven: `name: other`.'],
+    [
+      'disk_type',
+      `${sliders}, disk_type: ssd`,
+      ['ssd', 'nvme'],
+      'unproven: `disk_type: nvme`, payment and quota.',
+    ],
+    ['cores', sliders, ['cores: 1', 'cores: 2'], 'unproven: `cores: 2`, payment and quota.'],
+    ['name', sliders, ['cores: 1', 'name: other, cores: 1'], 'unproven: `name: other`, payment and quota.'],
     [
       'server_type',
       `${gpu}, gpu_package: l40s-1`,
       [`${gpu}, gpu_package: l40s-1`, sliders],
-      'unproven: `cores: 1`, `memory_mb: 1024`, `disk_gb: 20`.',
+      'unproven: `cores: 1`, `memory_mb: 1024`, `disk_gb: 20`, payment and quota.',
     ],
   ])('a replacement that only the API can refuse, by its %s, is told of', async (_, entry, [
     from,
@@ -266,12 +271,14 @@ servers:
     ['image', `${sliders}, ssh_keys: [101, 102]`, 'ubuntu-24.04', 'debian-13'],
     ['ssh_keys', `${sliders}, ssh_keys: [101, 102]`, '[101, 102]', '[102]'],
     ['gpu_package', `${gpu}, gpu_package: l40s-1`, 'l40s-1', 'h100-1'],
-  ])('and one by its %s, which is known to be taken, is not', async (_, entry, from, to) => {
+  ])('of one by its %s, which is known to be taken, only payment and quota are unproven', async (_, entry, from, to) => {
     const { apply, plan } = rig();
     const file = (text: string) => servers({ one: `${text}, replace: {order: delete_first}` });
     await apply(file(entry));
 
-    expect((await plan(file(entry.replace(from, to)))).warnings).toEqual([]);
+    expect((await plan(file(entry.replace(from, to)))).warnings).toMatchObject([
+      { code: 'replacement_unchecked', message: expect.stringMatching(/^unproven: payment and quota\. /) },
+    ]);
   });
 
   test('an address of the file that no server asks for any more is told of before the server goes', async () => {
@@ -284,8 +291,11 @@ servers:
     const told = async (text: string) => (await plan(text)).warnings.map(({ code }) => code);
 
     expect(await told(leaving('prune: true'))).toEqual(['address_left_idle']);
-    expect(await told(file(', public_ipv4: {new: true}'))).toEqual(['address_left_idle']);
-    expect(await told(file(', public_ipv4: {ip: web}').replace('ubuntu-24.04', 'debian-13'))).toEqual([]);
+    const unproven = 'replacement_unchecked';
+    expect(await told(file(', public_ipv4: {new: true}'))).toEqual(['address_left_idle', unproven]);
+    expect(await told(file(', public_ipv4: {ip: web}').replace('ubuntu-24.04', 'debian-13'))).toEqual([
+      unproven,
+    ]);
     expect(await told(leaving('prune: false'))).toEqual([]);
     expect(await told('settings: {prune: true}')).toEqual([]);
   });
@@ -406,7 +416,7 @@ servers:
     await apply(of(51));
     expect(codesOf((await apply(of(99))).plan)).toEqual({ 'servers.one': 'plan_not_found' });
     expect(projectOf(emulator).servers).toHaveLength(1);
-    expect(warningsOf(await plan(of(52)))).toEqual([]);
+    expect(warningsOf(await plan(of(52)))).toEqual(['replacement_unchecked']);
   });
 
   test('where no read shows the plans, a replacement says that they are not checked, as of SSH keys', async () => {
@@ -417,7 +427,7 @@ servers:
     expect((await plan(of('plan_id: 99, ssh_keys: [999]'))).warnings).toMatchObject([
       {
         code: 'replacement_unchecked',
-        message: expect.stringContaining('unproven: `plan_id: 99`, `ssh_keys: [999]`.'),
+        message: expect.stringContaining('unproven: `plan_id: 99`, `ssh_keys: [999]`, payment and quota.'),
       },
     ]);
   });

@@ -212,23 +212,20 @@ function whatStays(
 
 /**
  * The API could refuse the new server only after the old one is deleted: no read shows these values, and a proof does not
- * show them, or is still to come. @assumption A36 @assumption A54 @assumption A73
+ * show them, or is still to come. No proof shows an open invoice or a full quota that the API checks last, because a body
+ * that the API accepts would be carried out. @assumption A36 @assumption A54 @assumption A73
  */
 function mayBeRefused({ key, binding }: Subject, body: ServerBody, world: World): Warning[] {
   const checked = world.proofChecks?.create_server;
   const fields = unproven(body, binding?.applied ?? null, world).filter(
     (field) => checked?.includes(field) !== true,
   );
-  if (fields.length === 0) return [];
-  const values = fields.map((field) => `\`${field}: ${flowYaml(body[field])}\``).join(', ');
-  const lost = `after server ${binding?.id} is deleted. If the API refuses the new server then, you have no server`;
-  const safer =
-    'first create a second server with these values under a new key, or check them in the client area';
-  if (checked !== undefined) {
-    const message = `unproven: ${values}. The API checks this only in a creation, ${lost}. To be safe, ${safer}`;
-    return [{ code: 'replacement_unchecked', key, message }];
-  }
-  const message = `unproven: ${values}. vdcsync asks the API before the deletion, but the API may check this only in a creation, ${lost}. To be safe, run \`vdcsync plan --prove\`, or ${safer}`;
+  const values = [...fields.map((field) => `\`${field}: ${flowYaml(body[field])}\``), 'payment and quota'];
+  const [asked, proof] =
+    checked === undefined
+      ? ['vdcsync asks the API before the deletion, but the API', 'run `vdcsync plan --prove`, or ']
+      : ['The API', ''];
+  const message = `unproven: ${values.join(', ')}. ${asked} may check this only in a creation, after server ${binding?.id} is deleted. If the API refuses the new server then, you have no server. To be safe, ${proof}first create a second server with these values under a new key, or check them in the client area`;
   return [{ code: 'replacement_unchecked', key, message }];
 }
 
