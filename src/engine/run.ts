@@ -79,8 +79,8 @@ export interface RunState {
   update(intent: Intent, patch: IntentPatch): Promise<Intent>;
   close(intent: Intent, ended: Ended, changes: readonly StateChange[]): Promise<void>;
   change(changes: readonly StateChange[]): Promise<void>;
-  /** Calculates the possible moves again after writes were settled. The next refresh shows them. */
-  renewMoves(): void;
+  /** Adds moves: by default, the renames that are possible after writes were settled. The next refresh shows them. */
+  renewMoves(next?: Moves): void;
   /** Makes the moves durable. */
   keepMoves(): Promise<void>;
   /** Every key under which the resource of an entry may have been bought, its own key first. */
@@ -115,6 +115,12 @@ export interface RunView {
 export interface Move {
   readonly from: ResourceKey;
   readonly to: ResourceKey;
+}
+
+export interface Moves {
+  /** Empty if one move is blocked, because moves may depend on each other. */
+  readonly moves: readonly Move[];
+  readonly held: readonly WaitingMove[];
 }
 
 /** A rename that cannot be carried out yet. As long as there is one, nothing else is planned. */

@@ -1,4 +1,4 @@
-import { comesWithServer } from '../core/keys.ts';
+import { comesWithServer, type ResourceKey, retiredFrom } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
 import type { Binding } from '../core/state.ts';
@@ -10,8 +10,13 @@ type Flags = Pick<Binding, 'protect' | 'keep'>;
  * New values of `protect` and `keep_ip` in the file. The state keeps both, because they apply after the entry has
  * left.
  */
-export function newFlags({ kind, parent, desired, binding }: Subject, world: World): Flags | undefined {
-  if (desired === undefined || binding === undefined) return undefined;
+export function newFlags(subject: Subject, world: World): Flags | undefined {
+  const { kind, parent, desired, binding } = subject;
+  if (binding === undefined) return undefined;
+  if (desired === undefined)
+    return binding.protect && !isProtected(subject, world)
+      ? { protect: false, keep: binding.keep }
+      : undefined;
   const owner = parent === undefined ? undefined : world.subjects.get(parent)?.desired;
   const { keep_ip = false } = owner?.value ?? {};
   const flags = {
@@ -19,6 +24,19 @@ export function newFlags({ kind, parent, desired, binding }: Subject, world: Wor
     keep: comesWithServer({ kind, parent }) && owner !== undefined ? keep_ip : binding.keep,
   };
   return flags.protect === binding.protect && flags.keep === binding.keep ? undefined : flags;
+}
+
+/**
+ * Whether `protect` forbids the deletion. The value in the file counts. The last value counts only for an entry that has
+ * left the file, and for a retiring server, as long as the entry of its key is protected too. A resource inside a server
+ * uses the value of the server's entry.
+ */
+export function isProtected({ key, parent, desired, binding }: Subject, { subjects }: World): boolean {
+  const entryOf = (each: ResourceKey | undefined) =>
+    each === undefined ? undefined : subjects.get(each)?.desired;
+  const entry = entryOf(parent) ?? desired;
+  if (entry !== undefined) return entry.protect;
+  return binding?.protect === true && entryOf(retiredFrom(key))?.protect !== false;
 }
 
 export function flagsChange({ subject }: Draft, world: World): Warning[] {

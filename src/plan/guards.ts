@@ -9,6 +9,7 @@ import { restoring } from '../core/restoring.ts';
 import type { Intent } from '../core/state.ts';
 import { capitalised } from '../core/text.ts';
 import { confirming, type Draft, foundText, keeping, operationsOf } from './draft.ts';
+import { isProtected } from './flags.ts';
 import { mostOf } from './money.ts';
 import { movedFromUnknown } from './moved-from.ts';
 import type { Guard, GuardInput, Objection } from './objections.ts';
@@ -69,10 +70,8 @@ function protect(draft: Draft, { world, destroy }: GuardInput): Objection | unde
   const { subject, diff } = draft;
   const { verdict } = diff;
   if (verdict.verdict !== 'delete' && verdict.verdict !== 'replace') return undefined;
-  // The value in the file counts; the last value counts only for an entry that has left the file. A part of a server
-  // uses the value of the server's entry.
+  if (!isProtected(subject, world)) return undefined;
   const server = subject.parent && world.subjects.get(subject.parent)?.desired;
-  if (!(server ?? subject.desired ?? subject.binding)?.protect) return undefined;
   if (server !== undefined && subject.desired === undefined) {
     return {
       reason: `${subject.parent} is protected, and so is every resource inside it`,
@@ -92,8 +91,13 @@ function protect(draft: Draft, { world, destroy }: GuardInput): Objection | unde
       remedies: [unprotecting(draft, world, destroy)],
     };
   }
+  const successor = retiredFrom(subject.key);
+  const why =
+    successor === undefined
+      ? 'has left the spec, and its last entry had'
+      : `retires, and the entry of ${successor} had`;
   return {
-    reason: `${subject.key} has left the spec, and its last entry had \`protect: true\`. ${capitalised(impactOf(draft, world))}`,
+    reason: `${subject.key} ${why} \`protect: true\`. ${capitalised(impactOf(draft, world))}`,
     remedies: [...restored(draft), keeping(draft)],
     permit: unprotecting(draft, world, destroy),
   };
@@ -121,11 +125,13 @@ function recovered(draft: Draft, { world }: GuardInput): Objection | undefined {
  * With `--target` that apply does nothing else: an apply without a target creates again the resources that a destroy
  * has deleted.
  */
-function unprotecting(draft: Draft, { settings }: World, destroy: boolean): Remedy {
-  const { key, parent } = draft.subject;
-  const owner = parent ?? key;
+function unprotecting(draft: Draft, { settings, subjects }: World, destroy: boolean): Remedy {
+  const { key, parent = key } = draft.subject;
+  const owner = retiredFrom(parent) ?? parent;
   const set = { protect: false };
   const record = run('apply', ['--target', owner]);
+  if (subjects.get(owner)?.desired !== undefined && !destroy)
+    return edit(owner, { set, next: [run('apply')], when: 'to have it deleted' });
   if (destroy) return edit(owner, { set, next: [record, run('destroy')] });
   const prune = settings.prune ? [] : [edit('settings', { set: { prune: true } })];
   const next = [record, edit(owner, { entry: 'remove' }), ...prune, run('apply')];

@@ -5,6 +5,7 @@ import {
   namesakeOf,
   nounOf,
   type ResourceKey,
+  retiredFrom,
   takeApart,
 } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
@@ -33,7 +34,7 @@ export function movedWarnings(
 ): Warning[] {
   const alone = moves.filter((move) => !movesAlong(move, moves));
   const unknown = drafts.flatMap((draft) => movedFromNothing(draft, world, register.isNew));
-  return [...alone.map(movedWarning), ...unknown];
+  return [...alone.flatMap((move) => movedWarning(move, world)), ...unknown];
 }
 
 interface Move {
@@ -48,8 +49,21 @@ function movesAlong({ from }: Move, moves: readonly Move[]): boolean {
   return parent !== undefined && moves.some((each) => each.from === parent || each.from === network);
 }
 
-function movedWarning({ from, to }: Move): Warning {
-  return { code: 'moved', key: to, message: `renamed from ${from}; only the state changes` };
+function movedWarning({ from, to }: Move, world: World): Warning[] {
+  const [before, after] = [retiredFrom(from), retiredFrom(to)];
+  // The server that takes the key back, or the server that has the key, reports the move.
+  if (after !== undefined) return [];
+  const renamedFrom = before ?? from;
+  const message = `renamed from ${renamedFrom}; only the state changes`;
+  return [
+    ...(renamedFrom === to ? [] : [{ code: 'moved', key: to, message } as const]),
+    ...(before === undefined ? [] : [reverted(to, world)]),
+  ];
+}
+
+function reverted(key: ResourceKey, world: World): Warning {
+  const message = `server ${world.idOf(key)}, which was retiring, has the values of the spec. It takes ${key} back, so nothing is created`;
+  return { code: 'replacement_reverted', key, message };
 }
 
 /**

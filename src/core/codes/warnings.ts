@@ -190,9 +190,15 @@ export const warnings = {
     next: 'nothing',
     example: 'The entry of servers.web-1 says `managed: false` now: server 2001 stays, and is still billed.',
   },
+  replacement_reverted: {
+    meaning: 'the spec asks again for the old server of a replacement, and that server still exists',
+    next: 'nothing: the old server takes its key back, and the new server is deleted',
+    example: 'servers.web-1 was edited to `cores: 4`, and back while both servers existed.',
+    ways: ['vdcsync apply'],
+  },
   replacement_unchecked: {
     meaning:
-      'the old server is deleted first, and vdcsync cannot know before whether the API accepts some of the new values',
+      'the old server is deleted first, and vdcsync cannot know before whether the API accepts the payment, the quota, and some of the new values',
     next: 'first create a second server with these values under a new key, or check them in the client area',
     example:
       'servers.web-1 is replaced, and gets `cores: 64`. The API checks the number of cores only in a creation.',

@@ -3,13 +3,7 @@ import { childKey, namesakeOf, type ResourceKey, retiredFrom, takeApart } from '
 import { factsOf } from '../../core/kind-facts.ts';
 import { edit, run, settleFirst } from '../../core/remedy.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
-import type { Move, WaitingMove } from '../run.ts';
-
-export interface Moves {
-  /** Empty if one move is blocked, because moves may depend on each other. */
-  readonly moves: readonly Move[];
-  readonly held: readonly WaitingMove[];
-}
+import type { Move, Moves, WaitingMove } from '../run.ts';
 
 /**
  * The bindings that the file has renamed, with the resources inside them. An unsettled write ends under the key that
@@ -20,7 +14,9 @@ export function movesOf(
   bindings: ReadonlyMap<ResourceKey, Binding>,
   intents: ReadonlyMap<ResourceKey, Intent>,
 ): Moves {
-  const standing = standingKeys([...bindings.keys()]);
+  const keys = [...bindings.keys()];
+  // Of a server that is deleted first, only its retiring address is left until the new server exists.
+  const standing = new Set([...standingKeys(keys), ...keys.flatMap((key) => retiredFrom(key) ?? [])]);
   const renamed = desired.resources.flatMap(({ key, moved }) =>
     moved === undefined || !standing.has(moved) ? [] : [{ from: moved, to: key }],
   );
@@ -88,6 +84,11 @@ function inFlight({ from, to }: Move, intents: ReadonlyMap<ResourceKey, Intent>)
   const open = [...intents.values()].filter(
     ({ key }) => renamedKey(key, there) !== key || renamedKey(key, back) !== key,
   );
+  return waitingFor(open, { from, to });
+}
+
+/** A move that waits for the open writes of its keys. */
+export function waitingFor(open: readonly Intent[], { from, to }: Move): WaitingMove[] {
   const [first] = open;
   if (first === undefined) return [];
   const reason = `${first.key} has an open write (${first.verb}), so ${from} cannot become ${to} yet`;
@@ -135,11 +136,32 @@ export function movedBindings(
     const binding = moved.get(from);
     moved.delete(from);
     if (binding === undefined) continue;
-    const before = takeApart(from).parent === undefined ? [...(binding.formerKeys ?? []), from] : [];
-    const formerKeys = before.filter((key) => key !== to);
-    moved.set(to, { ...binding, key: to, ...(formerKeys.length === 0 ? {} : { formerKeys }) });
+    const { formerKeys: before = [], ...rest } = binding;
+    const earlier = earlierKeys(bindings, { from, to }, before);
+    const formerKeys = earlier.filter((key) => key !== to);
+    moved.set(to, { ...rest, key: to, ...(formerKeys.length === 0 ? {} : { formerKeys }) });
   }
   return moved;
+}
+
+/** The line of a key stays with the key: a server that retires, or that takes its key back, brings no earlier keys. */
+function earlierKeys(
+  bindings: ReadonlyMap<ResourceKey, Binding>,
+  { from, to }: Move,
+  before: readonly ResourceKey[],
+): readonly ResourceKey[] {
+  if (takeApart(from).parent !== undefined || retiredFrom(to) !== undefined) return [];
+  return retiredFrom(from) === undefined ? [...before, from] : (bindings.get(to)?.formerKeys ?? []);
+}
+
+/** All moves as one step each: a key that is moved twice has one move. */
+export function composed(first: readonly Move[], then: readonly Move[]): Move[] {
+  const later = new Map(then.map(({ from, to }) => [from, to]));
+  const reached = new Set(first.map(({ to }) => to));
+  return [
+    ...first.map(({ from, to }) => ({ from, to: later.get(to) ?? to })),
+    ...then.filter(({ from }) => !reached.has(from)),
+  ].filter(({ from, to }) => from !== to);
 }
 
 /** The changes that make the moves durable. They are one transaction, so that an id always has exactly one key. */
@@ -147,12 +169,14 @@ export function moveChanges(
   moves: readonly Move[],
   bindings: ReadonlyMap<ResourceKey, Binding>,
 ): StateChange[] {
-  return moves.flatMap(({ from, to }): StateChange[] => {
+  const bound = moves.flatMap(({ from, to }) => {
     const binding = bindings.get(to);
-    if (binding === undefined) return [];
-    return [
-      { type: 'release', key: from, gone: false, reason: `moved to ${to}` },
-      { type: 'bind', binding },
-    ];
+    return binding === undefined ? [] : [{ from, to, binding }];
   });
+  return [
+    ...bound.map(
+      ({ from, to }) => ({ type: 'release', key: from, gone: false, reason: `moved to ${to}` }) as const,
+    ),
+    ...bound.map(({ binding }) => ({ type: 'bind', binding }) as const),
+  ];
 }

@@ -9,7 +9,7 @@ import type { ReadCache } from '../read-cache.ts';
 import type { Move, RunState, WaitingMove } from '../run.ts';
 import { leftoverChanges } from './left-backups.ts';
 import { Lines } from './line.ts';
-import { moveChanges, movedBindings, movesOf } from './moves.ts';
+import { composed, moveChanges, movedBindings, movesOf } from './moves.ts';
 
 interface StateOptions {
   readonly deps: Pick<EngineDeps, 'store' | 'clock' | 'kinds'>;
@@ -89,13 +89,12 @@ export function createRunState(options: StateOptions): RunState {
       intents.delete(intent.key);
       follow(changes);
     },
-    renewMoves() {
-      const next = movesOf(desired, bindings, intents);
+    renewMoves(next = movesOf(desired, bindings, intents)) {
       const moved = movedBindings(bindings, next.moves);
       lines = undefined;
       bindings.clear();
       for (const [key, binding] of moved) bindings.set(key, binding);
-      moves.push(...next.moves);
+      moves.splice(0, moves.length, ...composed(moves, next.moves));
       waitingMoves.splice(0, waitingMoves.length, ...next.held);
     },
     async keepMoves() {

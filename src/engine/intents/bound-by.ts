@@ -1,6 +1,7 @@
 import type { DesiredResource } from '../../core/desired.ts';
 import type { LeftBehind } from '../../core/evidence.ts';
 import { partsOf } from '../../core/intent.ts';
+import { digestOf } from '../../core/json.ts';
 import { type ResourceKey, retiringKey } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { Binding, Facts, Intent, KnownEffect, RecordedWrite, StateChange } from '../../core/state.ts';
@@ -44,7 +45,7 @@ export function boundBy(run: Run, intent: Intent, { id, facts, under, byOperator
       mayBeOlder: byOperator ?? isReplay(intent),
       world: run.world,
     }),
-    protect: subject.desired?.protect ?? intent.entry?.protect ?? false,
+    protect: (isAskedBy(intent, subject.desired) ? subject.desired : intent.entry)?.protect ?? false,
     boundAt: at,
     ...movedFrom(intent.entry),
   };
@@ -57,6 +58,15 @@ export function boundBy(run: Run, intent: Intent, { id, facts, under, byOperator
     ...recoveredIf(isRecovered, [{ type: 'bind', binding }, ...companionsOf(run, intent, id, known, under)]),
     ...(factsOf(kind.name).repeats ? [{ type: 'next_incarnation', key: intent.key } as const] : []),
   ];
+}
+
+/** Whether the entry is the one that asked for the resource. An edited entry may protect the resource that was replaced. */
+function isAskedBy(
+  { basis, replaces, entry }: Intent,
+  desired: DesiredResource | undefined,
+): desired is DesiredResource {
+  if (desired === undefined) return false;
+  return replaces === undefined || entry === undefined || digestOf(desired.value) === basis;
 }
 
 /** The entry takes its resource back under the key that its `moved` names. */

@@ -93,7 +93,7 @@ export async function revalidate(
 function isComplete(run: Run, world: World, key: ResourceKey): boolean {
   const subject = world.subjects.get(key);
   if (subject === undefined || run.intents.has(key)) return false;
-  if (subject.parent === undefined) return subject.binding !== undefined && world.isThere(key);
+  if (subject.parent === undefined && (subject.binding === undefined || !world.isThere(key))) return false;
   const draft = draftOne(run.deps.kinds, world, subject);
   return draft.diff.verdict.verdict !== 'blocked' && operationsOf(draft).length === 0;
 }

@@ -1,7 +1,7 @@
 import type { Desired, DesiredResource } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { flowYaml } from '../../core/flow-yaml.ts';
-import { nounOf, parseKey, type ResourceKey, takeApart } from '../../core/keys.ts';
+import { nounOf, parseKey, type ResourceKey, retiringKey, takeApart } from '../../core/keys.ts';
 import type { Seen, Subject, World } from '../../core/kind.ts';
 import { factsOf, isAddress, type KindName } from '../../core/kind-facts.ts';
 import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
@@ -11,6 +11,7 @@ import type { Binding, StateChange } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
 import { identityChanged, isAnother, makerOf, ownerOf } from '../claims/owner.ts';
 import { exchanging, released } from '../claims/release.ts';
+import { giveBack } from '../claims/returning.ts';
 import { bindingOf } from '../run/operate.ts';
 import type { Run } from '../run.ts';
 import { bindingsOf, stays, wayToForget } from './ignore.ts';
@@ -36,6 +37,13 @@ export async function adoptKey(run: Run, key: ResourceKey, named: string): Promi
     );
   }
   refuseMalformed(subject.kind, id);
+  const retiring = run.bindings.get(retiringKey(key, id));
+  if (retiring !== undefined && retiring.tainted === undefined && run.world.isThere(retiring.key)) {
+    const left = await giveBack(run, key, id);
+    return result(
+      `${key} is bound to ${id} again.${left === undefined ? '' : ` Server ${left} retires: the next apply deletes it.`}`,
+    );
+  }
   const world = await worldWith(run, subject, id);
   if (world === undefined) throw new ConfigError(`The project has no ${nounOf(subject.kind)} ${id}.`);
   const live = world.observed.get(key);

@@ -10,6 +10,7 @@ import { closure } from '../../plan/closure.ts';
 import { successorOf } from '../../plan/order.ts';
 import type { Judged } from '../claims/claims.ts';
 import { leftByDeletion } from '../claims/left-backups.ts';
+import { takeBack } from '../claims/returning.ts';
 import type { ApplyOptions, EngineDeps, Pause } from '../deps.ts';
 import { warn } from '../intents/endings.ts';
 import { withPauses } from '../intents/pauses.ts';
@@ -185,6 +186,10 @@ class Rounds {
       run.halt.throwIfAborted();
       run.cache.forgetLists();
       await run.refresh(run.repeating === undefined ? this.#readSince : 0);
+    }
+    if (await takeBack(run)) {
+      await settleMoves(run);
+      await takeBack(run);
     }
     const prices = pricesOf(run);
     this.#pricesBefore ??= prices;

@@ -5,6 +5,7 @@ import { run as runs } from '../../core/remedy.ts';
 import { traced } from '../../core/tracing.ts';
 import { buildPlan } from '../../plan/build.ts';
 import { type Judged, registerOf } from '../claims/claims.ts';
+import { takeBack } from '../claims/returning.ts';
 import type { EngineDeps, PlanOptions } from '../deps.ts';
 import { withPauses } from '../intents/pauses.ts';
 import type { Run } from '../run.ts';
@@ -41,6 +42,7 @@ export async function openPlan(
   { destroy = false, repeating, selection }: PlanOptions,
 ): Promise<{ readonly run: Run; readonly plan: Plan }> {
   const run = await openRun(deps, gate, desired, { repeating, selection, destroy });
+  await takeBack(run);
   const planned = await planFor(run, 0);
   const plan = await withPauses(deps, planned);
   const shown = withFurther(plan, applying(await standingFindings(deps.store), plan, run.world));

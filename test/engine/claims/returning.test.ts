@@ -1,0 +1,206 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import { faultRule } from '../../../src/emulator/faults.ts';
+import { memoryState } from '../../../src/state/memory.ts';
+import { crashable } from '../../support/crashable.ts';
+import { drawn } from '../../support/drawn.ts';
+import { expectFixedPoint } from '../../support/invariants.ts';
+import { applyWithHelp } from '../../support/operator.ts';
+import { load, type Rig, rig } from '../../support/rig.ts';
+import { virtualClock } from '../../support/virtual-clock.ts';
+
+const file = (cores: number, more = 'replace: allowed', name = 'web') =>
+  `servers: {${name}: {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop}, ${more}}}\n`;
+
+const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
+const servers = (played: Rig) => project(played).servers.map(({ id, cores }) => [id, cores]);
+const addresses = (played: Rig) => project(played).ips.map(({ id, serverId }) => [id, serverId]);
+const purchases = (played: Rig) =>
+  played
+    .writes()
+    .filter(({ method, path, body }) => `${method} ${path}` === 'POST /servers' && !body?.includes('_probe'));
+const web = 'servers.web' as ResourceKey;
+
+/** A replaced server whose deletion the API refuses: both servers exist. */
+async function both(): Promise<Rig> {
+  const played = rig();
+  await played.apply(file(1));
+  const refusal = { do: 'answer', status: 403, code: 'locked', effect: 'none' } as const;
+  played.emulator.setFaults([faultRule({ path: 'delete_server' }, refusal)]);
+  await played.apply(file(2));
+  played.emulator.setFaults([]);
+  played.restart();
+  expect(servers(played)).toEqual([
+    [2001, 1],
+    [2002, 2],
+  ]);
+  return played;
+}
+
+describe('src/engine/claims/returning.ts: an edit is reverted while the old and the new server exist', () => {
+  test.each([
+    ['the replacement is still allowed', 'replace: allowed'],
+    ['the whole edit is reverted', 'replace: never'],
+    ['the old server gets protection', 'protect: true'],
+    ['the entry names the old server', 'id: 2001'],
+  ])('%s: the old server takes its key back, and nothing is bought', async (_, more) => {
+    const played = await both();
+
+    const plan = await played.plan(file(1, more));
+    const report = await played.apply(file(1, more));
+
+    expect(plan.operations.map(({ id }) => id)).toEqual([
+      'delete:servers.web~2002',
+      'delete:servers.web~2002.public_ipv4',
+    ]);
+    expect(plan.warnings.find(({ code }) => code === 'replacement_reverted')).toEqual({
+      code: 'replacement_reverted',
+      key: web,
+      message:
+        'server 2001, which was retiring, has the values of the spec. It takes servers.web back, so nothing is created',
+    });
+    expect(report.outcome).toBe('converged');
+    expect([servers(played), addresses(played)]).toEqual([[[2001, 1]], [[5001, 2001]]]);
+    expect(purchases(played)).toHaveLength(2);
+    expectFixedPoint(await played.plan(file(1, more)));
+  });
+
+  test('a plan records nothing, and the edit can be made again', async () => {
+    const played = await both();
+    await played.plan(file(1));
+
+    const plan = await played.plan(file(2));
+    await played.apply(file(1, 'moved: {from: servers.web}, name: web', 'shop'));
+
+    expect(plan.operations.map(({ id }) => id)).toEqual([
+      'delete:servers.web~2001',
+      'delete:servers.web~2001.public_ipv4',
+    ]);
+    expect(servers(played)).toEqual([[2001, 1]]);
+    expect((await played.store.bindings()).map(({ key }) => key)).toEqual([
+      'servers.shop',
+      'servers.shop.firewall',
+      'servers.shop.public_ipv4',
+    ]);
+  });
+
+  test('a limit of deletions keeps both, and each further revert changes only the state', async () => {
+    const played = await both();
+    const capped = (cores: number) => `settings: {max_deletions: 0}\n${file(cores)}`;
+
+    for (const [cores, id, left] of [
+      [1, '2001', '2002'],
+      [2, '2002', '2001'],
+      [1, '2001', '2002'],
+    ] as const) {
+      const { blocked } = await played.apply(capped(cores));
+      expect(blocked[0]).toMatchObject({ key: `servers.web~${left}`, code: 'max_deletions' });
+      const bound = (await played.store.bindings()).find(({ key }) => key === web);
+      expect(bound?.id).toBe(id);
+    }
+
+    expect(servers(played)).toHaveLength(2);
+    expect(purchases(played)).toHaveLength(2);
+    expect((await played.apply(file(1))).outcome).toBe('converged');
+    expect(servers(played)).toEqual([[2001, 1]]);
+  });
+
+  test('a third value creates one more server, and the others go', async () => {
+    const played = await both();
+
+    expect((await played.apply(file(3))).outcome).toBe('converged');
+
+    expect([servers(played), addresses(played)]).toEqual([[[2003, 3]], [[5003, 2003]]]);
+  });
+
+  test('the new server is gone: the old one takes its key back, and the address of the new one is deleted', async () => {
+    const played = await both();
+    played.emulator.mutate({ do: 'delete_server', id: 2002 });
+
+    expect((await played.apply(file(1))).outcome).toBe('converged');
+
+    expect([servers(played), addresses(played)]).toEqual([[[2001, 1]], [[5001, 2001]]]);
+    expect(purchases(played)).toHaveLength(2);
+  });
+
+  test('`adopt` gives the key back by hand, unless the spec asks for the new server', async () => {
+    const played = await both();
+    const adopt = (cores: number) =>
+      played.clock.run(played.engine.adopt(load(file(cores)), web, '2001')).then(({ text }) => text);
+
+    await expect(adopt(2)).rejects.toMatchObject({
+      message:
+        'servers.web is bound to 2002, which has the values of the spec. Server 2001 retires, and has other values.',
+      remedies: [{ set: { cores: 1 } }],
+    });
+    expect(await adopt(3)).toBe(
+      'servers.web is bound to 2001 again. Server 2002 retires: the next apply deletes it.',
+    );
+
+    expect((await played.apply(file(1))).outcome).toBe('converged');
+    expect(servers(played)).toEqual([[2001, 1]]);
+  });
+
+  test('a protected server that retires is deleted once its entry says so', async () => {
+    const played = await both();
+    const protect = `settings: {max_deletions: 0}\n${file(2, 'replace: allowed, protect: true')}`;
+    await played.apply(protect);
+
+    const { blocked } = await played.apply(file(1, 'protect: true'));
+
+    expect(blocked[0]).toMatchObject({
+      key: 'servers.web~2002',
+      code: 'protected',
+      reason: expect.stringContaining(
+        'servers.web~2002 retires, and the entry of servers.web had `protect: true`',
+      ),
+    });
+    expect(blocked[0]?.remedies).toMatchObject([
+      { args: ['servers.web~2002'] },
+      { set: { protect: false }, next: [{ command: 'apply' }] },
+    ]);
+    expect((await played.apply(file(1, 'protect: false'))).outcome).toBe('converged');
+    expect(servers(played)).toEqual([[2001, 1]]);
+  });
+
+  test('after a crash at any moment of the replacement, one server with the reverted values remains', async () => {
+    const stage = () => {
+      const death = crashable();
+      const store = memoryState({ createdAt: virtualClock().now(), lineage: 'test' });
+      return { death, played: rig({ store: death.store(store), wrap: death.transport }) };
+    };
+    const undisturbed = stage();
+    await undisturbed.played.apply(file(1));
+    undisturbed.death.dieAt(undefined, 'before');
+    await undisturbed.played.apply(file(2));
+    const moments = Array.from({ length: undisturbed.death.moments }, (_, at) => at + 1);
+    for (const when of ['before', 'after'] as const) {
+      for (const moment of drawn(moments)) {
+        const { death, played } = stage();
+        await played.apply(file(1));
+        death.dieAt(moment, when);
+        await expect(played.apply(file(2))).rejects.toThrow(/process/);
+        death.dieAt(undefined, when);
+        played.restart();
+        const old = servers(played).some(([id]) => id === 2001);
+
+        const { helped } = await applyWithHelp(played, file(1));
+
+        const told = `${when} ${moment}`;
+        const left = servers(played);
+        expect([left.length, left[0]?.[1], helped], told).toEqual([1, 1, []]);
+        // The deletion may have been sent before the crash.
+        if (old && left[0]?.[0] !== 2001)
+          expect(
+            played.writes().some(({ method, path }) => `${method} ${path}` === 'DELETE /servers/2001'),
+            told,
+          ).toBe(true);
+        expect(
+          addresses(played).map(([, server]) => server),
+          told,
+        ).toEqual([left[0]?.[0]]);
+        expectFixedPoint(await played.plan(file(1)));
+      }
+    }
+  });
+});
