@@ -3,10 +3,11 @@ import { type Attributed, type Attribution, cameSince, serversShown } from '../c
 import { addressObject, serverObject } from '../core/claims.ts';
 import type { DesiredResource } from '../core/desired.ts';
 import { partsOf } from '../core/intent.ts';
-import { nounOf, type ResourceKey } from '../core/keys.ts';
+import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
-import { giveScope, outside, run, setting, settleFirst } from '../core/remedy.ts';
+import { edit, giveScope, outside, run, setting, settleFirst } from '../core/remedy.ts';
+import { wantedAddress } from '../core/server-entry.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 import type { GuardInput, Objection, PlanFacts } from './objections.ts';
@@ -140,6 +141,32 @@ function besideReleased(entry: DesiredResource, register: Register, world: World
     remedies: [
       run('adopt', [key, left.id], { when: `if ${key} shall be ${described(found)} again` }),
       { ...ignoring(found), when: notOurs(found) },
+    ],
+  };
+}
+
+/** The server would buy an address, although an address that an earlier server of its line had is free, and billed. */
+export function releasedAddress(
+  { subject: { key, kind, desired }, diff: { verdict } }: Draft,
+  { register, world, endsReplacement = false }: GuardInput,
+): Objection | undefined {
+  if (verdict.verdict !== 'create' || !factsOf(kind).container || endsReplacement) return undefined;
+  if (desired === undefined || !('new' in wantedAddress(desired.value))) return undefined;
+  const line = register.line(desired);
+  const isOfLine = (former: ResourceKey) => line.has(takeApart(former).parent ?? former);
+  const free = world.freeIps();
+  const left = free.filter((ip) => {
+    const holder = register.address(ip);
+    return holder.is === 'released' && isOfLine(holder.formerKey);
+  });
+  if (left.length === 0) return undefined;
+  const found = { servers: [], addresses: left };
+  const reused = edit(key, { set: { public_ipv4: { reuse: true } }, when: 'to use that address again' });
+  return {
+    reason: `${described(found)} was released from ${key} before, and is free: the creation would buy another address`,
+    remedies: [
+      ...(left.length === free.length ? [reused] : []),
+      { ...ignoring(found), when: `if ${key} shall get another address` },
     ],
   };
 }

@@ -279,16 +279,19 @@ describe('src/engine/claims: an entry that is not managed for a while', () => {
     expect(addresses(played)).toHaveLength(4);
   });
 
-  test('is no hindrance once what it stood for is gone', async () => {
+  test('its server is bought again once the old one is gone, with the address that is left', async () => {
     const { played, spare, apply, clock, emulator } = await handedOver();
     emulator.mutate({ do: 'delete_ip', id: spare?.id ?? 0 });
     emulator.mutate({ do: 'delete_server', id: 2001 });
     await apply(head);
     await clock.advance(2 * 3_600_000);
     await apply(head);
+    const [left] = addresses(played);
 
-    expect((await apply(managed)).outcome).toBe('converged');
-    expect(addresses(played).length).toBeGreaterThan(1);
+    expect(codesOf((await apply(managed)).plan)).toEqual({ 'servers.web': 'unmanaged_resources' });
+    expect((await apply(managed.replace('{new: true}', '{reuse: true}'))).outcome).toBe('converged');
+    expect(addresses(played)).toContain(left);
+    expect(addresses(played)).toHaveLength(2);
   });
 });
 
@@ -309,5 +312,44 @@ describe('src/engine/claims/release.ts: a server without an address returns to t
     expect([plan.operations.map(({ verb }) => verb), plan.warnings]).toEqual([['adopt'], []]);
     expect(codesOf(report.plan)).toEqual({ [key]: 'replace_not_allowed' });
     expect((await played.apply(bare('ubuntu-24.04'))).outcome).toBe('converged');
+  });
+});
+
+describe('src/plan/purchases.ts: an entry that asks for a new address returns to the spec', () => {
+  test('no second address is bought while the released one is free', async () => {
+    const played = rig();
+    const kept = (address: string) =>
+      `${head}servers:\n  web: {${size}, public_ipv4: ${address}, keep_ip: true}\n`;
+    await played.apply(kept('{new: true}'));
+    await played.apply(head);
+    const [address] = addresses(played);
+
+    const { blocked } = await played.apply(kept('{new: true}'));
+
+    expect(blocked).toMatchObject([
+      {
+        ...{
+          key,
+          code: 'unmanaged_resources',
+          reason: expect.stringContaining(`address ${address} was released`),
+        },
+        remedies: [
+          { type: 'edit', path: key, set: { public_ipv4: { reuse: true } } },
+          { type: 'run', command: 'ignore', args: [address] },
+        ],
+      },
+    ]);
+    expect((await played.apply(kept('{reuse: true}'))).outcome).toBe('converged');
+    expect(addresses(played)).toEqual([address]);
+  });
+
+  test('the operator may have another address bought', async () => {
+    const played = rig();
+    const kept = `${head}servers:\n  web: {${size}, public_ipv4: {new: true}, keep_ip: true}\n`;
+    for (const each of [kept, head]) await played.apply(each);
+    await played.clock.run(played.engine.ignore(load(kept), addresses(played)));
+
+    expect((await played.apply(kept)).outcome).toBe('converged');
+    expect(addresses(played)).toHaveLength(2);
   });
 });
