@@ -158,7 +158,7 @@ export function blockedJson({ remedies, ...blocked }: Blocked, flags = '') {
 
 /** Whether the resource differs from the file, although the plan has no operation for the difference. */
 export function tellsDifference({ code }: Warning): boolean {
-  return code === 'in_flight' || isLeft({ code });
+  return code === 'in_flight' || code === 'released' || isLeft({ code });
 }
 
 /** Whether the difference from the file remains: the file asks for that, or no operation can remove the difference. */

@@ -157,7 +157,7 @@ export function releasedAddress(
   const free = world.freeIps();
   const left = free.filter((ip) => {
     const holder = register.address(ip);
-    return holder.is === 'released' && isOfLine(holder.formerKey);
+    return holder.is === 'released' && world.isUnbound(ip) && isOfLine(holder.formerKey);
   });
   if (left.length === 0) return undefined;
   const found = { servers: [], addresses: left };

@@ -140,7 +140,9 @@ function billedOf(facts: ProjectFacts, addresses: readonly AddressView[] | null)
   const adopting = (facts.plan?.operations ?? []).flatMap(({ key, kind, verb, target: id }) =>
     verb === 'adopt' && id !== undefined && !adopted.has(key) ? [{ key, kind, id, boundAt: undefined }] : [],
   );
-  const bought = [...bindings, ...arriving, ...adopting]
+  const ending = new Set(facts.plan?.warnings.flatMap(({ code, key }) => (code === 'released' ? [key] : [])));
+  const left = bindings.filter(({ key }) => !ending.has(key) || facts.world?.observed.has(key) !== false);
+  const bought = [...left, ...arriving, ...adopting]
     .filter(({ kind }) => factsOf(kind).counted)
     .map(({ id, kind, key, boundAt }) => {
       return { id, what: `${kind.replace('_', ' ')} ${id}`, key, since: timeOrNull(boundAt) };

@@ -33,9 +33,12 @@ export function resourcesOf(facts: ProjectFacts, beside: Beside): readonly Resou
     if (entries.get(key)?.managed === false) return 'unknown';
     if (running.has(key)) return 'in_flight';
     const standing = statusOfKey(key);
+    if (standing !== 'converged' || !isAddress(kindOf(key))) return standing;
     // The address of a server comes with the server and has no operation.
-    const isMissing = isAddress(kindOf(key)) && idOf(key) === undefined;
-    return standing === 'converged' && isMissing ? 'unknown' : standing;
+    const id = idOf(key);
+    if (id === undefined) return 'unknown';
+    const isGone = beside.addresses?.every((each) => each.id !== id);
+    return isGone ? 'differs' : standing;
   };
   const creations = new Map(intents.flatMap((each) => (each.verb === 'create' ? [[each.key, each]] : [])));
   const presenceOf = (key: ResourceKey): ResourceView['presence'] => {

@@ -19,6 +19,11 @@ describe('src/core/key-status.ts', () => {
       'converged',
     ],
     ['is not changed, is converged', {}, 'converged'],
+    [
+      'is released by the next apply, differs',
+      { warnings: [{ code: 'released', key: part, message: '' }] },
+      'differs',
+    ],
   ])('a part of a server that %s', (_name, plan, status) => {
     expect(keyStatusesOf({ bindings: [], intents: [], plan: planWith(plan) })(part)).toBe(status);
   });

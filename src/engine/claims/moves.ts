@@ -102,6 +102,11 @@ function ontoBound({ from, to }: Move): WaitingMove {
   const remedies = [
     run('forget', [from], { when: 'to release its resource: it stays, and is still billed' }),
     edit(to, { remove: ['moved'], when: `to give ${from} up` }),
+    edit(to, {
+      entry: 'remove',
+      when: `to delete the resource of ${to} first, with \`prune: true\` under \`settings\`; then rename again`,
+      next: [edit(from, { entry: 'restore' }), run('apply')],
+    }),
   ];
   return { blocked: { key: to, verb: 'update', code: 'moved_onto_bound', reason, remedies }, waitsFor: [] };
 }
@@ -114,7 +119,7 @@ function renamedKey(key: ResourceKey, becomes: ReadonlyMap<ResourceKey, Resource
   const parsed = takeApart(key);
   const { kind, parent } = parsed;
   const renamed = (server: ResourceKey) => {
-    const before = retiredFrom(server) ?? server;
+    const before = becomes.has(server) ? server : (retiredFrom(server) ?? server);
     const after = becomes.get(before) ?? before;
     return `${after}${server.slice(before.length)}` as ResourceKey;
   };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { resolving, warnedBy } from '../../support/resolve.ts';
-import { load, rig } from '../../support/rig.ts';
+import { load, type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const before = `settings: {prune: true, max_deletions: 9}
@@ -216,5 +216,38 @@ describe('src/engine/claims/moves.ts: a rename that is taken back', () => {
       .replace(', moved: {from: servers.one}', '');
 
     expect((await world.apply(both)).outcome).toBe('converged');
+  });
+});
+
+describe('src/engine/claims/moves.ts: the old server of an open replacement', () => {
+  const sized = (cores: number) => size.replace('cores: 1', `cores: ${cores}`);
+  const file = (cores: number, settings = 'prune: true', more = '') =>
+    `settings: {${settings}}\nservers:\n  one: {${sized(cores)}, public_ipv4: {new: true}, replace: {order: create_first}}\n${more}`;
+
+  /** The creation of the new server is accepted, and the process ends. */
+  async function replacing() {
+    const world = rig();
+    await world.apply(file(1));
+    const halt = new AbortController();
+    void world.clock.sleep(5_000).then(() => halt.abort(new Error('halted')));
+    await world.apply(file(2), { halt: halt.signal });
+    expect(await world.store.openIntents()).toMatchObject([{ verb: 'create', phase: 'accepted' }]);
+    world.restart();
+    return world;
+  }
+  const boundTo = async ({ store }: Rig) =>
+    Object.fromEntries((await store.bindings()).map(({ key, id }) => [key, id]));
+
+  test('keeps its data under a key of its own by `moved`', async () => {
+    const world = await replacing();
+    const more = `  old: {${size}, public_ipv4: {new: true}, moved: {from: 'servers.one~2001'}}\n`;
+
+    expect((await world.apply(file(2, undefined, more))).outcome).toBe('converged');
+
+    expect(await boundTo(world)).toEqual({
+      ...{ 'servers.old': '2001', 'servers.old.public_ipv4': '5001' },
+      ...{ 'servers.one': '2002', 'servers.one.public_ipv4': '5002' },
+    });
+    expect(world.emulator.world.projects[0]?.servers).toHaveLength(2);
   });
 });
