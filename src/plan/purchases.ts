@@ -55,8 +55,7 @@ export function unmanaged(draft: Draft, input: GuardInput, { matches }: PlanFact
 function takesAwaited(subject: Subject, world: World, kinds: GuardInput['kinds']): boolean {
   const waits = ({ desired, binding, parent }: Subject) =>
     desired !== undefined && binding === undefined && parent === undefined;
-  const takes = kinds.get(subject.kind)?.creation?.takesFree?.(subject, world) !== undefined;
-  return takes && world.subjectsOf('ip').some(waits);
+  return takesFree(subject, world, kinds) !== undefined && world.subjectsOf('ip').some(waits);
 }
 
 /**
@@ -76,7 +75,7 @@ export function lineOpen(
   if (binding !== undefined) return besideReleased(desired, register, world);
   // Another entry of the file has a line of its own.
   const earlier = [...register.line(desired)].filter(
-    (each) => each !== key && world.subjects.get(each)?.desired === undefined,
+    (each) => world.subjects.get(each)?.desired === undefined,
   );
   for (const each of earlier) {
     const open = openIntents.find((intent) => intent.key === each);
@@ -128,7 +127,7 @@ function besideReleased(entry: DesiredResource, register: Register, world: World
   const left = register.claims.find(
     ({ kind: of, holder }) => of === kind && holder.is === 'released' && line.has(holder.formerKey),
   );
-  if (left === undefined || factsOf(kind).bought !== true) return undefined;
+  if (left === undefined) return undefined;
   const found = {
     servers: factsOf(kind).container ? [Number(left.id)] : [],
     addresses: isAddress(kind) ? world.addressesOf(left) : [],
@@ -284,17 +283,19 @@ function isConfusable(
 ): boolean {
   const subject = world.subjects.get(key);
   if (subject === undefined) return false;
-  // A server shows in the list of addresses.
-  const sameList = factsOf(open.kind).bought && factsOf(subject.kind).bought;
-  if (open.kind !== subject.kind && !sameList) return false;
+  // A server shows in the list of addresses. No other creation takes a free resource.
+  if (!factsOf(open.kind).bought || !factsOf(subject.kind).bought) return false;
   if (open.phase === 'blocked' && hasComeSince(open, world, register())) return true;
-  const takes = kinds.get(subject.kind)?.creation?.takesFree?.(subject, world);
+  const takes = takesFree(subject, world, kinds);
   // The waiting creation has had no effect, and it is sent again after this creation has taken the visible resource.
   if (takes === 'shown' && isAddress(open.kind) && open.phase === 'waiting') return false;
   const other = world.subjects.get(open.key);
-  return (
-    takes !== undefined || (other && kinds.get(open.kind)?.creation?.takesFree?.(other, world)) !== undefined
-  );
+  return takes !== undefined || (other && takesFree(other, world, kinds)) !== undefined;
+}
+
+/** Which free resource the creation takes: the one that its entry names, or any. */
+function takesFree(subject: Subject, world: World, kinds: GuardInput['kinds']) {
+  return kinds.get(subject.kind)?.creation?.takesFree?.(subject, world);
 }
 
 /** Whether an object that may be the result of the creation has come since the creation was sent. */

@@ -72,7 +72,7 @@ export function heldAddresses(register: Register, world: World): readonly Ip[] {
 export function isClaimedAlone(world: World, { address, server }: Register, id: string): boolean {
   const ip = world.ip(id);
   if (ip === undefined || !isForeign(address(ip))) return false;
-  return ip.server_id === null || !isForeign(server(String(ip.server_id)));
+  return !isForeign(server(String(ip.server_id)));
 }
 
 /** The operator knows about the resource: vdcsync does not report its cost any more. */
@@ -167,7 +167,7 @@ export function notOurs(found: Unmanaged): string {
 
 /** An address that none of the servers has. */
 function isBeside({ servers }: Unmanaged): (ip: Unmanaged['addresses'][number]) => boolean {
-  return ({ server_id }) => server_id === null || !servers.includes(server_id);
+  return ({ server_id }) => !servers.some((id) => id === server_id);
 }
 
 /** The command that marks all of them as not managed by this file. */
@@ -190,12 +190,10 @@ export function matches(
     ids: candidates(subject, unmanagedFor(subject.kind, register, world), world),
   }));
   return new Map(
-    options.flatMap(({ subject, ids }) => {
-      const [only, another] = ids;
-      const rivals = options.filter(
-        (each) => each.subject.kind === subject.kind && each.ids.includes(only ?? ''),
-      );
-      return only === undefined || another !== undefined || rivals.length > 1 ? [] : [[subject.key, only]];
+    options.flatMap(({ subject, ids: [only, another] }) => {
+      if (only === undefined || another !== undefined) return [];
+      const rivals = options.filter((each) => each.subject.kind === subject.kind && each.ids.includes(only));
+      return rivals.length > 1 ? [] : [[subject.key, only]];
     }),
   );
 }
@@ -206,7 +204,7 @@ function candidates({ kind, desired }: Subject, { servers, addresses }: Unmanage
   const listed = new Map<number, string>((world.servers ?? []).map(({ id, name }) => [id, name.trim()]));
   const named = servers.filter((id) => listed.get(id) === entry?.name);
   const wanted = namedAddress(entry);
-  const own = wanted === undefined ? undefined : world.ip(world.idOf(wanted) ?? '');
+  const own = world.ip((wanted && world.idOf(wanted)) ?? '');
   const holds = (id: number) => world.ipsOf(String(id)).length > 0;
   const fitting =
     named.length > 0

@@ -1,15 +1,14 @@
-/** The part of a Babel path that decides. */
-interface Path {
-  readonly node: {
-    readonly type: string;
-    readonly value?: unknown;
-    readonly quasis?: readonly { readonly value: { readonly raw: string } }[];
-    readonly callee?: { readonly property?: { readonly name?: string }; readonly name?: string };
-  };
+/** The part of a Babel node that decides. */
+interface Node {
+  readonly type: string;
+  readonly value?: unknown;
+  readonly quasis?: readonly { readonly value: { readonly raw: string } }[];
+  readonly callee?: { readonly property?: { readonly name?: string }; readonly name?: string };
+  readonly expression?: Node;
 }
 
 /** Text for people: a changed sentence changes nothing that the engine does. */
-function isProse({ node }: Path): boolean {
+function isProse(node: Node): boolean {
   switch (node.type) {
     case 'StringLiteral':
       return typeof node.value === 'string' && node.value.includes(' ');
@@ -17,6 +16,8 @@ function isProse({ node }: Path): boolean {
       return node.quasis?.some(({ value }) => value.raw.includes(' ')) === true;
     case 'CallExpression':
       return node.callee?.property?.name === 'tell' || node.callee?.name === 'warn';
+    case 'ExpressionStatement':
+      return node.expression?.type === 'CallExpression' && isProse(node.expression);
     default:
       return false;
   }
@@ -27,6 +28,8 @@ export const strykerPlugins = [
   {
     kind: 'Ignore',
     name: 'prose',
-    value: { shouldIgnore: (path: Path) => (isProse(path) ? 'text for people' : undefined) },
+    value: {
+      shouldIgnore: ({ node }: { readonly node: Node }) => (isProse(node) ? 'text for people' : undefined),
+    },
   },
 ];

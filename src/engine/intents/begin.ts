@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { DesiredResource } from '../../core/desired.ts';
 import { canonicalJson, digestOf } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
-import type { World, WriteContext } from '../../core/kind.ts';
+import type { Subject, World, WriteContext } from '../../core/kind.ts';
 import type { Operation, Verb } from '../../core/plan.ts';
 import type { WriteRequest } from '../../core/ports.ts';
 import type { Preimage } from '../../core/preimage.ts';
@@ -11,15 +11,19 @@ import type { Run } from '../run.ts';
 
 /** The input from which a kind derives a request. */
 export function contextOf(run: Run, operation: Operation, world: World): WriteContext {
-  const subject = world.subjects.get(operation.key);
-  if (subject === undefined) throw new Error(`Unknown resource: ${operation.key}`);
   return {
-    subject,
+    subject: subjectOf(world, operation.key),
     observed: world.observed.get(operation.key),
     world,
     operation,
     exhausted: run.exhaustedOf(operation.key),
   };
+}
+
+function subjectOf({ subjects }: World, key: ResourceKey): Subject {
+  const subject = subjects.get(key);
+  if (subject === undefined) throw new Error(`Unknown resource: ${key}`);
+  return subject;
 }
 
 /** The reads that evidence for the write will be compared with. */
@@ -38,7 +42,7 @@ export async function preimageOf(run: Run, operation: Operation, world: World): 
  */
 export async function beginIntent(
   run: Run,
-  operation: Operation,
+  operation: Pick<Operation, 'key' | 'kind' | 'verb' | 'changes' | 'replacement'>,
   request: WriteRequest,
   {
     world,
@@ -56,7 +60,7 @@ export async function beginIntent(
 ): Promise<Intent> {
   const { store, clock, random, writes } = run.deps;
   const kind = run.kindOf(operation.kind);
-  const { subject } = contextOf(run, operation, world);
+  const subject = subjectOf(world, operation.key);
   const replaces =
     operation.verb === 'create' && operation.replacement !== undefined
       ? run.bindings.get(operation.key)?.id
@@ -66,7 +70,7 @@ export async function beginIntent(
   const attempt = (await store.lastAttempt(operation.key, operation.verb, incarnation)) + 1;
   const id = randomId(random.next);
   const now = clock.now();
-  const parentId = subject.parent === undefined ? undefined : world.idOf(subject.parent);
+  const parentId = subject.parent && world.idOf(subject.parent);
   const intent: Intent = {
     id,
     key: operation.key,
@@ -77,7 +81,7 @@ export async function beginIntent(
     attempt,
     idempotencyKey: idempotencyKey({
       projectId: run.desired.projectId,
-      ...(run.desired.scope === undefined ? {} : { scope: run.desired.scope }),
+      scope: run.desired.scope,
       key: operation.key,
       verb: operation.verb,
       incarnation,
@@ -148,7 +152,7 @@ function randomId(next: () => number): string {
  */
 function idempotencyKey(write: {
   readonly projectId: number;
-  readonly scope?: string;
+  readonly scope: string | undefined;
   readonly key: ResourceKey;
   readonly verb: Verb;
   readonly incarnation: string;

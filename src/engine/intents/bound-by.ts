@@ -24,13 +24,21 @@ export function remainsOf({ key, replaces }: Pick<Intent, 'key' | 'replaces'>, i
 }
 
 /** The binding of the created resource, and of the resources that came with it. */
-export function boundBy(run: Run, intent: Intent, { id, facts, under, byOperator }: Created): StateChange[] {
+export function boundBy(
+  run: Run,
+  intent: Intent,
+  { id, facts, under, byOperator }: Created,
+): [Extract<StateChange, { readonly type: 'bind' }>, ...StateChange[]] {
   const kind = run.kindOf(intent.kind);
   const subject = run.world.subjects.get(intent.key) ?? { key: intent.key, kind: intent.kind };
   // The facts of the answer are about the resource that the answer named.
   const answer = partsOf(intent).answer;
   const known = { ...(answer?.id === undefined || answer.id === id ? answer?.facts : {}), ...facts };
-  const at = run.deps.clock.now();
+  // An update does not show whose resource it is.
+  const recovered =
+    intent.verb === 'create'
+      ? isReplay(intent) && (mayReplace(intent) ? 'replacement' : true)
+      : run.bindings.get(under)?.recovered;
   const binding: Binding = {
     key: under,
     kind: intent.kind,
@@ -46,16 +54,13 @@ export function boundBy(run: Run, intent: Intent, { id, facts, under, byOperator
       world: run.world,
     }),
     protect: (isAskedBy(intent, subject.desired) ? subject.desired : intent.entry)?.protect ?? false,
-    boundAt: at,
+    boundAt: run.deps.clock.now(),
     ...movedFrom(intent.entry),
+    ...(recovered && { recovered }),
   };
-  // An update does not show whose resource it is.
-  const isRecovered =
-    intent.verb === 'create'
-      ? isReplay(intent) && (mayReplace(intent) ? 'replacement' : true)
-      : run.bindings.get(under)?.recovered;
   return [
-    ...recoveredIf(isRecovered, [{ type: 'bind', binding }, ...companionsOf(run, intent, id, known, under)]),
+    { type: 'bind', binding },
+    ...recoveredIf(recovered, companionsOf(run, intent, id, known, under)),
     ...(factsOf(kind.name).repeats ? [{ type: 'next_incarnation', key: intent.key } as const] : []),
   ];
 }

@@ -364,18 +364,8 @@ function notSeen(intent: InPhase<'unknown' | 'accepted'>, notSeenAt: number) {
 
 /** The time after which every read shows the effect of the write. */
 async function showsAfterMs({ run, intent, known }: Reading): Promise<number> {
-  switch (known) {
-    case 'unconfirmed':
-    case 'failed':
-      return hiddenMs(run, intent);
-    case 'ended':
-      // @assumption A9
-      return (
-        staleMs - run.stopwatch.since(intent.id, 'ended', partsOf(intent).answer?.at ?? intent.lastSentAt)
-      );
-    case 'unreported':
-      return 0;
-  }
+  // @assumption A9
+  return known === 'ended' ? staleMs - sinceAccepted(run, intent, 'ended') : hiddenMs(run, intent);
 }
 
 /** The time that a creation may stay hidden: longer if tasks of its kind took longer. @source API §3 rule 5 */
@@ -386,8 +376,8 @@ async function hiddenMs(run: Run, { id, verb, kind, request, lastSentAt }: Inten
   return longestMs - run.stopwatch.since(id, 'sent', lastSentAt);
 }
 
-function sinceAccepted(run: Run, intent: Intent): number {
-  return run.stopwatch.since(intent.id, 'accepted', partsOf(intent).answer?.at ?? intent.lastSentAt);
+function sinceAccepted(run: Run, intent: Intent, moment: 'accepted' | 'ended' = 'accepted'): number {
+  return run.stopwatch.since(intent.id, moment, partsOf(intent).answer?.at ?? intent.lastSentAt);
 }
 
 function stuck(reason: string): Progress {

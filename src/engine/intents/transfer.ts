@@ -50,8 +50,7 @@ export async function settled(
   // The resource that a failed creation would have replaced keeps its key.
   const under = damage === undefined ? intent.key : remainsOf(intent, id);
   const bound = boundBy(run, intent, { id, facts, under });
-  const own = bound.find((change) => change.type === 'bind')?.binding;
-  const taken = own === undefined || intent.verb !== 'create' ? [] : await transferred(run, intent, own);
+  const taken = intent.verb === 'create' ? await transferred(run, intent, bound[0].binding) : [];
   if ('now' in taken) return taken;
   const exchange = intent.verb === 'create' ? exchangedAddresses(run, intent, facts) : [];
   const chosen = sentPreference(run, intent);
@@ -131,7 +130,7 @@ function answeredFor(binding: Binding, key: Intent['key']): StateChange[] {
  */
 function exchangedAddresses({ bindings }: Run, { entry }: Intent, facts: Facts = {}): StateChange[] {
   const named = namedAddress(entry?.value);
-  const own = named === undefined ? undefined : bindings.get(named);
+  const own = named && bindings.get(named);
   const held = (facts.addresses ?? []).map(({ id }) => String(id));
   if (own === undefined || held.includes(own.id)) return [];
   const other = [...bindings.values()].find(
@@ -195,7 +194,7 @@ async function refuse(run: Run, intent: Intent, own: Binding, foreign: string): 
   const { kind, id, identity } = own;
   const reason = `another spec of this project, or an earlier state, used the idempotency key of ${key} before, and ${foreign}`;
   const before = run.claims.get(objectName(own))?.holder;
-  const isFree = ownerOf(run, own) === undefined && factsOf(kind).bought === true;
+  const isFree = ownerOf(run, own) === undefined;
   const isFound = isFree && (before === undefined || (before.is === 'ignored' && before.by === 'file'));
   const claim = { kind, id, identity, holder: foundUnder(run, key), at: run.deps.clock.now() };
   const changes = isFound ? [{ type: 'claim', claim } as const] : [];

@@ -1,7 +1,8 @@
 import type { Intent } from '../../../src/core/state.ts';
 import type { Run } from '../../../src/engine/run.ts';
 import { kinds } from '../../../src/reconcilers/registry.ts';
-import { hour } from '../shop.ts';
+
+const hour = 3_600_000;
 
 /** The wall time of the first send of each intent of {@link stubRun}. */
 export const sentAt = 1_000 * hour;

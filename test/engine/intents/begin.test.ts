@@ -1,0 +1,280 @@
+import { hash } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { canonicalJson, digestOf } from '../../../src/core/json.ts';
+import type { World } from '../../../src/core/kind.ts';
+import type { Operation } from '../../../src/core/plan.ts';
+import type { WriteResult } from '../../../src/core/ports.ts';
+import type { Intent } from '../../../src/core/state.ts';
+import { beginIntent, contextOf, preimageOf } from '../../../src/engine/intents/begin.ts';
+import { tryNextIncarnation } from '../../../src/engine/intents/next-incarnation.ts';
+import { intentOf, sentAt, stubRun } from './stub-run.ts';
+
+const keyOf = (write: object) => `vdcsync-${hash('sha256', canonicalJson(write as never), 'base64url')}`;
+const entry = { value: { cidr: '10.0.0.0/24' }, protect: true };
+const request = { name: 'create_network', path: {}, body: {} };
+const networkX = { key: 'networks.x', kind: 'network', desired: entry };
+const firewallX = { key: 'servers.x.firewall', kind: 'firewall', parent: 'servers.x', desired: entry };
+const operationOf = (more: object = {}) =>
+  ({ key: 'networks.x', kind: 'network', verb: 'create', changes: [], ...more }) as unknown as Operation;
+
+/** A run that keeps the intents that begin, in a project with these resources. */
+function beginning({
+  subjects = [networkX] as readonly { readonly key: string }[],
+  incarnations = {} as Readonly<Record<string, number>>,
+  attempts = -1,
+  scope = undefined as string | undefined,
+  bound = [] as readonly string[],
+  random = 0,
+  answers = [] as readonly WriteResult[],
+  behaviour = { storesRefusals: true } as object,
+} = {}) {
+  const made = stubRun({ ageMs: 100_000 });
+  const log: unknown[] = [];
+  const left = [...answers];
+  const world = {
+    observed: new Map(subjects.map((each) => [each.key, { id: '1' }])),
+    subjects: new Map(subjects.map((each) => [each.key, each])),
+    idOf: (key: string) => (key === 'servers.x' ? '1' : undefined),
+    childrenOf: () => [],
+  };
+  const run = {
+    ...made.run,
+    ...{ world, desired: { projectId: 5, ...(scope === undefined ? {} : { scope }) } },
+    ...{ stop: new AbortController().signal, gate: { isWaited: () => false }, fence: async () => 't' },
+    bindings: new Map(bound.map((id) => ['networks.x', { id }])),
+    exhaustedOf: (key: string) => [`exhausted ${key}`],
+    cache: { since: (at: number) => ({ at, apiNow: () => 1_000 + at }), forget: () => {} },
+    begin: async (intent: Intent) => void log.push(intent),
+    close: async (_intent: unknown, ended: { outcome: string }, changes: unknown) =>
+      void log.push([ended.outcome, changes]),
+    deps: {
+      ...made.run.deps,
+      random: { next: () => random },
+      store: {
+        ...{ claimProject: async (id: number) => void log.push(`project ${id}`) },
+        incarnation: async (key: string) => incarnations[key] ?? 0,
+        lastAttempt: async (...given: unknown[]) => {
+          log.push(given);
+          return attempts;
+        },
+        note: async () => ({ create_network: behaviour }),
+      },
+      writes: {
+        ...{ token: () => 't', room: async () => {}, digest: ({ name }: { name: string }) => `sent ${name}` },
+        send: async () => left.shift(),
+      },
+    },
+  } as unknown as typeof made.run;
+  return { ...made, run, world: world as unknown as World, log };
+}
+
+describe('src/engine/intents/begin.ts', () => {
+  test('the context of a write has its resource, and the packages without capacity', () => {
+    const { run, world } = beginning();
+    const operation = operationOf();
+    const context = { subject: networkX, observed: { id: '1' }, world, operation };
+    expect(contextOf(run, operation, world)).toEqual({ ...context, exhausted: ['exhausted networks.x'] });
+    expect(() => contextOf(run, operationOf({ key: 'ips.y' }), world)).toThrow('Unknown resource: ips.y');
+  });
+
+  test('the reads before a write are at most a minute old', async () => {
+    const { run, world } = beginning();
+    const kindOf = (preimage?: object) => () => ({ writes: { preimage } });
+    const given: unknown[] = [];
+    const preimage = async (...of: unknown[]) => {
+      given.push(...of);
+      return { ids: [] };
+    };
+    const withReads = { ...run, kindOf: kindOf(preimage) } as never;
+    expect(await preimageOf(withReads, operationOf(), world)).toEqual({ ids: [] });
+    expect(given).toMatchObject([{ operation: operationOf() }, { at: 40_000 }]);
+    expect(await preimageOf({ ...run, kindOf: kindOf() } as never, operationOf(), world)).toEqual({});
+  });
+
+  const begin = async (given: Parameters<typeof beginning>[0], operation: object, more: object = {}) => {
+    const { run, world, log } = beginning(given);
+    const options = { world, preimage: {}, ...more };
+    const intent = await beginIntent(run, operationOf(operation), request as never, options);
+    return { intent, log };
+  };
+
+  test('the record of a creation', async () => {
+    const { intent, log } = await begin({ attempts: 2, random: 0.7 }, {});
+    const write = { projectId: 5, key: 'networks.x', verb: 'create', incarnation: '0', attempt: 3 };
+    expect(intent).toEqual({
+      ...{ id: 'b'.repeat(16), key: 'networks.x', kind: 'network', verb: 'create', changes: [] },
+      ...{
+        incarnation: '0',
+        attempt: 3,
+        idempotencyKey: keyOf(write),
+        request,
+        sentAs: 'sent create_network',
+      },
+      ...{
+        basis: digestOf(entry.value),
+        entry,
+        preimage: {},
+        phase: 'sending',
+        sends: 1,
+        lost: 0,
+        detail: '',
+      },
+      ...{ createdAt: sentAt + 100_000, firstSentAt: sentAt + 100_000, firstSentApiAt: 1_000 },
+      ...{ lastSentAt: sentAt + 100_000, dueAt: sentAt + 100_000 },
+    });
+    expect(log).toEqual([['networks.x', 'create', '0'], 'project 5', intent]);
+  });
+
+  const question = { stage: 'asking', probes: 0 };
+  const replacement = { replacement: 'delete networks.x~1' };
+  const none = [{ key: 'networks.x', kind: 'network' }];
+  const put = { key: 'servers.x.firewall', kind: 'firewall', verb: 'update' };
+  const ofServer = { 'servers.x': 3, 'servers.x.firewall': 2 };
+  test.each<[string, NonNullable<Parameters<typeof beginning>[0]>, object, object, object]>([
+    ['of the next incarnation', { incarnations: { 'networks.x': 4 } }, {}, {}, { incarnation: '4' }],
+    ['of later incarnations', {}, {}, { ahead: 2 }, { incarnation: '2' }],
+    ['that replaces another', { bound: ['9'] }, replacement, {}, { incarnation: '1', replaces: '9' }],
+    ['that replaces nothing', {}, replacement, {}, { incarnation: '0' }],
+    ['with another beside it', { bound: ['9'] }, {}, {}, { incarnation: '0' }],
+    [
+      'of a deletion in a replacement',
+      { bound: ['9'] },
+      { ...replacement, verb: 'delete' },
+      {},
+      { incarnation: '0' },
+    ],
+    [
+      'inside a server',
+      { subjects: [firewallX], incarnations: ofServer },
+      put,
+      {},
+      { incarnation: '3.2', parentId: '1' },
+    ],
+    ['of a recovery', {}, {}, { recovers: 'networks.y' }, { recovers: 'networks.y' }],
+    [
+      'of a question',
+      {},
+      {},
+      { question },
+      { phase: 'unknown', sends: 0, unconfirmed: { why: 'lost', question } },
+    ],
+    ['without an entry', { subjects: none }, {}, {}, { basis: digestOf(null) }],
+  ])('the record %s', async (_name, given, operation, more, expected) => {
+    const { intent } = await begin(given, operation, more);
+    expect(intent).toMatchObject(expected);
+    for (const field of ['replaces', 'parentId', 'recovers', 'unconfirmed'])
+      expect(Object.hasOwn(intent, field)).toBe(field in expected);
+    const isEntry = intent.verb !== 'delete' && given.subjects !== none;
+    expect(intent.entry).toEqual(isEntry ? entry : undefined);
+  });
+
+  test('an entry that moved names its earlier key', async () => {
+    const moved = [{ ...networkX, desired: { ...entry, moved: 'networks.y', managed: true } }];
+    expect((await begin({ subjects: moved }, {})).intent.entry).toEqual({ ...entry, moved: 'networks.y' });
+  });
+
+  test('the key of a write: with the scope of the file, and with a nonce for a write that is repeated', async () => {
+    const write = { projectId: 5, key: 'networks.x', verb: 'create', incarnation: '0', attempt: 0 };
+    const keys = async (given: object, operation: object) =>
+      (await begin(given, operation)).intent.idempotencyKey;
+    expect(await keys({ scope: 'b' }, {})).toBe(keyOf({ ...write, scope: 'b' }));
+    const nonce = '0'.repeat(16);
+    expect(await keys({}, { verb: 'update' })).toBe(keyOf({ ...write, verb: 'update', nonce }));
+    expect(await keys({}, { verb: 'delete' })).toBe(keyOf({ ...write, verb: 'delete' }));
+    const created = { ...write, key: put.key, incarnation: '0.0', nonce };
+    expect(await keys({ subjects: [firewallX] }, { ...put, verb: 'create' })).toBe(keyOf(created));
+  });
+});
+
+describe('src/engine/intents/next-incarnation.ts', () => {
+  const fence: WriteResult = { type: 'answer', status: 422, requestId: 'r', replayed: true };
+  const taken: WriteResult = { ...fence, status: 409, code: 'reused', replayed: false };
+  const fenced = [fence];
+  const storesRefusals = { storesRefusals: true, reuse: { status: 409, code: 'reused' } };
+  const conflict = (why?: string) =>
+    intentOf({
+      ...{ phase: 'unknown', attempt: 0, basis: digestOf(entry.value), changes: [{ field: 'cidr' }] },
+      ...{ sends: 4, lastSentAt: sentAt + 7, preimage: { ids: [] } },
+      ...(why === undefined ? {} : { unconfirmed: { why, question: { stage: 'taken', probes: 1 } } }),
+    });
+  const play = async (answers: readonly WriteResult[], intent = conflict('lost'), given: object = {}) => {
+    const made = beginning({ answers, behaviour: storesRefusals, ...given });
+    const then = await tryNextIncarnation(made.run, intent);
+    const begun = made.log.filter((each) => typeof each === 'object' && each !== null && 'key' in each);
+    const ends = made.log.filter((each) => Array.isArray(each) && each.length === 2);
+    return { ...made, then, begun: begun as Intent[], ends };
+  };
+  const nextIncarnation = ['void', [{ type: 'next_incarnation', key: 'networks.x' }]];
+
+  test.each([
+    [
+      'an edited entry',
+      conflict('lost'),
+      { subjects: [{ ...networkX, desired: { value: {}, protect: false } }] },
+    ],
+    ['an entry that has left the file', conflict('lost'), { subjects: [] }],
+    [
+      'a resource without an entry',
+      { ...conflict('lost'), basis: digestOf(null) },
+      { subjects: [{ key: 'networks.x' }] },
+    ],
+    ['a creation that a server error answered', conflict('server_error'), {}],
+  ])('%s does not begin again', async (_name, intent, given) => {
+    const { then, log } = await play([], intent, given);
+    expect(then).toBe(intent);
+    expect(log).toEqual([]);
+  });
+
+  test.each<[string, readonly WriteResult[]]>([
+    ['a used key', [taken]],
+    ['a replayed acceptance', [{ ...fence, status: 201 }]],
+  ])('%s of the next incarnation shows that an earlier state replaced the resource', async (_name, answers) => {
+    const { then, begun, ends } = await play(answers);
+    expect(then).toMatchObject({ now: 'closed', outcome: 'void', retryAfterMs: 0 });
+    expect(ends).toEqual([['void', []], nextIncarnation]);
+    const question = { stage: 'asking', probes: 0 };
+    expect(begun).toMatchObject([
+      {
+        ...{ incarnation: '1', phase: 'unknown', unconfirmed: { why: 'lost', question } },
+        ...{ verb: 'create', changes: [{ field: 'cidr' }], preimage: { ids: [] } },
+      },
+    ]);
+  });
+
+  test.each<[string, readonly WriteResult[], object, string]>([
+    ['an unused key', fenced, {}, 'absent'],
+    ['a fresh acceptance', [{ ...fence, status: 201, replayed: false }], {}, 'void'],
+    ['a lost answer', [{ type: 'ambiguous', reason: 'reset' }], {}, 'void'],
+    ['an API without stored refusals', [], { behaviour: { storesRefusals: false } }, 'void'],
+  ])('%s of the next incarnation leaves the question about this one', async (_name, answers, given, outcome) => {
+    const { then, begun, ends, recorded } = await play(answers, conflict('refused'), given);
+    expect(ends).toEqual([
+      ['void', []],
+      [outcome, []],
+    ]);
+    const unconfirmed = { why: 'refused', question: { stage: 'taken', probes: 0, conflict: true } };
+    expect(then).toMatchObject({
+      incarnation: '0',
+      phase: 'unknown',
+      sends: 4,
+      lastSentAt: sentAt + 7,
+      unconfirmed,
+    });
+    expect(begun[1]).toMatchObject({ incarnation: '0', unconfirmed: { why: 'lost' } });
+    expect(recorded.at(-1)).toMatchObject({ stage: { unconfirmed } });
+  });
+
+  test('without a reason, the first answer counts as lost', async () => {
+    expect((await play(fenced, conflict())).then).toMatchObject({ unconfirmed: { why: 'lost' } });
+  });
+
+  test('the record of a replacement and of a recovery remains one', async () => {
+    const replaced = { ...conflict('lost'), replaces: '9', recovers: 'networks.y' } as Intent;
+    const { begun } = await play(fenced, replaced, { bound: ['9'] });
+    expect(begun).toMatchObject([
+      { replaces: '9', recovers: 'networks.y', incarnation: '2' },
+      { replaces: '9', recovers: 'networks.y', incarnation: '1' },
+    ]);
+    expect((await play(fenced, conflict('lost'), { bound: ['9'] })).begun[0]).not.toHaveProperty('replaces');
+  });
+});

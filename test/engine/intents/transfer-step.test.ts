@@ -1,0 +1,864 @@
+import { describe, expect, test } from 'vitest';
+import type { Claim } from '../../../src/core/claims.ts';
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import type { Binding, InPhase, Intent, StateChange } from '../../../src/core/state.ts';
+import {
+  boundBy,
+  companionsOf,
+  leftByFailed,
+  movedFrom,
+  recoveredIf,
+  remainsOf,
+} from '../../../src/engine/intents/bound-by.ts';
+import {
+  asksAbout,
+  endQuestion,
+  endSuperseded,
+  found,
+  replacedBy,
+  settled,
+  takeOver,
+} from '../../../src/engine/intents/transfer.ts';
+import { intentOf, sentAt, stubRun } from './stub-run.ts';
+
+const bound = (key: string, kind: string, id: string, more: object = {}) =>
+  ({
+    ...{ key, kind, id, identity: {}, applied: null, keep: false, protect: false, boundAt: sentAt - 9 },
+    ...more,
+  }) as unknown as Binding;
+const claimed = (kind: string, id: string, holder: object, identity: object = {}) =>
+  ({ kind, id, identity, holder, at: 1 }) as Claim;
+const created = (id = '7', more: object = {}) => ({
+  phase: 'accepted',
+  answer: { at: sentAt, id, facts: {}, to: 'this_send', end: 'reported', ...more },
+});
+const ip = { key: 'ips.x', kind: 'ip' };
+const server = { key: 'servers.x', kind: 'server' };
+
+/** A run with these bindings, claims and open intents. Each resource is bound with the identity `a7` of its id. */
+function running({
+  bindings = [] as readonly Binding[],
+  claims = [] as readonly Claim[],
+  open = [] as readonly Intent[],
+  subjects = [] as readonly { readonly key: string }[],
+  settings = {} as object,
+  scope = undefined as string | undefined,
+  came = [] as readonly Binding[],
+  ips = [] as readonly object[] | undefined,
+  setting = undefined as true | undefined,
+  isUnnamed = false,
+} = {}) {
+  const made = stubRun();
+  const changes: StateChange[][] = [];
+  const given: unknown[] = [];
+  const byKey = new Map(bindings.map((each) => [each.key, each]));
+  const run = {
+    ...made.run,
+    ...{ bindings: byKey, intents: new Map(open.map((each) => [each.key, each])) },
+    claims: new Map(claims.map((each) => [`${each.kind} ${each.id}`, each])),
+    desired: { settings, ...(scope === undefined ? {} : { scope }) },
+    boundIn: (of: string) => bindings.filter((each) => each.key.startsWith(`${of}.`)),
+    world: {
+      ...{ subjects: new Map(subjects.map((each) => [each.key, each])), ips: ips ?? [], observed: new Map() },
+      ...{
+        keyOf: ({ kind, id }: Claim) => bindings.find((each) => each.kind === kind && each.id === id)?.key,
+      },
+    },
+    fenced: async (read: (port: object) => unknown) =>
+      ips === undefined ? undefined : read({ ips: async () => ips }),
+    stopwatch: {
+      ...{ mark: (...of: unknown[]) => void made.calls.push(['mark', ...of]) },
+      until: (_id: string, moment: string, at: number) => (moment === 'due' ? at - sentAt : Number.NaN),
+    },
+    kindOf: (name: string) => ({
+      ...{ name, setting },
+      bind: (of: { id: string }) => {
+        given.push(of);
+        return { identity: isUnnamed ? {} : { address: `a${of.id}` }, applied: null, keep: false };
+      },
+      creation: {
+        companions: (of: object) => {
+          given.push(of);
+          return came;
+        },
+      },
+      preferences: { sent: ({ body }: { body: { chosen?: string } }) => body.chosen },
+    }),
+    close: async (_intent: unknown, ended: object, these: StateChange[]) => {
+      made.ends.push({ ...ended });
+      changes.push(these);
+    },
+  } as unknown as typeof made.run;
+  return { ...made, run, changes, given };
+}
+type Given = NonNullable<Parameters<typeof running>[0]>;
+
+/** `bind ips.x 7`, `release ips.x gone`, `claim ip 7 found`, `next ips.x`. */
+const shown = (changes: readonly StateChange[]) =>
+  changes.map((each) => {
+    switch (each.type) {
+      case 'bind':
+        return `bind ${each.binding.key} ${each.binding.id}`;
+      case 'release':
+        return `release ${each.key}${each.gone ? ' gone' : ''}`;
+      case 'claim':
+        return `claim ${each.claim.kind} ${each.claim.id} ${each.claim.holder.is}`;
+      case 'next_incarnation':
+        return `next ${each.key}`;
+      default:
+        return each.type;
+    }
+  });
+
+describe('src/engine/intents/transfer.ts', () => {
+  /** The progress of a creation that ends with the resource 7, and its changes. */
+  const settle = async (write: object, given: Given = {}, damage?: string, facts: object = {}) => {
+    const intent = intentOf({ ...created(), ...write });
+    const made = running({ ...given, open: [...(given.open ?? []), intent] });
+    const progress = await settled(made.run, intent, { id: '7', facts }, damage);
+    const text =
+      progress.now === 'again'
+        ? `again ${progress.afterMs}${progress.until === undefined ? '' : ` ${progress.until}`}`
+        : progress.now === 'closed'
+          ? progress.outcome
+          : progress.code;
+    return { ...made, progress, text: [text, ...shown(made.changes[0] ?? [])].join(', ') };
+  };
+  const sent = (to: string) => created('7', { to });
+  const earlier = { boundAt: sentAt - 1 };
+  const ofFile = { is: 'ignored', by: 'file' };
+  const ofOperator = { is: 'ignored', by: 'operator' };
+  const a7 = { address: 'a7' };
+  const put = { key: 'servers.x.firewall', kind: 'firewall', verb: 'update' };
+  const backup = { key: 'servers.x.backup', kind: 'backup' };
+  const unknown = { ...ip, ...sent('unknown_send') };
+  const addressedIn = (holder: string, id: string) => ({
+    id: Number(id),
+    address: `a${id}`,
+    server_id: Number(holder),
+  });
+  test.each<[string, object, Given, string]>([
+    ['a creation', ip, {}, 'done, bind ips.x 7'],
+    [
+      'a deletion',
+      { ...ip, verb: 'delete' },
+      { bindings: [bound('ips.x', 'ip', '7')] },
+      'done, release ips.x gone',
+    ],
+    ['an update', put, {}, 'done, bind servers.x.firewall 7'],
+    ['a question', { ...ip, recovers: 'ips.x' }, {}, 'absent, claim ip 7 found'],
+    [
+      'a creation beside another address',
+      ip,
+      { bindings: [bound('ips.y', 'ip', '8')] },
+      'done, bind ips.x 7',
+    ],
+    [
+      'an id of another key',
+      ip,
+      { bindings: [bound('ips.y', 'ip', '7')] },
+      'done, release ips.y gone, bind ips.x 7',
+    ],
+    [
+      'an id that an update found',
+      { ...ip, verb: 'update' },
+      { bindings: [bound('ips.y', 'ip', '7')] },
+      'done, bind ips.x 7',
+    ],
+    [
+      'an id that a later key has',
+      ip,
+      { bindings: [bound('ips.y', 'ip', '7', { boundAt: sentAt + 1 })] },
+      'bound_already',
+    ],
+    ['a key that is bound', ip, { bindings: [bound('ips.x', 'ip', '8')] }, 'bound_already'],
+    ['the same id again', ip, { bindings: [bound('ips.x', 'ip', '7')] }, 'done, bind ips.x 7'],
+    [
+      'a part of a new server',
+      { ...ip, parentId: '2' },
+      { bindings: [bound('ips.x', 'ip', '8', { parentId: '1' })] },
+      'done, bind ips.x 7',
+    ],
+    [
+      'a key that is a setting',
+      ip,
+      { bindings: [bound('ips.x', 'ip', '8')], setting: true },
+      'done, bind ips.x 7',
+    ],
+    [
+      'the next backup',
+      backup,
+      { bindings: [bound('servers.x.backup', 'backup', '8')] },
+      'done, bind servers.x.backup 7, next servers.x.backup',
+    ],
+    [
+      'a replacement',
+      { ...server, replaces: '8' },
+      { bindings: [bound('servers.x', 'server', '8')] },
+      'done, release servers.x, bind servers.x~8 8, next servers.x, bind servers.x 7',
+    ],
+    [
+      'a replacement of another one',
+      { ...server, replaces: '9' },
+      { bindings: [bound('servers.x', 'server', '8')] },
+      'bound_already',
+    ],
+    [
+      'a replacement with the same id',
+      { ...server, replaces: '7' },
+      { bindings: [bound('servers.x', 'server', '7')] },
+      'done, next servers.x, bind servers.x 7',
+    ],
+    [
+      'an answer to another key',
+      ip,
+      { open: [intentOf({ ...ip, ...created('7'), key: 'ips.y', firstSentAt: sentAt + 1 })] },
+      'again 5000 ips.y',
+    ],
+    [
+      'a question about another key',
+      ip,
+      {
+        open: [intentOf({ ...ip, ...created('7'), key: 'ips.y', phase: 'blocked', firstSentAt: sentAt + 1 })],
+      },
+      'bound_already',
+    ],
+    [
+      'an earlier answer to another key',
+      ip,
+      { open: [intentOf({ ...ip, ...created('7'), id: 'o', key: 'ips.y', firstSentAt: sentAt - 1 })] },
+      'done, bind ips.x 7',
+    ],
+    [
+      'a replay',
+      { ...ip, ...sent('earlier_send') },
+      { bindings: [bound('ips.y', 'ip', '7', { identity: { address: 'a7' }, ...earlier })] },
+      'done, release ips.y gone, bind ips.x 7',
+    ],
+    [
+      'an unknown answer that another key has',
+      unknown,
+      { bindings: [bound('ips.y', 'ip', '7', { identity: a7, ...earlier })] },
+      'key_conflict',
+    ],
+    [
+      'an unknown answer with an id that is used again',
+      unknown,
+      { bindings: [bound('ips.y', 'ip', '7', { identity: { address: 'b' } })] },
+      'done, release ips.y gone, bind ips.x 7',
+    ],
+    ['an unknown answer', unknown, {}, 'done, bind ips.x 7'],
+    [
+      'an unknown answer where all others are ignored',
+      unknown,
+      { settings: { unmanaged: 'ignore' } },
+      'key_conflict, claim ip 7 found',
+    ],
+    [
+      'a replay where all others are ignored',
+      { ...ip, ...sent('earlier_send') },
+      { settings: { unmanaged: 'ignore' } },
+      'done, bind ips.x 7',
+    ],
+    [
+      'a network where all others are ignored',
+      sent('unknown_send'),
+      { settings: { unmanaged: 'ignore' } },
+      'done, bind networks.x 7',
+    ],
+    ['an ignored address', unknown, { claims: [claimed('ip', '7', ofOperator, a7)] }, 'key_conflict'],
+    [
+      'an address that the file ignores with its server',
+      unknown,
+      { claims: [claimed('ip', '7', ofFile, a7)] },
+      'done, bind ips.x 7',
+    ],
+    [
+      'another address with the id',
+      unknown,
+      { claims: [claimed('ip', '7', ofOperator, { address: 'b' })] },
+      'done, bind ips.x 7',
+    ],
+    [
+      'an address that was found',
+      unknown,
+      { claims: [claimed('ip', '7', { is: 'found' }, a7)] },
+      'done, bind ips.x 7',
+    ],
+    [
+      'a released address',
+      unknown,
+      { claims: [claimed('ip', '7', { is: 'released', by: 'file', formerKey: 'ips.y' }, a7)] },
+      'key_conflict',
+    ],
+    [
+      'an ignored address after a fresh answer',
+      ip,
+      { claims: [claimed('ip', '7', ofOperator, a7)] },
+      'done, bind ips.x 7',
+    ],
+    [
+      'an ignored address without an answer',
+      { ...ip, phase: 'unknown', answer: undefined },
+      { claims: [claimed('ip', '7', ofOperator, a7)] },
+      'done, bind ips.x 7',
+    ],
+    ['an address that no read shows', unknown, { isUnnamed: true }, 'done, bind ips.x 7'],
+    [
+      'an ignored server',
+      { ...server, ...sent('unknown_send') },
+      { claims: [claimed('server', '7', ofOperator)] },
+      'key_conflict',
+    ],
+    [
+      'a server that the file ignores',
+      { ...server, ...sent('earlier_send') },
+      { claims: [claimed('server', '7', ofFile)] },
+      'key_conflict, claim server 7 found',
+    ],
+    [
+      'an ignored server whose id is used again',
+      { ...server, ...sent('unknown_send') },
+      { claims: [claimed('server', '7', ofOperator)], ips: [addressedIn('7', '1')] },
+      'done, bind servers.x 7',
+    ],
+  ])('%s', async (_name, write, given, expected) => {
+    expect((await settle(write, given)).text).toBe(expected);
+  });
+
+  test('an id that was given to another key meanwhile is not bound', async () => {
+    const intent = intentOf({ ...ip, ...created('7') });
+    for (const [open, isAgain] of [
+      [[], true],
+      [[intentOf({ ...ip, ...created('8') })], true],
+      [[intentOf({ ...ip, phase: 'superseded' })], true],
+      [[intent], false],
+    ] as const) {
+      const progress = await settled(running({ open }).run, intent, { id: '7' });
+      expect(progress).toMatchObject(isAgain ? { now: 'again', afterMs: 0 } : { now: 'closed' });
+    }
+    const unanswered = intentOf(ip);
+    expect(await settled(running({ open: [unanswered] }).run, unanswered, { id: '7' })).toMatchObject({
+      now: 'closed',
+    });
+    const shownByRead = intentOf({ ...ip, ...created('8') });
+    expect(await settled(running().run, shownByRead, { id: '7' })).toMatchObject({ now: 'closed' });
+  });
+
+  test('a damaged resource is bound as tainted, beside the one that it should have replaced', async () => {
+    const tainted = await settle(ip, { came: [bound('ips.z', 'ip', '9')] }, 'broken');
+    expect(tainted.text).toBe('tainted, bind ips.x 7, bind ips.z 9');
+    expect(tainted.changes[0]?.map((each) => each.type === 'bind' && each.binding.tainted)).toEqual([
+      'broken',
+      undefined,
+    ]);
+    expect(tainted.ends).toEqual([{ outcome: 'failed', text: 'broken' }]);
+    const replacing = await settle(
+      { ...server, replaces: '8' },
+      { bindings: [bound('servers.x', 'server', '8')] },
+      'broken',
+    );
+    expect(replacing.text).toBe('tainted, bind servers.x~7 7');
+    const text = 'tainted, bind servers.x.backup 7, next servers.x.backup';
+    expect((await settle(backup, {}, 'broken')).text).toBe(text);
+  });
+
+  test('the end names the preference that was sent', async () => {
+    expect((await settle({ ...ip, request: { body: { chosen: 'l40s-1' } } })).ends).toEqual([
+      { outcome: 'done', text: 'gpu_package l40s-1' },
+    ]);
+    for (const verb of ['create', 'delete'])
+      expect((await settle({ ...ip, verb })).ends).toEqual([{ outcome: 'done', text: '' }]);
+    const { changes } = await settle({ ...ip, verb: 'delete' }, { bindings: [bound('ips.x', 'ip', '7')] });
+    expect(changes[0]).toMatchObject([{ reason: 'deleted' }]);
+  });
+
+  const addressOf = (name: string) => ({ entry: { value: { public_ipv4: { ip: name } }, protect: false } });
+  const holds = (...ids: number[]) => ({ addresses: ids.map((id) => ({ id, address: `a${id}` })) });
+  const two = [
+    bound('ips.a', 'ip', '51', { identity: { address: 'a51' }, applied: 'one', protect: true }),
+    bound('ips.b', 'ip', '52', { identity: { address: 'a52' }, applied: 'two' }),
+    bound('servers.y.public_ipv4', 'ip', '53'),
+    bound('networks.n', 'network', '54'),
+  ];
+  const exchange = ['release ips.a', 'release ips.b', 'bind ips.a 52', 'bind ips.b 51'];
+  test.each<[string, object, object, readonly string[]]>([
+    ['another free address', addressOf('a'), holds(52), exchange],
+    ['the named address', addressOf('a'), holds(51), []],
+    ['both', addressOf('a'), holds(51, 52), []],
+    ['the address of another server', addressOf('a'), holds(53), []],
+    ['a network', addressOf('a'), holds(54), []],
+    ['an unmanaged address', addressOf('a'), holds(59), []],
+    ['no address', addressOf('a'), {}, []],
+    ['an address that no key has', addressOf('z'), holds(52), []],
+    ['an address that the entry does not name', {}, holds(52), []],
+  ])('a server that got %s', async (_name, write, facts, expected) => {
+    const { changes } = await settle({ ...server, ...write }, { bindings: two }, undefined, facts);
+    expect(shown(changes[0] ?? [])).toEqual([...expected, 'bind servers.x 7']);
+    if (expected.length === 0) return;
+    const reasons = changes[0]?.flatMap((each) => (each.type === 'release' ? each.reason : []));
+    expect(reasons).toEqual(['exchanged with ips.b', 'exchanged with ips.a']);
+    const binding = { key: 'ips.a', id: '52', identity: { address: 'a52' }, applied: 'two', protect: true };
+    expect(changes[0]?.[2]).toMatchObject({ binding });
+    const damaged = await settle({ ...server, ...write }, { bindings: two }, 'broken', facts);
+    expect(shown(damaged.changes[0] ?? [])).toEqual([...expected, 'bind servers.x 7']);
+    const changed = await settle(
+      { ...server, ...write, verb: 'update' },
+      { bindings: two },
+      undefined,
+      facts,
+    );
+    expect(shown(changed.changes[0] ?? [])).toEqual(['bind servers.x 7']);
+  });
+
+  test('a refused answer names its holder, and the ways out', async () => {
+    const reasonOf = async (write: object, given: Given) => (await settle(write, given)).progress;
+    const before = await settle(ip, { bindings: [bound('ips.x', 'ip', '8')] });
+    expect(before.recorded).toMatchObject([{ stage: { blocked: { candidates: ['7'] } } }]);
+    expect((await settle(unknown, { settings: { unmanaged: 'ignore' } })).ends).toMatchObject([
+      { outcome: 'void' },
+    ]);
+    const owned = await reasonOf(unknown, {
+      bindings: [bound('ips.y', 'ip', '7', { identity: a7, ...earlier })],
+    });
+    expect(owned).toMatchObject({
+      now: 'blocked',
+      reason: expect.stringMatching(/key of ips\.x before, and address a7 is bound to ips\.y$/),
+    });
+    const ignored = await reasonOf(unknown, { claims: [claimed('ip', '7', ofOperator, a7)] });
+    expect(ignored).toMatchObject({ reason: expect.stringMatching(/address a7 is ignored$/) });
+    expect(ignored).toMatchObject({
+      remedies: [
+        {},
+        { command: 'adopt', args: ['ips.x', '7'], when: 'if the resource belongs to this spec' },
+      ],
+    });
+    const unnamed = await reasonOf(
+      { ...server, ...sent('unknown_send') },
+      { settings: { unmanaged: 'ignore' }, scope: 'b' },
+    );
+    expect(unnamed).toMatchObject({
+      reason: expect.stringMatching(/`unmanaged: ignore` ignores server a7$/),
+    });
+  });
+
+  test('a resource that the file ignores counts as found from then on', async () => {
+    for (const scope of [undefined, 'b']) {
+      const { changes } = await settle(unknown, {
+        settings: { unmanaged: 'ignore' },
+        ...(scope && { scope }),
+      });
+      const holder = { is: 'found', key: 'ips.x', ...(scope && { scope }) };
+      expect(changes).toEqual([
+        [{ type: 'claim', claim: { kind: 'ip', id: '7', identity: a7, holder, at: sentAt } }],
+      ]);
+    }
+  });
+
+  test.each<[string, Given, object, string, object]>([
+    ['a free object', {}, {}, 'absent, claim ip 7 found', {}],
+    [
+      'an object that was found before',
+      { claims: [claimed('ip', '7', { is: 'found' })] },
+      {},
+      'absent, claim ip 7 found',
+      {},
+    ],
+    ['an ignored object', { claims: [claimed('ip', '7', ofOperator)] }, {}, 'void', {}],
+    ['an object of the same key', { bindings: [bound('ips.x', 'ip', '7')] }, {}, 'void', {}],
+    [
+      'an object of another key',
+      { bindings: [bound('ips.y', 'ip', '7')] },
+      {},
+      'void, bind ips.y 7',
+      { formerKeys: ['ips.x'] },
+    ],
+    [
+      'an object that had the key before',
+      { bindings: [bound('ips.y', 'ip', '7', { formerKeys: ['ips.x'] })] },
+      {},
+      'void',
+      {},
+    ],
+    [
+      'an object with other earlier keys',
+      { bindings: [bound('ips.y', 'ip', '7', { formerKeys: ['ips.z'] })] },
+      {},
+      'void, bind ips.y 7',
+      { formerKeys: ['ips.z', 'ips.x'] },
+    ],
+    [
+      'an object of another kind',
+      { bindings: [bound('networks.y', 'network', '7')] },
+      {},
+      'absent, claim ip 7 found',
+      {},
+    ],
+    [
+      'a free object of the line',
+      {},
+      { recovers: 'ips.new' },
+      'absent, claim ip 7 found',
+      { key: 'ips.new' },
+    ],
+  ])('a question is answered with %s', async (_name, given, write, expected, more) => {
+    const { run, changes, ends } = running(given);
+    const progress = await found(run, intentOf({ ...ip, ...write }), '7');
+    expect(progress).toMatchObject({ now: 'closed', retryAfterMs: 0 });
+    expect([(ends[0] as { outcome: string }).outcome, ...shown(changes[0] ?? [])].join(', ')).toBe(expected);
+    const [change] = changes[0] ?? [];
+    expect(
+      change?.type === 'bind' ? change.binding : change?.type === 'claim' ? change.claim.holder : {},
+    ).toMatchObject(more);
+    expect(ends[0]).toMatchObject({ because: 'found' });
+  });
+
+  test('a found object keeps its task, its scope, and whether it may have replaced another', async () => {
+    const { run, changes } = running({ scope: 'b' });
+    await found(run, intentOf({ ...server, incarnation: '1' }), '7', 'task' as never);
+    await found(running().run, intentOf(ip), '7');
+    const holder = { is: 'found', key: 'servers.x', scope: 'b', taskId: 'task', recovered: 'replacement' };
+    expect(changes[0]).toEqual([
+      { type: 'claim', claim: { kind: 'server', id: '7', identity: {}, holder, at: sentAt } },
+    ]);
+    const plain = running();
+    await found(plain.run, intentOf(ip), '7');
+    expect(plain.changes[0]).toMatchObject([{ claim: { holder: { is: 'found', key: 'ips.x' } } }]);
+    expect(Object.keys((plain.changes[0]?.[0] as { claim: Claim }).claim.holder)).toEqual(['is', 'key']);
+  });
+
+  test('a question is about its entry, and about the earlier keys of that', async () => {
+    const asked = intentOf({ recovers: 'ips.x' });
+    const key = (name: string) => name as ResourceKey;
+    expect(asksAbout(asked, { key: key('ips.x') })).toBe(true);
+    expect(asksAbout(asked, { key: key('ips.y'), formerKeys: [key('ips.x')] })).toBe(true);
+    expect(asksAbout(asked, { key: key('ips.y') })).toBe(false);
+    expect(asksAbout(intentOf({}), { key: undefined as never })).toBe(false);
+    const { run, changes, ends } = running();
+    expect(await endQuestion(run, intentOf(ip), bound('ips.y', 'ip', '7'))).toMatchObject({
+      outcome: 'done',
+    });
+    expect(changes[0]).toMatchObject([{ binding: { key: 'ips.y', formerKeys: ['ips.x'] } }]);
+    expect(ends).toHaveLength(1);
+  });
+
+  test('only the key of the replaced resource takes its place', () => {
+    const { run } = running({ bindings: [bound('servers.x', 'server', '8')] });
+    const replaced = (write: object, own: object) =>
+      shown(replacedBy(run, intentOf({ ...server, replaces: '8', ...write }), own as Binding));
+    expect(replaced({}, { key: 'servers.x', id: '7' })).toEqual([
+      'release servers.x',
+      'bind servers.x~8 8',
+      'next servers.x',
+    ]);
+    expect(replaced({ key: 'servers.y' }, { key: 'servers.x', id: '7' })).toEqual([]);
+    expect(replaced({ replaces: '9' }, { key: 'servers.x', id: '7' })).toEqual([]);
+    expect(replaced({ replaces: undefined }, { key: 'servers.x', id: '7' })).toEqual([]);
+    expect(
+      shown(
+        replacedBy(running().run, intentOf({ ...server, replaces: '8' }), {
+          key: 'servers.x' as ResourceKey,
+          id: '7',
+        }),
+      ),
+    ).toEqual([]);
+    expect(
+      shown(replacedBy(running().run, intentOf(server), { key: 'servers.x' as ResourceKey, id: '7' })),
+    ).toEqual([]);
+  });
+
+  const own = { key: 'ips.x', kind: 'ip', id: '7', identity: {} } as never;
+  const other = (more: object) => intentOf({ ...ip, ...created('7'), id: 'o', key: 'ips.y', ...more });
+  const image = { kind: 'server_image', entry: { value: { name: '7' }, protect: false } };
+  test.each<[string, Given, object, boolean, object]>([
+    [
+      'a later answer',
+      { open: [other({ firstSentAt: sentAt + 1 })] },
+      {},
+      false,
+      { key: 'ips.y', isOpen: true },
+    ],
+    [
+      'a later answer that is superseded by a fresh one',
+      { open: [other({ firstSentAt: sentAt + 1 })] },
+      {},
+      true,
+      [],
+    ],
+    ['an answer at the same time', { open: [other({})] }, created('7'), false, []],
+    [
+      'a later answer to a send at the same time',
+      { open: [other(created('7', { at: sentAt + 1 }))] },
+      created('7'),
+      false,
+      { key: 'ips.y' },
+    ],
+    [
+      'an answer to a send at the same time, without its own',
+      { open: [other(created('7', { at: 1 }))] },
+      {},
+      false,
+      { key: 'ips.y' },
+    ],
+    [
+      'an answer that is asked about',
+      { open: [other({ phase: 'blocked', firstSentAt: sentAt + 1 })] },
+      {},
+      false,
+      { isOpen: false },
+    ],
+    [
+      'a binding of the same moment',
+      { bindings: [bound('ips.y', 'ip', '7', { boundAt: sentAt })] },
+      {},
+      false,
+      [{ key: 'ips.y' }],
+    ],
+    [
+      'a later binding',
+      { bindings: [bound('ips.y', 'ip', '7', { boundAt: sentAt + 1 })] },
+      {},
+      false,
+      { key: 'ips.y', isOpen: false },
+    ],
+    [
+      'a later binding, of a fresh answer',
+      { bindings: [bound('ips.y', 'ip', '7', { boundAt: sentAt + 1 })] },
+      {},
+      true,
+      [{ key: 'ips.y', gone: true, reason: 'its id 7 was given to ips.x' }],
+    ],
+    ['a name that the request gave', { bindings: [bound('ips.y', 'ip', '7')] }, image, false, []],
+    [
+      'a name of an address',
+      { bindings: [bound('ips.y', 'ip', '7')] },
+      { entry: image.entry },
+      false,
+      [{ key: 'ips.y' }],
+    ],
+    [
+      'another name',
+      { bindings: [bound('ips.y', 'ip', '7')] },
+      { ...image, entry: { value: { name: '8' } } },
+      false,
+      [{ key: 'ips.y' }],
+    ],
+    [
+      'a name without an entry',
+      { bindings: [bound('ips.y', 'ip', '7')] },
+      { kind: 'server_image' },
+      false,
+      [{ key: 'ips.y' }],
+    ],
+    ['a backup', { bindings: [bound('ips.y', 'ip', '7')] }, { kind: 'backup' }, false, []],
+    ['no rival', {}, {}, false, []],
+  ])('%s', async (_name, given, write, isFresh, expected) => {
+    const { run } = running(given);
+    expect(await takeOver(run, intentOf({ ...ip, ...write }), own, isFresh)).toMatchObject(expected);
+    if (Array.isArray(expected))
+      expect(await takeOver(running(given).run, intentOf({ ...ip, ...write }), own, isFresh)).toHaveLength(
+        expected.length,
+      );
+  });
+
+  test('a binding with another identity is of a resource that is gone', async () => {
+    const later = bound('ips.y', 'ip', '7', { boundAt: sentAt + 1, identity: { address: 'b' } });
+    const { run, calls } = running({ bindings: [later] });
+    const seen = { key: 'ips.x', kind: 'ip', id: '7', identity: a7 } as never;
+    expect(await takeOver(run, intentOf(ip), seen)).toMatchObject([{ key: 'ips.y' }]);
+    expect(calls).toEqual([['supersede', 'ips.y', 'ips.x']]);
+  });
+
+  test('a superseded creation keeps its id and facts, and is read a minute later', async () => {
+    const facts = { address: 'a7' };
+    const { run, recorded, calls } = running({
+      open: [other({ ...created('7', { facts }), firstSentAt: sentAt - 1 })],
+    });
+    await takeOver(run, intentOf(ip), own);
+    const dueAt = sentAt + 60_000;
+    expect(recorded).toEqual([
+      { stage: { phase: 'superseded', by: 'ips.x', former: { id: '7', facts } }, dueAt },
+    ]);
+    expect(calls).toEqual([
+      ['supersede', 'ips.y', 'ips.x'],
+      ['mark', 'o', 'due', 60_000],
+    ]);
+  });
+
+  const superseded = (former: object, more: object = {}) =>
+    intentOf({
+      ...server,
+      phase: 'superseded',
+      by: 'servers.y',
+      former,
+      dueAt: sentAt,
+      ...more,
+    }) as InPhase<'superseded'>;
+  const held = [
+    { id: 51, address: 'a51', server_id: null },
+    { id: 52, address: 'a52', server_id: null },
+    { id: 53, address: 'a51', server_id: 9 },
+  ];
+  test('the address of a superseded creation is released with its key', async () => {
+    const end = async (intent: InPhase<'superseded'>, given: Given = {}) => {
+      const made = running({ ips: held, came: [bound('servers.x.public_ipv4', 'ip', '51')], ...given });
+      return { ...made, progress: await endSuperseded(made.run, intent) };
+    };
+    const address = { id: '7', facts: { address: 'a51' } };
+    const ended = await end(superseded(address));
+    expect(ended.progress).toMatchObject({ now: 'closed', outcome: 'absent' });
+    expect(shown(ended.changes[0] ?? [])).toEqual(['next servers.x', 'bind servers.x.public_ipv4 51']);
+    expect(ended.given).toMatchObject([
+      { id: '7', facts: { addresses: [{ id: 51, address: 'a51' }] }, subject: { key: 'servers.x' } },
+    ]);
+    expect((ended.given[0] as { facts: { addresses: object[] } }).facts.addresses).toHaveLength(1);
+    const replacing = await end(superseded(address, { replaces: '8' }));
+    expect(replacing.given).toMatchObject([{ subject: { key: 'servers.x~7' } }]);
+    for (const former of [{ facts: { address: 'a51' } }, { id: '7', facts: {} }])
+      expect(shown((await end(superseded(former))).changes[0] ?? [])).toEqual(['next servers.x']);
+    expect((await end(superseded(address, { dueAt: sentAt + 5 }))).progress).toEqual({
+      now: 'again',
+      afterMs: 5,
+    });
+    const exchanged = running();
+    const run = { ...exchanged.run, fenced: async () => undefined };
+    expect(await endSuperseded(run, superseded(address))).toEqual({ now: 'again', afterMs: 0 });
+  });
+});
+
+describe('src/engine/intents/bound-by.ts', () => {
+  const entry = { value: { name: 'x' }, protect: true };
+  const bind = (write: object, given: Given = {}, more: object = {}) => {
+    const made = running(given);
+    const of = { id: '7', under: 'ips.x' as ResourceKey, ...more };
+    const changes = boundBy(made.run, intentOf({ ...ip, ...write }), of);
+    return { ...made, changes, binding: (changes[0] as { binding: Binding }).binding };
+  };
+
+  test('the binding of a created resource', () => {
+    const { binding, given } = bind({ entry: { ...entry, moved: 'ips.old' }, parentId: '1' });
+    expect(binding).toEqual({
+      ...{ key: 'ips.x', kind: 'ip', id: '7', parentId: '1', identity: { address: 'a7' }, applied: null },
+      ...{ keep: false, protect: true, boundAt: sentAt, formerKeys: ['ips.old'] },
+    });
+    const asked = { id: '7', asked: entry.value, request: { name: 'create_network' } };
+    expect(given[0]).toMatchObject({ ...asked, subject: { key: 'ips.x', kind: 'ip' }, facts: {} });
+    const plain = bind({}).binding;
+    expect([plain.protect, Object.keys(plain)]).toEqual([
+      false,
+      ['key', 'kind', 'id', 'identity', 'applied', 'keep', 'protect', 'boundAt'],
+    ]);
+    const subject = { key: 'ips.x', kind: 'ip', desired: { protect: false } };
+    expect(bind({ entry }, { subjects: [subject] }).binding.protect).toBe(false);
+    expect(bind({}, { subjects: [subject] }).given[0]).toMatchObject({ subject });
+    expect(movedFrom(undefined)).toEqual({});
+  });
+
+  test.each<[string, object, object, object]>([
+    ['the answer named the resource', created('7', { facts: { address: 'a' } }), {}, { address: 'a' }],
+    [
+      'the answer named none',
+      created(undefined, { id: undefined, facts: { address: 'a' } }),
+      {},
+      { address: 'a' },
+    ],
+    ['the answer named another', created('8', { facts: { address: 'a' } }), {}, {}],
+    [
+      'the reads show more',
+      created('7', { facts: { address: 'a' } }),
+      { facts: { address: 'b' } },
+      { address: 'b' },
+    ],
+    ['no answer', {}, { facts: { address: 'b' } }, { address: 'b' }],
+  ])('the facts of the binding, where %s', (_name, write, more, facts) => {
+    const { given } = bind(write, {}, more);
+    expect(given.map((each) => (each as { facts: object }).facts)).toEqual([facts, facts]);
+  });
+
+  const unknown = created('7', { to: 'unknown_send' });
+  test.each<[string, object, Given, unknown]>([
+    ['a fresh answer', created('7'), {}, undefined],
+    ['an unknown answer', unknown, {}, true],
+    [
+      'an unknown answer that may replace another',
+      { ...unknown, ...server, incarnation: '1' },
+      {},
+      'replacement',
+    ],
+    [
+      'an update of a recovered resource',
+      { verb: 'update' },
+      { bindings: [bound('ips.x', 'ip', '7', { recovered: true })] },
+      true,
+    ],
+    ['an update of another one', { verb: 'update' }, { bindings: [bound('ips.x', 'ip', '7')] }, undefined],
+    ['an update of an unbound one', { verb: 'update' }, {}, undefined],
+    [
+      'a creation of a recovered resource',
+      created('7'),
+      { bindings: [bound('ips.x', 'ip', '7', { recovered: true })] },
+      undefined,
+    ],
+  ])('a resource is recovered after %s: %#', (_name, write, given, recovered) => {
+    const { changes } = bind(write, { ...given, came: [bound('ips.z', 'ip', '9')] });
+    expect(changes.map((each) => each.type === 'bind' && each.binding.recovered)).toEqual([
+      recovered,
+      recovered,
+    ]);
+  });
+
+  test('only bindings are marked as recovered, and a backup starts the next incarnation', () => {
+    const next = { type: 'next_incarnation', key: 'ips.x' as ResourceKey } as const;
+    expect(recoveredIf(true, [next])).toEqual([next]);
+    expect(recoveredIf(false, [next])).toEqual([next]);
+    expect(shown(bind({ kind: 'backup', key: 'servers.x.backup' }).changes)).toEqual([
+      'bind ips.x 7',
+      'next servers.x.backup',
+    ]);
+  });
+
+  test('the resources that came with another one, and belong to no other key', () => {
+    const came = [
+      bound('servers.x.public_ipv4', 'ip', '51'),
+      bound('servers.x.public_ipv4', 'ip', '52'),
+      bound('servers.x.public_ipv4', 'ip', '53'),
+    ];
+    const open = [intentOf({ ...ip, ...created('52'), key: 'ips.y' })];
+    const bindings = [bound('ips.z', 'ip', '53')];
+    const made = running({ came, open, bindings, subjects: [{ ...server, key: 'servers.x' }] });
+    const write = intentOf({ ...server, ...created('7'), entry, preimage: { ids: [] } });
+    expect(shown(companionsOf(made.run, write, '7', {}))).toEqual(['bind servers.x.public_ipv4 51']);
+    const context = {
+      id: '7',
+      asked: entry.value,
+      preimage: { ids: [] },
+      facts: {},
+      named: true,
+      at: sentAt,
+    };
+    expect(made.given).toMatchObject([{ ...context, subject: { ...server, key: 'servers.x' } }]);
+    companionsOf(made.run, write, '8', {}, 'servers.x~8' as ResourceKey);
+    expect(made.given[1]).toMatchObject({ named: false, subject: { key: 'servers.x~8', kind: 'server' } });
+    const own = running({ came, bindings: [bound('servers.x', 'ip', '51')] });
+    expect(companionsOf(own.run, write, '7', {})).toHaveLength(3);
+    const none = { ...own.run, kindOf: () => ({}) } as unknown as typeof own.run;
+    expect(companionsOf(none, write, '7', {})).toEqual([]);
+    expect(companionsOf({ ...none, kindOf: () => ({ creation: {} }) } as never, write, '7', {})).toEqual([]);
+    expect(running().given).toEqual([]);
+    const other = running({ came });
+    companionsOf(other.run, write, '7', {});
+    expect(other.given).toMatchObject([{ subject: { key: 'servers.x', kind: 'server' } }]);
+  });
+
+  test('a failed creation leaves the addresses that its answer named', () => {
+    const came = [bound('servers.x.public_ipv4', 'ip', '51')];
+    const left = { addresses: [{ id: 51, address: 'a51' }] };
+    const { run, given } = running({ came });
+    const failed = intentOf({ ...server, ...created('7'), replaces: '8' });
+    expect(leftByFailed(run, failed, left)).toHaveLength(1);
+    expect(given).toMatchObject([{ id: '7', facts: left, subject: { key: 'servers.x~7' } }]);
+    expect(leftByFailed(run, failed, undefined)).toEqual([]);
+    expect(leftByFailed(run, intentOf(server), left)).toEqual([]);
+    expect(remainsOf({ key: 'servers.x' as ResourceKey }, '7')).toBe('servers.x');
+  });
+});

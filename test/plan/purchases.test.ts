@@ -1,0 +1,762 @@
+import { describe, expect, test } from 'vitest';
+import { attribute } from '../../src/core/attribute.ts';
+import type { Claim } from '../../src/core/claims.ts';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import type { WorldParts } from '../../src/core/kind.ts';
+import { resolveText } from '../../src/core/remedy.ts';
+import type { Binding, Intent } from '../../src/core/state.ts';
+import type { Draft } from '../../src/plan/draft.ts';
+import type { GuardInput, Objection } from '../../src/plan/objections.ts';
+import {
+  besideUnresolved,
+  confusableWith,
+  isPurchase,
+  lineOpen,
+  perhapsEarlier,
+  takenBefore,
+  unlistedServers,
+  unmanaged,
+} from '../../src/plan/purchases.ts';
+import { kinds } from '../../src/reconcilers/registry.ts';
+import { sliders } from '../reconcilers/support.ts';
+import { load } from '../support/rig.ts';
+import { worldOf } from './support.ts';
+
+const file = (settings = '', address = '{new: true}') => `settings: {${settings}}
+networks: {n: {cidr: 10.1.0.0/24}}
+isos: {i: {url: "https://mirror.example.com/a.iso"}}
+ips: {a: {}, b: {}}
+server_images: {golden: {server: web}}
+servers: {web: {${sliders}, public_ipv4: ${address}}, bare: {${sliders}}, any: {${sliders}, public_ipv4: {reuse: true}}, named: {${sliders}, public_ipv4: {ip: a}}}
+`;
+const bound = (key: string, kind: string, id: string, more: object = {}) =>
+  ({
+    key,
+    kind,
+    id,
+    identity: {},
+    applied: null,
+    keep: false,
+    protect: false,
+    boundAt: 1,
+    ...more,
+  }) as unknown as Binding;
+const ip = (id: number, server: number | null = null) =>
+  ({ id, address: `a${id}`, server_id: server }) as never;
+const claim = (kind: string, id: string, holder: object) =>
+  ({ kind, id, identity: {}, holder, at: 1 }) as Claim;
+
+interface Given {
+  readonly settings?: string;
+  readonly parts?: Partial<WorldParts>;
+  readonly bindings?: readonly Binding[];
+  readonly claims?: readonly Claim[];
+  readonly open?: readonly Intent[];
+  readonly isNew?: boolean;
+  readonly register?: object;
+  readonly input?: Partial<GuardInput>;
+  readonly match?: string;
+  /** Other fields of the entry. */
+  readonly entry?: object;
+  readonly drop?: readonly string[];
+}
+
+/** The objection of the guard to the draft of the key. */
+function ask(
+  guard: (draft: Draft, input: GuardInput, facts: never) => Objection | undefined,
+  key: string,
+  { settings, parts = {}, bindings = [], claims = [], open = [], isNew = false, ...more }: Given = {},
+  verdict: object = { verdict: 'create' },
+) {
+  const desired = load(file(settings));
+  const resources = desired.resources
+    .filter((each) => !(more.drop ?? []).includes(each.key))
+    .map((each) => (each.key === key ? { ...each, ...more.entry } : each));
+  const world = worldOf({ ...desired, resources } as never, parts, bindings);
+  // A binding without an entry has a subject too.
+  for (const binding of bindings)
+    if (!world.subjects.has(binding.key))
+      (world.subjects as Map<ResourceKey, object>).set(binding.key, {
+        key: binding.key,
+        kind: binding.kind,
+        binding,
+      });
+  const register = {
+    ...attribute(world, { claims, intents: open }),
+    ...{ claims, isNew, declaredAbsent: [], held: () => undefined },
+    line: (of: { key: ResourceKey }) => new Set([of.key]),
+    ...more.register,
+  };
+  const subject = world.subjects.get(key as ResourceKey);
+  const kind = subject && kinds.get(subject.kind);
+  const draft = { subject, kind, diff: { verdict } } as unknown as Draft;
+  const input = {
+    kinds,
+    openIntents: open,
+    world,
+    register,
+    destroy: false,
+    deletedBefore: 0,
+    now: 1,
+    ...more.input,
+  };
+  const matches = () => new Map(more.match === undefined ? [] : [[key, more.match]]);
+  const found = guard(
+    draft,
+    input as unknown as GuardInput,
+    { matches, movedFromUnknown: () => [] } as never,
+  );
+  return found && `${found.code ?? ''} ${found.reason} → ${resolveText(found.remedies)}`;
+}
+
+const free = { ips: [ip(51)] };
+const theirs = { ips: [ip(51, 2001)] };
+
+describe('src/plan/purchases.ts: unmanaged resources', () => {
+  test.each<[string, string, Given, object | undefined, boolean]>([
+    ['a server beside an unmanaged one', 'servers.web', { parts: theirs }, undefined, true],
+    ['a server in an empty project', 'servers.web', {}, undefined, false],
+    ['a server in an empty project with a new state', 'servers.web', { isNew: true }, undefined, false],
+    ['an address beside a free one', 'ips.a', { parts: free }, undefined, true],
+    ['a network', 'networks.n', { parts: free }, undefined, false],
+    ['an update of a server', 'servers.web', { parts: theirs }, { verdict: 'update' }, false],
+    ['a server beside a free address', 'servers.web', { parts: free }, undefined, false],
+    ['the same with a new state', 'servers.web', { parts: free, isNew: true }, undefined, true],
+    ['a server that takes any address beside a free one', 'servers.any', { parts: free }, undefined, true],
+    [
+      'the same where no entry waits',
+      'servers.any',
+      { parts: free, bindings: [bound('ips.a', 'ip', '1'), bound('ips.b', 'ip', '2')] },
+      undefined,
+      false,
+    ],
+    [
+      'the same where one entry waits',
+      'servers.any',
+      { parts: free, bindings: [bound('ips.a', 'ip', '1')] },
+      undefined,
+      true,
+    ],
+    [
+      'the same where no entry is left',
+      'servers.any',
+      {
+        parts: free,
+        drop: ['ips.a', 'ips.b'],
+        bindings: [bound('servers.web.public_ipv4', 'ip', '1', { parent: 'servers.web' })],
+      },
+      undefined,
+      false,
+    ],
+    [
+      'a file that ignores all others',
+      'servers.web',
+      { parts: theirs, settings: 'unmanaged: ignore' },
+      undefined,
+      false,
+    ],
+    [
+      'the end of a replacement',
+      'servers.web',
+      { parts: theirs, input: { endsReplacement: true } },
+      undefined,
+      false,
+    ],
+    [
+      'the end of a replacement in an exclusive project',
+      'servers.web',
+      { parts: theirs, settings: 'exclusive: true', input: { endsReplacement: true } },
+      undefined,
+      true,
+    ],
+    [
+      'another creation in an exclusive project',
+      'servers.web',
+      { parts: theirs, settings: 'exclusive: true' },
+      undefined,
+      true,
+    ],
+  ])('%s', (_name, key, given, verdict, isBlocked) => {
+    expect(ask(unmanaged, key, given, verdict) !== undefined).toBe(isBlocked);
+  });
+
+  const more =
+    'vdcsync ignore 2001 (if server 2001 (a51) does not belong to this spec) | write `unmanaged: ignore` under `settings` (if no unmanaged resource belongs to this spec: vdcsync then ignores all of them, and creates new ones)';
+  test('the ways out name the object that the entry may describe', () => {
+    const known =
+      'this state did not create server 2001 (a51). Another copy of the state may have created it; creating one more could be a duplicate';
+    const adopt = (id: string, when: string) => `vdcsync adopt servers.web ${id} (if servers.web ${when})`;
+    const unknown = adopt('ID', 'already exists: ID is its id in the client area');
+    expect(ask(unmanaged, 'servers.web', { parts: theirs })).toBe(` ${known} → ${unknown} | ${more}`);
+    expect(ask(unmanaged, 'servers.web', { parts: theirs, match: '2001' })).toBe(
+      ` ${known} → ${adopt('2001', 'is server 2001')} | ${more}`,
+    );
+    const address = ask(unmanaged, 'ips.a', { parts: free, match: '51' });
+    expect(address).toContain(
+      'vdcsync adopt ips.a 51 (if ips.a is address a51 (id 51)) | vdcsync ignore a51',
+    );
+    expect(ask(unmanaged, 'ips.a', { parts: free })).toContain(
+      'adopt ips.a ID (if ips.a already exists: ID is its id or the address)',
+    );
+  });
+
+  const list = 'unless the API profile has `list_servers`';
+  test.each<[string, string, Given, boolean]>([
+    ['a server without an address', 'servers.bare', { parts: theirs, isNew: true }, true],
+    ['a server with an address', 'servers.web', { parts: theirs, isNew: true }, false],
+    ['an address', 'ips.a', { parts: free, isNew: true }, false],
+    [
+      'a server, where servers are listed',
+      'servers.bare',
+      { parts: { ...theirs, servers: [] }, isNew: true },
+      false,
+    ],
+  ])('a new state says which servers it does not see: %s', (_name, key, given, says) => {
+    const text = ask(unmanaged, key, given);
+    expect(text).toMatch(/^ the state is new, and the project already has /);
+    expect(text?.includes(list)).toBe(says);
+    expect(text).toMatch(says ? /has `list_servers` → / : /could be a duplicate → /);
+  });
+
+  const unlisted = (servers: number) => ({ isNew: true, register: { unlisted: { network: 'n', servers } } });
+  test.each<[string, Given, RegExp | undefined]>([
+    ['servers.bare', unlisted(1), /counts 1 server without a known address\. It may be servers\.bare →/],
+    [
+      'servers.web',
+      unlisted(2),
+      /counts 2 servers without a known address\. One of them may be servers\.web\. Its address may have been detached/,
+    ],
+    ['servers.bare', { ...unlisted(1), isNew: false }, undefined],
+    ['servers.bare', { isNew: true }, undefined],
+    ['ips.a', unlisted(1), undefined],
+    ['servers.bare', { ...unlisted(1), settings: 'unmanaged: ignore' }, undefined],
+  ])('%s beside servers that only a network counts (%#)', (key, given, text) => {
+    const found = ask(unlistedServers, key, given);
+    if (text === undefined) return expect(found).toBeUndefined();
+    expect(found).toMatch(text);
+    expect(found).toContain(`→ vdcsync adopt ${key} ID (if ${key} already exists`);
+    expect(found).toContain(
+      '| vdcsync ignore ID (if that server does not belong to this spec) | write `unmanaged: ignore`',
+    );
+  });
+});
+
+describe('src/plan/purchases.ts: the line of an entry', () => {
+  const line = (...keys: readonly string[]) => ({ line: () => new Set(keys) });
+  const open = (key: string, more: object = {}) =>
+    ({ key, kind: 'ip', verb: 'create', phase: 'sending', preimage: {}, ...more }) as unknown as Intent;
+  const old = { register: line('ips.a', 'ips.old') };
+  const held = (is: string) => ({ ...line('ips.a'), held: () => claim('ip', '7', { is }) });
+  const opened =
+    'ips.old, an earlier key of ips.a, has an open write (create): another creation could be a duplicate';
+  const oldBound = [bound('ips.old', 'ip', '7')];
+  test.each<[string, string, Given, object | undefined, string | undefined]>([
+    [
+      'an earlier key with an open write',
+      'ips.a',
+      { ...old, open: [open('ips.old')] },
+      undefined,
+      ` ${opened} → vdcsync apply`,
+    ],
+    [
+      'an earlier key that is asked about',
+      'ips.a',
+      { ...old, open: [open('ips.old', { phase: 'blocked' })] },
+      undefined,
+      ` ${opened} → resolve ips.old first`,
+    ],
+    [
+      'an earlier key that is bound',
+      'ips.a',
+      { ...old, bindings: oldBound },
+      undefined,
+      ' ips.old, an earlier key of ips.a, is bound to address 7: another creation could be a duplicate → vdcsync apply',
+    ],
+    ['an earlier key without either', 'ips.a', old, undefined, undefined],
+    [
+      'an earlier key of two that is bound',
+      'ips.a',
+      { register: line('ips.a', 'ips.older', 'ips.old'), bindings: oldBound },
+      undefined,
+      ' ips.old, an earlier key of ips.a, is bound to address 7: another creation could be a duplicate → vdcsync apply',
+    ],
+    [
+      'an open write of its own',
+      'ips.a',
+      { register: line('ips.a'), open: [open('ips.a')] },
+      undefined,
+      undefined,
+    ],
+    ['an open write of another key', 'ips.a', { ...old, open: [open('ips.other')] }, undefined, undefined],
+    [
+      'an earlier key with an entry of its own',
+      'ips.a',
+      { register: line('ips.a', 'ips.b'), open: [open('ips.b')] },
+      undefined,
+      undefined,
+    ],
+    ['an update', 'ips.a', { ...old, open: [open('ips.old')] }, { verdict: 'update' }, undefined],
+    [
+      'an answered key',
+      'ips.a',
+      { register: held('found') },
+      undefined,
+      'key_conflict an idempotency key of ips.a was used for address 7 → vdcsync apply',
+    ],
+    ['a released resource', 'ips.a', { register: held('released') }, undefined, undefined],
+    [
+      'an answered key, where all others are ignored',
+      'ips.a',
+      { register: held('found'), settings: 'unmanaged: ignore' },
+      undefined,
+      'key_conflict an idempotency key of ips.a was used for address 7, which `unmanaged: ignore` ignores → vdcsync adopt ips.a 7 (if address 7 is ips.a) | set `scope` under `project` (in one of the two specs, if another spec of the project created the resource)',
+    ],
+    [
+      'an answered key of a network, where all others are ignored',
+      'networks.n',
+      { register: { held: () => claim('network', '7', { is: 'found' }) }, settings: 'unmanaged: ignore' },
+      undefined,
+      'key_conflict an idempotency key of networks.n was used for network 7 → vdcsync apply',
+    ],
+    [
+      'an adoption',
+      'ips.a',
+      { entry: { held: { by: 'found' } } },
+      { verdict: 'adopt', target: '7' },
+      undefined,
+    ],
+    [
+      'an adoption, where all others are ignored',
+      'ips.a',
+      { entry: { held: { by: 'found' } }, settings: 'unmanaged: ignore' },
+      { verdict: 'adopt', target: '7' },
+      'key_conflict an idempotency key of ips.a was used for address 7, which `unmanaged: ignore` ignores → vdcsync adopt ips.a 7 (if address 7 is ips.a) | set `scope` under `project` (in one of the two specs, if another spec of the project created the resource)',
+    ],
+    [
+      'an adoption of a network, where all others are ignored',
+      'networks.n',
+      { entry: { held: { by: 'found' } }, settings: 'unmanaged: ignore' },
+      { verdict: 'adopt', target: '7' },
+      undefined,
+    ],
+    [
+      'an adoption that the file names, where all others are ignored',
+      'ips.a',
+      { settings: 'unmanaged: ignore' },
+      { verdict: 'adopt', target: '7' },
+      undefined,
+    ],
+    [
+      'an adoption of a released one, where all others are ignored',
+      'ips.a',
+      { entry: { held: { by: 'released' } }, settings: 'unmanaged: ignore' },
+      { verdict: 'adopt', target: '7' },
+      undefined,
+    ],
+    [
+      'an update of a found one, where all others are ignored',
+      'ips.a',
+      { entry: { held: { by: 'found' } }, settings: 'unmanaged: ignore' },
+      { verdict: 'update', target: '7' },
+      undefined,
+    ],
+  ])('%s', (_name, key, given, verdict, text) => {
+    expect(ask(lineOpen, key, given, verdict)).toBe(text);
+  });
+
+  test('a creation without an entry has no line', () => {
+    const ofOld = { bindings: oldBound, register: held('found'), settings: 'unmanaged: ignore' };
+    for (const verdict of ['create', 'adopt'])
+      expect(ask(lineOpen, 'ips.old', ofOld, { verdict, target: '7' })).toBeUndefined();
+  });
+
+  const renamed = (...formerKeys: string[]) => [bound('ips.old', 'ip', '7', { formerKeys })];
+  const soon = ' ips.old is the earlier name of ips.a, which takes its resource back → vdcsync apply';
+  test.each<[string, string, Given, string | undefined]>([
+    ['was renamed from a key in the file', 'ips.old', { bindings: renamed('ips.z', 'ips.a') }, soon],
+    ['was renamed from a key that has left the file', 'ips.old', { bindings: renamed('ips.z') }, undefined],
+    ['was never renamed', 'ips.old', { bindings: oldBound }, undefined],
+    [
+      'was renamed from a bound key',
+      'ips.old',
+      { bindings: [...renamed('ips.a'), bound('ips.a', 'ip', '8')] },
+      undefined,
+    ],
+    ['has no binding', 'ips.a', {}, undefined],
+  ])('a deletion of a resource that %s', (_name, key, given, text) => {
+    expect(ask(lineOpen, key, given, { verdict: 'delete' })).toBe(text);
+  });
+  test.each([
+    ['is not managed', { managed: false }],
+    ['names an id', { id: '7' }],
+    ['names an earlier key', { moved: 'ips.z' }],
+  ])('an entry that %s does not take the resource back', (_name, entry) => {
+    const guard: typeof lineOpen = (draft, input) => {
+      const subject = input.world.subjects.get('ips.old' as ResourceKey);
+      return lineOpen({ ...draft, subject } as Draft, input);
+    };
+    const deletion = { verdict: 'delete' };
+    expect(ask(guard, 'ips.a', { bindings: renamed('ips.a'), entry }, deletion)).toBeUndefined();
+    expect(ask(guard, 'ips.a', { bindings: renamed('ips.a') }, deletion)).toBe(soon);
+  });
+
+  test('a part of a server that takes its resource back stays', () => {
+    const part = bound('servers.old.public_ipv4', 'ip', '8', {});
+    const guard: typeof lineOpen = (draft, input) =>
+      lineOpen({ ...draft, subject: { ...draft.subject, parent: 'servers.old' as ResourceKey } }, input);
+    const bindings = [bound('servers.old', 'server', '7', { formerKeys: ['servers.web'] }), part];
+    expect(ask(guard, part.key, { bindings }, { verdict: 'delete' })).toContain(
+      'servers.old is the earlier name of servers.web',
+    );
+    expect(ask(guard, part.key, { bindings: [part] }, { verdict: 'delete' })).toBeUndefined();
+  });
+
+  const released = (kind: string, id: string, formerKey: string, is = 'released') => [
+    claim(kind, id, { is, by: 'file', formerKey }),
+  ];
+  const gone = (key: string, kind: string) => ({ bindings: [bound(key, kind, '1')] });
+  test.each<[string, string, Given, string | undefined]>([
+    [
+      'a released address',
+      'ips.a',
+      { ...gone('ips.a', 'ip'), claims: released('ip', '51', 'ips.a'), parts: free },
+      'unmanaged_resources address a51 was released from ips.a before, and may still exist: a creation could be a duplicate → vdcsync adopt ips.a 51 (if ips.a shall be address a51 again) | vdcsync ignore a51 (if address a51 does not belong to this spec)',
+    ],
+    [
+      'a released address that the list lacks',
+      'ips.a',
+      { ...gone('ips.a', 'ip'), claims: released('ip', '52', 'ips.a'), parts: free },
+      undefined,
+    ],
+    [
+      'a released server',
+      'servers.web',
+      { ...gone('servers.web', 'server'), claims: released('server', '2001', 'servers.web') },
+      'unmanaged_resources server 2001 was released from servers.web before, and may still exist: a creation could be a duplicate → vdcsync adopt servers.web 2001 (if servers.web shall be server 2001 again) | vdcsync ignore 2001 (if server 2001 does not belong to this spec)',
+    ],
+    [
+      'a released network',
+      'networks.n',
+      { ...gone('networks.n', 'network'), claims: released('network', '9', 'networks.n') },
+      undefined,
+    ],
+    [
+      'an address that was released from another key',
+      'ips.a',
+      { ...gone('ips.a', 'ip'), claims: released('ip', '51', 'ips.b'), parts: free },
+      undefined,
+    ],
+    [
+      'an address that was found',
+      'ips.a',
+      { ...gone('ips.a', 'ip'), claims: released('ip', '51', 'ips.a', 'found'), parts: free },
+      undefined,
+    ],
+    [
+      'a server that was released from the key',
+      'ips.a',
+      { ...gone('ips.a', 'ip'), claims: released('server', '51', 'ips.a'), parts: { ips: [ip(52, 51)] } },
+      undefined,
+    ],
+    ['no claim', 'ips.a', { ...gone('ips.a', 'ip'), parts: free }, undefined],
+  ])('a resource that is gone is not created beside %s', (_name, key, given, text) => {
+    expect(ask(lineOpen, key, given)).toBe(text);
+  });
+});
+
+describe('src/plan/purchases.ts: an earlier state', () => {
+  const earlier = (alike: boolean) => ({ kind: 'iso', id: 'u7', alike });
+  const guard =
+    (...found: object[]): typeof perhapsEarlier =>
+    (draft, input) =>
+      perhapsEarlier(
+        { ...draft, kind: { ...draft.kind, creation: { unmanaged: () => found } } } as never,
+        input,
+      );
+  const isNew = { isNew: true };
+  test.each<[string, Given, readonly object[], object | undefined, boolean]>([
+    ['a like one', isNew, [earlier(false), earlier(true)], undefined, true],
+    ['another one', isNew, [earlier(false)], undefined, false],
+    ['none', isNew, [], undefined, false],
+    ['a like one, and a state that knows it', {}, [earlier(true)], undefined, false],
+    [
+      'a like one, which the file ignores',
+      { ...isNew, settings: 'unmanaged: ignore' },
+      [earlier(true)],
+      undefined,
+      false,
+    ],
+    ['a like one, beside an update', isNew, [earlier(true)], { verdict: 'update' }, false],
+  ])('may have created the resource under another name: %s', (_name, given, found, verdict, isBlocked) => {
+    const text = ask(guard(...found), 'isos.i', given, verdict);
+    if (!isBlocked) return expect(text).toBeUndefined();
+    expect(text).toContain('unmanaged iso u7, which may be isos.i under an earlier name');
+    expect(text).toContain(
+      '→ vdcsync adopt isos.i u7 (if iso u7 belongs to this spec) | write `unmanaged: ignore`',
+    );
+  });
+
+  test('a kind without unmanaged resources is not asked', () => {
+    for (const key of ['ips.a', 'servers.web']) expect(ask(perhapsEarlier, key, isNew)).toBeUndefined();
+    const bare: typeof perhapsEarlier = (draft, input) =>
+      perhapsEarlier({ ...draft, kind: {} } as never, input);
+    expect(ask(bare, 'ips.a', isNew)).toBeUndefined();
+  });
+
+  const web = (applied: unknown = null) => [bound('servers.web', 'server', '1', { applied })];
+  const image = 'server_images.golden';
+  test.each<[string, string, Given, object | undefined, boolean]>([
+    ['an older server', image, { ...isNew, bindings: web() }, undefined, true],
+    ['a server that this state created', image, { ...isNew, bindings: web({ body: {} }) }, undefined, false],
+    ['a server that is not there yet', image, isNew, undefined, false],
+    ['an older server, and a state that knows it', image, { bindings: web() }, undefined, false],
+    [
+      'an older server, where all others are ignored',
+      image,
+      { ...isNew, settings: 'unmanaged: ignore', bindings: web() },
+      undefined,
+      false,
+    ],
+    ['an older server, beside an update', image, { ...isNew, bindings: web() }, { verdict: 'update' }, false],
+    [
+      'an older server, without an entry',
+      'server_images.old',
+      { ...isNew, bindings: [...web(), bound('server_images.old', 'server_image', '3')] },
+      undefined,
+      false,
+    ],
+    ['an older server that is not in the file', image, { ...isNew, drop: ['servers.web'] }, undefined, false],
+    ['an address', 'ips.a', { ...isNew, bindings: web() }, undefined, false],
+  ])('an image may be older than the state: %s', (_name, key, given, verdict, isBlocked) => {
+    const text = ask(takenBefore, key, given, verdict);
+    if (!isBlocked) return expect(text).toBeUndefined();
+    expect(text).toBe(
+      ` the state is new, and servers.web is older. The image may be older too: no list shows images → vdcsync adopt ${key} ID (if the client area shows the image) | write \`unmanaged: ignore\` under \`settings\` (to take a new image)`,
+    );
+  });
+});
+
+describe('src/plan/purchases.ts: an unresolved creation', () => {
+  const unconfirmed = { why: 'lost', question: { stage: 'fenced', probes: 0 } };
+  const open = (key: string, kind: string, more: object = {}) =>
+    ({
+      key,
+      kind,
+      verb: 'create',
+      phase: 'blocked',
+      unconfirmed,
+      preimage: { ips: [], servers: [] },
+      blocked: { candidates: [] },
+      ...more,
+    }) as unknown as Intent;
+  const text = (key: string) =>
+    ` the creation of ${key} is unconfirmed, and this creation could be confused with it → resolve ${key} first; then vdcsync apply`;
+  test.each<[string, string, Given, object | undefined, string | undefined]>([
+    [
+      'a server that takes any address',
+      'servers.any',
+      { open: [open('ips.a', 'ip')] },
+      undefined,
+      text('ips.a'),
+    ],
+    [
+      'the replacement of such a server',
+      'servers.any',
+      { open: [open('ips.a', 'ip')] },
+      { verdict: 'replace' },
+      text('ips.a'),
+    ],
+    [
+      'the update of such a server',
+      'servers.any',
+      { open: [open('ips.a', 'ip')] },
+      { verdict: 'update' },
+      undefined,
+    ],
+    [
+      'such a server with an open write',
+      'servers.any',
+      { open: [open('ips.a', 'ip'), open('servers.any', 'server')] },
+      undefined,
+      undefined,
+    ],
+    [
+      'such a server beside a creation that is not asked about',
+      'servers.any',
+      { open: [open('ips.a', 'ip', { phase: 'unknown' })] },
+      undefined,
+      undefined,
+    ],
+    ['a server with a new address', 'servers.web', { open: [open('ips.a', 'ip')] }, undefined, undefined],
+    [
+      'a server with a new address beside a server that takes any',
+      'servers.web',
+      { open: [open('servers.any', 'server')] },
+      undefined,
+      text('servers.any'),
+    ],
+    [
+      'a server beside a creation that has left the file',
+      'servers.web',
+      { open: [open('servers.old', 'server')] },
+      undefined,
+      undefined,
+    ],
+    [
+      'a server that takes any address beside a network',
+      'servers.any',
+      { open: [open('networks.n', 'network')] },
+      undefined,
+      undefined,
+    ],
+    [
+      'a network beside another one',
+      'networks.n',
+      { open: [open('networks.z', 'network')] },
+      undefined,
+      undefined,
+    ],
+    [
+      'a network beside a server that takes any address',
+      'networks.n',
+      { open: [open('servers.any', 'server')] },
+      undefined,
+      undefined,
+    ],
+    [
+      'a resource that is not in the file',
+      'ips.old',
+      { open: [open('servers.any', 'server')], drop: [], bindings: [] },
+      undefined,
+      undefined,
+    ],
+    ['a deletion', 'servers.any', { open: [open('ips.a', 'ip', { verb: 'delete' })] }, undefined, undefined],
+    [
+      'a confirmed creation',
+      'servers.any',
+      { open: [open('ips.a', 'ip', { unconfirmed: undefined })] },
+      undefined,
+      undefined,
+    ],
+    [
+      'a server beside an address that has come since',
+      'servers.web',
+      { open: [open('ips.a', 'ip')], parts: free },
+      undefined,
+      text('ips.a'),
+    ],
+    [
+      'a server beside an address that was there',
+      'servers.web',
+      { open: [open('ips.a', 'ip', { preimage: { ips: ['51'] } })], parts: free },
+      undefined,
+      undefined,
+    ],
+    [
+      'a server beside a server that has come since',
+      'servers.web',
+      { open: [open('servers.bare', 'server')], parts: { servers: [{ id: 2001, name: 'x' }] as never } },
+      undefined,
+      text('servers.bare'),
+    ],
+    [
+      'a server beside a server that was there',
+      'servers.web',
+      {
+        open: [open('servers.bare', 'server', { preimage: { servers: ['2001'] } })],
+        parts: { servers: [{ id: 2001, name: 'x' }] as never },
+      },
+      undefined,
+      undefined,
+    ],
+    [
+      'a server beside a server of this file',
+      'servers.web',
+      {
+        open: [open('servers.bare', 'server')],
+        parts: { servers: [{ id: 2001, name: 'x' }] as never },
+        bindings: [bound('servers.named', 'server', '2001')],
+      },
+      undefined,
+      undefined,
+    ],
+    [
+      'a server beside an address of this file',
+      'servers.web',
+      { open: [open('ips.a', 'ip')], parts: free, bindings: [bound('ips.b', 'ip', '51')] },
+      undefined,
+      undefined,
+    ],
+    [
+      'a server beside the address that the creation was answered with',
+      'servers.web',
+      { open: [open('ips.a', 'ip', { answer: { id: '51' } })], parts: free },
+      undefined,
+      undefined,
+    ],
+  ])('%s', (_name, key, given, verdict, expected) => {
+    const guard: typeof besideUnresolved = (draft, input) =>
+      besideUnresolved(
+        draft.subject === undefined ? { ...draft, subject: { key: 'ips.old' } as never } : draft,
+        input,
+      );
+    expect(ask(guard, key, given, verdict)).toBe(expected);
+  });
+
+  const confusable = (
+    key: string,
+    intent: Intent,
+    bindings: readonly Binding[] = [],
+    observed: object = new Map(),
+    parts: object = {},
+  ) => {
+    const world = worldOf(load(file()), { observed, ...parts } as never, bindings);
+    const register = attribute(world, { claims: [], intents: [intent] });
+    return (
+      confusableWith(key as ResourceKey, [intent], { kinds, world, register: () => register }) === intent
+    );
+  };
+  const isThere = new Map([['ips.a', { id: '51' }]]);
+  test.each<[string, string, Intent, boolean]>([
+    [
+      'the shown address of an entry, beside an address that waits',
+      'servers.named',
+      open('ips.b', 'ip', { phase: 'waiting' }),
+      false,
+    ],
+    [
+      'the shown address of an entry, beside an address that is unknown',
+      'servers.named',
+      open('ips.b', 'ip', { phase: 'unknown' }),
+      true,
+    ],
+    [
+      'the shown address of an entry, beside a server that waits',
+      'servers.named',
+      open('servers.web', 'server', { phase: 'waiting' }),
+      true,
+    ],
+    [
+      'any address, beside an address that waits',
+      'servers.any',
+      open('ips.b', 'ip', { phase: 'waiting' }),
+      true,
+    ],
+  ])('a server that takes %s', (_name, key, intent, isOne) => {
+    expect(confusable(key, intent, [bound('ips.a', 'ip', '51')], isThere)).toBe(isOne);
+  });
+
+  test('an unconfirmed creation that is not blocked finds its own result', () => {
+    const came = (phase: string) =>
+      confusable('servers.web', open('ips.b', 'ip', { phase }), [], undefined, free);
+    expect([came('blocked'), came('unknown')]).toEqual([true, false]);
+  });
+
+  test('a purchase is a creation of a kind that is bought', () => {
+    const is = (kind: string, verdict: string) =>
+      isPurchase({ kind } as never, { verdict: { verdict } } as never);
+    expect([is('ip', 'create'), is('server', 'create'), is('network', 'create'), is('ip', 'update')]).toEqual(
+      [true, true, false, false],
+    );
+  });
+});
