@@ -200,7 +200,7 @@ export interface WriteContext<Value = EntryFields, Observed = Seen> {
   readonly subject: Subject<Value>;
   readonly observed: Observed | undefined;
   readonly world: World;
-  readonly operation: Operation;
+  readonly operation: Pick<Operation, 'key' | 'kind' | 'verb' | 'changes' | 'target' | 'replacement'>;
   /** The preferences that the API has refused so far for want of capacity, as `gpu_package` keys. */
   readonly exhausted: readonly string[];
 }

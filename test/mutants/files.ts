@@ -41,7 +41,7 @@ export const mutated: readonly Mutated[] = [
   intents('revalidate', ['revalidate', 'replacement-waits']),
   plan('guards', ['plan/guards', 'plan/protect', 'plan/blocked']),
   plan('purchases', ['plan/purchases'], 98),
-  plan('unmanaged', ['plan/unmanaged'], 96),
+  plan('unmanaged', ['plan/unmanaged'], 97),
   claims('line', ['line', 'released']),
   claims('claims', ['unmanaged', 'state-behind-the-project', 'identity']),
   claims('moves', ['moves']),

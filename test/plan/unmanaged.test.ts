@@ -119,7 +119,27 @@ describe('src/plan/unmanaged.ts: addresses of the servers of the file', () => {
     ['a created server that named one', { spec: web(entry), bindings: ofWeb(named) }, true],
     ['a server that the file names by id', { spec: web(reuse, ', id: 1') }, true],
     ['a server that has left the file', { bindings: ofWeb(null) }, false],
-    ['a server that has left the file of a new state', { bindings: ofWeb(null), isNew: true }, false],
+    ['a server that has left the file of a new state', { bindings: ofWeb(null), isNew: true }, true],
+    [
+      'an adopted server without one, and a new state',
+      { spec: web(''), bindings: ofWeb(null), isNew: true },
+      true,
+    ],
+    [
+      'an adopted server with a new one, and a new state',
+      { spec: web(', public_ipv4: {new: true}'), bindings: ofWeb(null), isNew: true },
+      false,
+    ],
+    [
+      'a created server without one, and a new state',
+      { spec: web(''), bindings: ofWeb(created), isNew: true },
+      false,
+    ],
+    [
+      'a server that may be older',
+      { spec: web(reuse), bindings: ofWeb({ ...created, mayBeOlder: true }) },
+      true,
+    ],
     ['a server that has left the file and named one', { bindings: ofWeb(named) }, false],
     ['a server that does not exist', { spec: web(reuse) }, false],
     ['a bound address', { spec: web(reuse), bindings: [...ofWeb(null), bound('ips.a', 'ip', '10')] }, false],
@@ -134,7 +154,11 @@ describe('src/plan/unmanaged.ts: addresses of the servers of the file', () => {
     ],
     ['a released server of a new state', { spec: web('', ', id: 1, managed: false'), isNew: true }, true],
     ['a released server of a known state', { spec: web('', ', id: 1, managed: false') }, false],
-    ['a managed server of a new state', { spec: web('', ', id: 1'), isNew: true }, false],
+    [
+      'a managed server of a new state',
+      { spec: web(', public_ipv4: {new: true}', ', id: 1'), isNew: true },
+      false,
+    ],
     [
       'a released server of a new state, with its claim',
       { spec: web('', ', id: 1, managed: false'), isNew: true, claims: releasedWeb },

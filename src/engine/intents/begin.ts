@@ -3,14 +3,14 @@ import type { DesiredResource } from '../../core/desired.ts';
 import { canonicalJson, digestOf } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Subject, World, WriteContext } from '../../core/kind.ts';
-import type { Operation, Verb } from '../../core/plan.ts';
+import type { Verb } from '../../core/plan.ts';
 import type { WriteRequest } from '../../core/ports.ts';
 import type { Preimage } from '../../core/preimage.ts';
 import type { Intent, KeyQuestion } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 
 /** The input from which a kind derives a request. */
-export function contextOf(run: Run, operation: Operation, world: World): WriteContext {
+export function contextOf(run: Run, operation: WriteContext['operation'], world: World): WriteContext {
   return {
     subject: subjectOf(world, operation.key),
     observed: world.observed.get(operation.key),
@@ -27,7 +27,11 @@ function subjectOf({ subjects }: World, key: ResourceKey): Subject {
 }
 
 /** The reads that evidence for the write will be compared with. */
-export async function preimageOf(run: Run, operation: Operation, world: World): Promise<Preimage> {
+export async function preimageOf(
+  run: Run,
+  operation: WriteContext['operation'],
+  world: World,
+): Promise<Preimage> {
   const read = run.cache.since(run.deps.clock.monotonic() - preimageFreshMs);
   return (await run.kindOf(operation.kind).writes.preimage?.(contextOf(run, operation, world), read)) ?? {};
 }
@@ -42,7 +46,7 @@ export async function preimageOf(run: Run, operation: Operation, world: World): 
  */
 export async function beginIntent(
   run: Run,
-  operation: Pick<Operation, 'key' | 'kind' | 'verb' | 'changes' | 'replacement'>,
+  operation: WriteContext['operation'],
   request: WriteRequest,
   {
     world,

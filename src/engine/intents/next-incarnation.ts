@@ -1,7 +1,8 @@
 import { partsOf } from '../../core/intent.ts';
 import { digestOf } from '../../core/json.ts';
 import { retiringKey } from '../../core/keys.ts';
-import { type Operation, operationId } from '../../core/plan.ts';
+import type { WriteContext } from '../../core/kind.ts';
+import { operationId } from '../../core/plan.ts';
 import type { WriteRequest } from '../../core/ports.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
@@ -95,10 +96,9 @@ function isEdited(run: Run, { key, basis }: Intent): boolean | undefined {
   return desired && digestOf(desired.value ?? null) !== basis;
 }
 
-function creationOf({ key, kind, changes, replaces }: Intent): Operation {
+function creationOf({ key, kind, changes, replaces }: Intent): WriteContext['operation'] {
   return {
-    id: operationId('create', key),
-    ...{ key, kind, verb: 'create', changes, needs: [], spend: 'adds', risk: 'billed' },
+    ...{ key, kind, verb: 'create', changes },
     ...(replaces === undefined ? {} : { replacement: operationId('delete', retiringKey(key, replaces)) }),
   };
 }

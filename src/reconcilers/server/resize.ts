@@ -67,7 +67,10 @@ export function diffShown(entry: ServerEntry, shown: Sizes | undefined): Change[
 }
 
 /** All sizes that the file declares, so that the same request always means the same server. */
-export function resizeRequest({ desired }: Subject<ServerEntry>, { target }: Operation): WriteRequest {
+export function resizeRequest(
+  { desired }: Subject<ServerEntry>,
+  { target }: Pick<Operation, 'target'>,
+): WriteRequest {
   const entry = desired?.value;
   const body = Object.fromEntries(
     sizes.flatMap((size) => (entry?.[size] === undefined ? [] : [[size, entry[size]] as const])),

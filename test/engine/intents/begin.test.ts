@@ -6,7 +6,7 @@ import type { Operation } from '../../../src/core/plan.ts';
 import type { WriteResult } from '../../../src/core/ports.ts';
 import type { Intent } from '../../../src/core/state.ts';
 import { beginIntent, contextOf, preimageOf } from '../../../src/engine/intents/begin.ts';
-import { tryNextIncarnation } from '../../../src/engine/intents/next-incarnation.ts';
+import { askAgain, tryNextIncarnation } from '../../../src/engine/intents/next-incarnation.ts';
 import { intentOf, sentAt, stubRun } from './stub-run.ts';
 
 const keyOf = (write: object) => `vdcsync-${hash('sha256', canonicalJson(write as never), 'base64url')}`;
@@ -276,5 +276,79 @@ describe('src/engine/intents/next-incarnation.ts', () => {
       { replaces: '9', recovers: 'networks.y', incarnation: '1' },
     ]);
     expect((await play(fenced, conflict('lost'), { bound: ['9'] })).begun[0]).not.toHaveProperty('replaces');
+  });
+
+  const edited = { ...request, body: { cidr: 'new' } };
+  const blocked = { code: 'key_conflict', reason: 'no', candidates: [] };
+  const asked = (more: object = {}) =>
+    intentOf({ ...conflict('lost'), phase: 'blocked', blocked, basis: 'sha256:before', ...more });
+  const again = async (intent: Intent, answers: readonly WriteResult[] = [taken], given: object = {}) => {
+    const made = beginning({ answers, behaviour: storesRefusals, ...given });
+    const asks: unknown[] = [];
+    const writes = {
+      request: ({ subject }: { subject: { desired?: object } }) => {
+        if (subject.desired === undefined) throw new Error('no entry');
+        return edited;
+      },
+    };
+    const run = {
+      ...made.run,
+      kindOf: () => ({ timing: { urgency: 1 }, writes: 'writes' in given ? given.writes : writes }),
+      heldBy: (_request: unknown, spend: string) => (spend === 'none' && 'held' in given ? {} : undefined),
+      gate: { ...made.run.gate, run: (write: () => unknown) => write() },
+      observe: async (of: string) => void asks.push(of),
+    } as unknown as typeof made.run;
+    await askAgain(run, intent);
+    return made.log.flatMap((each) => {
+      if (Array.isArray(each)) return each.length === 2 ? [each] : [];
+      return typeof each === 'object' ? [each] : [];
+    });
+  };
+
+  test('a conflict of an edited entry asks for the answer to the present entry', async () => {
+    const [end, begun, ...rest] = await again(asked({ recovers: 'networks.y' }));
+    expect([end, rest]).toEqual([['void', []], []]);
+    const unconfirmed = { why: 'lost', question: { stage: 'taken', probes: 0 } };
+    expect(begun).toMatchObject({
+      request: edited,
+      preimage: { ids: [] },
+      recovers: 'networks.y',
+      unconfirmed,
+    });
+    expect((await again(asked()))[1]).toMatchObject({ recovers: 'networks.x', basis: digestOf(entry.value) });
+  });
+
+  const refusing = {
+    request: () => {
+      throw new Error('it needs another one');
+    },
+  };
+  test.each<[string, Intent, readonly WriteResult[], object]>([
+    ['after another question', asked({ blocked: { ...blocked, code: 'odd' } }), [taken], {}],
+    ['of a write that is not blocked', asked({ phase: 'unknown', blocked: undefined }), [taken], {}],
+    ['of a replacement', asked({ replaces: '9' }), [taken], {}],
+    ['after a server error', asked({ unconfirmed: { why: 'server_error', question: {} } }), [taken], {}],
+    ['of the same entry', asked({ basis: digestOf(entry.value) }), [taken], {}],
+    ['of an entry that has left the file', asked(), [taken], { subjects: [] }],
+    ['under an old key', asked({ firstSentAt: sentAt - 24 * 3_600_000 }), [taken], {}],
+    ['whose request is not possible yet', asked(), [taken], { writes: refusing }],
+    ['while its class is paused', asked(), [taken], { held: true }],
+    ['of a key that is free by now', asked(), fenced, {}],
+    ['without an answer', asked(), [{ type: 'ambiguous', reason: 'reset' }], {}],
+  ])('a conflict %s remains', async (_name, intent, answers, given) => {
+    expect(await again(intent, answers, given)).toEqual([]);
+  });
+
+  test('a conflict without a mark asks too, and keeps the number of its sends', async () => {
+    expect(await again(asked({ unconfirmed: undefined }))).toHaveLength(2);
+    const made = beginning({ answers: [taken], behaviour: storesRefusals });
+    const run = {
+      ...made.run,
+      kindOf: () => ({ timing: {}, writes: { request: () => edited } }),
+      heldBy: () => undefined,
+      gate: { ...made.run.gate, run: (write: () => unknown) => write() },
+    } as unknown as typeof made.run;
+    await askAgain(run, asked());
+    expect(made.recorded.at(-1)).toEqual({ sends: 4, lastSentAt: sentAt + 7 });
   });
 });

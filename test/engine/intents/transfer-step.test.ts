@@ -776,6 +776,13 @@ describe('src/engine/intents/bound-by.ts', () => {
   });
 
   const unknown = created('7', { to: 'unknown_send' });
+  test('a resource that the operator named, or an unknown answer, may be older', () => {
+    const older = (write: object, more: object) =>
+      (bind(write, {}, more).given[0] as { mayBeOlder: unknown }).mayBeOlder;
+    expect(older(created('7'), {})).toBe(false);
+    expect([older(unknown, {}), older(created('7'), { byOperator: true })]).toEqual([true, true]);
+  });
+
   test.each<[string, object, Given, unknown]>([
     ['a fresh answer', created('7'), {}, undefined],
     ['an unknown answer', unknown, {}, true],
