@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Claim } from '../../../src/core/claims.ts';
+import { digestOf } from '../../../src/core/json.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Binding, InPhase, Intent, StateChange } from '../../../src/core/state.ts';
 import {
@@ -776,6 +777,18 @@ describe('src/engine/intents/bound-by.ts', () => {
   });
 
   const unknown = created('7', { to: 'unknown_send' });
+  test('only the entry that asked for a replacement protects the new resource', () => {
+    const value = { name: 'x' };
+    const desired = { protect: true, value };
+    const of = (write: object) =>
+      bind(write, { subjects: [{ key: 'ips.x', kind: 'ip', desired } as never] }).binding.protect;
+    const asked = { entry: { value, protect: false } };
+    expect(of({ ...asked, basis: 'sha256:before' })).toBe(true);
+    expect(of({ ...asked, replaces: '8', basis: 'sha256:before' })).toBe(false);
+    expect(of({ ...asked, replaces: '8', basis: digestOf(value) })).toBe(true);
+    expect(of({ replaces: '8', basis: 'sha256:before' })).toBe(true);
+  });
+
   test('a resource that the operator named, or an unknown answer, may be older', () => {
     const older = (write: object, more: object) =>
       (bind(write, {}, more).given[0] as { mayBeOlder: unknown }).mayBeOlder;
