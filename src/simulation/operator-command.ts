@@ -1,4 +1,5 @@
 import { NotAbsentError, TooSoonError } from '../core/errors.ts';
+import type { ResourceKey } from '../core/keys.ts';
 import type { CommandResult, Remedy } from '../core/remedy.ts';
 import type { Controller } from './controller.ts';
 import type { StoryStage } from './stage.ts';
@@ -50,4 +51,16 @@ export async function command(
   const isCut = stage.emulator.readings.pageSize !== null;
   if (said instanceof Error && !isCut) stage.fail('I12', `vdcsync ${text}: failed: ${said.message}`);
   return said instanceof Error ? [] : (said?.remedies ?? []);
+}
+
+export function adopt(
+  stage: StoryStage,
+  controller: Controller,
+  file: SpecModel,
+  key: ResourceKey,
+  id: string,
+): Promise<readonly Remedy[]> {
+  return command(stage, controller, file, `adopt ${key} ${id}`, (engine, desired) =>
+    engine.adopt(desired, key, id),
+  );
 }

@@ -10,7 +10,7 @@ import type { Resolution } from '../engine/deps.ts';
 import type { Controller } from './controller.ts';
 import { mutate } from './disturbances.ts';
 import { entryOf } from './edited-file.ts';
-import { command } from './operator-command.ts';
+import { adopt, command } from './operator-command.ts';
 import { correctedIdentity, edit, valid } from './operator-edits.ts';
 import { isSort } from './resource-history.ts';
 import { isLike } from './rest.ts';
@@ -90,9 +90,7 @@ async function answer(
     const adopting = its as ResourceKey;
     const id = ownId(stage, adopting, offered) ?? (edited === undefined ? offered : undefined);
     if (id !== undefined && (id === offered || blocked.verb !== 'update')) {
-      await command(stage, controller, file, `adopt ${adopting} ${id}`, (engine, desired) =>
-        engine.adopt(desired, adopting, id),
-      );
+      await adopt(stage, controller, file, adopting, id);
       return file;
     }
   }
@@ -124,17 +122,18 @@ async function tellApart(
 ): Promise<boolean> {
   const own = await freeId(stage, controller, { key, remedies }, ownId(stage, key));
   if (own !== undefined) {
-    await command(stage, controller, file, `adopt ${key} ${own}`, (engine, desired) =>
-      engine.adopt(desired, key, own),
-    );
+    await adopt(stage, controller, file, key, own);
     return true;
   }
   const project = stage.emulator.world.projects[0] as Project;
   const [named] = runs(remedies, 'ignore');
   if (named === undefined) return false;
-  const wanted = new Set<string>(stage.load(file).resources.map((each) => each.key));
+  const wanted = new Map<string, string | undefined>(
+    stage.load(file).resources.map(({ key: its, id }) => [its, id]),
+  );
   const store = await controller.box.open(stage.clock.now());
-  const bound = new Map((await store.bindings()).map((each) => [each.key, each.id]));
+  const bindings = await store.bindings();
+  const bound = new Map(bindings.map((each) => [each.key, each.id]));
   await controller.box.release();
   const foreign = named.filter((name) => {
     const ip = project.ips.find(({ address }) => address === name);
@@ -143,8 +142,10 @@ async function tellApart(
     const birth = stage.history.birthOf(sort, id);
     const maker = stage.history.makerOf(sort, id);
     // An earlier answer covers this resource, or its entry in the file does.
-    const isCovered = maker !== undefined && wanted.has(maker) && (bound.get(maker) ?? id) === id;
-    if (birth === undefined || isCovered) return false;
+    const isCovered =
+      maker !== undefined && wanted.has(maker) && (bound.get(maker) ?? wanted.get(maker) ?? id) === id;
+    const isBound = bindings.some((each) => each.kind === sort && each.id === id);
+    if (birth === undefined || isCovered || isBound) return false;
     if (ip !== undefined && ip.serverId === null && !birth.isForeign) {
       releaseFree(stage, id);
       return false;
@@ -186,9 +187,7 @@ async function recognise(
   if (its !== undefined) {
     // The block of that entry's open write decides about the resource.
     if (open.some((each) => each.key === its)) return;
-    await command(stage, controller, file, `adopt ${its} ${id}`, (engine, desired) =>
-      engine.adopt(desired, its, id),
-    );
+    await adopt(stage, controller, file, its, id);
   } else {
     await command(stage, controller, file, `resolve ${key} --absent`, (engine, desired) =>
       engine.resolve(desired, key, { type: 'absent' }),

@@ -7,6 +7,9 @@ import { listsAreCut, type Truth } from './truth.ts';
 /** Checks a statement of the state about live resources when the state first makes it. */
 export function checkChange(truth: Truth, running: Running, change: StateChange): void {
   if (change.type === 'release') checkRelease(truth, running, change);
+  // An entry with `managed: false` also releases a resource that a lost state had bound.
+  if (change.type === 'claim' && change.claim.holder.is === 'released')
+    truth.history.released(change.claim.holder.formerKey, change.claim.id);
   if (change.type !== 'bind') return;
   truth.history.bound(change.binding);
   checkForeign(truth, running, change.binding);
