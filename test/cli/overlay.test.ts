@@ -39,21 +39,6 @@ describe('src/spec: --overlay', () => {
   });
 
   test.each([
-    ['a folder of projects', ['validate', '-f', '.', '--overlay', 'prod.yaml']],
-    ['a folder of projects of the daemon', ['run', '--emulator', '-f', '.', '--overlay', 'prod.yaml']],
-    [
-      'a folder of projects in a Git repository',
-      [
-        'run',
-        '--emulator',
-        '--git-url',
-        'https://example.com/x.git',
-        '--git-path',
-        'a/',
-        '--overlay',
-        'b.yaml',
-      ],
-    ],
     ['standard input as the overlay', ['validate', '--overlay', '-']],
     ['the spec itself as the overlay', ['validate', '-f', 'vdcsync.yaml', '--overlay', 'vdcsync.yaml']],
   ])('refuses %s', async (_what, args) => {

@@ -302,6 +302,49 @@ describe('src/daemon/sources: a project that leaves the folder', () => {
   });
 });
 
+describe('src/daemon/sources: overlays of a folder of projects', () => {
+  const both = {
+    'projects/shop.yaml': shop,
+    'projects/blog.yaml': blog,
+    'projects/common.yaml': 'networks: {backend: {cidr: 10.99.0.0/24}}\n',
+  };
+  const cidrs = (api: RunningEmulator) =>
+    api.emulator.world.projects.flatMap((each) =>
+      each.networks.flatMap(({ name, cidr }) => (name === 'backend' ? [`${each.id} ${cidr}`] : [])),
+    );
+
+  test('each project gets them, also once one changes, and commands name them', async () => {
+    const api = await cloud();
+    const folder = folderWith(both);
+    const args = ['-f', 'projects', '--overlay', 'projects/common.yaml'];
+    const daemon = await keep(api, { folder, args });
+    await converged(daemon, [4711, 4712]);
+    expect(cidrs(api)).toEqual(['4711 10.99.0.0/24', '4712 10.99.0.0/24']);
+
+    writeFileSync(join(folder, 'projects/common.yaml'), 'networks: {backend: {cidr: 10.98.0.0/24}}\n');
+    const { daemon: shown } = await daemon.until(
+      () => cidrs(api).join() === '4711 10.98.0.0/24,4712 10.98.0.0/24',
+      'the networks are replaced',
+    );
+    expect(shown.flags).toContain('--overlay');
+    const { stdout } = await inProcess(['validate', ...args, '--token-env-prefix', 'TOKEN_'], {
+      cwd: folder,
+    });
+    expect(stdout.match(/is valid/g)).toHaveLength(2);
+  });
+
+  test('in a branch too', async () => {
+    const api = await cloud();
+    const repository = await createRepository();
+    await repository.push(both);
+    const git = ['--git-url', repository.url, '--git-allow-insecure', '--git-path', 'projects/'];
+    const args = [...git, '--overlay', 'projects/common.yaml'];
+    const daemon = await keep(api, { args });
+    await converged(daemon, [4711, 4712]);
+    expect(cidrs(api)).toEqual(['4711 10.99.0.0/24', '4712 10.99.0.0/24']);
+  });
+});
+
 describe('src/daemon/sources: commands beside a folder of projects', () => {
   test('for one of its files, the state that the daemon keeps is named, and no second one begun', async () => {
     const api = await cloud();

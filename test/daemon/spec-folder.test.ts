@@ -38,7 +38,7 @@ describe('src/daemon/sources/spec-folder.ts', () => {
   test('a check of some files finds a new and a lost file at once, and a changed one within a few checks', async () => {
     const many = Array.from({ length: 2_500 }, (_, index) => [`${10_000 + index}.yaml`, 'text'] as const);
     const folder = folderWith(Object.fromEntries(many));
-    const specs = new SpecFolder(folder, 'specs', later, fleetBounds);
+    const specs = new SpecFolder(folder, 'specs', later, { most: fleetBounds });
     let revision = await specs.revision('all');
     const hasMoved = async () => {
       const before = revision;
@@ -61,7 +61,7 @@ describe('src/daemon/sources/spec-folder.ts', () => {
     const folder = folderWith({ '..one/x': 'one', '..two/x': 'two', 'a.yaml': 'a' });
     const link = join(folder, 'linked.yaml');
     symlinkSync('..one/x', link);
-    const specs = new SpecFolder(folder, 'specs', later, fleetBounds);
+    const specs = new SpecFolder(folder, 'specs', later, { most: fleetBounds });
     const texts = async () =>
       (await specs.read()).map((spec) => ('sources' in spec ? spec.sources[0]?.text : undefined));
     expect(await texts()).toEqual(['a', 'one']);

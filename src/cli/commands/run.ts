@@ -15,6 +15,7 @@ import { startServer } from '../../daemon/http/server.ts';
 import { Notifier } from '../../daemon/notifications/notifier.ts';
 import { controlPath, listenForCommands } from '../../daemon/operator-commands/control.ts';
 import type { DaemonDeps, DaemonLogger, OpenProject, ProjectSession } from '../../daemon/ports.ts';
+import type { GivenFile } from '../../daemon/sources/file-source.ts';
 import { Intake } from '../../daemon/sources/intake.ts';
 import type { SpecSource } from '../../daemon/sources/source.ts';
 import { createLogger } from '../../platform/logger.ts';
@@ -209,7 +210,7 @@ function flagsOf(
   const { projects } = settings;
   const file = filesOf(named, flags, io, settings);
   const own = stateLocation(ownFlags(projectId, flags, io, projects), io);
-  const overlays = (settings.git?.files ?? settings.files).filter(({ overlay }) => overlay === true);
+  const overlays = givenFiles(settings).filter(({ overlay }) => overlay === true);
   return {
     ...(emulator === undefined ? {} : { emulator }),
     ...(projects === 'many' || state !== undefined ? { state: own } : {}),
@@ -222,17 +223,28 @@ function flagsOf(
   };
 }
 
+/** The files and overlays that the daemon was started with. In a branch, a path is also the name. */
+function givenFiles({ git, files }: DaemonSettings): readonly GivenFile[] {
+  return git?.files.map((each) => ({ ...each, name: each.path })) ?? files;
+}
+
 /** Each project of a folder has its own file. Paths of a branch are those of a checkout of the branch. */
 function filesOf(
   named: readonly string[],
   flags: RunFlags,
   io: Io,
-  { projects, git, files }: DaemonSettings,
+  settings: DaemonSettings,
 ): readonly string[] | undefined {
-  if (projects === 'many') return git === undefined ? named.map((each) => resolve(io.cwd, each)) : named;
+  const { projects, git } = settings;
+  const given = givenFiles(settings);
+  if (projects === 'many') {
+    const overlays = new Set(given.flatMap(({ name, overlay }) => (overlay === true ? [name] : [])));
+    const own = named.filter((each) => !overlays.has(each));
+    return git === undefined ? own.map((each) => resolve(io.cwd, each)) : own;
+  }
   return (git === undefined ? flags.file : flags.gitPath) === undefined
     ? undefined
-    : (git?.files ?? files).flatMap(({ path, overlay }) => (overlay === true ? [] : path));
+    : given.flatMap(({ path, overlay }) => (overlay === true ? [] : path));
 }
 
 function ownFlags(

@@ -88,17 +88,13 @@ function filesOfFolder(flags: ValidateFlags, io: Io): string[] | undefined {
     file !== '-' && statSync(resolve(io.cwd, file), { throwIfNoEntry: false })?.isDirectory() === true;
   const [folder] = files.filter(isFolder);
   if (folder === undefined) return undefined;
-  if (flags.overlay !== undefined) {
-    throw new ConfigError(
-      '--overlay changes the spec of one project, and -f names a folder of projects',
-      true,
-    );
-  }
   if (files.length > 1) {
     throw new ConfigError('-f takes one folder of projects, or the files of one project, not both', true);
   }
-  const found = specNames(readdirSync(resolve(io.cwd, folder)));
-  if (found.length > 0) return found.map((name) => join(folder, name));
+  const overlays = new Set(flags.overlay?.map((file) => resolve(io.cwd, file)));
+  const found = specNames(readdirSync(resolve(io.cwd, folder))).map((name) => join(folder, name));
+  const specs = found.filter((file) => !overlays.has(resolve(io.cwd, file)));
+  if (specs.length > 0) return specs;
   const message = 'the folder holds no spec: no file in it ends in .yaml or .yml';
   throw new SpecError([{ position: { file: folder, line: 1, column: 1 }, message }]);
 }

@@ -7,6 +7,7 @@ import { defaultPolicy, type RolloutPolicy } from '../../daemon/fleet/rollout.ts
 import { type Listen, parseListen } from '../../daemon/http/listen.ts';
 import type { Receiver } from '../../daemon/notifications/notifier.ts';
 import type { Mode } from '../../daemon/ports.ts';
+import type { GivenFile } from '../../daemon/sources/file-source.ts';
 import type { GitSettings } from '../../daemon/sources/git-source.ts';
 import { checkGitNames, parseGitUrl } from '../../daemon/sources/git-url.ts';
 import { SourceError } from '../../daemon/sources/source.ts';
@@ -54,7 +55,7 @@ export interface DaemonSettings {
   readonly listen: Listen | undefined;
   /** `many`: each file is a project of its own, with a state of its own. */
   readonly projects: 'one' | 'many';
-  readonly files: readonly { readonly path: string; readonly name: string; readonly overlay?: boolean }[];
+  readonly files: readonly GivenFile[];
   readonly git: GitSettings | undefined;
   readonly receivers: readonly Receiver[];
   /** The repository whose commits get a status. */
@@ -148,12 +149,6 @@ function filesOf(flags: RunFlags, io: Io): DaemonSettings['files'] {
   }
   if (files.length > 1 && files.some(({ path }) => isFolder(path))) {
     throw new ConfigError('-f takes one folder of projects, or the files of one project, not both', true);
-  }
-  if (files.some(({ path }) => isFolder(path)) && flags.overlay !== undefined) {
-    throw new ConfigError(
-      '--overlay changes the spec of one project, and -f names a folder of projects',
-      true,
-    );
   }
   const overlays = (flags.overlay ?? []).map((name) => ({
     name,

@@ -5,7 +5,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { DaemonLogger } from '../ports.ts';
 import type { FolderBounds } from './bounds.ts';
 import { failWith, readSpecBytes, readSpecFile, reasonOf, specBuffer } from './read-file.ts';
-import { type Snapshot, type SpecSource, specOf } from './source.ts';
+import { SharedOverlays, type Snapshot, type SpecSource, specOf } from './source.ts';
 import { SpecFolder } from './spec-folder.ts';
 
 /** A burst of events is one hint, after this time without another event. Real ms. */
@@ -16,10 +16,17 @@ const stillMs = 150;
  */
 const rereadMs = 5_000;
 
+export interface GivenFile {
+  /** Absolute. */
+  readonly path: string;
+  /** For messages. */
+  readonly name: string;
+  readonly overlay?: boolean;
+}
+
 export interface FileSourceOptions {
-  /** Absolute paths, and the names for messages. */
-  readonly files: readonly { readonly path: string; readonly name: string; readonly overlay?: boolean }[];
-  /** Whether the one path is a folder, in which every YAML file is a project of its own. */
+  readonly files: readonly GivenFile[];
+  /** Whether the first path is a folder, in which every YAML file is a project of its own. The others are overlays then. */
   readonly folder: boolean;
   /** Real time. */
   readonly clock: Clock;
@@ -37,17 +44,21 @@ export interface FileSourceOptions {
 export function fileSource(options: FileSourceOptions): SpecSource {
   const { files, folder, clock, log } = options;
   const name = files.map((each) => each.name).join(', ');
-  const specs = new SpecFolder(files[0]?.path ?? '', files[0]?.name ?? '', clock, options.most);
+  const alone = folder ? files.slice(1) : files;
+  const specs = new SpecFolder(files[0]?.path ?? '', files[0]?.name ?? '', clock, {
+    most: options.most,
+    except: alone.map(({ path }) => path),
+  });
+  const shared = new SharedOverlays();
 
   async function read(): Promise<Snapshot> {
-    if (folder) return { specs: await specs.read() };
     const read = await Promise.all(
-      files.map(async ({ path, name, overlay = false }) => {
+      alone.map(async ({ path, name, overlay = false }) => {
         const file = await readSpecFile(path, name).catch(failWith(name));
         return overlay && 'text' in file ? { ...file, overlay } : file;
       }),
     );
-    return { specs: [specOf(name, read)] };
+    return { specs: folder ? shared.addTo(await specs.read(), read) : [specOf(name, read)] };
   }
 
   /** Another text when `read` gives something else. `some`: only a part of a large folder is checked. */
@@ -57,7 +68,7 @@ export function fileSource(options: FileSourceOptions): SpecSource {
     const add = (part: Uint8Array | string) => hash.update(`${typeof part} ${part.length}:`).update(part);
     try {
       if (folder) add(String(await specs.revision(which)));
-      for (const { path, name } of folder ? [] : files) {
+      for (const { path, name } of alone) {
         add(name);
         add(await readSpecBytes(path, buffer).catch(reasonOf));
       }
@@ -68,7 +79,9 @@ export function fileSource(options: FileSourceOptions): SpecSource {
   }
 
   async function watch(hint: (trigger: 'file') => void, signal: AbortSignal): Promise<void> {
-    const folders = [...new Set(files.map(({ path }) => (folder ? path : dirname(path))))];
+    const folders = [
+      ...new Set(files.map((each) => (folder && each === files[0] ? each.path : dirname(each.path)))),
+    ];
     let movedAt = Number.NEGATIVE_INFINITY;
     let waiting = false;
     let seen: string | undefined;

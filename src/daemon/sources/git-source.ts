@@ -12,6 +12,7 @@ import { checkGitNames, commitPage, type GitFile, type GitUrl } from './git-url.
 import { decodeSpec, mostBytes } from './read-file.ts';
 import {
   type Commit,
+  SharedOverlays,
   type Snapshot,
   SourceError,
   type SpecSource,
@@ -62,6 +63,7 @@ export function gitSource(options: GitSourceOptions): SpecSource {
   const git = new GitProgram(join(options.folder, 'repository'), access, mostFolderBytes);
   const memory = new TakenMemory(options.folder);
   const name = `${access.url.shown}#${ref}:${files.map(({ path }) => path).join(', ')}`;
+  const shared = new SharedOverlays();
   let prepared = false;
   let taken: Snapshot | undefined;
   /** The specs that were read last, by blob and path: a commit seldom changes more than a few of them. */
@@ -79,11 +81,11 @@ export function gitSource(options: GitSourceOptions): SpecSource {
     if (tooLarge?.commit === tip.commit) throw tooLarge.error;
     await fetchWithRoom(tip, follows, signal);
     const commit = await describe(git, { tip, ref, url: access.url }, signal);
-    const { specs, ...read } = await readSpecs(git, commit.id, files, { before: blobs, most }, signal);
+    const read = await readSpecs(git, commit.id, files, { before: blobs, most }, signal);
     blobs = read.blobs;
     // The next commit must follow the last readable commit, so the tip is recorded only now.
     await memory.write(tip);
-    taken = { specs, commit };
+    taken = { specs: shared.addTo(read.specs, read.overlays), commit };
     return taken;
   }
 
@@ -306,6 +308,13 @@ interface TreeEntry {
   readonly blob: string;
 }
 
+interface SpecsRead {
+  readonly specs: readonly SpecText[];
+  /** Of each spec in a folder. */
+  readonly overlays: readonly (Source | readonly Diagnostic[])[];
+  readonly blobs: ReadonlyMap<string, SpecText>;
+}
+
 /** Reads only the blobs that the last commit did not have, because each blob takes a process. */
 async function readSpecs(
   git: GitProgram,
@@ -316,7 +325,7 @@ async function readSpecs(
     most,
   }: { readonly before: ReadonlyMap<string, SpecText>; readonly most: FolderBounds | undefined },
   signal: AbortSignal,
-): Promise<{ readonly specs: readonly SpecText[]; readonly blobs: ReadonlyMap<string, SpecText> }> {
+): Promise<SpecsRead> {
   const blobs = new Map<string, SpecText>();
   const take = async (entry: TreeEntry) => {
     const id = `${entry.mode} ${entry.blob} ${entry.path}`;
@@ -325,20 +334,23 @@ async function readSpecs(
     return text;
   };
   const [{ path } = { path: '' }] = files;
-  if (!path.endsWith('/')) {
-    const parts: (Source | readonly Diagnostic[])[] = [];
-    for (const { path, ...flags } of files) {
-      const [entry] = await listTree(git, commit, path, signal);
-      if (entry === undefined) throw new SourceError(`the commit ${commit.slice(0, 12)} has no ${path}`);
-      if (entry.type === 'tree')
-        throw new SourceError(`${path} is a folder: write ${path}/ for a folder of specs`);
-      const read = await readBlob(git, commit, entry, signal);
-      parts.push('text' in read ? { ...read, ...flags } : read);
-    }
-    return { specs: [specOf(files.map((each) => each.path).join(', '), parts)], blobs };
+  const isFolder = path.endsWith('/');
+  const parts: (Source | readonly Diagnostic[])[] = [];
+  for (const { path, ...flags } of isFolder ? files.slice(1) : files) {
+    const [entry] = await listTree(git, commit, path, signal);
+    if (entry === undefined) throw new SourceError(`the commit ${commit.slice(0, 12)} has no ${path}`);
+    if (entry.type === 'tree')
+      throw new SourceError(`${path} is a folder: write ${path}/ for a folder of specs`);
+    const read = await readBlob(git, commit, entry, signal);
+    parts.push('text' in read ? { ...read, ...flags } : read);
   }
+  if (!isFolder) {
+    const name = files.map((each) => each.path).join(', ');
+    return { specs: [specOf(name, parts)], overlays: [], blobs };
+  }
+  const overlays = new Set(files.slice(1).map((each) => each.path));
   const specs = (await listTree(git, commit, path, signal)).filter(
-    ({ path: each, type }) => type === 'blob' && /(^|\/)[^./][^/]*\.ya?ml$/.test(each),
+    ({ path: each, type }) => type === 'blob' && !overlays.has(each) && /(^|\/)[^./][^/]*\.ya?ml$/.test(each),
   );
   const { read, left } = withinBounds(
     specs.map((entry) => ({ ...entry, name: entry.path })),
@@ -346,7 +358,7 @@ async function readSpecs(
   );
   const texts: SpecText[] = [];
   for (const entry of read) texts.push(await take(entry));
-  return { specs: [...texts, ...left], blobs };
+  return { specs: [...texts, ...left], overlays: parts, blobs };
 }
 
 async function listTree(

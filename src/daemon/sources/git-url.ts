@@ -89,9 +89,9 @@ export function checkGitNames(ref: string, files: readonly GitFile[]): void {
     }
     if (files.findIndex((each) => each.path === path) !== at)
       throw new SourceError(`the Git path ${JSON.stringify(path)} is given twice`);
-    if (path.endsWith('/') && files.length > 1)
+    if (path.endsWith('/') && files.some(({ overlay }, other) => other !== at && overlay !== true))
       throw new SourceError(
-        `the Git path ${JSON.stringify(path)} is a folder of projects: give no other path and no --overlay`,
+        `the Git path ${JSON.stringify(path)} is a folder of projects: give no other path but overlays`,
       );
   }
 }

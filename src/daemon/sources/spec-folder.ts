@@ -40,18 +40,25 @@ export class SpecFolder {
   readonly #name: string;
   readonly #clock: Clock;
   readonly #most: FolderBounds | undefined;
+  readonly #except: ReadonlySet<string>;
   #known: ReadonlyMap<string, KnownFile> = new Map();
   #left = '';
   #revision = 0;
   /** Where the next check of some files begins. */
   #next = 0;
 
-  /** @param name the name for messages */
-  constructor(path: string, name: string, clock: Clock, most?: FolderBounds) {
+  /** @param name the name for messages @param except paths of files in the folder that describe no project */
+  constructor(
+    path: string,
+    name: string,
+    clock: Clock,
+    { most, except = [] }: { most?: FolderBounds | undefined; except?: readonly string[] } = {},
+  ) {
     this.#path = path;
     this.#name = name;
     this.#clock = clock;
     this.#most = most;
+    this.#except = new Set(except);
   }
 
   /** @throws SourceError if the folder does not exist */
@@ -97,7 +104,9 @@ export class SpecFolder {
   }
 
   async #files(which: 'all' | 'some'): Promise<readonly FolderFile[]> {
-    const names = specNames(await readdir(this.#path).catch(failWith(this.#name)));
+    const names = specNames(await readdir(this.#path).catch(failWith(this.#name))).filter(
+      (each) => !this.#except.has(join(this.#path, each)),
+    );
     const now = this.#clock.now();
     const first = this.#next < names.length ? this.#next : 0;
     if (which === 'some') this.#next = first + inTurn;
