@@ -34,6 +34,7 @@ import {
   notActive,
   pricesOfNothing,
   recoveredUnconfirmed,
+  scopeChanged,
   suspensionOver,
   unmanagedWarnings,
 } from './warnings.ts';
@@ -45,6 +46,8 @@ export interface PlanInput extends GuardInput {
   readonly moves?: readonly { readonly from: ResourceKey; readonly to: ResourceKey }[];
   /** Renames that are not possible yet: the keys of some resources are open, so the plan has no operations. */
   readonly waitingMoves?: readonly Blocked[];
+  /** Servers whose idempotency keys belong to an earlier `project.scope`, and are still in force. */
+  readonly formerScope?: readonly ResourceKey[];
   /** Servers that existed before, and do not exist now. */
   readonly recreated?: ReadonlySet<ResourceKey>;
   /** Of the spec. */
@@ -125,7 +128,7 @@ export function buildPlan(input: PlanInput): Planned {
 
 /** The warnings that concern more than one draft. `missing`: the number of changes outside the selection. */
 function warningsBeside(
-  { world, register, moves = [], now }: PlanInput,
+  { world, register, moves = [], now, formerScope = [] }: PlanInput,
   { drafts, operations, missing }: Pick<Parts, 'drafts' | 'operations'> & { readonly missing: number },
 ): Warning[] {
   return [
@@ -139,6 +142,7 @@ function warningsBeside(
     ...unmanagedWarnings(world, register),
     ...recoveredUnconfirmed(world),
     ...countedAlone(register, world),
+    ...scopeChanged(formerScope),
     ...boughtUnused(world, operations),
     ...freeBeside(world, operations, register),
   ];

@@ -150,6 +150,7 @@ export function releasedAddress(
   { register, world, endsReplacement = false }: GuardInput,
 ): Objection | undefined {
   if (verdict.verdict !== 'create' || !factsOf(kind).container || endsReplacement) return undefined;
+  if (world.settings.unmanaged === 'ignore') return undefined;
   if (desired === undefined || !('new' in wantedAddress(desired.value))) return undefined;
   const line = register.line(desired);
   const isOfLine = (former: ResourceKey) => line.has(takeApart(former).parent ?? former);

@@ -137,3 +137,32 @@ describe('src/engine: two files of one project with the same keys', () => {
     expect(there()).toEqual(before);
   });
 });
+
+describe('src/engine/run/plan.ts: `project.scope` changes', () => {
+  test('the plan says that the keys of young servers belong to the earlier scope, for a day', async () => {
+    const played = rig();
+    const file = (scope: string) =>
+      `version: 1\nproject: {id: 4711, scope: ${scope}}\nservers: {web: {${slider}}}\n`;
+    const warned = async (scope: string) =>
+      (await played.plan(file(scope))).warnings.map(({ code, message }) => `${code} ${message}`);
+    await played.apply(file('blue'));
+
+    expect(await warned('blue')).toEqual([]);
+    expect(await warned('green')).toEqual([
+      expect.stringMatching(/^scope_changed .* of servers\.web belong to the earlier scope/),
+    ]);
+    await played.clock.advance(24 * 3_600_000);
+    expect(await warned('green')).toEqual([]);
+  });
+
+  test('a creation that a lost state sent is reported as found under its key', async () => {
+    const played = rig();
+    const spec = `servers: {web: {${slider}}}\n`;
+    await played.apply(spec);
+    played.restart(memoryState({ createdAt: played.clock.now(), lineage: 'new' }));
+
+    const { results } = await played.apply(spec);
+
+    expect(results).toMatchObject([{ key: 'servers.web', detail: 'found under its idempotency key' }]);
+  });
+});

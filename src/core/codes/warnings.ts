@@ -204,6 +204,13 @@ export const warnings = {
       'servers.web-1 is replaced, and gets `cores: 64`. The API checks the number of cores only in a creation.',
     ways: ['servers: {web-1-trial: {cores: 64, …}}   # try the new size first'],
   },
+  scope_changed: {
+    meaning:
+      '`project.scope` has changed, and the idempotency keys of new servers belong to the earlier scope',
+    next: 'keep a copy of the state for 24 hours, or write the earlier `scope` again',
+    example: 'servers.web-1 was created an hour ago, and the spec said `scope: blue` then.',
+    ways: ['project: {scope: blue}'],
+  },
   server_differs: {
     meaning: 'the API shows another name or size, and the API does not document how to change it',
     next: 'change the entry, or enable `resize_server` in the API profile',

@@ -154,7 +154,7 @@ function randomId(next: () => number): string {
  *
  * @source API §4 rule 4, §8
  */
-function idempotencyKey(write: {
+export function idempotencyKey(write: {
   readonly projectId: number;
   readonly scope: string | undefined;
   readonly key: ResourceKey;

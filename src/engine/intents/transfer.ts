@@ -14,7 +14,7 @@ import type { Run } from '../run.ts';
 import { staleMs } from '../staleness.ts';
 import { boundBy, companionsOf, remainsOf } from './bound-by.ts';
 import { again, awaitEnd, block, close, closeBlocked, type Progress, sentPreference } from './endings.ts';
-import { mayReplace } from './question.ts';
+import { isReplay, mayReplace } from './question.ts';
 
 /** A created resource, as an answer or evidence shows it. */
 export interface Created {
@@ -54,7 +54,10 @@ export async function settled(
   if ('now' in taken) return taken;
   const exchange = intent.verb === 'create' ? exchangedAddresses(run, intent, facts) : [];
   const chosen = sentPreference(run, intent);
-  const text = chosen === undefined ? '' : `gpu_package ${chosen}`;
+  const text = [
+    ...(intent.verb === 'create' && isReplay(intent) ? ['found under its idempotency key'] : []),
+    ...(chosen === undefined ? [] : [`gpu_package ${chosen}`]),
+  ].join(', ');
   if (damage === undefined)
     return close(run, intent, { outcome: 'done', text }, { changes: [...taken, ...exchange, ...bound] });
   const changes = bound.map((change) =>

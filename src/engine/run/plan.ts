@@ -1,5 +1,6 @@
 import type { Desired } from '../../core/desired.ts';
 import type { ResourceKey } from '../../core/keys.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import type { Blocked, Plan } from '../../core/plan.ts';
 import { run as runs } from '../../core/remedy.ts';
 import { traced } from '../../core/tracing.ts';
@@ -7,7 +8,9 @@ import { buildPlan } from '../../plan/build.ts';
 import { type Judged, registerOf } from '../claims/claims.ts';
 import { takeBack } from '../claims/returning.ts';
 import type { EngineDeps, PlanOptions } from '../deps.ts';
+import { idempotencyKey } from '../intents/begin.ts';
 import { withPauses } from '../intents/pauses.ts';
+import { keyIsFresh } from '../intents/question.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
 import { applying, standingFindings, withFurther, withSince } from './recorded-findings.ts';
@@ -77,6 +80,7 @@ export async function planFor(run: Run, deletedBefore: number, increasedBefore?:
   const planned = buildPlan({
     ...{ world, moves, selection, register, destroy, deletedBefore, increasedBefore },
     recreated: await recreatedServers(run),
+    formerScope: await formerScope(run),
     waitingMoves: waitingMoves.map(({ blocked }) => blocked),
     kinds: deps.kinds,
     openIntents: [...run.intents.values()],
@@ -84,6 +88,19 @@ export async function planFor(run: Run, deletedBefore: number, increasedBefore?:
     now: deps.clock.now(),
   });
   return { ...planned, register };
+}
+
+/** The servers that this state has bought under an earlier `project.scope`, and whose keys the API still knows. */
+async function formerScope(run: Run): Promise<readonly ResourceKey[]> {
+  const { projectId, scope } = run.desired;
+  const done = await run.deps.store.intents({ outcome: 'done', limit: 100 });
+  return done.flatMap((intent) => {
+    const { key, kind, verb, incarnation, attempt } = intent;
+    const isPurchase = verb === 'create' && factsOf(kind).container === true;
+    if (!isPurchase || !run.bindings.has(key) || !keyIsFresh(run, intent)) return [];
+    const now = idempotencyKey({ projectId, scope, key, verb, incarnation, attempt });
+    return now === intent.idempotencyKey ? [] : [key];
+  });
 }
 
 /** The servers of the file that existed before, and do not exist now. */

@@ -343,6 +343,16 @@ describe('src/plan/purchases.ts: an entry that asks for a new address returns to
     expect(addresses(played)).toEqual([address]);
   });
 
+  test('a server that is deleted elsewhere is created again without a question', async () => {
+    const played = rig();
+    const kept = `${head}servers:\n  web: {${size}, public_ipv4: {new: true}, keep_ip: true}\n`;
+    await played.apply(kept);
+    played.emulator.mutate({ do: 'delete_server', id: 2001 });
+
+    expect((await played.apply(kept)).outcome).toBe('converged');
+    expect((await played.plan(kept)).blocked).toEqual([]);
+  });
+
   test('the operator may have another address bought', async () => {
     const played = rig();
     const kept = `${head}servers:\n  web: {${size}, public_ipv4: {new: true}, keep_ip: true}\n`;
