@@ -1,4 +1,4 @@
-import type { ResourceKey } from '../core/keys.ts';
+import { type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Blocked } from '../core/plan.ts';
 import { type Edit, type Remedy, stepsOf } from '../core/remedy.ts';
 import { entryOf } from './edited-file.ts';
@@ -39,6 +39,9 @@ export function edit(
     return withFields(stage, file, key, { replace: 'allowed', protect: false });
   // No other edit of the entry makes the API accept it.
   if (code === 'server_type_not_supported') return without(stage, file, key);
+  // Without a command that adopts the other resource, both are kept.
+  if (code === 'name_exists' && stepsOf(remedies).every(({ type }) => type === 'edit'))
+    return withFields(stage, file, key, { name: `${takeApart(key).name}-own` });
   for (const each of edits) {
     const edited = carriedOut(stage, file, each, code);
     if (edited !== undefined) return edited;
