@@ -126,9 +126,10 @@ function isNameTaken(run: Run, { key }: DesiredResource): boolean {
   return sameName.length > 0;
 }
 
-/** A top-level resource without a binding, an open intent or an id in the file. */
-function isWanted(run: Run, { key, kind, id, managed, parent }: DesiredResource): boolean {
-  if (!managed || id !== undefined || parent !== undefined) return false;
+/** A top-level resource without a binding, an open intent, an id in the file or a live object to take back. */
+function isWanted(run: Run, { key, kind, id, held, managed, parent }: DesiredResource): boolean {
+  const isTaken = held === undefined ? id !== undefined : run.world.isThere(key);
+  if (!managed || isTaken || parent !== undefined) return false;
   if (run.bindings.has(key) || (run.intents.has(key) && !isResumed(run, key))) return false;
   return asksKey(run, { verb: 'create', kind });
 }
