@@ -1,5 +1,5 @@
 import { type Chance, chance } from '../../src/simulation/chance.ts';
-import type { EditedSection } from '../../src/simulation/edited-file.ts';
+import type { EditedSection, Fields } from '../../src/simulation/edited-file.ts';
 import type { SpecModel, Story } from '../../src/simulation/story.ts';
 import type { OperatorAction, TimedAction } from './actions/operator-action.ts';
 
@@ -14,6 +14,8 @@ const sections = ['servers', 'networks', 'isos', 'ips'] as const;
 
 /** Stories of a few edits whose order matters, and that chance rarely draws in this order. */
 export function editDrillOf(seed: number): Omit<Story, 'seed'> {
+  const reverting = chance(seed ^ 0x4e7e47);
+  if (reverting.happens(0.3)) return revertedDrillOf(reverting);
   const dice = chance(seed ^ 0xd0111);
   const section = dice.pick(sections);
   const actions = dice.pick([renamedInFlight, destroyed, foundAndLeft])(dice, section);
@@ -26,6 +28,47 @@ export function editDrillOf(seed: number): Omit<Story, 'seed'> {
   return {
     ...{ state: 'memory', readings: {}, specs: [spec], faults: [], incidents: [], actions },
     pausesMs: [dice.pick([1_000, 60_000, 90 * 60_000])],
+  };
+}
+
+/** An edit is reverted, and perhaps made again, at any moment of the replacement that it asks for. */
+function revertedDrillOf(dice: Chance): Omit<Story, 'seed'> {
+  const address = dice.pick([{}, { public_ipv4: { new: true } }, { public_ipv4: { ip: 'web' } }]);
+  const order = dice.pick(['create_first', 'create_first', 'delete_first'] as const);
+  const isNamed = 'public_ipv4' in address && 'ip' in address.public_ipv4;
+  const replace = isNamed || dice.happens(0.5) ? 'allowed' : { order };
+  const web = {
+    ...size,
+    ...address,
+    replace,
+    ...(dice.happens(0.5) ? { firewall: { enabled: false } } : {}),
+  };
+  const edited = (fields: Fields, when: TimedAction['when']): TimedAction => ({
+    when,
+    what: { do: 'change_fields', of: { section: 'servers', place: 0 }, all: false, fields },
+  });
+  const inBetween = (): TimedAction['when'] => ({
+    boundary: dice.pick(['write:after', 'write:before', 'closeIntent:after', 'closeIntent:after'] as const),
+    nth: dice.pick([1, 1, 2, 2, 3]),
+  });
+  const [first, second] = [{ cores: size.cores }, { cores: size.cores + 1 }];
+  const back = dice.pick([first, { ...first, replace: null }, { ...first, protect: true }]);
+  const third = dice.pick([second, { cores: size.cores + 2, replace: 'allowed' }]);
+  return {
+    ...{ state: 'memory', readings: {}, faults: [], incidents: [] },
+    specs: [
+      {
+        ...{ settings: { max_deletions: 10 }, networks: {}, isos: {} },
+        ips: isNamed ? { web: {} } : {},
+        servers: { web },
+      },
+    ],
+    actions: [
+      edited(second, 'at_rest'),
+      edited(back, inBetween()),
+      ...(dice.happens(0.5) ? [edited(third, inBetween()), edited(first, inBetween())] : []),
+    ],
+    pausesMs: [dice.pick([1_000, 60_000])],
   };
 }
 

@@ -401,6 +401,13 @@ export const plantedBugs: readonly Planted[] = [
     stories: '--actions',
   },
   {
+    name: 'a retiring server does not take its key back',
+    file: 'engine/claims/returning.ts',
+    find: '  if (run.waitingMoves.length > 0) return false;\n',
+    replace: '  if (run.waitingMoves.length >= 0) return false;\n',
+    stories: '--actions',
+  },
+  {
     name: 'a replacement deletes all old servers first',
     file: 'plan/replacement-sequence.ts',
     find: '  if (planned.length === 0) return [];\n',

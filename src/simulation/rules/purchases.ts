@@ -1,3 +1,4 @@
+import equal from 'fast-deep-equal';
 import { appliedServer } from '../../core/applied.ts';
 import { member } from '../../core/json.ts';
 import { retiringKey, takeApart } from '../../core/keys.ts';
@@ -91,6 +92,12 @@ export class Purchases {
     const { history, fail, giveUp, machines } = this.#truth;
     const all = history.executionsOf(lines.nameOf(intent.key));
     const earlier = all.slice(0, all.indexOf(execution)).filter((each) => !history.isExcused(each));
+    const spare = earlier.find((each) => history.isLive(each) && this.#isSpare(each, intent, running));
+    if (spare !== undefined)
+      fail(
+        'I3',
+        `${intent.key} was bought although ${spare.id}, which retires, was bought with the same values`,
+      );
     const first = earlier.find((each) =>
       intent.kind === 'backup'
         ? history.writes.get(each.idempotencyKey ?? '')?.incarnation === intent.incarnation &&
@@ -134,6 +141,14 @@ export class Purchases {
         'I3',
         `${intent.key} was bought twice: ${first.operation} ${first.id ?? '(pending)'} and ${execution.id ?? '(pending)'}`,
       );
+  }
+
+  /** The retiring server is as the file wants it, so that it must take its key back. */
+  #isSpare({ kind, id, idempotencyKey }: Execution, { key, request }: Intent, { mirror }: Running): boolean {
+    if (kind !== 'server' || id === null) return false;
+    const binding = mirror.bindings.get(retiringKey(key, id));
+    if (binding === undefined || binding.tainted !== undefined) return false;
+    return equal(this.#truth.history.writes.get(idempotencyKey ?? '')?.request.body, request.body);
   }
 
   /** Only the clock of the host showed the age of the key, and that clock is wrong. @source API §8 */
