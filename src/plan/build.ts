@@ -131,8 +131,10 @@ function warningsBeside(
   { world, register, moves = [], now, formerScope = [] }: PlanInput,
   { drafts, operations, missing }: Pick<Parts, 'drafts' | 'operations'> & { readonly missing: number },
 ): Warning[] {
+  const created = new Set(operations.flatMap(({ key, verb }) => (verb === 'create' ? [key] : [])));
+  const isCreated = ({ subject }: Draft) => created.has(subject.key);
   return [
-    ...movedWarnings(moves, drafts, { world, register }),
+    ...movedWarnings(moves, drafts.filter(isCreated), { world, register }),
     ...perhapsRenamed(drafts),
     ...drafts.flatMap((draft) => flagsChange(draft, world)),
     ...notActive(world),

@@ -13,9 +13,9 @@ import { partsOf } from '../core/intent.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
-import { countedBeside } from '../core/network-count.ts';
+import { countedBeside, type ServerInterfaces } from '../core/network-count.ts';
 import { type CommandStep, type Remedy, run } from '../core/remedy.ts';
-import type { Ip, NetworkInterface } from '../core/resources.ts';
+import type { Ip } from '../core/resources.ts';
 import { namedAddress, wantedAddress } from '../core/server-entry.ts';
 import type { Intent } from '../core/state.ts';
 
@@ -80,9 +80,6 @@ export function isQuiet(holder: Attributed | Holder): boolean {
   return holder.is === 'ignored' && holder.by === 'operator';
 }
 
-/** By live id, so that a server that two keys name counts once. */
-export type ServerInterfaces = ReadonlyMap<string, readonly NetworkInterface[]>;
-
 /** The network interfaces of the servers of this file, from the last refresh. */
 export function observedInterfaces({ observed, serverSubjects }: World): ServerInterfaces {
   return new Map(
@@ -101,9 +98,8 @@ export function observedInterfaces({ observed, serverSubjects }: World): ServerI
  */
 export function unlisted(world: World, inside: ServerInterfaces): Unlisted | undefined {
   if (world.listsServers()) return undefined;
-  const known = [...inside.values()];
   const more = world.networks
-    .map((network) => ({ network: network.name, servers: countedBeside(network, known) }))
+    .map((network) => ({ network: network.name, servers: countedBeside(network, inside) }))
     .sort((a, b) => b.servers - a.servers);
   return more.find(({ servers }) => servers > 0);
 }

@@ -287,14 +287,14 @@ function identityOf(
   const was = binding?.identity ?? {};
   const bound = was.ipv4;
   const held = live.addresses.map(({ address }) => address);
-  const unlisted = onPublicCards(live).filter((each) => !held.includes(each));
+  const onCards = onPublicCards(live).filter((each) => !held.includes(each));
   if (bound !== undefined) {
-    const stays = [...held, ...unlisted].includes(bound) || (held.length === 0 && desired !== undefined);
-    const now = stays ? bound : (held[0] ?? unlisted[0]);
+    const stays = [...held, ...onCards].includes(bound) || (held.length === 0 && desired !== undefined);
+    const now = stays ? bound : (held[0] ?? onCards[0]);
     return { was: { ipv4: bound }, is: now === undefined ? {} : { ipv4: now } };
   }
   if (desired !== undefined || binding === undefined) return { was: {}, is: {} };
-  const theirs = live.addresses.find(world.isUnbound)?.address ?? unlisted[0];
+  const theirs = live.addresses.find(world.isUnbound)?.address ?? onCards[0];
   const name = was.name ?? member(member(binding.applied, 'body'), 'name');
   const shown = live.shown?.name.trim();
   const named = typeof name === 'string' && shown !== undefined;

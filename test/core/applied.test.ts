@@ -9,6 +9,7 @@ describe('src/core/applied.ts', () => {
     };
     expect(appliedServer({ applied })).toEqual({
       isCreated: true,
+      mayBeOlder: false,
       name: 'web',
       sentName: 'web-1',
       namesAddress: true,

@@ -17,6 +17,7 @@ import {
 } from '../../core/claims.ts';
 import { partsOf } from '../../core/intent.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
+import { interfacesOf } from '../../core/network-count.ts';
 import type { Ip, IpId, ServerId } from '../../core/resources.ts';
 import type { Intent, StateChange } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
@@ -105,11 +106,7 @@ async function unlistedBeside({ world, cache, deps, claims, known }: Run): Promi
   const shown = [...serversShown(world)].map(String);
   const others = [...new Set([...shown, ...claimed, ...known('server')])].filter((id) => !ours.has(id));
   const read = cache.since(deps.clock.monotonic() - interfacesFreshMs);
-  const interfaces = await Promise.all(
-    others.map(async (id) => [id, await read.findNetworkInterfaces(Number(id) as ServerId)] as const),
-  );
-  const theirs = interfaces.flatMap(([id, each]) => (each === undefined ? [] : [[id, each] as const]));
-  return unlisted(world, new Map([...ours, ...theirs]));
+  return unlisted(world, new Map([...ours, ...(await interfacesOf(others, read))]));
 }
 
 /** The questions that only a new state asks: the state stays new until each is answered. */

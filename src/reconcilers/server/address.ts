@@ -236,16 +236,15 @@ export function addressSequence(
   const releases = operations
     .filter(({ kind, verb }) => kind === 'ip' && verb === 'delete')
     .filter((each) => retiredFrom(each.key) === undefined && !staysUntilReplaced(each));
-  const releasedBefore = (taker: ResourceKey) =>
-    releases.filter(({ key }) => !unconfirmed.has(taker) || isIdle(key, world)).map(({ id }) => id);
   const takers = operations.filter(({ kind, verb, key }) => {
     const wanted = (world.subjects.get(key)?.desired?.value as ServerEntry | undefined)?.public_ipv4;
     return kind === 'server' && verb === 'create' && wanted !== undefined && 'reuse' in wanted;
   });
-  return new Map([
-    ...claims,
-    ...takers.map(({ id, key }) => [id, [...(claims.get(id) ?? []), ...releasedBefore(key)]] as const),
-  ]);
+  const after = takers.map(({ id, key: taker }) => {
+    const first = releases.filter(({ key }) => !unconfirmed.has(taker) || isIdle(key, world));
+    return [id, [...(claims.get(id) ?? []), ...first.map((each) => each.id)]] as const;
+  });
+  return new Map([...claims, ...after]);
 }
 
 /** The address is free, and no server is created in place of its former server: it is released at any time. */

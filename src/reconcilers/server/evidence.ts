@@ -1,10 +1,10 @@
 import type { LeftBehind, SentWrite } from '../../core/evidence.ts';
 import { member } from '../../core/json.ts';
 import type { Known } from '../../core/kind.ts';
-import { countedBeside } from '../../core/network-count.ts';
+import { countedBeside, interfacesOf } from '../../core/network-count.ts';
 import type { ReadPort } from '../../core/ports.ts';
 import type { Preimage } from '../../core/preimage.ts';
-import type { Ip, NetworkInterface, Server, ServerId } from '../../core/resources.ts';
+import type { Ip, Server, ServerId } from '../../core/resources.ts';
 import { recordedIds } from '../existence.ts';
 import { cutShort, cutShortIps } from '../whole-list.ts';
 
@@ -74,24 +74,22 @@ export async function evidenceOfCreation(intent: SentWrite, read: ReadPort, know
     return { verdict: 'done', id: one, certain, called: called(one), facts } as const;
   }
   const short = await cutShortIps(ips, recordedIds(intent.preimage.ips), known('ip'), read);
-  return short ?? (await countedOnly(intent, read, known('server'))) ?? ({ verdict: 'not_done' } as const);
+  return short ?? (await shownByCount(intent, read, known('server'))) ?? ({ verdict: 'not_done' } as const);
 }
 
 /**
  * A network that counts more servers than before the creation, other than the servers of this file: the list of
  * addresses may lack the created server. @assumption A8 @assumption A15
  */
-async function countedOnly({ preimage }: SentWrite, read: ReadPort, ours: ReadonlySet<string>) {
+async function shownByCount({ preimage }: SentWrite, read: ReadPort, ours: ReadonlySet<string>) {
   const counts = new Map((preimage as Partial<ServerBefore>).server_counts);
   const risen = (await read.networks()).filter(
     ({ id, server_count }) => (server_count ?? 0) > (counts.get(id) ?? Number.POSITIVE_INFINITY),
   );
   if (risen.length === 0) return undefined;
   const before = recordedIds(preimage.servers);
-  const attached = new Map<string, readonly NetworkInterface[]>();
-  for (const id of ours) attached.set(id, (await read.findNetworkInterfaces(Number(id) as ServerId)) ?? []);
-  const all = [...attached.values()];
-  const old = [...attached].flatMap(([id, interfaces]) => (before.has(id) ? [interfaces] : []));
+  const all = await interfacesOf(ours, read);
+  const old = new Map([...all].filter(([id]) => before.has(id)));
   const network = risen.find((each) => {
     const earlier = { id: each.id, server_count: counts.get(each.id) ?? 0 };
     return countedBeside(each, all) > countedBeside(earlier, old);

@@ -138,6 +138,7 @@ describe('src/engine/intents: a rename of what is in flight', () => {
       await killedAfter(path, before, lost);
       const plan = await world.plan(after);
       expect(plan.operations).toEqual([]);
+      expect(plan.warnings.map(({ code }) => code)).not.toContain('moved_from_unknown');
       expect(plan.blocked.map(({ key, code }) => [key, code])).toEqual([
         [`${section}.shop`, 'moved_in_flight'],
       ]);
