@@ -41,7 +41,7 @@ export class Lines {
       ...[...bindings.values()].map(({ key, formerKeys = [] }) => [key, ...formerKeys]),
       ...this.#held.map(keysOf),
       ...[...intents].map(({ key, entry }) => [key, ...(entry?.moved ? [entry.moved] : [])]),
-    ].filter((keys) => keys.length > 1);
+    ];
     const pairs = objects.flatMap((keys) => keys.map((key) => ({ key, keys })));
     this.#together = new Map(
       [...Map.groupBy(pairs, ({ key }) => key)].map(([key, each]) => [key, each.map(({ keys }) => keys)]),
@@ -107,7 +107,7 @@ function keyOf(claim: HeldClaim): ResourceKey {
 
 /** Sorts as text: the claim that an entry takes first comes first. */
 function rankOf(claim: HeldClaim, key: ResourceKey): string {
-  const age = String(Number.MAX_SAFE_INTEGER - claim.at).padStart(16, '0');
+  const age = Number.MAX_SAFE_INTEGER - claim.at;
   return [claim.holder.is, keyOf(claim) === key ? 0 : 1, age, objectName(claim), key].join(' ');
 }
 

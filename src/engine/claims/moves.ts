@@ -18,7 +18,7 @@ export function movesOf(
   // Of a server that is deleted first, only its retiring address is left until the new server exists.
   const standing = new Set([...standingKeys(keys), ...keys.flatMap((key) => retiredFrom(key) ?? [])]);
   const renamed = desired.resources.flatMap(({ key, moved }) =>
-    moved === undefined || !standing.has(moved) ? [] : [{ from: moved, to: key }],
+    moved && standing.has(moved) ? [{ from: moved, to: key }] : [],
   );
   const waiting = renamed.flatMap((move) => inFlight(move, intents));
   const becomes = new Map(renamed.flatMap(({ from, to }) => (isMovedBefore(to, from) ? [] : [[from, to]])));

@@ -48,9 +48,10 @@ export function exchanging(run: Run, key: ResourceKey, by: 'operator' | 'file', 
   return releasing(run, key, by, `bound to ${id} instead`).map((change): StateChange => {
     if (change.type !== 'claim' || change.claim.holder.is !== 'released') return change;
     const { holder } = change.claim;
-    const before = holder.formerKeys?.at(-1);
+    const earlier = [...(holder.formerKeys ?? [])];
+    const before = earlier.pop();
     if (before === undefined) return change;
-    const formerKeys = [holder.formerKey, ...(holder.formerKeys ?? []).slice(0, -1)];
+    const formerKeys = [holder.formerKey, ...earlier];
     return { ...change, claim: { ...change.claim, holder: { ...holder, formerKey: before, formerKeys } } };
   });
 }

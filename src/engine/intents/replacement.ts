@@ -51,32 +51,12 @@ export function madeRoomFor(
   return [creation, ...releases, ...inside.filter(isPart)];
 }
 
-/**
- * The writes after the creation that begins a replacement: the creation of the resources inside the new server, and the
- * deletion of the old one. Empty for any other creation.
- */
-export function afterCreation(run: Run, world: World, key: Operation['key']): readonly Operation[] {
-  const subject = world.subjects.get(key);
-  if (subject === undefined || !world.isThere(key)) return [];
-  const halves = operationsOf(draftOne(run.deps.kinds, world, subject));
-  if (halves[0]?.verb !== 'create') return [];
-  const [creation, ...parts] = madeRoomFor(run, world, key, 'delete');
-  return creation === undefined ? [] : [...parts, ...halves.slice(1)];
-}
-
-/**
- * A pause that blocks a later write of a replacement also blocks its first half: a deleted resource must come back, and
- * of two servers one must go.
- */
+/** A pause that blocks a write after the deletion of a replacement also blocks the deletion: the deleted resource must come back. */
 export async function secondHalfPaused(
   run: Run,
   world: World,
   { key, verb, request }: Pick<Intent, 'key' | 'verb' | 'request'>,
 ): Promise<Progress | undefined> {
-  if (verb === 'create') {
-    const paused = await pausedBefore(run.deps, afterCreation(run, world, key), key);
-    return paused === undefined ? undefined : { now: 'blocked', ...paused };
-  }
   const second = madeRoomFor(run, world, key, verb);
   const [creation] = second;
   if (creation === undefined) return undefined;

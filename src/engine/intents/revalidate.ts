@@ -64,8 +64,7 @@ export async function revalidate(
   const not = whyNotWanted(run, world, operation);
   const subject = world.subjects.get(key);
   if (not !== undefined || subject === undefined) return not;
-  const lacking =
-    verb === 'delete' ? successorsOf(key, world).find((each) => !isComplete(run, world, each)) : undefined;
+  const lacking = successorsOf(key, world).find((each) => !isComplete(run, world, each));
   if (lacking !== undefined) return overtaken(`${lacking} is not complete`);
   const { kinds, clock } = run.deps;
   const obstacle = obstacles(operation, kinds, world).find(
@@ -73,8 +72,8 @@ export async function revalidate(
   );
   if (verb === 'create' && obstacle !== undefined) return overtaken(`${obstacle} must be deleted first`);
   const creation = creationAfter(run, world, key, verb);
-  const next = creation === undefined || creation.key === key ? undefined : world.subjects.get(creation.key);
-  const drafts = [subject, ...(next === undefined ? [] : [next])].map((each) => draftOne(kinds, world, each));
+  const next = creation && world.subjects.get(creation.key);
+  const drafts = [...new Set([subject, next ?? subject])].map((each) => draftOne(kinds, world, each));
   const register = drafts.some(isBought) ? await registerOf(run) : undefined;
   const [objection] = objectionsTo(drafts, {
     ...{ kinds, destroy: run.destroy, deletedBefore: 0, now: clock.now() },

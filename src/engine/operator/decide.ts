@@ -17,7 +17,7 @@ import { close } from '../intents/endings.ts';
 import { lift } from '../intents/pauses.ts';
 import { asksKey, keyIsFresh, questionOf } from '../intents/question.ts';
 import { record } from '../intents/record.ts';
-import { afterCreation, madeRoomFor } from '../intents/replacement.ts';
+import { madeRoomFor } from '../intents/replacement.ts';
 import { asksAbout, endQuestion, replacedBy } from '../intents/transfer.ts';
 import { inWriteSlot } from '../intents/write-slot.ts';
 import { bindingOf } from '../run/operate.ts';
@@ -118,7 +118,7 @@ function leftToItself(run: Run, intent: Intent, adopted?: string): StateChange[]
  * declares the end, for every replacement that the pause holds.
  */
 async function liftPause(run: Run, key: ResourceKey): Promise<string | undefined> {
-  const second = [...madeRoomFor(run, run.world, key, 'delete'), ...afterCreation(run, run.world, key)];
+  const second = madeRoomFor(run, run.world, key, 'delete');
   if (second.length === 0) return undefined;
   for (const each of second) await lift(run.deps, each);
   return `No earlier refusal pauses the replacement of ${key} any more. The next apply creates the resource again.`;

@@ -187,6 +187,30 @@ describe('src/engine/claims/release.ts', () => {
     });
     expect(exchanged(undefined)).toMatchObject({ claim: { holder: { formerKey: 'servers.x' } } });
   });
+
+  test('a released resource keeps its known values, and has no field without a value', () => {
+    const claimOf = (more: object) => {
+      const binding = bound('servers.x', 'server', '1', more);
+      const [change] = releasing(knowing([binding]), key('servers.x'), 'file', 'gone').slice(-1);
+      return (change as { claim?: Claim }).claim;
+    };
+    const holder = { is: 'released', by: 'file', formerKey: 'servers.x' };
+    const claim = { kind: 'server', id: '1', identity: {}, holder, at: now };
+    expect(claimOf({ applied: undefined })).toStrictEqual(claim);
+    const applied = { body: {} };
+    expect(claimOf({ applied })).toStrictEqual({ ...claim, holder: { ...holder, applied } });
+  });
+});
+
+describe('src/engine/claims/left-backups.ts: a backup', () => {
+  test('is left alone of all that was inside the server', () => {
+    const run = knowing([server, firewall, backup]);
+    const gone = { type: 'release', key: key('servers.x'), gone: true, reason: '' } as const;
+    expect(keys(leftoverChanges(run, now, [gone]))).toEqual(['claim b1']);
+    const holder = { is: 'leftover', formerKey: 'servers.x' };
+    const claim = { kind: 'backup', id: 'b1', identity: {}, holder, at: 1 } as unknown as Claim;
+    expect(leftBackups([claim])).toEqual([{ server: '', key: 'servers.x', backups: ['b1'], at: 1 }]);
+  });
 });
 
 describe('src/engine/claims/retire.ts', () => {

@@ -7,6 +7,7 @@ import type { WriteResult } from '../../../src/core/ports.ts';
 import type { Intent } from '../../../src/core/state.ts';
 import { beginIntent, contextOf, preimageOf } from '../../../src/engine/intents/begin.ts';
 import { askAgain, tryNextIncarnation } from '../../../src/engine/intents/next-incarnation.ts';
+import { probeKey } from '../../../src/engine/intents/probe-key.ts';
 import { intentOf, sentAt, stubRun } from './stub-run.ts';
 
 const keyOf = (write: object) => `vdcsync-${hash('sha256', canonicalJson(write as never), 'base64url')}`;
@@ -350,5 +351,21 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     } as unknown as typeof made.run;
     await askAgain(run, asked());
     expect(made.recorded.at(-1)).toEqual({ sends: 4, lastSentAt: sentAt + 7 });
+  });
+});
+
+describe('src/engine/intents/probe-key.ts', () => {
+  test('a refusal that the first probe gets again is of an earlier state', async () => {
+    const replayed: WriteResult = { type: 'answer', status: 422, requestId: 'r', replayed: true };
+    const named = {
+      ...replayed,
+      replayed: false,
+      code: 'no',
+      invalidParams: [{ name: 'vdcsync_probe', reason: '' }],
+    };
+    const earlier = async (...answers: readonly WriteResult[]) =>
+      (await probeKey(beginning({ answers }).run, intentOf({ phase: 'unknown' }))).held;
+    expect(await earlier(replayed)).toEqual({ is: 'fenced', earlier: true });
+    expect(await earlier(named, replayed)).toEqual({ is: 'fenced', earlier: false });
   });
 });

@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { WriteResult } from '../../../src/core/ports.ts';
 import type { Intent } from '../../../src/core/state.ts';
 import { advance, send } from '../../../src/engine/intents/settle.ts';
+import { worldOf } from '../../plan/support.ts';
+import { load } from '../../support/rig.ts';
 import { intentOf, sentAt, stubRun } from './stub-run.ts';
 
 const minute = 60_000;
@@ -126,6 +128,45 @@ describe('src/engine/intents/settle.ts', () => {
     const { step, sent } = running({ ageMs: 10_000 });
     expect(await step(unknown('taken', put))).toEqual({ now: 'again', afterMs: 40_000 });
     expect(sent).toEqual([]);
+  });
+
+  /** A run whose observation still asks for the network. */
+  const wanting = (given: NonNullable<Parameters<typeof running>[0]> = {}) => {
+    const world = worldOf(load('networks: {x: {cidr: 10.1.0.0/24}}\n'));
+    const more = {
+      ...{ observe: async () => world, world, plannedMost: () => undefined, held: () => undefined },
+      line: ({ key }: { key: string }) => new Set([key]),
+    };
+    return running({ ...given, more });
+  };
+  test('a waiting write that is still wanted is sent at the moment when it is due', async () => {
+    const { step, sent } = wanting();
+    await step(waiting({ dueAt: sentAt + hour }));
+    expect(sent).toHaveLength(1);
+  });
+
+  test.each([
+    ['key_too_old', {}, { ageMs: 24 * hour }, 'key_too_old'],
+    ['no_capacity', { because: 'no_capacity' }, { ageMs: 24 * hour }, 'no_capacity'],
+    ['key_too_old, after a doubt', { because: 'key_doubted' }, { ageMs: 24 * hour }, 'key_too_old'],
+    ['profile_changed', {}, { digest: 'other' }, 'key_too_old'],
+  ])('a waiting write takes a new key: %s', async (_name, more, given, because) => {
+    const { step, sent, ends } = wanting(given);
+    expect(await step(waiting(more))).toMatchObject({ now: 'closed', retryAfterMs: 0 });
+    expect([sent, ends]).toMatchObject([[], [{ outcome: 'refused', because }]]);
+  });
+
+  test('a question ends with the resource that a read shows', async () => {
+    const found = { verdict: 'done', id: '7', certain: true };
+    const blocked = { code: 'not_there', reason: 'no', candidates: [] };
+    const intent = intentOf({ phase: 'blocked', blocked });
+    const answered = (read: object | undefined) =>
+      running({
+        world: { subjects: new Map(), networks: [] },
+        more: { fenced: async () => read, intents: new Map([['networks.x', intent]]) },
+      }).step(intent);
+    expect(await answered(undefined)).toMatchObject({ now: 'blocked', code: 'not_there' });
+    expect(await answered(found)).toMatchObject({ now: 'closed', outcome: 'done' });
   });
 
   test('a waiting write that is not wanted any more ends, and may begin again', async () => {

@@ -1,0 +1,207 @@
+import { describe, expect, test } from 'vitest';
+import type { Claim } from '../../../src/core/claims.ts';
+import type { Desired } from '../../../src/core/desired.ts';
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import type { Binding, Intent } from '../../../src/core/state.ts';
+import { Lines, withHeldObjects } from '../../../src/engine/claims/line.ts';
+
+const key = (name: string) => name as ResourceKey;
+const bound = (name: string, ...formerKeys: string[]) =>
+  ({ key: name, id: name, ...(formerKeys.length > 0 && { formerKeys }) }) as unknown as Binding;
+const claim = (id: string, holder: object, more: object = {}) =>
+  ({ kind: 'ip', id, identity: { address: `a${id}` }, holder, at: 1, ...more }) as Claim;
+const released = (formerKey: string, ...formerKeys: string[]) => ({
+  is: 'released',
+  by: 'file',
+  formerKey,
+  ...(formerKeys.length > 0 && { formerKeys }),
+});
+const found = (name: string, scope?: string) => ({ is: 'found', key: name, ...(scope && { scope }) });
+const entry = (name: string, more: object = {}) => ({
+  key: name,
+  kind: 'ip',
+  managed: true,
+  value: {},
+  ...more,
+});
+
+interface Given {
+  readonly entries?: readonly object[];
+  readonly bindings?: readonly Binding[];
+  readonly claims?: readonly Claim[];
+  readonly intents?: readonly object[];
+  readonly scope?: string;
+}
+
+function linesOf({ entries = [entry('ips.a')], bindings = [], claims = [], intents, scope }: Given) {
+  return new Lines({
+    desired: { resources: entries, ...(scope && { scope }) } as unknown as Desired,
+    bindings: new Map(bindings.map((each) => [each.key, each])),
+    claims,
+    ...(intents && { intents: intents as readonly Intent[] }),
+  });
+}
+
+describe('src/engine/claims/line.ts: the keys of a line', () => {
+  const a = { key: key('ips.a') };
+  const moved = { ...a, moved: key('ips.b') };
+  test.each<[string, Given, { key: ResourceKey; moved?: ResourceKey }, readonly string[]]>([
+    ['its own key', {}, a, []],
+    ['the key that it names', {}, moved, ['ips.b']],
+    [
+      'the earlier keys of its binding',
+      { bindings: [bound('ips.a', 'ips.b', 'ips.c')] },
+      a,
+      ['ips.b', 'ips.c'],
+    ],
+    ['the key that its resource has now', { bindings: [bound('ips.c', 'ips.a')] }, a, ['ips.c']],
+    ['no key of another resource', { bindings: [bound('ips.c', 'ips.d')] }, a, []],
+    [
+      'keys that follow from each other',
+      { bindings: [bound('ips.c', 'ips.b'), bound('ips.d', 'ips.c')] },
+      moved,
+      ['ips.b', 'ips.c', 'ips.d'],
+    ],
+    ['the keys of a released resource', { claims: [claim('1', released('ips.b', 'ips.a'))] }, a, ['ips.b']],
+    ['no further key of a found resource', { claims: [claim('1', found('ips.a'))] }, a, []],
+    [
+      'no key of an ignored resource',
+      { claims: [claim('1', { is: 'ignored', by: 'operator', formerKey: 'ips.a', formerKeys: ['ips.b'] })] },
+      a,
+      [],
+    ],
+    [
+      'the key that an open creation moved from',
+      { intents: [{ key: 'ips.a', entry: { moved: 'ips.b' } }] },
+      a,
+      ['ips.b'],
+    ],
+    ['no key of another open write', { intents: [{ key: 'ips.a', entry: {} }, { key: 'ips.a' }] }, a, []],
+    [
+      'no key of another entry',
+      { entries: [entry('ips.a'), entry('ips.b')], bindings: [bound('ips.z', 'ips.b', 'ips.a')] },
+      a,
+      ['ips.z'],
+    ],
+    [
+      'nothing beyond another entry',
+      { entries: [entry('ips.a'), entry('ips.b')], bindings: [bound('ips.z', 'ips.b')] },
+      moved,
+      ['ips.b'],
+    ],
+    [
+      'nothing of a resource of another entry',
+      { entries: [entry('ips.a'), entry('ips.b')], bindings: [bound('ips.b', 'ips.a', 'ips.c')] },
+      a,
+      [],
+    ],
+  ])('are %s', (_name, given, of, further) => {
+    expect([...linesOf(given).of(of)]).toEqual(['ips.a', ...further]);
+  });
+});
+
+describe('src/engine/claims/line.ts: the object that an entry takes back', () => {
+  const one = (given: Given, name = 'ips.a') => linesOf(given).held().get(key(name))?.id;
+  test.each<[string, Given, string | undefined]>([
+    ['a released one', { claims: [claim('1', released('ips.a'))] }, '1'],
+    ['one that its key was answered with', { claims: [claim('1', found('ips.a'))] }, '1'],
+    ['one of another key', { claims: [claim('1', released('ips.b'))] }, undefined],
+    [
+      'one of an earlier key',
+      { entries: [entry('ips.a', { moved: 'ips.b' })], claims: [claim('1', released('ips.b'))] },
+      '1',
+    ],
+    [
+      'one that an earlier key had before',
+      { entries: [entry('ips.a', { moved: 'ips.b' })], claims: [claim('1', released('ips.c', 'ips.b'))] },
+      '1',
+    ],
+    [
+      'an ignored one',
+      { claims: [claim('1', { is: 'ignored', by: 'operator', formerKey: 'ips.a' })] },
+      undefined,
+    ],
+    ['one of another kind', { claims: [claim('1', released('ips.a'), { kind: 'server' })] }, undefined],
+    ['one of another scope', { claims: [claim('1', found('ips.a', 'b'))] }, undefined],
+    ['one of the same scope', { claims: [claim('1', found('ips.a', 'b'))], scope: 'b' }, '1'],
+    ['a released one, in a scope', { claims: [claim('1', released('ips.a'))], scope: 'b' }, '1'],
+    [
+      'one beside a binding',
+      { bindings: [bound('ips.a')], claims: [claim('1', released('ips.a'))] },
+      undefined,
+    ],
+    [
+      'one for an entry that is not managed',
+      { entries: [entry('ips.a', { managed: false })], claims: [claim('1', released('ips.a'))] },
+      undefined,
+    ],
+    [
+      'one for an entry that names an id',
+      { entries: [entry('ips.a', { id: '5' })], claims: [claim('1', released('ips.a'))] },
+      undefined,
+    ],
+    [
+      'one for a part of a server',
+      { entries: [entry('ips.a', { parent: 'servers.x' })], claims: [claim('1', released('ips.a'))] },
+      undefined,
+    ],
+    [
+      'an answer before a release',
+      { claims: [claim('1', released('ips.a'), { at: 9 }), claim('2', found('ips.a'))] },
+      '2',
+    ],
+    [
+      'a release of the own key before a later one',
+      {
+        entries: [entry('ips.a', { moved: 'ips.b' })],
+        claims: [claim('1', released('ips.b'), { at: 9 }), claim('2', released('ips.a'))],
+      },
+      '2',
+    ],
+    [
+      'the latest',
+      { claims: [claim('1', released('ips.a'), { at: 2 }), claim('2', released('ips.a'), { at: 10 })] },
+      '2',
+    ],
+    [
+      'the first by name of the same moment',
+      { claims: [claim('2', released('ips.a')), claim('1', released('ips.a'))] },
+      '1',
+    ],
+  ])('%s', (_name, given, id) => {
+    expect(one(given)).toBe(id);
+  });
+
+  test('goes to one entry alone, and each entry takes one', () => {
+    const entries = [entry('ips.a'), entry('ips.b', { moved: 'ips.z' }), entry('ips.c', { moved: 'ips.z' })];
+    const claims = [claim('1', released('ips.z')), claim('2', released('ips.b'))];
+    const lines = linesOf({ entries, claims });
+    expect([...lines.held()].map(([name, { id }]) => `${name} ${id}`)).toEqual(['ips.b 2', 'ips.c 1']);
+    expect(lines.held()).toBe(lines.held());
+    const both = linesOf({
+      entries: [entry('ips.b', { moved: 'ips.z' }), entry('ips.c', { moved: 'ips.z' })],
+      claims: [claim('1', released('ips.z'))],
+    });
+    expect([...both.held()].map(([name, { id }]) => `${name} ${id}`)).toEqual(['ips.b 1']);
+  });
+
+  test('is in the file from then on', () => {
+    const desired = { resources: [entry('ips.a'), entry('ips.b')] } as unknown as Desired;
+    const claims = (...each: Claim[]) => new Map(each.map((of) => [`${of.kind} ${of.id}`, of]));
+    expect(withHeldObjects(desired, new Map(), new Map())).toBe(desired);
+    const held = withHeldObjects(desired, claims(claim('1', found('ips.a'))), new Map());
+    const taken = { ...entry('ips.a'), id: '1', held: { by: 'found', identity: { address: 'a1' } } };
+    expect(held).toEqual({ resources: [taken, entry('ips.b')] });
+    const applied = { ...released('ips.b'), applied: { entry: 1 } };
+    const back = withHeldObjects(desired, claims(claim('2', applied)), new Map()).resources[1];
+    expect(back).toMatchObject({ id: '2', held: { by: 'released', applied: { entry: 1 } } });
+    const plain = withHeldObjects(desired, claims(claim('2', released('ips.b'))), new Map()).resources[1];
+    expect(Object.keys(plain?.held ?? {})).toEqual(['by', 'identity']);
+    const answered = withHeldObjects(
+      desired,
+      claims(claim('2', { ...found('ips.b'), applied: 1 })),
+      new Map(),
+    ).resources[1];
+    expect(Object.keys(answered?.held ?? {})).toEqual(['by', 'identity']);
+  });
+});

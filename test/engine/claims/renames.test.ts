@@ -1,0 +1,248 @@
+import { describe, expect, test } from 'vitest';
+import type { Desired } from '../../../src/core/desired.ts';
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import { resolveText } from '../../../src/core/remedy.ts';
+import type { Binding, Intent } from '../../../src/core/state.ts';
+import {
+  composed,
+  moveChanges,
+  movedBindings,
+  movesOf,
+  ownNames,
+  waitingFor,
+  withReverts,
+} from '../../../src/engine/claims/moves.ts';
+
+const key = (name: string) => name as ResourceKey;
+/** `servers.b<servers.a`: the entry of b names a in `moved`. */
+const file = (...entries: readonly (string | object)[]) =>
+  ({
+    resources: entries.map((entry) => {
+      if (typeof entry !== 'string') return { managed: true, value: {}, ...entry };
+      const [own = '', moved] = entry.split('<');
+      return { key: own, managed: true, value: { size: 1 }, ...(moved === undefined ? {} : { moved }) };
+    }),
+  }) as unknown as Desired;
+const boundTo = (...names: readonly string[]) =>
+  new Map(names.map((name) => [key(name), { key: name, id: `id of ${name}` } as unknown as Binding]));
+const openOf = (...names: readonly string[]) =>
+  new Map(
+    names.map((name) => [key(name), { key: name, verb: 'create', phase: 'accepted' } as unknown as Intent]),
+  );
+const arrow = ({ from, to }: { from: string; to: string }) => `${from} > ${to}`;
+
+describe('src/engine/claims/moves.ts: the moves of a file', () => {
+  const card = 'servers.a.network_interfaces.n';
+  const before = [
+    ...['servers.a', 'servers.a.firewall', card, 'servers.a.backup', 'networks.n', 'ips.i', 'servers.z'],
+  ];
+  test.each<[string, readonly string[], readonly string[], readonly string[]]>([
+    ['nothing', ['servers.a'], ['servers.a'], []],
+    ['an entry that has no binding before', ['servers.b<servers.gone'], ['servers.a'], []],
+    [
+      'a server, with its parts',
+      ['servers.b<servers.a'],
+      before,
+      [
+        'servers.a > servers.b',
+        'servers.a.firewall > servers.b.firewall',
+        `${card} > servers.b.network_interfaces.n`,
+        'servers.a.backup > servers.b.backup',
+      ],
+    ],
+    [
+      'a network, with the interfaces',
+      ['networks.m<networks.n'],
+      before,
+      [`${card} > servers.a.network_interfaces.m`, 'networks.n > networks.m'],
+    ],
+    [
+      'both',
+      ['servers.b<servers.a', 'networks.m<networks.n'],
+      [card, 'servers.a', 'networks.n'],
+      [`${card} > servers.b.network_interfaces.m`, 'servers.a > servers.b', 'networks.n > networks.m'],
+    ],
+    [
+      'a server of which a part is left',
+      ['servers.b<servers.a'],
+      ['servers.a.firewall'],
+      ['servers.a.firewall > servers.b.firewall'],
+    ],
+    [
+      'a server that was moved before its part',
+      ['servers.b<servers.a'],
+      ['servers.b', 'servers.a.firewall'],
+      [],
+    ],
+    [
+      'a retiring server',
+      ['servers.b<servers.a'],
+      ['servers.a~1', 'servers.a~1.public_ipv4'],
+      ['servers.a~1 > servers.b~1', 'servers.a~1.public_ipv4 > servers.b~1.public_ipv4'],
+    ],
+    [
+      'a server beside the retiring one',
+      ['servers.b<servers.a'],
+      ['servers.a', 'servers.a~1'],
+      ['servers.a > servers.b', 'servers.a~1 > servers.b~1'],
+    ],
+    ['two names that change places', ['ips.a<ips.b', 'ips.b<ips.a'], ['ips.a', 'ips.b'], []],
+  ])('%s', (_name, entries, names, expected) => {
+    expect(movesOf(file(...entries), boundTo(...names), new Map()).moves.map(arrow)).toEqual(expected);
+  });
+
+  test.each<[string, readonly string[], readonly string[], readonly string[], string | undefined]>([
+    ['an open write of the earlier key', ['ips.b<ips.a'], ['ips.a'], ['ips.a'], 'ips.b waits for ips.a'],
+    ['an open write of the new key', ['ips.b<ips.a'], ['ips.a'], ['ips.b'], 'ips.b waits for ips.b'],
+    [
+      'an open write of a part',
+      ['servers.b<servers.a'],
+      ['servers.a'],
+      ['servers.a.firewall'],
+      'servers.b waits for servers.a.firewall',
+    ],
+    ['an open write of another key', ['ips.b<ips.a'], ['ips.a'], ['ips.c'], undefined],
+    ['a bound new key', ['ips.b<ips.a'], ['ips.a', 'ips.b'], [], 'ips.b waits for '],
+    [
+      'a bound part of the new server',
+      ['servers.b<servers.a'],
+      ['servers.a', 'servers.a.firewall', 'servers.b', 'servers.b.firewall'],
+      [],
+      'servers.b waits for ',
+    ],
+  ])('a move waits because of %s', (_name, entries, names, open, expected) => {
+    const { moves, held } = movesOf(file(...entries), boundTo(...names), openOf(...open));
+    expect(held.map(({ blocked, waitsFor }) => `${blocked.key} waits for ${waitsFor.join()}`)).toEqual(
+      expected === undefined ? [] : [expected],
+    );
+    expect(moves.length > 0).toBe(expected === undefined);
+  });
+
+  test('an open write does not hold back an entry that is not moved', () => {
+    for (const entry of ['ips.b<ips.gone', 'ips.b'])
+      expect(movesOf(file(entry), boundTo('ips.a'), openOf('ips.b')).held).toEqual([]);
+  });
+
+  test('a bound new key has two ways out, and an open write one', () => {
+    const [onto] = movesOf(file('ips.b<ips.a'), boundTo('ips.a', 'ips.b'), new Map()).held;
+    expect(onto?.blocked).toMatchObject({ verb: 'update', code: 'moved_onto_bound' });
+    const ways = [
+      'vdcsync forget ips.a (to release its resource: it stays, and is still billed)',
+      'remove `moved` in ips.b (to give ips.a up)',
+      'remove ips.b from the spec; then put ips.a back into the spec; then vdcsync apply (to delete the resource of ips.b first, ',
+    ];
+    expect(resolveText(onto?.blocked.remedies ?? []).startsWith(ways.join(' | '))).toBe(true);
+    const open = (phase: string) => ({ key: 'ips.a', verb: 'create', phase }) as unknown as Intent;
+    const move = { from: key('ips.a'), to: key('ips.b') };
+    const [first] = waitingFor([open('accepted'), open('blocked')], move);
+    expect(first?.blocked).toMatchObject({ verb: 'update', code: 'moved_in_flight', key: 'ips.b' });
+    expect(resolveText(first?.blocked.remedies ?? [])).toBe('vdcsync apply');
+    const [asked] = waitingFor([open('blocked')], move);
+    expect(resolveText(asked?.blocked.remedies ?? [])).toBe('resolve ips.a first');
+    expect(waitingFor([], move)).toEqual([]);
+  });
+
+  test.each<[string, object, readonly string[], readonly string[], string | undefined]>([
+    ['an earlier name without a binding', {}, [], [], 'b'],
+    ['an earlier name with a binding', {}, ['servers.a'], [], undefined],
+    ['an earlier name of which a part is bound', {}, ['servers.a.firewall'], [], undefined],
+    ['an earlier name with an open write', {}, [], ['servers.a'], undefined],
+    ['a bound name', {}, ['servers.b'], [], undefined],
+    ['a name of its own', { named: true }, [], [], undefined],
+    ['no earlier name', { moved: undefined }, [], [], undefined],
+  ])('a new resource with %s', (_name, more, names, open, name) => {
+    const entry = { key: 'servers.b', moved: 'servers.a', named: false, ...more };
+    const { resources } = ownNames(file(entry), boundTo(...names), openOf(...open));
+    expect(resources.map(({ value }) => value)).toEqual([name === undefined ? {} : { name }]);
+  });
+
+  const formerly = (...keys: string[]) =>
+    new Map([[key('ips.b'), { key: 'ips.b', formerKeys: keys } as unknown as Binding]]);
+  test.each<[string, Desired, ReadonlyMap<ResourceKey, Binding>, string | undefined]>([
+    ['takes it back', file('ips.a'), formerly('ips.a'), 'ips.b'],
+    ['takes it back, as the latest name', file('ips.a'), formerly('ips.a', 'ips.z'), 'ips.b'],
+    ['leaves it to its new entry', file('ips.a', 'ips.b'), formerly('ips.a'), undefined],
+    ['leaves it to the entry that names it', file('ips.a', 'ips.c<ips.b'), formerly('ips.a'), undefined],
+    ['never had it', file('ips.a'), formerly('ips.z'), undefined],
+    ['is not managed', file({ key: 'ips.a', managed: false }), formerly('ips.a'), undefined],
+    ['names an id', file({ key: 'ips.a', id: '5' }), formerly('ips.a'), undefined],
+    ['names another key', file('ips.a<ips.y'), formerly('ips.a'), 'ips.y'],
+    ['is bound', file('ips.a'), new Map([...formerly('ips.a'), ...boundTo('ips.a')]), undefined],
+    ['finds a binding that was never renamed', file('ips.a'), boundTo('ips.b'), undefined],
+  ])('an entry whose resource was renamed %s', (_name, desired, bindings, moved) => {
+    expect(withReverts(desired, bindings).resources[0]?.moved).toBe(moved);
+  });
+
+  test('of two entries whose resource it was, the later name takes it back', () => {
+    const { resources } = withReverts(file('ips.a', 'ips.c'), formerly('ips.a', 'ips.c'));
+    expect(resources.map(({ moved }) => moved)).toEqual([undefined, 'ips.b']);
+  });
+});
+
+describe('src/engine/claims/moves.ts: the bindings after a move', () => {
+  const binding = (name: string, formerKeys?: readonly string[]) =>
+    [key(name), { key: name, id: name, ...(formerKeys && { formerKeys }) } as unknown as Binding] as const;
+  const move = (from: string, to: string) => ({ from: key(from), to: key(to) });
+  test.each<
+    [string, readonly (readonly [ResourceKey, Binding])[], string, string, readonly string[] | undefined]
+  >([
+    ['has its earlier key', [binding('ips.a')], 'ips.a', 'ips.b', ['ips.a']],
+    ['has all earlier keys', [binding('ips.a', ['ips.z'])], 'ips.a', 'ips.b', ['ips.z', 'ips.a']],
+    ['does not have its own key', [binding('ips.a', ['ips.b'])], 'ips.a', 'ips.b', ['ips.a']],
+    [
+      'has none inside a server',
+      [binding('servers.a.firewall', ['servers.z.firewall'])],
+      'servers.a.firewall',
+      'servers.b.firewall',
+      undefined,
+    ],
+    ['has none if it retires', [binding('servers.a', ['servers.z'])], 'servers.a', 'servers.b~1', undefined],
+    [
+      'keeps those of the key that it takes back',
+      [binding('servers.b~1', ['servers.z']), binding('servers.b', ['servers.y'])],
+      'servers.b~1',
+      'servers.b',
+      ['servers.y'],
+    ],
+    [
+      'has none of a key without a binding',
+      [binding('servers.b~1', ['servers.z'])],
+      'servers.b~1',
+      'servers.b',
+      undefined,
+    ],
+  ])('a moved resource %s', (_name, bindings, from, to, formerKeys) => {
+    const moved = movedBindings(new Map(bindings), [move(from, to)]);
+    expect(moved.has(key(from))).toBe(false);
+    const expected = { key: to, id: from, ...(formerKeys && { formerKeys }) };
+    expect(moved.get(key(to))).toEqual(expected);
+    expect(Object.keys(moved.get(key(to)) ?? {}).includes('formerKeys')).toBe(formerKeys !== undefined);
+  });
+
+  test('a move without a binding changes nothing, and is not recorded', () => {
+    expect([...movedBindings(new Map(), [move('ips.a', 'ips.b')])]).toEqual([]);
+    expect(moveChanges([move('ips.a', 'ips.b')], new Map())).toEqual([]);
+    const bindings = new Map([binding('ips.b')]);
+    expect(moveChanges([move('ips.a', 'ips.b')], bindings)).toEqual([
+      { type: 'release', key: 'ips.a', gone: false, reason: 'moved to ips.b' },
+      { type: 'bind', binding: bindings.get(key('ips.b')) },
+    ]);
+  });
+
+  test.each<
+    [
+      string,
+      readonly (readonly [string, string])[],
+      readonly (readonly [string, string])[],
+      readonly string[],
+    ]
+  >([
+    ['one after another', [['a', 'b']], [['b', 'c']], ['a > c']],
+    ['of two keys', [['a', 'b']], [['x', 'y']], ['a > b', 'x > y']],
+    ['there and back', [['a', 'b']], [['b', 'a']], []],
+  ])('moves %s are one step each', (_name, first, then, expected) => {
+    const moves = (pairs: readonly (readonly [string, string])[]) =>
+      pairs.map(([from, to]) => move(from, to));
+    expect(composed(moves(first), moves(then)).map(arrow)).toEqual(expected);
+  });
+});

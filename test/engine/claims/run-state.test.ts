@@ -1,0 +1,308 @@
+import { describe, expect, test } from 'vitest';
+import type { Claim } from '../../../src/core/claims.ts';
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import type { Binding, Intent, StateChange } from '../../../src/core/state.ts';
+import { createRunState } from '../../../src/engine/claims/run-state.ts';
+import { kinds } from '../../../src/reconcilers/registry.ts';
+
+const key = (name: string) => name as ResourceKey;
+const bound = (name: string, kind: string, id: string, more: object = {}) =>
+  ({
+    key: name,
+    kind,
+    id,
+    identity: {},
+    applied: null,
+    keep: false,
+    protect: false,
+    boundAt: 1,
+    ...more,
+  }) as unknown as Binding;
+const intent = (name: string, kind: string, more: object = {}) =>
+  ({
+    id: `i ${name}`,
+    key: name,
+    kind,
+    verb: 'create',
+    phase: 'sending',
+    request: { path: {} },
+    preimage: {},
+    ...more,
+  }) as unknown as Intent;
+const claim = (kind: string, id: string, holder: object, more: object = {}) =>
+  ({ kind, id, identity: {}, holder, at: 1, ...more }) as Claim;
+const named = (claims: readonly Claim[]) => new Map(claims.map((each) => [`${each.kind} ${each.id}`, each]));
+const bind = (binding: Binding) => ({ type: 'bind', binding }) as const;
+const release = (name: string) => ({ type: 'release', key: key(name), gone: false, reason: 'r' }) as const;
+const ignored = { is: 'ignored', by: 'operator' };
+
+/** A run's state, over a store that keeps its calls. */
+function state({
+  bindings = [] as readonly Binding[],
+  claims = [] as readonly Claim[],
+  intents = [] as readonly Intent[],
+  entries = [] as readonly object[],
+  moves = [] as readonly { from: string; to: string }[],
+  waiting = [] as readonly object[],
+} = {}) {
+  const calls: (readonly unknown[])[] = [];
+  const forgotten: unknown[] = [];
+  const changed: string[] = [];
+  const noted =
+    (name: string) =>
+    async (...given: readonly unknown[]) =>
+      void calls.push([name, ...given]);
+  const store = {
+    change: noted('change'),
+    beginIntent: noted('begin'),
+    updateIntent: noted('update'),
+    closeIntent: noted('close'),
+  };
+  const run = createRunState({
+    deps: { store, clock: { now: () => 50 }, kinds } as never,
+    desired: { resources: entries, scope: undefined } as never,
+    cache: { forget: (stale: unknown) => void forgotten.push(stale) } as never,
+    bindings: new Map(bindings.map((each) => [each.key, each])),
+    claims: named(claims),
+    intents: new Map(intents.map((each) => [each.key, each])),
+    moves: moves as never,
+    waitingMoves: waiting as never,
+    flaggedBy: (binding) => ({ ...binding, protect: true }),
+    onChange: (name) => void changed.push(name),
+  });
+  return { run, calls, forgotten, changed };
+}
+const sent = (calls: readonly (readonly unknown[])[]) => (calls[0]?.at(-2) ?? []) as readonly StateChange[];
+
+describe('src/engine/claims/run-state.ts', () => {
+  test('a change is stored first, and then known', async () => {
+    const { run, calls, changed } = state({
+      bindings: [bound('ips.a', 'ip', '1')],
+      claims: [claim('ip', '9', ignored)],
+    });
+    const other = claim('ip', '8', ignored);
+    const asked: readonly StateChange[] = [
+      ...[release('ips.a'), bind(bound('ips.b', 'ip', '2')), { type: 'claim', claim: other } as const],
+      ...[
+        { type: 'unclaim', object: claim('ip', '9', ignored), reason: 'r' } as const,
+        { type: 'next_incarnation', key: key('ips.z') } as const,
+      ],
+    ];
+    await run.change(asked);
+    expect(calls).toEqual([['change', asked, 50]]);
+    expect([...run.bindings.values()].map(({ key: name, protect }) => [name, protect])).toEqual([
+      ['ips.b', true],
+    ]);
+    expect([...run.claims.keys()]).toEqual(['ip 8']);
+    expect(changed).toEqual(['ips.a', 'ips.b']);
+  });
+
+  test('an intent is stored before it is known, and its end forgets it', async () => {
+    const { run, calls, forgotten } = state();
+    const first = intent('ips.a', 'ip');
+    await run.begin(first);
+    expect([calls, run.intents.get(key('ips.a'))]).toEqual([[['begin', first]], first]);
+    const patched = await run.update(first, { lost: 2, stage: { phase: 'waiting' } });
+    expect(patched).toMatchObject({ lost: 2, phase: 'waiting', key: 'ips.a' });
+    expect(run.intents.get(key('ips.a'))).toBe(patched);
+    expect(calls[1]).toEqual(['update', 'i ips.a', { lost: 2, stage: { phase: 'waiting' } }, 50]);
+    // An earlier copy of the intent does not bring back the fields of that time.
+    expect(await run.update(first, { sends: 3 })).toMatchObject({ lost: 2, sends: 3 });
+    const ended = { outcome: 'done', text: '' } as const;
+    await run.close(first, ended, [bind(bound('ips.a', 'ip', '1'))]);
+    expect(calls[3]).toMatchObject(['close', 'i ips.a', ended, [{ type: 'bind' }], 50]);
+    expect([run.intents.size, run.bindings.size, forgotten]).toEqual([0, 1, []]);
+    const unknown = intent('ips.z', 'ip');
+    expect(await run.update(unknown, { lost: 1 })).toMatchObject({ key: 'ips.z', lost: 1 });
+  });
+
+  test('the reads of other resources are forgotten after a deletion', async () => {
+    const { run, forgotten } = state();
+    await run.close(
+      intent('servers.a', 'server', { verb: 'delete', request: { name: 'delete_server', path: { id: 1 } } }),
+      { outcome: 'done', text: '' },
+      [],
+    );
+    expect(forgotten).toEqual([
+      kinds.get('server')?.writes.stale({ name: 'delete_server', path: { id: 1 } } as never),
+    ]);
+    await run.close(intent('odd.a', 'odd', { verb: 'delete' }), { outcome: 'done', text: '' }, []);
+    expect(forgotten[1]).toEqual({});
+  });
+
+  test('the backups of a deleted server are claimed', async () => {
+    const deletion = intent('servers.a', 'server', {
+      verb: 'delete',
+      phase: 'accepted',
+      request: { name: 'delete_server', path: { id: 1 } },
+      preimage: { backups: ['b1'] },
+    });
+    const bindings = [
+      bound('servers.a', 'server', '1'),
+      bound('servers.a.backup', 'backup', 'b1', { parentId: '1' }),
+    ];
+    const { run, calls } = state({ bindings });
+    await run.close(deletion, { outcome: 'done', text: '' }, [
+      { ...release('servers.a'), gone: true },
+      release('servers.a.backup'),
+    ]);
+    const left = (calls[0]?.[3] as StateChange[]).flatMap((each) =>
+      each.type === 'claim' ? each.claim.holder.is : [],
+    );
+    expect(left).toEqual(['leftover']);
+  });
+
+  const a = (more: object = {}) => bound('ips.a', 'ip', '1', more);
+  const held = (id: string, parentId: string) => claim('ip', id, ignored, { parentId });
+  test.each<[string, Parameters<typeof state>[0], readonly StateChange[], readonly string[]]>([
+    [
+      'a claim that is bound',
+      { claims: [claim('ip', '1', ignored)] },
+      [bind(a())],
+      ['unclaim ip 1, bound to ips.a', 'bind ips.a'],
+    ],
+    [
+      'no other claim',
+      { claims: [claim('ip', '2', ignored), claim('network', '1', ignored)] },
+      [bind(a())],
+      ['bind ips.a'],
+    ],
+    [
+      'the address of a bound server',
+      { claims: [held('7', '1'), held('8', '2'), claim('backup', '9', ignored, { parentId: '1' })] },
+      [bind(bound('servers.a', 'server', '1'))],
+      ['unclaim ip 7, bound to servers.a', 'bind servers.a'],
+    ],
+    [
+      'no address of a network',
+      { claims: [held('7', '1')] },
+      [bind(bound('networks.a', 'network', '1'))],
+      ['bind networks.a'],
+    ],
+    [
+      'no claim on what is bound after it',
+      {},
+      [{ type: 'claim', claim: claim('ip', '1', ignored) }, bind(a())],
+      ['bind ips.a'],
+    ],
+    [
+      'no claim on what is bound in another incarnation',
+      {},
+      [
+        bind(a()),
+        { type: 'next_incarnation', key: key('ips.a') },
+        { type: 'claim', claim: claim('ip', '1', ignored) },
+      ],
+      ['bind ips.a', 'next_incarnation'],
+    ],
+    [
+      'a claim on what is released after it',
+      {},
+      [bind(a()), { type: 'claim', claim: claim('ip', '1', ignored) }, release('ips.a')],
+      ['bind ips.a', 'claim ip 1', 'release ips.a'],
+    ],
+    [
+      'a claim on what is bound to another',
+      {},
+      [{ type: 'claim', claim: claim('ip', '2', ignored) }, bind(a())],
+      ['claim ip 2', 'bind ips.a'],
+    ],
+    [
+      'the earlier keys of the binding',
+      { bindings: [a({ formerKeys: ['ips.x'] })] },
+      [bind(a({ formerKeys: ['ips.x', 'ips.y'] }))],
+      ['bind ips.a of ips.x,ips.y'],
+    ],
+    [
+      'the earlier keys of the key',
+      { bindings: [a({ formerKeys: ['ips.x'] })] },
+      [bind(a())],
+      ['bind ips.a of ips.x'],
+    ],
+  ])('a store gets %s', async (_name, given, asked, expected) => {
+    const { run, calls } = state(given);
+    await run.change(asked);
+    const text = sent(calls).map((each) => {
+      if (each.type === 'bind')
+        return `bind ${each.binding.key}${each.binding.formerKeys ? ` of ${each.binding.formerKeys}` : ''}`;
+      if (each.type === 'claim') return `claim ${each.claim.kind} ${each.claim.id}`;
+      if (each.type === 'unclaim') return `unclaim ${each.object.kind} ${each.object.id}, ${each.reason}`;
+      return each.type === 'release' ? `release ${each.key}` : each.type;
+    });
+    expect(text).toEqual(expected);
+    for (const each of sent(calls))
+      if (each.type === 'bind')
+        expect(Object.hasOwn(each.binding, 'formerKeys')).toBe(each.binding.formerKeys !== undefined);
+  });
+
+  const released = (formerKey: string) => ({ is: 'released', by: 'file', formerKey });
+  test('the line of an entry follows each change', async () => {
+    const entry = { key: 'ips.a', kind: 'ip', managed: true, value: {} };
+    const { run } = state({ entries: [entry], claims: [claim('ip', '1', released('ips.a'))] });
+    const lineOf = (moved?: string) => [
+      ...run.line({ key: key('ips.a'), ...(moved && { moved: key(moved) }) }),
+    ];
+    expect([run.held(key('ips.a'))?.id, lineOf('ips.z')]).toEqual(['1', ['ips.a', 'ips.z']]);
+    await run.begin(intent('ips.a', 'ip', { entry: { value: {}, moved: 'ips.y' } }));
+    expect(lineOf()).toEqual(['ips.a', 'ips.y']);
+    await run.close(intent('ips.a', 'ip'), { outcome: 'done', text: '' }, [bind(a())]);
+    expect([run.held(key('ips.a')), lineOf()]).toEqual([undefined, ['ips.a']]);
+    await run.change([bind(a({ formerKeys: ['ips.x'] }))]);
+    expect(lineOf()).toEqual(['ips.a', 'ips.x']);
+  });
+
+  test('moves are known at once, and stored together', async () => {
+    const entries = [{ key: 'ips.b', kind: 'ip', managed: true, moved: 'ips.a', value: {} }];
+    const { run, calls } = state({ bindings: [a(), bound('ips.n', 'ip', '3')], entries });
+    expect([...run.line({ key: key('ips.b') })]).toEqual(['ips.b']);
+    run.renewMoves();
+    expect([...run.bindings.keys()]).toEqual(['ips.n', 'ips.b']);
+    expect([...run.line({ key: key('ips.b') })]).toEqual(['ips.b', 'ips.a']);
+    expect(run.moves).toEqual([{ from: 'ips.a', to: 'ips.b' }]);
+    await run.keepMoves();
+    expect(sent(calls)).toMatchObject([
+      { type: 'release', key: 'ips.a' },
+      { type: 'bind', binding: { key: 'ips.b' } },
+    ]);
+    expect(run.moves).toEqual([]);
+    await run.keepMoves();
+    expect(calls).toHaveLength(1);
+  });
+
+  test('a move that waits is known with its reason', () => {
+    const entries = [{ key: 'ips.b', kind: 'ip', managed: true, moved: 'ips.a', value: {} }];
+    const waiting = [{ waitsFor: ['ips.q'] }];
+    const { run } = state({
+      waiting,
+      bindings: [a()],
+      entries,
+      intents: [intent('ips.a', 'ip')],
+      moves: [{ from: 'ips.z', to: 'ips.a' }],
+    });
+    expect(run.waitingMoves).toEqual(waiting);
+    run.renewMoves();
+    expect(run.waitingMoves.map(({ blocked }) => blocked.code)).toEqual(['moved_in_flight']);
+    expect(run.moves).toEqual([{ from: 'ips.z', to: 'ips.a' }]);
+    run.renewMoves();
+    expect(run.waitingMoves).toHaveLength(1);
+  });
+
+  test('the known ids of a kind are those that are bound, and those of open answers', () => {
+    const open = (name: string, id: string, kind = 'ip') =>
+      intent(name, kind, { phase: 'accepted', answer: { id } });
+    const intents = [
+      open('ips.b', '2'),
+      open('ips.c', '3'),
+      open('networks.d', '4', 'network'),
+      intent('ips.e', 'ip'),
+    ];
+    const { run } = state({ bindings: [a(), bound('networks.a', 'network', '9')], intents });
+    expect([...run.known('ip')]).toEqual(['1', '2', '3']);
+    expect([...run.known('ip', intents[0])]).toEqual(['1', '3']);
+    expect(run.boundIn(key('ips.a'))).toEqual([]);
+    const inside = state({
+      bindings: [bound('servers.a', 'server', '1'), bound('servers.a.firewall', 'firewall', '1')],
+    });
+    expect(inside.run.boundIn(key('servers.a')).map((each) => each.key)).toEqual(['servers.a.firewall']);
+  });
+});

@@ -1,0 +1,366 @@
+import { describe, expect, test } from 'vitest';
+import type { PauseScope } from '../../../src/core/claims.ts';
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import { type Operation, operationId, type Plan } from '../../../src/core/plan.ts';
+import { resolveText } from '../../../src/core/remedy.ts';
+import type { Pause } from '../../../src/engine/deps.ts';
+import {
+  dropLifted,
+  heldSpending,
+  lift,
+  pauseClass,
+  pausedBefore,
+  withPauses,
+} from '../../../src/engine/intents/pauses.ts';
+import { intentOf, sentAt, stubRun } from './stub-run.ts';
+
+const key = (name: string) => name as ResourceKey;
+const web = key('servers.web');
+const since = 'paused since 1970-01-01 00:00:00 UTC: no';
+interface Refused {
+  readonly scope?: PauseScope;
+  readonly kind?: string;
+  readonly verb?: string;
+  readonly code?: string;
+  readonly token?: string;
+  readonly at?: number;
+}
+const claim = ({
+  scope = 'spending',
+  kind = 'server',
+  verb = 'create',
+  code = 'odd',
+  token = 't',
+  at = 0,
+}: Refused = {}) => ({
+  ...{ kind: 'project', id: `paused ${scope}`, identity: {}, at },
+  holder: { is: 'paused', scope, kind, verb, code, reason: 'no', token },
+});
+const baseline = { kind: 'project', id: '1', identity: {}, at: 5, holder: { is: 'baseline' } };
+const depsWith = (...claims: object[]) => stubRun({ claims: [baseline, ...claims] });
+const written = (kind: string, verb: string, spend: string) =>
+  ({ kind, verb, spend }) as unknown as Operation;
+
+const operation = (verb: Operation['verb'], name: string, more: object = {}): Operation => {
+  const kind = /firewall/.test(name)
+    ? 'firewall'
+    : /backup/.test(name)
+      ? 'backup'
+      : /ipv4|^ips/.test(name)
+        ? 'ip'
+        : /^networks/.test(name)
+          ? 'network'
+          : 'server';
+  const spend = verb === 'create' && /server|ip/.test(kind) ? 'adds' : verb === 'delete' ? 'reduces' : 'none';
+  return {
+    id: operationId(verb, key(name)),
+    key: key(name),
+    kind,
+    verb,
+    changes: [],
+    needs: [],
+    spend,
+    risk: 'safe',
+    ...more,
+  } as Operation;
+};
+const id = (verb: Operation['verb'], name: string) => operationId(verb, key(name));
+
+describe('src/engine/intents/pauses.ts', () => {
+  test('a refusal is recorded, for this run and for later runs', async () => {
+    const { run, calls } = stubRun();
+    const write = intentOf({ kind: 'server' });
+    const refusal = { code: 'odd', reason: 'no' };
+    await pauseClass(run, write, 'everything', refusal);
+    await pauseClass(run, write, 'everything', refusal, 'operation');
+    const paused = ['pause', 'everything', write.request, { ...refusal, at: sentAt }];
+    const claimed = (scope: string, name: string) => {
+      const holder = { is: 'paused', scope, kind: 'server', verb: 'create', ...refusal, token: 't' };
+      return [
+        'change',
+        [{ type: 'claim', claim: { kind: 'project', id: name, identity: {}, holder, at: sentAt } }],
+        sentAt,
+      ];
+    };
+    expect(calls).toEqual([
+      ...[paused, claimed('everything', 'paused everything')],
+      ...[paused, claimed('operation', 'paused create server')],
+    ]);
+  });
+
+  test.each<[string, Refused, object, boolean]>([
+    ['all spending', {}, written('ip', 'create', 'adds'), true],
+    ['all spending, by a deletion', {}, written('server', 'delete', 'reduces'), false],
+    ['every write', { scope: 'everything' }, written('network', 'delete', 'none'), true],
+    ['its operation', { scope: 'operation' }, written('server', 'create', 'adds'), true],
+    ['its operation, by another verb', { scope: 'operation' }, written('server', 'delete', 'reduces'), false],
+    ['its operation, by another kind', { scope: 'operation' }, written('ip', 'create', 'adds'), false],
+    [
+      'its operation, by any write of a firewall',
+      { scope: 'operation', kind: 'firewall', verb: 'create' },
+      written('firewall', 'update', 'none'),
+      true,
+    ],
+    [
+      'its operation, by another token',
+      { scope: 'operation', token: 'other' },
+      written('server', 'create', 'adds'),
+      true,
+    ],
+  ])('an accepted write ends the pause of %s', async (_name, refused, write, ends) => {
+    const { run, calls } = depsWith(claim(refused));
+    await lift(run.deps, write as Operation);
+    const reason = 'the API accepts these writes again';
+    expect(calls).toEqual(
+      ends ? [['change', [{ type: 'unclaim', object: claim(refused), reason }], sentAt]] : [],
+    );
+  });
+
+  test('a process drops the pauses that the state has ended', async () => {
+    const pauses = new Map<string, Pause>([
+      ['ended', { code: 'odd', reason: '', at: 5 }],
+      ['kept', { code: 'odd', reason: '', at: 7 }],
+    ]);
+    await dropLifted(depsWith(claim({ at: 6 }), claim({ at: 7 })).run.deps, pauses);
+    expect([...pauses.keys()]).toEqual(['kept']);
+    const unread = { ...depsWith().run.deps, store: undefined } as never;
+    await dropLifted(unread, new Map());
+  });
+
+  const lifted = 'vdcsync resolve servers.web --retry; then vdcsync apply';
+  test.each<[string, Refused, string | undefined]>([
+    ['spending', {}, `pay the open invoice, or have the project made Active again; then ${lifted}`],
+    [
+      'spending, by another token',
+      { token: 'other' },
+      `pay the open invoice, or have the project made Active again; then ${lifted}`,
+    ],
+    [
+      'writes without a scope',
+      { scope: 'everything', code: 'insufficient_scope' },
+      `use a token that may write; then ${lifted} | vdcsync doctor (to see the last accepted and refused write of this token)`,
+    ],
+    ['every write', { scope: 'everything' }, `use another token; then ${lifted}`],
+    ['every write, by another token', { scope: 'everything', token: 'other' }, undefined],
+    [
+      'its operation',
+      { scope: 'operation' },
+      `end the cause of the refusal in the client area, for example a quota; then ${lifted}`,
+    ],
+    [
+      'its operation, for want of permissions',
+      { scope: 'operation', code: 'insufficient_privileges' },
+      `use a token that may do this, or change its permissions in the client area; then ${lifted}`,
+    ],
+    ['another operation', { scope: 'operation', kind: 'ip' }, undefined],
+  ])('a pause of %s blocks a deletion that makes room', async (_name, refused, remedies) => {
+    const second = [written('network', 'create', 'none'), written('server', 'create', 'adds')];
+    const paused = await pausedBefore(depsWith(claim(refused)).run.deps, second, web);
+    if (remedies === undefined) return expect(paused).toBeUndefined();
+    expect(paused).toMatchObject({ code: refused.code ?? 'odd', reason: since });
+    expect(resolveText(paused?.remedies ?? [])).toBe(remedies);
+    expect(await pausedBefore(depsWith(claim(refused)).run.deps, [], web)).toBeUndefined();
+  });
+
+  test('the pause of spending has a text of its own', async () => {
+    const { store } = depsWith(claim({ scope: 'everything' }), claim({ token: 'other' })).run.deps;
+    const held = await heldSpending(store);
+    expect(held?.reason).toBe(since);
+    expect(resolveText(held?.remedies ?? [])).toBe(
+      'pay the open invoice, or have the project made Active again; then vdcsync apply',
+    );
+    expect(await heldSpending(depsWith(claim({ scope: 'everything' })).run.deps.store)).toBeUndefined();
+  });
+
+  /** The blocked keys of the plan, each with the command that follows the end of the pause. */
+  const plan = async (
+    operations: readonly Operation[],
+    refused: Refused,
+    blocked: readonly object[] = [],
+  ) => {
+    const made = { operations, blocked, summary: {} } as unknown as Plan;
+    const reckon = (left: readonly Operation[]) => ({ reckoned: left.map((each) => each.key) });
+    const held = await withPauses(depsWith(claim(refused)).run.deps, { plan: made, reckon: reckon as never });
+    const { reckoned } = held as unknown as { reckoned?: readonly string[] };
+    const text = held.blocked.map(({ key: name, verb, code, reason, remedies = [] }) => {
+      const next = /(?:then |^)(vdcsync .*|resolve .*)$/.exec(resolveText(remedies))?.[1] ?? '';
+      return `${verb} ${name}: ${code === 'dependency_blocked' ? reason : code}, ${next}`;
+    });
+    return { text, reckoned, isSame: held === made };
+  };
+  const room = (of: string) => `vdcsync resolve ${of} --retry; then vdcsync apply`;
+  const first = { replacement: id('create', web) };
+  const halves = [
+    operation('delete', web, first),
+    operation('create', web, { replacement: id('delete', web) }),
+  ];
+  const retired = key('servers.web~1');
+  const newFirst = [
+    operation('create', web, { replacement: id('delete', retired) }),
+    operation('delete', retired, { replacement: id('create', web) }),
+  ];
+  const firewall = key('servers.web.firewall');
+  const part = operation('create', firewall, { needs: [id('create', web)] });
+  const spending: Refused = {};
+  const of = (kind: string, verb: string, code = 'odd'): Refused => ({
+    scope: 'operation',
+    kind,
+    verb,
+    code,
+  });
+  const waits = (verb: string, name: string, other: string) =>
+    `${verb} ${name}: waits for ${other}, which is paused, resolve ${other} first`;
+  const order =
+    ' | write `replace: {order: delete_first}` in servers.web (if the API refuses the new server only because the old one exists)';
+  test.each<[string, readonly Operation[], Refused, readonly string[]]>([
+    ['nothing', [operation('create', 'networks.n')], spending, []],
+    ['a creation', [operation('create', 'ips.a')], spending, ['create ips.a: odd, vdcsync apply']],
+    ['no adoption', [operation('adopt', 'ips.a', { spend: 'adds' })], spending, []],
+    [
+      'a creation, with all that needs it',
+      [operation('create', web), part],
+      spending,
+      ['create servers.web: odd, vdcsync apply', waits('create', firewall, web)],
+    ],
+    [
+      'a creation, and not what needs another one',
+      [
+        operation('create', web),
+        operation('create', 'networks.n'),
+        operation('create', 'ips.a', { spend: 'none', needs: [id('create', 'networks.n')] }),
+      ],
+      spending,
+      ['create servers.web: odd, vdcsync apply'],
+    ],
+    ['both halves of a replacement', halves, spending, [`create servers.web: odd, ${room(web)}`]],
+    [
+      'both halves, if the deletion is refused',
+      halves,
+      of('server', 'delete'),
+      [`delete servers.web: odd, ${room(web)}`],
+    ],
+    [
+      'a replacement that begins with the creation',
+      newFirst,
+      spending,
+      ['create servers.web: odd, vdcsync apply', waits('delete', retired, web)],
+    ],
+    [
+      'a replacement that begins with the creation, for a quota',
+      newFirst,
+      of('server', 'create'),
+      [`create servers.web: odd, vdcsync apply${order}`, waits('delete', retired, web)],
+    ],
+    [
+      'a replacement that begins with the creation, for want of permissions',
+      newFirst,
+      of('server', 'create', 'insufficient_privileges'),
+      ['create servers.web: insufficient_privileges, vdcsync apply', waits('delete', retired, web)],
+    ],
+    [
+      'a creation, for a quota',
+      [operation('create', web)],
+      of('server', 'create'),
+      ['create servers.web: odd, vdcsync apply'],
+    ],
+    ['both halves, for a quota', halves, of('server', 'create'), [`create servers.web: odd, ${room(web)}`]],
+    [
+      'a deletion after the creation of its replacement',
+      newFirst,
+      of('server', 'delete'),
+      [`delete servers.web~1: odd, ${room(web)}`, waits('create', web, retired)],
+    ],
+    [
+      'the address of a replaced server',
+      [
+        operation('delete', 'servers.web.public_ipv4'),
+        operation('create', web, { needs: [id('delete', 'servers.web.public_ipv4')] }),
+      ],
+      of('ip', 'delete'),
+      ['delete servers.web.public_ipv4: odd, vdcsync apply', waits('create', web, 'servers.web.public_ipv4')],
+    ],
+    [
+      'a server whose address is deleted for it',
+      [operation('delete', 'servers.web.public_ipv4'), operation('create', web)],
+      spending,
+      [`create servers.web: odd, ${room(web)}`, waits('delete', 'servers.web.public_ipv4', web)],
+    ],
+    [
+      'an operation between two halves',
+      [
+        operation('create', 'networks.n'),
+        ...halves.map((each) => ({ ...each, needs: [id('create', 'networks.n')] })),
+      ],
+      of('network', 'create'),
+      [
+        `create networks.n: odd, ${room(web)}`,
+        waits('delete', web, 'networks.n'),
+        waits('create', web, 'networks.n'),
+      ],
+    ],
+    [
+      'a part of a replaced server',
+      [...newFirst, part],
+      of('firewall', 'update'),
+      [
+        `create servers.web.firewall: odd, ${room(web)}`,
+        waits('create', web, firewall),
+        waits('delete', retired, web),
+      ],
+    ],
+    [
+      'a part of a server that stays',
+      [
+        operation('create', firewall),
+        ...newFirst.map((each) => ({ ...each, key: key(each.key.replace('web', 'b')) })),
+      ],
+      of('firewall', 'create'),
+      ['create servers.web.firewall: odd, vdcsync apply'],
+    ],
+    [
+      'a part of a new server',
+      [operation('create', web), part],
+      of('firewall', 'create'),
+      ['create servers.web.firewall: odd, vdcsync apply'],
+    ],
+    [
+      'no part of a replaced server that is not paused',
+      [...newFirst, part, operation('create', 'networks.n')],
+      of('network', 'create'),
+      ['create networks.n: odd, vdcsync apply'],
+    ],
+    [
+      'a backup of a replaced server',
+      [...newFirst, operation('create', 'servers.web.backup')],
+      of('backup', 'create'),
+      ['create servers.web.backup: odd, vdcsync apply'],
+    ],
+    [
+      'an update of a part of a replaced server',
+      [...newFirst, operation('update', firewall)],
+      of('firewall', 'update'),
+      ['update servers.web.firewall: odd, vdcsync apply'],
+    ],
+  ])('a plan holds %s', async (_name, operations, refused, expected) => {
+    const { text, isSame } = await plan(operations, refused);
+    expect(text).toEqual(expected);
+    expect(isSame).toBe(expected.length === 0);
+  });
+
+  test('the plan counts what is left, and keeps what was blocked before', async () => {
+    const before = { key: key('ips.z'), verb: 'create', code: 'old', reason: '', remedies: [] };
+    const operations = [
+      operation('create', web),
+      part,
+      operation('create', 'networks.n'),
+      operation('create', 'ips.z', { spend: 'none' }),
+    ];
+    const { text, reckoned } = await plan(operations, spending, [before]);
+    expect(text).toEqual([
+      'create ips.z: old, ',
+      'create servers.web: odd, vdcsync apply',
+      waits('create', firewall, web),
+    ]);
+    expect(reckoned).toEqual(['networks.n']);
+  });
+});

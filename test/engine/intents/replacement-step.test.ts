@@ -1,0 +1,587 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import type { Subject, World } from '../../../src/core/kind.ts';
+import type { Operation } from '../../../src/core/plan.ts';
+import type { Intent } from '../../../src/core/state.ts';
+import { createWorld } from '../../../src/core/world.ts';
+import {
+  creationAfter,
+  madeRoomFor,
+  secondHalfPaused,
+  unresolvedCreate,
+} from '../../../src/engine/intents/replacement.ts';
+import { revalidate, whyNotWanted } from '../../../src/engine/intents/revalidate.ts';
+import { kinds } from '../../../src/reconcilers/registry.ts';
+import { load } from '../../support/rig.ts';
+import { intentOf, sentAt, stubRun } from './stub-run.ts';
+
+const key = (name: string) => name as ResourceKey;
+const kindOf = (name: string) =>
+  /backup/.test(name)
+    ? 'backup'
+    : /firewall/.test(name)
+      ? 'firewall'
+      : /ipv4|^ips/.test(name)
+        ? 'ip'
+        : /^networks/.test(name)
+          ? 'network'
+          : 'server';
+const binding = (name: string, more: object = {}) =>
+  ({ key: name, kind: kindOf(name), id: '1', identity: {}, applied: null, protect: false, ...more }) as never;
+const create = { verdict: 'create', changes: [] };
+const remove = { verdict: 'delete', changes: [] };
+const replace = { verdict: 'replace', changes: [], reason: '', order: 'create_first' };
+
+interface Given {
+  /** Keys in the file. The entry of a key is managed. */
+  readonly declared?: readonly string[];
+  readonly bound?: readonly string[];
+  readonly there?: readonly string[];
+  readonly verdicts?: Readonly<Record<string, object>>;
+  /** The keys that must be gone before the operation of a key. */
+  readonly inTheWay?: Readonly<Record<string, readonly string[]>>;
+  readonly open?: readonly Intent[];
+  readonly claims?: readonly object[];
+  readonly held?: object;
+  readonly settings?: object;
+  readonly more?: object;
+  readonly standing?: string;
+  readonly destroy?: true;
+  /** Keys of the line of each entry. */
+  readonly line?: readonly string[];
+  readonly ips?: readonly object[];
+}
+
+/** A run over a project in which each resource has the verdict that is given for its key: unchanged by default. */
+function playing(given: Given) {
+  const { declared = [], bound = declared, there = bound, verdicts = {}, inTheWay = {}, open = [] } = given;
+  const names = [...new Set([...declared, ...bound])];
+  const subjects = new Map(
+    names.map((name) => {
+      const parent = /^(servers\.[^.]+)\./.exec(name)?.[1];
+      const subject = {
+        ...{ key: name, kind: kindOf(name) },
+        ...(parent === undefined ? {} : { parent }),
+        ...(declared.includes(name)
+          ? { desired: { key: name, kind: kindOf(name), managed: true, value: {} } }
+          : {}),
+        ...(bound.includes(name) ? { binding: binding(name, { id: String(names.indexOf(name) + 1) }) } : {}),
+      };
+      return [key(name), subject as unknown as Subject];
+    }),
+  );
+  const project = (status: string) => ({ id: 4711, name: 'shop', status }) as never;
+  const { settings } = load('');
+  const world = createWorld({
+    ...{
+      project: project('Active'),
+      settings: { ...settings, ...given.settings },
+      profile: { operations: {} },
+    },
+    ...{
+      catalogue: { types: [], pricing: new Map(), images: new Map() },
+      ips: given.ips ?? [],
+      networks: [],
+      subjects,
+    },
+    observed: new Map(there.map((name) => [key(name), { id: '1' }])),
+    ...{ apiNow: sentAt, now: sentAt },
+  } as never);
+  const stubs = new Map(
+    [...kinds].map(([name, kind]) => [
+      name,
+      {
+        ...kind,
+        diff: (subject: Subject) => ({ verdict: verdicts[subject.key] ?? { verdict: 'unchanged' } }),
+        order: { goneBefore: (subject: Subject) => inTheWay[subject.key] ?? [] },
+      },
+    ]),
+  );
+  const made = stubRun({ claims: given.claims ?? [], more: given.more ?? {} });
+  const ages: number[] = [];
+  const run = {
+    ...made.run,
+    ...{
+      world,
+      desired: { settings: world.settings },
+      destroy: given.destroy === true,
+      plannedMost: () => undefined,
+    },
+    ...{
+      line: (of: { key: ResourceKey }) => new Set([of.key, ...(given.line ?? [])]),
+      held: () => undefined,
+    },
+    intents: new Map(open.map((each) => [each.key, each])),
+    heldBy: (_request: object, spend: string) => (spend === 'adds' ? given.held : undefined),
+    cache: {
+      since: (at: number) => ({
+        project: async () => {
+          ages.push(at);
+          return project(given.standing ?? 'Active');
+        },
+      }),
+    },
+    deps: {
+      ...made.run.deps,
+      kinds: stubs,
+      clock: { now: () => sentAt, monotonic: () => 100_000 },
+      store: {
+        ...made.run.deps.store,
+        intents: async (filter: object) => {
+          made.calls.push(['intents', filter]);
+          return [];
+        },
+      },
+    },
+  } as unknown as typeof made.run;
+  return { ...made, run, world, ages };
+}
+
+const idsOf = (operations: readonly Operation[]) => operations.map(({ id }) => id as string);
+const web = 'servers.web';
+const address = 'servers.web.public_ipv4';
+const firewall = 'servers.web.firewall';
+
+describe('src/engine/intents/replacement.ts', () => {
+  const creationIn = (given: Given, name: string, verb: Operation['verb']) => {
+    const { run, world } = playing(given);
+    return creationAfter(run, world, key(name), verb)?.id;
+  };
+  test.each<[string, Given, string, Operation['verb'], string | undefined]>([
+    ['a server', { declared: [web], verdicts: { [web]: replace } }, web, 'delete', 'create:servers.web'],
+    [
+      'the address of a server',
+      { declared: [web, address], verdicts: { [web]: replace } },
+      address,
+      'delete',
+      'create:servers.web',
+    ],
+    [
+      'the address of a server without an entry',
+      { bound: [address], verdicts: { [address]: create } },
+      address,
+      'delete',
+      undefined,
+    ],
+    [
+      'the firewall of a server',
+      { declared: [web, firewall], verdicts: { [web]: replace, [firewall]: create } },
+      firewall,
+      'delete',
+      'create:servers.web.firewall',
+    ],
+    [
+      'an address of the file',
+      { declared: ['ips.a'], verdicts: { 'ips.a': create } },
+      'ips.a',
+      'delete',
+      'create:ips.a',
+    ],
+    [
+      'a server that stays deleted',
+      { declared: [web], verdicts: { [web]: remove } },
+      web,
+      'delete',
+      undefined,
+    ],
+    ['an unknown server', {}, web, 'delete', undefined],
+  ])('a deletion makes room for the creation of %s', (_name, given, name, verb, expected) => {
+    expect(creationIn(given, name, verb)).toBe(expected);
+    for (const other of ['create', 'update', 'adopt'] as const)
+      expect(creationIn(given, name, other)).toBeUndefined();
+  });
+
+  const whole = { declared: [web, address, firewall, 'servers.web.backup', 'ips.a', 'servers.b.firewall'] };
+  const verdicts = {
+    [web]: replace,
+    [address]: remove,
+    [firewall]: create,
+    'servers.web.backup': create,
+    'ips.a': remove,
+    'servers.b.firewall': create,
+  };
+  test('the writes after a deletion: the creation, what is in its way, and the parts of the server', () => {
+    const { run, world } = playing({ ...whole, verdicts, inTheWay: { [web]: ['ips.a', web] } });
+    expect(idsOf(madeRoomFor(run, world, key(web), 'delete'))).toEqual([
+      ...['create:servers.web', 'delete:ips.a', 'create:servers.web.firewall'],
+    ]);
+    const lost = { ...verdicts, [web]: { ...create, lost: 'it is gone' } };
+    const gone = playing({ ...whole, there: [], verdicts: lost, inTheWay: { [web]: ['ips.a', web] } });
+    expect(idsOf(madeRoomFor(gone.run, gone.world, key(web), 'delete'))).toEqual([
+      ...[
+        'create:servers.web',
+        'delete:ips.a',
+        'delete:servers.web.public_ipv4',
+        'create:servers.web.firewall',
+      ],
+    ]);
+    expect(madeRoomFor(run, world, key(web), 'update')).toEqual([]);
+  });
+
+  const paused = (scope: string, kind = 'server', verb = 'create') => [
+    {
+      kind: 'project',
+      id: 'p',
+      identity: {},
+      at: 1,
+      holder: { is: 'paused', scope, kind, verb, code: 'odd', reason: 'no', token: 't' },
+    },
+  ];
+  const unconfirmed = { why: 'lost', question: { stage: 'fenced', probes: 0 } };
+  const unresolved = (phase: string) =>
+    intentOf({
+      key: 'ips.a',
+      kind: 'ip',
+      phase,
+      unconfirmed,
+      preimage: { ips: [] },
+      blocked: { candidates: [] },
+    });
+  const free = { ips: [{ id: 51, address: 'a', server_id: null }] };
+  test.each<[string, Given, object, object | undefined]>([
+    [
+      'a deletion while spending is paused',
+      { claims: paused('spending') },
+      { verb: 'delete' },
+      { now: 'blocked', code: 'odd' },
+    ],
+    [
+      'a deletion while the creation of a part is paused',
+      { claims: paused('operation', 'firewall') },
+      { verb: 'delete' },
+      { now: 'blocked', code: 'odd' },
+    ],
+    [
+      'a deletion while another creation is paused',
+      { claims: paused('operation', 'network') },
+      { verb: 'delete' },
+      undefined,
+    ],
+    [
+      'a deletion while this run has paused creations',
+      { held: { code: 'unpaid', reason: 'r' } },
+      { verb: 'delete' },
+      { now: 'blocked', code: 'unpaid' },
+    ],
+    [
+      'a deletion beside an unresolved creation',
+      { open: [unresolved('blocked')], ...free },
+      { verb: 'delete' },
+      { now: 'blocked', code: 'unresolved_create' },
+    ],
+    [
+      'a deletion that makes no room',
+      { claims: paused('spending'), verdicts: { [web]: remove } },
+      { verb: 'delete' },
+      undefined,
+    ],
+    ['an update', { claims: paused('spending') }, { verb: 'update' }, undefined],
+    [
+      'a creation beside an unresolved one',
+      { open: [unresolved('blocked')], ...free },
+      { verb: 'create' },
+      undefined,
+    ],
+  ])('%s', async (_name, given, write, expected) => {
+    const { run, world } = playing({ ...whole, verdicts, ...given });
+    const progress = await secondHalfPaused(run, world, { key: key(web), request: {}, ...write } as never);
+    if (expected === undefined) expect(progress).toBeUndefined();
+    else expect(progress).toMatchObject(expected);
+  });
+
+  test('a creation waits for an unresolved one, or asks about it first', () => {
+    const wait = (phase: string, verb: string) => {
+      const { run } = playing({ ...whole, verdicts, open: [unresolved(phase)], ...free });
+      // The server takes any free address.
+      const takesFree = { creation: { takesFree: () => 'any' } };
+      const withTaking = new Map(
+        [...run.deps.kinds].map(([name, kind]) => [name, { ...kind, ...takesFree }]),
+      );
+      const deps = { ...run.deps, kinds: withTaking } as never;
+      return unresolvedCreate(
+        { ...run, deps },
+        { key: key(web), kind: 'server', verb: verb as Operation['verb'] },
+      );
+    };
+    expect(wait('blocked', 'create')).toMatchObject({ now: 'blocked', code: 'unresolved_create' });
+    expect(wait('unknown', 'create')).toEqual({ now: 'again', afterMs: 5_000, until: 'ips.a' });
+    expect(wait('blocked', 'delete')).toBeUndefined();
+    const { run } = playing({ ...whole, verdicts, open: [] });
+    expect(unresolvedCreate(run, { key: key(web), kind: 'server', verb: 'create' })).toBeUndefined();
+  });
+});
+
+describe('src/engine/intents/revalidate.ts', () => {
+  const changes = [{ path: 'cores', from: 1, to: 2 }];
+  const update = { verdict: 'update', changes };
+  const operation = (verb: string, more: object = {}) =>
+    ({ key: key(web), kind: 'server', verb, changes: [], ...more }) as unknown as Operation;
+  const wanted = 'the project or the spec has changed since the plan';
+  test.each<[string, object | undefined, Operation, object | undefined]>([
+    ['a creation', create, operation('create'), undefined],
+    ['a creation with another diff', { ...create, changes }, operation('create'), undefined],
+    ['an update', update, operation('update', { changes }), undefined],
+    ['an update to other values', update, operation('update', { changes: [] }), { reason: wanted }],
+    ['a deletion', remove, operation('delete'), undefined],
+    ['a deletion with another diff', { ...remove, changes }, operation('delete'), { reason: wanted }],
+    [
+      'a resource that is unchanged',
+      undefined,
+      operation('update'),
+      { isMet: true, reason: 'the resource already has the declared values' },
+    ],
+    ['a deletion of an unchanged resource', undefined, operation('delete'), { reason: wanted }],
+    [
+      'a resource that is blocked now',
+      { verdict: 'blocked', code: 'odd', reason: 'not now', verb: 'create' },
+      operation('create'),
+      { reason: 'not now' },
+    ],
+    [
+      'a creation before the deletion',
+      { ...replace, order: 'delete_first' },
+      operation('create'),
+      { reason: 'the resource that it replaces still exists' },
+    ],
+    ['a creation in place of the old server', replace, operation('create'), undefined],
+    ['a deletion before the creation', { ...replace, order: 'delete_first' }, operation('delete'), undefined],
+    [
+      'an update in place of a replacement',
+      { ...replace, order: 'delete_first' },
+      operation('update'),
+      { reason: wanted },
+    ],
+    ['an unknown resource', create, operation('create', { key: key('servers.z') }), { reason: wanted }],
+  ])('%s', (_name, verdict, given, expected) => {
+    const { run, world } = playing({
+      declared: [web],
+      verdicts: verdict === undefined ? {} : { [web]: verdict },
+    });
+    const found = whyNotWanted(run, world, given);
+    if (expected === undefined) return expect(found).toBeUndefined();
+    expect(found).toMatchObject({ now: 'overtaken', ...expected });
+    expect(found !== undefined && 'isMet' in found).toBe('isMet' in expected);
+  });
+
+  test('a write inside a server whose identity is open waits, and a retiring server has its own changes', () => {
+    const open = {
+      verdict: 'blocked',
+      code: 'identity_changed',
+      reason: 'another',
+      verb: 'update',
+      identity: true,
+    };
+    const { run, world } = playing({
+      declared: [web, firewall],
+      verdicts: { [web]: open, [firewall]: update },
+    });
+    expect(
+      whyNotWanted(run, world, operation('update', { key: key(firewall), kind: 'firewall', changes })),
+    ).toMatchObject({
+      reason: 'first decide which live resource servers.web is bound to',
+    });
+    const old = 'servers.web~1';
+    const retiring = playing({
+      declared: [web],
+      bound: [web, old],
+      verdicts: { [old]: { ...remove, changes } },
+    });
+    expect(
+      whyNotWanted(retiring.run, retiring.world, operation('delete', { key: key(old) })),
+    ).toBeUndefined();
+  });
+
+  const check = async (given: Given, of: Operation) => {
+    const made = playing(given);
+    const found = await revalidate(made.run, made.world, of);
+    return { ...made, reason: found?.reason };
+  };
+  const pruning = { prune: true };
+  const old = 'servers.web~1';
+  const retired = { declared: [web, firewall], bound: [web, firewall, old], settings: pruning };
+  const ofOld = operation('delete', { key: key(old) });
+  const leaves = { [old]: remove };
+  const ending = { holder: { is: 'baseline' }, kind: 'project', id: '1', identity: {}, at: 1 };
+  test.each<[string, Given, Operation, string | undefined]>([
+    [
+      'a creation',
+      { declared: [web], bound: [], verdicts: { [web]: create } },
+      operation('create'),
+      undefined,
+    ],
+    ['an operation that is not wanted', { declared: [web] }, operation('delete'), wanted],
+    ['an unknown resource', {}, operation('create'), wanted],
+    [
+      'a deletion that the file does not permit',
+      { bound: ['networks.n'], verdicts: { 'networks.n': remove } },
+      operation('delete', { key: key('networks.n'), kind: 'network' }),
+      'prune',
+    ],
+    [
+      'a deletion that the file permits',
+      { bound: ['networks.n'], verdicts: { 'networks.n': remove }, settings: pruning },
+      operation('delete', { key: key('networks.n'), kind: 'network' }),
+      undefined,
+    ],
+    [
+      'a deletion by `destroy`',
+      { bound: ['networks.n'], verdicts: { 'networks.n': remove }, destroy: true },
+      operation('delete', { key: key('networks.n'), kind: 'network' }),
+      undefined,
+    ],
+    [
+      'a creation whose line has an open write',
+      {
+        declared: ['networks.n'],
+        bound: [],
+        verdicts: { 'networks.n': create },
+        line: ['networks.old'],
+        open: [intentOf({ key: 'networks.old' })],
+      },
+      operation('create', { key: key('networks.n'), kind: 'network' }),
+      'networks.old, an earlier key of networks.n, has an open write',
+    ],
+    ['a retiring server', { ...retired, verdicts: leaves }, ofOld, undefined],
+    [
+      'a retiring server whose successor is not bound',
+      { ...retired, bound: [firewall, old], there: [web, firewall, old], verdicts: leaves },
+      ofOld,
+      'servers.web is not complete',
+    ],
+    [
+      'a retiring server whose successor does not exist',
+      { ...retired, there: [firewall, old], verdicts: leaves },
+      ofOld,
+      'servers.web is not complete',
+    ],
+    [
+      'a retiring server whose successor has an open write',
+      { ...retired, verdicts: leaves, open: [intentOf({ key: web, kind: 'server' })] },
+      ofOld,
+      'servers.web is not complete',
+    ],
+    [
+      'a retiring server whose firewall needs no write',
+      { ...retired, bound: [web, old], verdicts: leaves },
+      ofOld,
+      undefined,
+    ],
+    [
+      'a retiring server whose firewall is missing',
+      { ...retired, verdicts: { ...leaves, [firewall]: create } },
+      ofOld,
+      'servers.web.firewall is not complete',
+    ],
+    [
+      'a retiring server whose firewall is blocked',
+      {
+        ...retired,
+        verdicts: { ...leaves, [firewall]: { verdict: 'blocked', code: 'odd', reason: '', verb: 'create' } },
+      },
+      ofOld,
+      'servers.web.firewall is not complete',
+    ],
+    [
+      'a creation in place of what is still bound',
+      {
+        declared: ['ips.a', 'ips.b'],
+        bound: ['ips.b'],
+        verdicts: { 'ips.a': create },
+        inTheWay: { 'ips.a': ['ips.c', 'ips.b'] },
+      },
+      operation('create', { key: key('ips.a'), kind: 'ip' }),
+      'ips.b must be deleted first',
+    ],
+    [
+      'a creation in place of what is gone',
+      {
+        declared: ['ips.a', 'ips.b'],
+        bound: [],
+        verdicts: { 'ips.a': create },
+        inTheWay: { 'ips.a': ['ips.b'] },
+        claims: [ending],
+      },
+      operation('create', { key: key('ips.a'), kind: 'ip' }),
+      undefined,
+    ],
+    [
+      'a deletion beside what is bound',
+      {
+        bound: ['ips.a', 'ips.b'],
+        verdicts: { 'ips.a': remove },
+        inTheWay: { 'ips.a': ['ips.b'] },
+        settings: pruning,
+      },
+      operation('delete', { key: key('ips.a'), kind: 'ip' }),
+      undefined,
+    ],
+  ])('with fresh reads, %s', async (_name, given, of, expected) => {
+    const { reason } = await check(given, of);
+    if (expected === undefined) return expect(reason).toBeUndefined();
+    expect(reason).toContain(expected);
+  });
+
+  const replaced = { declared: [web], verdicts: { [web]: { ...replace, order: 'delete_first' } } };
+  const half = operation('delete', { replacement: 'create:servers.web' });
+  test('a deletion that makes room reads the status of the project, and no other write does', async () => {
+    const stopped = await check({ ...replaced, standing: 'Suspended' }, half);
+    expect(stopped.ages).toEqual([70_000]);
+    expect(stopped.reason).toBeDefined();
+    const none = await check(
+      { declared: [web], bound: [], verdicts: { [web]: create }, standing: 'Suspended' },
+      operation('create'),
+    );
+    expect(none.ages).toEqual([]);
+  });
+
+  test('only a purchase reads the register', async () => {
+    const readsOf = async (given: Given, of: Operation) =>
+      (await check(given, of)).calls.filter(([name]) => name === 'intents').length > 0;
+    const bought = { declared: [web], bound: [], verdicts: { [web]: create } };
+    expect(await readsOf(bought, operation('create'))).toBe(true);
+    const network = { declared: ['networks.n'], bound: [], verdicts: { 'networks.n': create } };
+    expect(await readsOf(network, operation('create', { key: key('networks.n'), kind: 'network' }))).toBe(
+      false,
+    );
+    expect(
+      await readsOf({ declared: [web], verdicts: { [web]: update } }, operation('update', { changes })),
+    ).toBe(false);
+    const made = playing({
+      declared: [web, address],
+      verdicts: { [web]: create, [address]: remove },
+      settings: pruning,
+    });
+    const found = await revalidate(
+      made.run,
+      made.world as World,
+      operation('delete', { key: key(address), kind: 'ip' }),
+    );
+    expect([found, made.calls.filter(([name]) => name === 'intents').length > 0]).toEqual([undefined, true]);
+  });
+
+  test('the second half of a replacement is no duplicate', async () => {
+    const foreign = {
+      declared: [web],
+      bound: [],
+      verdicts: { [web]: create },
+      ips: [{ id: 51, address: 'a', server_id: 9 }],
+    };
+    expect((await check(foreign, operation('create'))).reason).toContain('could be a duplicate');
+    expect(
+      (await check(foreign, operation('create', { replacement: 'delete:servers.web' }))).reason,
+    ).toBeUndefined();
+    const withAddress = {
+      ...foreign,
+      declared: [web, address],
+      bound: [address],
+      verdicts: { [web]: create, [address]: remove },
+      settings: pruning,
+    };
+    const deletion = operation('delete', {
+      key: key(address),
+      kind: 'ip',
+      replacement: 'create:servers.web',
+    });
+    expect((await check(withAddress, deletion)).reason).toContain('could be a duplicate');
+  });
+});
