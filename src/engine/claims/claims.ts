@@ -125,7 +125,11 @@ export async function claimChanges(run: Run, { plan, register }: Judged): Promis
   const { desired, world } = run;
   const ignores = desired.settings.unmanaged === 'ignore';
   const byFile = { is: 'ignored', by: 'file' } as const;
-  const declared = desired.resources.filter(({ managed, id }) => !managed && id !== undefined);
+  // A wrong `id` says nothing about the resource that the key had before.
+  const wrong = new Set(plan.blocked.flatMap(({ key, code }) => (code === 'not_found' ? [key] : [])));
+  const declared = desired.resources.filter(
+    ({ key, managed, id }) => !managed && id !== undefined && !wrong.has(key),
+  );
   const leaving = plan.operations.filter(({ kind, verb }) => isServer(kind) && verb === 'delete');
   const claims = [
     ...declared.flatMap(({ key, kind, id = '' }) =>
