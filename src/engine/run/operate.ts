@@ -1,9 +1,10 @@
 import { objectName } from '../../core/claims.ts';
+import { partsOf } from '../../core/intent.ts';
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { Subject, World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { endsExposure, type Operation } from '../../core/plan.ts';
-import { settleFirst } from '../../core/remedy.ts';
+import { giveScope, run as runs, settleFirst } from '../../core/remedy.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import { isAccountedFor, perhapsMadeAs } from '../../plan/moved-from.ts';
 import { isOvertaken } from '../../plan/open-writes.ts';
@@ -24,7 +25,7 @@ import { advance, send } from '../intents/settle.ts';
 import { inWriteSlot, observationValidMs, roomToWrite, sinceObservation } from '../intents/write-slot.ts';
 import type { Run } from '../run.ts';
 import { absenceGapMs } from '../staleness.ts';
-import { isUnaskable, unprovenKeys } from './recover.ts';
+import { lastCreation, unprovenKeys } from './recover.ts';
 
 /** The result of one turn of work on an operation. */
 export type Turn = Progress | Overtaken;
@@ -102,9 +103,22 @@ async function unprovenLine(run: Run, { key, verb, kind }: Operation): Promise<T
   if (run.bindings.has(key)) return undefined;
   const [first] = await unprovenKeys(run, desired);
   if (first === undefined) return undefined;
-  if (await isUnaskable(run, first)) return unaskedLine(run, key, first);
+  const last = await lastCreation(run, first);
+  const because = last && partsOf(last).because;
+  if (because === 'unaskable') return unaskedLine(run, key, first);
+  if (because === 'found') return foundForOther(key, first, last?.detail);
   const reason = `the API has not shown yet whether ${key} was created under its earlier key ${first}`;
   return { now: 'blocked', code: 'key_not_answered', reason };
+}
+
+/** The operator has ignored or released the resource that the earlier key was answered with. */
+function foundForOther(key: ResourceKey, earlier: ResourceKey, detail = ''): Turn {
+  return {
+    now: 'blocked',
+    code: 'key_conflict',
+    reason: `${earlier} is an earlier key of ${key}: a resource that this spec does not manage was ${detail}`,
+    remedies: [giveScope, runs('adopt', [key, 'ID'], { when: 'if the resource belongs to this spec' })],
+  };
 }
 
 /** The lists decide about an earlier key that the API cannot be asked about, or else the operator. */

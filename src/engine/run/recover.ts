@@ -101,13 +101,7 @@ export async function unprovenKeys(
   return line.filter((_key, at) => !proven[at]);
 }
 
-/** The API cannot be asked about the key, so only an operator knows whether it was used. */
-export async function isUnaskable(run: Run, key: ResourceKey): Promise<boolean> {
-  const last = await lastCreation(run, key);
-  return last !== undefined && partsOf(last).because === 'unaskable';
-}
-
-async function lastCreation(run: Run, key: ResourceKey): Promise<Intent | undefined> {
+export async function lastCreation(run: Run, key: ResourceKey): Promise<Intent | undefined> {
   const past = await run.deps.store.intents({ key, limit: 50 });
   return past.find(({ verb, phase }) => verb === 'create' && phase === 'closed');
 }
