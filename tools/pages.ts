@@ -4,7 +4,6 @@ import { endings, environment, files, visibleCommands } from '../src/cli/help.ts
 import { createProgram } from '../src/cli/program.ts';
 import type { Io } from '../src/cli/terminal.ts';
 import { apiCodes } from '../src/core/codes/api.ts';
-import { conditionCodes } from '../src/core/codes/conditions.ts';
 import type { BlockingCode, Explained } from '../src/core/codes/explained.ts';
 import { warnings } from '../src/core/codes/warnings.ts';
 import { questions } from '../src/core/codes.ts';
@@ -181,14 +180,13 @@ vdcsync does not accept aliases (\`*base\`), merge keys (\`<<\`), directives (\`
 
 ## Values from the environment
 
-\`\${env:NAME}\` takes the value of the environment variable \`NAME\`, if the command has \`--allow-env NAME\`. Write \`$\${env:\` for the literal characters. Only texts that vdcsync sends
-without a decision can contain it: the \`url\` of an ISO, and the \`description\` and the undocumented fields of a firewall rule. Plans show all
-other texts: write these in [an overlay or a program](../how-to/environments.md).
+\`\${env:NAME}\` takes the value of the environment variable \`NAME\`, if the command has \`--allow-env NAME\`. Write \`$\${env:\` for the literal characters. It is possible only in the \`url\` of an ISO, and in the \`description\` and the undocumented fields of a firewall rule. For
+other values, use [an overlay or a program](../how-to/environments.md).
 
-Plans, logs, pages and the state show \`\${env:NAME}\` instead of the value, also where an answer of the API repeats it, but not in names, ids and statuses of the API. \`vdcsync export\` hides values only
+Plans, logs, pages and the state show \`\${env:NAME}\` instead of the value, also where an answer of the API repeats the value, but not in names, ids and statuses of the API. \`vdcsync export\` hides values only
 with \`-f FILE\`.
 
-The state and a saved plan contain a digest of the values, with which a reader can test guesses. So use variables only for values that are hard to guess.`;
+The state and a saved plan contain a digest of the values, so a reader can test guesses. Use variables only for values that are hard to guess.`;
 
 /** Settings that are a word, or a map with fields of its own. */
 const maps = ['approval', 'suspend'];
@@ -238,7 +236,7 @@ export function metricsPage(): string {
     return `- \`${name}\` (${facts.join(', ')}): ${help}`;
   });
   return page('Metrics', [
-    'The daemon (`vdcsync run`) serves these metrics at `/metrics`. The metrics of its process (`vdcsync_process_…`, `vdcsync_nodejs_…`) are not in this list. [Respond to an alert](../runbook.md) explains the alerts.',
+    'The daemon (`vdcsync run`) serves these metrics at `/metrics`, and those of its process (`vdcsync_process_…`, `vdcsync_nodejs_…`). The alerts: [runbook](../runbook.md).',
     'In parentheses: the type and the labels. **With a folder of projects**, no metric has the label `project`, and each value is a sum over the projects; ages and budgets show the worst project. `--metrics-per-project` gives each project its own series.',
     metrics.join('\n'),
   ]);
@@ -262,9 +260,7 @@ export function codesPage(): string {
     '## Codes of the API',
     'Codes of the API appear unchanged. If vdcsync does not know a code of the API, it decides by the HTTP status.',
     of(apiCodes).join('\n'),
-    '## Conditions of a project',
-    'These conditions end only by an action of the operator.',
-    of(conditionCodes).join('\n'),
+    'The conditions of a project: [conditions](../daemon/run.md#conditions).',
   ]);
 }
 

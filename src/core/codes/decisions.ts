@@ -144,7 +144,7 @@ export const decisions = {
     ways: ['vdcsync adopt servers.web-1 2001'],
   },
   replace_not_allowed: {
-    meaning: 'the change needs a replacement: the resource is deleted and created again',
+    meaning: 'the change needs a replacement: another resource is created, and the old one is deleted',
     next: 'write `replace: allowed`, and remove `id:` if the entry has it; or restore the old value',
     asks: 'policy',
     why: 'the spec does not permit the replacement',

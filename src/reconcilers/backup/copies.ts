@@ -103,7 +103,7 @@ export function makesRoom(server: ResourceKey, observed: BackupObserved, world: 
 }
 
 /**
- * This file's own backups of this server that are available, except for the newest `keep`, of which `toCome` are still
+ * The spec's own backups of this server that are available, except for the newest `keep`, of which `toCome` are still
  * to be taken.
  */
 function surplus(
