@@ -72,11 +72,8 @@ export function leaksIn({
 function holdersIn(facts: ProjectFacts): (object: LiveObject) => ResourceKey | undefined {
   const { offer, world, plan } = facts;
   const entries = offer?.desired.resources ?? [];
-  // Only servers and addresses are asked for.
   const named = (kind: KindName, id: string | undefined, key: ResourceKey) =>
-    id !== undefined && (factsOf(kind).container || isAddress(kind))
-      ? [[objectName({ kind, id }), key] as const]
-      : [];
+    id === undefined ? [] : [[objectName({ kind, id }), key] as const];
   // A binding comes last, because it counts more than the other ones.
   const keys = new Map([
     ...(plan?.operations ?? []).flatMap(({ kind, key, verb, target }) =>

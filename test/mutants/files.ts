@@ -50,7 +50,7 @@ export const mutated: readonly Mutated[] = [
   claims('release', ['holders'], 98),
   claims('retire', ['holders'], 95),
   claims('run-state', ['run-state'], 100),
-  judgedBy('src/view/bill.ts', 'test/engine/claims', ['unmanaged', 'addresses-of-nobody']),
+  judgedBy('src/view/bill.ts', 'test/view', ['bill'], 96),
   judgedBy('src/engine/run/recover.ts', 'test/engine/intents', ['keys-asked-first', 'reused-key']),
 ];
 

@@ -1,0 +1,365 @@
+import { describe, expect, test } from 'vitest';
+import type { Claim } from '../../src/core/claims.ts';
+import type { Binding, Intent } from '../../src/core/state.ts';
+import { billOf, leaksIn } from '../../src/view/bill.ts';
+import type { ProjectFacts } from '../../src/view/facts.ts';
+
+const at = (ms: number) => new Date(ms).toISOString();
+const ip = (id: number, server: number | null = null) => ({ id, address: `a${id}`, server_id: server });
+const bound = (key: string, kind: string, id: string, more: object = {}) =>
+  ({ key, kind, id, identity: {}, boundAt: 1_000, ...more }) as unknown as Binding;
+const intent = (key: string, kind: string, more: object = {}) =>
+  ({
+    id: key,
+    key,
+    kind,
+    verb: 'create',
+    phase: 'sending',
+    preimage: {},
+    createdAt: 2_000,
+    request: { path: {} },
+    ...more,
+  }) as unknown as Intent;
+const claim = (kind: string, id: string, holder: object, more: object = {}) =>
+  ({ kind, id, identity: {}, holder, at: 3_000, ...more }) as Claim;
+const answered = (id: string, more: object = {}) => ({ phase: 'accepted', answer: { id, ...more } });
+const lost = { phase: 'unknown', unconfirmed: { why: 'lost', question: {} } };
+
+interface Given {
+  readonly ips?: readonly object[] | undefined;
+  readonly observed?: object;
+  readonly bindings?: readonly Binding[];
+  readonly intents?: readonly Intent[];
+  readonly claims?: readonly Claim[];
+  readonly history?: readonly Intent[];
+  readonly entries?: readonly object[];
+  readonly operations?: readonly object[];
+  readonly warnings?: readonly object[];
+  readonly unmanaged?: string;
+  readonly more?: object;
+}
+function bill({
+  bindings = [],
+  intents = [],
+  claims = [],
+  history,
+  ips,
+  observed = new Map(),
+  ...given
+}: Given) {
+  const { entries, operations, warnings = [], unmanaged = 'block', more = {} } = given;
+  return billOf({
+    id: 4711,
+    known: { now: 0, bindings, intents, claims, ...(history && { history }) },
+    ...(ips && { world: { ips, observed } }),
+    ...(entries && { offer: { desired: { resources: entries, settings: { unmanaged } } } }),
+    ...(operations && { plan: { operations, warnings } }),
+    ...more,
+  } as unknown as ProjectFacts);
+}
+const byOperator = { is: 'ignored', by: 'operator' };
+
+describe('src/view/bill.ts: an address', () => {
+  const one = (given: Given) => {
+    const [view] = bill({ ips: [ip(51)], ...given }).addresses ?? [];
+    return view && [view.use, view.key, view.server, view.since].join(' ');
+  };
+  const a = bound('ips.a', 'ip', '51');
+  const web = bound('servers.web', 'server', '7');
+  const asked = { key: 'ips.a', kind: 'ip' };
+  const gone = (more: object = {}) =>
+    intent('servers.old', 'server', {
+      verb: 'delete',
+      phase: 'closed',
+      outcome: 'done',
+      closedAt: 9_000,
+      preimage: { addresses: ['a51'] },
+      ...more,
+    });
+  test.each<[string, Given, string]>([
+    ['nothing knows', {}, 'idle   '],
+    ['a key is bound to', { bindings: [a] }, `idle ips.a  ${at(1_000)}`],
+    ['another key is bound to', { bindings: [bound('ips.a', 'ip', '52')] }, 'idle   '],
+    ['an entry names', { entries: [{ ...asked, id: '51' }] }, 'idle ips.a  '],
+    [
+      'an entry was observed with',
+      { entries: [asked], observed: new Map([['ips.a', { id: '51' }]]) },
+      'idle ips.a  ',
+    ],
+    ['an entry was not observed with', { entries: [asked] }, 'idle   '],
+    [
+      'an entry of another kind names',
+      { entries: [{ key: 'networks.a', kind: 'network', id: '51' }] },
+      'idle   ',
+    ],
+    ['the plan adopts', { operations: [{ ...asked, verb: 'adopt', target: '51' }] }, 'idle ips.a  '],
+    ['the plan deletes', { operations: [{ ...asked, verb: 'delete', target: '51' }] }, 'idle   '],
+    [
+      'the plan adopts for one key, and another key is bound to',
+      { operations: [{ ...asked, verb: 'adopt', target: '51' }], bindings: [bound('ips.b', 'ip', '51')] },
+      `idle ips.b  ${at(1_000)}`,
+    ],
+    [
+      'the operator ignores',
+      { claims: [claim('ip', '51', byOperator, { identity: { address: 'a51' } })] },
+      'ignored   ',
+    ],
+    [
+      'the file ignores',
+      { claims: [claim('ip', '51', { is: 'ignored', by: 'file' }, { identity: { address: 'a51' } })] },
+      'idle   ',
+    ],
+    [
+      'a creation may have made',
+      { intents: [intent('ips.a', 'ip', { ...lost, preimage: { ips: [] } })] },
+      'unconfirmed ips.a  ',
+    ],
+    ['a creation was answered with', { intents: [intent('ips.a', 'ip', answered('51'))] }, 'idle ips.a  '],
+    ['a server has', { ips: [ip(51, 7)], bindings: [web] }, 'attached  servers.web '],
+    [
+      'a server has, and a key is bound to',
+      { ips: [ip(51, 7)], bindings: [web, a] },
+      `attached ips.a servers.web ${at(1_000)}`,
+    ],
+    ['an unmanaged server has', { ips: [ip(51, 7)] }, 'attached   '],
+    [
+      'an ignored server has',
+      { ips: [ip(51, 7)], claims: [claim('ip', '51', byOperator, { identity: { address: 'a51' } })] },
+      'attached   ',
+    ],
+    ['a deleted server had', { history: [gone()] }, `idle   ${at(9_000)}`],
+    [
+      'a deleted server had, and a key is bound to',
+      { history: [gone()], bindings: [a] },
+      `idle ips.a  ${at(9_000)}`,
+    ],
+    ['a deleted server had, and another has', { ips: [ip(51, 7)], history: [gone()] }, 'attached   '],
+    ['a refused deletion had', { history: [gone({ outcome: 'refused' })] }, 'idle   '],
+    ['an update had', { history: [gone({ verb: 'update' })] }, 'idle   '],
+    ['a deleted network had', { history: [gone({ kind: 'network' })] }, 'idle   '],
+    ['another deleted server had', { history: [gone({ preimage: { addresses: ['a52'] } })] }, 'idle   '],
+    ['a server without a record had', { history: [gone({ preimage: {} })] }, 'idle   '],
+    ['this process has seen idle', { more: { idleSince: new Map([[51, 8_000]]) } }, `idle   ${at(8_000)}`],
+  ])('that %s', (_name, given, expected) => {
+    expect(one(given)).toBe(expected);
+  });
+
+  test('is counted by its use, with its price', () => {
+    const given: Given = {
+      ips: [ip(51), ip(52), ip(53, 7)],
+      intents: [intent('ips.b', 'ip', { ...lost, preimage: { ips: ['51', '53'] } })],
+      bindings: [a],
+    };
+    const prices = { address: '2.5', currency: 'EUR' };
+    const made = bill({ ...given, more: { prices } });
+    expect(made.idle).toEqual([{ id: '51', what: 'address a51', key: 'ips.a', since: at(1_000) }]);
+    expect(made.unconfirmed).toEqual([{ id: '52', what: 'address a52', key: 'ips.b', since: null }]);
+    expect(made.addresses?.map(({ id, server_id }) => [id, server_id])).toEqual([
+      ['51', null],
+      ['52', null],
+      ['53', '7'],
+    ]);
+    expect([made.address_price, made.idle_monthly]).toEqual([
+      { currency: 'EUR', known: '2.50' },
+      { currency: 'EUR', known: '2.50' },
+    ]);
+    expect(bill({ ...given, more: { prices: { address: '1' } } }).address_price).toEqual({
+      currency: null,
+      known: '1.00',
+    });
+    for (const none of [{}, { prices: {} }]) expect(bill({ ...given, more: none }).address_price).toBeNull();
+    const unread = bill({ more: { prices } });
+    expect([
+      unread.addresses,
+      unread.idle,
+      unread.idle_monthly,
+      unread.unconfirmed,
+      unread.unmanaged,
+    ]).toEqual([null, null, null, null, null]);
+    expect(bill({ ips: [], more: { prices } }).idle_monthly).toEqual({ currency: 'EUR', known: '0.00' });
+  });
+});
+
+describe('src/view/bill.ts: the billed resources', () => {
+  const backups = [
+    claim('backup', 'b1', { is: 'leftover', formerKey: 'servers.w' }, { parentId: '7' }),
+    claim('backup', 'b2', { is: 'leftover', formerKey: 'servers.w' }, { parentId: '7' }),
+  ];
+  const texts = (given: Given) =>
+    bill(given).billed.map(({ id, what, key, since }) => `${id}: ${what} ${key} ${since}`);
+  test.each<[string, Given, readonly string[]]>([
+    [
+      'a bound server',
+      { bindings: [bound('servers.w', 'server', '7')] },
+      [`7: server 7 servers.w ${at(1_000)}`],
+    ],
+    ['no network', { bindings: [bound('networks.n', 'network', '7')] }, []],
+    [
+      'a bound address, unread',
+      { bindings: [bound('ips.a', 'ip', '51', { identity: { address: 'a51' } })] },
+      [`51: address a51 ips.a ${at(1_000)}`],
+    ],
+    [
+      'a bound address without its address',
+      { bindings: [bound('ips.a', 'ip', '51')] },
+      [`51: address 51 ips.a ${at(1_000)}`],
+    ],
+    [
+      'a bound address, read',
+      { bindings: [bound('ips.a', 'ip', '51')], ips: [ip(51)] },
+      [`51: address a51 ips.a ${at(1_000)}`],
+    ],
+    [
+      'a creation that was answered',
+      { intents: [intent('servers.w', 'server', answered('7'))] },
+      [`7: server 7 servers.w ${at(2_000)}`],
+    ],
+    ['a creation without an answer', { intents: [intent('servers.w', 'server')] }, []],
+    [
+      'an update that was answered',
+      { intents: [intent('servers.w', 'server', { verb: 'update', ...answered('7') })] },
+      [],
+    ],
+    [
+      'an image',
+      { intents: [intent('server_images.i', 'server_image', answered('7'))] },
+      [`7: server image 7 server_images.i ${at(2_000)}`],
+    ],
+    [
+      'an adoption',
+      { operations: [{ key: 'servers.w', kind: 'server', verb: 'adopt', target: '7' }] },
+      ['7: server 7 servers.w null'],
+    ],
+    [
+      'an adoption by a bound key',
+      {
+        operations: [{ key: 'servers.w', kind: 'server', verb: 'adopt', target: '8' }],
+        bindings: [bound('servers.w', 'server', '7')],
+      },
+      [`7: server 7 servers.w ${at(1_000)}`],
+    ],
+    ['a deletion', { operations: [{ key: 'servers.w', kind: 'server', verb: 'delete', target: '7' }] }, []],
+    ['an adoption without an id', { operations: [{ key: 'servers.w', kind: 'server', verb: 'adopt' }] }, []],
+    [
+      'the server of an address',
+      { ips: [ip(51, 9)] },
+      ['9: server 9 null null', '51: address a51 null null'],
+    ],
+    [
+      'a bound server of an address',
+      { ips: [ip(51, 9)], bindings: [bound('servers.w', 'server', '9')] },
+      [`9: server 9 servers.w ${at(1_000)}`, '51: address a51 null null'],
+    ],
+    ['an ignored server', { claims: [claim('server', '9', byOperator)] }, ['9: server 9 null null']],
+    [
+      'an ignored server of an address',
+      { claims: [claim('server', '9', byOperator)], ips: [ip(51, 9)] },
+      ['9: server 9 null null', '51: address a51 null null'],
+    ],
+    ['an ignored address', { claims: [claim('ip', '9', byOperator)] }, []],
+    [
+      'left backups',
+      { claims: backups },
+      [
+        `b1: backup b1 of server 7 servers.w ${at(3_000)}`,
+        `b2: backup b2 of server 7 servers.w ${at(3_000)}`,
+      ],
+    ],
+  ])('have %s', (_name, given, expected) => {
+    expect(texts(given)).toEqual(expected);
+  });
+
+  const released = { code: 'released', key: 'servers.w' };
+  const w = bound('servers.w', 'server', '7');
+  test.each<[string, Given, boolean]>([
+    [
+      'a server whose binding ends, and that is gone',
+      { operations: [], warnings: [released], ips: [] },
+      false,
+    ],
+    [
+      'a server whose binding ends, and that was observed',
+      { operations: [], warnings: [released], ips: [], observed: new Map([['servers.w', {}]]) },
+      true,
+    ],
+    ['a server whose binding ends, unread', { operations: [], warnings: [released] }, true],
+    [
+      'a server with another warning',
+      { operations: [], warnings: [{ ...released, code: 'drift' }], ips: [] },
+      true,
+    ],
+    [
+      'a server beside one whose binding ends',
+      { operations: [], warnings: [{ ...released, key: 'servers.x' }], ips: [] },
+      true,
+    ],
+  ])('count %s', (_name, given, isBilled) => {
+    expect(bill({ bindings: [w], ...given }).billed.some(({ id }) => id === '7')).toBe(isBilled);
+  });
+
+  test('without a state and without reads, nothing is known', () => {
+    const facts = { id: 1, offer: { desired: { resources: [{ key: 'ips.a', kind: 'ip' }], settings: {} } } };
+    expect(billOf(facts as unknown as ProjectFacts)).toMatchObject({
+      addresses: null,
+      billed: [],
+      ignored: [],
+    });
+    const read = { ...facts, world: { ips: [ip(51)], observed: new Map() } };
+    expect(billOf(read as unknown as ProjectFacts).addresses).toMatchObject([{ use: 'idle', since: null }]);
+  });
+
+  test('left backups are listed by their server', () => {
+    expect(bill({ claims: backups }).left_backups).toEqual([
+      { server_id: '7', key: 'servers.w', backups: ['b1', 'b2'], since: at(3_000) },
+    ]);
+  });
+
+  test.each<[string, Intent, boolean]>([
+    ['a purchase that is sent', intent('ips.a', 'ip'), true],
+    ['a purchase whose answer is lost', intent('ips.a', 'ip', lost), true],
+    [
+      'a purchase that was accepted without an id',
+      intent('ips.a', 'ip', { phase: 'accepted', answer: {} }),
+      true,
+    ],
+    ['a purchase that was answered', intent('ips.a', 'ip', answered('51')), false],
+    ['a purchase that waits', intent('ips.a', 'ip', { phase: 'waiting' }), false],
+    ['a network', intent('networks.n', 'network'), false],
+    ['an image', intent('server_images.i', 'server_image'), true],
+    ['a backup', intent('servers.w.backup', 'backup'), true],
+    ['a deletion', intent('ips.a', 'ip', { verb: 'delete' }), false],
+  ])('may have one more: %s', (_name, open, mayBe) => {
+    expect(bill({ intents: [open] }).unconfirmed_creations).toEqual(mayBe ? [open.key] : []);
+  });
+
+  test.each<[string, Given, readonly string[] | null]>([
+    [
+      'a server, with its addresses',
+      { ips: [ip(51, 9), ip(52, 9), ip(53)] },
+      ['server 9 a51,a52', 'ip 53 a53'],
+    ],
+    ['nothing of the file', { ips: [ip(51)], bindings: [bound('ips.a', 'ip', '51')] }, []],
+    ['nothing that the file ignores', { ips: [ip(51)], entries: [], unmanaged: 'ignore' }, []],
+    ['what no file ignores', { ips: [ip(51)], entries: [] }, ['ip 51 a51']],
+  ])('are unmanaged: %s', (_name, given, expected) => {
+    const found = bill(given).unmanaged?.map(
+      ({ kind, id, addresses }) => `${kind} ${id} ${addresses.join()}`,
+    );
+    expect(found ?? null).toEqual(expected);
+  });
+
+  test('ignored ones are listed apart', () => {
+    const claims = [claim('server', '9', byOperator)];
+    expect(bill({ claims, ips: [ip(51, 9)] }).ignored).toEqual([
+      { kind: 'server', id: '9', addresses: ['a51'] },
+    ]);
+  });
+
+  test('leaks are idle addresses without a key, unconfirmed ones, and left backups', () => {
+    const idle = [{ key: null }, { key: 'ips.a' }] as never;
+    expect(leaksIn({ idle, unconfirmed: [{}, {}] as never, left_backups: [{}] as never })).toBe(4);
+    const two = [{ key: null }, { key: null }, { key: 'ips.a' }] as never;
+    expect(leaksIn({ idle: two, unconfirmed: null, left_backups: [] })).toBe(2);
+    expect(leaksIn({ idle: null, unconfirmed: null, left_backups: [] })).toBe(0);
+  });
+});
