@@ -35,7 +35,7 @@ export const mutated: readonly Mutated[] = [
   intents('give-up', ['endings'], 100),
   intents('bound-by', ['transfer-step'], 100),
   intents('calibrate', ['observe-keys'], 97),
-  intents('capacity', ['endings'], 90),
+  intents('capacity', ['endings'], 98),
   intents('pauses', ['pauses-step'], 99),
   intents('replacement', ['replacement-step'], 100),
   intents('revalidate', ['replacement-step'], 98),

@@ -13,6 +13,7 @@ import {
   isPurchase,
   lineOpen,
   perhapsEarlier,
+  releasedAddress,
   takenBefore,
   unlistedServers,
   unmanaged,
@@ -461,6 +462,81 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
     ['no claim', 'ips.a', { ...gone('ips.a', 'ip'), parts: free }, undefined],
   ])('a resource that is gone is not created beside %s', (_name, key, given, text) => {
     expect(ask(lineOpen, key, given)).toBe(text);
+  });
+});
+
+describe('src/plan/purchases.ts: the address of an earlier server', () => {
+  const left = (id: number, formerKey: string, is = 'released') => ({
+    ...claim('ip', String(id), { is, by: 'operator', formerKey }),
+    identity: { address: `a${id}` },
+  });
+  const own = left(51, 'servers.web.public_ipv4');
+  const other = ' | vdcsync ignore a51 (if servers.web shall get another address)';
+  const said =
+    ' address a51 was released from servers.web before, and is free: the creation would buy another address → ';
+  const reuse = 'write `public_ipv4: {reuse: true}` in servers.web (to use that address again)';
+  const one = { parts: free, claims: [own] };
+  const web = 'servers.web';
+  test.each<[string, string, Given, object | undefined, string | undefined]>([
+    ['that is free', web, one, undefined, `${said}${reuse}${other}`],
+    [
+      'that was released alone',
+      web,
+      { ...one, claims: [left(51, 'servers.web')] },
+      undefined,
+      `${said}${reuse}${other}`,
+    ],
+    [
+      'beside another free one',
+      web,
+      { ...one, parts: { ips: [ip(51), ip(52)] } },
+      undefined,
+      `${said}${other.slice(3)}`,
+    ],
+    ['that a server has', web, { ...one, parts: theirs }, undefined, undefined],
+    ['that a key is bound to', web, { ...one, bindings: [bound('ips.a', 'ip', '51')] }, undefined, undefined],
+    [
+      'that another key had',
+      web,
+      { ...one, claims: [left(51, 'servers.bare.public_ipv4')] },
+      undefined,
+      undefined,
+    ],
+    ['that is ignored', web, { ...one, claims: [left(51, 'servers.web', 'ignored')] }, undefined, undefined],
+    ['that nobody had', web, { parts: free }, undefined, undefined],
+    [
+      'of an entry that takes any',
+      'servers.any',
+      { ...one, claims: [left(51, 'servers.any')] },
+      undefined,
+      undefined,
+    ],
+    [
+      'of an entry without one',
+      'servers.bare',
+      { ...one, claims: [left(51, 'servers.bare')] },
+      undefined,
+      undefined,
+    ],
+    [
+      'of an entry for an address',
+      'ips.a',
+      { ...one, claims: [left(51, 'ips.a')], entry: { value: { public_ipv4: { new: true } } } },
+      undefined,
+      undefined,
+    ],
+    ['beside an update', web, one, { verdict: 'update' }, undefined],
+    ['at the end of a replacement', web, { ...one, input: { endsReplacement: true } }, undefined, undefined],
+    ['where all others are ignored', web, { ...one, settings: 'unmanaged: ignore' }, undefined, undefined],
+    [
+      'without an entry',
+      'servers.old',
+      { ...one, claims: [left(51, 'servers.old')], bindings: [bound('servers.old', 'server', '1')] },
+      undefined,
+      undefined,
+    ],
+  ])('%s', (_name, key, given, verdict, expected) => {
+    expect(ask(releasedAddress, key, given, verdict)).toBe(expected);
   });
 });
 

@@ -471,6 +471,19 @@ describe('src/engine/intents/capacity.ts', () => {
     ).toBe(afterMs);
   });
 
+  test('a creation whose entry or kind has no list waits under its key', async () => {
+    const more = { exhaustedOf: () => [], exhaust: () => {} };
+    for (const [kind, subject] of [
+      ['server', undefined],
+      ['server', {}],
+      ['network', { desired: { value: {} } }],
+    ] as const) {
+      const world = { subjects: new Map(subject && [['servers.x', subject]]) };
+      const { run } = stubRun({ more: { ...more, world } });
+      expect(await nextPreference(run, sent('a', { kind }), 'no capacity')).toMatchObject({ now: 'again' });
+    }
+  });
+
   test('a day after the first refusal of the row the operator is asked', async () => {
     const first = refusal({ createdAt: sentAt - hour });
     const at = async (ageMs: number, past: object[]) => (await refuse({ ageMs, past, list: ['a'] })).progress;
