@@ -1,5 +1,12 @@
 import { type Attribution, attribute, serversShown } from '../core/attribute.ts';
-import { addressObject, foreignClaims, type LiveObject, objectName, serverObject } from '../core/claims.ts';
+import {
+  addressObject,
+  foreignClaims,
+  isFoundServer,
+  type LiveObject,
+  objectName,
+  serverObject,
+} from '../core/claims.ts';
 import { money, part } from '../core/decimal.ts';
 import { isUnconfirmed, partsOf } from '../core/intent.ts';
 import { type ResourceKey, takeApart } from '../core/keys.ts';
@@ -150,7 +157,8 @@ function billedOf(facts: ProjectFacts, addresses: readonly AddressView[] | null)
       return { id, what: `address ${identity.address ?? id}`, key, since: time(boundAt) };
     });
   const known = new Set(bought.map(({ what }) => what));
-  const outside = foreignClaims(claims).filter(({ kind }) => factsOf(kind).container);
+  const foreign = foreignClaims(claims).filter(({ kind }) => factsOf(kind).container);
+  const outside = [...foreign, ...claims.filter(isFoundServer)];
   const others = [
     ...new Set([...serversShown({ ips: facts.world?.ips ?? [] }), ...outside.map(({ id }) => Number(id))]),
   ]

@@ -180,6 +180,11 @@ describe('src/cli/commands/status.ts', () => {
     const bill = (each: Found) => /^Billed: .*$/m.exec(statusText(statusOf(each), plainPaint))?.[0] ?? '';
     expect(bill(open)).toContain('servers.gpu');
     expect(bill({ ...open, intents: [] })).toBe('Billed: nothing');
+    const found = {
+      ...{ kind: 'server', id: '2002', identity: {}, at: 1 },
+      holder: { is: 'found', key: 'servers.gone' },
+    };
+    expect(bill({ ...open, intents: [], claims: [found as never] })).toContain('Billed: 1 server');
     const { ips: _none, at: _never, ...never } = open;
     expect(bill({ ...never, exists: false, intents: [] })).toBe('Billed: unknown without the API');
   });
