@@ -136,6 +136,50 @@ describe('src/cli: a process that is killed during a replacement', () => {
   });
 });
 
+describe('src/cli: an edit after the first half of a replacement', () => {
+  test('is reverted while both servers exist: the old one stays, and nothing is bought', async () => {
+    const { scene: played, operator } = await scene();
+    await operator.applied(newFirst(1));
+    const [old] = played.live.servers;
+    const busy = { status: 409, code: 'busy', retryAfter: 60, effect: 'none' } as const;
+    played.emulator.setFaults([faultRule({ path: 'delete_server' }, { do: 'answer', ...busy })]);
+    operator.write(newFirst(2));
+    const run = operator.started('apply', '--yes');
+    const { handle } = played.emulator;
+    played.emulator.handle = (request, options) => {
+      if (request.method === 'DELETE') run.kill();
+      return handle.call(played.emulator, request, options);
+    };
+    await run.ended;
+    played.emulator.handle = handle;
+    played.emulator.setFaults([]);
+    expect(played.live.servers).toHaveLength(2);
+
+    operator.write(newFirst(1));
+    expect(await operator.apply()).toEqual({ code: 0, blocked: [] });
+
+    expect(played.live.servers).toEqual([old]);
+    expectOne(played, 1);
+  });
+
+  test('renames the entry whose new server waits for a payment: the retired address is released', async () => {
+    const { scene: played, operator } = await scene();
+    await operator.applied(oldFirst(1));
+    played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
+    operator.write(oldFirst(2));
+    await operator.apply();
+    expect(played.live.servers).toEqual([]);
+    played.emulator.mutate({ do: 'set_standing', standing: 'active' });
+
+    const { networks: nets, servers } = oldFirst(2);
+    const shop = { ...servers.web, moved: { from: 'servers.web' } };
+    operator.write({ networks: nets, servers: { shop } });
+    await operator.converge({});
+
+    expectOne(played, 2);
+  });
+});
+
 /** The status of each key. */
 const standings = (resources: readonly { readonly key: string; readonly standing: string }[]) =>
   Object.fromEntries(resources.map(({ key, standing }) => [key, standing]));

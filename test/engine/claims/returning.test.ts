@@ -163,26 +163,35 @@ describe('src/engine/claims/returning.ts: an edit is reverted while the old and 
     expect(servers(played)).toEqual([[2001, 1]]);
   });
 
-  test('a deletion whose effect is open is not sent again after the revert', async () => {
-    const death = crashable();
-    const store = memoryState({ createdAt: virtualClock().now(), lineage: 'test' });
-    const played = rig({ store: death.store(store), wrap: death.transport });
-    await played.apply(file(1));
-    const isSent = ({ method }: { readonly method: string }) => method === 'DELETE';
-    for (let moment = 1; !(await store.openIntents()).some(({ verb }) => verb === 'delete'); moment++) {
-      death.dieAt(moment, 'before');
+  test('a deletion that waits is not sent again after the revert', async () => {
+    const busy = { do: 'answer', status: 409, code: 'busy', retryAfter: 60, effect: 'none' } as const;
+    const diedAt = async (moment: number) => {
+      const death = crashable();
+      const store = memoryState({ createdAt: virtualClock().now(), lineage: 'test' });
+      const played = rig({ store: death.store(store), wrap: death.transport });
+      await played.apply(file(1));
+      played.emulator.setFaults([faultRule({ path: 'delete_server' }, busy)]);
+      death.dieAt(moment, 'after');
       await played.apply(file(2)).catch(() => undefined);
+      death.dieAt(undefined, 'before');
       played.restart();
-      expect(moment).toBeLessThan(40);
-    }
-    death.dieAt(undefined, 'before');
-    expect(servers(played)).toHaveLength(2);
+      const open = await store.openIntents();
+      return open.some(({ verb, phase }) => verb === 'delete' && phase === 'waiting') ? played : undefined;
+    };
+    let played = await diedAt(1);
+    for (let moment = 2; played === undefined && moment < 60; moment++) played = await diedAt(moment);
+    if (played === undefined) expect.fail('the deletion never waits');
+    played.emulator.setFaults([]);
     const from = played.writes().length;
+    await played.clock.run(played.clock.sleep(600_000));
 
     expect((await played.apply(file(1))).outcome).toBe('converged');
 
     expect(servers(played)).toEqual([[2001, 1]]);
-    const sent = played.writes().slice(from).filter(isSent);
+    const sent = played
+      .writes()
+      .slice(from)
+      .filter(({ method }) => method === 'DELETE');
     expect(sent.map(({ path }) => path)).toEqual(['/servers/2002', '/ips/5002']);
   });
 
