@@ -62,9 +62,22 @@ export function createRunState(options: StateOptions): RunState {
     }
   }
 
+  /** The store still has a renamed binding under its earlier key, until the moves are kept. */
+  function stored(changes: readonly StateChange[]): StateChange[] {
+    return changes.flatMap((each): StateChange[] => {
+      if (each.type !== 'bind' && each.type !== 'release') return [each];
+      const key = each.type === 'bind' ? each.binding.key : each.key;
+      const at = moves.findIndex(({ to }) => to === key);
+      const [move] = at < 0 ? [] : moves.splice(at, 1);
+      if (move === undefined) return [each];
+      if (each.type === 'release') return [{ ...each, key: move.from }];
+      return [{ type: 'release', key: move.from, gone: false, reason: `moved to ${key}` }, each];
+    });
+  }
+
   async function change(asked: readonly StateChange[]): Promise<void> {
     const changes = whole(asked);
-    await store.change(changes, clock.now());
+    await store.change(stored(changes), clock.now());
     follow(changes);
   }
 
@@ -83,7 +96,7 @@ export function createRunState(options: StateOptions): RunState {
     },
     async close(intent, ended, asked) {
       const changes = whole(asked, intent);
-      await store.closeIntent(intent.id, ended, changes, clock.now());
+      await store.closeIntent(intent.id, ended, stored(changes), clock.now());
       // The resources that used the deleted resource were read during its task, so they are read again.
       if (intent.verb === 'delete') cache.forget(kinds.get(intent.kind)?.writes.stale(intent.request) ?? {});
       intents.delete(intent.key);
@@ -98,9 +111,8 @@ export function createRunState(options: StateOptions): RunState {
       waitingMoves.splice(0, waitingMoves.length, ...next.held);
     },
     async keepMoves() {
-      const changes = moveChanges(moves, bindings);
+      const changes = moveChanges(moves.splice(0), bindings);
       if (changes.length > 0) await change(changes);
-      moves.length = 0;
     },
     known(kind, but) {
       const bound = [...bindings.values()].filter((each) => each.kind === kind).map(({ id }) => id);
