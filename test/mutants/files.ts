@@ -28,7 +28,7 @@ export const mutated: readonly Mutated[] = [
   intents('begin', ['begin'], 100),
   intents('idempotency-key', ['idempotency-keys'], 100),
   intents('endings', ['endings'], 99),
-  intents('transfer', ['transfer-step'], 98),
+  intents('transfer', ['transfer-step'], 97),
   intents('after-absence', ['after-absence'], 95),
   intents('next-incarnation', ['begin'], 98),
   intents('not-there', ['endings'], 97),
