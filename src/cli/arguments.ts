@@ -28,7 +28,7 @@ export function withCommand(args: readonly string[], program: Command): string[]
   return [...args];
 }
 
-/** A flag of a command, without one: no command is guessed, since some of them change the project. */
+/** A flag without its command. vdcsync guesses no command, because some commands change the project. */
 function refuseFlagsAlone(first: string, args: readonly string[], program: Command): void {
   const [flag = ''] = first.split('=');
   const isOfCommand = program.commands.some(({ options }) =>

@@ -20,7 +20,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 
 void run().then((code) => {
-  // An interrupted read may still be waiting for its next try: nothing waits for it, once all is written.
+  // An interrupted read may still wait for its next attempt. After all output is written, the process does not wait for it.
   process.stdout.write('', () => process.stderr.write('', () => process.exit(code)));
 });
 

@@ -41,8 +41,8 @@ const keptSpecs = 2;
 /**
  * The border between the API, which gets the values of the environment, and the engine, which never has one.
  *
- * The engine has a *stand-in* for each text that came from the environment: the text of the file, and a seal with a
- * digest of the real text. So everything that the engine plans, records and reports shows the text of the file, and
+ * The engine has a *stand-in* for each text that came from the environment: the text of the spec, and a seal with a
+ * digest of the real text. So everything that the engine plans, records and reports shows the text of the spec, and
  * equal texts have equal seals. The client opens the stand-ins in the bodies that it sends. In the answers it closes
  * the real texts.
  */
@@ -51,7 +51,7 @@ export class HiddenTexts {
   #salt = '';
   /** Stand-ins of the state for texts that no spec has any more, by their digest. */
   readonly #former = new Map<string, string>();
-  /** The texts of the last spec by their digest: a value may have moved from a variable into the file. */
+  /** The texts of the last spec by their digest: a value may have moved from a variable into the spec. */
   #plain: ReadonlyMap<string, string> | undefined;
   #masked: (text: string) => string = (text) => text;
 
@@ -100,7 +100,7 @@ export class HiddenTexts {
       if (digest === undefined) return text;
       const real = this.#find(({ real }) => real, digest) ?? this.#inFile(digest);
       if (real !== undefined) return real;
-      // The file itself has a text that resembles a stand-in.
+      // The spec itself has a text that resembles a stand-in.
       if (this.#inFile(this.#digest(text)) !== undefined) return text;
       throw new ConfigError(`The value of ${withoutSeals(text)} has changed.`);
     });
@@ -131,7 +131,7 @@ export class HiddenTexts {
     });
   }
 
-  /** The texts of the file, for output and plan files. */
+  /** The texts of the spec, for output and plan files. */
   shown<Value>(value: Value): Value {
     return this.#isIdle() ? value : withoutSeals(value);
   }

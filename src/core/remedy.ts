@@ -9,7 +9,7 @@ export interface CommandStep {
   readonly args: readonly string[];
 }
 
-/** An edit of the file. */
+/** An edit of the spec. */
 export interface Edit {
   readonly type: 'edit';
   /** A key, a collection such as `ips`, or `settings` and `project`. */
@@ -22,7 +22,7 @@ export interface Edit {
   readonly remove?: readonly string[];
   /** The whole entry: it goes, comes back as it was, or is replaced by the fields of `set`. */
   readonly entry?: 'remove' | 'restore' | 'replace';
-  /** Places in the file, as `file:line:column`. */
+  /** Places in the spec, as `file:line:column`. */
   readonly at?: readonly string[];
 }
 
@@ -71,7 +71,7 @@ export function settleFirst(key: ResourceKey): readonly Remedy[] {
   return [outside(`resolve ${key} first`)];
 }
 
-/** The way out where another file of the project uses the idempotency keys of this file. */
+/** The remedy if another spec of the project uses the same idempotency keys. */
 export const giveScope: Remedy = edit('project', {
   choose: { scope: [] },
   when: 'in one of the two specs, if another spec of the project created the resource',

@@ -359,7 +359,7 @@ function releaseOf({ subject, diff }: Draft): Release[] {
     : [];
 }
 
-/** In an order that the order of the fields in the file does not change. */
+/** In an order that the order of the fields in the spec does not change. */
 function byPath(changes: Operation['changes']): Operation['changes'] {
   return [...changes].sort((one, other) => (one.path < other.path ? -1 : 1));
 }

@@ -34,7 +34,7 @@ export function foundText(binding: Binding, world: World): string {
   return `this state found ${noun} ${world.nameOf(binding)} under an idempotency key, and another spec may manage it${replaced}`;
 }
 
-/** Confirms that a resource that a new state found belongs to this file. */
+/** Confirms that a resource that a new state found belongs to this spec. */
 export function confirming({ key, id }: Pick<Binding, 'key' | 'id'>): Remedy {
   return run('adopt', [key, id], { when: `if only this spec manages ${id}` });
 }
@@ -85,7 +85,7 @@ export function draftAll(
 }
 
 /**
- * The resources that another entry names, by key: a resource that has left the file, and an address that was created
+ * The resources that another entry names, by key: a resource that has left the spec, and an address that was created
  * with a server. Without this rule, the resource would be deleted, or released with its server.
  */
 function givenUp(drafts: readonly Draft[], world: World): ReadonlyMap<ResourceKey, DesiredResource> {
@@ -175,7 +175,7 @@ export function operatedKey({ subject, retiresAs }: Draft): ResourceKey {
   return retiresAs ?? subject.key;
 }
 
-/** The file asks for its creation, whether the creation is possible or not. */
+/** The spec asks for its creation, whether the creation is possible or not. */
 export function isToBeMade({ diff: { verdict } }: Pick<Draft, 'diff'>): boolean {
   return verdict.verdict === 'create' || (verdict.verdict === 'blocked' && verdict.verb === 'create');
 }
@@ -271,7 +271,7 @@ function operation(
   };
 }
 
-/** In the order of the fields in the file. A field that the file leaves out, such as the name, comes first. */
+/** In the order of the fields in the spec. A field that the spec leaves out, such as the name, comes first. */
 function asWritten(changes: readonly Change[], fields: DesiredResource['fields'] = {}): readonly Change[] {
   const placeOf = ({ path }: Change) => fields[path] ?? [0, 0];
   return [...changes].sort((one, other) => {
@@ -289,7 +289,7 @@ function spendOf({ billing: { billed } }: ResourceKind, verb: Verb): Spend {
   return verb === 'delete' ? 'reduces' : 'adds';
 }
 
-/** `drift: report`: changes outside vdcsync are reported and left unchanged; new changes in the file are applied. */
+/** `drift: report`: changes outside vdcsync are reported and left unchanged; new changes in the spec are applied. */
 function reportDrift(draft: Draft, world: World): Draft {
   const { verdict, warnings = [] } = draft.diff;
   if (world.settings.drift === 'correct') return draft;

@@ -7,7 +7,7 @@ import type { Draft } from './draft.ts';
 type Flags = Pick<Binding, 'protect' | 'keep'>;
 
 /**
- * New values of `protect` and `keep_ip` in the file. The state keeps both, because they apply after the entry has
+ * New values of `protect` and `keep_ip` in the spec. The state keeps both, because they apply after the entry has
  * left.
  */
 export function newFlags(subject: Subject, world: World): Flags | undefined {
@@ -27,8 +27,8 @@ export function newFlags(subject: Subject, world: World): Flags | undefined {
 }
 
 /**
- * Whether `protect` forbids the deletion. The value in the file counts. The last value counts only for an entry that has
- * left the file, and for a retiring server, as long as the entry of its key is protected too. A resource inside a server
+ * Whether `protect` forbids the deletion. The value in the spec counts. The last value counts only for an entry that has
+ * left the spec, and for a retiring server, as long as the entry of its key is protected too. A resource inside a server
  * uses the value of the server's entry.
  */
 export function isProtected({ key, parent, desired, binding }: Subject, { subjects }: World): boolean {

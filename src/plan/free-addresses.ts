@@ -77,7 +77,7 @@ function instead(buyer: Subject, ip: Ip, world: World, free: readonly Ip[]): rea
   return [edit(buyer.key, { set, when: 'to use that address instead' })];
 }
 
-/** The name under `ips` of an address that no server of the file asks for. */
+/** The name under `ips` of an address that no server of the spec asks for. */
 function idleEntry({ id }: Ip, world: World): string | undefined {
   const key = world.keyOf(addressObject(id));
   const subject = key === undefined ? undefined : world.subjects.get(key);

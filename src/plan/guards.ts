@@ -202,7 +202,7 @@ function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefi
   };
 }
 
-/** The file permitted the replacement, and with it this deletion. */
+/** The spec permitted the replacement, and with it this deletion. */
 function isReplaced({ subject, retiresAs = subject.key }: Draft, { subjects }: World): boolean {
   const successor = retiredFrom(retiresAs);
   return successor !== undefined && subjects.get(successor)?.desired?.managed === true;

@@ -7,7 +7,7 @@ import type { Draft } from './draft.ts';
 export interface PriceChange {
   readonly key: ResourceKey;
   readonly change: Price;
-  /** The highest possible change, where the file leaves a choice. */
+  /** The highest possible change, where the spec leaves a choice. */
   readonly most: Price;
   /** The resource is bought, or made dearer, at an unknown price. @assumption A39 */
   readonly isUnknownPurchase: boolean;

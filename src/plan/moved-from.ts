@@ -11,7 +11,7 @@ import { unmanagedFor } from './unmanaged.ts';
 
 /**
  * An entry that would be created, although its `moved` names a previous key: the state binds nothing to that
- * key. If the file has left out a bound key, the entry probably means that key. Neither the creation
+ * key. If the spec has left out a bound key, the entry probably means that key. Neither the creation
  * nor the deletion is carried out. In a new state, the resource may exist under a key that only an earlier state knew.
  */
 export function movedFromUnknown(draft: Draft, input: GuardInput, facts: PlanFacts): Objection | undefined {
@@ -87,7 +87,7 @@ export function perhapsMadeAs(
   };
 }
 
-/** Lists show all resources of the kind, or all with an address where the entry has one, and this file manages each. */
+/** Lists show all resources of the kind, or all with an address where the entry has one, and this spec manages each. */
 export function isAccountedFor(
   subject: Subject,
   { register, kinds, world }: Pick<GuardInput, 'register' | 'kinds' | 'world'>,
@@ -132,7 +132,7 @@ function unknownFrom({ key, desired, binding }: Subject, world: World): Resource
   return isNew && !hasParts() ? desired.moved : undefined;
 }
 
-/** Keys that are bound to an existing resource, and that the file no longer has. */
+/** Keys that are bound to an existing resource, and that the spec no longer has. */
 function leftOut(world: World, kind: Subject['kind']): ResourceKey[] {
   return world
     .subjectsOf(kind)

@@ -9,14 +9,14 @@ import { edit, outside, type Remedy, run, setting } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 
-/** The writes that are not settled, except for refusals of an entry that the file has changed since. */
+/** The writes that are not settled, except for refusals of an entry that the spec has changed since. */
 export function openWrites(intents: readonly Intent[], world: World): ReadonlyMap<ResourceKey, Intent> {
   return new Map(
     intents.filter((intent) => !isOvertaken(intent, world)).map((intent) => [intent.key, intent]),
   );
 }
 
-/** The API refused the entry, and the file has another entry now. */
+/** The API refused the entry, and the spec has another entry now. */
 export function isOvertaken(intent: Intent, world: World): boolean {
   if (intent.phase !== 'blocked' || intent.blocked.until !== 'file') return false;
   return digestOf(world.subjects.get(intent.key)?.desired?.value ?? null) !== intent.basis;

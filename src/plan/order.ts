@@ -98,7 +98,7 @@ export function prerequisites(
 
 /**
  * The keys that must exist before a retiring server, or its address, is deleted: the server that took over its key,
- * and the resources that the file declares inside that server. A backup is taken when it is due.
+ * and the resources that the spec declares inside that server. A backup is taken when it is due.
  */
 export function successorsOf(key: ResourceKey, { subjects, childrenOf }: World): readonly ResourceKey[] {
   const successor = retiredFrom(key);

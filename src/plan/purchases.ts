@@ -17,7 +17,7 @@ import { described, ignoring, isNone, notOurs, type Register, unmanagedFor } fro
 const ignoringAll =
   'if no unmanaged resource belongs to this spec: vdcsync then ignores all of them, and creates new ones';
 
-/** An unmanaged resource may be the one that this file describes: bought before, or by another copy of the state. */
+/** An unmanaged resource may be the one that this spec describes: bought before, or by another copy of the state. */
 export function unmanaged(draft: Draft, input: GuardInput, { matches }: PlanFacts): Objection | undefined {
   if (!mayDuplicate(draft, input)) return undefined;
   const { kinds, world, register } = input;
@@ -73,7 +73,7 @@ export function lineOpen(
       : undefined;
   if (verdict.verdict !== 'create' || desired === undefined) return undefined;
   if (binding !== undefined) return besideReleased(desired, register, world);
-  // Another entry of the file has a line of its own.
+  // Another entry of the spec has a line of its own.
   const earlier = [...register.line(desired)].filter(
     (each) => world.subjects.get(each)?.desired === undefined,
   );
@@ -106,7 +106,7 @@ function answeredWith({ key, kind }: DesiredResource, id: string, { settings }: 
   };
 }
 
-/** The write of the resource ended in this run, under the key that the file has renamed back since. */
+/** The write of the resource ended in this run, under the key that the spec has renamed back since. */
 function takenBackSoon({ subjects }: World, key: ResourceKey): Objection | undefined {
   const taker = subjects.get(key)?.binding?.formerKeys?.find((former) => {
     const { desired, binding } = subjects.get(former) ?? {};
@@ -195,7 +195,7 @@ export function perhapsEarlier(
   };
 }
 
-/** A server that only the count of a network shows may also be the one that this file describes. @assumption A8 */
+/** A server that only the count of a network shows may also be the one that this spec describes. @assumption A8 */
 export function unlistedServers(draft: Draft, input: GuardInput): Objection | undefined {
   const { subject } = draft;
   const { unlisted: found, isNew } = input.register;

@@ -4,7 +4,7 @@ import { edit } from '../core/remedy.ts';
 import { type Draft, isToBeMade } from './draft.ts';
 
 /**
- * A new entry that equals an entry that leaves the file in all but the key: probably renamed by hand, which
+ * A new entry that equals an entry that leaves the spec in all but the key: probably renamed by hand, which
  * would create it again and delete the existing resource.
  */
 export function perhapsRenamed(drafts: readonly Draft[]): Warning[] {

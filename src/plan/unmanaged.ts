@@ -49,7 +49,7 @@ export function unmanagedFor(kind: Subject['kind'], register: Register, world: W
 }
 
 /**
- * Addresses of this file's servers that no key is bound to, and that an entry of `ips` may have bought: a server
+ * Addresses of this spec's servers that no key is bound to, and that an entry of `ips` may have bought: a server
  * takes this kind of address if its entry names the address, or with `{reuse: true}`. The state has observed every
  * address that a server got by a creation that only this state can have sent.
  */
@@ -80,7 +80,7 @@ export function isQuiet(holder: Attributed | Holder): boolean {
   return holder.is === 'ignored' && holder.by === 'operator';
 }
 
-/** The network interfaces of the servers of this file, from the last refresh. */
+/** The network interfaces of the servers of this spec, from the last refresh. */
 export function observedInterfaces({ observed, serverSubjects }: World): ServerInterfaces {
   return new Map(
     serverSubjects().flatMap(({ key }) => {
@@ -166,7 +166,7 @@ function isBeside({ servers }: Unmanaged): (ip: Unmanaged['addresses'][number]) 
   return ({ server_id }) => !servers.some((id) => id === server_id);
 }
 
-/** The command that marks all of them as not managed by this file. */
+/** The command that marks all of them as not managed by this spec. */
 export function ignoring(found: Unmanaged): Remedy & CommandStep {
   const free = found.addresses.filter(isBeside(found));
   return run('ignore', [...found.servers, ...free.map(({ address }) => address)]);

@@ -67,7 +67,7 @@ function reverted(key: ResourceKey, world: World): Warning {
 }
 
 /**
- * A part of a server whose entry no longer declares the part. The file does not ask for its deletion, and without an
+ * A part of a server whose entry no longer declares the part. The spec does not ask for its deletion, and without an
  * entry nothing is compared. The warning of the newest backup covers older backups.
  */
 export function noLongerDeclared(draft: Draft, world: World): Warning[] {
@@ -96,7 +96,7 @@ function olderThan({ key, parent }: Subject, world: World): string {
   return ids.length === 0 ? '' : ` (and the older ${ids.join(', ')})`;
 }
 
-/** Unmanaged resources are billed without an entry in the file, and may belong to this file. */
+/** Unmanaged resources are billed without an entry in the spec, and may belong to this spec. */
 export function unmanagedWarnings(world: World, { unmanaged, isNew, declaredAbsent }: Register): Warning[] {
   if (isNone(unmanaged) || world.settings.unmanaged === 'ignore') return [];
   const what = described(unmanaged);

@@ -14,13 +14,13 @@ export interface DriveObserved {
   readonly shown: string | null | undefined;
 }
 
-/** The live id of the ISO that the file wants in the drive; `undefined` if the ISO does not exist yet. */
+/** The live id of the ISO that the spec wants in the drive; `undefined` if the ISO does not exist yet. */
 export function isoWanted({ iso }: DriveEntry, world: World): string | null | undefined {
   return iso?.startsWith('isos.') ? world.idOf(iso as ResourceKey) : iso;
 }
 
 /**
- * The content of the drive, from the reads or from the last write of this file; the drive of a new server
+ * The content of the drive, from the reads or from the last write of this spec; the drive of a new server
  * is empty. `undefined`: unknown.
  */
 export function contentOf({ key, parent, binding }: Subject, world: World): string | null | undefined {
@@ -33,7 +33,7 @@ export function contentOf({ key, parent, binding }: Subject, world: World): stri
   return made || seen === undefined ? null : undefined;
 }
 
-/** The drives of this file's servers that are known to hold the ISO. */
+/** The drives of this spec's servers that are known to hold the ISO. */
 export function drivesWith(iso: string, world: World): readonly Subject[] {
   return world.subjectsOf('drive').filter((subject) => contentOf(subject, world) === iso);
 }

@@ -216,7 +216,7 @@ function diffDeclared(entry: FirewallEntry, live: Firewall): Change[] {
   if (entry.rules === undefined) return changes;
   const [wanted, there] = [entry.rules, live.rules];
   const same = wanted.length === there.length && wanted.every((rule, at) => sameRule(rule, there[at] ?? {}));
-  // An unchanged rule is shown with the notation of the file, so that only real differences show.
+  // An unchanged rule is shown with the notation of the spec, so that only real differences show.
   const from = there.map((live) => wanted.find((rule) => sameRule(rule, live)) ?? live);
   return same ? changes : [...changes, { path: 'rules', from, to: wanted }];
 }
@@ -236,7 +236,7 @@ function isAsLeft(applied: Json | undefined, live: Firewall): boolean {
 }
 
 /**
- * Fields of live rules that neither the document nor the file's rules have, with the rules that carry a value in them.
+ * Fields of live rules that neither the document nor the spec's rules have, with the rules that carry a value in them.
  */
 function unknownFields(
   entry: FirewallEntry,
@@ -249,7 +249,7 @@ function unknownFields(
 
 /**
  * Unknown fields that the server adds to rules by itself, such as a position: every live rule carries them, or rules
- * that this file sent came back with them. Fields without a value carry nothing. @source API §9.3 @assumption A32
+ * that this spec sent came back with them. Fields without a value carry nothing. @source API §9.3 @assumption A32
  */
 function addedByServer(entry: FirewallEntry, live: Firewall, applied: Json | undefined): ReadonlySet<string> {
   const isSent = sentBefore(applied);
@@ -270,7 +270,7 @@ function withoutFields(live: Firewall, fields: ReadonlySet<string>): Firewall {
   return fields.size === 0 ? live : { ...live, rules: live.rules.map(strip) };
 }
 
-/** A field of rules that this file never sent may have been set by an operator, and the replacement drops it. */
+/** A field of rules that this spec never sent may have been set by an operator, and the replacement drops it. */
 function droppedFields({ key, binding }: Subject, live: Firewall, added: ReadonlySet<string>): Warning[] {
   const isSent = sentBefore(binding?.applied);
   const dropped = [...added].flatMap((field) => {
@@ -283,7 +283,7 @@ function droppedFields({ key, binding }: Subject, live: Firewall, added: Readonl
   return [{ code: 'firewall_field_dropped', key, message }];
 }
 
-/** Fields that other users set on their rules, and that the file does not have. @assumption A32 */
+/** Fields that other users set on their rules, and that the spec does not have. @assumption A32 */
 function lostByReplacing(key: ResourceKey, entry: FirewallEntry, live: Firewall): Diff | undefined {
   if (live.policy_out !== null && live.policy_out !== 'accept') {
     return blocked(

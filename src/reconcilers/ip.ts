@@ -213,7 +213,7 @@ function isAnother({ answer }: SentWrite, live: Ip): boolean {
   return namedAddress !== undefined && namedAddress !== live.address;
 }
 
-/** An address that was created with a server of this file: it is released after its server is deleted. */
+/** An address that was created with a server of this spec: it is released after its server is deleted. */
 function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: World): Diff {
   const { binding, parent } = subject;
   if (binding === undefined) return diffUnbound(subject, world);
@@ -295,7 +295,7 @@ function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
   // Another key has the server by now: its id was used again. @assumption A17
   const isOwn = server === subject.binding?.parentId && (holder === undefined || holder === subject.parent);
   if (server !== undefined && !given && !isOwn) {
-    // A server of the file that takes any free address took this address, and keeps it.
+    // A server of the spec that takes any free address took this address, and keeps it.
     if (subject.parent !== undefined && holder !== undefined && takesAny(world.subjects.get(holder))) {
       const reason = `address ${live.address} is attached to ${holder} now`;
       return { verdict: { verdict: 'release', gone: false, reason } };
@@ -329,7 +329,7 @@ function unknownAddress(subject: Subject, { id, address }: Ip): Diff {
 }
 
 /**
- * Whether the server that holds the address releases it: the server leaves the file, or it was created with
+ * Whether the server that holds the address releases it: the server leaves the spec, or it was created with
  * this address and is replaced to get another one.
  */
 function isGivenUp({ key }: Subject, server: Subject | undefined): boolean {

@@ -265,7 +265,7 @@ function isTainted({ verdict }: Diff): boolean {
   return verdict.verdict === 'blocked' && verdict.code === 'tainted';
 }
 
-/** The ISO cannot be deleted while a drive holds it, and the file does not ask for its ejection. @source API §3.3 */
+/** The ISO cannot be deleted while a drive holds it, and the spec does not ask for its ejection. @source API §3.3 */
 function inDrive({ key, desired }: Subject, { id }: Iso, world: World): Diff | undefined {
   // If only the operator can eject the ISO, only the API knows whether the drive still holds it.
   if (world.profile.operations.eject_iso === undefined) return undefined;

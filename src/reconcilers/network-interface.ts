@@ -13,7 +13,7 @@ import { priceOfCard } from './prices.ts';
 /**
  * A server's network interface in a network. Any network interface in that network satisfies the entry; a missing
  * one is added. Removing one is not documented, so a second one would remain permanently.
- * If the profile enables `remove_network_interface`, a network interface of this file is removed once the
+ * If the profile enables `remove_network_interface`, a network interface of this spec is removed once the
  * file no longer names its network. @assumption A27
  */
 export type NetworkInterfaceEntry = {
@@ -154,7 +154,7 @@ export const networkInterface: ResourceKind<
   },
 };
 
-/** A network interface that the file added and no longer names. */
+/** A network interface that the spec added and no longer names. */
 function diffLeaving(
   { binding }: Subject<NetworkInterfaceEntry>,
   observed: NetworkInterfaceObserved | undefined,

@@ -275,9 +275,9 @@ function neededFor(entry: ServerEntry | undefined): readonly string[] {
 }
 
 /**
- * The previous and the present identity of a server. A lost address says nothing while the server remains in the file;
- * another address in its place does. A server that had no address and leaves the file must have no addresses except for
- * this file's, and the name that it had. @assumption A17
+ * The previous and the present identity of a server. While the server remains in the spec, a lost address is no sign of
+ * another server, but a different address is. A server that had no address and leaves the spec must still have its name,
+ * and no address except for those of this spec. @assumption A17
  */
 function identityOf(
   { binding, desired }: Subject<ServerEntry>,

@@ -9,7 +9,7 @@ import { blocked } from './existence.ts';
 type Named<Live> = Live & { readonly id: number | string; readonly name: string };
 
 /**
- * The changes by the name in the file. A name that comes only from the key is no reason to change
+ * The changes by the name in the spec. A name that comes only from the key is no reason to change
  * anything; `along` shows the new name in case another change replaces the resource.
  */
 export function renaming(

@@ -16,7 +16,7 @@ import type { WrittenTexts } from './written-texts.ts';
 /** One resource with its position. Resources inside a server come after the server. */
 export interface Entry {
   readonly resource: DesiredResource;
-  /** The resource's own part of the file; a child's is inside its server's. */
+  /** The resource's own part of the spec; a child's is inside its server's. */
   readonly located: Located;
   readonly kind: ResourceKind;
 }
@@ -179,11 +179,11 @@ function readChildren(
   return entries;
 }
 
-/** The parts of a resource inside a server that depend on its part of the file alone. */
+/** The parts of a resource inside a server that depend on its part of the spec alone. */
 type CheckedPart = Pick<DesiredResource, 'value' | 'position' | 'fields' | 'cautions'>;
 
 /**
- * Checks a part of the file once for all servers that have it from `defaults`. They then share its value in memory:
+ * Checks a part of the spec once for all servers that have it from `defaults`. They then share its value in memory:
  * a hundred rules in `defaults` would otherwise be checked and stored for each of a thousand servers.
  */
 export class SharedParts {

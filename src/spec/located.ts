@@ -1,6 +1,6 @@
 import type { Position } from '../core/desired.ts';
 
-/** A value of the file with everything that a message about it needs. */
+/** A value of the spec with everything that a message about it needs. */
 export interface Located {
   /** Plain data: maps are objects, `${env:…}` is replaced. */
   readonly value: unknown;
@@ -11,7 +11,7 @@ export interface Located {
   readonly shown: string;
   /** Holds something that came from the environment. */
   readonly secret: boolean;
-  /** For a text with variables, or with characters that would start one: the text of the file. */
+  /** For a text with variables, or with characters that would start one: the text of the spec. */
   readonly written?: string;
   /** The values of the variables in a text. */
   readonly variables?: ReadonlyMap<string, string>;
@@ -97,7 +97,7 @@ export function isUnread({ broken, partial }: Located): boolean {
   return broken || partial === true;
 }
 
-/** The texts inside a value that differ from the text of the file, with their paths. */
+/** The texts inside a value that differ from the text of the spec, with their paths. */
 export function expandedIn(root: Located, path: Path = []): readonly (readonly [Path, Located])[] {
   if (root.written !== undefined) return [[path, root]];
   const parts = [...(root.fields ?? []), ...(root.items ?? []).entries()];

@@ -143,7 +143,7 @@ export const commonSchema = z.strictObject({
 /** Names of the fields that every top-level entry may have in addition to the fields of its kind. */
 export const commonFields = ['id', 'managed', 'moved', 'protect'] as const;
 
-/** Everything about the entries of one of the file's maps. */
+/** Everything about the entries of one of the spec's maps. */
 export interface Section extends SectionTraits {
   readonly collection: Collection;
   readonly kind: ResourceKind;
@@ -165,7 +165,7 @@ const childKinds = registry
   })
   .sort(([, a], [, b]) => Number(isOwnField(a)) - Number(isOwnField(b)));
 
-/** The maps of the file, in the registry's order. */
+/** The maps of the spec, in the registry's order. */
 export const sections: readonly Section[] = registry.flatMap((kind) => {
   const { collection, container } = factsOf(kind.name);
   if (collection === undefined || kind.entry.section === undefined) return [];
@@ -198,7 +198,7 @@ function entrySchema(
 /** Fields that say which server it is, or whether it is managed: they differ from server to server. */
 const notDefault = { id: true, name: true, moved: true, managed: true } as const;
 
-/** `defaults` of the file: the values of every server that does not set its own. */
+/** `defaults` of the spec: the values of every server that does not set its own. */
 export const defaultsSchema = z.strictObject({
   servers: sectionOf(containers).schema.omit(notDefault).partial().optional(),
 });

@@ -3,13 +3,13 @@ import { isPassedOn } from '../core/hidden-texts.ts';
 import { mapTexts } from '../core/json.ts';
 import { expandedIn, type Located, type Report, refuseSecret } from './located.ts';
 
-/** Puts the text of the file back in the place of each text from the environment, and remembers the real texts. */
+/** Puts the text of the spec back in the place of each text from the environment, and remembers the real texts. */
 export class WrittenTexts {
   readonly #texts = new Map<string, string>();
   readonly #variables = new Map<string, string>();
 
   /**
-   * The valid entry with the texts of the file. Reports variables in a part that output has to show.
+   * The valid entry with the texts of the spec. Reports variables in a part that output has to show.
    *
    * @param foreign fields that are no part of the entry
    */

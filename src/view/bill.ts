@@ -65,7 +65,7 @@ export function billOf(facts: ProjectFacts): Bill {
   };
 }
 
-/** How many addresses and servers with left backups are billed although no entry of the file asks for them. */
+/** How many addresses and servers with left backups are billed although no entry of the spec asks for them. */
 export function leaksIn({
   idle,
   unconfirmed,

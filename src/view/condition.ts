@@ -14,7 +14,7 @@ import { TransportError } from '../core/transport.ts';
  * - `blocked`: an operation needs a manual decision, for a reason other than `paused`
  * - `awaiting_approval`: the plan waits for the operator (`settings.approval`)
  * - `paused`: the API refuses a class of writes
- * - `drifting`: the project differs from the file, and nothing corrects it, because of the file, the mode or the API
+ * - `drifting`: the project differs from the spec, and nothing corrects it, because of the spec, the mode or the API
  * - `converging`: differences are being removed
  * - `converged`
  */
@@ -41,7 +41,7 @@ export type Condition = (typeof conditions)[number];
  * - `rest`: nothing is left to do, so it lasts until something changes
  * - `progress`: vdcsync ends it in normal operation
  * - `waits`: the API or an approval ends it, and vdcsync then continues
- * - `stuck`: it lasts until the file, the token or the project is corrected
+ * - `stuck`: it lasts until the spec, the token or the project is corrected
  */
 export type Ending = 'rest' | 'progress' | 'waits' | 'stuck';
 

@@ -31,7 +31,7 @@ export interface ProjectFacts {
   readonly prices?: PriceList | undefined;
   readonly condition?: Condition;
   readonly conditionSince?: number | undefined;
-  /** The time since which the project has differed from the file. */
+  /** The time since which the project has differed from the spec. */
   readonly differsSince?: number | undefined;
   /** When each blocked entry was first seen, by its name. */
   readonly blockedSince?: ReadonlyMap<string, number>;
@@ -98,7 +98,7 @@ export interface RunningOperation {
   readonly deadline?: number;
 }
 
-/** The process that keeps the project equal to its file. */
+/** The process that keeps the project equal to its spec. */
 export interface DaemonFacts {
   readonly mode: 'correct' | 'observe';
   readonly intervalMs: number;

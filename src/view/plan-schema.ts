@@ -8,7 +8,7 @@ const kind = z.enum(kindNames);
 
 const decimal = z.string().regex(/^-?\d+(\.\d+)?$/);
 
-/** A place in the file. */
+/** A place in the spec. */
 export const position = z
   .strictObject({ file: text, line: count, column: count })
   .describe('Place of the entry in the spec. Absent if the spec does not have it.');

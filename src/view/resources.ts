@@ -16,7 +16,7 @@ interface Beside {
   readonly addresses: ProjectView['addresses'];
 }
 
-/** Each resource that the file declares or the state binds, in the order of their keys. */
+/** Each resource that the spec declares or the state binds, in the order of their keys. */
 export function resourcesOf(facts: ProjectFacts, beside: Beside): readonly ResourceView[] {
   const { offer, world, plan, inFlight = [], refreshedAt } = facts;
   const { bindings, intents } = knownIn(facts);

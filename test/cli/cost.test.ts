@@ -47,7 +47,7 @@ describe('src/cli', () => {
     });
   });
 
-  test('what a deletion gives back, and the limit on what a file may add', async () => {
+  test('what a deletion gives back, and the limit on what a spec may add', async () => {
     const destroyed = await inProcess(['destroy', '--emulator', '--dry-run', '--prices', 'prices.yaml'], {
       cwd,
     });

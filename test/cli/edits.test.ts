@@ -20,7 +20,7 @@ async function renamedWithoutState(before: object, after: object) {
   return { scene, operator, bought };
 }
 
-describe('src/cli: edits of the file, the state and the project buy nothing twice', () => {
+describe('src/cli: edits of the spec, the state and the project buy nothing twice', () => {
   test('a server without an address is renamed, and the state is lost', async () => {
     const { scene, operator, bought } = await renamedWithoutState(
       { servers: { web: bare } },
@@ -78,7 +78,7 @@ describe('src/cli: edits of the file, the state and the project buy nothing twic
     expect(scene.live).toEqual(bought);
   });
 
-  test('a forgotten server returns to the file', async () => {
+  test('a forgotten server returns to the spec', async () => {
     const scene = await Scene.start();
     const operator = scene.operator();
     await operator.applied({ servers: { bare } });

@@ -128,7 +128,7 @@ describe('src/cli/commands/export.ts', () => {
     expect(again.stdout).toContain('Nothing to do');
   });
 
-  test('what a drive holds is in it, by the name of its ISO, or by its id where the file has none', async () => {
+  test('what a drive holds is in it, by the name of its ISO, or by its id where the spec has none', async () => {
     const { stdout } = await inProcess(['export'], withOperations());
     const { isos, servers } = parse(stdout);
     const inDrive = Object.values(servers).flatMap((each) => (each as { iso?: string }).iso ?? []);

@@ -75,7 +75,7 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
     for (const [name, text] of [...shown, ...files]) expect([name, shows(text)]).toEqual([name, []]);
   });
 
-  test('stand in no export of a file that has them, and the export reads the same again', async () => {
+  test('stand in no export of a spec that has them, and the export reads the same again', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': spec + server });
     const env = { MIRROR_KEY: canary, VDCSYNC_ALLOW_ENV: 'MIRROR_KEY' };
     const run = (...args: string[]) => inProcess([...args, '--emulator'], { cwd, env });

@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 
 describe('src/cli/commands/outputs.ts: output', () => {
-  test('json: addresses, ids and names, by the names in the file', async () => {
+  test('json: addresses, ids and names, by the names in the spec', async () => {
     const made = JSON.parse(await output('--emulator')) as Outputs;
     const web = made.servers['web-1'];
     expect(web).toMatchObject({ key: 'servers.web-1', name: 'web-1' });

@@ -215,7 +215,7 @@ describe('src/cli/commands/plan.ts: saved plans', () => {
     expect(code).toBe(1);
   });
 
-  test('one is carried out, and refused once the file has moved', async () => {
+  test('one is carried out, and refused once the spec has moved', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': shop, 'other.yaml': shop.replace('10.20.', '10.30.') });
     await inProcess(['plan', '--emulator', '--out', 'plan.json'], { cwd });
     const moved = await inProcess(

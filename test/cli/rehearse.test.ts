@@ -27,7 +27,7 @@ servers:
 `;
 
 describe('src/cli/commands/rehearse.ts', () => {
-  test('plays the file with crashes and faults, and draws it', async () => {
+  test('plays the spec with crashes and faults, and draws it', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     const args = ['rehearse', '--crashes', '10', '--svg', 'run.svg', '--format', 'json'];
     const { code, stdout, stderr } = await inProcess(args, { cwd });
@@ -54,7 +54,7 @@ describe('src/cli/commands/rehearse.ts', () => {
     expect(Object.keys(contentsOf(cwd))).toEqual(['run.svg', 'vdcsync.yaml']);
   });
 
-  test('a file of a live project is played with what the emulator has, and says so', async () => {
+  test('a spec of a live project is played with what the emulator has, and says so', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': foreign });
     const { code, stdout } = await inProcess(['rehearse', '--trials', '40'], {
       cwd,

@@ -212,7 +212,7 @@ Plan: 1 to replace, 1 blocked, 2 unchanged.
     );
   });
 
-  test('both sides of a rule have their fields in the file’s order, and what stays is in line with what comes', () => {
+  test('both sides of a rule have their fields in the spec’s order, and what stays is in line with what comes', () => {
     const was = { enabled: true, direction: 'in', ports: '22' };
     const is = { direction: 'in', enabled: true, ports: '80' };
     const change = { path: 'rules', from: [was], to: [{ ...is, ports: '22' }, is] };

@@ -178,7 +178,7 @@ describe('src/cli/settings: the API profile', () => {
     expect(Object.keys(loadProfile(text, 'p.yaml').operations)).toHaveLength(3);
   });
 
-  test('every error is told at once, in the order of the file', () => {
+  test('every error is told at once, in the order of the spec', () => {
     const text = 'operations:\n  read_server: { path: /x }\n  lst_servers: {}\nlimits: { reads: no }\n';
     expect(() => loadProfile(text, 'p.yaml')).toThrow(/p\.yaml:2:24[\s\S]*p\.yaml:3:3[\s\S]*p\.yaml:4:18/);
   });

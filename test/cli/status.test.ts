@@ -149,7 +149,7 @@ describe('src/cli/commands/status.ts', () => {
     expect(view.idle).toBeNull();
   });
 
-  test('backups and images are billed like servers, and what is not of this file is counted apart', () => {
+  test('backups and images are billed like servers, and what is not of this spec is counted apart', () => {
     const bindings = [
       binding('servers.a.backup', 'backup', '2026-01-01T00:00:00Z'),
       binding('server_images.gold', 'server_image', '7'),
@@ -209,7 +209,7 @@ describe('src/cli/commands/status.ts', () => {
     expect(text).not.toContain('Billed and idle');
   });
 
-  test('what the file binds by id is of this file before it is bound', () => {
+  test('what the spec binds by id is of this spec before it is bound', () => {
     const ips = [
       { id: 5001, address: '203.0.113.7', server_id: null, primary: false },
       { id: 5002, address: '203.0.113.8', server_id: 1, primary: true },
@@ -251,7 +251,7 @@ describe('src/cli/commands/status.ts', () => {
     );
   });
 
-  test('a part that has left the entry of its server is not converged as if the file declared it', () => {
+  test('a part that has left the entry of its server is not converged as if the spec declared it', () => {
     const warnings = [{ code: 'no_longer_declared', key: 'servers.a.backup', message: '' }];
     const plan = { operations: [], blocked: [], warnings, project: { id: 4711 }, cost: {} };
     const bindings = ['servers.a.backup', 'servers.a.backup.old', 'servers.a.firewall'].map((key) =>

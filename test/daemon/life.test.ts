@@ -4,7 +4,7 @@ import { faultRule } from '../../src/emulator/faults.ts';
 import { folderWith, oneNetwork, shop, vdcsync } from '../cli/run.ts';
 import { emulate, live, type Project, startDaemon, until } from './support.ts';
 
-describe('src/daemon/project/project.ts: a project kept as its file says', () => {
+describe('src/daemon/project/project.ts: a project kept as its spec says', () => {
   test('with drift: report a change elsewhere is told and left', async () => {
     const api = await emulate();
     const spec = shop.replace('max_deletions: 9', 'max_deletions: 9, drift: report');

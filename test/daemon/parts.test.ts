@@ -50,7 +50,7 @@ describe('src/daemon: back-off by key', () => {
     expect(backOff.list(0)).toEqual([]);
   });
 
-  test('another entry in the file is tried at once, and what a hold keeps back is no failure', () => {
+  test('another entry in the spec is tried at once, and what a hold keeps back is no failure', () => {
     const backOff = new KeyBackOff(even);
     backOff.learn([failed], spec('10.0.0.0/24'), () => true, 0);
     expect(backOff.list(0)).toEqual([]);

@@ -102,7 +102,7 @@ describe('src/daemon/project: what somebody else deletes', () => {
   });
 });
 
-describe('src/daemon/project: what changed behind the file', () => {
+describe('src/daemon/project: what changed behind the spec', () => {
   test('is told with what it was and is to be, and what becomes of it', async () => {
     const api = await emulate();
     const notices = await receiver<Notification>();

@@ -239,7 +239,7 @@ servers:
     expect([gone.report.outcome, projectOf(made)]).toEqual(['declined', []]);
   });
 
-  test('the second half waits if the file asks for another server than the approved one', async () => {
+  test('the second half waits if the spec asks for another server than the approved one', async () => {
     const made = await betweenHalves();
     const written = made.writes().length;
     const rest = await reconcile(made, withImage('ubuntu-24.04'));

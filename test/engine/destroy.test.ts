@@ -20,7 +20,7 @@ async function destroyed(before: string, file: string) {
   return { ...played, report, left: there(played) };
 }
 
-describe('src/engine/run/start.ts: destroy goes by what the file says now', () => {
+describe('src/engine/run/start.ts: destroy goes by what the spec says now', () => {
   test.each([
     ['in its entry', web(', protect: true')],
     ['under another key', web(', protect: true, moved: {from: servers.web}').replace('web:', 'shop:')],

@@ -85,7 +85,7 @@ describe('src/engine/claims/retire.ts: a server is replaced, the new one first',
     expect(servers(played)).toEqual([[2002, 2]]);
   });
 
-  test('a size that the API refuses costs nothing, and the way out is the file', async () => {
+  test('a size that the API refuses costs nothing, and the way out is the spec', async () => {
     const played = await made();
 
     const report = await played.apply(file(tooLarge));

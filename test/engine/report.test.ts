@@ -8,7 +8,7 @@ const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
 const server = (more: string) =>
   `${head}servers:\n  web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, ${more}}\n`;
 
-describe('src/engine: a refusal that the file answers', () => {
+describe('src/engine: a refusal that the spec answers', () => {
   const spec = (rule: string) =>
     server(`firewall: {enabled: true, policy_in: drop, rules: [{direction: in, action: accept${rule}}]}`);
 

@@ -55,7 +55,7 @@ describe('src/engine: a list that ends early proves nothing', () => {
     expect(bought(played, 'server')).toBe(2);
   });
 
-  test('a server error without an effect is not taken for a server of this file that a network counts since', async () => {
+  test('a server error without an effect is not taken for a server of this spec that a network counts since', async () => {
     const played = rig({ emulator: { readings: { defaultNetworkCard: true } } });
     const fault = faultRule({ path: 'create_server', nth: 2 }, { do: 'answer', status: 500 });
     played.emulator.setFaults([fault]);

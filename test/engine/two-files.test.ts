@@ -83,7 +83,7 @@ describe('src/engine: two files of one project with the same keys', () => {
       expect(there()).toEqual(theirs);
     });
 
-    test('a scope that is set later gives the file resources of its own', async () => {
+    test('a scope that is set later gives the spec resources of its own', async () => {
       const { as, bound, there } = await twoFiles(spec);
       const theirs = there();
       const b = as('b');

@@ -28,7 +28,7 @@ describe('src/engine: reads that fail', () => {
     expect(executed(played, 'iso')).toBe(1);
   });
 
-  test('for good, of a write that the file asks for no more: what could not be read is told, with the ways out', async () => {
+  test('for good, of a write that the spec asks for no more: what could not be read is told, with the ways out', async () => {
     const played = rig();
     played.emulator.setFaults([
       faultRule({ path: 'read_iso', nth: 1, times: 1000 }, { do: 'answer', status: 500 }),

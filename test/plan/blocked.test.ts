@@ -78,7 +78,7 @@ describe('src/plan/objections.ts: what needs an operator', () => {
     expect(projectOf(emulator).servers.map(({ name }) => name)).toEqual(['theirs']);
   });
 
-  test('taking it out of the file deletes it', async () => {
+  test('taking it out of the spec deletes it', async () => {
     const { apply, emulator } = await tainted();
 
     expect((await apply('settings: {prune: true}\n')).outcome).toBe('converged');

@@ -10,7 +10,7 @@ const networks = (...names: readonly string[]) =>
   `networks: {${names.map((name, at) => `${name}: {cidr: 10.${at + 1}.0.0/24}`).join(', ')}}\n`;
 
 describe('src/plan/guards.ts', () => {
-  test('prune: what has left the spec stays, until the file says that it goes', async () => {
+  test('prune: what has left the spec stays, until the spec says that it goes', async () => {
     const { apply, plan, emulator } = rig();
     await apply(networks('a'));
 
@@ -23,7 +23,7 @@ describe('src/plan/guards.ts', () => {
     expect(projectOf(emulator).networks).toHaveLength(1);
   });
 
-  test('what is to be written is a line for the block that the file may have already', async () => {
+  test('what is to be written is a line for the block that the spec may have already', async () => {
     const { apply, plan } = rig();
     await apply(networks('a', 'b', 'c'));
     const settings = ['drift: correct'];
@@ -206,7 +206,7 @@ describe('src/plan/guards.ts', () => {
     expect(codesOf(await plan(''))).toEqual({ 'servers.web': 'protected' });
   });
 
-  test('protect: the word of an entry that is in the file counts at once', async () => {
+  test('protect: the word of an entry that is in the spec counts at once', async () => {
     const { apply, plan, emulator } = rig();
     const text = (word: string, image: string) =>
       `settings: {prune: true}\nservers: {web: {${sliders.replace('ubuntu-24.04', image)}, replace: allowed${word}}}\n`;

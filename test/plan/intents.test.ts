@@ -86,7 +86,7 @@ describe('src/plan/open-writes.ts: writes that are not settled', () => {
     );
   });
 
-  test('a refusal names the place in the file, and ends when the entry changes', () => {
+  test('a refusal names the place in the spec, and ends when the entry changes', () => {
     const held = planOf(worldOf(desired), { openIntents: [intent({ blocked: refused })] });
     const edited = planOf(worldOf(desired), {
       openIntents: [intent({ blocked: refused, basis: 'sha256:older' })],

@@ -83,7 +83,7 @@ describe('src/plan/build.ts', () => {
     );
   });
 
-  test('the project comes to be what the file says, from nothing and from one file to the next', async () => {
+  test('the project comes to be what the spec says, from nothing and from one spec to the next', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(resources, { minLength: 1, maxLength: 3 }), async (files) => {
         const { apply, plan, emulator } = rig();

@@ -15,7 +15,7 @@ describe('src/plan/totals.ts: what is counted and told', () => {
     expect((await plan(web)).summary).toMatchObject({ create: 0, unchanged: 1 });
   });
 
-  test('a plan counts as many resources as the file has', async () => {
+  test('a plan counts as many resources as the spec has', async () => {
     const { plan } = rig();
     const text = readFileSync('examples/full.yaml', 'utf8');
     const { create, unchanged, blocked } = (await plan(text.slice(text.indexOf('\nsettings:')))).summary;

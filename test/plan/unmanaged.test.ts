@@ -98,7 +98,7 @@ const ofWeb = (applied: unknown) => [bound('servers.web', 'server', '1', { appli
 const reuse = ', public_ipv4: {reuse: true}';
 const entry = ', public_ipv4: {ip: a}';
 
-describe('src/plan/unmanaged.ts: addresses of the servers of the file', () => {
+describe('src/plan/unmanaged.ts: addresses of the servers of the spec', () => {
   const released = { is: 'released', by: 'file', formerKey: 'servers.web' };
   const releasedWeb = [
     claim('server', '1', released),
@@ -195,7 +195,7 @@ describe('src/plan/unmanaged.ts: addresses of the servers of the file', () => {
     expect(isClaimedAlone(world, register, id)).toBe(isAlone);
   });
 
-  test('a claimed address of a server of the file is claimed alone', () => {
+  test('a claimed address of a server of the spec is claimed alone', () => {
     const { register, world } = known({ parts: held, claims: [ofTen], spec: web('', ', id: 2') });
     expect(isClaimedAlone(world, register, '10')).toBe(true);
   });

@@ -196,7 +196,7 @@ describe('src/reconcilers/server: an adopted server whose entry is corrected', (
       expect(projectOf(world.emulator).servers).toMatchObject([{ memoryMb: 8192, cores: 4 }]);
     });
 
-    test('sends what an operator has confirmed, or the file allows', async () => {
+    test('sends what an operator has confirmed, or the spec allows', async () => {
       const entry = 'id: 2001, server_type: sliders-1, memory_mb: 1024';
       const world = await adopted(`${entry}, cores: 1`, { profile });
       const edited = file(`${entry}, cores: 4`);

@@ -12,7 +12,7 @@ const file = (more: string) => `servers: {web: {${sliders}, ${more}}}\n`;
 const daily = file('backup: {max_age: 24h}');
 
 describe('src/reconcilers/backup.ts', () => {
-  test('is shown as the file writes it', async () => {
+  test('is shown as the spec writes it', async () => {
     const shown = async (entry: string) =>
       (await rig().plan(file(`backup: {${entry}}`))).operations.find(({ kind }) => kind === 'backup')
         ?.changes;

@@ -22,7 +22,7 @@ const planned = (plan: number, more = '') =>
 const allowed = ', replace: allowed';
 
 describe('src/reconcilers/server/disk-loss.ts: a disk that a resize makes smaller', () => {
-  test('takes a word of the file, and is told and judged as data that goes', async () => {
+  test('takes a word of the spec, and is told and judged as data that goes', async () => {
     const world = played();
     await world.apply(file(80));
 

@@ -147,7 +147,7 @@ describe('src/reconcilers/drive.ts', () => {
     expect(countOf(world.emulator, 'insert_iso')).toBe(0);
   });
 
-  test('an ISO may be named by its id, and an unknown name is an error of the file', async () => {
+  test('an ISO may be named by its id, and an unknown name is an error of the spec', async () => {
     const world = profiled();
     await world.apply(file(''));
     const [iso] = projectOf(world.emulator).isos;

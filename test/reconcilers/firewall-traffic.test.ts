@@ -27,7 +27,7 @@ describe('src/reconcilers/firewall/traffic.ts', () => {
     });
   });
 
-  test('what is let in stands in the order of the file', () => {
+  test('what is let in stands in the order of the spec', () => {
     const after = filter(rule('22,80,443'));
     const open = ['tcp 22', 'tcp 80', 'tcp 443'];
     expect(trafficOf(filter(rule('22,443')), after).open).toEqual(open);

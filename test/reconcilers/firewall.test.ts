@@ -63,7 +63,7 @@ describe('src/reconcilers/firewall.ts', () => {
     }
   });
 
-  test('what the file does not declare stays as it is', async () => {
+  test('what the spec does not declare stays as it is', async () => {
     const { apply, emulator } = rig();
     await apply(file(`enabled: true, rules: [${ssh}]`));
 
@@ -76,7 +76,7 @@ describe('src/reconcilers/firewall.ts', () => {
     });
   });
 
-  test('drift is repaired; reported only, where that is asked, while edits of the file are applied', async () => {
+  test('drift is repaired; reported only, where that is asked, while edits of the spec are applied', async () => {
     const { apply, plan, emulator } = rig();
     await apply(file(`enabled: true, rules: [${ssh}]`));
     const report = 'settings: {drift: report}\n';
@@ -149,7 +149,7 @@ describe('src/reconcilers/firewall.ts', () => {
     expect((await apply(file(`enabled: true, rules: [${ssh}]`))).outcome).toBe('converged');
   });
 
-  test('so it does where the file was only compared with it', async () => {
+  test('so it does where the spec was only compared with it', async () => {
     const { apply, plan, emulator, store } = rig();
     await apply(file(`enabled: true, rules: [${ssh}]`));
     const [rule] = projectOf(emulator).servers[0]?.firewall.rules ?? [];
@@ -247,7 +247,7 @@ describe('src/reconcilers/firewall.ts', () => {
     expect(held?.reason).not.toContain('position');
   });
 
-  test('fields that are not shown are passed through; a refusal is put to the file', async () => {
+  test('fields that are not shown are passed through; a refusal is put to the spec', async () => {
     const rule = '{direction: in, action: accept, source: 10.0.0.0/8}';
     const open = rig({ emulator: { readings: { ruleFields: 'any' } } });
     const strict = rig();

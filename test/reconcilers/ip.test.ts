@@ -98,7 +98,7 @@ describe('src/reconcilers/ip.ts', () => {
     expect(warningsOf((await apply(of8)).plan)).toEqual(['address_unchecked']);
   });
 
-  test('one that the file binds by its id is told of when it is adopted', async () => {
+  test('one that the spec binds by its id is told of when it is adopted', async () => {
     const { plan, apply, emulator } = rig();
     emulator.mutate({ do: 'add_ip' });
     const spec = `ips: {spare: {id: ${projectOf(emulator).ips[0]?.id}, server_type_id: 8}}\n`;

@@ -60,7 +60,7 @@ describe('src/reconcilers/network-interface.ts', () => {
     expect(projectOf(emulator).servers[0]?.cards).toHaveLength(2);
   });
 
-  test('a file that names no networks minds no card but those that it added', async () => {
+  test('a spec that names no networks minds no card but those that it added', async () => {
     const { apply, plan } = rig({ emulator: { readings: { defaultNetworkCard: true } } });
     await apply(file('a'));
 

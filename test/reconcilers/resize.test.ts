@@ -71,7 +71,7 @@ describe('src/reconcilers/server/resize.ts: the sizes of a server that somebody 
     expect((await plan(of(4))).cost.monthly?.known_before).toBe(bigger.monthly?.known_after);
   });
 
-  test('that somebody has changed to what the file asks for are as they should be', async () => {
+  test('that somebody has changed to what the spec asks for are as they should be', async () => {
     const { apply, plan, emulator, entry } = adopted({ serverFields: 'sizes' });
     await apply(entry(', cores: 2'));
     Object.assign(projectOf(emulator).servers[0] ?? {}, { cores: 4 });

@@ -78,7 +78,7 @@ describe('src/reconcilers/server-image.ts', () => {
     expect(countOf(world.emulator, 'take_server_image')).toBe(1);
   });
 
-  test('is managed again by the file of before, once it was not managed', async () => {
+  test('is managed again by the spec of before, once it was not managed', async () => {
     const world = profiled();
     await world.apply(file());
     await world.apply(file('{id: img-1, managed: false}'));
@@ -163,7 +163,7 @@ describe('src/reconcilers/server-image.ts', () => {
     expect(warningsOf(report.plan)).toContain('no_longer_declared');
   });
 
-  test('once its entry has left the spec it is not taken again by a file that goes back, until an operator lets go of it', async () => {
+  test('once its entry has left the spec it is not taken again by a spec that goes back, until an operator lets go of it', async () => {
     const world = profiled();
     await world.apply(file());
     await world.apply(servers);

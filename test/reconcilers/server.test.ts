@@ -281,7 +281,7 @@ servers:
     ]);
   });
 
-  test('an address of the file that no server asks for any more is told of before the server goes', async () => {
+  test('an address of the spec that no server asks for any more is told of before the server goes', async () => {
     const { apply, plan } = rig();
     const file = (address: string, settings = 'prune: true') =>
       `settings: {${settings}, max_deletions: 9}\nips: {web: {}}\nservers: {one: {${sliders}, replace: {order: delete_first}${address}}}\n`;
@@ -313,7 +313,7 @@ servers:
     ]);
   });
 
-  test('and no more once an operator has adopted it with what the file says of it now', async () => {
+  test('and no more once an operator has adopted it with what the spec says of it now', async () => {
     const { apply, plan, emulator, engine, clock } = rig();
     const { id } = emulator.mutate({ do: 'add_server', name: 'old', public: false }) as { id: number };
     const entry = (fields: string) => `settings: {unmanaged: ignore}\nservers: {old: {id: ${id}${fields}}}\n`;
@@ -346,7 +346,7 @@ servers:
     expect(summaryLine(await plan(entry))).toContain('matches the spec, as far as reads show');
   });
 
-  test('a new one with a public address and no firewall in the file is told, once', async () => {
+  test('a new one with a public address and no firewall in the spec is told, once', async () => {
     const { apply, plan } = rig();
     const entry = (more: string) => `servers: {one: {${sliders}${more}}}\n`;
     expect(warningsOf(await plan(entry(', public_ipv4: {new: true}')))).toEqual(['no_firewall']);
@@ -493,7 +493,7 @@ describe('src/reconcilers/server.ts: deletion', () => {
     expect(emulator.billed()).toEqual([]);
   });
 
-  test('lists what stays billed: backups, and an address that nothing in the file stands for', async () => {
+  test('lists what stays billed: backups, and an address that nothing in the spec stands for', async () => {
     const { apply, plan, emulator } = rig();
     emulator.mutate({ do: 'add_ip' });
     await apply(
@@ -631,7 +631,7 @@ describe('src/reconcilers/server.ts: what exists already', () => {
     expect(emulator.billed()).toEqual([]);
   });
 
-  test('one that is gone, and is bound by `id:`, leads to a file that is valid, and tells what it leaves', async () => {
+  test('one that is gone, and is bound by `id:`, leads to a spec that is valid, and tells what it leaves', async () => {
     const { apply, plan, emulator } = rig();
     const { id } = emulator.mutate({ do: 'add_server', name: 'web' }) as { id: number };
     const [address] = projectOf(emulator).ips;

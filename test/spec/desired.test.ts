@@ -124,7 +124,7 @@ describe('src/spec: desired', () => {
     expect(read(spec('ips: {a: {}, b: {server_type_id: 4}}')).digest).not.toBe(one.digest);
   });
 
-  test('tells servers apart by what is in the file alone', () => {
+  test('tells servers apart by what is in the spec alone', () => {
     const digests = ['{}', '{protect: true}', '{managed: false}', '{id: 5}', '{server_type_id: 5}'].map(
       (entry) => read(spec(`ips: {a: ${entry}}`)).digest,
     );

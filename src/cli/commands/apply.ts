@@ -31,7 +31,7 @@ export interface ApplyFlags extends CommonFlags, SelectionFlags {
   readonly plan?: string;
   /** A shell command that accepts or refuses the plan. */
   readonly checkCommand?: string;
-  /** Only for `destroy`: replaces the limit of the file. */
+  /** Only for `destroy`: replaces the limit of the spec. */
   readonly maxDeletions?: number;
   /** For the whole run, in ms of the run's clock. */
   readonly timeout?: number;
@@ -52,7 +52,7 @@ interface Carrying {
   readonly shown: Set<OperationId>;
 }
 
-/** Plans, asks, carries out until converged; with `destroy`, deletes all that is managed. */
+/** Plans, asks, and applies until the project has converged. `destroy` deletes all managed resources. */
 export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise<ExitCode> {
   if (flags.dryRun === true) {
     const { format, ...common } = flags;
@@ -141,7 +141,7 @@ function endInTime({ timeout }: ApplyFlags, { clock }: Session, signals: Signals
   );
 }
 
-/** Said before anything is read or opened: a call that can never be approved does nothing at all. */
+/** Reported before the command reads or opens anything: without an approval the command does nothing. */
 function refuseUnasked({ yes, file = [] }: ApplyFlags, io: Io, command: string): void {
   if (yes === true) return;
   if (file.includes('-')) {
@@ -184,7 +184,7 @@ async function approve(plan: Plan, call: Carrying): Promise<boolean> {
   return yes;
 }
 
-/** The whole plan. Where nothing is asked, a later plan of the run is shown by its new operations alone. */
+/** The whole plan. With `--yes`, a later plan of the run is shown by its new operations only. */
 function shownPlan(plan: Plan, { flags, shown }: Carrying, paint: Paint): string {
   const fresh = plan.operations.filter(({ id }) => !shown.has(id));
   const isFirst = shown.size === 0;
@@ -193,7 +193,7 @@ function shownPlan(plan: Plan, { flags, shown }: Carrying, paint: Paint): string
   return furtherText({ ...plan, operations: fresh, blocked: [] }, paint);
 }
 
-/** Everything goes: the hand that types the name has read which project it is. */
+/** All resources are deleted, so the operator types the name of the project. */
 async function isNamed({ project }: Plan, io: Io, stop: AbortSignal): Promise<boolean> {
   const name = printable(project.name).trim() || String(project.id);
   const answer = await askText(

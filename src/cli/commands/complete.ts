@@ -9,7 +9,7 @@ import type { Io } from '../terminal.ts';
 const keyFlags: ReadonlySet<string> = new Set(['--key', '--target', '--exclude']);
 const idFlags: ReadonlySet<string> = new Set(['--adopt']);
 
-/** Words of the file and the state, each with a short description. */
+/** Words of the spec and the state, each with a short description. */
 interface Words {
   readonly keys: ReadonlyMap<string, string>;
   readonly ids: ReadonlyMap<string, string>;

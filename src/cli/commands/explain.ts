@@ -14,7 +14,7 @@ import { type Io, paintFor, printable } from '../terminal.ts';
 import { type StatusFlags, statusFacts } from './status.ts';
 
 /**
- * Explains a code, or shows the story of a key: declared, observed, pending, blocked. A key that neither the file nor
+ * Explains a code, or shows the story of a key: declared, observed, pending, blocked. A key that neither the spec nor
  * the state knows is a slip.
  */
 export async function explain(topic: string, flags: StatusFlags, io: Io): Promise<ExitCode> {

@@ -38,11 +38,11 @@ interface Rehearsal {
   readonly adapted: Adapted;
   readonly calm: CalmRun;
   readonly ends: readonly TrialEnd[];
-  /** Trials that ask no operator with `settings.exclusive`; none where the file has it. */
+  /** Trials that ask no operator with `settings.exclusive`; none where the spec has it. */
   readonly byExclusive: number;
 }
 
-/** Plays the file against the emulator: once undisturbed, then with a crash at every step and every usual fault. */
+/** Plays the spec against the emulator: once undisturbed, then with a crash at every step and every usual fault. */
 export async function rehearse(flags: RehearseFlags, io: Io): Promise<ExitCode> {
   const sources = await readSources(flags, io);
   const desired = await loadWithinLimits(sources, trustOf(flags, io), io);
@@ -51,7 +51,7 @@ export async function rehearse(flags: RehearseFlags, io: Io): Promise<ExitCode> 
   const adapted = adapt(sources, io.env);
   const calm = await calmRun(adapted.spec, projectId, profile, text);
   const converged = calm.report.outcome === 'converged';
-  // A file that is blocked without any fault shows nothing about faults.
+  // A spec that is blocked without any fault shows nothing about faults.
   const all = converged ? await trialsFor(adapted.spec, calm.plan, flags.crashes ?? mostCrashes) : [];
   const trials = spread(all.length, flags.trials ?? all.length).flatMap((nth) => all[nth - 1] ?? []);
   if (converged) io.stderr.write(`${numberOf(trials, all.length)}\n`);

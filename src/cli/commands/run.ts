@@ -38,10 +38,10 @@ import { listenForDaemonSignals } from '../signals.ts';
 import type { Io } from '../terminal.ts';
 import { version } from '../version.ts';
 
-/** A replica keeps so many specs of projects that it had a turn of. */
+/** The number of specs that a replica keeps, of the projects that it has reconciled. */
 const specsOfTurns = 1_000;
 
-/** The daemon: makes each project match its file, until a signal stops the daemon. */
+/** The daemon: makes each project match its spec, until a signal stops the daemon. */
 export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   const settings = readDaemonSettings(flags, io);
   const { listen, token, webhookSecret, approveToken } = settings;
@@ -310,7 +310,7 @@ async function deletionsNow(flags: RunFlags, io: Io, desired: Desired, log: Daem
   }
 }
 
-/** A state that cannot be asked any more is asked the next time. */
+/** If the state does not answer, the next call asks it again. */
 async function isClaimed(store: StateStore): Promise<boolean> {
   return store.info().then(
     ({ projectId }) => projectId !== null,

@@ -26,7 +26,7 @@ export interface StatusFlags extends CommonFlags {
   readonly detailedExitcode?: boolean;
 }
 
-/** The live side: a plan if there is a file, and the server of each address. */
+/** The live resources: with a spec the plan, and the server of each address. */
 type Live = Pick<ProjectFacts, 'plan' | 'world' | 'prices' | 'refreshedAt'> & {
   readonly now: number;
   /** How many times faster than real time the clock of all printed times runs. */
@@ -68,7 +68,7 @@ export async function status(flags: StatusFlags, io: Io): Promise<ExitCode> {
   return flags.detailedExitcode === true ? detailed(view) : exitCodes.done;
 }
 
-/** The exit code for monitoring: 0 only if vdcsync has seen that the project matches the file. */
+/** The exit code for monitoring: 0 only if vdcsync has seen that the project matches the spec. */
 function detailed({ converged, counts }: ProjectView): ExitCode {
   if (counts.blocked > 0) return exitCodes.blocked;
   if (converged === null) return exitCodes.failed;
@@ -93,7 +93,7 @@ async function readState(flags: CommonFlags, io: Io) {
   }
 }
 
-/** The state can be shown without its file; a file that is there has to be right. */
+/** The command can show the state without a spec. If there is a spec, it must be valid. */
 async function specIfAny(flags: CommonFlags, io: Io): Promise<Desired | undefined> {
   try {
     return await readSpec(flags, io);

@@ -13,7 +13,7 @@ import { type Finding, finding, ok } from './findings.ts';
  * requests that are invalid twice over, under a spare key. A backup has no body that the API must refuse, so no request for
  * one is sent.
  *
- * @param project the project of the file; `undefined`: it is unknown, or not that of the token, and nothing is sent
+ * @param project the project of the spec; `undefined`: it is unknown, or not that of the token, and nothing is sent
  * @source API §4 rule 3, §8.1 to §8.4
  */
 export async function probeKeys(session: Session, project: number | undefined): Promise<Finding[]> {

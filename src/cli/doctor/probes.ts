@@ -80,7 +80,7 @@ export async function probeOperations(session: Session): Promise<Finding[]> {
 /** How many servers are asked for their backups. */
 const mostAsked = 10;
 
-/** A server to try paths on: one with a backup, where there is one. */
+/** A server to try paths on, if possible one with a backup. */
 async function serverFor(session: Session, attached: readonly ServerId[]): Promise<ServerId | undefined> {
   for (const id of attached.slice(0, mostAsked)) {
     if (((await session.reads.findBackups(id)) ?? []).length > 0) return id;
@@ -98,7 +98,7 @@ async function listed({ reads }: Session): Promise<ServerId | undefined> {
   }
 }
 
-/** Where the API profile has an operation, that is the place that matters. */
+/** The path of the API profile has priority over the default path of an operation. */
 function candidatesFor({ profile }: Session): Candidate[] {
   const seen = new Set<UndocumentedOperation>();
   return candidates.flatMap((candidate) => {

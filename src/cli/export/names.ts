@@ -4,7 +4,7 @@ import { factsOf, type KindName } from '../../core/kind-facts.ts';
 import type { Binding } from '../../core/state.ts';
 import { sections } from '../../spec/schemas.ts';
 
-/** Chooses the name of each live resource in the file: its name in the state, else its name in the project. */
+/** Chooses the name of each live resource in the spec: its name in the state, else its name in the project. */
 export interface Names {
   of(kind: KindName, id: string | number, wanted: readonly (string | undefined)[]): string;
   /** The name with which the state created the server. */
@@ -47,12 +47,12 @@ export function createNames(bindings: readonly Binding[]): Names {
   };
 }
 
-/** Fits under every map of the file. */
+/** Fits under every map of the spec. */
 const shortest = 30;
-/** Accepted by the patterns, and refused by the file's reader. */
+/** Accepted by the patterns, and refused by the spec's reader. */
 const unusable = new Set(['constructor', 'prototype', '__proto__']);
 
-/** The name, as far as it can be one in the file. */
+/** The name, as far as it can be one in the spec. */
 function fitting(kind: KindName, name: string | undefined): string | undefined {
   const pattern = sections.find((each) => each.kind.name === kind)?.names.pattern;
   if (name === undefined || pattern === undefined) return undefined;

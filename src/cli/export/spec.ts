@@ -4,14 +4,14 @@ import { cidrProblem, normalCidr } from '../../reconcilers/cidr.ts';
 import type { FoundServer, Inventory } from './inventory.ts';
 import type { Names } from './names.ts';
 
-/** One entry of the file. `notes` lists values that the API does not show, for a comment above the entry. */
+/** One entry of the spec. `notes` lists values that the API does not show, for a comment above the entry. */
 export interface ExportedEntry {
   readonly name: string;
   readonly fields: Readonly<Record<string, unknown>>;
   readonly notes: readonly string[];
 }
 
-/** The file as a value. `left_out` is there and cannot be in the file. */
+/** The spec as a value. `left_out` has the live resources that the spec cannot contain. */
 export interface ExportedSpec {
   readonly projectId: number;
   readonly head: readonly string[];
@@ -121,7 +121,7 @@ function exportNetworks(networks: readonly Network[], names: Names): ExportedNet
   });
 }
 
-/** Why a file cannot contain the name of the network. Servers can still reference an entry that has only an id. */
+/** The reason why a spec cannot contain the name of the network. Servers can still reference an entry that has only an id. */
 function whyUnnamed(name: string, seen: readonly Network[]): string | undefined {
   if (!networkName.test(name)) return `its name, ${JSON.stringify(name)}, is not possible in a spec`;
   return seen.some((each) => each.name.trim() === name)
@@ -206,7 +206,7 @@ function exportServer(
   };
 }
 
-/** Fields of a rule that the document shows, with the sort of value that a file takes. @source API §2 */
+/** Fields of a rule that the document shows, with the sort of value that a spec takes. @source API §2 */
 const ruleFields = {
   direction: 'string',
   action: 'string',
@@ -255,7 +255,7 @@ function isEmpty(value: unknown): boolean {
 
 const days = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
 
-/** A policy that the file's own schema would refuse is left out. */
+/** A policy that the spec's own schema would refuse is left out. */
 function exportPolicy({ enabled, days: on, hour, minute, keep }: BackupPolicy) {
   const fits =
     on.every((day) => days.includes(day)) &&

@@ -64,7 +64,7 @@ function decorate(map: YAMLMap, entries: readonly ExportedEntry[]): void {
   }
 }
 
-/** Writes a short map or list in one line. The limit is lower for a whole entry of the file than for its values. */
+/** Writes a short map or list in one line. The limit is lower for a whole entry of the spec than for its values. */
 function fold(node: unknown, depth: number): void {
   if (!isMap(node) && !isSeq(node)) return;
   const width = JSON.stringify(node.toJSON()).length;

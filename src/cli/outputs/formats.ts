@@ -12,7 +12,7 @@ const writers: Readonly<Record<OutputFormat, (outputs: Outputs) => string>> = {
   'ssh-config': sshConfig,
 };
 
-/** @throws ConfigError where two names of the file become one name of the format. */
+/** @throws ConfigError if two names of the spec become one name of the format. */
 export function formatOutputs(outputs: Outputs, format: OutputFormat): string {
   return writers[format](outputs);
 }

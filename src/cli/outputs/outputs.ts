@@ -30,7 +30,7 @@ interface Output {
 export interface ServerOutput extends Output {
   readonly name: string;
   readonly public_ipv4: string | null;
-  /** By the network's name in the file. */
+  /** By the network's name in the spec. */
   readonly network_interfaces: Readonly<
     Record<string, { readonly id: string; readonly addresses: readonly string[] }>
   >;
@@ -45,7 +45,7 @@ interface Detailed {
   >;
 }
 
-/** The public result of `vdcsync output`: every managed resource by its name in the file. */
+/** The public result of `vdcsync output`: every managed resource by its name in the spec. */
 export type Outputs = {
   readonly format_version: 1;
   readonly project_id: number | null;
@@ -121,7 +121,7 @@ function interfacesOf(server: Binding, facts: OutputFacts): [network: string, id
   return [...new Map([...declared, ...bound.map(({ key, id }) => [key.slice(below.length), id] as const)])];
 }
 
-/** The id of a network of the file, which may be unmanaged and so bound to no key. */
+/** The id of a network of the spec, which may be unmanaged and so bound to no key. */
 function networkId(name: string, { bindings, declared, live }: OutputFacts): string | undefined {
   const key = `networks.${name}`;
   const entry = declared.find((each) => each.key === key);

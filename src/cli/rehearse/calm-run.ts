@@ -24,7 +24,7 @@ export interface CalmRun {
   readonly settled: boolean;
 }
 
-/** The file from nothing, with nothing in its way, under the limits of the profile. */
+/** Applies the spec to an empty project, without faults, under the limits of the profile. */
 export async function calmRun(
   model: SpecModel,
   projectId: number,

@@ -6,7 +6,7 @@ import { readFaults, writeFaults } from '../../simulation/fault-kinds.ts';
 import { play } from '../../simulation/scenario.ts';
 import type { SpecModel, Story } from '../../simulation/story.ts';
 
-/** One story that the file was played through. */
+/** One story that the spec was played through. */
 export interface Trial {
   readonly name: string;
   readonly story: Story;
@@ -112,7 +112,7 @@ export function askedByCode(ends: readonly TrialEnd[]): readonly (readonly [code
   return [...counts].toSorted(([one, times], [other, others]) => others - times || (one < other ? -1 : 1));
 }
 
-/** The same trial for a file that declares `exclusive`. */
+/** The same trial for a spec that declares `exclusive`. */
 export function exclusively({ name, story }: Trial): Trial {
   const specs = story.specs.map((spec) => ({ ...spec, settings: { ...spec.settings, exclusive: true } }));
   return { name: `${name}, exclusive`, story: { ...story, specs } };

@@ -3,7 +3,7 @@ import type { CommonFlags } from '../settings/config.ts';
 import { stateWord } from '../settings/state-url.ts';
 import type { Io } from '../terminal.ts';
 
-/** The flags of a call that say which project is meant: a command in its output needs them as well. */
+/** The flags that select the project. Each command in the output needs them too. */
 export function callFlags(flags: CommonFlags, environment: Io['env']): string {
   return [
     flags.emulator === true ? ' --emulator' : '',

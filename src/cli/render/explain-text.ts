@@ -24,7 +24,7 @@ export function codeText(explanation: CodeExplanation, paint: Paint): string {
 }
 
 /**
- * The story of a key, for an operator: the file, the state, the API, and then the open problems.
+ * The story of a key, for an operator: the spec, the state, the API, and then the open problems.
  *
  * @param hint a key with a similar name, for a key that is unknown; otherwise empty
  */

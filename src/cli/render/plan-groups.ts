@@ -32,7 +32,7 @@ export interface PlanGroup {
 
 const signs = { create: '+', update: '~', delete: '-', adopt: '=' } as const;
 
-/** The operations in the order of the file: by server, all other resources by their map in the file. */
+/** The operations in the order of the spec: by server, all other resources by their map in the spec. */
 export function groupsOf(plan: Plan): PlanGroup[] {
   const groups = new Map<string, PlanLine[]>();
   // A blocked operation that may be tried again is listed under the blocks only.
@@ -138,7 +138,7 @@ function firstOf(keys: readonly string[]): string {
   return `${keys.slice(0, most).join(', ')}${further}`;
 }
 
-/** Addresses that go with their servers are steps of their own, and no deletions that `max_deletions` counts. */
+/** An address that is deleted with its server is a step of its own. `max_deletions` does not count it. */
 function alongside({ operations }: Plan): string {
   const count = operations.filter(
     ({ verb, kind, key }) =>
@@ -148,7 +148,7 @@ function alongside({ operations }: Plan): string {
   return ` (${counted(count, 'address', 'addresses')} with ${count === 1 ? 'its server' : 'their servers'})`;
 }
 
-/** Money and effort, a line each; nothing where there is nothing to say. */
+/** A line about the cost and a line about the requests, if there are any. */
 export function costLines({ cost, effort, operations }: Plan): string[] {
   if (operations.length === 0 && cost.left_billed.length === 0) return [];
   const delta = Number(cost.known_monthly_delta);
@@ -180,7 +180,7 @@ const kindWords: Readonly<Partial<Record<KindName, string>>> = {
   network_interface: 'network interface',
 };
 
-/** Counts by kind: one line each would drown the rest. The JSON names them all, with reasons. */
+/** Counts by kind, because one line for each resource would hide the rest. The JSON names each resource, with its reason. */
 function unknownCost(unknown: readonly string[]): string[] {
   if (unknown.length === 0) return [];
   const kinds = Map.groupBy(unknown, (text) => parseKey(text.slice(0, text.indexOf(': ')))?.kind);

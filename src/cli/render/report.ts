@@ -25,7 +25,7 @@ export function resultJson(result: OperationResult): Record<string, unknown> {
   };
 }
 
-/** A run that has done all that was asked, while the file describes more, has not converged. */
+/** A run that has done all that was asked, while the spec describes more, has not converged. */
 export type RunVerdict = ApplyReport['outcome'] | 'deleted' | 'done';
 
 /** @param destroy whether the run was a `destroy` */

@@ -74,7 +74,7 @@ function written(path: string, value: unknown): string {
   return shown(path === 'public_ipv4' && typeof value === 'string' ? addressEntry(value) : value);
 }
 
-/** The id that the API uses for a name of the file. */
+/** The id that the API uses for a name of the spec. */
 function behind(id: string | number | undefined): string {
   return id === undefined ? '' : ` (id ${shown(id)})`;
 }
@@ -153,7 +153,7 @@ function isObjectList(value: unknown): value is readonly object[] {
   );
 }
 
-/** The end of a write. A refused write stays open until an operator or the file ends it: the time is not that of the API. */
+/** The end of a write. A refused write stays open until an operator or the spec ends it: the time is not that of the API. */
 export function endText(outcome: string, ms: number): string {
   return outcome === 'refused' ? `refused, and closed after ${span(ms)}` : `${outcome} after ${span(ms)}`;
 }

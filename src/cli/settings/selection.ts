@@ -14,7 +14,7 @@ export interface SelectionFlags {
 /**
  * The part of the plan that the flags select, or `undefined` for the whole plan.
  *
- * @throws ConfigError for a key that neither the file nor the state has: it would select nothing.
+ * @throws ConfigError for a key that neither the spec nor the state has: it would select nothing.
  */
 export async function selectionOf(
   { target = [], exclude = [] }: SelectionFlags,

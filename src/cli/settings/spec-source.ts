@@ -43,7 +43,7 @@ export async function loadWithinLimits(
   return unreadable(sources[0]?.file ?? '-', answer.failure);
 }
 
-/** The spec with the call's limit of deletions, if the call has one, in place of the file's limit. */
+/** The spec with the call's limit of deletions, if the call has one, in place of the spec's limit. */
 export function capped(desired: Desired, most: number | undefined): Desired {
   if (most === undefined) return desired;
   return { ...desired, settings: { ...desired.settings, max_deletions: most } };

@@ -1,13 +1,14 @@
 import type { Clock } from '../../core/clock.ts';
 
-/** So many projects have to fail here, one after the other, before the replica is at fault and not the projects. */
+/** After this number of failed projects in a row, the cause is the replica, not the projects. */
 const enough = 3;
 /** An unfit replica tries one project in this time. Real ms. */
 const tryMs = 15_000;
 
 /**
  * Whether this replica can do its work: it reaches the API, and has the tokens of the projects. A replica that cannot
- * would fail the turns of the whole fleet faster than the others make them. So it takes one job at a time, and seldom, until a turn succeeds.
+ * would fail the jobs of the whole fleet faster than the others complete them. So until a job succeeds, it seldom takes a
+ * job, and only one at a time.
  */
 export class Fitness {
   readonly #clock: Clock;

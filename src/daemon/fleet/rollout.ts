@@ -55,7 +55,7 @@ const rollout = z.object({
   id: z.string(),
   /** The commit's id, or a digest where specs come from a folder. */
   change: z.string(),
-  /** Marks all specs that the replica which leads can use, as the change wants them. */
+  /** A digest of all specs of the change that the leader can use. */
   candidate: z.string(),
   /**
    * - `counting`: the deletions are being counted; no project has the change
@@ -67,19 +67,19 @@ const rollout = z.object({
    */
   phase: z.enum(['counting', 'waiting', 'queued', 'running', 'stopped']),
   approved: z.boolean(),
-  /** How many projects the change concerned at first, how many got it, and how many are to get it. */
+  /** The number of projects that the change concerned at first, that have the change, and that still wait for it. */
   total: z.number(),
   released: z.number(),
   left: z.number(),
   /** Deletions and replacements, where they were counted. */
   deletions: z.number().nullable(),
-  /** Of the leader that began the rollout: a later leader with another file does not change its waves. */
+  /** The waves of the leader that began the rollout. A later leader with another configuration does not change them. */
   policy: waves,
   /** How many waves have the change. 0: the change has not begun. */
   wave: z.number(),
   /** Projects that have to converge before the next wave. */
   watched: z.array(watched),
-  /** The projects of a change that waits for an approval, or has got it and not begun. The others get it without them. */
+  /** The projects that wait for the approval or the begin of the change. The other projects get the change without them. */
   held: z.array(watched),
   /** When the last wave got the change. Wall ms of the database. */
   since: z.number(),
@@ -126,7 +126,7 @@ export function readRollouts(value: unknown): readonly Rollout[] {
     .flatMap((each) => rollout.safeParse(each).data ?? []);
 }
 
-/** A project whose spec in force is another one than the change wants. */
+/** A project whose spec in force is not the spec of the change. */
 export interface Member {
   readonly project: number;
   readonly name: string;
@@ -135,7 +135,7 @@ export interface Member {
   readonly desired: Desired;
 }
 
-/** Specs that cannot be used are no members: they put nothing in force. */
+/** A broken spec is no member, because it does not come into force. */
 export function membersOf(before: Snapshot, wanted: Snapshot, taken: readonly Taken[]): readonly Member[] {
   const inForce = new Map(before.specs.map((spec) => [spec.name, markOf(spec)]));
   const holders = new Map(Object.entries(wanted.holders ?? {}).map(([id, name]) => [name, Number(id)]));
@@ -185,7 +185,7 @@ export function usable(shared: Shared, before: Shared | undefined, taken: readon
   return { ...shared, specs };
 }
 
-/** Those of `left` that get the change with the next wave of its rollout. */
+/** The projects of `left` that get the change with the next wave of its rollout. */
 export function projectsOf<Project extends { readonly project: number }>(
   left: readonly Project[],
   { wave: done, total, released, policy }: Pick<Rollout, 'wave' | 'total' | 'released' | 'policy'>,
@@ -197,7 +197,7 @@ export function projectsOf<Project extends { readonly project: number }>(
     return left.filter(({ project }) => labelled.has(project));
   }
   const wanted = Math.ceil((total * wave.percent) / 100) - released;
-  // The same order for each change, so that one that follows a failed one goes the same way.
+  // Each change has the same order, so that the correction of a failed change reaches the same projects first.
   return left.toSorted((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1)).slice(0, Math.max(0, wanted));
 }
 

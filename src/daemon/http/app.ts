@@ -24,7 +24,7 @@ export interface AppOptions {
   readonly metrics: Metrics;
   readonly changes: Changes;
   readonly version: string;
-  /** Asked of everything but health and webhooks, where there is one. Read again each time. */
+  /** The token for all requests except health and webhooks; read again for each request. */
   readonly token: (() => string) | undefined;
   readonly webhookSecret: (() => string) | undefined;
   /** Of approvals. */
@@ -33,7 +33,7 @@ export interface AppOptions {
   readonly loopback: boolean;
 }
 
-/** With Node's own request and response, where it is served by them. */
+/** Node's own request and response, if Node serves the request. */
 export type App = Hono<{ Bindings: Partial<HttpBindings> }>;
 
 /** Everything the daemon answers over HTTP. A webhook only starts a refresh. Only an approval changes something. */
@@ -74,7 +74,7 @@ export function createApp(options: AppOptions): App {
     '/',
     approvals({
       ...{ secret: options.approveToken, clock: deps.clock, log: deps.log },
-      // A replica of a fleet has a project only for a turn. There, the state takes the approval.
+      // A replica of a fleet has a project only while it reconciles the project. So the state takes the approval.
       projects: () => (daemon.fleet === undefined ? daemon.projects() : []),
     }),
   );
@@ -84,7 +84,7 @@ export function createApp(options: AppOptions): App {
     return context.json({ error: 'a bearer token is needed' }, 401);
   });
   app.use(async (context, next) => {
-    // A page elsewhere may give its own name this machine's address, and a browser would let the page read.
+    // DNS rebinding: another site may give its name the address of this machine, and a browser would let that site read.
     const foreign = token === undefined && !isOwnName(context.req.header('host'), options.loopback);
     if (!foreign) return next();
     return context.json(
@@ -184,7 +184,7 @@ export function summaryOf(
   return { ...own, condition, since, reconciledAt, blocked, exposed, leaking };
 }
 
-/** Nothing from elsewhere, no script but the page's own, and no page around it. */
+/** The page loads nothing from other origins, runs only its own script, and cannot be framed. */
 function policyOf(nonce: string): string {
   return [
     "default-src 'none'",

@@ -1,8 +1,8 @@
 import type { Clock } from '../../core/clock.ts';
 
-/** At most two renewals a second, however much happens. Real ms. */
+/** The page is updated at most twice a second. Real ms. */
 const calmMs = 500;
-/** Ages on the page go on, and a dead connection shows itself. Real ms. */
+/** How often the page is sent without a change, to update its ages and to detect a dead connection. Real ms. */
 const tickMs = 10_000;
 const mostWatchers = 50;
 

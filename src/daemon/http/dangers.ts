@@ -78,7 +78,7 @@ function blockedText(write: string, entry: Blocked, { at }: ProjectView): Html {
   return html`${how} ${codeText(entry)} ${marked(sentence(entry.reason))}`;
 }
 
-/** Each resource that is billed, and that the file does not ask for. */
+/** Each resource that is billed, and that the spec does not ask for. */
 export function idlePanel(view: ProjectView, pager: Pager): Html {
   const { idle, unconfirmed, left_backups: left, at } = view;
   const flags = flagsOf(view);

@@ -6,7 +6,7 @@ export type HeaderOf = (name: string) => string | undefined;
 
 /** The proof that a delivery carries. Each secret is tried to its end, so that the time says nothing about it. */
 export interface DeliveryProof {
-  /** Takes the next bytes of the body as they arrived: parsed and written again, they would be others. */
+  /** Takes the next raw bytes of the body. Serialized again, they could differ. */
   readonly take: (chunk: Uint8Array) => void;
   /** After the last byte: whether the sender knows one of the secrets. */
   readonly isGenuine: () => boolean;
@@ -50,7 +50,7 @@ function token(given: string, secrets: readonly string[]): DeliveryProof | undef
  * The forges whose deliveries are understood, by the last segment of the path.
  *
  * - GitHub signs with `X-Hub-Signature-256: sha256=…`.
- * - GitLab sends the secret itself in `X-Gitlab-Token`; there is nothing signed.
+ * - GitLab sends the secret itself in `X-Gitlab-Token`, and no signature.
  * - Gitea signs with `X-Gitea-Signature: …`, Forgejo also with `X-Forgejo-Signature`.
  * - Bitbucket (Cloud and Data Center) signs with `X-Hub-Signature: sha256=…`.
  */

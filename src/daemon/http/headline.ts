@@ -35,7 +35,7 @@ export function levelOf(condition: Condition): Level {
 export interface Troubles {
   readonly exposed: boolean;
   readonly broken: boolean;
-  /** Something is billed that the file does not ask for. */
+  /** Something is billed that the spec does not ask for. */
   readonly leaking: boolean;
   /** Since when the project has been in its condition. Wall ms of the project's clock, as `now`. */
   readonly since: number | undefined;
@@ -56,7 +56,7 @@ export function headlineOf(condition: Condition, troubles: Troubles): Headline {
 
 const signs: Readonly<Record<Level, string>> = { bad: '●', warn: '▲', busy: '◌', dim: '○', good: '✓' };
 
-/** Both stop writes: one after a refusal of the API, the other because the file asks for it. */
+/** Both stop writes: one after a refusal of the API, the other because the spec asks for it. */
 const meanings: Readonly<Record<string, string>> = {
   paused: 'paused by a refusal',
   suspended: 'suspended in the spec',

@@ -256,7 +256,7 @@ export class Metrics {
     this.#countRequests(project, daemon.requests.since_start);
   }
 
-  /** Billed resources: those in the file, those outside the file, and those that have no use. */
+  /** Billed resources: those in the spec, those outside the spec, and those that have no use. */
   #takeBill(
     facts: ProjectFacts,
     { addresses, idle, unmanaged, plan }: ReturnType<typeof viewWithoutResources>,

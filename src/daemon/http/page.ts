@@ -29,7 +29,7 @@ import { style } from './style.ts';
 import { type Html, since, timeAgo, timeAhead } from './text.ts';
 
 export interface PageInput {
-  /** Of the project that the page is about; the overview is about none. */
+  /** The project of the page; none for the overview. */
   readonly view: ProjectView | undefined;
   readonly projects: readonly ProjectSummary[];
   /** Of the overview. */
@@ -99,7 +99,7 @@ function troublesOf({ counts, spec, condition_since: began, at }: ProjectView) {
   return { ...troubles, since: Date.parse(began), now: Date.parse(at) };
 }
 
-/** How long the headline has been so, and the condition, where the headline says something worse. */
+/** The age of the headline, and the condition if the headline shows something worse. */
 function otherWords(view: ProjectView, { word }: Headline): Html {
   const { at, blocked, condition_since: conditionSince, spec } = view;
   const condition = view.condition ?? 'starting';

@@ -37,7 +37,7 @@ interface Outline {
   readonly box: () => Box;
 }
 
-/** The servers of one page with their networks and addresses, and as many of those that no server has. */
+/** The servers of one page with their networks and addresses, and the same number of networks and addresses without a server. */
 export function pictureOf(view: ProjectView, pager = new Pager()): Picture {
   const { networks, servers, addresses, links } = wholePicture(view);
   const shown = pager.of(servers);

@@ -6,7 +6,7 @@ export function isSame(given: string, wanted: string): boolean {
   return timingSafeEqual(digest(given), digest(wanted));
 }
 
-/** Two secrets, separated by a comma, hold side by side while one takes the other's place. */
+/** During a rotation, the old and the new secret are both valid, separated by a comma. */
 export function secretsIn(text: string): readonly string[] {
   return text
     .split(',')

@@ -42,7 +42,7 @@ function withKeys(text: string) {
   return text.split(keys).map((part, index) => (index % 2 === 1 ? keyText(part) : part));
 }
 
-/** A moment in ms since the epoch, or as the public JSON has it. */
+/** A time in ms since the epoch, or in the form of the public JSON. */
 type Moment = number | string;
 
 /** `5 min ago`, with the moment itself on hover, and on a tap. */

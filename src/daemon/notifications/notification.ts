@@ -78,7 +78,7 @@ function contentOf(
   }
 }
 
-/** A line for each reason: all operations of a plan may be blocked for the same one. */
+/** One line for each reason, because all operations of a plan may be blocked for the same reason. */
 function linesOf(blocked: Plan['blocked']): readonly string[] {
   const byReason = Map.groupBy(blocked, ({ reason }) => reason);
   return [...byReason].map(([reason, found]) => `${found.map(({ key }) => key).join(', ')}: ${reason}`);

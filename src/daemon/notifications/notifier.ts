@@ -256,7 +256,7 @@ const statements: Readonly<Record<Condition, string>> = {
   blocked: 'is blocked: a manual decision is needed',
   awaiting_approval: 'is awaiting approval: a plan waits for your approval',
   paused: 'is paused: the API refuses some writes, and vdcsync does not send them again yet',
-  drifting: 'is drifting: the project differs from its file, and vdcsync only reports this',
+  drifting: 'is drifting: the project differs from its spec, and vdcsync only reports the difference',
   converging: 'is converging',
   suspended: 'is suspended: `settings.suspend` stops all changes',
   converged: 'is converged again',

@@ -46,7 +46,7 @@ export interface ProjectSummary {
   readonly blocked: number;
   /** A server is public, and its firewall is not in place. */
   readonly exposed: boolean;
-  /** Something is billed that no entry of the file asks for. */
+  /** Something is billed that no entry of the spec asks for. */
   readonly leaking: boolean;
   /** The newest spec cannot be used. */
   readonly broken: boolean;

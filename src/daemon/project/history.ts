@@ -45,7 +45,7 @@ export interface Found {
   readonly blockedSince: ReadonlyMap<string, number>;
   /** When an address was first seen without a server, by the id of the address. */
   readonly idleSince: ReadonlyMap<number, number>;
-  /** Whether something is billed that no entry of the file asks for. */
+  /** Whether something is billed that no entry of the spec asks for. */
   readonly leaking: boolean;
 }
 
@@ -177,7 +177,7 @@ export class ProjectHistory {
     this.#learn({ ...(plan && { plan }), awaiting, error: undefined, failures: 0 });
   }
 
-  /** @param leaking whether something is billed that no entry of the file asks for */
+  /** @param leaking whether something is billed that no entry of the spec asks for */
   close(
     reconciliation: ReconciliationRecord,
     digest: string,

@@ -20,7 +20,7 @@ export interface BackOff {
 }
 
 interface Entry extends BackOff {
-  /** The entry of the key in the file at that time. A key whose entry changes is tried at once. */
+  /** The entry of the key in the spec at that time. A key whose entry changes is tried at once. */
   readonly basis: string;
 }
 

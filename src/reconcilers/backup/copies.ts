@@ -29,7 +29,7 @@ export function copyOf({ key, binding, desired }: Subject<BackupEntry>, newest: 
   return { ...binding, key: childKey(key, binding.id), protect: false };
 }
 
-/** A copy is deleted only if the file, the profile and the list all permit it. */
+/** A copy is deleted only if the spec, the profile and the list all permit it. */
 export function diffCopy(subject: Subject, observed: BackupObserved | undefined, world: World): Diff {
   const { binding, parent } = subject;
   // Without its server, no read shows whether the backup still exists.
@@ -68,7 +68,7 @@ function diffMissing(
   return { ...unchanged, warnings: [{ code: 'backup_not_listed', key, message, remedies }] };
 }
 
-/** Ids of the backups that are bound to keys of this file. */
+/** Ids of the backups that are bound to keys of this spec. */
 function ownIn(server: ResourceKey, world: World): readonly string[] {
   return world
     .childrenOf(server)
@@ -76,7 +76,7 @@ function ownIn(server: ResourceKey, world: World): readonly string[] {
     .flatMap(({ binding }) => binding?.id ?? []);
 }
 
-/** Warns about backups that remain billed although the file asks for their deletion. */
+/** Warns about backups that remain billed although the spec asks for their deletion. */
 export function keptWarnings({ key, parent }: Subject, observed: BackupObserved, world: World): Warning[] {
   const why = parent === undefined ? undefined : whyKept(parent, world);
   if (parent === undefined || why === undefined) return [];

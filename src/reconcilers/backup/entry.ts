@@ -7,7 +7,7 @@ import type { Backup } from '../../core/resources.ts';
  * resource of its own; there is no task, so the list is polled until it is available.
  */
 export type BackupEntry = {
-  /** A duration as in the file, such as `24h`. */
+  /** A duration as in the spec, such as `24h`. */
   readonly max_age: string;
   /** Those that vdcsync took itself; all of them where left out. */
   readonly keep?: number;

@@ -19,7 +19,7 @@ import { orderOf } from './existing.ts';
  *
  * `{ip: NAME}` has no documented form of its own: `{reuse: true}` takes *a* free address,
  * so it takes the named address only if that is the only free one. Hence the checks
- * and the order in this file. With the profile's `named_address` neither is needed.
+ * and the order in this spec. With the profile's `named_address` neither is needed.
  *
  * @source API §4 POST /servers body
  */
@@ -99,7 +99,7 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
 
 /**
  * Whether the server may get this free address instead: the key of this address and the named key then exchange their
- * addresses. Both are of this file and of one pool, and no entry fixes one of them by `id:` or `protect`.
+ * addresses. Both are of this spec and of one pool, and no entry fixes one of them by `id:` or `protect`.
  */
 export function mayExchange({ id }: Pick<Ip, 'id'>, named: ResourceKey, world: World): boolean {
   const key = world.keyOf(addressObject(id));
@@ -144,7 +144,7 @@ function leftOut({ id }: Ip, world: World): readonly Remedy[] {
 }
 
 /**
- * Addresses that are released before a free one is taken: addresses of the server that have left the file, and
+ * Addresses that are released before a free one is taken: addresses of the server that have left the spec, and
  * addresses that were created with a server that is gone.
  */
 export function releasedFirst({ key }: Subject, world: World): readonly ResourceKey[] {
@@ -210,7 +210,7 @@ function findsFree(key: ResourceKey, world: World): boolean {
   return takers.indexOf(key) < free.length + left.length;
 }
 
-/** The address has left the file, and is released before a free one is taken. */
+/** The address has left the spec, and is released before a free one is taken. */
 function isReleased({ id }: Ip, { settings, keyOf, subjects }: World): boolean {
   const key = keyOf(addressObject(id));
   return settings.prune && key !== undefined && subjects.get(key)?.desired === undefined;

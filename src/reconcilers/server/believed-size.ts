@@ -14,7 +14,7 @@ import { permitted } from './existing.ts';
  */
 export type Certainty = 'shown' | 'known' | 'believed';
 
-/** The differences by an edit of the file, and those without an edit. */
+/** The differences by an edit of the spec, and those without an edit. */
 export interface SizeChanges {
   readonly asked: readonly Change[];
   readonly moved: readonly Change[];
@@ -27,7 +27,7 @@ export function certaintyOf({ binding }: Subject, path: string, shown: Server | 
 }
 
 /**
- * A resize sends every size that the file declares, so it also sends sizes that the edit does not change. @assumption
+ * A resize sends every size that the spec declares, so it also sends sizes that the edit does not change. @assumption
  * A48
  */
 export function heldUnconfirmed(
@@ -53,7 +53,7 @@ export function heldUnconfirmed(
   return blocked('update', 'size_unconfirmed', reason, [confirming(subject, changes), ...less, allow]);
 }
 
-/** The edit that permits a replacement of the server; `undefined` if the file permits it already. */
+/** The edit that permits a replacement of the server; `undefined` if the spec permits it already. */
 export function wordsLacking({ key, desired }: Subject<ServerEntry>): Remedy | undefined {
   const set = {
     ...(desired?.protect === true ? { protect: false } : {}),

@@ -73,7 +73,7 @@ export function resolveBody(
  * Compares declared fields with the last applied fields, because no read shows them. Equal notation
  * is equal; otherwise both are compared as resolved (a name and its id are the same).
  * A server that this state did not create was never applied: the fields that its entry left out are
- * unknown, and not compared. If the file changes a value that was only believed, the value is
+ * unknown, and not compared. If the spec changes a value that was only believed, the value is
  * corrected, and the server remains the same. `notes` name values that the catalogue no longer has.
  *
  * @param harmless fields whose change needs no replacement: shown by a read, or changed in place
@@ -353,7 +353,7 @@ function dearest({ gpu_package }: ServerEntry, sold: readonly GpuPackage[]): Pic
 
 /**
  * The price of an existing server, by the catalogue and the price list: by the sizes that reads show, else by the
- * request that created the server, and for an adopted server by the first entry in the file. @assumption A39
+ * request that created the server, and for an adopted server by the first entry in the spec. @assumption A39
  */
 export function priceApplied(server: Subject, shown: Server | undefined, world: World): Price {
   const body = member(server.binding?.applied, 'body');

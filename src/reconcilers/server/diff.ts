@@ -59,7 +59,7 @@ export function diffCreate(subject: Subject<ServerEntry>, entry: ServerEntry, wo
 }
 
 /**
- * Without a firewall in the file, no rule filters incoming traffic. The traffic is in the operation, so that a policy
+ * Without a firewall in the spec, no rule filters incoming traffic. The traffic is in the operation, so that a policy
  * reads it there as for a firewall. @source API §4: a new server's firewall is disabled
  */
 function isUnfiltered({ key }: Subject, entry: ServerEntry, world: World): boolean {
@@ -148,7 +148,7 @@ function needing({ subject, entry }: Existing, problem: BodyProblem): BodyProble
   return { ...problem, reason: `${problem.reason}. ${also}` };
 }
 
-/** A server that has left the file, or that another server of its key has replaced. */
+/** A server that has left the spec, or that another server of its key has replaced. */
 export function diffLeaving(subject: Subject<ServerEntry>, live: ServerObserved, world: World): Diff {
   const successor = retiredFrom(subject.key);
   const failed = subject.binding?.tainted;
@@ -258,7 +258,7 @@ export function addressLeft({ key, desired }: Subject<ServerEntry>, world: World
   return [{ code: 'address_left_idle', key, message }];
 }
 
-/** An address of the file that none of its servers asks for. */
+/** An address of the spec that none of its servers asks for. */
 function isLeftIdle(ip: ResourceKey, world: World): boolean {
   const subject = world.subjects.get(ip);
   if (subject?.desired === undefined || subject.parent !== undefined) return false;

@@ -8,13 +8,13 @@ import type { ServerEntry, ServerObserved } from './entry.ts';
 import { type Existing, holdsNamed } from './existing.ts';
 import { canResize, diffDoubted, diffShown, isSize } from './resize.ts';
 
-/** The differences between the server and the file. */
+/** The differences between the server and the spec. */
 export interface Differences {
-  /** By an edit of the file. */
+  /** By an edit of the spec. */
   readonly asked: readonly Change[];
   /** A name that comes only from the key: a new server would get it, but it is no reason for a replacement. */
   readonly along: readonly Change[];
-  /** Sizes that differ in the API's reads, without an edit of the file. */
+  /** Sizes that differ in the API's reads, without an edit of the spec. */
   readonly moved: readonly Change[];
   /** Sizes of a resize that was given up, and that the profile no longer permits. */
   readonly doubted: readonly Change[];
@@ -58,7 +58,7 @@ function asShown(change: Change, { shown }: ServerObserved): Change[] {
   return equal(from, change.to) ? [] : [{ ...rest, from }];
 }
 
-/** A server from outside this state may have any name: the name of its entry is only for this file. */
+/** A server from outside this state may have any name: the name of its entry is only for this spec. */
 function diffName(subject: Existing['subject']) {
   const sent = member(member(subject.binding?.applied, 'body'), 'name');
   return typeof sent === 'string' ? renaming(subject, sent) : { asked: [], along: [] };

@@ -19,7 +19,7 @@ export interface DiskLoss {
 }
 
 /**
- * A resize sends every size that the file declares, so it also sends a disk size that is only believed.
+ * A resize sends every size that the spec declares, so it also sends a disk size that is only believed.
  * Only the catalogue can show whether a plan has a smaller disk. @assumption A54
  */
 export function diskLoss(
@@ -63,7 +63,7 @@ function doubted({ binding }: Subject, path: string): readonly unknown[] {
 
 /**
  * A smaller disk destroys data, as a replacement of the server does, so the same setting permits both.
- * The setting covers only edits of the file: a disk that another user enlarged may be in use.
+ * The setting covers only edits of the spec: a disk that another user enlarged may be in use.
  */
 export function heldLoss(
   subject: Subject<ServerEntry>,

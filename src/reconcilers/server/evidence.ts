@@ -78,7 +78,7 @@ export async function evidenceOfCreation(intent: SentWrite, read: ReadPort, know
 }
 
 /**
- * A network that counts more servers than before the creation, other than the servers of this file: the list of
+ * A network that counts more servers than before the creation, other than the servers of this spec: the list of
  * addresses may lack the created server. @assumption A8 @assumption A15
  */
 async function shownByCount({ preimage }: SentWrite, read: ReadPort, ours: ReadonlySet<string>) {

@@ -3,7 +3,7 @@ import { topLevelKey } from '../../core/keys.ts';
 import type { ReplacementOrder, Subject, World } from '../../core/kind.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
 
-/** An existing server, and its entry in the file. */
+/** An existing server, and its entry in the spec. */
 export interface Existing {
   readonly subject: Subject<ServerEntry>;
   readonly entry: ServerEntry;
@@ -33,7 +33,7 @@ export function orderOf(existing: Existing): ReplacementOrder {
 
 /**
  * Whether the new server needs an address or graphics cards that the old server holds. `{reuse: true}` takes the address
- * of the old server again if the file would not release that address. @source API §4
+ * of the old server again if the spec would not release that address. @source API §4
  */
 function isNeeded(existing: Existing): boolean {
   const { subject, entry, live, world } = existing;

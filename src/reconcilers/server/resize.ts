@@ -66,7 +66,7 @@ export function diffShown(entry: ServerEntry, shown: Sizes | undefined): Change[
   });
 }
 
-/** All sizes that the file declares, so that the same request always means the same server. */
+/** All sizes that the spec declares, so that the same request always means the same server. */
 export function resizeRequest(
   { desired }: Subject<ServerEntry>,
   { target }: Pick<Operation, 'target'>,
@@ -105,7 +105,7 @@ export function withUnconfirmed({ applied }: Binding, { body }: WriteRequest): J
   return { ...(applied as object | null), doubted: body ?? null } as Json;
 }
 
-/** Sizes that the server may have, and that differ from the file. */
+/** Sizes that the server may have, and that differ from the spec. */
 export function diffDoubted(entry: ServerEntry, { binding }: Subject): Change[] {
   return diffShown(entry, member(binding?.applied, 'doubted') as Sizes | undefined);
 }

@@ -44,7 +44,7 @@ function mayBe({ key }: Subject): (change: Change) => Warning {
   };
 }
 
-/** Differences that the API shows, and that neither the file nor the profile can change. */
+/** Differences that the API shows, and that neither the spec nor the profile can change. */
 function shownOtherwise(
   { subject: { key, binding, desired }, entry, live: { shown } }: Existing,
   moved: readonly Change[],
@@ -70,7 +70,7 @@ function shownOtherwise(
 }
 
 /**
- * No documented read shows the fields that a server was created with. For an adopted server, vdcsync believes the file,
+ * No documented read shows the fields that a server was created with. For an adopted server, vdcsync believes the spec,
  * except for fields that the profile's reads show. @assumption A48
  */
 export function unseen(
@@ -130,7 +130,7 @@ function unasked({ subject, live, world }: Existing): Warning[] {
 
 /**
  * Removing a network interface is undocumented, so vdcsync can only report a surplus one; with a profile it removes
- * only those that this file added. A file that names no networks permits every network interface. @assumption A15
+ * only those that this spec added. A spec that names no networks permits every network interface. @assumption A15
  */
 function surplusCards({ subject, live, world }: Existing): Warning[] {
   const cards = world.childrenOf(subject.key).filter(({ kind }) => kind === 'network_interface');

@@ -185,7 +185,7 @@ describe('src/engine/claims/line.ts: the object that an entry takes back', () =>
     expect([...both.held()].map(([name, { id }]) => `${name} ${id}`)).toEqual(['ips.b 1']);
   });
 
-  test('is in the file from then on', () => {
+  test('is in the spec from then on', () => {
     const desired = { resources: [entry('ips.a'), entry('ips.b')] } as unknown as Desired;
     const claims = (...each: Claim[]) => new Map(each.map((of) => [`${of.kind} ${of.id}`, of]));
     expect(withHeldObjects(desired, new Map(), new Map())).toBe(desired);

@@ -206,7 +206,7 @@ describe('src/engine/claims/moves.ts: a rename that is taken back', () => {
     expect(world.emulator.world.projects[0]?.servers).toHaveLength(1);
   });
 
-  test('is none where what it became stays in the file', async () => {
+  test('is none where what it became stays in the spec', async () => {
     const world = rig();
     await world.apply(one);
     await world.apply(other);

@@ -101,7 +101,7 @@ describe('src/engine/claims/release.ts: a server that is released takes its addr
   });
 });
 
-describe('src/engine/claims: the own address of a server that another one of the file holds by now', () => {
+describe('src/engine/claims: the own address of a server that another one of the spec holds by now', () => {
   const b = (cores: number) =>
     `  b: {${size.replace('cores: 1', `cores: ${cores}`)}, public_ipv4: {new: true}, replace: {order: delete_first}}\n`;
   const file = (more: string) => `${head}servers:\n  a: {${size}}\n${more}`;
@@ -259,7 +259,7 @@ describe('src/engine/claims: an entry that is not managed for a while', () => {
     return { ...played, played, spare };
   }
 
-  test('is taken back by the file of before', async () => {
+  test('is taken back by the spec of before', async () => {
     const { played, apply } = await handedOver();
 
     const report = await apply(managed);

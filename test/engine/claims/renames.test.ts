@@ -31,7 +31,7 @@ const openOf = (...names: readonly string[]) =>
   );
 const arrow = ({ from, to }: { from: string; to: string }) => `${from} > ${to}`;
 
-describe('src/engine/claims/moves.ts: the moves of a file', () => {
+describe('src/engine/claims/moves.ts: the moves of a spec', () => {
   const card = 'servers.a.network_interfaces.n';
   const before = [
     ...['servers.a', 'servers.a.firewall', card, 'servers.a.backup', 'networks.n', 'ips.i', 'servers.z'],

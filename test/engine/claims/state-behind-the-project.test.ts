@@ -342,7 +342,7 @@ describe('src/engine/claims: a lost state', () => {
   });
 });
 
-describe('src/engine/run/recover.ts: a copy with an open creation whose entry has left the file', () => {
+describe('src/engine/run/recover.ts: a copy with an open creation whose entry has left the spec', () => {
   test('the next incarnation of its key is asked, and the server that was bought later is named', async () => {
     const played = rig();
     const bare = `${head}servers:\n  web: {${size}}\n`;

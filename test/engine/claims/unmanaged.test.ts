@@ -116,7 +116,7 @@ describe('src/engine/claims/claims.ts: what somebody else makes', () => {
     expect(codes(await played.plan(head + web))).toEqual({ 'servers.web': 'unmanaged_resources' });
   });
 
-  test("a server of theirs that took an address of this file's is ignored, and the address is not", async () => {
+  test("a server of theirs that took an address of this spec's is ignored, and the address is not", async () => {
     const played = rig();
     const spec = `${head}ips:\n  x: {}\n`;
     await played.apply(spec);
@@ -135,7 +135,7 @@ describe('src/engine/claims/claims.ts: what somebody else makes', () => {
     expect(await idle(played)).toBe(1);
   });
 
-  test('only what is there and not of this file can be ignored', async () => {
+  test('only what is there and not of this spec can be ignored', async () => {
     const played = rig();
     await played.apply(head + web);
     const ignore = (name: string) => played.clock.run(played.engine.ignore(load(head + web), [name]));

@@ -32,7 +32,7 @@ describe('src/engine/intents/evidence.ts', () => {
     ]);
   });
 
-  test('an address of a failed creation is released where the file no longer has the server', async () => {
+  test('an address of a failed creation is released where the spec no longer has the server', async () => {
     const played = failing();
     const refusal = { do: 'answer', status: 422, code: 'invalid_request' } as const;
     played.emulator.setFaults([faultRule({ path: 'create_server', nth: 2 }, refusal)]);

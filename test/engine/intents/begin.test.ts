@@ -174,7 +174,7 @@ describe('src/engine/intents/begin.ts', () => {
     expect((await begin({ subjects: moved }, {})).intent.entry).toEqual({ ...entry, moved: 'networks.y' });
   });
 
-  test('the key of a write: with the scope of the file, and with a nonce for a write that is repeated', async () => {
+  test('the key of a write: with the scope of the spec, and with a nonce for a write that is repeated', async () => {
     const write = { projectId: 5, key: 'networks.x', verb: 'create', incarnation: '0', attempt: 0 };
     const keys = async (given: object, operation: object) =>
       (await begin(given, operation)).intent.idempotencyKey;

@@ -55,7 +55,7 @@ function killable(options: RigOptions = {}) {
   };
 }
 
-describe('src/engine/intents: what the file said when it was sent', () => {
+describe('src/engine/intents: what the spec said when it was sent', () => {
   test.each([
     ['a server', '/servers', servers(web(', protect: true')), 'servers.web'],
     ['an address', '/ips', `${head}ips:\n  web: {protect: true}\n`, 'ips.web'],
@@ -84,7 +84,7 @@ describe('src/engine/intents: what the file said when it was sent', () => {
     expect(world.emulator.world.projects[0]?.ips).toHaveLength(1);
   });
 
-  test('what the file says now goes before it', async () => {
+  test('what the spec says now goes before it', async () => {
     const { world, killedAfter } = killable();
     await killedAfter('/servers', servers(web(', protect: true, keep_ip: true')));
     await world.apply(servers(web()));
@@ -248,7 +248,7 @@ describe('src/engine/intents: a rename of what is in flight', () => {
   });
 });
 
-describe('src/engine/intents: the file changes', () => {
+describe('src/engine/intents: the spec changes', () => {
   test('under a refusal of what it said: the new entry is sent under a new key', async () => {
     const played = rig();
     played.emulator.setFaults([

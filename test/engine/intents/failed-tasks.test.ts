@@ -5,7 +5,7 @@ import { rig } from '../../support/rig.ts';
 import { converges, head, server } from '../shop.ts';
 
 describe('src/engine/intents: what a failed task left', () => {
-  test('is not an address that the file took meanwhile', async () => {
+  test('is not an address that the spec took meanwhile', async () => {
     const played = rig();
     played.emulator.setFaults([
       faultRule({ path: 'allocate_ip', nth: 1 }, { do: 'answer', status: 409, code: 'odd' }),

@@ -225,7 +225,7 @@ describe('src/engine/intents/replacement.ts: nothing is deleted of a replacement
   const walled = (cores: number, more = '') =>
     `${head}servers:\n  web: {${size(cores)}, replace: {order: delete_first}, firewall: {enabled: true, policy_in: drop, rules: [{direction: in, action: accept, protocol: tcp, destination_port: "22"${more}}]}}\n`;
 
-  test('while its firewall is refused as the file has it, until that is corrected', async () => {
+  test('while its firewall is refused as the spec has it, until that is corrected', async () => {
     const played = rig();
     await played.apply(walled(1));
     await played.apply(walled(1, ', source: 10.0.0.0/8'));

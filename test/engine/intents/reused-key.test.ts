@@ -222,7 +222,7 @@ servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1
     expect(bills()).toBe(1);
   });
 
-  test('a body that is refused for its fields waits for the file alone', async () => {
+  test('a body that is refused for its fields waits for the spec alone', async () => {
     const played = rig({ emulator: { readings: { sizeBounds: 'on' } } });
 
     const [blocked] = (await played.apply(server(10_000))).blocked;
@@ -233,7 +233,7 @@ servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1
     expect(edited.outcome).toBe('converged');
   });
 
-  test('a refusal that names fields points at them in the file', async () => {
+  test('a refusal that names fields points at them in the spec', async () => {
     const played = rig({ emulator: { readings: { unknownSshKey: '422 invalid_request' } } });
     const spec = [
       'ips: {one: {}}',

@@ -35,7 +35,7 @@ describe('src/engine/intents/revalidate.ts', () => {
     expect(await played.store.openIntents()).toEqual([]);
   });
 
-  test('a deletion that waits is sent again while the file asks for it', async () => {
+  test('a deletion that waits is sent again while the spec asks for it', async () => {
     const played = await waiting();
 
     expect((await played.apply(pruning)).outcome).toBe('converged');

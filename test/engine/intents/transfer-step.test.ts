@@ -443,7 +443,7 @@ describe('src/engine/intents/transfer.ts', () => {
     });
   });
 
-  test('a resource that the file ignores counts as found from then on', async () => {
+  test('a resource that the spec ignores counts as found from then on', async () => {
     for (const scope of [undefined, 'b']) {
       const { changes } = await settle(unknown, {
         settings: { unmanaged: 'ignore' },

@@ -39,7 +39,7 @@ async function resizedUnseen(larger = file(16)) {
 }
 
 describe('src/engine/intents: a resize that no read shows', () => {
-  test('goes back with the file, where nobody knows whether it was carried out', async () => {
+  test('goes back with the spec, where nobody knows whether it was carried out', async () => {
     const played = await resizedUnseen();
     expect(coresOf(played)).toEqual([16]);
 
@@ -63,7 +63,7 @@ describe('src/engine/intents: a resize that no read shows', () => {
     ]);
   });
 
-  test('is gone on with, where the file still asks for it', async () => {
+  test('is gone on with, where the spec still asks for it', async () => {
     const played = await resizedUnseen();
 
     expect([(await played.apply(file(16))).outcome, coresOf(played)]).toEqual(['converged', [16]]);

@@ -63,7 +63,7 @@ describe.each(
 });
 
 describe('src/engine/operator: a server image that goes by another name in the project', () => {
-  test('may be given its right name in the file, as nothing shows what it is called', async () => {
+  test('may be given its right name in the spec, as nothing shows what it is called', async () => {
     const played = rig();
     const spec = (name: string) => `server_images: {golden: {id: img-7, name: ${name}}}\n`;
     await played.apply(spec('believed'));

@@ -327,7 +327,7 @@ describe('src/engine/operator/decide.ts: what came since a lost answer', () => {
 });
 
 describe('src/engine/operator/decide.ts: resolve --adopt', () => {
-  test('what was said to be somebody else’s is this file’s from then on', async () => {
+  test('what was said to be somebody else’s is this spec’s from then on', async () => {
     const played = rig();
     await played.apply(head);
     const named = { do: 'add_server', name: 'web', public: true } as const;
@@ -389,7 +389,7 @@ describe('src/engine/operator/decide.ts: an address in doubt, and one that tells
   });
 });
 
-describe('src/engine/operator/decide.ts: a key that the file has not', () => {
+describe('src/engine/operator/decide.ts: a key that the spec has not', () => {
   test('is answered by one that is near, or by some of its kind', async () => {
     const { engine, clock } = rig();
     const names = Array.from({ length: 12 }, (_, at) => `app-${at + 10}: {id: ${2001 + at}}`).join(', ');
