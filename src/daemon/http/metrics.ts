@@ -17,7 +17,7 @@ const durationBuckets = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600];
 /** The gauges that are computed from the facts: their help text, then their labels. */
 const gauges = {
   fleet_works: [
-    '1: this replica reconciles the project now. 0: it was the last replica that reconciled it',
+    '1: this replica reconciles the project now. 0: this replica reconciled the project last',
     'project',
   ],
   build_info: ['The running version', 'version'],
@@ -27,7 +27,7 @@ const gauges = {
   source_read_timestamp_seconds: ['When the source was last read'],
   commit_info: ['The commit that is in force', 'commit', 'ref'],
   fleet_leader: ['Whether this replica reads the source'],
-  fleet_queue_lag_seconds: ['How long the projects that this replica took last had been due, at most'],
+  fleet_queue_lag_seconds: ['Highest delay of the projects that this replica took last'],
   fleet_queue_length: ['Due projects of the whole fleet that wait'],
   fleet_up: ['Whether the database of the fleet answers'],
   projects: ['Projects that this process reports'],
