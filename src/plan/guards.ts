@@ -105,7 +105,7 @@ function protect(draft: Draft, { world, destroy }: GuardInput): Objection | unde
   };
 }
 
-/** The resource may belong to another file: it is neither deleted nor replaced before an operator has confirmed it. */
+/** The resource may belong to another spec: it is neither deleted nor replaced before an operator has confirmed it. */
 function recovered(draft: Draft, { world }: GuardInput): Objection | undefined {
   const { subject, diff } = draft;
   const { verdict } = diff.verdict;
@@ -284,7 +284,7 @@ export function impactOf({ subject, diff }: Draft, world: World): string {
 
 type Input = Pick<GuardInput, 'world' | 'kinds' | 'openIntents'>;
 
-/** A server that is created, or replaced, would be without the part that the API refuses, such as its firewall. */
+/** The new server would lack the part that the API refuses, such as its firewall. */
 function refusedInside({ subject, diff }: Draft, input: Input): Objection | undefined {
   const { verdict } = diff.verdict;
   if (!factsOf(subject.kind).container || (verdict !== 'replace' && verdict !== 'create')) return undefined;

@@ -49,7 +49,7 @@ export function movedFromUnknown(draft: Draft, input: GuardInput, facts: PlanFac
   };
 }
 
-/** An open write of the line, or the operator who declared one absent, has its own answer. */
+/** An open write of the line, or a write that the operator declared absent, has a remedy of its own. */
 function madeEarlier(
   subject: Subject,
   from: ResourceKey,
@@ -87,7 +87,10 @@ export function perhapsMadeAs(
   };
 }
 
-/** Lists show all resources of the kind, or all with an address where the entry has one, and this spec manages each. */
+/**
+ * Whether lists show all resources of the kind (for an entry with an address: all with an address), and this spec manages
+ * each of them.
+ */
 export function isAccountedFor(
   subject: Subject,
   { register, kinds, world }: Pick<GuardInput, 'register' | 'kinds' | 'world'>,

@@ -59,7 +59,7 @@ export function releasing(addresses: readonly string[]): readonly Remedy[] {
   ];
 }
 
-/** The addresses that a server may have left that was created and is gone: no other output names their origin. */
+/** The addresses that a created server may have left, which is gone now. No other output names their origin. */
 export function cameFree(
   { kind, verb, preimage }: Intent,
   ips: readonly Ip[],

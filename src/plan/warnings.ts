@@ -166,7 +166,7 @@ export function suspensionOver({ settings: { suspend } }: World, now: number): W
   return [{ code: 'suspension_over', key: null, message }];
 }
 
-/** The cap counts known prices alone: the operator must know the purchases that the cap cannot check. */
+/** The cap counts known prices only, so the operator must know the purchases without a price. */
 export function capUnchecked(
   { settings: { max_monthly_increase: cap } }: World,
   carriedOut: readonly Draft[],

@@ -18,7 +18,7 @@ export function liveOf(operation: Operation, { operations }: Pick<Plan, 'operati
   return [...(told ? [] : [target]), ...(about.verb === 'delete' ? knownBy(about) : [])];
 }
 
-/** Texts that the key does not say already: another name, addresses, a subnet. */
+/** Identifiers that the key does not show: another name, addresses, a subnet. */
 function knownBy({ key, changes }: Operation): string[] {
   return changes.flatMap(({ from }) => (typeof from === 'string' && !key.endsWith(`.${from}`) ? [from] : []));
 }
@@ -75,7 +75,7 @@ function traffic({ traffic: change, kind }: Operation): string[] {
   return [...changed, changed.length === 0 ? openText(open) : `then ${openText(open)}`];
 }
 
-/** All incoming traffic that is allowed: a reader must not need the previous rules to know it. */
+/** All incoming traffic that is allowed, so that a reader does not need the previous rules. */
 function openText(open: readonly string[]): string {
   if (open.length === 0) return 'allows no incoming traffic';
   const known = open.filter((each) => !isUnknown(each));
@@ -92,7 +92,7 @@ function isRest(text: string): boolean {
   return text === 'everything' || text === 'everything else';
 }
 
-/** Traffic about which a value decides that the API's document does not show. */
+/** Traffic that depends on a value that the API's document does not show. */
 function isUnknown(text: string): boolean {
   return text.startsWith('unknown: ');
 }

@@ -59,7 +59,7 @@ export interface KnownFacts {
   readonly claims: readonly Claim[];
   /** The last writes, newest first. */
   readonly history?: readonly Intent[];
-  /** The blocks of the last run that no later write has ended. They count where there is no plan. */
+  /** The blocks of the last run that no later write has ended. They count only without a plan. */
   readonly findings?: readonly Blocked[];
 }
 

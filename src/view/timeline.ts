@@ -11,7 +11,7 @@ export interface Bar extends TimeSpan {
   readonly outcome: string | undefined;
   /** The parts of the bar in which the operation waits: for its turn, for the request limit, or before another attempt. */
   readonly waits: readonly TimeSpan[];
-  /** Of a firewall: since when its new server has had a public address without it. */
+  /** Of a firewall: the time since which its new server has had a public address without a firewall. */
   readonly exposed?: TimeSpan;
 }
 

@@ -30,7 +30,7 @@ export interface RehearseFlags extends CommonFlags {
   readonly trials?: number;
 }
 
-/** More crashes than this are spread over the run, where no number is given. */
+/** The default number of crashes. If the run has more boundaries, the crashes are spread over it. */
 const mostCrashes = 400;
 
 interface Rehearsal {

@@ -297,7 +297,7 @@ async function openProject(
   };
 }
 
-/** How much a reconcile of one project of many would delete or replace by this spec. Changes nothing. */
+/** The number of deletions and replacements that this spec would cause in one project of a fleet. Changes nothing. */
 async function deletionsNow(flags: RunFlags, io: Io, desired: Desired, log: DaemonLogger): Promise<number> {
   const { projectId, token } = desired;
   const session = await openSession(ownFlags(projectId, flags, io, 'many'), io, {
@@ -318,7 +318,7 @@ async function isClaimed(store: StateStore): Promise<boolean> {
   );
 }
 
-/** JSON where a machine reads, text where an operator does, unless `LOG_FORMAT` says otherwise. */
+/** The log is text on a terminal, and JSON elsewhere, unless `LOG_FORMAT` sets its format. */
 function daemonLogger(io: Io): DaemonLogger & { fatal(fields: object, message: string): void } {
   const { level, format } = logSettings(io);
   const chosen = io.env.LOG_FORMAT ? format : io.stderr.isTTY ? 'text' : 'json';

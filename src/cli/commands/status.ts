@@ -33,7 +33,7 @@ type Live = Pick<ProjectFacts, 'plan' | 'world' | 'prices' | 'refreshedAt'> & {
   readonly timeScale: number;
 };
 
-/** The facts from the state, and from the API where it can be reached, and the speed of the clock of their times. */
+/** The facts from the state and, if the API can be reached, from the API; and the speed of the API's clock. */
 export async function statusFacts(
   flags: StatusFlags,
   io: Io,

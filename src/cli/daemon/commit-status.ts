@@ -11,7 +11,7 @@ export interface CommitStatusFlags {
   readonly commitStatusName?: string;
 }
 
-/** Where the statuses of commits go. `undefined` without `--commit-status`. The specs have no influence on it. */
+/** The receiver of commit statuses. `undefined` without `--commit-status`. Specs cannot change the receiver. */
 export function statusTargetOf(
   flags: CommitStatusFlags,
   io: Io,
@@ -46,7 +46,7 @@ function forgeIn({ env }: Io): Forge | undefined {
   );
 }
 
-/** The token goes to this address, so it is https, as that of notifications. */
+/** vdcsync sends the token to this address, so the address must be https, as for notifications. */
 function checked(text: string): string {
   const url = URL.parse(text);
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackHost(url.hostname));

@@ -213,7 +213,7 @@ function asConfigured<T>(check: () => T, { misuse }: { readonly misuse: boolean 
   }
 }
 
-/** Notifications link to it. The address that the daemon listens on is seldom the one that operators use. */
+/** The address in the links of notifications. The address that the daemon listens on is seldom the address that operators use. */
 function pageUrlOf({ env }: Io): string | undefined {
   const text = env.VDCSYNC_PUBLIC_URL;
   if (!text) return undefined;

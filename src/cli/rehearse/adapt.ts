@@ -22,7 +22,7 @@ const plans = [51, 52, 53];
 const keys = [101, 102];
 
 /**
- * Takes a validated file and removes everything that ties it to one live project: entries with an id become
+ * Takes a validated spec and removes everything that ties it to one live project: entries with an id become
  * creations, and types, images, packages and SSH keys become those of the emulator.
  */
 export function adapt(

@@ -105,7 +105,7 @@ export interface Edge {
 
 /**
  * From the operation that comes first. A replacement that both frees something and waits for it has one direction only.
- * An arrow that others imply is left out: a server needs its network, so its network interface says nothing new.
+ * An arrow that other arrows imply is left out: a server needs its network, so its network interface has no arrow to it.
  */
 export function edgesOf(nodes: readonly Node[]): Edge[] {
   const byId = new Map(nodes.flatMap((node) => node.ids.map((id) => [id, node] as const)));

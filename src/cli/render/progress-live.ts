@@ -73,7 +73,7 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
     draw(text.endsWith('\n') ? text : `${text}\n`);
   }
 
-  /** In one piece, so that nothing flickers: away with the old rows, `above` to stay, the new rows. */
+  /** One text, so that nothing flickers: it erases the old rows, and prints `above`, which stays, and the new rows. */
   function draw(above = ''): void {
     if (paused) {
       stderr.write(above);
@@ -102,7 +102,7 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
       last.step === 'queued' ? paint('dim', '·') : paint('cyan', spinner[frame % spinner.length] ?? '');
     const text = stripVTControlCharacters(` ${name}  ${stepText(last, now)}`);
     const duration = `  ${span(Math.max(0, now - since))}`;
-    // A line that wraps would be counted as one and erased as one. The duration is never cut.
+    // A wrapped line would be counted and erased as one row, so lines are cut. The duration is never cut.
     const room = Math.max(10, (stderr.columns || 80) - 2 - duration.length);
     const cut = [...text].length > room ? `${[...text].slice(0, room - 1).join('')}…` : text;
     return `${mark}${cut}${duration}`;

@@ -131,7 +131,7 @@ export function readDocument<Schema extends z.ZodType>(
   throw new ConfigError(`${what} cannot be used:\n${told.map(formatDiagnostic).join('\n')}`);
 }
 
-/** Every key is optional, so a file may hold none: comments and blank lines alone. */
+/** Every key is optional, so a profile may be empty, or have only comments. */
 function isEmpty(text: string): boolean {
   return text.split('\n').every((line) => /^\s*(#.*|---)?$/.test(line));
 }

@@ -27,7 +27,7 @@ const hangsMs = 60_000;
 const silentMs = 8_000;
 /** The leader gives the lead back after this time, before the queue would. Real ms. */
 const leadMs = 12 * 3_600_000;
-/** Of the places, so many more are kept for edits and commands: a full round takes all others for a while. */
+/** The share of additional places for edits and commands, because a full round takes all other places for a while. */
 const keptShare = 0.25;
 /** The share of the places that one tenant may have. */
 const tenantShare = 0.75;
@@ -232,7 +232,7 @@ export class Fleet {
     turn.over.abort(reason);
   }
 
-  /** Makes the turn, and puts the next one into the queue. Never rejects: a job that could not be ended comes again by itself. */
+  /** Carries out the job, and queues the next one. Never rejects: the queue repeats a job that could not be ended. */
   async #make(turn: Turn): Promise<void> {
     const { queue, log } = this.#options;
     const { claim } = turn;

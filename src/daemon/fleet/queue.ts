@@ -35,7 +35,7 @@ export type Hint =
   /** The operator approves a change that waits or has stopped. */
   | { readonly of: 'approve'; readonly change: string };
 
-/** A hint, until it is done. A leader that ends before leaves it to the next one. */
+/** A hint that is not done yet. If the leader ends before, the next leader takes the hint. */
 export interface HeardHint {
   readonly hint: Hint;
   readonly done: () => Promise<void>;

@@ -4,9 +4,8 @@ import type { Operation, Plan } from '../../core/plan.ts';
 import type { ReconciliationMemory } from './memory.ts';
 
 /**
- * Finds drift in plans. Drift is an operation that says so of itself, and every difference where nothing was left to do
- * for the same spec. Each drift is reported once, for as long as plans hold it, and only when it is decided whether the
- * plan is carried out.
+ * Finds drift in plans. Drift is an operation that is marked as drift, and every difference after the project was equal
+ * to the same spec. While plans contain a drift, it is reported once, after the decision whether the plan is applied.
  */
 export class DriftWatch {
   /**
@@ -14,11 +13,11 @@ export class DriftWatch {
    * write for another spec leaves a difference that is no drift.
    */
   #settledDigest: string | undefined;
-  /** The keys that were blocked at that time. When their operations are done later, that is no drift. */
+  /** The keys that were blocked at that time. Their later operations are no drift. */
   #waiting: ReadonlySet<string> = new Set();
   /** Drift in the newest plan that is not reported yet. */
   #undecided: readonly Operation[] = [];
-  /** Operations that were reported as drift, and that plans have held since. */
+  /** Operations that were reported as drift, and that every later plan contained. */
   #drifted: ReadonlySet<string> = new Set();
 
   /** @param digest of the spec of the plan */

@@ -37,11 +37,11 @@ const history = z.object({
 const memory = z.object({
   /** The replica that made the last reconciliation. */
   replica: z.string(),
-  /** Marks the text of the spec that the last turn used. Empty if the spec could not be used. */
+  /** A digest of the spec that the last reconciliation used. Empty if the spec could not be used. */
   spec: z.string().default(''),
-  /** Since when the turns have left the project in this condition, by this spec. Wall ms of the database. */
+  /** The time since which the project has been in this condition with this spec. Wall ms of the database. */
   since: z.number().default(0),
-  /** When the last turn ended. Wall ms of the database. */
+  /** When the last reconciliation ended. Wall ms of the database. */
   turnedAt: z.number().default(0),
   history,
   backOff: z.array(backOff),

@@ -2,7 +2,7 @@ import type { Taken } from './intake.ts';
 import type { Holders } from './source.ts';
 
 /**
- * Which file describes which project, after the specs have been read again. Two files for one project would undo each
+ * The file that describes each project, after the specs have been read again. Two files for one project would undo each
  * other's work, and the second file is most often a copy with an unchanged id. So a file keeps its project as long as
  * the file exists, valid or not. A project without a file gets the only file that describes the project, and no file
  * if there are several. A renamed file counts as a deleted file and a new file.

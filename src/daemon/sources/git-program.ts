@@ -9,7 +9,7 @@ import { SourceError } from './source.ts';
 const timeoutMs = 120_000;
 const mostOutputBytes = 4 * 1024 * 1024;
 
-/** The repository's own configuration, all of it. A fetch with a filter adds to it; that is undone. */
+/** The complete configuration of the repository. A fetch with a filter adds to it, and vdcsync removes the addition. */
 const ownConfiguration = '[core]\n\trepositoryformatversion = 0\n\tbare = true\n';
 /** The unit of `ulimit -f`, by POSIX. */
 const blockBytes = 512;
@@ -22,7 +22,7 @@ export interface GitAccess {
   readonly token: (() => string) | undefined;
   /** Sent with the token. Most forges accept any user name. */
   readonly user: string;
-  /** For ssh: the private key's file, and the known hosts'. The agent's and the user's where left out. */
+  /** For ssh: the files of the private key and of the known hosts. Without them: the agent's key and the user's hosts. */
   readonly sshKeyFile: string | undefined;
   readonly sshKnownHostsFile: string | undefined;
   /** Public keys that may sign, in ssh's `allowed_signers` form; every commit has to be signed then. */

@@ -12,7 +12,7 @@ const youngMs = 2_000;
 const believedMs = 60_000;
 /** The share of the folder that each reading reads again, among files whose attributes are older than that. */
 const againShare = 1 / 12;
-/** So many files are checked at once without a sign of a change, one after the other of them. */
+/** The number of files that one reading checks without a sign of a change, in turn. */
 const inTurn = 1_000;
 
 interface FolderFile {
