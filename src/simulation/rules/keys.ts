@@ -3,7 +3,7 @@ import type { Intent, StateChange } from '../../core/state.ts';
 import type { HttpRequest } from '../../core/transport.ts';
 import { type Controller, type Running, stateOf } from '../controller.ts';
 import { isProbe, isProof } from '../exchanges.ts';
-import { keyOf, pathOf, type Truth } from './truth.ts';
+import { keyOf, pathOf, projectOf, type Truth } from './truth.ts';
 
 const hour = 3_600_000;
 /** A key is not sent again from this age on. @source API §8 */
@@ -42,7 +42,7 @@ export class Keys {
       return undefined;
     }
     const scope = scopeOf(running, key);
-    this.#checkForm(scope, request);
+    this.#checkForm(scope, request, intent);
     this.#checkAge(running, scope, intent);
     // Only the key of a creation is asked, and its original bytes are sent again. @source API §8.3
     if (intent.verb !== 'create' && this.#failed.has(scope))
@@ -101,12 +101,25 @@ export class Keys {
       this.#firstSent.delete(scopeOf(running, intent.idempotencyKey));
   }
 
-  #checkForm(scope: string, request: HttpRequest): void {
+  #checkForm(scope: string, request: HttpRequest, intent: Intent): void {
     const form = `${request.method} ${pathOf(request)} ${request.body ?? ''}`;
     const before = this.#sentAs.get(scope);
-    if (before !== undefined && before !== form)
+    if (before !== undefined && before !== form && !this.#isOfAnother(intent, before))
       this.#truth.fail('I4', `one key for "${before}" and "${form}"`);
     this.#sentAs.set(scope, form);
+  }
+
+  /**
+   * A probe has shown that the key holds an answer, and the answer is not to the earlier bytes: the API has refused
+   * them. It may be the answer to the bytes of the edited entry, and the API replays or refuses them.
+   *
+   * @source API §8.1
+   */
+  #isOfAnother(intent: Intent, before: string): boolean {
+    const { answers } = projectOf(this.#truth);
+    const stored = answers.find(({ key }) => key === intent.idempotencyKey);
+    const isTaken = partsOf(intent).unconfirmed?.question.stage === 'taken';
+    return isTaken && stored !== undefined && `${stored.method} ${stored.path} ${stored.body}` !== before;
   }
 
   #checkAge({ controller }: Running, scope: string, { key }: Intent): void {
