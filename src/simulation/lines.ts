@@ -12,6 +12,8 @@ export class ActionLines {
   readonly #keys = new Map<string, string[]>();
   /** The line that a key had before it got another one. */
   readonly #former = new Map<string, string>();
+  /** Keys that a line has got by an edit, and that no state has used yet. */
+  readonly #unused = new Set<string>();
   #split = 0;
 
   /** `prefix` distinguishes files whose names have nothing to do with each other. */
@@ -41,9 +43,15 @@ export class ActionLines {
     return own === key || this.#keys.get(own)?.includes(key) === true;
   }
 
-  /** Follows an edit of the file. */
+  /** A state has a binding or a write under the key. */
+  use(key: ResourceKey): void {
+    this.#unused.delete(key);
+  }
+
+  /** Follows an edit of the file. An edit that is taken back before a state has used its key leaves no trace. */
   follow(before: SpecModel, after: SpecModel): void {
     const [old, now] = [keysOf(before), keysOf(after)];
+    for (const key of old.keys()) if (!now.has(key) && this.#unused.delete(key)) this.takeBack(key);
     for (const [key, moved] of now) {
       if (old.has(key) && old.get(key) === moved) continue;
       if (moved !== undefined && !now.has(moved)) this.#assign(key, this.#lineOf(moved));
@@ -85,6 +93,7 @@ export class ActionLines {
     this.#former.set(key, this.#lineOf(key));
     this.#lines.set(key, line);
     const keys = this.#keys.get(line) ?? [line];
+    if (!keys.includes(key)) this.#unused.add(key);
     this.#keys.set(line, [...keys.filter((each) => each !== key), key]);
   }
 }

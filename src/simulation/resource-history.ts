@@ -130,6 +130,7 @@ export function createResourceHistory(
       writes.set(intent.idempotencyKey, intent);
       const line = of.nameOf(intent.key);
       const { parent } = takeApart(intent.key);
+      of.use(parent ?? intent.key);
       const owner = parent === undefined || !isPart(intent.kind) ? line : of.nameOf(parent);
       keyLines.set(intent.idempotencyKey, { owner, part: line.slice(owner.length) });
       if (!begunAt.has(intent.id)) begunAt.set(intent.id, emulator.now());

@@ -78,6 +78,7 @@ function noteHolder(
   birth: Birth,
 ): void {
   if (takeApart(key).parent !== undefined) return;
+  file.lines.use(key);
   const line = file.lines.nameOf(key);
   const isNamed = desired.resources.some((each) => each.key === key && each.id === id && !each.held);
   if (isNamed || byPerson) confirmed.add(birth.number);
