@@ -34,6 +34,8 @@ export class Purchases {
   /** The last answer of each process, as long as no later action shows that the process lived to read it. */
   readonly #unread = new Map<Running, string>();
   readonly #read = new Set<string>();
+  /** The resource that each creation replaces. A later state that finds the creation does not know that. */
+  readonly #replaced = new Map<Execution, string>();
   #executionsSeen = 0;
 
   constructor(truth: Truth) {
@@ -77,6 +79,7 @@ export class Purchases {
     }
     for (const execution of fresh) {
       const intent = history.writes.get(execution.idempotencyKey ?? '');
+      if (intent?.replaces !== undefined) this.#replaced.set(execution, intent.replaces);
       if (execution.projectId !== projectId)
         fail('I7', `${execution.operation} took effect in project ${execution.projectId}`);
       else if (intent === undefined)
@@ -216,10 +219,14 @@ export class Purchases {
     return neverShown && this.#unstored.has(first) && !this.#read.has(requestId);
   }
 
-  /** A network interface in a replaced network is another one, as is one in a server that was given to the line since. */
+  /**
+   * A network interface in a replaced network is another one, as is one in a server that was given to the line since, or
+   * that replaces the server.
+   */
   #isSameCard(first: Execution, execution: Execution, line: string): boolean {
-    const [before, now] = [first, execution].map(({ id }) => (id ?? '').split('/')[0] ?? '');
-    if (before !== now && now !== undefined && this.#truth.history.lineGiven(now) === line) return false;
+    const [before = '', now = ''] = [first, execution].map(({ id }) => (id ?? '').split('/')[0]);
+    if (before !== now && this.#truth.history.lineGiven(now) === line) return false;
+    if (this.#isReplacement(now, before)) return false;
     const networkOf = ({ idempotencyKey }: Execution) =>
       (
         this.#truth.history.writes.get(idempotencyKey ?? '')?.request.body as
@@ -227,6 +234,12 @@ export class Purchases {
           | undefined
       )?.network_id;
     return first.id !== execution.id && networkOf(first) === networkOf(execution);
+  }
+
+  /** Whether the live server was created to replace the other one. */
+  #isReplacement(server: string, old: string): boolean {
+    const { isLive } = this.#truth.history;
+    return [...this.#replaced].some(([each, id]) => each.id === server && id === old && isLive(each));
   }
 }
 
