@@ -7,8 +7,8 @@ import { type Remedy, resolveText, stepsOf } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import type { Execution, Project } from '../emulator/world.ts';
 import type { Resolution } from '../engine/deps.ts';
+import { cleanUp, clearRules, eject, leave, releaseFree, releaseReported } from './client-area.ts';
 import type { Controller } from './controller.ts';
-import { mutate } from './disturbances.ts';
 import { entryOf } from './edited-file.ts';
 import { adopt, command } from './operator-command.ts';
 import { correctedIdentity, edit, valid } from './operator-edits.ts';
@@ -76,6 +76,8 @@ async function answer(
     return (await tellApart(stage, controller, file, blocked))
       ? file
       : (valid(stage, edit(stage, file, blocked)) ?? file);
+  if (blocked.code === 'unlisted_servers' && (await isOfAnotherEntry(stage, controller, file, key)))
+    return file;
   const wish = edit(stage, file, blocked);
   const edited = valid(stage, wish);
   if (blocked.code === 'network_in_use' && edited !== wish) {
@@ -165,6 +167,26 @@ async function tellApart(
   return true;
 }
 
+/** Whether the server that only a number shows is one that the file made for another entry: that entry adopts the server. */
+async function isOfAnotherEntry(
+  stage: StoryStage,
+  { box }: Controller,
+  file: SpecModel,
+  key: ResourceKey,
+): Promise<boolean> {
+  if (ownId(stage, key) !== undefined) return false;
+  const store = await box.open(stage.clock.now());
+  const bindings = await store.bindings();
+  await box.release();
+  const bound = new Set(bindings.flatMap(({ kind, id }) => (kind === 'server' ? [id] : [])));
+  const wanted = new Set(stage.load(file).resources.map((each) => each.key));
+  const { servers } = stage.emulator.world.projects[0] as Project;
+  return servers.some(({ id }) => {
+    const maker = stage.history.makerOf('server', String(id));
+    return maker !== undefined && wanted.has(maker) && !bound.has(String(id));
+  });
+}
+
 /** Is the resource with the bound id the same, a new one of an entry, or another user's by now? @assumption A17 */
 async function recognise(
   stage: StoryStage,
@@ -196,14 +218,6 @@ async function recognise(
     if (maker !== undefined && birth.sort === 'ip') releaseFree(stage, id);
     else stage.history.dismiss(birth);
   }
-}
-
-function releaseFree(stage: StoryStage, id: string): void {
-  const project = stage.emulator.world.projects[0] as Project;
-  const ip = project.ips.find((each) => String(each.id) === id && each.serverId === null);
-  if (ip === undefined) return;
-  stage.trace.add('op', `releases ${ip.address} in the client area`);
-  mutate(stage, { do: 'delete_ip', id: ip.id });
 }
 
 /** `vdcsync resolve`, with the truth about the write. */
@@ -250,18 +264,6 @@ async function settle(
   releaseReported(stage, [...blocked.remedies, ...said]);
 }
 
-/** Addresses that the remedies name as left behind and billed are released in the client area. */
-function releaseReported(stage: StoryStage, remedies: readonly Remedy[]): void {
-  const traceLineOf = remedies.flatMap((each) => (each.type === 'outside' ? (each.about ?? []) : []));
-  const project = stage.emulator.world.projects[0] as Project;
-  for (const ip of project.ips.filter(
-    ({ address, serverId }) => traceLineOf.includes(address) && serverId === null,
-  )) {
-    stage.trace.add('op', `releases ${ip.address} in the client area`);
-    mutate(stage, { do: 'delete_ip', id: ip.id });
-  }
-}
-
 function truth(stage: StoryStage, intent: Intent): Resolution {
   if (intent.verb === 'delete') {
     const gone =
@@ -296,60 +298,6 @@ function truth(stage: StoryStage, intent: Intent): Resolution {
     stage.executionsOf(intent.key).findLast((each) => asWell(each) && history.isLive(each));
   const id = apiId(made);
   return id === undefined ? nothing : { type: 'adopt', id };
-}
-
-/** Rules that the file cannot carry are removed in the client area. */
-async function clearRules(stage: StoryStage, { box }: Controller, { key }: Blocked): Promise<void> {
-  const store = await box.open(stage.clock.now());
-  const server = (await store.bindings()).find((each) => `${each.key}.firewall` === key);
-  await box.release();
-  stage.trace.add('op', `removes the rules of ${key} in the client area`);
-  if (server !== undefined)
-    mutate(stage, { do: 'set_firewall', server_id: Number(server.id), policy_in: 'drop', rules: [] });
-}
-
-async function eject(stage: StoryStage, { box }: Controller, { key }: Blocked): Promise<void> {
-  const store = await box.open(stage.clock.now());
-  const iso = (await store.bindings()).find((each) => each.key === key);
-  await box.release();
-  stage.trace.add('op', `ejects ${key} in the client area`);
-  const { servers } = stage.emulator.world.projects[0] as Project;
-  for (const server of servers.filter(({ isoInDrive }) => isoInDrive === iso?.id)) server.isoInDrive = null;
-  showChange(stage);
-}
-
-/** The copies of the world from which stale reads are answered follow the mutations of the emulator. */
-function showChange(stage: StoryStage): void {
-  mutate(stage, { do: 'forward_clock', ms: 0 });
-}
-
-/** The file has a network with the same subnet by now, so the old one cannot come back: the servers leave it. */
-async function leave(stage: StoryStage, { box }: Controller, { key }: Blocked): Promise<void> {
-  const store = await box.open(stage.clock.now());
-  const network = (await store.bindings()).find((each) => each.key === key);
-  await box.release();
-  stage.trace.add('op', `removes all servers from ${key} in the client area`);
-  const { servers } = stage.emulator.world.projects[0] as Project;
-  for (const server of servers)
-    server.cards = server.cards.filter(({ networkId }) => String(networkId) !== network?.id);
-  showChange(stage);
-}
-
-/** The operator deletes the leftover of a failed write in the client area. */
-function cleanUp(stage: StoryStage, { key }: Blocked): void {
-  const project = stage.emulator.world.projects[0] as Project;
-  for (const made of stage.executionsOf(key)) {
-    if (!stage.history.isLive(made) || made.id === null) continue;
-    const id = Number(made.id);
-    stage.trace.add('op', `deletes ${made.kind} ${made.id} in the client area`);
-    if (made.kind === 'server') {
-      const addresses = project.ips.filter(({ serverId }) => serverId === id);
-      mutate(stage, { do: 'delete_server', id });
-      for (const each of addresses) mutate(stage, { do: 'delete_ip', id: each.id });
-    } else if (made.kind === 'ip') mutate(stage, { do: 'delete_ip', id });
-    else if (made.kind === 'network') mutate(stage, { do: 'delete_network', id });
-    else if (made.kind === 'iso') mutate(stage, { do: 'delete_iso', id: made.id });
-  }
 }
 
 /**
