@@ -28,7 +28,7 @@ export interface Binding {
   readonly tainted?: string;
   /**
    * A new state found the resource under an idempotency key, and no operator has confirmed that it belongs to this file.
-   * It is neither deleted nor replaced. `replacement`: it may have replaced another resource, which may still exist.
+   * It is neither deleted nor replaced. `replacement`: a replacement may have left another resource of the key.
    */
   readonly recovered?: true | 'replacement';
   /** Keys that the file has renamed to this one. */

@@ -24,12 +24,12 @@ export function keeping({ subject: { key }, kind: { billing } }: Pick<Draft, 'su
   });
 }
 
-/** For a message: the resource that a new state found, and one that it may have replaced. */
+/** For a message: the resource that a new state found, and another one that may exist. */
 export function foundText(binding: Binding, world: World): string {
   const noun = nounOf(binding.kind);
   const replaced =
     binding.recovered === 'replacement'
-      ? `. It may have replaced another ${noun}, which is billed while it exists: check the client area`
+      ? `. A replacement may have left another ${noun}, which is billed while it exists: check the client area`
       : '';
   return `this state found ${noun} ${world.nameOf(binding)} under an idempotency key, and another spec may manage it${replaced}`;
 }

@@ -124,7 +124,35 @@ describe('src/engine: a server without an address, which no list shows, stays in
     const { warnings } = await played.plan(file(2));
     const [found] = warnings.filter(({ code }) => code === 'recovered_unconfirmed');
     expect(found?.message).toContain('found server 2002');
-    expect(found?.message).toContain('It may have replaced another server');
+    expect(found?.message).toContain('may have left another server');
     expect(project(played).servers).toHaveLength(2);
+  });
+
+  test('of a replacement whose edit is reverted once the state is lost', async () => {
+    const played = rig();
+    await played.apply(file());
+    await killed(played, file(2), 20_000);
+    played.restart(memoryState({ createdAt: virtualClock().now(), lineage: 'new' }));
+
+    const report = await played.apply(file());
+
+    const found = report.plan.warnings.filter(({ code }) => code === 'recovered_unconfirmed');
+    expect(found.map(({ message }) => message)).toEqual([expect.stringContaining('found server 2001')]);
+    expect(found[0]?.message).toContain('may have left another server');
+    expect(project(played).servers).toHaveLength(2);
+  });
+
+  test('a server that no replacement has followed is found without that warning', async () => {
+    const played = rig();
+    await played.apply(file());
+    played.restart(memoryState({ createdAt: virtualClock().now(), lineage: 'new' }));
+
+    const { plan } = await played.apply(file());
+
+    expect(plan.warnings.map(({ code }) => code)).toEqual(['recovered_unconfirmed']);
+    expect(plan.warnings[0]?.message).not.toContain('may have left');
+    expect(project(played).servers).toHaveLength(1);
+    await played.apply(file(2));
+    expect(project(played).servers.map(({ cores }) => cores)).toEqual([1]);
   });
 });

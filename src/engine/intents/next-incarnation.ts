@@ -1,12 +1,13 @@
 import { partsOf } from '../../core/intent.ts';
 import { digestOf } from '../../core/json.ts';
-import { retiringKey } from '../../core/keys.ts';
+import { type ResourceKey, retiringKey } from '../../core/keys.ts';
 import type { WriteContext } from '../../core/kind.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import { operationId } from '../../core/plan.ts';
 import type { WriteRequest } from '../../core/ports.ts';
-import type { Intent } from '../../core/state.ts';
+import type { Binding, Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
-import { beginIntent, contextOf } from './begin.ts';
+import { beginIntent, contextOf, preimageOf } from './begin.ts';
 import { close, type Progress } from './endings.ts';
 import { probeKey } from './probe-key.ts';
 import { isServerError, keyIsFresh, unasked } from './question.ts';
@@ -62,18 +63,13 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
  * @source API §8.1
  */
 export async function askAgain(run: Run, intent: Intent): Promise<void> {
-  const { key, kind, preimage, replaces, recovers = key, sends, lastSentAt } = intent;
+  const { key, preimage, replaces, recovers = key, sends, lastSentAt } = intent;
   const { blocked, unconfirmed } = partsOf(intent);
   if (blocked?.code !== 'key_conflict' || replaces !== undefined || isServerError(unconfirmed?.why)) return;
   if (isEdited(run, intent) !== true || !keyIsFresh(run, intent)) return;
   const operation = creationOf(intent);
-  let request: WriteRequest;
-  try {
-    request = run.kindOf(kind).writes.request(contextOf(run, operation, run.world));
-  } catch {
-    // Its request needs a resource that does not exist yet.
-    return;
-  }
+  const request = requestOf(run, operation);
+  if (request === undefined) return;
   await inWriteSlot(run, intent, async () => {
     if (run.heldBy(request, 'none') !== undefined) return;
     const { held, asking } = await probeKey(run, intent);
@@ -88,6 +84,64 @@ export async function askAgain(run: Run, intent: Intent): Promise<void> {
     });
     await run.update(next, { sends, lastSentAt });
   });
+}
+
+/** The most attempts of the next incarnation that are asked. */
+const mostAttempts = 8;
+
+/**
+ * A new state found a server under its idempotency key. The earlier state may have begun to replace the server, with
+ * another body and under the next incarnation of the key, and no list shows a server without an address. If that key was
+ * used, the operator is warned. Returns whether a warning is new.
+ *
+ * @source API §8.1
+ */
+export async function askSuccessors(run: Run): Promise<boolean> {
+  let any = false;
+  for (const binding of [...run.bindings.values()]) {
+    const { key, kind, id, recovered } = binding;
+    const isUnseen = factsOf(kind).container === true && run.world.ipsOf(id).length === 0;
+    if (recovered !== true || !isUnseen || run.intents.has(key) || (await isAsked(run, key))) continue;
+    const used = await isNextUsed(run, binding);
+    if (used) await run.change([{ type: 'bind', binding: { ...binding, recovered: 'replacement' } }]);
+    any ||= used === true;
+  }
+  return any;
+}
+
+async function isAsked(run: Run, key: ResourceKey): Promise<boolean> {
+  const incarnation = String((await run.deps.store.incarnation(key)) + 1);
+  return (await run.deps.store.lastAttempt(key, 'create', incarnation)) >= 0;
+}
+
+/** `undefined`: no request can be sent now. A key that does not answer counts as used. */
+async function isNextUsed(run: Run, { key, kind }: Binding): Promise<boolean | undefined> {
+  const operation = { key, kind, verb: 'create', changes: [] } as const;
+  const request = requestOf(run, operation);
+  if (request === undefined || run.heldBy(request, 'none') !== undefined) return undefined;
+  const preimage = await preimageOf(run, operation, run.world);
+  const begun = { world: run.world, preimage, question: unasked, recovers: key, ahead: 1 };
+  for (let attempt = 0; attempt < mostAttempts; attempt++) {
+    const intent = await beginIntent(run, operation, request, begun);
+    const { held, asking } = await inWriteSlot(run, intent, () => probeKey(run, intent));
+    const isFenced = held.is === 'fenced';
+    const text = isFenced
+      ? 'no earlier state used this idempotency key, or one fenced the key'
+      : 'another server may have been created under this idempotency key';
+    await close(run, asking, { outcome: isFenced ? 'absent' : 'void', text });
+    if (!isFenced) return true;
+    if (!held.earlier) return false;
+  }
+  return true;
+}
+
+/** `undefined`: the request needs a resource that does not exist yet, or an entry that has left the file. */
+function requestOf(run: Run, operation: WriteContext['operation']): WriteRequest | undefined {
+  try {
+    return run.kindOf(operation.kind).writes.request(contextOf(run, operation, run.world));
+  } catch {
+    return undefined;
+  }
 }
 
 /** `undefined` if the entry has left the file. */

@@ -13,6 +13,7 @@ import { leftByDeletion } from '../claims/left-backups.ts';
 import { takeBack } from '../claims/returning.ts';
 import type { ApplyOptions, EngineDeps, Pause } from '../deps.ts';
 import { warn } from '../intents/endings.ts';
+import { askSuccessors } from '../intents/next-incarnation.ts';
 import { withPauses } from '../intents/pauses.ts';
 import { isAbort } from '../interruption.ts';
 import type { Run } from '../run.ts';
@@ -160,6 +161,7 @@ class Rounds {
     // A write in flight hides the operations that are due under its key.
     if (due.size === 0 && run.intents.size < inFlight && round < mostRounds) return undefined;
     if (due.size === 0 && round < mostRounds && (await this.#awaitsCreation(planned))) return undefined;
+    if (due.size === 0 && round < mostRounds && (await recovered(run, askSuccessors))) return undefined;
     if (due.size === 0 || round === mostRounds)
       return this.#reportFindings(ending(planned, this.#results, run), planned);
     return this.#drain(plan, due);
