@@ -91,7 +91,7 @@ function withWhole(file: SpecModel, key: string, entry: Entry): SpecModel {
 const identity = new Set(['id', 'managed', 'name', 'moved']);
 
 function carriedOut(stage: StoryStage, file: SpecModel, step: Edit, code: string): SpecModel | undefined {
-  const { path, set = {}, choose = {}, entry } = step;
+  const { path, set = {}, remove = [], choose = {}, entry } = step;
   if (entry === 'remove') return undefined;
   if (entry === 'restore') {
     const old =
@@ -104,15 +104,9 @@ function carriedOut(stage: StoryStage, file: SpecModel, step: Edit, code: string
     return withFields(stage, file, path, { public_ipv4: { new: true } });
   const isRestored = code === 'network_in_use';
   const fields = Object.entries(set).filter(([name]) => !identity.has(name) || isRestored);
-  if (fields.length === 0 && code === 'immutable')
-    return withFields(
-      stage,
-      file,
-      path,
-      Object.fromEntries((step.remove ?? []).map((name) => [name, undefined])),
-    );
-  if (fields.length === 0) return undefined;
-  return withFields(stage, file, path, Object.fromEntries(fields));
+  if (fields.length === 0 && code !== 'immutable' && code !== 'sizing_mode_mismatch') return undefined;
+  const removed = remove.flatMap((name) => (identity.has(name) ? [] : [[name, undefined]]));
+  return withFields(stage, file, path, Object.fromEntries([...fields, ...removed]));
 }
 
 type Sections = Readonly<Record<string, Readonly<Record<string, Entry>>>>;

@@ -281,6 +281,19 @@ servers:
     ]);
   });
 
+  test('a replacement of another pricing mode names the size that the old server has', async () => {
+    const { apply, plan } = rig();
+    await apply(servers({ one: 'server_type: 5, image: debian-13, plan_id: 51' }));
+
+    const { blocked } = await plan(servers({ one: `${gpu}, gpu_package: l40s-1` }));
+
+    expect(blocked).toMatchObject([{ code: 'replace_not_allowed' }]);
+    expect(blocked[0]?.remedies[0]).toMatchObject({
+      set: { server_type: 5, image: 'debian-13', plan_id: 51 },
+      remove: ['gpu_package'],
+    });
+  });
+
   test('an address of the spec that no server asks for any more is told of before the server goes', async () => {
     const { apply, plan } = rig();
     const file = (address: string, settings = 'prune: true') =>

@@ -107,6 +107,18 @@ export function diffFields(
   return { changes, notes: withdrawn(entry, body, world) };
 }
 
+/** Applied fields that the entry leaves out: a new server would not get them. */
+export function droppedFields(entry: ServerEntry, applied: Json): readonly Change[] {
+  const before = member(applied, 'entry') as ServerEntry | null | undefined;
+  const isKnown = (field: Comparable) => member(applied, 'body') != null || knownOf(applied).includes(field);
+  return comparable.flatMap((path) => {
+    const from = before?.[path];
+    return from === undefined || entry[path] !== undefined || !isKnown(path)
+      ? []
+      : [{ path, from, to: null }];
+  });
+}
+
 /** Names the ids behind the values of a type or image, where these values are names. */
 export function withIds(change: Change, ids: Readonly<Record<'from' | 'to', unknown>>): Change {
   if (change.path !== 'server_type' && change.path !== 'image') return change;

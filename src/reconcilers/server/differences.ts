@@ -3,7 +3,7 @@ import { member } from '../../core/json.ts';
 import type { Change } from '../../core/plan.ts';
 import { renaming } from '../unique-names.ts';
 import { addressOf } from './address.ts';
-import { diffFields } from './body.ts';
+import { diffFields, droppedFields } from './body.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
 import { type Existing, holdsNamed } from './existing.ts';
 import { canResize, diffDoubted, diffShown, isSize } from './resize.ts';
@@ -12,7 +12,10 @@ import { canResize, diffDoubted, diffShown, isSize } from './resize.ts';
 export interface Differences {
   /** By an edit of the spec. */
   readonly asked: readonly Change[];
-  /** A name that comes only from the key: a new server would get it, but it is no reason for a replacement. */
+  /**
+   * A name that comes only from the key, and fields that the entry leaves out: a new server would differ in them, but
+   * they are no reason for a replacement.
+   */
   readonly along: readonly Change[];
   /** Sizes that differ in the API's reads, without an edit of the spec. */
   readonly moved: readonly Change[];
@@ -37,7 +40,7 @@ export function differencesOf(existing: Existing): Differences {
   const asked = [...renamed, ...edited.flatMap((change) => asShown(change, live))];
   return {
     asked,
-    along,
+    along: [...along, ...droppedFields(entry, subject.binding?.applied ?? null)],
     moved: without(diffShown(entry, live.shown), asked),
     doubted: resizable ? [] : doubted.flatMap((change) => asShown(change, live)),
     address: diffAddress(existing),
