@@ -76,8 +76,8 @@ function protect(draft: Draft, { world, destroy }: GuardInput): Objection | unde
   const server = subject.parent && world.subjects.get(subject.parent)?.desired;
   if (server !== undefined && subject.desired === undefined) {
     return {
-      reason: `${subject.parent} is protected, and so is every resource inside it`,
-      remedies: [edit(subject.parent ?? subject.key, { set: { protect: false } })],
+      reason: `${server.key} is protected, and so is every resource inside it`,
+      remedies: [edit(server.key, { set: { protect: false } })],
     };
   }
   if (verdict.verdict === 'replace') {
@@ -193,8 +193,8 @@ function boundElsewhere({ subject, diff }: Draft, { world }: GuardInput): Object
 
 function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefined {
   const { subject, diff } = draft;
-  if (diff.verdict.verdict !== 'delete' || subject.desired !== undefined) return undefined;
-  if (world.settings.prune || destroy || diff.verdict.byFile || isReplaced(draft, world)) return undefined;
+  if (diff.verdict.verdict !== 'delete') return undefined;
+  if (world.settings.prune || destroy || diff.verdict.byFile || isInSpec(draft, world)) return undefined;
   return {
     reason: `${subject.key} has left the spec, and settings.prune is false. With \`prune: true\`, ${impactOf(draft, world)}`,
     remedies: [...restored(draft), keeping(draft)],
@@ -202,10 +202,9 @@ function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefi
   };
 }
 
-/** The spec permitted the replacement, and with it this deletion. */
-function isReplaced({ subject, retiresAs = subject.key }: Draft, { subjects }: World): boolean {
-  const successor = retiredFrom(retiresAs);
-  return successor !== undefined && subjects.get(successor)?.desired?.managed === true;
+/** The resource has an entry, or retires: the spec permitted the replacement, and with it this deletion. */
+function isInSpec({ subject, retiresAs = subject.key }: Draft, { subjects }: World): boolean {
+  return subjects.get(retiredFrom(retiresAs) ?? subject.key)?.desired?.managed === true;
 }
 
 /** All edits that permit a replacement, in one step. */
@@ -304,15 +303,13 @@ function refusalInside(server: ResourceKey, { world, kinds, openIntents }: Input
   const refusals = openIntents.filter(
     (each) => partsOf(each).blocked?.until === 'file' && factsOf(each.kind).repeats !== true,
   );
-  if (refusals.length === 0) return undefined;
-  const parts = world.childrenOf(server).filter(({ desired, kind }) => {
-    // A refusal depends on the entry alone only if the entry names no other resource.
-    return desired !== undefined && (kinds.get(kind)?.entry.references?.(desired.value) ?? []).length === 0;
+  // A refusal depends on the entry alone only if the entry names no other resource.
+  const parts = world.childrenOf(server).flatMap(({ desired }) => {
+    if (desired === undefined) return [];
+    return kinds.get(desired.kind)?.entry.references?.(desired.value).length ? [] : [desired];
   });
-  const isSame = ({ kind, desired }: Subject, refusal: Intent) =>
-    kind === refusal.kind && digestOf(desired?.value ?? null) === refusal.basis;
   return refusals.find((refusal) => {
     if (takeApart(refusal.key).parent === server) return !isOvertaken(refusal, world);
-    return parts.some((part) => isSame(part, refusal));
+    return parts.some(({ kind, value }) => kind === refusal.kind && digestOf(value) === refusal.basis);
   });
 }

@@ -39,7 +39,7 @@ export const mutated: readonly Mutated[] = [
   intents('pauses', ['pauses-step'], 99),
   intents('replacement', ['replacement-step'], 100),
   intents('revalidate', ['replacement-step'], 98),
-  plan('guards', ['plan/guards', 'plan/protect', 'plan/blocked']),
+  plan('guards', ['plan/guard-table'], 98),
   plan('purchases', ['plan/purchases'], 98),
   plan('unmanaged', ['plan/unmanaged'], 97),
   claims('line', ['lines'], 97),
