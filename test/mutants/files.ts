@@ -43,7 +43,7 @@ export const mutated: readonly Mutated[] = [
   plan('purchases', ['plan/purchases'], 98),
   plan('unmanaged', ['plan/unmanaged'], 97),
   claims('line', ['lines'], 97),
-  claims('claims', ['unmanaged', 'state-behind-the-project', 'identity']),
+  claims('claims', ['claims'], 99),
   claims('moves', ['renames'], 98),
   claims('left-backups', ['holders'], 96),
   claims('owner', ['holders', 'identity'], 97),

@@ -20,7 +20,7 @@ servers:
   app: {${sliders}, network_interfaces: [n], firewall: {enabled: true}}
 `;
 const bound = (key: string, id: string, more: object = {}) =>
-  ({ key, ...takeApart(key as ResourceKey), id, identity: {}, boundAt: 1, ...more }) as unknown as Binding;
+  ({ ...takeApart(key as ResourceKey), id, identity: {}, boundAt: 1, ...more }) as unknown as Binding;
 const ip = (id: number, server: number | null = null) =>
   ({ id, address: `a${id}`, server_id: server }) as never;
 
@@ -58,7 +58,7 @@ function draftOf(key: string, verdict: object, given: Given) {
     .filter((each) => !drop.includes(each.key))
     .map((each) => ({ ...each, ...entries[each.key] }));
   const world = worldOf({ ...desired, resources } as never, parts, bindings);
-  const subjects = world.subjects as Map<string, object>;
+  const subjects = world.subjects as Map<ResourceKey, object>;
   for (const binding of bindings)
     if (!subjects.has(binding.key)) subjects.set(binding.key, { ...takeApart(binding.key), binding });
   const subject = world.subjects.get(key as ResourceKey) ?? takeApart(key as ResourceKey);
@@ -286,7 +286,7 @@ describe('src/plan/guards.ts: one guard each', () => {
       web,
       remove,
       found('replacement'),
-      'this state found server 1 under an idempotency key, and another spec may manage it. It may have replaced another server, which is billed while it exists: check the client area. Server 1 would be deleted with all data on its disks → vdcsync forget servers.web (to keep it, no longer managed and still billed) ⇒ vdcsync adopt servers.web 1 (if only this spec manages 1)',
+      'this state found server 1 under an idempotency key, and another spec may manage it. A replacement may have left another server, which is billed while it exists: check the client area. Server 1 would be deleted with all data on its disks → vdcsync forget servers.web (to keep it, no longer managed and still billed) ⇒ vdcsync adopt servers.web 1 (if only this spec manages 1)',
     ],
     [
       'a replacement',

@@ -1,10 +1,4 @@
-import {
-  type Attributed,
-  type Attribution,
-  attribute,
-  serversShown,
-  type Unmanaged,
-} from '../../core/attribute.ts';
+import { type Attribution, attribute, serversShown, type Unmanaged } from '../../core/attribute.ts';
 import {
   addressObject,
   type Claim,
@@ -16,6 +10,7 @@ import {
   serverObject,
 } from '../../core/claims.ts';
 import { partsOf } from '../../core/intent.ts';
+import type { ResourceKey } from '../../core/keys.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import { interfacesOf } from '../../core/network-count.ts';
 import type { Ip, IpId, ServerId } from '../../core/resources.ts';
@@ -58,8 +53,9 @@ export async function registerOf(run: Run): Promise<Register> {
     each.verb === 'delete' && clock.now() - (partsOf(each).closedAt ?? 0) < goneMs;
   // Bindings and open writes are from one moment, because a write that was bound meanwhile is no longer open.
   const found = attributionOf(run);
-  const removed = isNone(found.unmanaged) ? [] : (await store.intents({ limit: 100 })).filter(isRecent);
-  const attribution = removed.length === 0 ? found : attributionOf(run, removed);
+  const attribution = isNone(found.unmanaged)
+    ? found
+    : attributionOf(run, (await store.intents({ limit: 100 })).filter(isRecent));
   const claims = [...run.claims.values()];
   return { ...attribution, claims, isNew, unlisted: unlistedHere, declaredAbsent: absent, ...linesOf(run) };
 }
@@ -126,18 +122,20 @@ export async function claimChanges(run: Run, { plan, register }: Judged): Promis
   const ignores = desired.settings.unmanaged === 'ignore';
   const byFile = { is: 'ignored', by: 'file' } as const;
   // A wrong `id` says nothing about the resource that the key had before.
-  const wrong = new Set(plan.blocked.flatMap(({ key, code }) => (code === 'not_found' ? [key] : [])));
-  const declared = desired.resources.filter(
-    ({ key, managed, id }) => !managed && id !== undefined && !wrong.has(key),
-  );
+  const isWrong = (named: ResourceKey) =>
+    plan.blocked.some(({ key, code }) => code === 'not_found' && key === named);
   const leaving = plan.operations.filter(({ kind, verb }) => isServer(kind) && verb === 'delete');
   const claims = [
-    ...declared.flatMap(({ key, kind, id = '' }) =>
-      claimsOn(
-        run,
-        { is: 'released', by: 'file', formerKey: key },
-        isServer(kind) ? { servers: [Number(id)], addresses: [] } : alone(world.addressesOf({ kind, id })),
-      ),
+    ...desired.resources.flatMap(({ key, kind, id, managed }) =>
+      managed || id === undefined || isWrong(key)
+        ? []
+        : claimsOn(
+            run,
+            { is: 'released', by: 'file', formerKey: key },
+            isServer(kind)
+              ? { servers: [Number(id)], addresses: [] }
+              : alone(world.addressesOf({ kind, id })),
+          ),
     ),
     ...leaving.flatMap(({ key, target = '' }) =>
       claimsOn(
@@ -217,9 +215,8 @@ function alone(addresses: readonly Ip[]): Unmanaged {
 function claimsWith(run: Run, register: Register): readonly Claim[] {
   const { world } = run;
   return world.ips.filter(world.isUnbound).flatMap((ip) => {
-    const holder: Attributed | undefined =
-      ip.server_id === null ? undefined : register.server(String(ip.server_id));
-    if (holder === undefined || !isForeign(holder)) return [];
+    const holder = register.server(String(ip.server_id));
+    if (!isForeign(holder)) return [];
     return [{ ...addressClaim(ip, holder, run.deps.clock.now()), parentId: String(ip.server_id) }];
   });
 }
