@@ -93,7 +93,7 @@ export function makingRoom(key: ResourceKey): Remedy {
 
 /** The remedies of a blocked write, each with its condition. */
 export function waysOut(intent: Intent, { taken = false, world }: Known = {}): readonly Remedy[] {
-  const { key, kind, verb } = intent;
+  const { key, kind, verb, recovers = key } = intent;
   const { candidates = [], until } = partsOf(intent).blocked ?? {};
   const say = (answer: 'adopt' | 'absent' | 'retry' | 'abandon', when: string, id: readonly string[] = []) =>
     run('resolve', [key, `--${answer}`, ...id], { when });
@@ -108,11 +108,12 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
   const addresses = (id: string) =>
     (world?.addressesOf({ kind, id }) ?? []).map(({ address }) => address).join(', ');
   const adoptable = verb === 'create' && (!refused || taken);
-  const desired = world?.subjects.get(key)?.desired;
+  // A key of the line is asked for the entry that has another key by now.
+  const desired = world?.subjects.get(recovers)?.desired;
   const adopting = (id: string, when: string): Remedy =>
     desired?.id === undefined || desired.held !== undefined || desired.id === id
       ? say('adopt', when, [id])
-      : edit(key, { remove: ['id'], next: [run('resolve', [key, '--adopt', id])], when });
+      : edit(recovers, { remove: ['id'], next: [run('resolve', [key, '--adopt', id])], when });
   // The candidates may belong to another user, and the resource itself may have become visible since.
   const other = candidates.length === 0 ? 'the resource exists' : `${key} is another resource`;
   // The next apply asks the key again about an edited entry.

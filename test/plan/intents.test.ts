@@ -53,6 +53,16 @@ describe('src/plan/open-writes.ts: writes that are not settled', () => {
     ]);
   });
 
+  test('an `id` of another resource is removed from the entry for which an earlier key is asked', () => {
+    const wrong = { ...desired, resources: desired.resources.map((each) => ({ ...each, id: '41' })) };
+    const asked = intent({ key: 'networks.former', recovers: 'networks.a', blocked: unknown });
+    const plan = planOf(worldOf(wrong), { openIntents: [asked] });
+
+    expect(resolveOf(plan.blocked.find(({ key }) => key === 'networks.former')).split(' | ')[1]).toBe(
+      'remove `id` in networks.a; then vdcsync resolve networks.former --adopt 42 (if 42 is networks.former: see the client area)',
+    );
+  });
+
   test('one that waits is told with what it waits for', () => {
     const waiting = intent({ phase: 'waiting', detail: '409 no_gpu_capacity · no host has the cards free' });
     const { warnings } = planOf(worldOf(desired), { openIntents: [waiting] });
