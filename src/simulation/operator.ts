@@ -78,6 +78,10 @@ async function answer(
       : (valid(stage, edit(stage, file, blocked)) ?? file);
   if (blocked.code === 'unlisted_servers' && (await isOfAnotherEntry(stage, controller, file, key)))
     return file;
+  if (blocked.code === 'ip_in_use' && runs(remedies, 'forget').some(([its]) => its === key)) {
+    await command(stage, controller, file, `forget ${key}`, (engine, desired) => engine.forget(desired, key));
+    return file;
+  }
   const wish = edit(stage, file, blocked);
   const edited = valid(stage, wish);
   if (blocked.code === 'network_in_use' && edited !== wish) {
