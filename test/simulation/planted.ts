@@ -122,7 +122,7 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'protect is ignored',
     file: guards,
-    find: 'if (!(server ?? subject.desired ?? subject.binding)?.protect) return undefined;',
+    find: 'if (!isProtected(subject, world)) return undefined;',
     replace: 'return undefined;',
   },
   {
@@ -382,8 +382,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: '`destroy` deletes protected servers',
     file: guards,
-    find: 'if (!(server ?? subject.desired ?? subject.binding)?.protect) return undefined;',
-    replace: 'if (destroy || !(server ?? subject.desired ?? subject.binding)?.protect) return undefined;',
+    find: 'if (!isProtected(subject, world)) return undefined;',
+    replace: 'if (destroy || !isProtected(subject, world)) return undefined;',
     stories: '--actions',
   },
   {
