@@ -11,8 +11,9 @@ describe.runIf(existsSync('/proc/self/status'))('src/daemon/daemon.ts: seven hou
     });
     const third = Math.floor(samples.length / 3);
     const [early, late] = [samples.slice(third, 2 * third), samples.slice(2 * third)];
+    // One that every reconciliation leaves open would be 26 more.
     for (const name of ['handles', 'files'] as const) {
-      expect(median(late, name), name).toBeLessThanOrEqual(median(early, name) + 3);
+      expect(median(late, name), name).toBeLessThanOrEqual(median(early, name) + 10);
     }
     // Room for a collector that takes its time; a week's figures are `npm run soak`'s.
     for (const name of ['rssMb', 'heapMb'] as const) {
