@@ -118,6 +118,35 @@ describe('src/engine/claims/retire.ts: a server is replaced, the new one first',
     expect([servers(played), addresses(played)]).toEqual([[[2002, 2]], [[5002, 2002]]]);
   });
 
+  test('no new server is bought while the API refuses deletions, until the operator says that it is over', async () => {
+    const played = rig();
+    const old = `  old: {${size(1)}}\n`;
+    const settings = 'settings: {prune: true}\n';
+    await played.apply(settings + file(1) + old);
+    const refusal = { do: 'answer', status: 403, code: 'insufficient_privileges', effect: 'none' } as const;
+    played.emulator.setFaults([faultRule({ path: 'delete_server' }, refusal)]);
+    await played.apply(settings + file(1));
+    played.emulator.setFaults([]);
+    const edited = settings + file(2) + old;
+    const from = played.writes().length;
+
+    const blockedIn = ({ blocked }: { readonly blocked: readonly { readonly key: string }[] }) =>
+      new Set(blocked.map(({ key }) => key));
+    const planned = blockedIn(await played.plan(edited));
+    expect(planned).toContain('servers.web');
+    const report = await played.apply(edited);
+
+    expect(written(played, from)).toEqual([]);
+    expect(blockedIn(report)).toEqual(planned);
+    expect(resolveOf(report.blocked.find(({ key }) => key === 'servers.web'))).toContain(
+      'vdcsync resolve servers.web --retry; then vdcsync apply',
+    );
+    const web = 'servers.web' as ResourceKey;
+    await played.clock.run(played.engine.resolve(load(edited), web, { type: 'retry' }));
+    expect((await played.apply(edited)).outcome).toBe('converged');
+    expect(servers(played).map(([id]) => id)).toEqual([2001, 2003]);
+  });
+
   test('a conflict is waited out while the old server stays', async () => {
     const played = await made();
     const refusal = { do: 'answer', status: 409, code: 'name_taken', effect: 'none' } as const;

@@ -37,7 +37,7 @@ export const mutated: readonly Mutated[] = [
   intents('calibrate', ['observe-keys'], 97),
   intents('capacity', ['endings'], 98),
   intents('pauses', ['pauses-step'], 99),
-  intents('replacement', ['replacement-step'], 100),
+  intents('replacement', ['replacement-step'], 99),
   intents('revalidate', ['replacement-step'], 98),
   plan('guards', ['plan/guard-table'], 98),
   plan('purchases', ['plan/purchases'], 98),

@@ -71,24 +71,26 @@ export async function dropLifted(deps: EngineDeps, pauses: Map<string, Pause>): 
   }
 }
 
-/** An earlier refusal that still applies to a write that the deletion of the key makes room for. */
+/**
+ * An earlier refusal that still applies to a later write of a replacement. If the creation comes first, its answer shows
+ * the end of a pause of all writes.
+ */
 export async function pausedBefore(
   deps: EngineDeps,
   second: readonly Written[],
-  key: ResourceKey,
+  { key, verb }: Pick<Operation, 'key' | 'verb'>,
 ): Promise<Pick<Blocked, 'code' | 'reason' | 'remedies'> | undefined> {
-  const pause = (await inForce(deps)).find(({ holder }) =>
-    second.some((written) => speaksFor(holder, written)),
+  const pause = (await inForce(deps)).find(
+    ({ holder }) =>
+      (verb === 'delete' || holder.scope === 'operation') &&
+      second.some((written) => speaksFor(holder, written)),
   );
   if (pause === undefined) return undefined;
   const { holder } = pause;
   return { code: holder.code, reason: since(pause), remedies: liftedBy(holder, lifting(key)) };
 }
 
-/**
- * If a deletion makes room for the resource, no write is sent that could show the end of the pause. The operator must
- * end it.
- */
+/** If no write of a replacement is sent, none could show the end of the pause. The operator must end it. */
 function lifting(key: ResourceKey): readonly RemedyStep[] {
   return [run('resolve', [key, '--retry']), run('apply')];
 }
@@ -103,7 +105,7 @@ export async function withPauses(
     const pause = pauses.find(({ holder }) => operation.verb !== 'adopt' && speaksFor(holder, operation));
     if (pause === undefined) return [];
     const { id, key, verb, replacement } = operation;
-    // No write of a replacement is sent before both halves can be, except for a creation that comes first.
+    // No write of a replacement is sent before all can be. A creation that comes first shows the end of its own pause.
     const comesFirst = verb === 'create' && replacement !== operationId('delete', key);
     const isHalf = replacement !== undefined && !comesFirst;
     const waits =

@@ -30,8 +30,8 @@ export function creationAfter(
 }
 
 /**
- * All writes that must follow a deletion before the new resource is complete: its creation, the creation of the
- * resources inside it, and the release of each address that blocks it.
+ * All writes that must follow the first write of a replacement: the other half, the creation of the resources inside
+ * the new resource, and the release of each address that blocks it.
  */
 export function madeRoomFor(
   run: Run,
@@ -39,29 +39,37 @@ export function madeRoomFor(
   key: Operation['key'],
   verb: Operation['verb'],
 ): readonly Operation[] {
-  const creation = creationAfter(run, world, key, verb);
-  if (creation === undefined) return [];
   const { kinds } = run.deps;
-  const inTheWay = new Set(obstacles(creation, kinds, world).filter((each) => each !== key));
+  const own = world.subjects.get(key);
+  if (own === undefined) return [];
+  const creation = creationAfter(run, world, key, verb);
+  // With the new resource first, the deletion has a key of its own.
+  const last = operationsOf(draftOne(kinds, world, own)).filter((each) => each.key !== key);
+  if (verb === 'create' ? last.length === 0 : creation === undefined) return [];
+  const blocking = creation === undefined ? [] : obstacles(creation, kinds, world);
+  const inTheWay = new Set(blocking.filter((each) => each !== key));
   // A backup is no part of the new resource. The backup is taken when it is due.
   const isPart = ({ kind, verb: asked }: Operation) => asked === 'create' && !factsOf(kind).repeats;
   const drafts = draftAll(kinds, world, new Set());
   const releases = drafts.filter(({ subject }) => inTheWay.has(subject.key)).flatMap(operationsOf);
   const inside = drafts.filter(({ subject }) => subject.parent === key).flatMap(operationsOf);
-  return [creation, ...releases, ...inside.filter(isPart)];
+  return [...(creation === undefined ? [] : [creation]), ...last, ...releases, ...inside.filter(isPart)];
 }
 
-/** A pause that blocks a write after the deletion of a replacement also blocks the deletion: the deleted resource must come back. */
+/**
+ * A pause that blocks a later write of a replacement also blocks the first one: a deleted resource must come back, and
+ * two resources must not be billed until the end of the pause.
+ */
 export async function secondHalfPaused(
   run: Run,
   world: World,
   { key, verb, request }: Pick<Intent, 'key' | 'verb' | 'request'>,
 ): Promise<Progress | undefined> {
   const second = madeRoomFor(run, world, key, verb);
-  const [creation] = second;
-  if (creation === undefined) return undefined;
-  const paused = (await pausedBefore(run.deps, second, key)) ?? run.heldBy(request, creation.spend);
-  return paused === undefined ? unresolvedCreate(run, creation) : { now: 'blocked', ...paused };
+  const [half] = second;
+  if (half === undefined) return undefined;
+  const paused = (await pausedBefore(run.deps, second, { key, verb })) ?? run.heldBy(request, half.spend);
+  return paused === undefined ? unresolvedCreate(run, half) : { now: 'blocked', ...paused };
 }
 
 /** A creation that takes a free resource could take the resource that an unresolved creation has made. */

@@ -121,7 +121,7 @@ async function liftPause(run: Run, key: ResourceKey): Promise<string | undefined
   const second = madeRoomFor(run, run.world, key, 'delete');
   if (second.length === 0) return undefined;
   for (const each of second) await lift(run.deps, each);
-  return `No earlier refusal pauses the replacement of ${key} any more. The next apply creates the resource again.`;
+  return `No earlier refusal pauses the replacement of ${key} any more. The next apply begins it.`;
 }
 
 /** Names the known resources of the write, because they are not bound to a key. */

@@ -155,11 +155,30 @@ describe('src/engine/intents/pauses.ts', () => {
     ['another operation', { scope: 'operation', kind: 'ip' }, undefined],
   ])('a pause of %s blocks a deletion that makes room', async (_name, refused, remedies) => {
     const second = [written('network', 'create', 'none'), written('server', 'create', 'adds')];
-    const paused = await pausedBefore(depsWith(claim(refused)).run.deps, second, web);
+    const paused = await pausedBefore(depsWith(claim(refused)).run.deps, second, {
+      key: web,
+      verb: 'delete',
+    });
     if (remedies === undefined) return expect(paused).toBeUndefined();
     expect(paused).toMatchObject({ code: refused.code ?? 'odd', reason: since });
     expect(resolveText(paused?.remedies ?? [])).toBe(remedies);
-    expect(await pausedBefore(depsWith(claim(refused)).run.deps, [], web)).toBeUndefined();
+    expect(
+      await pausedBefore(depsWith(claim(refused)).run.deps, [], { key: web, verb: 'delete' }),
+    ).toBeUndefined();
+  });
+
+  test.each<[string, Refused, boolean]>([
+    ['the deletion after it', { scope: 'operation', verb: 'delete' }, true],
+    ['its own class', { scope: 'operation' }, false],
+    ['every write', { scope: 'everything' }, false],
+    ['spending', {}, false],
+  ])('a pause of %s blocks a creation that comes first: %s', async (_name, refused, isHeld) => {
+    const second = [written('server', 'delete', 'adds')];
+    const paused = await pausedBefore(depsWith(claim(refused)).run.deps, second, {
+      key: web,
+      verb: 'create',
+    });
+    expect(paused !== undefined).toBe(isHeld);
   });
 
   test('the pause of spending has a text of its own', async () => {

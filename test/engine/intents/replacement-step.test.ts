@@ -200,10 +200,19 @@ describe('src/engine/intents/replacement.ts', () => {
     'ips.a': remove,
     'servers.b.firewall': create,
   };
-  test('the writes after a deletion: the creation, what is in its way, and the parts of the server', () => {
+  test('the later writes of a replacement: the other half, the parts of the server, and what is in its way', () => {
     const { run, world } = playing({ ...whole, verdicts, inTheWay: { [web]: ['ips.a', web] } });
     expect(idsOf(madeRoomFor(run, world, key(web), 'delete'))).toEqual([
-      ...['create:servers.web', 'delete:ips.a', 'create:servers.web.firewall'],
+      ...['create:servers.web', 'delete:servers.web~1', 'delete:ips.a', 'create:servers.web.firewall'],
+    ]);
+    expect(idsOf(madeRoomFor(run, world, key(web), 'create'))).toEqual([
+      ...['delete:servers.web~1', 'create:servers.web.firewall'],
+    ]);
+    const oldFirst = { ...verdicts, [web]: { ...replace, order: 'delete_first' } };
+    const old = playing({ ...whole, verdicts: oldFirst });
+    expect(madeRoomFor(old.run, old.world, key(web), 'create')).toEqual([]);
+    expect(idsOf(madeRoomFor(old.run, old.world, key(web), 'delete'))).toEqual([
+      ...['create:servers.web', 'create:servers.web.firewall'],
     ]);
     const lost = { ...verdicts, [web]: { ...create, lost: 'it is gone' } };
     const gone = playing({ ...whole, there: [], verdicts: lost, inTheWay: { [web]: ['ips.a', web] } });
@@ -215,7 +224,11 @@ describe('src/engine/intents/replacement.ts', () => {
         'create:servers.web.firewall',
       ],
     ]);
-    expect(madeRoomFor(run, world, key(web), 'update')).toEqual([]);
+    for (const [name, verb] of [
+      [web, 'update'],
+      ['servers.z', 'create'],
+    ] as const)
+      expect(madeRoomFor(run, world, key(name), verb)).toEqual([]);
   });
 
   const paused = (scope: string, kind = 'server', verb = 'create') => [
@@ -276,6 +289,20 @@ describe('src/engine/intents/replacement.ts', () => {
       undefined,
     ],
     ['an update', { claims: paused('spending') }, { verb: 'update' }, undefined],
+    [
+      'a creation while the deletion after it is paused',
+      { claims: paused('operation', 'server', 'delete') },
+      { verb: 'create' },
+      { now: 'blocked', code: 'odd' },
+    ],
+    ['a creation while creations are paused', { claims: paused('operation') }, { verb: 'create' }, undefined],
+    ['a creation while all is paused', { claims: paused('everything') }, { verb: 'create' }, undefined],
+    [
+      'a creation that replaces nothing',
+      { claims: paused('operation', 'server', 'delete'), verdicts: { [web]: create } },
+      { verb: 'create' },
+      undefined,
+    ],
     [
       'a creation beside an unresolved one',
       { open: [unresolved('blocked')], ...free },
