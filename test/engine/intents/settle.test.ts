@@ -156,6 +156,36 @@ describe('src/engine/intents/settle.ts', () => {
     expect([sent, ends]).toMatchObject([[], [{ outcome: 'refused', because }]]);
   });
 
+  test('a waiting deletion is not sent while the creation after it is paused', async () => {
+    const live = { id: 3, name: 'x', cidr: '10.1.0.0/24', server_count: 0 };
+    const parts = { networks: [live], observed: new Map([['networks.x', { id: '3', live }]]) };
+    const binding = { key: 'networks.x', kind: 'network', id: '3', identity: {}, applied: null };
+    const file = load('networks: {x: {cidr: 10.2.0.0/24}}\n');
+    const world = worldOf(file, parts as never, [binding as never]);
+    const holder = {
+      is: 'paused',
+      scope: 'operation',
+      kind: 'network',
+      verb: 'create',
+      code: 'odd',
+      token: 't',
+    };
+    const claims = [{ kind: 'project', id: 'p', identity: {}, at: 1, holder }];
+    const store = { ...stubRun({ claims }).run.deps.store, isOwned: () => true };
+    const more = { observe: async () => world, world, plannedMost: () => undefined, held: () => undefined };
+    const cache = {
+      since: () => ({ apiNow: () => 1, project: async () => world.project }),
+      forget: () => {},
+    };
+    const { run, sent } = running({ more: { ...more, cache } });
+    Object.assign(run.deps, { store });
+    const changes = [{ path: 'cidr', from: '10.1.0.0/24', to: '10.2.0.0/24' }];
+    const request = { name: 'delete_network', path: { id: 3 } };
+    const deletion = waiting({ verb: 'delete', request, changes });
+    expect(await advance(run, deletion)).toMatchObject({ now: 'blocked', code: 'odd' });
+    expect(sent).toEqual([]);
+  });
+
   test('a question ends with the resource that a read shows', async () => {
     const found = { verdict: 'done', id: '7', certain: true };
     const blocked = { code: 'not_there', reason: 'no', candidates: [] };

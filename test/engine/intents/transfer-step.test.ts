@@ -370,6 +370,11 @@ describe('src/engine/intents/transfer.ts', () => {
     ]);
     for (const verb of ['create', 'delete'])
       expect((await settle({ ...ip, verb })).ends).toEqual([{ outcome: 'done', text: '' }]);
+    for (const [verb, text] of [
+      ['create', 'found under its idempotency key'],
+      ['update', ''],
+    ])
+      expect((await settle({ ...unknown, verb })).ends).toEqual([{ outcome: 'done', text }]);
     const { changes } = await settle({ ...ip, verb: 'delete' }, { bindings: [bound('ips.x', 'ip', '7')] });
     expect(changes[0]).toMatchObject([{ reason: 'deleted' }]);
   });
