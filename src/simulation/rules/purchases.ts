@@ -123,6 +123,10 @@ export class Purchases {
       giveUp('two states that have parted');
     else if (behind && isRenamedSince(first, intent, running))
       giveUp('an old copy of the state has another key for the resource, and no `moved` names that key');
+    else if (another && first.kind === 'iso' && this.#isRenamedIso(first, intent, running))
+      giveUp(
+        'a lost state had another key for the ISO, no `moved` names that key, and no read shows its URL',
+      );
     else if (another && isOfAdoptedServer(first, mirror))
       giveUp('another state bought the address for an entry, and its server was adopted with `new: true`');
     else if (intent.kind === 'backup' && maker?.controller !== buyer?.controller && !isSameKey)
@@ -144,6 +148,14 @@ export class Purchases {
         'I3',
         `${intent.key} was bought twice: ${first.operation} ${first.id ?? '(pending)'} and ${execution.id ?? '(pending)'}`,
       );
+  }
+
+  /** The state has no binding to the ISO, and neither its key nor its name shows that it is the entry's. @source API §4 */
+  #isRenamedIso(first: Execution, { key, request }: Intent, { mirror, controller }: Running): boolean {
+    const made = this.#truth.history.writes.get(first.idempotencyKey ?? '');
+    if (made === undefined || made.key === key || holderOf(mirror, first) !== undefined) return false;
+    if (member(made.request.body, 'name') === member(request.body, 'name')) return false;
+    return member(entryOf(controller.file.model, key)?.moved, 'from') !== made.key;
   }
 
   /** The retiring server is as the file wants it, so that it must take its key back. */
