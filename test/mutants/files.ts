@@ -51,7 +51,7 @@ export const mutated: readonly Mutated[] = [
   claims('retire', ['holders'], 95),
   claims('run-state', ['run-state'], 100),
   judgedBy('src/view/bill.ts', 'test/view', ['bill'], 96),
-  judgedBy('src/engine/run/recover.ts', 'test/engine/intents', ['keys-asked-first', 'reused-key']),
+  judgedBy('src/engine/run/recover.ts', 'test/engine/intents', ['recover-step'], 97),
 ];
 
 function judgedBy(file: string, folder: string, tests: readonly string[], atLeast?: number): Mutated {

@@ -1,9 +1,8 @@
 import type { DesiredResource } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
-import type { World } from '../../core/kind.ts';
+import type { World, WriteContext } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import { type Operation, operationId } from '../../core/plan.ts';
 import type { Conclusive, WriteRequest } from '../../core/ports.ts';
 import type { TaskId } from '../../core/resources.ts';
 import type { Because, Facts, Intent, IntentOutcome, StateChange } from '../../core/state.ts';
@@ -81,8 +80,8 @@ export async function recoverLeft(run: Run): Promise<void> {
   const { store } = run.deps;
   const declared = new Set(run.desired.resources.map(({ key }) => key));
   for (const intent of await store.intents({ outcome: 'absent', limit: 50 })) {
-    const { key, kind, verb, entry, incarnation, request } = intent;
-    const isLeft = verb === 'create' && factsOf(kind).container && !declared.has(key);
+    const { key, kind, entry, incarnation, request } = intent;
+    const isLeft = factsOf(kind).container && !declared.has(key);
     const isLast = isLeft && (await lastCreation(run, key))?.id === intent.id;
     if (!isLast || entry === undefined || !keyIsFresh(run, intent)) continue;
     if (incarnation === String(await store.incarnation(key))) continue;
@@ -215,7 +214,7 @@ async function lookUpOne(
 
 async function begin(
   run: Run,
-  operation: Operation,
+  operation: WriteContext['operation'],
   request: WriteRequest,
   { world, own }: { readonly world: World; readonly own: ResourceKey },
 ): Promise<Intent> {
@@ -342,12 +341,11 @@ async function isReplaced(run: Run, key: ResourceKey): Promise<boolean> {
   const intent = run.intents.get(key);
   if (intent === undefined || questionOf(intent).conflict !== true) return false;
   const next = await inWriteSlot(run, intent, () => tryNextIncarnation(run, intent));
-  return 'now' in next && next.now === 'closed';
+  return 'now' in next;
 }
 
-function creationOf(key: ResourceKey, kind: Operation['kind']): Operation {
-  const id = operationId('create', key);
-  return { id, key, kind, verb: 'create', changes: [], needs: [], spend: 'adds', risk: 'billed' };
+function creationOf(key: ResourceKey, kind: Intent['kind']): WriteContext['operation'] {
+  return { key, kind, verb: 'create', changes: [] };
 }
 
 /** Returns the world in which the resource has its earlier key, and the name that an entry of that key gets. */
@@ -355,7 +353,6 @@ function withSubject(world: World, resource: DesiredResource, key: ResourceKey):
   const { key: own, kind } = resource;
   const subject = world.subjects.get(own);
   const { desired = resource } = subject ?? {};
-  if (own === key && subject?.desired !== undefined) return world;
   const named = { ...desired.value, name: takeApart(key).name };
   const value = desired.named === false ? named : desired.value;
   return {

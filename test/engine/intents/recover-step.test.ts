@@ -1,0 +1,642 @@
+import { describe, expect, test } from 'vitest';
+import { type Claim, objectName } from '../../../src/core/claims.ts';
+import { type ResourceKey, takeApart } from '../../../src/core/keys.ts';
+import type { Conclusive, WriteResult } from '../../../src/core/ports.ts';
+import type { Intent } from '../../../src/core/state.ts';
+import { isProven, recover, recoverLeft, unprovenKeys } from '../../../src/engine/run/recover.ts';
+import { kinds } from '../../../src/reconcilers/registry.ts';
+import { worldOf } from '../../plan/support.ts';
+import { sliders } from '../../reconcilers/support.ts';
+import { load } from '../../support/rig.ts';
+import { intentOf, sentAt, stubRun } from './stub-run.ts';
+
+const hour = 3_600_000;
+const answer = (status: number, more: Partial<Conclusive> = {}): Conclusive => ({
+  ...{ type: 'answer', status, requestId: 'req_1', replayed: false },
+  ...more,
+});
+/** The refusals of a probe: of an unused key, of a key that an earlier state fenced, and of a key that holds an answer. */
+const invalid = answer(422, { code: 'invalid', invalidParams: [{ name: 'vdcsync_probe', reason: '' }] });
+const fenced = answer(422, { replayed: true });
+const taken = answer(409, { code: 'reused' });
+const refused = answer(422, { code: 'invalid', replayed: true });
+const unpaid = answer(402, { code: 'payment_required' });
+const lost: WriteResult = { type: 'ambiguous', reason: 'reset' };
+const unsent: WriteResult = { type: 'unsent', reason: 'it may not go' };
+const unused = [invalid, fenced];
+const made = (id: string | undefined, task: unknown = null, replayed = true) =>
+  answer(201, { replayed, data: { id } as never, task: task as never });
+const ip = (id: number, server: number | null = null) => ({ id, address: `a${id}`, server_id: server });
+const baseline = { kind: 'project', id: '4711', identity: {}, holder: { is: 'baseline' }, at: 1 } as const;
+const spec = 'ips: {a: {}}\n';
+const past = (key: string, more: object = {}) =>
+  intentOf({
+    ...{ id: `past ${key}`, key, kind: takeApart(key as ResourceKey).kind, phase: 'closed', outcome: 'done' },
+    ...more,
+  });
+
+interface Given {
+  readonly file?: string;
+  readonly ips?: readonly object[];
+  readonly networks?: readonly object[];
+  readonly observed?: Readonly<Record<string, object>>;
+  readonly bindings?: Readonly<Record<string, string>>;
+  readonly claims?: readonly Claim[];
+  readonly open?: readonly Intent[];
+  readonly past?: readonly Intent[];
+  readonly line?: readonly string[];
+  /** The answers to the writes, in turn, and the results of reads about them. */
+  readonly answers?: readonly WriteResult[];
+  readonly seen?: readonly (object | undefined)[];
+  readonly stuck?: true;
+  readonly incarnations?: Record<string, number>;
+  /** Whether a write with this spending is paused, by the number of sends so far. */
+  readonly held?: (spend: string, sends: number) => boolean;
+  readonly storesRefusals?: boolean;
+  readonly impossible?: readonly string[];
+  readonly entries?: Readonly<Record<string, object>>;
+  readonly more?: object;
+}
+
+/** A run whose writes get the answers, and the log of its steps. */
+function running(given: Given) {
+  const { file = spec, ips = [ip(51)], networks = [], line, claims = [baseline] } = given;
+  const log: string[] = [];
+  const changes: object[] = [];
+  const asked: object[] = [];
+  const stub = stubRun();
+  const answers = [...(given.answers ?? [])];
+  const seen = [...(given.seen ?? [])];
+  const desired = load(file);
+  const resources = desired.resources.map((each) => ({ ...each, ...given.entries?.[each.key] }));
+  const bindings = Object.entries(given.bindings ?? {}).map(
+    ([key, id]) =>
+      ({ ...takeApart(key as ResourceKey), id, identity: {}, boundAt: 1, applied: null }) as never,
+  );
+  const parts = { ips, networks, observed: new Map(Object.entries(given.observed ?? {})) };
+  const world = worldOf({ ...desired, resources } as never, parts as never, bindings);
+  const intents = new Map((given.open ?? []).map((each) => [each.key as string, each]));
+  const incarnations = given.incarnations ?? {};
+  const writesOf = (kind: string) => ({
+    request: ({ subject }: { subject: { key: string; desired?: { value: { name?: string } } } }) => {
+      if (given.impossible?.includes(subject.key)) throw new Error('it needs another one');
+      const body = { name: subject.desired?.value.name };
+      return { name: `create_${kind}`, path: {}, body };
+    },
+    accept: ({ data }: { data: object }) => data,
+    evidence: async (of: object, _read: unknown, known: (kind: string) => Iterable<string>) => {
+      asked.push({ ...of, known: [...known(kind)] });
+      return seen.shift();
+    },
+  });
+  const run: unknown = {
+    ...stub.run,
+    ...{ world, desired: { ...desired, resources }, intents },
+    bindings: new Map(bindings.map((each) => [(each as { key: string }).key, each])),
+    claims: new Map(claims.map((each) => [objectName(each), each])),
+    stop: new AbortController().signal,
+    halt: new AbortController().signal,
+    gate: { isWaited: () => false, run: (write: () => unknown) => write() },
+    fence: async () => 't',
+    cache: { since: () => ({ apiNow: () => sentAt, findNetworkInterfaces: async () => [] }) },
+    observe: async () => world,
+    exhaustedOf: () => [],
+    known: () => ['known'],
+    allPaused: () => undefined,
+    heldBy: (_request: object, spend: string) =>
+      given.held?.(spend, log.filter((each) => each === 'send' || each === 'probe').length)
+        ? { code: 'held' }
+        : undefined,
+    line: ({ key }: { key: ResourceKey }) => new Set([key, ...(line ?? [])]),
+    fenced: async (read: (port: object) => unknown) => read({}),
+    kindOf: (kind: string) => ({
+      ...kinds.get(kind as never),
+      timing: { urgency: 1, deadlineMs: 600_000, showsWithinMs: 5_000 },
+      writes: writesOf(kind),
+    }),
+    begin: async (intent: Intent) => {
+      intents.set(intent.key, intent);
+      const { name } = intent.request.body as { name?: string };
+      const as = name === undefined ? '' : ` as ${name}`;
+      log.push(`begin ${intent.key} ${intent.incarnation}.${intent.attempt}${as} for ${intent.recovers}`);
+    },
+    update: async (intent: Intent, { stage, ...patch }: { stage?: object }) => {
+      const next = { ...(intents.get(intent.key) ?? intent), ...patch, ...stage } as Intent;
+      intents.set(intent.key, next);
+      changes.push({ ...patch, ...stage });
+      return next;
+    },
+    close: async (
+      intent: Intent,
+      ended: { outcome: string; because?: string; text: string },
+      then: readonly object[],
+    ) => {
+      expect(then.every((each) => typeof each === 'object')).toBe(true);
+      intents.delete(intent.key);
+      for (const each of then as readonly { type: string; key?: string }[])
+        if (each.type === 'next_incarnation')
+          incarnations[each.key ?? ''] = (incarnations[each.key ?? ''] ?? 0) + 1;
+      changes.push(...then);
+      const why = ended.because === undefined ? '' : ` (${ended.because})`;
+      log.push(`${ended.outcome} ${intent.key}${why}: ${ended.text}`);
+    },
+    deps: {
+      ...stub.run.deps,
+      kinds,
+      clock: {
+        ...stub.run.deps.clock,
+        sleep: async (ms: number) => void log.push(`sleep ${ms / 1000} s`),
+      },
+      tasks: {
+        wait: async (watch: { id: string; sort: string; deadlineMs: number }) => {
+          log.push(`task ${watch.id} of ${watch.sort} within ${watch.deadlineMs / 1000} s`);
+          return { end: given.stuck ? 'stuck' : 'done' };
+        },
+      },
+      store: {
+        ...stub.run.deps.store,
+        intents: async (of: { key?: string; outcome?: string; limit: number }) => {
+          if (of.limit < 50) return [];
+          return (given.past ?? []).filter(
+            (each) =>
+              (of.key === undefined || each.key === of.key) &&
+              (of.outcome === undefined || partOutcome(each) === of.outcome),
+          );
+        },
+        incarnation: async (key: string) => incarnations[key] ?? 0,
+        lastAttempt: async (key: string) =>
+          log.filter((each) => each.startsWith(`begin ${key} ${incarnations[key] ?? 0}.`)).length - 1,
+        claimProject: async () => {},
+        note: async () =>
+          Object.fromEntries(
+            ['ip', 'server', 'network', 'iso'].map((kind) => [
+              `create_${kind}`,
+              { storesRefusals: given.storesRefusals ?? true, reuse: { status: 409, code: 'reused' } },
+            ]),
+          ),
+      },
+      writes: {
+        ...{ token: () => 't', room: async () => {}, digest: () => 'digest' },
+        send: async ({ probe }: { probe?: number }) => {
+          log.push(probe === undefined ? 'send' : 'probe');
+          return answers.shift() ?? lost;
+        },
+      },
+    },
+    ...given.more,
+  };
+  return { run: run as typeof stub.run, log, changes, asked, intents, calls: stub.calls };
+}
+
+function partOutcome(intent: Intent): string | undefined {
+  return 'outcome' in intent ? intent.outcome : undefined;
+}
+
+const play = async (given: Given) => {
+  const all = running(given);
+  const any = await recover(all.run);
+  const stages = [...all.intents.values()].map(({ key, phase }) => `${key} is ${phase}`);
+  return { ...all, steps: [...all.log, ...stages, ...(any ? ['found'] : [])] };
+};
+
+const open = (more: object = {}) =>
+  intentOf({
+    ...{
+      key: 'ips.a',
+      kind: 'ip',
+      phase: 'unknown',
+      recovers: 'ips.a',
+      idempotencyKey: 'k',
+      incarnation: '0',
+    },
+    request: { name: 'create_ip', path: {}, body: { name: 'a' } },
+    unconfirmed: { why: 'lost', question: { stage: 'asking', probes: 0 } },
+    ...more,
+  });
+const live = { verdict: 'done', id: '7' };
+const gone = { verdict: 'not_yet' };
+const web = `servers: {web: {${sliders}, public_ipv4: {new: true}}}\n`;
+
+describe('src/engine/run/recover.ts', () => {
+  test.each<[string, Given, string]>([
+    [
+      'an unused key',
+      { answers: unused },
+      'begin ips.a 0.0 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+    ],
+    [
+      'a key that an earlier state fenced, and the next one',
+      { answers: [fenced, ...unused] },
+      'begin ips.a 0.0 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.1 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+    ],
+    [
+      'the answer of a live resource',
+      { answers: [taken, made('7')], seen: [live] },
+      'begin ips.a 0.0 for ips.a; probe; send; absent ips.a (found): found under its idempotency key: 7; found',
+    ],
+    [
+      'the answer of a live resource, whose task runs',
+      { answers: [taken, made('7', { id: 't1' })], seen: [live] },
+      'begin ips.a 0.0 for ips.a; probe; send; absent ips.a (found): found under its idempotency key: 7; found',
+    ],
+    [
+      'an accepted probe',
+      { answers: [made('7', null, false)], seen: [live] },
+      'begin ips.a 0.0 for ips.a; probe; absent ips.a (found): found under its idempotency key: 7; found',
+    ],
+    [
+      'the answer of a resource that is gone',
+      { answers: [taken, made('7'), ...unused], seen: [gone, gone] },
+      'begin ips.a 0.0 for ips.a; probe; send; sleep 60 s; absent ips.a: 7 was created under this idempotency key, and is gone; begin ips.a 1.0 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+    ],
+    [
+      'the answer of a resource that is gone, with a task',
+      { answers: [taken, made('7', { id: 't1' }), ...unused], seen: [gone, gone] },
+      'begin ips.a 0.0 for ips.a; probe; send; task t1 of create_ip within 600 s; sleep 60 s; absent ips.a: 7 was created under this idempotency key, and is gone; begin ips.a 1.0 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+    ],
+    [
+      'the answer of a resource without a task',
+      { answers: [taken, made('7', 'missing'), ...unused], seen: [gone, gone] },
+      'begin ips.a 0.0 for ips.a; probe; send; sleep 5 s; absent ips.a: 7 was created under this idempotency key, and is gone; begin ips.a 1.0 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+    ],
+    [
+      'the answer of a resource that a later read shows',
+      { answers: [taken, made('7')], seen: [gone, live] },
+      'begin ips.a 0.0 for ips.a; probe; send; sleep 60 s; absent ips.a (found): found under its idempotency key: 7; found',
+    ],
+    [
+      'the answer of a resource that no read answers about',
+      { answers: [taken, made('7')], seen: [undefined] },
+      'begin ips.a 0.0 for ips.a; probe; send; void ips.a: reads do not show yet whether 7 exists',
+    ],
+    [
+      'the answer of a resource that no second read answers about',
+      { answers: [taken, made('7')], seen: [gone] },
+      'begin ips.a 0.0 for ips.a; probe; send; sleep 60 s; void ips.a: reads do not show yet whether 7 exists',
+    ],
+    [
+      'the answer of a resource whose task is stuck',
+      { answers: [taken, made('7', { id: 't1' })], seen: [gone], stuck: true },
+      'begin ips.a 0.0 for ips.a; probe; send; task t1 of create_ip within 600 s; void ips.a: reads do not show yet whether 7 exists',
+    ],
+    [
+      'an answer without an id, and a resource that reads show',
+      { answers: [taken, made(undefined)], seen: [{ ...live, certain: true }, live] },
+      'begin ips.a 0.0 for ips.a; probe; send; absent ips.a (found): found under its idempotency key: 7; found',
+    ],
+    [
+      'an answer without an id, and an uncertain one',
+      { answers: [taken, made(undefined)], seen: [{ ...live, certain: false }] },
+      'begin ips.a 0.0 for ips.a; probe; send; ips.a is unknown',
+    ],
+    [
+      'an answer without an id, and none',
+      { answers: [taken, made(undefined)], seen: [gone] },
+      'begin ips.a 0.0 for ips.a; probe; send; ips.a is unknown',
+    ],
+    [
+      'an answer without an id, and no read',
+      { answers: [taken, made(undefined)], seen: [undefined] },
+      'begin ips.a 0.0 for ips.a; probe; send; ips.a is unknown',
+    ],
+    [
+      'a stored refusal',
+      { answers: [taken, refused, ...unused] },
+      'begin ips.a 0.0 for ips.a; probe; send; refused ips.a: the API refused an earlier state under this idempotency key; begin ips.a 0.1 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+    ],
+    [
+      'a key that refuses the original too',
+      { answers: [taken, taken, ...unused] },
+      'begin ips.a 0.0 for ips.a; probe; send; void ips.a: its idempotency key holds the answer to another request; begin ips.a 1.1 for ips.a; probe; probe; absent ips.a: no earlier state used this idempotency key; begin ips.a 0.1 for ips.a; ips.a is unknown',
+    ],
+    [
+      'a key that refuses the original too, and an earlier replacement',
+      { answers: [taken, taken, taken, ...unused] },
+      'begin ips.a 0.0 for ips.a; probe; send; void ips.a: its idempotency key holds the answer to another request; begin ips.a 1.1 for ips.a; probe; void ips.a: an earlier state used this idempotency key; begin ips.a 1.1 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+    ],
+    [
+      'an answer that is not a replay',
+      { answers: [taken, made('7', null, false)], seen: [live] },
+      'begin ips.a 0.0 for ips.a; probe; send; absent ips.a (found): found under its idempotency key: 7; found',
+    ],
+    ['a lost replay', { answers: [taken, lost] }, 'begin ips.a 0.0 for ips.a; probe; send; ips.a is unknown'],
+    [
+      'a replay that the API refuses for now',
+      { answers: [taken, unpaid] },
+      'begin ips.a 0.0 for ips.a; probe; send; ips.a is unknown',
+    ],
+    [
+      'a replay that is not sent',
+      { answers: [taken, unsent, taken, made('7')], seen: [live] },
+      'begin ips.a 0.0 for ips.a; probe; send; probe; send; absent ips.a (found): found under its idempotency key: 7; found',
+    ],
+    [
+      'no answer',
+      { answers: [lost, lost, lost, lost] },
+      'begin ips.a 0.0 for ips.a; probe; probe; probe; void ips.a: the API did not answer for this idempotency key',
+    ],
+    [
+      'no answer at first',
+      { answers: [lost, ...unused] },
+      'begin ips.a 0.0 for ips.a; probe; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+    ],
+    [
+      'a refusal for want of payment',
+      { answers: [unpaid, unpaid, unpaid] },
+      'begin ips.a 0.0 for ips.a; probe; probe; probe; void ips.a: the API did not answer for this idempotency key',
+    ],
+    ['a class that is paused before', { held: (spend) => spend === 'none' }, ''],
+    [
+      'a class that is paused meanwhile',
+      { answers: [unpaid], held: (spend, sends) => spend === 'none' && sends > 0 },
+      'begin ips.a 0.0 for ips.a; probe; void ips.a: the API did not answer for this idempotency key',
+    ],
+    [
+      'spending that is paused',
+      { answers: [taken, taken, taken], held: (spend) => spend === 'adds' },
+      'begin ips.a 0.0 for ips.a; probe; probe; probe; void ips.a: the API did not answer for this idempotency key',
+    ],
+    [
+      'an API that stores no refusals',
+      { storesRefusals: false },
+      'begin ips.a 0.0 for ips.a; void ips.a (unaskable): no request can ask this API about an idempotency key',
+    ],
+    [
+      'eight keys that earlier states fenced',
+      { answers: Array(9).fill(fenced) },
+      'begin ips.a 0.0 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.1 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.2 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.3 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.4 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.5 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.6 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.7 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key',
+    ],
+    ['a request that needs another resource', { impossible: ['ips.a'] }, ''],
+    [
+      'two entries',
+      { file: 'ips: {a: {}, b: {}}\n', answers: [...unused, taken, made('7')], seen: [live] },
+      'begin ips.a 0.0 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key; begin ips.b 0.0 for ips.b; probe; send; absent ips.b (found): found under its idempotency key: 7; found',
+    ],
+  ])('the key shows %s', async (_name, given, steps) => {
+    expect((await play(given)).steps.join('; ')).toBe(steps);
+  });
+
+  const server = 'servers: {web: {id: 9, managed: false}}\n';
+  test.each<[string, Given, readonly string[]]>([
+    ['an empty project', { ips: [] }, []],
+    ['a free address', {}, ['ips.a']],
+    ['a network, beside a free address', { file: 'networks: {n: {cidr: 10.1.0.0/24}}\n' }, ['networks.n']],
+    [
+      'a network whose name is taken',
+      {
+        file: 'networks: {n: {cidr: 10.1.0.0/24}}\n',
+        ips: [],
+        observed: { 'networks.n': { sameName: ['3'] } },
+      },
+      ['networks.n'],
+    ],
+    [
+      'a network without another one of its name',
+      { file: 'networks: {n: {cidr: 10.1.0.0/24}}\n', ips: [], observed: { 'networks.n': { sameName: [] } } },
+      [],
+    ],
+    [
+      'a server that no list shows',
+      { ips: [], claims: [], networks: [{ id: 3, name: 'n', server_count: 1 }] },
+      ['ips.a'],
+    ],
+    ['a file that ignores others', { file: `settings: {unmanaged: ignore}\n${spec}` }, []],
+    [
+      'a file that ignores others, and a network',
+      {
+        file: 'settings: {unmanaged: ignore}\nnetworks: {n: {cidr: 10.1.0.0/24}}\n',
+        observed: { 'networks.n': { sameName: ['3'] } },
+      },
+      ['networks.n'],
+    ],
+    ['a key that this state has used', { past: [past('ips.a')] }, []],
+    ['a key that this state has not sent', { past: [past('ips.a', { sends: 0 })] }, ['ips.a']],
+    ['an earlier key', { ips: [], line: ['ips.z'] }, ['ips.z']],
+    ['both keys', { line: ['ips.z'] }, ['ips.a', 'ips.z']],
+    ['an earlier key that this state has used', { ips: [], line: ['ips.z'], past: [past('ips.z')] }, []],
+    [
+      'two networks, of which one has its name taken',
+      {
+        file: 'networks: {m: {cidr: 10.2.0.0/24}, n: {cidr: 10.1.0.0/24}}\n',
+        ips: [],
+        observed: { 'networks.n': { sameName: ['3'] } },
+      },
+      ['networks.m', 'networks.n'],
+    ],
+    [
+      'a key with an open write, and an earlier key',
+      { ips: [], line: ['ips.z'], open: [open({ recovers: undefined })] },
+      [],
+    ],
+    ['a bound key', { bindings: { 'ips.a': '7' } }, []],
+    ['a key with an open write', { open: [open({ recovers: undefined })] }, []],
+    ['a part', { file: web, bindings: { 'servers.web': '9' }, ips: [ip(51)] }, []],
+    ['a resource that is not managed', { file: server }, []],
+    ['a resource with an id', { file: 'ips: {a: {id: 7}}\n' }, []],
+    [
+      'a held resource that is not there',
+      { entries: { 'ips.a': { id: '7', held: { by: 'found', identity: {} } } } },
+      ['ips.a'],
+    ],
+    [
+      'a held resource that is there',
+      {
+        entries: { 'ips.a': { id: '7', held: { by: 'found', identity: {} } } },
+        observed: { 'ips.a': { id: '7' } },
+      },
+      [],
+    ],
+    ['a run that is to stop', { more: { stop: AbortSignal.abort() } }, []],
+    ['a run in which all is paused', { more: { allPaused: () => ({}) } }, []],
+  ])('%s: the keys that are asked', async (_name, given, expected) => {
+    const { log } = await play({ ...given, answers: [...unused, ...unused] });
+    expect(log.flatMap((each) => /^begin (\S+)/.exec(each)?.[1] ?? [])).toEqual(expected);
+  });
+
+  test.each<[string, Given, string]>([
+    [
+      'a question without an answer',
+      { open: [open()], answers: unused },
+      'probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+    ],
+    [
+      'a question in an empty project',
+      { open: [open()], ips: [], answers: unused },
+      'probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+    ],
+    [
+      'a question whose request was sent',
+      { open: [open({ phase: 'sending' })], answers: unused },
+      'probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+    ],
+    [
+      'a conflict',
+      {
+        open: [
+          open({ unconfirmed: { why: 'conflict', question: { stage: 'taken', probes: 1, conflict: true } } }),
+        ],
+      },
+      'ips.a is unknown',
+    ],
+    ['an old question', { open: [open({ firstSentAt: sentAt - 24 * hour })] }, 'ips.a is unknown'],
+    ['an accepted one', { open: [open({ phase: 'accepted', answer: { id: '7' } })] }, 'ips.a is accepted'],
+    [
+      'an earlier key with an open write',
+      { ips: [], line: ['ips.z'], open: [open({ key: 'ips.z', recovers: undefined })] },
+      'ips.z is unknown',
+    ],
+    [
+      'an earlier key with an open question',
+      { ips: [], line: ['ips.z'], open: [open({ key: 'ips.z' })], answers: unused },
+      'probe; probe; absent ips.z (unused): no earlier state used this idempotency key',
+    ],
+  ])('an earlier run left %s', async (_name, given, steps) => {
+    expect((await play(given)).steps.join('; ')).toBe(steps);
+  });
+
+  test('a conflict is asked about again once its entry was edited', async () => {
+    const blocked = { code: 'key_conflict', reason: 'no', candidates: [] };
+    const conflict = open({ phase: 'blocked', blocked, basis: 'sha256:before' });
+    expect((await play({ open: [conflict], answers: [taken] })).log).toContain(
+      'void ips.a: the entry was edited since',
+    );
+  });
+
+  test('an earlier key gives the name of its entry, unless the entry has a name', async () => {
+    const networks = (more = '') => `networks: {n: {cidr: 10.1.0.0/24${more}}}\n`;
+    const bodies = async (file: string) =>
+      (await play({ file, ips: [], line: ['networks.z'], answers: unused })).log[0];
+    expect([await bodies(networks()), await bodies(networks(', name: x'))]).toEqual([
+      'begin networks.z 0.0 as z for networks.n',
+      'begin networks.z 0.0 as x for networks.n',
+    ]);
+  });
+
+  const question = (stage: string, more: object = {}) => ({
+    unconfirmed: { why: 'lost', question: { stage, probes: 1, ...more } },
+  });
+  const sending = [
+    question('asking'),
+    { phase: 'unknown', ...question('taken') },
+    { phase: 'sending', ...question('taken'), sends: 1, lastSentAt: sentAt },
+  ];
+  test.each<[string, readonly WriteResult[], readonly object[]]>([
+    ['its answer', [taken, made('7')], [...sending, { phase: 'sending' }, { type: 'claim' }]],
+    ['a lost answer', [taken, lost], [...sending, { phase: 'unknown', ...question('taken'), lost: 1 }]],
+    [
+      'a conflict',
+      [taken, taken],
+      [
+        ...sending,
+        {
+          ...{ phase: 'unknown', lost: 0, dueAt: sentAt },
+          unconfirmed: { why: 'conflict', question: { stage: 'taken', probes: 1, conflict: true } },
+        },
+      ],
+    ],
+    [
+      'a request that did not go',
+      [taken, unsent],
+      [
+        ...[...sending, { phase: 'unknown', ...question('taken'), sends: 0 }],
+        { phase: 'unknown', ...question('taken', { probes: 2 }) },
+      ],
+    ],
+    [
+      'an answer without an id',
+      [taken, made(undefined)],
+      [
+        ...[...sending, { phase: 'sending' }],
+        {
+          ...{ phase: 'unknown', dueAt: sentAt },
+          unconfirmed: { why: 'lost', question: { stage: 'taken', probes: 0 } },
+        },
+      ],
+    ],
+  ])('the record of a question, and of %s', async (_name, answers, expected) => {
+    const { changes } = await play({ answers, seen: answers.includes(taken) ? [live] : [] });
+    expect(changes.slice(0, expected.length)).toMatchObject(expected);
+  });
+
+  test('the reads about an answer', async () => {
+    const { asked, calls } = await play({
+      answers: [taken, made(undefined)],
+      seen: [{ ...live, certain: true }, live],
+    });
+    expect(asked).toMatchObject([
+      { phase: 'accepted', verb: 'create', changes: [], preimage: {}, known: ['known'] },
+      {
+        phase: 'accepted',
+        answer: { id: '7', facts: {}, at: 0, to: 'unknown_send', end: 'reported' },
+        known: [],
+      },
+    ]);
+    expect(asked.at(-1)).toHaveProperty('answer.facts', {});
+    expect(calls.map(([name, , what]) => [name, what])).toContainEqual(['tell', 'queued']);
+    const later = await play({ answers: [taken, made('7')], seen: [gone, live] });
+    expect(later.calls.at(-1)?.slice(2)).toEqual(['checking', 'whether 7 still exists']);
+  });
+
+  const left = (more: object = {}) =>
+    past('servers.old', {
+      ...{ outcome: 'absent', incarnation: '0', entry: { value: { name: 'old' }, protect: false } },
+      request: { name: 'create_server', path: {}, body: { name: 'old' } },
+      ...more,
+    });
+  test.each<[string, Given, boolean]>([
+    ['a server whose creation is gone', { past: [left()], incarnations: { 'servers.old': 1 } }, true],
+    ['a server whose next incarnation was asked', { past: [left()] }, false],
+    ['an address', { past: [left({ key: 'ips.z', kind: 'ip' })], incarnations: { 'ips.z': 1 } }, false],
+    [
+      'a server that was created',
+      { past: [left({ outcome: 'done' })], incarnations: { 'servers.old': 1 } },
+      false,
+    ],
+    ['a deletion', { past: [left({ verb: 'delete' })], incarnations: { 'servers.old': 1 } }, false],
+    [
+      'a server in the file',
+      { past: [left({ key: 'servers.web' })], file: web, incarnations: { 'servers.web': 1 } },
+      false,
+    ],
+    [
+      'an earlier creation',
+      { past: [left({ id: 'later' }), left()], incarnations: { 'servers.old': 1 } },
+      true,
+    ],
+    [
+      'a creation without an entry',
+      { past: [left({ entry: undefined })], incarnations: { 'servers.old': 1 } },
+      false,
+    ],
+    [
+      'an old creation',
+      { past: [left({ firstSentAt: sentAt - 24 * hour })], incarnations: { 'servers.old': 1 } },
+      false,
+    ],
+  ])('asks about an entry that has left: %s', async (_name, given, isAsked) => {
+    const { run, log } = running({ ...given, answers: unused });
+    await recoverLeft(run);
+    expect(log.filter((each) => each.startsWith('begin'))).toEqual(
+      isAsked ? ['begin servers.old 1.0 as old for servers.old'] : [],
+    );
+  });
+
+  test.each<[string, readonly Intent[], boolean]>([
+    ['was never used', [], false],
+    ['was used', [past('ips.a')], true],
+    ['was used by an update', [past('ips.a', { verb: 'update' })], false],
+    ['is used', [past('ips.a', { phase: 'sending' })], false],
+    ['was asked, and is unused', [past('ips.a', { because: 'unused', sends: 0 })], true],
+    ['was declared absent', [past('ips.a', { because: 'reported_absent', sends: 0 })], true],
+    ['was given up', [past('ips.a', { outcome: 'void' })], false],
+    ['was not sent', [past('ips.a', { sends: 0 })], false],
+    ['was replayed', [past('ips.a', { because: 'replayed' })], false],
+    ['showed the resource of another state', [past('ips.a', { answer: { to: 'unknown_send' } })], false],
+  ])('a key that %s is proven: %s', async (_name, all, is) => {
+    const { run } = running({ past: all, line: ['ips.z', 'ips.a'] });
+    expect(await isProven(run, 'ips.a' as ResourceKey)).toBe(is);
+    expect(await unprovenKeys(run, { key: 'ips.x' as ResourceKey })).toEqual(
+      is ? ['ips.z'] : ['ips.z', 'ips.a'],
+    );
+  });
+});
