@@ -150,7 +150,7 @@ export class Purchases {
       );
   }
 
-  /** The state has no binding to the ISO, and neither its key nor its name shows that it is the entry's. @source API §4 */
+  /** The state has no binding to the ISO, and neither its key nor its name shows that it is the entry's. @source API §2 */
   #isRenamedIso(first: Execution, { key, request }: Intent, { mirror, controller }: Running): boolean {
     const made = this.#truth.history.writes.get(first.idempotencyKey ?? '');
     if (made === undefined || made.key === key || holderOf(mirror, first) !== undefined) return false;
