@@ -6,7 +6,7 @@ import type { Operation } from '../../../src/core/plan.ts';
 import type { WriteResult } from '../../../src/core/ports.ts';
 import type { Intent } from '../../../src/core/state.ts';
 import { beginIntent, contextOf, preimageOf } from '../../../src/engine/intents/begin.ts';
-import { askAgain, tryNextIncarnation } from '../../../src/engine/intents/next-incarnation.ts';
+import { askAgain, askSuccessors, tryNextIncarnation } from '../../../src/engine/intents/next-incarnation.ts';
 import { probeKey } from '../../../src/engine/intents/probe-key.ts';
 import { intentOf, sentAt, stubRun } from './stub-run.ts';
 
@@ -351,6 +351,108 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     } as unknown as typeof made.run;
     await askAgain(run, asked());
     expect(made.recorded.at(-1)).toEqual({ sends: 4, lastSentAt: sentAt + 7 });
+  });
+
+  const serverX = { key: 'servers.x', kind: 'server', desired: entry };
+  const found = { key: 'servers.x', kind: 'server', id: '1', recovered: true };
+  const many = Array(9).fill(fence) as readonly WriteResult[];
+  const fresh: WriteResult = {
+    ...{ ...fence, replayed: false, code: 'no' },
+    invalidParams: [{ name: 'vdcsync_probe', reason: '' }],
+  };
+  const warned = { type: 'bind', binding: { ...found, recovered: 'replacement' } };
+  const other = { ...found, key: 'servers.y', id: '2' };
+  test.each<[string, readonly WriteResult[], object, readonly string[], boolean]>([
+    ['a used key', [taken], {}, ['void'], true],
+    ['a key without an answer', [{ type: 'ambiguous', reason: 'reset' }], {}, ['void'], true],
+    ['an unused key', [fresh, fence], {}, ['absent'], false],
+    ['a fenced key, and a used one', [fence, taken], {}, ['absent', 'void'], true],
+    ['a fenced key, and an unused one', [fence, fresh, fence], {}, ['absent', 'absent'], false],
+    ['eight fenced keys', many, {}, Array(8).fill('absent'), true],
+    ['an address that shows the server', [taken], { ips: [1] }, [], false],
+    ['a network', [taken], { bindings: [{ ...found, kind: 'network' }] }, [], false],
+    ['a confirmed server', [taken], { bindings: [{ ...found, recovered: undefined }] }, [], false],
+    ['a server that was warned about', [taken], { bindings: [warned.binding] }, [], false],
+    ['a server with an open write', [taken], { open: [['servers.x', {}]] }, [], false],
+    ['a key that was asked', [taken], { attempts: 0 }, [], false],
+    ['a server without an entry', [taken], { subjects: [] }, [], false],
+    ['a class that is paused', [taken], { held: true }, [], false],
+    [
+      'a second server',
+      [fresh, fence, taken],
+      { bindings: [found, other], subjects: [serverX, { ...serverX, key: 'servers.y' }] },
+      ['absent', 'void'],
+      true,
+    ],
+    [
+      'a first server',
+      [taken, fresh, fence],
+      { bindings: [found, other], subjects: [serverX, { ...serverX, key: 'servers.y' }] },
+      ['void', 'absent'],
+      true,
+    ],
+  ])('the next incarnation of a found server: %s', async (_name, answers, more, ends, isNew) => {
+    const given = {
+      bindings: [found],
+      ips: [] as readonly number[],
+      open: [] as never[],
+      attempts: -1,
+      subjects: [serverX],
+      held: false,
+      ...more,
+    };
+    const made = beginning({
+      answers,
+      behaviour: storesRefusals,
+      attempts: given.attempts,
+      subjects: given.subjects,
+    });
+    const changes: unknown[] = [];
+    const asked: unknown[] = [];
+    const { store } = made.run.deps;
+    const run = {
+      ...made.run,
+      world: { ...made.run.world, ipsOf: (id: string) => (id === '1' ? given.ips : []) },
+      bindings: new Map(given.bindings.map((each) => [each.key, each])),
+      intents: new Map(given.open),
+      kindOf: () => ({
+        timing: {},
+        writes: { request: ({ subject }: { subject: { desired: object } }) => subject.desired && request },
+      }),
+      heldBy: (_request: unknown, spend: string) => (spend === 'none' && given.held ? {} : undefined),
+      gate: { ...made.run.gate, run: (write: () => unknown) => write() },
+      observe: async () => {},
+      change: async (these: readonly unknown[]) => void changes.push(...these),
+      deps: {
+        ...made.run.deps,
+        store: {
+          ...store,
+          note: async () => ({ create_network: storesRefusals }),
+          lastAttempt: async (...of: [never, never, never]) => {
+            asked.push(of);
+            return given.attempts;
+          },
+        },
+      },
+    } as unknown as typeof made.run;
+    expect(await askSuccessors(run)).toBe(isNew);
+    const closed = made.log.flatMap((each) => (Array.isArray(each) && each.length === 2 ? [each[0]] : []));
+    expect(closed).toEqual(ends);
+    expect(changes).toHaveLength(isNew ? 1 : 0);
+    if (isNew && given.bindings.length === 1) expect(changes).toEqual([warned]);
+    for (const each of asked)
+      expect(each).toMatchObject(
+        [/^servers/, 'create', '1'].map((of) => (typeof of === 'string' ? of : expect.stringMatching(of))),
+      );
+    const begun = made.log.filter((each) => typeof each === 'object' && each !== null && 'key' in each);
+    for (const each of begun)
+      expect(each).toMatchObject({
+        verb: 'create',
+        incarnation: '1',
+        recovers: expect.any(String),
+        changes: [],
+        unconfirmed: { question: { stage: 'asking' } },
+      });
   });
 });
 
