@@ -58,7 +58,7 @@ export default defineConfig({
     expect: { poll: { timeout: 240_000 } },
     // Most of the time goes by in waiting for processes, sockets and clocks.
     // A percentage would mean at most the number of processors.
-    maxWorkers: 3 * availableParallelism(),
+    maxWorkers: 2 * availableParallelism(),
     sequence: { sequencer: LongFirst },
     env: { NODE_COMPILE_CACHE: compileCache },
     projects: [

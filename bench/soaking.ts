@@ -136,13 +136,13 @@ async function sampleOf({ child, url }: Daemon): Promise<Sample> {
     reconciliations: sum('vdcsync_reconciliations_total'),
     rssMb: Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024,
     heapMb: sum('vdcsync_nodejs_heap_size_used_bytes') / 1024 / 1024,
-    handles: sum('vdcsync_nodejs_active_handles_total'),
+    handles: sum('vdcsync_nodejs_active_resources'),
     files: readdirSync(`/proc/${child.pid}/fd`).length,
   };
 }
 
 async function settle(api: RunningEmulator, { url }: Daemon, servers: number): Promise<boolean> {
-  for (let tries = 0; tries < 300; tries += 1) {
+  for (let tries = 0; tries < 1_200; tries += 1) {
     const status = (await (await fetch(`${url}/status`)).json()) as { projects: { converged: boolean }[] };
     const project = api.emulator.world.projects[0];
     const whole = project?.servers.length === servers && project.ips.length === servers;
