@@ -90,8 +90,12 @@ export async function planFor(run: Run, deletedBefore: number, increasedBefore?:
   return { ...planned, register };
 }
 
-/** The servers that this state has bought under an earlier `project.scope`, and whose keys the API still knows. */
+/**
+ * The servers that this state has bought under an earlier `project.scope`, and whose keys the API still knows. A process
+ * with many runs does not ask: the read would be one more statement of each reconciliation.
+ */
 async function formerScope(run: Run): Promise<readonly ResourceKey[]> {
+  if (run.repeating !== undefined) return [];
   const { projectId, scope } = run.desired;
   const done = await run.deps.store.intents({ outcome: 'done', limit: 100 });
   return done.flatMap((intent) => {
