@@ -1,7 +1,7 @@
 import { partsOf } from '../../core/intent.ts';
 import { digestOf } from '../../core/json.ts';
 import { type ResourceKey, retiringKey } from '../../core/keys.ts';
-import type { WriteContext } from '../../core/kind.ts';
+import type { World, WriteContext } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { operationId } from '../../core/plan.ts';
 import type { WriteRequest } from '../../core/ports.ts';
@@ -136,9 +136,13 @@ async function isNextUsed(run: Run, { key, kind }: Binding): Promise<boolean | u
 }
 
 /** `undefined`: the request needs a resource that does not exist yet, or an entry that has left the file. */
-function requestOf(run: Run, operation: WriteContext['operation']): WriteRequest | undefined {
+export function requestOf(
+  run: Run,
+  operation: WriteContext['operation'],
+  world: World = run.world,
+): WriteRequest | undefined {
   try {
-    return run.kindOf(operation.kind).writes.request(contextOf(run, operation, run.world));
+    return run.kindOf(operation.kind).writes.request(contextOf(run, operation, world));
   } catch {
     return undefined;
   }

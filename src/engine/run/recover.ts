@@ -8,9 +8,9 @@ import type { TaskId } from '../../core/resources.ts';
 import type { Because, Facts, Intent, IntentOutcome, StateChange } from '../../core/state.ts';
 import { isNone, unmanagedFor } from '../../plan/unmanaged.ts';
 import { registerOf } from '../claims/claims.ts';
-import { beginIntent, contextOf, preimageOf } from '../intents/begin.ts';
+import { beginIntent, preimageOf } from '../intents/begin.ts';
 import { close } from '../intents/endings.ts';
-import { askAgain, tryNextIncarnation } from '../intents/next-incarnation.ts';
+import { askAgain, requestOf, tryNextIncarnation } from '../intents/next-incarnation.ts';
 import { probeAnswer, type ReuseRefusal } from '../intents/outcome.ts';
 import { asked, pauseIfRefused, probeKey } from '../intents/probe-key.ts';
 import { asksKey, isReplay, keyIsFresh, questionOf, unasked } from '../intents/question.ts';
@@ -163,14 +163,8 @@ async function lookUpOne(
   const kind = run.kindOf(name);
   const world = withSubject(run.world, resource, key);
   const operation = creationOf(key, name);
-  let request: WriteRequest;
-  try {
-    request = sent ?? kind.writes.request(contextOf(run, operation, world));
-  } catch {
-    // Its request needs a resource that does not exist yet.
-    return undefined;
-  }
-  if (run.heldBy(request, 'none') !== undefined) return undefined;
+  const request = sent ?? requestOf(run, operation, world);
+  if (request === undefined || run.heldBy(request, 'none') !== undefined) return undefined;
   const intent = run.intents.get(key) ?? (await begin(run, operation, request, { world, own }));
   const end = (
     outcome: IntentOutcome,
