@@ -21,7 +21,7 @@ import {
 import { kinds } from '../../src/reconcilers/registry.ts';
 import { sliders } from '../reconcilers/support.ts';
 import { load } from '../support/rig.ts';
-import { worldOf } from './support.ts';
+import { bound, worldOf } from './support.ts';
 
 const file = (settings = '', address = '{new: true}') => `settings: {${settings}}
 networks: {n: {cidr: 10.1.0.0/24}}
@@ -30,18 +30,6 @@ ips: {a: {}, b: {}}
 server_images: {golden: {server: web}}
 servers: {web: {${sliders}, public_ipv4: ${address}}, bare: {${sliders}}, any: {${sliders}, public_ipv4: {reuse: true}}, named: {${sliders}, public_ipv4: {ip: a}}}
 `;
-const bound = (key: string, kind: string, id: string, more: object = {}) =>
-  ({
-    key,
-    kind,
-    id,
-    identity: {},
-    applied: null,
-    keep: false,
-    protect: false,
-    boundAt: 1,
-    ...more,
-  }) as unknown as Binding;
 const ip = (id: number, server: number | null = null) =>
   ({ id, address: `a${id}`, server_id: server }) as never;
 const claim = (kind: string, id: string, holder: object) =>

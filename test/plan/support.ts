@@ -91,3 +91,10 @@ function registered(world: World): Register {
     held: () => undefined,
   };
 }
+
+/** A binding of a table: a resource that is kept in no way, unless `more` says so. */
+export const bound = (key: string, kind: string, id: string, more: object = {}) =>
+  ({
+    ...{ key, kind, id, identity: {}, applied: null, keep: false, protect: false, boundAt: 1 },
+    ...more,
+  }) as unknown as Binding;

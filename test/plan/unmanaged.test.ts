@@ -23,7 +23,7 @@ import {
 } from '../../src/plan/unmanaged.ts';
 import { sliders } from '../reconcilers/support.ts';
 import { load } from '../support/rig.ts';
-import { worldOf } from './support.ts';
+import { bound, worldOf } from './support.ts';
 
 const address = (last: number, server: number | null = null) =>
   ({
@@ -53,18 +53,6 @@ describe('src/plan/unmanaged.ts: unmanaged objects in a message', () => {
   });
 });
 
-const bound = (key: string, kind: string, id: string, more: object = {}) =>
-  ({
-    key,
-    kind,
-    id,
-    identity: {},
-    applied: null,
-    keep: false,
-    protect: false,
-    boundAt: 1,
-    ...more,
-  }) as unknown as Binding;
 const claim = (kind: string, id: string, holder: object, identity: object = {}) =>
   ({ kind, id, identity, holder, at: 1 }) as Claim;
 const byOperator = { is: 'ignored', by: 'operator' };

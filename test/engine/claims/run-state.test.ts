@@ -4,20 +4,9 @@ import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Binding, Intent, StateChange } from '../../../src/core/state.ts';
 import { createRunState } from '../../../src/engine/claims/run-state.ts';
 import { kinds } from '../../../src/reconcilers/registry.ts';
+import { bound } from '../../plan/support.ts';
 
 const key = (name: string) => name as ResourceKey;
-const bound = (name: string, kind: string, id: string, more: object = {}) =>
-  ({
-    key: name,
-    kind,
-    id,
-    identity: {},
-    applied: null,
-    keep: false,
-    protect: false,
-    boundAt: 1,
-    ...more,
-  }) as unknown as Binding;
 const intent = (name: string, kind: string, more: object = {}) =>
   ({
     id: `i ${name}`,
