@@ -111,7 +111,7 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
   // A key of the line is asked for the entry that has another key by now.
   const desired = world?.subjects.get(recovers)?.desired;
   const adopting = (id: string, when: string): Remedy =>
-    desired?.id === undefined || desired.held !== undefined || desired.id === id
+    desired?.id === undefined || desired.held !== undefined || desired.id === id || !desired.managed
       ? say('adopt', when, [id])
       : edit(recovers, { remove: ['id'], next: [run('resolve', [key, '--adopt', id])], when });
   // The candidates may belong to another user, and the resource itself may have become visible since.

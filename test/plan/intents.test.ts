@@ -63,6 +63,15 @@ describe('src/plan/open-writes.ts: writes that are not settled', () => {
     );
   });
 
+  test('an entry with `managed: false` keeps its `id`, which is all that it has', () => {
+    const resources = desired.resources.map((each) => ({ ...each, id: '41', managed: false }));
+    const plan = planOf(worldOf({ ...desired, resources }), { openIntents: [intent({ blocked: unknown })] });
+
+    expect(resolveOf(plan.blocked[0]).split(' | ')[1]).toBe(
+      'vdcsync resolve networks.a --adopt 42 (if 42 is networks.a: see the client area)',
+    );
+  });
+
   test('one that waits is told with what it waits for', () => {
     const waiting = intent({ phase: 'waiting', detail: '409 no_gpu_capacity · no host has the cards free' });
     const { warnings } = planOf(worldOf(desired), { openIntents: [waiting] });

@@ -187,7 +187,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
     ]);
   }
   const entry = run.world.subjects.get(intent.key)?.desired;
-  if (entry !== undefined) refuseContradiction(entry, id);
+  if (entry?.managed === true) refuseContradiction(entry, id);
   if (intent.replaces === id)
     throw new ConfigError(
       `${intent.key} is being replaced, and ${id} is the old ${nounOf(intent.kind)}.`,

@@ -117,6 +117,25 @@ describe('src/engine/operator/decide.ts: a purchase in doubt, and its server del
     return played;
   }
 
+  test('ends with its server, though the entry names another one that is not managed', async () => {
+    const played = rig();
+    await played.apply(spec.split('servers:')[0] ?? '');
+    played.emulator.setFaults([
+      faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'done', stored: false }),
+    ]);
+    await played.apply(spec);
+    const other = `${spec.split('servers:')[0]}servers: {web: {managed: false, id: 2002}}\n`;
+    played.emulator.mutate({ do: 'add_server', name: 'other', server_type_id: 3, public: true });
+
+    await resolve(played, other, { type: 'adopt', id: '2001' });
+    const { plan } = await played.apply(other);
+
+    expect(plan.blocked).toEqual([]);
+    expect(plan.warnings.map(({ message }) => message)).toContain(
+      'server 2001 is no longer managed, and stays unchanged',
+    );
+  });
+
   test('is told with the address that stays free and billed, as is the word that ends it', async () => {
     const played = await deserted();
 
