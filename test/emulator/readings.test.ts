@@ -36,18 +36,6 @@ describe('src/emulator/readings.ts', () => {
     expect(() => parseReadings({ toString: 1 })).toThrow('unknown reading');
   });
 
-  test('networks: done inside the request', async () => {
-    const { call } = stage({ readings: { networkCreate: 'sync', networkDelete: 'sync', normalise: false } });
-    const made = await call('POST', '/networks', { name: ' a ', cidr: '10.1.0.9/24' });
-    const { id } = made.body.data;
-    expect(made.status).toBe(201);
-    expect(made.body).toMatchObject({ data: { name: ' a ', cidr: '10.1.0.9/24' }, task: null });
-    expect(made.headers.location).toBe(`/v1/networks/${id}`);
-    const deleted = await call('DELETE', `/networks/${id}`);
-    expect([deleted.status, deleted.body]).toEqual([200, { data: null, task: null }]);
-    expect((await call('GET', '/networks')).body.data).toHaveLength(1);
-  });
-
   test('networks: names, the default one, and one in use', async () => {
     const strict = stage();
     await strict.call('POST', '/networks', { name: 'a', cidr: '10.1.0.0/24' });
@@ -133,17 +121,6 @@ describe('src/emulator/readings.ts', () => {
       await clock.forward(45_000);
       expect(emulator.billed().map(({ kind }) => kind)).toEqual(kinds);
     }
-  });
-
-  test('isos: done inside the request, under other names', async () => {
-    const { call } = stage({ readings: { isoCreate: 'sync', isoFields: 'download_status/reason' } });
-    const made = await call('POST', '/isos', { url: 'http://10.0.0.1/a.iso', name: ' a ' });
-    expect([made.status, made.body.task]).toEqual([200, null]);
-    expect(made.body.data).toMatchObject({
-      name: 'a',
-      download_status: 'failed',
-      reason: expect.any(String),
-    });
   });
 
   test('isos: from any sort of address, or from the web alone', async () => {
