@@ -50,13 +50,15 @@ export type Holder =
       readonly applied?: Json;
     }
   /**
-   * The idempotency key of the resource was answered with it; bound once approved. `taskId`: of its creation. `scope`: of
-   * the file whose key that was. `replacement`: see the field of a binding.
+   * The idempotency key of `key` was answered with it; bound once approved. `askedFor`: the entry for which that earlier
+   * key of its line was asked. `taskId`: of its creation. `scope`: of the file whose key that was. `replacement`: see the
+   * field of a binding.
    */
   | {
       readonly is: 'found';
       readonly recovered?: 'replacement';
       readonly key: ResourceKey;
+      readonly askedFor?: ResourceKey;
       readonly taskId?: TaskId;
       readonly scope?: string;
     }

@@ -171,24 +171,41 @@ async function tellApart(
   return true;
 }
 
-/** Whether the server that only a number shows is one that the file made for another entry: that entry adopts the server. */
+/**
+ * Whether the server that only a number shows is one that the file made for another entry: that entry adopts the server.
+ * If the operator has given another server to that entry, the operator ignores this one.
+ */
 async function isOfAnotherEntry(
   stage: StoryStage,
-  { box }: Controller,
+  controller: Controller,
   file: SpecModel,
   key: ResourceKey,
 ): Promise<boolean> {
   if (ownId(stage, key) !== undefined) return false;
-  const store = await box.open(stage.clock.now());
+  const store = await controller.box.open(stage.clock.now());
   const bindings = await store.bindings();
-  await box.release();
+  await controller.box.release();
   const bound = new Set(bindings.flatMap(({ kind, id }) => (kind === 'server' ? [id] : [])));
+  const has = new Set(bindings.map((each) => each.key));
   const wanted = new Set(stage.load(file).resources.map((each) => each.key));
   const { servers } = stage.emulator.world.projects[0] as Project;
-  return servers.some(({ id }) => {
+  const others = servers.flatMap(({ id }) => {
     const maker = stage.history.makerOf('server', String(id));
-    return maker !== undefined && wanted.has(maker) && !bound.has(String(id));
+    return maker !== undefined && wanted.has(maker) && !bound.has(String(id))
+      ? [{ id: String(id), maker }]
+      : [];
   });
+  const surplus = others.filter(({ maker }) => has.has(maker)).map(({ id }) => id);
+  if (surplus.length > 0) {
+    for (const id of surplus) {
+      const birth = stage.history.birthOf('server', id);
+      if (birth !== undefined) stage.history.dismiss(birth);
+    }
+    await command(stage, controller, file, `ignore ${surplus.join(' ')}`, (engine, desired) =>
+      engine.ignore(desired, surplus),
+    );
+  }
+  return others.length > 0;
 }
 
 /** Is the resource with the bound id the same, a new one of an entry, or another user's by now? @assumption A17 */

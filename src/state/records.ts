@@ -64,6 +64,7 @@ const holder = z.discriminatedUnion('is', [
   z.looseObject({ is: z.literal('released'), by, formerKey: text }),
   z.looseObject({
     ...{ is: z.literal('found'), key: text, taskId: text.optional(), scope: text.optional() },
+    askedFor: text.optional(),
     recovered: z.literal('replacement').optional(),
   }),
   z.looseObject({ is: z.literal('leftover'), formerKey: text }),

@@ -98,7 +98,9 @@ export class Lines {
 
 /** The key that had the object last comes first. */
 function keysOf({ holder }: HeldClaim): readonly ResourceKey[] {
-  return holder.is === 'found' ? [holder.key] : [holder.formerKey, ...(holder.formerKeys ?? [])];
+  return holder.is === 'found'
+    ? [holder.key, ...(holder.askedFor === undefined ? [] : [holder.askedFor])]
+    : [holder.formerKey, ...(holder.formerKeys ?? [])];
 }
 
 function keyOf(claim: HeldClaim): ResourceKey {

@@ -81,7 +81,8 @@ export function found(run: Run, intent: Intent, id: string, taskId?: TaskId): Pr
   const binding = [...run.bindings.values()].find(isHeld);
   const isFree = binding === undefined && (before === undefined || before.holder.is === 'found');
   const holder = {
-    ...foundUnder(run, recovers),
+    ...foundUnder(run, key),
+    ...(recovers === key ? {} : { askedFor: recovers }),
     ...(taskId === undefined ? {} : { taskId }),
     ...(mayReplace(intent) ? ({ recovered: 'replacement' } as const) : {}),
   };

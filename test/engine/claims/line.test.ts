@@ -400,6 +400,18 @@ describe('src/engine/claims/line.ts: a line', () => {
     }
   });
 
+  test.each([
+    ['of a returned name', [entry(['servers.b' as ResourceKey]), entry(['servers.a' as ResourceKey])], 'a'],
+    ['whose entry has lost its `moved`', [entry(['servers.b' as ResourceKey])], 'b'],
+  ])('gives an object that an earlier key was answered with to the entry %s', (_of, entries, taker) => {
+    const holder = { is: 'found', key: 'servers.a', askedFor: 'servers.b' };
+    const found = { kind: 'server', id: '1', identity: {}, at: 0, holder } as Claim;
+
+    expect([...linesOf({ entries, claims: [found], bindings: [] }).held()]).toEqual([
+      [`servers.${taker}`, found],
+    ]);
+  });
+
   test('leaves out an object that is bound to another entry', () => {
     const [a, b, c] = names as [ResourceKey, ResourceKey, ResourceKey];
     const entries = [entry([a]), entry([b])];
