@@ -1,19 +1,21 @@
 import { RootCommand, type Command as TabCommand } from '@bomb.sh/tab';
-import type { Argument, Command, Option } from 'commander';
+import type { Command, Option } from 'commander';
 import { partsOf } from '../../core/intent.ts';
 import type { StateStore } from '../../core/state.ts';
 import type { CommonFlags } from '../settings/config.ts';
 import type { Io } from '../terminal.ts';
-
-/** Flags and arguments whose value is a key, or an id. */
-const keyFlags: ReadonlySet<string> = new Set(['--key', '--target', '--exclude']);
-const idFlags: ReadonlySet<string> = new Set(['--adopt']);
 
 /** Words of the spec and the state, each with a short description. */
 interface Words {
   readonly keys: ReadonlyMap<string, string>;
   readonly ids: ReadonlyMap<string, string>;
 }
+
+/** The words that are values of an argument or a flag, by its name. */
+const wordsByName: ReadonlyMap<string, keyof Words> = new Map([
+  ...['key', 'key-or-run', '--key', '--target', '--exclude'].map((name) => [name, 'keys'] as const),
+  ...['id', '--adopt'].map((name) => [name, 'ids'] as const),
+]);
 
 /** Answers the completion script of a shell: a line for each word that can follow, with a description. It reads local files only. */
 export async function complete(program: Command, typed: readonly string[], io: Io): Promise<void> {
@@ -45,10 +47,11 @@ function mirror(command: Command, tab: TabCommand, words: Words): void {
     const alias = short?.slice(1);
     const takesValue = option.required || option.optional;
     if (!takesValue) tab.option(name, description, alias);
-    else tab.option(name, description, suggest(valuesOf(option, words)), alias);
+    else tab.option(name, description, suggest(valuesOf(long, option.argChoices, words)), alias);
   }
   for (const argument of command.registeredArguments) {
-    tab.argument(argument.name(), suggest(wordsOf(argument, words)), argument.variadic);
+    const name = argument.name();
+    tab.argument(name, suggest(valuesOf(name, argument.argChoices, words)), argument.variadic);
   }
 }
 
@@ -58,22 +61,13 @@ function suggest(values: ReadonlyMap<string, string>) {
   };
 }
 
-function valuesOf({ long = '', argChoices }: Option, words: Words): ReadonlyMap<string, string> {
-  if (keyFlags.has(long)) return words.keys;
-  return idFlags.has(long) ? words.ids : plain(argChoices);
-}
-
-function wordsOf(argument: Argument, words: Words): ReadonlyMap<string, string> {
-  const name = argument.name();
-  return name === 'key' || name === 'key-or-run'
-    ? words.keys
-    : name === 'id'
-      ? words.ids
-      : plain(argument.argChoices);
-}
-
-function plain(values: readonly string[] = []): ReadonlyMap<string, string> {
-  return new Map(values.map((each) => [each, '']));
+function valuesOf(
+  name: string,
+  choices: readonly string[] = [],
+  words: Words,
+): ReadonlyMap<string, string> {
+  const of = wordsByName.get(name);
+  return of === undefined ? new Map(choices.map((each) => [each, ''])) : words[of];
 }
 
 function isFlag({ long, short }: Option, word: string | undefined): boolean {
@@ -86,10 +80,11 @@ function takesFile({ flags }: Option): boolean {
 
 /** Keys of the spec and the state, and ids of the state, if the command takes one. Files that cannot be read give none. */
 async function wordsFor(command: Command, typed: readonly string[], io: Io): Promise<Words> {
-  const asks =
-    command.registeredArguments.some((each) => ['key', 'key-or-run', 'id'].includes(each.name())) ||
-    command.options.some(({ long = '' }) => keyFlags.has(long));
-  if (!asks) return none;
+  const names = [
+    ...command.registeredArguments.map((each) => each.name()),
+    ...command.options.map(({ long }) => long ?? ''),
+  ];
+  if (!names.some((name) => wordsByName.has(name))) return none;
   const flags = flagsOf(command, typed);
   const [{ openStore }, { readSpec }] = await Promise.all([
     import('../compose.ts'),

@@ -54,20 +54,25 @@ export async function giveBack(run: Run, key: ResourceKey, id: string): Promise<
 }
 
 function returnsOf(run: Run): Moves {
-  const all = run.world.serverSubjects().flatMap((subject) => {
-    const back = isSatisfied(run, subject) ? undefined : retiringAsDeclared(run, subject);
+  const servers = run.world.serverSubjects();
+  const retiring = Map.groupBy(servers, ({ key }) => retiredFrom(key));
+  const all = servers.flatMap((subject) => {
+    const back = retiringAsDeclared(run, subject, retiring.get(subject.key) ?? []);
     return back === undefined ? [] : [{ from: back.key, to: subject.key }];
   });
   const held = all.flatMap((move) => waitingFor(openIn(run, move), move));
   return held.length > 0 ? { moves: [], held } : { moves: all.flatMap((each) => exchange(run, each)), held };
 }
 
-/** The oldest retiring server of the key that needs no replacement: the data of the entry are on its disks. */
-function retiringAsDeclared(run: Run, subject: Subject): Subject | undefined {
-  if (subject.desired?.managed !== true) return undefined;
-  return run.world
-    .serverSubjects()
-    .filter(({ key, binding }) => retiredFrom(key) === subject.key && binding?.tainted === undefined)
+/**
+ * The oldest retiring server of the key that needs no replacement, if the present one needs one: the data of the entry
+ * are on its disks.
+ */
+function retiringAsDeclared(run: Run, subject: Subject, retiring: readonly Subject[]): Subject | undefined {
+  // The differences of a server are found last, because few keys have a retiring server.
+  if (retiring.length === 0 || subject.desired?.managed !== true || isSatisfied(run, subject)) return undefined;
+  return retiring
+    .filter(({ binding }) => binding?.tainted === undefined)
     .sort((one, other) => (one.binding?.boundAt ?? 0) - (other.binding?.boundAt ?? 0))
     .find((each) => run.world.isThere(each.key) && isAsDeclared(diffWith(run, subject, each)));
 }
