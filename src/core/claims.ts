@@ -102,6 +102,10 @@ export interface RefusedClass {
   readonly reason: string;
   /** Names the token that was refused. */
   readonly token: string;
+  /** The name of the refused write. */
+  readonly name?: string;
+  /** The project was seen in another status than Active since. */
+  readonly unpaid?: true;
 }
 
 /** Whether the holder keeps the object outside this file: no key is bound to the object, and it stays unchanged. */

@@ -61,11 +61,8 @@ export interface Repeating {
    * in each run.
    */
   readonly cache: ReadCache;
-  /**
-   * Classes of writes that the API refuses, by scope or by the name of a write. The record outlives the run that met
-   * the refusal.
-   */
-  readonly pauses: Map<string, Pause>;
+  /** The time from the refusal of a class of writes until a run sends one of them again, in ms. */
+  readonly probeMs: number;
   /** Times that this process has measured itself: confirming an absence takes longer than many runs. */
   readonly stopwatch: Stopwatch;
   /**
@@ -93,6 +90,4 @@ export type Resolution =
 export interface Pause {
   readonly code: string;
   readonly reason: string;
-  /** The moment of the recorded refusal, wall ms. Without it, the pause ends with this run. */
-  readonly at?: number;
 }

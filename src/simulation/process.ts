@@ -130,9 +130,10 @@ export function engineOf(
   });
   const repeating: Repeating = {
     cache: createReadCache(client.reads('operation'), crashable.clock, () => client.writes.token()),
-    pauses: new Map(),
+    // Each run is a new process, so it tries the refused writes at once.
+    probeMs: 0,
     stopwatch: createStopwatch(crashable.clock, profile.timeScale),
-    // Each run is a new process, so no later run of this process continues a wait.
+    // No later run of this process continues a wait.
     settleMs: 7_200_000,
     isPaused: (operation) => approval.isPaused(operation),
   };

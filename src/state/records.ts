@@ -80,7 +80,8 @@ const holder = z.discriminatedUnion('is', [
   z.looseObject({
     is: z.literal('paused'),
     scope: z.enum(['spending', 'operation', 'everything']),
-    ...{ kind: text, verb: text, code: text, reason: text, token: text },
+    ...{ kind: text, verb: text, code: text, reason: text, token: text, name: text.optional() },
+    unpaid: z.literal(true).optional(),
   }),
 ]);
 

@@ -4,7 +4,6 @@ import { keyStatuses } from '../core/key-status.ts';
 import {
   type Blocked,
   blockedJson,
-  blockedName,
   decisions,
   type Operation,
   operationId,
@@ -125,7 +124,7 @@ export function pendingOperations({
 
 /** Without a plan: open writes that wait for the operator, and the findings of the last run. */
 function blockedIn(facts: ProjectFacts): readonly Blocked[] {
-  const { plan, blockedSince } = facts;
+  const { plan } = facts;
   const { intents, findings = [] } = knownIn(facts);
   const recorded = findings.map(({ key, verb, code, reason, remedies, since }) => ({
     ...{ key, verb, code, reason, remedies },
@@ -137,7 +136,7 @@ function blockedIn(facts: ProjectFacts): readonly Blocked[] {
     intents.flatMap(({ key, phase, lastSentAt }) => (phase === 'blocked' ? [[key, lastSentAt]] : [])),
   );
   return found.map((each) => {
-    const since = each.since ?? timeOrNull(blockedSince?.get(blockedName(each)) ?? stuck.get(each.key));
+    const since = each.since ?? timeOrNull(stuck.get(each.key));
     return since === null ? each : { ...each, since };
   });
 }

@@ -91,11 +91,13 @@ export function conditionOf({ plan, error, observing, awaiting, pauses }: Condit
   if (plan === undefined) return 'starting';
   const suspended = plan.blocked.length > 0 && plan.blocked.every(({ code }) => code === 'suspended');
   if (suspended) return 'suspended';
-  const held = new Set(pauses.map(({ code }) => code));
+  // A read that is refused pauses the writes of one reconciliation only.
+  const held = new Set(['unauthorized', ...pauses.map(({ code }) => code)]);
   const waits = new Set([...held, 'dependency_blocked', 'moved_in_flight', 'not_shown']);
   if (plan.blocked.some(({ code }) => !waits.has(code))) return 'blocked';
   if (awaiting !== undefined && plan.operations.length > 0) return 'awaiting_approval';
-  if (pauses.length > 0 && plan.operations.length + plan.blocked.length > 0) return 'paused';
+  const isHeld = plan.blocked.some(({ code }) => held.has(code));
+  if (isHeld || (pauses.length > 0 && plan.operations.length + plan.blocked.length > 0)) return 'paused';
   // The next reconciliation shows and settles the resource.
   if (plan.blocked.some(({ code }) => code === 'not_shown')) return 'converging';
   if (plan.blocked.length > 0) return 'blocked';

@@ -33,8 +33,6 @@ export interface ProjectFacts {
   readonly conditionSince?: number | undefined;
   /** The time since which the project has differed from the spec. */
   readonly differsSince?: number | undefined;
-  /** When each blocked entry was first seen, by its name. */
-  readonly blockedSince?: ReadonlyMap<string, number>;
   /** When an address was first seen without a server, by the id of the address. */
   readonly idleSince?: ReadonlyMap<number, number>;
   /** The operations that this process carries out now. */

@@ -8,7 +8,6 @@ import { ProjectHistory } from '../../src/daemon/project/history.ts';
 import { handOn, takeUp } from '../../src/daemon/project/job.ts';
 import { memoryNote, readMemory } from '../../src/daemon/project/memory.ts';
 import { KeyBackOff } from '../../src/daemon/scheduling/back-off.ts';
-import { Pauses } from '../../src/daemon/scheduling/pauses.ts';
 import { memoryState } from '../../src/state/memory.ts';
 import { load } from '../support/rig.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
@@ -43,7 +42,6 @@ function replica(name: string) {
   const parts = {
     history,
     backOff: new KeyBackOff({ next: () => 0 }),
-    pauses: new Pauses(() => 0),
   };
   return {
     ...parts,
@@ -62,7 +60,6 @@ function learnsOfFailure({ backOff }: ReturnType<typeof replica>): void {
   );
 }
 
-const refused = { code: 'payment_required', reason: 'unpaid' };
 const blocked = {
   ...{ operations: [], warnings: [], summary: {} },
   blocked: [{ key, verb: 'create', code: 'outcome_unknown', reason: 'lost', remedies: [run('resolve')] }],
@@ -87,15 +84,10 @@ describe('src/daemon/project/job.ts: turns at a shared project', () => {
     const store = memoryState({ createdAt: 1, lineage: 'born' });
     const [a, b] = [replica('a'), replica('b')];
     learnsOfFailure(a);
-    a.pauses.set('spending', refused);
-    a.pauses.review('Suspended');
     passed(a.history, blocked, 'sha256:1');
     await handOn(a.job, store, a.parts, { project: 4711, before: undefined });
     await takeUp(b.job, store, b.parts, spec('10.0.0.0/24'));
     expect(b.backOff.isPaused({ key } as Operation, 1)).toBe(true);
-    expect([...b.pauses]).toEqual([['spending', refused]]);
-    b.pauses.review('Active');
-    expect([...b.pauses]).toEqual([]);
     expect([
       b.history.found.condition,
       b.history.found.reconciliations,

@@ -9,7 +9,6 @@ import { isLoopback, parseListen } from '../../src/daemon/http/listen.ts';
 import { span } from '../../src/daemon/http/spans.ts';
 import type { ProjectSession } from '../../src/daemon/ports.ts';
 import { KeyBackOff } from '../../src/daemon/scheduling/back-off.ts';
-import { Pauses } from '../../src/daemon/scheduling/pauses.ts';
 import { Refresh } from '../../src/daemon/scheduling/refresh.ts';
 import { createWake } from '../../src/daemon/scheduling/wake.ts';
 import { createReadCache } from '../../src/engine/read-cache.ts';
@@ -59,29 +58,6 @@ describe('src/daemon: back-off by key', () => {
     expect(backOff.list(0)).toHaveLength(1);
     backOff.follow(spec('10.0.1.0/24'));
     expect(backOff.list(0)).toEqual([]);
-  });
-});
-
-describe('src/daemon: holds across passes', () => {
-  const refused = { code: 'payment_required', reason: 'unpaid' };
-
-  test('spending waits for an Active project, then half an hour for each probe', () => {
-    let now = 0;
-    const pauses = new Pauses(() => now);
-    pauses.review('Suspended');
-    pauses.set('spending', refused);
-    now = 100 * minute;
-    pauses.review('Suspended');
-    expect([pauses.has('spending'), pauses.list()[0]?.probeAt]).toEqual([true, null]);
-    pauses.review('Active');
-    expect(pauses.has('spending')).toBe(false);
-    pauses.set('spending', refused);
-    now += 29 * minute;
-    pauses.review('Active');
-    expect(pauses.has('spending')).toBe(true);
-    now += minute;
-    pauses.review('Active');
-    expect(pauses.has('spending')).toBe(false);
   });
 });
 

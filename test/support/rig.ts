@@ -150,7 +150,7 @@ export function rig(options: RigOptions = {}): Rig {
     client: () => clientOn(store),
     repeating: () => ({
       cache: createReadCache(clientOn(store).reads('operation'), clock, () => clientOn(store).writes.token()),
-      pauses: new Map(),
+      probeMs: 30 * 60_000,
       stopwatch: createStopwatch(clock, profile.timeScale),
       settleMs: 90_000,
     }),

@@ -61,11 +61,7 @@ function suggest(values: ReadonlyMap<string, string>) {
   };
 }
 
-function valuesOf(
-  name: string,
-  choices: readonly string[] = [],
-  words: Words,
-): ReadonlyMap<string, string> {
+function valuesOf(name: string, choices: readonly string[] = [], words: Words): ReadonlyMap<string, string> {
   const of = wordsByName.get(name);
   return of === undefined ? new Map(choices.map((each) => [each, ''])) : words[of];
 }

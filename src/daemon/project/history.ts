@@ -1,16 +1,16 @@
 import { linesText } from '../../core/escape.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
-import { blockedName, decisions, isLeft, type Plan } from '../../core/plan.ts';
+import { type Blocked, blockedName, decisions, isLeft, type Plan } from '../../core/plan.ts';
 import type { OperationResult, ProgressEvent } from '../../core/progress.ts';
 import { remedyText } from '../../core/remedy.ts';
 import { type Condition, conditionOf, endingOf, knownCondition } from '../../view/condition.ts';
 import { differences, exposedServers } from '../../view/differences.ts';
+import type { PauseFacts } from '../../view/facts.ts';
 import { type DriftEnding, driftEndings, driftLines } from '../notifications/drift.ts';
 import { approvalOf, type Notification, notificationOf } from '../notifications/notification.ts';
 import { PlanReports } from '../notifications/plan-reports.ts';
 import type { DaemonLogger } from '../ports.ts';
-import type { ShownPause } from '../scheduling/pauses.ts';
 import { DriftWatch } from './drift-watch.ts';
 import type { ReconciliationRecord } from './facts.ts';
 import type { ReconciliationMemory } from './memory.ts';
@@ -41,8 +41,6 @@ export interface Found {
   readonly differsSince: number | undefined;
   readonly condition: Condition;
   readonly conditionSince: number | undefined;
-  /** When each blocked entry was first seen, by {@link blockedName}. */
-  readonly blockedSince: ReadonlyMap<string, number>;
   /** When an address was first seen without a server, by the id of the address. */
   readonly idleSince: ReadonlyMap<number, number>;
   /** Whether something is billed that no entry of the spec asks for. */
@@ -61,7 +59,7 @@ export class ProjectHistory {
     ...{ plan: undefined, world: undefined, refreshedAt: undefined, error: undefined, awaiting: undefined },
     ...{ failures: 0, reconciliations: 0, lastReconciliations: [], differsSince: undefined },
     ...{ condition: 'starting', conditionSince: undefined, leaking: false },
-    ...{ blockedSince: new Map(), idleSince: new Map() },
+    idleSince: new Map(),
   };
   readonly #options: ProjectHistoryOptions;
   readonly #reports: PlanReports;
@@ -72,6 +70,8 @@ export class ProjectHistory {
   #reconciled: string | undefined;
   /** The reported differences that vdcsync does not correct. */
   #differs = '';
+  /** When each blocked entry was first seen that no run records, by {@link blockedName}. */
+  #blockedSince: ReadonlyMap<string, string> = new Map();
   /** Keys that wait for a graphics card. */
   readonly #scarce = new Set<ResourceKey>();
 
@@ -130,7 +130,7 @@ export class ProjectHistory {
 
   #planned(plan: Plan, digest: string | undefined, at: number): void {
     const { condition } = this.#found;
-    this.#learn({ plan });
+    this.#learn({ plan: { ...plan, blocked: this.#dated(plan.blocked, at) } });
     if (digest !== undefined) this.#count(plan, digest);
     this.#reports.warn(plan.warnings);
     this.#reportUnmanaged(plan);
@@ -181,7 +181,7 @@ export class ProjectHistory {
   close(
     reconciliation: ReconciliationRecord,
     digest: string,
-    { pauses, leaking }: { readonly pauses: readonly ShownPause[]; readonly leaking: boolean },
+    { pauses, leaking }: { readonly pauses: readonly PauseFacts[]; readonly leaking: boolean },
   ): void {
     const { plan, reconciliations, lastReconciliations } = this.#found;
     const { outcome, commit, endedAt } = reconciliation;
@@ -226,13 +226,13 @@ export class ProjectHistory {
 
   remember(): ReconciliationMemory['history'] {
     const { condition, conditionSince = 0, reconciliations, failures, differsSince } = this.#found;
-    const { blockedSince, idleSince, lastReconciliations } = this.#found;
+    const { idleSince, lastReconciliations } = this.#found;
     const [last] = lastReconciliations;
     return {
       ...{ condition, conditionSince, reconciliations, failures, differsSince: differsSince ?? null },
       ...{ outcome: last?.outcome ?? 'stopped', endedAt: last?.endedAt ?? 0, scarce: [...this.#scarce] },
       ...{ ...this.#troubles(), ...this.#drift.remember() },
-      ...{ blockedSince: [...blockedSince], idleSince: [...idleSince] },
+      idleSince: [...idleSince],
     };
   }
 
@@ -243,14 +243,14 @@ export class ProjectHistory {
     this.#learn({
       ...{ condition: knownCondition(memory.condition) ?? 'starting', conditionSince },
       ...{ reconciliations, failures, leaking, differsSince: memory.differsSince ?? undefined },
-      ...{ blockedSince: new Map(memory.blockedSince), idleSince: new Map(memory.idleSince) },
+      idleSince: new Map(memory.idleSince),
     });
     this.#scarce.clear();
     for (const key of memory.scarce) this.#scarce.add(key as ResourceKey);
   }
 
   /** Computes the condition and reports it. The listener must drop repeated reports. */
-  judge(pauses: readonly ShownPause[], at: number): void {
+  judge(pauses: readonly PauseFacts[], at: number): void {
     const { project, observing, onNotification, flags } = this.#options;
     const { plan, error, awaiting, condition: before, conditionSince } = this.#found;
     const condition = conditionOf({ plan, error, observing, awaiting, pauses });
@@ -259,7 +259,9 @@ export class ProjectHistory {
     this.#logCondition(condition, isChanged, notification);
     this.#learn({ condition, ...(isChanged ? { conditionSince: at } : {}) });
     if (error === undefined && plan !== undefined) {
-      this.#learn({ blockedSince: this.#timesOf(plan, at) });
+      const blocked = this.#dated(plan.blocked, at);
+      this.#learn({ plan: { ...plan, blocked } });
+      this.#blockedSince = new Map(blocked.map((each) => [blockedName(each), each.since]));
       this.#reports.warn(plan.warnings);
       this.#reports.ask(plan);
       this.#reports.end();
@@ -298,15 +300,13 @@ export class ProjectHistory {
     this.#differs = differs;
   }
 
-  /** An apply by the operator may have recorded an earlier time than this process knows. */
-  #timesOf({ blocked }: Plan, at: number): Found['blockedSince'] {
-    return new Map(
-      blocked.map((each) => {
-        const name = blockedName(each);
-        const recorded = each.since === undefined ? undefined : Date.parse(each.since);
-        return [name, recorded ?? this.#found.blockedSince.get(name) ?? at];
-      }),
-    );
+  /** A run records the times of the entries that it finds; a check of the plan, and a plan alone, do not. */
+  #dated(blocked: Plan['blocked'], at: number): readonly (Blocked & { readonly since: string })[] {
+    const now = new Date(at).toISOString();
+    return blocked.map((each) => {
+      const since = each.since ?? this.#blockedSince.get(blockedName(each)) ?? now;
+      return { ...each, since };
+    });
   }
 }
 

@@ -3,7 +3,6 @@ import type { StateStore } from '../../core/state.ts';
 import type { Notifier } from '../notifications/notifier.ts';
 import type { Trigger } from '../ports.ts';
 import type { KeyBackOff } from '../scheduling/back-off.ts';
-import type { Pauses } from '../scheduling/pauses.ts';
 import type { ProjectHistory } from './history.ts';
 import { memoryNote, type ReconciliationMemory, readMemory } from './memory.ts';
 
@@ -23,20 +22,18 @@ export interface Job {
 interface Parts {
   readonly history: ProjectHistory;
   readonly backOff: KeyBackOff;
-  readonly pauses: Pauses;
 }
 
 /** Continues from the last turn, which another replica may have had. Returns the record of that turn. */
 export async function takeUp(
   { notified }: Job,
   store: StateStore,
-  { history, backOff, pauses }: Parts,
+  { history, backOff }: Parts,
   desired: Desired | undefined,
 ): Promise<ReconciliationMemory | undefined> {
   const memory = readMemory(await store.note(memoryNote));
   if (memory === undefined) return undefined;
   history.recall(memory.history);
-  pauses.recall(memory.pauses);
   backOff.recall(memory.backOff);
   if (desired !== undefined) backOff.follow(desired);
   notified.recall(memory.notified);
@@ -54,7 +51,7 @@ interface TurnEnd {
 export async function handOn(
   job: Job,
   store: StateStore,
-  { history, backOff, pauses }: Parts,
+  { history, backOff }: Parts,
   { project, before }: TurnEnd,
 ): Promise<void> {
   const { replica, spec, notified } = job;
@@ -67,7 +64,6 @@ export async function handOn(
     since: isSame && before?.spec === spec ? before.since : now,
     history: remembered,
     backOff: backOff.remember(),
-    pauses: pauses.remember(),
     notified: notified.notifiedOf(project),
   };
   await store.putNote(memoryNote, memory);

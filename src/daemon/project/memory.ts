@@ -12,8 +12,6 @@ const backOff = z.object({
   basis: z.string(),
 });
 
-const pause = z.object({ scope: z.string(), since: z.number(), code: z.string(), reason: z.string() });
-
 const history = z.object({
   condition: z.string(),
   conditionSince: z.number(),
@@ -28,7 +26,6 @@ const history = z.object({
   settledDigest: z.string().nullable(),
   waiting: z.array(z.string()),
   drifted: z.array(z.string()).default([]),
-  blockedSince: z.array(z.tuple([z.string(), z.number()])).default([]),
   idleSince: z.array(z.tuple([z.number(), z.number()])).default([]),
   differsSince: z.number().nullable(),
   scarce: z.array(z.string()),
@@ -45,14 +42,13 @@ const memory = z.object({
   turnedAt: z.number().default(0),
   history,
   backOff: z.array(backOff),
-  pauses: z.object({ status: z.string().nullable(), held: z.array(pause) }),
   /** The last notifications that were sent, by subject. */
   notified: z.record(z.string(), z.string()),
 });
 
 /**
  * The results that one reconciliation of a shared project records for the next one, which another replica may make:
- * condition, failures, refusals, sent notifications. Wall times in ms of the project's clock. The data may be lost at
+ * condition, failures, sent notifications. Wall times in ms of the project's clock. The data may be lost at
  * any time: the next refresh finds it again.
  */
 export type ReconciliationMemory = z.infer<typeof memory>;

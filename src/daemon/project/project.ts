@@ -11,7 +11,6 @@ import { CommandQueue } from '../operator-commands/command-queue.ts';
 import type { CommandAnswer, OperatorCommand } from '../operator-commands/control.ts';
 import type { ProjectSession, Trigger } from '../ports.ts';
 import { KeyBackOff } from '../scheduling/back-off.ts';
-import type { Pauses } from '../scheduling/pauses.ts';
 import { rest, restMs } from '../scheduling/rest.ts';
 import { aborted, createWake } from '../scheduling/wake.ts';
 import { SpecProblem } from '../sources/spec-problem.ts';
@@ -197,7 +196,7 @@ export class DaemonProject {
     const working = this.#inSession(stop, async (workspace, over) => {
       opened = true;
       const { store, clock, profile } = workspace.session;
-      const parts = { history: this.#history, backOff: this.#backOff, pauses: workspace.pauses };
+      const parts = { history: this.#history, backOff: this.#backOff };
       const before = await takeUp(job, store, parts, this.#offer?.desired);
       this.#wake.take();
       this.#wake.nudge(job.trigger);
@@ -206,7 +205,7 @@ export class DaemonProject {
       }
       restMs = this.#restMs(clock.now()) / profile.timeScale;
       await handOn(job, store, parts, { project: this.id, before });
-      this.#readings = await readingsOf(workspace, this.#backOff);
+      this.#readings = await readingsOf(workspace, this.#parts);
     });
     await working.catch((error: unknown) => {
       // The queue does not report why it tries again. A state that another process owns is no failure.
@@ -293,7 +292,7 @@ export class DaemonProject {
       await this.#commands.obey(workspace.session.engine, this.#offer?.desired);
       const isElsewhere = isOtherPlace(this.#token, this.#offer?.desired.token);
       if (this.#unwanted !== undefined || isElsewhere) {
-        this.#empty = isEmpty((await readingsOf(workspace, this.#backOff)) ?? { known: undefined });
+        this.#empty = isEmpty((await readingsOf(workspace, this.#parts)) ?? { known: undefined });
         if (this.isGone() || isElsewhere) return;
       }
       if (this.#unwanted !== undefined) this.reject(this.#unwanted);
@@ -328,19 +327,21 @@ export class DaemonProject {
       stop.removeEventListener('abort', onStop);
       this.#halt = undefined;
     });
-    await this.#conclude(offer, ended, workspace.pauses);
+    await this.#conclude(offer, ended);
   }
 
   async #conclude(
     { desired }: Offer,
-    ended: Omit<ReconciliationRecord, 'number'>,
-    pauses: Pauses,
+    { record, results }: Awaited<ReturnType<typeof reconcile>>,
   ): Promise<void> {
     const { deps, onReconciliation, onChange } = this.#options;
     const number = this.#history.found.reconciliations + 1;
-    const reconciliation: ReconciliationRecord = { ...ended, number };
-    const leaking = leaksIn(billOf(await this.facts())) > 0;
-    this.#history.close(reconciliation, desired.digest, { pauses: pauses.list(), leaking });
+    const reconciliation: ReconciliationRecord = { ...record, number };
+    const facts = await this.facts();
+    const { pauses = [] } = facts.daemon ?? {};
+    const held = new Set(['unauthorized', ...pauses.map(({ code }) => code)]);
+    this.#backOff.learn(results, desired, (code) => held.has(code), this.#now());
+    this.#history.close(reconciliation, desired.digest, { pauses, leaking: leaksIn(billOf(facts)) > 0 });
     logReconciliation(deps.log, reconciliation, this.#history.found.plan, publicDigest(desired));
     onReconciliation(reconciliation);
     onChange();
@@ -370,8 +371,8 @@ export class DaemonProject {
   async facts(): Promise<ProjectFacts> {
     const { mode, intervalMs } = this.#options;
     // A state that is closed meanwhile says nothing more.
-    const readings = await readingsOf(this.#workspace, this.#backOff).catch(() => undefined);
-    const { known, client } = readings ?? this.#readings ?? {};
+    const readings = await readingsOf(this.#workspace, this.#parts).catch(() => undefined);
+    const { known, client, pauses = [] } = readings ?? this.#readings ?? {};
     const { error, reconciliations, lastReconciliations, ...found } = this.#history.found;
     return {
       ...{ id: this.id, flags: this.#commandFlags(), known, ...found, inFlight: this.#activity.list() },
@@ -380,8 +381,7 @@ export class DaemonProject {
       daemon: {
         ...{ mode, intervalMs, client, error, reconciliations, lastReconciliations },
         ...{ waitingFor: this.#waitingFor, reconciling: this.#halt !== undefined },
-        nextReconciliationAt: this.#nextReconciliationAt,
-        pauses: this.#workspace?.pauses.list() ?? [],
+        ...{ nextReconciliationAt: this.#nextReconciliationAt, pauses },
       },
     };
   }

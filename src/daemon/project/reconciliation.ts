@@ -28,10 +28,12 @@ export async function reconcile(
   workspace: Workspace,
   parts: ProjectParts,
   { halt, stop }: { readonly halt: AbortController; readonly stop: AbortSignal },
-): Promise<Omit<ReconciliationRecord, 'number'>> {
+): Promise<{
+  readonly record: Omit<ReconciliationRecord, 'number'>;
+  readonly results: ApplyReport['results'];
+}> {
   const { clock } = workspace.session;
   const startedAt = clock.now();
-  if (triggers.includes('token')) workspace.pauses.clear();
   const over = new AbortController();
   const watching = untilRefreshIsDue(parts.activity, parts.wake, clock, parts.intervalMs, over.signal).then(
     (due) => due && halt.abort(new Error('another refresh is due')),
@@ -42,7 +44,8 @@ export async function reconcile(
     const { outcome, results } = await attempt(offer, workspace, parts, { stop, halt: halt.signal, ended });
     const endedAt = clock.now();
     if (parts.mode === 'correct' && !ended.aborted) await pruneHistory(workspace.session, parts.keepMs);
-    return { triggers, startedAt, endedAt, outcome, commit: offer.commit?.id, ...countsOf(results) };
+    const record = { triggers, startedAt, endedAt, outcome, commit: offer.commit?.id, ...countsOf(results) };
+    return { record, results };
   } finally {
     over.abort();
     await watching;
@@ -57,13 +60,11 @@ async function attempt(
   parts: ProjectParts,
   signals: ReconciliationSignals,
 ): Promise<Ended> {
-  const { session, pauses } = workspace;
-  const { log, history, backOff, check } = parts;
+  const { log, history, check } = parts;
   try {
     const { outcome, results, plan } = await carryOut(offer, workspace, parts, signals);
     const left = outcome === 'stopped' ? undefined : check.blocked(plan);
     history.succeed(left, workspace.approval.waiting);
-    backOff.learn(results, offer.desired, (code) => pauses.pauses(code), session.clock.now());
     return { outcome, results };
   } catch (error) {
     if (error instanceof StateError) throw error;

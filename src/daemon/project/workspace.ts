@@ -3,13 +3,19 @@ import type { World } from '../../core/kind.ts';
 import type { RequestCounts } from '../../core/progress.ts';
 import { leftBackups } from '../../engine/claims/left-backups.ts';
 import type { Repeating } from '../../engine/deps.ts';
+import { heldClasses } from '../../engine/intents/pauses.ts';
 import { createReadCache } from '../../engine/read-cache.ts';
 import { Approval } from '../../engine/run/approval.ts';
 import type { Stopwatch } from '../../engine/stopwatch.ts';
-import { type ClientFacts, type KnownFacts, knownIn, type ProjectFacts } from '../../view/facts.ts';
+import {
+  type ClientFacts,
+  type KnownFacts,
+  knownIn,
+  type PauseFacts,
+  type ProjectFacts,
+} from '../../view/facts.ts';
 import type { DaemonLogger, Mode, ProjectSession } from '../ports.ts';
 import type { KeyBackOff } from '../scheduling/back-off.ts';
-import { Pauses } from '../scheduling/pauses.ts';
 import { Refresh } from '../scheduling/refresh.ts';
 import type { Wake } from '../scheduling/wake.ts';
 import type { Activity } from './activity.ts';
@@ -19,12 +25,13 @@ import { both, UseMeter } from './use-meter.ts';
 
 /** How long a plan waits for tasks of earlier reconciliations. Tasks that take longer run in parallel to the plan. */
 const settleMs = 90_000;
+/** Time until a write that a 402, 403 or 401 has paused is tried again. */
+const probeMs = 30 * 60_000;
 
 /** The resources that are open while a project runs. */
 export interface Workspace {
   readonly session: ProjectSession;
   readonly repeating: Repeating;
-  readonly pauses: Pauses;
   readonly refresh: Refresh;
   readonly meter: UseMeter;
   readonly approval: Approval;
@@ -54,7 +61,6 @@ export function openWorkspace(
   const { clock, reads, profile } = opened;
   const session = { ...opened, counts: () => both(spent, opened.counts()) };
   const cache = createReadCache(reads('operation'), clock, opened.tokenMark);
-  const pauses = new Pauses(() => clock.now());
   const refresh = new Refresh({
     ...{ session, cache, intervalMs },
     isPaused: () => history.found.error !== undefined,
@@ -67,31 +73,31 @@ export function openWorkspace(
   });
   const onRefresh = (world: World) => {
     history.look(world, clock.now());
-    pauses.review(world.project.status);
     refresh.compare(world.ips);
   };
   const approval = new Approval(session.store);
   const isPaused: Repeating['isPaused'] = (operation) =>
     backOff.isPaused(operation, clock.now()) || approval.isPaused(operation);
   const meter = new UseMeter(session.counts, clock, profile.limits.windowMs);
-  const repeating = { cache, pauses, stopwatch, settleMs, isPaused, onRefresh };
-  return { session, pauses, refresh, meter, repeating, approval };
+  const repeating = { cache, probeMs, stopwatch, settleMs, isPaused, onRefresh };
+  return { session, refresh, meter, repeating, approval };
 }
 
 /** The current data of the state and the client. */
 export interface Readings {
   readonly known: KnownFacts;
   readonly client: ClientFacts;
+  readonly pauses: readonly PauseFacts[];
 }
 
 /** `undefined` before the state is open. */
 export async function readingsOf(
   workspace: Workspace | undefined,
-  backOff: KeyBackOff,
+  { backOff, history }: Pick<ProjectParts, 'backOff' | 'history'>,
 ): Promise<Readings | undefined> {
   if (workspace === undefined) return undefined;
   const { session, meter, refresh } = workspace;
-  const { store, clock, profile, counts } = session;
+  const { store, clock, profile, counts, tokenMark } = session;
   const now = clock.now();
   const known = {
     now,
@@ -105,7 +111,11 @@ export async function readingsOf(
     ...{ limits: profile.limits, used: meter.used(), counts: counts() },
     ...{ oldestReadMs: refresh.oldestMs(), backOff: backOff.list(now) },
   };
-  return { known, client };
+  const { status } = history.found.world?.project ?? {};
+  return {
+    ...{ known, client },
+    pauses: heldClasses(known.claims, { token: tokenMark(), status, now, probeMs }),
+  };
 }
 
 /** Whether the state holds no resource of the project. */

@@ -70,7 +70,8 @@ function returnsOf(run: Run): Moves {
  */
 function retiringAsDeclared(run: Run, subject: Subject, retiring: readonly Subject[]): Subject | undefined {
   // The differences of a server are found last, because few keys have a retiring server.
-  if (retiring.length === 0 || subject.desired?.managed !== true || isSatisfied(run, subject)) return undefined;
+  if (retiring.length === 0 || subject.desired?.managed !== true || isSatisfied(run, subject))
+    return undefined;
   return retiring
     .filter(({ binding }) => binding?.tainted === undefined)
     .sort((one, other) => (one.binding?.boundAt ?? 0) - (other.binding?.boundAt ?? 0))

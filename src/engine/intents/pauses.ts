@@ -10,7 +10,7 @@ import { closure, linksOf } from '../../plan/closure.ts';
 import { makingRoom } from '../../plan/open-writes.ts';
 import { successorOf } from '../../plan/order.ts';
 import { withBlocked } from '../../plan/totals.ts';
-import type { EngineDeps, Pause } from '../deps.ts';
+import type { EngineDeps, Pause, Repeating } from '../deps.ts';
 import type { Run } from '../run.ts';
 
 /** The remedy if the level of the token is too low. */
@@ -44,9 +44,9 @@ export async function pauseClass(
 ): Promise<void> {
   const { clock, writes, store } = run.deps;
   const at = clock.now();
-  run.pause(scope, request, { ...refusal, at });
+  run.pause(scope, request, refusal);
   // The plan of another process reports the refusal too.
-  const refused = { scope: later, kind, verb, ...refusal, token: writes.token() };
+  const refused = { scope: later, kind, verb, ...refusal, token: writes.token(), name: request.name };
   const claim = { ...classObject(refused), identity: {}, holder: { is: 'paused', ...refused }, at } as const;
   await store.change([{ type: 'claim', claim }], at);
 }
@@ -59,16 +59,63 @@ export async function lift(deps: EngineDeps, written: Written): Promise<void> {
   if (changes.length > 0) await deps.store.change(changes, deps.clock.now());
 }
 
+/** A class of writes that a process with many runs does not send yet. */
+export interface HeldClass {
+  /** `spending`, `everything`, or the name of a write. */
+  readonly scope: string;
+  readonly code: string;
+  readonly reason: string;
+  /** Wall ms of the project's clock. */
+  readonly since: number;
+  /** When one write of the class is sent again; unknown while the project is not Active. */
+  readonly probeAt: number | null;
+}
+
+/** The values that decide how long a refused class stays paused. */
+interface Holding {
+  readonly token: string;
+  /** Of the project. `undefined`: not read yet. */
+  readonly status: string | undefined;
+  readonly now: number;
+  /** The time from a refusal until one write of its class is sent again, in ms of the project's clock. */
+  readonly probeMs: number;
+}
+
 /**
- * Ends the pauses in the memory of a process with many runs if the state has no record of them any more: the
- * operator, or an accepted write, has ended them.
+ * The refusals that a process with many runs keeps to, from one run to the next. When one is over, the next write of the
+ * class is the probe, and its refusal begins another pause.
+ *
+ * ```
+ * free ──402──▶ held ──`probeMs`, project Active──▶ free
+ *                └──project was not Active, and is now──▶ free
+ * ```
  */
-export async function dropLifted(deps: EngineDeps, pauses: Map<string, Pause>): Promise<void> {
-  if (pauses.size === 0) return;
-  const all = await standing(deps.store);
-  for (const [name, { at }] of [...pauses]) {
-    if (!all.some((each) => each.at === at)) pauses.delete(name);
-  }
+export function heldClasses(claims: Iterable<Claim>, holding: Holding): readonly HeldClass[] {
+  const { token, status = active, now, probeMs } = holding;
+  return pausesIn(claims, token).flatMap(({ at, holder }) => {
+    const { code, reason, name } = holder;
+    const scope = holder.scope === 'operation' ? name : holder.scope;
+    const waits = holder.scope === 'spending' && status !== active;
+    const isOver = !waits && (holder.unpaid === true || now - at >= probeMs);
+    if (isOver || scope === undefined) return [];
+    return [{ scope, code, reason, since: at, probeAt: waits ? null : at + probeMs }];
+  });
+}
+
+/** Does not send the writes that an earlier run of this process, or of another one, was refused. */
+export async function keepRefused(
+  { deps, claims, world, change }: Pick<Run, 'deps' | 'claims' | 'world' | 'change'>,
+  { probeMs }: Pick<Repeating, 'probeMs'>,
+  pauses: Map<string, Pause>,
+): Promise<void> {
+  const { status } = world.project;
+  const holding = { token: deps.writes.token(), status, now: deps.clock.now(), probeMs };
+  for (const { scope, code, reason } of heldClasses(claims.values(), holding))
+    pauses.set(scope, { code, reason });
+  const unpaid = status === active ? [] : pausesIn(claims.values(), holding.token).filter(isSpending);
+  const seen = unpaid.filter(({ holder }) => holder.unpaid === undefined);
+  const marked = seen.map((each) => ({ ...each, holder: { ...each.holder, unpaid: true } }) as const);
+  if (marked.length > 0) await change(marked.map((claim) => ({ type: 'claim', claim }) as const));
 }
 
 /**
@@ -161,7 +208,7 @@ function waitsFor(
 export async function heldSpending(
   store: Pick<StateStore, 'claims'>,
 ): Promise<Pick<Blocked, 'reason' | 'remedies'> | undefined> {
-  const pause = (await standing(store)).find(({ holder }) => holder.scope === 'spending');
+  const pause = (await standing(store)).find(isSpending);
   return pause && { reason: since(pause), remedies: liftedBy(pause.holder, [run('apply')]) };
 }
 
@@ -190,6 +237,13 @@ function liftedBy({ scope, code }: RefusedClass, next: readonly RemedyStep[]): r
   return [outside(text, { next })];
 }
 
+/** The status of a project that may spend. @assumption A20 */
+const active = 'Active';
+
+function isSpending({ holder }: PauseClaim): boolean {
+  return holder.scope === 'spending';
+}
+
 /** A later refusal of the same class replaces the earlier one. */
 function classObject({ scope, verb, kind }: RefusedClass) {
   return {
@@ -199,13 +253,18 @@ function classObject({ scope, verb, kind }: RefusedClass) {
 }
 
 /** Another token may have the permission that this token lacks. */
+function pausesIn(claims: Iterable<Claim>, token: string): readonly PauseClaim[] {
+  return [...claims].filter(isPause).filter((each) => isSpending(each) || each.holder.token === token);
+}
+
 async function inForce({ store, writes }: EngineDeps): Promise<readonly PauseClaim[]> {
-  const token = writes.token();
-  return (await standing(store)).filter(
-    ({ holder }) => holder.scope === 'spending' || holder.token === token,
-  );
+  return pausesIn(await store.claims(), writes.token());
 }
 
 async function standing(store: Pick<StateStore, 'claims'>): Promise<readonly PauseClaim[]> {
-  return (await store.claims()).filter((each): each is PauseClaim => each.holder.is === 'paused');
+  return (await store.claims()).filter(isPause);
+}
+
+function isPause(claim: Claim): claim is PauseClaim {
+  return claim.holder.is === 'paused';
 }

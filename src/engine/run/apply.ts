@@ -14,7 +14,7 @@ import { takeBack } from '../claims/returning.ts';
 import type { ApplyOptions, EngineDeps, Pause } from '../deps.ts';
 import { warn } from '../intents/endings.ts';
 import { askSuccessors } from '../intents/next-incarnation.ts';
-import { withPauses } from '../intents/pauses.ts';
+import { keepRefused, withPauses } from '../intents/pauses.ts';
 import { isAbort } from '../interruption.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
@@ -53,6 +53,7 @@ export async function apply(
   const pauses = new Map<string, Pause>();
   const first = await openRun(deps, gate, desired, { ...options, pauses });
   return whileOwned(first, async () => {
+    if (options.repeating !== undefined) await keepRefused(first, options.repeating, pauses);
     const found = options.saved === undefined && (await recovered(first, recover));
     const run = found ? await openRun(deps, gate, desired, { ...options, pauses }) : first;
     return new Rounds(run, options, startedAt).carryOut();

@@ -9,7 +9,6 @@ import { movedBindings, movesOf, ownNames, withReverts } from '../claims/moves.t
 import { createRunState } from '../claims/run-state.ts';
 import type { EngineDeps, Pause, Repeating } from '../deps.ts';
 import { Grace } from '../grace.ts';
-import { dropLifted } from '../intents/pauses.ts';
 import { knownChecks } from '../intents/prove.ts';
 import { refuseOtherProject, refuseOtherState } from '../observe.ts';
 import { createReadCache } from '../read-cache.ts';
@@ -48,8 +47,6 @@ export async function openRun(
   if (repeating !== undefined) cache.forgetLists();
   refuseOtherState(file, await store.info());
   const { desired, flaggedBy, ...loaded } = await load(deps, file, destroy);
-  const pauses = repeating?.pauses ?? options.pauses ?? new Map<string, Pause>();
-  await dropLifted(deps, pauses);
   const stopwatch = repeating?.stopwatch ?? createStopwatch(clock, profile.timeScale);
   stopwatch.keep(new Set([...loaded.intents.values()].map(({ id }) => id)));
   const broken = new AbortController();
@@ -84,7 +81,7 @@ export async function openRun(
   const view = createView({ deps, desired, cache, bindings, onRefresh: repeating?.onRefresh, proofChecks });
   const state = createRunState({ ...{ deps, desired, cache, flaggedBy, onChange: view.follow }, ...loaded });
   await view.refresh(repeating === undefined ? undefined : 0);
-  return joined(context, joined(joined(state, view), createFacts(pauses)));
+  return joined(context, joined(joined(state, view), createFacts(options.pauses ?? new Map())));
 }
 
 function never(): AbortSignal {

@@ -5,8 +5,9 @@ import { type Operation, operationId, type Plan } from '../../../src/core/plan.t
 import { resolveText } from '../../../src/core/remedy.ts';
 import type { Pause } from '../../../src/engine/deps.ts';
 import {
-  dropLifted,
+  heldClasses,
   heldSpending,
+  keepRefused,
   lift,
   pauseClass,
   pausedBefore,
@@ -24,6 +25,8 @@ interface Refused {
   readonly code?: string;
   readonly token?: string;
   readonly at?: number;
+  readonly name?: string;
+  readonly unpaid?: true;
 }
 const claim = ({
   scope = 'spending',
@@ -32,9 +35,10 @@ const claim = ({
   code = 'odd',
   token = 't',
   at = 0,
+  ...more
 }: Refused = {}) => ({
   ...{ kind: 'project', id: `paused ${scope}`, identity: {}, at },
-  holder: { is: 'paused', scope, kind, verb, code, reason: 'no', token },
+  holder: { is: 'paused', scope, kind, verb, code, reason: 'no', token, ...more },
 });
 const baseline = { kind: 'project', id: '1', identity: {}, at: 5, holder: { is: 'baseline' } };
 const depsWith = (...claims: object[]) => stubRun({ claims: [baseline, ...claims] });
@@ -73,12 +77,13 @@ describe('src/engine/intents/pauses.ts', () => {
     const refusal = { code: 'odd', reason: 'no' };
     await pauseClass(run, write, 'everything', refusal);
     await pauseClass(run, write, 'everything', refusal, 'operation');
-    const paused = ['pause', 'everything', write.request, { ...refusal, at: sentAt }];
-    const claimed = (scope: string, name: string) => {
-      const holder = { is: 'paused', scope, kind: 'server', verb: 'create', ...refusal, token: 't' };
+    const paused = ['pause', 'everything', write.request, refusal];
+    const { name } = write.request;
+    const claimed = (scope: string, id: string) => {
+      const holder = { is: 'paused', scope, kind: 'server', verb: 'create', ...refusal, token: 't', name };
       return [
         'change',
-        [{ type: 'claim', claim: { kind: 'project', id: name, identity: {}, holder, at: sentAt } }],
+        [{ type: 'claim', claim: { kind: 'project', id, identity: {}, holder, at: sentAt } }],
         sentAt,
       ];
     };
@@ -116,15 +121,40 @@ describe('src/engine/intents/pauses.ts', () => {
     );
   });
 
-  test('a process drops the pauses that the state has ended', async () => {
-    const pauses = new Map<string, Pause>([
-      ['ended', { code: 'odd', reason: '', at: 5 }],
-      ['kept', { code: 'odd', reason: '', at: 7 }],
-    ]);
-    await dropLifted(depsWith(claim({ at: 6 }), claim({ at: 7 })).run.deps, pauses);
-    expect([...pauses.keys()]).toEqual(['kept']);
-    const unread = { ...depsWith().run.deps, store: undefined } as never;
-    await dropLifted(unread, new Map());
+  const minute = 60_000;
+  test.each<[string, Refused, { status?: string; now?: number }, number | null | undefined]>([
+    ['spending, half an hour', {}, { now: 29 * minute }, 30 * minute],
+    ['spending, no longer', {}, { now: 30 * minute }, undefined],
+    ['spending, as long as the project is not Active', {}, { status: 'Suspended', now: 100 * minute }, null],
+    ['spending, until the project is Active again', { unpaid: true }, { now: minute }, undefined],
+    ['spending, as long as it was never Active', { unpaid: true }, { status: 'Suspended' }, null],
+    ['spending, by another token', { token: 'other' }, {}, 30 * minute],
+    ['every write, half an hour', { scope: 'everything' }, { status: 'Suspended' }, 30 * minute],
+    ['every write, not by another token', { scope: 'everything', token: 'other' }, {}, undefined],
+    ['an operation by its name', { scope: 'operation', name: 'createServer' }, {}, 30 * minute],
+    ['no operation without a name', { scope: 'operation' }, {}, undefined],
+  ])('a process with many runs holds %s', async (_name, refused, { status = 'Active', now = 1 }, probeAt) => {
+    const holding = { token: 't', status, now, probeMs: 30 * minute };
+    const { scope = 'spending', name = scope } = refused;
+    const held = { scope: name, code: 'odd', reason: 'no', since: 0, probeAt };
+    expect(heldClasses([claim(refused)] as never, holding)).toEqual(probeAt === undefined ? [] : [held]);
+  });
+
+  test('a run keeps to the refusals of earlier runs, and records that the project is not Active', async () => {
+    const keeping = async (status: string, refused: Refused) => {
+      const { run, calls } = depsWith(claim(refused));
+      const pauses = new Map<string, Pause>();
+      const claims = new Map([['it', claim(refused)]]);
+      await keepRefused({ ...run, claims, world: { project: { status } } } as never, { probeMs: 1 }, pauses);
+      return [[...pauses.keys()], calls.flatMap(([, changes]) => changes)];
+    };
+    const at = sentAt;
+    const marked = { type: 'claim', claim: claim({ at, unpaid: true }) };
+    expect(await keeping('Active', { at })).toEqual([['spending'], []]);
+    expect(await keeping('Suspended', { at })).toEqual([['spending'], [marked]]);
+    expect(await keeping('Suspended', { at, unpaid: true })).toEqual([['spending'], []]);
+    expect(await keeping('Suspended', { at, scope: 'everything' })).toEqual([['everything'], []]);
+    expect(await keeping('Active', { at, unpaid: true })).toEqual([[], []]);
   });
 
   const lifted = 'vdcsync resolve servers.web --retry; then vdcsync apply';

@@ -377,7 +377,6 @@ describe('src/engine/intents/replacement.ts: a process that runs again and again
     await played.apply(`${file(1)}ips:\n  one: {}\n`, { repeating });
     played.emulator.mutate({ do: 'set_standing', standing: 'active' });
     expect((await played.apply(twoAddresses, { repeating })).outcome).toBe('blocked');
-    expect(repeating.pauses.size).toBe(1);
 
     await played.clock.run(played.engine.resolve(load(twoAddresses), key, { type: 'retry' }));
     const report = await played.apply(twoAddresses, { repeating });
