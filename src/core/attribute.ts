@@ -10,7 +10,7 @@ import {
 } from './claims.ts';
 import { isUnconfirmed, partsOf } from './intent.ts';
 import type { ResourceKey } from './keys.ts';
-import { factsOf, type KindName } from './kind-facts.ts';
+import { factsOf } from './kind-facts.ts';
 import type { Preimage } from './preimage.ts';
 import type { Ip } from './resources.ts';
 import type { Intent } from './state.ts';
@@ -65,6 +65,7 @@ export function attribute(
     ({ server_id }) => String(server_id),
   );
   const pending = pendingOf(intents, removed);
+  const attached = Map.groupBy(shown.ips, ({ server_id }) => String(server_id));
 
   const bound = (object: LiveObject): Attributed | undefined => {
     const key = shown.keyOf(object);
@@ -81,7 +82,10 @@ export function attribute(
     return isSame ? foreign(claimed.get(objectName(serverObject(id)))?.holder) : undefined;
   };
   const server = (id: string): Attributed =>
-    serverClaim(id) ?? bound(serverObject(id)) ?? pending(serverObject(id), held.get(id) ?? []) ?? unmanaged;
+    serverClaim(id) ??
+    bound(serverObject(id)) ??
+    pending(serverObject(id), attached.get(id) ?? []) ??
+    unmanaged;
   const address = (ip: Ip): Attributed =>
     addressClaim(ip) ??
     bound(addressObject(ip.id)) ??
@@ -122,35 +126,38 @@ function foundServers(claims: readonly Claim[]): readonly number[] {
   return claims.filter(isFoundServer).map(({ id }) => Number(id));
 }
 
+/** An object that an open or recent write names, and the addresses that identify the object. */
+interface Named {
+  readonly holder: Attributed;
+  readonly addresses: readonly string[];
+}
+
 /** The objects that open writes have made, may have made, or have just removed. */
 function pendingOf(intents: readonly Intent[], removed: readonly Intent[]) {
-  const found = new Map<string, Attributed>();
-  const put = (kind: KindName, id: string, key: ResourceKey, certain: boolean) =>
-    found.set(`${kind} ${id}`, { is: 'pending', key, certain });
-  for (const intent of intents)
-    for (const id of partsOf(intent).blocked?.candidates ?? []) put(intent.kind, id, intent.key, false);
+  const named = new Map<string, Named>();
+  const put = (object: string, key: ResourceKey, certain: boolean, addresses: readonly string[] = []) =>
+    named.set(object, { holder: { is: 'pending', key, certain }, addresses });
+  for (const { kind, key, request, preimage } of removed)
+    put(`${kind} ${request.path.id}`, key, true, preimage.addresses);
+  for (const { kind, key, ...intent } of intents)
+    for (const id of partsOf(intent).blocked?.candidates ?? []) put(`${kind} ${id}`, key, false);
   // If reads do not show the created resource, a resource with the same id is another one.
-  for (const intent of intents) {
+  for (const { kind, key, ...intent } of intents) {
     const { answer, blocked } = partsOf(intent);
     if (answer?.id !== undefined && blocked?.code !== 'not_there')
-      put(intent.kind, answer.id, intent.key, true);
+      put(`${kind} ${answer.id}`, key, true, [answer.facts.address ?? []].flat());
   }
-  const deletions = new Map(removed.map((each) => [`${each.kind} ${each.request.path.id}`, each]));
   const open = intents.filter(mayHaveMade);
   return (object: LiveObject, ips: readonly Ip[]): Attributed | undefined => {
-    const name = objectName(object);
-    const known = found.get(name);
-    if (known !== undefined) return known;
-    const deletion = deletions.get(name);
-    if (deletion !== undefined && isDeleted(deletion, ips))
-      return { is: 'pending', key: deletion.key, certain: true };
+    const found = named.get(objectName(object));
+    if (found !== undefined && isNamed(found, ips)) return found.holder;
     const maker = open.find(({ preimage }) => cameSince(preimage, object));
     return maker && { is: 'pending', key: maker.key, certain: false };
   };
 }
 
-/** An object that has only other addresses than the deleted object reuses its id. @assumption A17 */
-function isDeleted({ preimage: { addresses = [] } }: Intent, ips: readonly Ip[]): boolean {
+/** An object that has only other addresses than the named object reuses its id. @assumption A17 */
+function isNamed({ addresses }: Named, ips: readonly Ip[]): boolean {
   return addresses.length === 0 || ips.length === 0 || ips.some(({ address }) => addresses.includes(address));
 }
 

@@ -104,6 +104,17 @@ describe('src/core/attribute.ts', () => {
     expect([same, other]).toEqual([0, 1]);
   });
 
+  test('a server with the id of an answer, but only other addresses than the answer named, is another server', () => {
+    const made = (named: string) =>
+      creation({ phase: 'accepted', answer: { ...sampleAnswer, id: '7', facts: { address: named } } });
+    const [same, own, other] = [
+      [address(1).address, [address(1, 7)]] as const,
+      [address(1).address, [address(1, 7), address(2, 7)]] as const,
+      ['203.0.113.250', [address(1, 7)]] as const,
+    ].map(([named, ips]) => held(ips, { intents: [made(named)] }, { 'ip 1': 'ips.a' }).unmanaged.servers);
+    expect([same, own, other]).toEqual([[], [], [7]]);
+  });
+
   test('a released object is no longer managed, and a released server keeps its addresses', () => {
     const released = { is: 'released', by: 'file', formerKey: 'servers.old' as ResourceKey } as const;
     const claims = [claim('server', 7, { holder: released })];
@@ -116,7 +127,7 @@ describe('src/core/attribute.ts', () => {
   });
 
   test('an address on a server that an open write made belongs to that write', () => {
-    const intents = [creation({ phase: 'accepted', answer: { ...sampleAnswer, id: '7' } })];
+    const intents = [creation({ phase: 'accepted', answer: { ...sampleAnswer, id: '7', facts: {} } })];
     const known = held([address(1, 7), address(2)], { intents });
     expect(known.unmanaged.addresses.map(({ id }) => id)).toEqual([2]);
   });

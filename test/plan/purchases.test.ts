@@ -754,7 +754,7 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
     [
       'a server beside the address that the creation was answered with',
       'servers.web',
-      { open: [open('ips.a', 'ip', { answer: { id: '51' } })], parts: free },
+      { open: [open('ips.a', 'ip', { answer: { id: '51', facts: {} } })], parts: free },
       undefined,
       undefined,
     ],

@@ -155,7 +155,7 @@ describe('src/engine/claims/claims.ts: the register', () => {
   test.each<[string, Given, string]>([
     [
       'an open write has made',
-      { intents: [creation('ips.a', { phase: 'accepted', answer: { id: '51' } })] },
+      { intents: [creation('ips.a', { phase: 'accepted', answer: { id: '51', facts: {} } })] },
       'pending',
     ],
     ['no write has made', {}, 'unmanaged'],

@@ -479,7 +479,11 @@ describe('src/engine/run/recover.ts', () => {
       'ips.a is unknown',
     ],
     ['an old question', { open: [open({ firstSentAt: sentAt - 24 * hour })] }, 'ips.a is unknown'],
-    ['an accepted one', { open: [open({ phase: 'accepted', answer: { id: '7' } })] }, 'ips.a is accepted'],
+    [
+      'an accepted one',
+      { open: [open({ phase: 'accepted', answer: { id: '7', facts: {} } })] },
+      'ips.a is accepted',
+    ],
     [
       'an earlier key with an open write',
       { ips: [], line: ['ips.z'], open: [open({ key: 'ips.z', recovers: undefined })] },
