@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { loadPrices } from '../../src/cli/settings/profile.ts';
 import { documentedProfile } from '../../src/core/profile.ts';
 import { loadProfile } from '../../src/emulator/profile.ts';
-import { resolving } from '../support/resolve.ts';
+import { resolveOf, resolving } from '../support/resolve.ts';
 import { load, rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
@@ -164,6 +164,38 @@ servers:
     expect(codesOf(await world.plan(next))).toEqual({ 'servers.new': 'address_in_use' });
     expect((await world.apply(next)).outcome).toBe('converged');
     expect(holders(world.emulator)).toEqual({ new: [await boundTo(world, 'ips.web')] });
+  });
+
+  test('that servers exchange in a circle: one block names all edits, and they lead there', async () => {
+    const world = rig();
+    const text = (of: readonly string[], more = '') =>
+      `ips: {a: {}, b: {}, c: {}}\nservers:\n${of
+        .map((address, at) => `  s${at}: {${sliders}${more}, public_ipv4: ${address}}\n`)
+        .join('')}`;
+    await world.apply(text(['{ip: a}', '{ip: b}', '{ip: c}'], ', protect: true'));
+    const others = ['{ip: c}', '{ip: a}'];
+    const wish = ['{ip: b}', ...others];
+
+    const planned = await world.plan(text(wish, ', protect: true'));
+
+    expect(codesOf(planned)).toEqual({
+      'servers.s0': 'address_in_use',
+      'servers.s1': 'dependency_blocked',
+      'servers.s2': 'dependency_blocked',
+    });
+    expect(resolveOf(planned.blocked[0]).split(' | ')).toEqual([
+      'exchange the addresses of servers.s0 and servers.s1 and servers.s2 in the client area (to keep the servers)',
+      'write `public_ipv4: {new: true}` and `protect: false` and `replace: allowed` in servers.s0; then write `protect: false` and `replace: allowed` in servers.s1; then write `protect: false` and `replace: allowed` in servers.s2; then run `vdcsync apply` until it converges; then write `public_ipv4: {ip: b}` in servers.s0; then vdcsync apply (to replace the servers, and lose the data on their disks)',
+    ]);
+    const free = text(['{new: true}', ...others], ', replace: allowed');
+    for (let at = 0; at < 3; at += 1) await world.apply(free);
+    expect((await world.apply(text(wish, ', replace: allowed'))).outcome).toBe('converged');
+    expect(holders(world.emulator)).toEqual({
+      s0: [await boundTo(world, 'ips.b')],
+      s1: [await boundTo(world, 'ips.c')],
+      s2: [await boundTo(world, 'ips.a')],
+    });
+    expect(projectOf(world.emulator).ips).toHaveLength(3);
   });
 
   test.each([

@@ -8,6 +8,7 @@ import { edit, outside, run } from '../../core/remedy.ts';
 import { poolCautions } from '../address-pool.ts';
 import { blocked, fromNothing, incomplete, lostOf, toNothing, unchanged } from '../existence.ts';
 import { addressAlongside, addressOf, addressProblem, mayExchangeWarning } from './address.ts';
+import { exchangeProblem } from './address-exchange.ts';
 import { type BodyProblem, priceApplied, resolveBody, type ServerBody, unproven, withIds } from './body.ts';
 import { type Differences, differencesOf } from './differences.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
@@ -107,6 +108,8 @@ function diffReplace(
   const { subject, entry, live, world } = existing;
   const resolved = resolveBody(entry, world, []);
   if ('problem' in resolved) return impossible('update', subject.key, needing(existing, resolved.problem));
+  const exchange = exchangeProblem(subject.key, world);
+  if (exchange !== undefined) return impossible('update', subject.key, exchange);
   const order = orderOf(existing);
   const problem =
     order === 'create_first' && holdsNamed(existing)
