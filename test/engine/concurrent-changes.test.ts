@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
+import { moments } from '../support/drawn.ts';
 import { expectInvariants } from '../support/invariants.ts';
 import { applyWithHelp } from '../support/operator.ts';
 import { type Rig, rig } from '../support/rig.ts';
@@ -34,7 +35,7 @@ describe('src/engine: a project that changes in mid-run', () => {
     const spec = shop.replace('exclusive: true', 'exclusive: false');
     const requests = rig();
     await requests.apply(spec);
-    for (let at = 1; at <= requests.sent.length; at += 3) {
+    for (const at of moments(1, requests.sent.length, 3)) {
       const played: Rig = rig({
         wrap: (inner) => ({
           close: () => inner.close(),
@@ -57,7 +58,7 @@ describe('src/engine: a project that changes in mid-run', () => {
   test('the server goes while its card and firewall are made: it is made again, once', async () => {
     const requests = rig();
     await requests.apply(shop);
-    for (let at = 12; at <= requests.sent.length; at += 2) {
+    for (const at of moments(12, requests.sent.length, 2)) {
       const played: Rig = rig({
         wrap: (inner) => ({
           close: () => inner.close(),

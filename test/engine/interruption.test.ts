@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { memoryState } from '../../src/state/memory.ts';
+import { moments } from '../support/drawn.ts';
 import { rig } from '../support/rig.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
 import { converges, executed, gpu, hour, shop } from './shop.ts';
@@ -10,7 +11,7 @@ describe('src/engine/interruption.ts: stop and halt', () => {
     'stop',
     'halt',
   ] as const)('%s at any time: the run ends, leaves nothing running, and the next one converges', async (signal) => {
-    for (let ms = 0; ms < 120_000; ms += 7_300) {
+    for (const ms of moments(0, 120_000, 7_300)) {
       const played = rig();
       played.emulator.setFaults([
         faultRule({ path: 'allocate_ip', nth: 1 }, { do: 'reset' }),
@@ -97,7 +98,7 @@ describe('src/engine/interruption.ts: stop and halt', () => {
   });
 
   test('halt while the writes of an earlier run settle: no plan from the reads before these writes', async () => {
-    for (let ms = 200; ms < 40_000; ms += 1_700) {
+    for (const ms of moments(200, 40_000, 1_700)) {
       const played = rig();
       const first = new AbortController();
       void played.clock.sleep(3_000).then(() => first.abort());

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
+import { moments } from '../support/drawn.ts';
 import { type Rig, rig } from '../support/rig.ts';
 import { converges, shop } from './shop.ts';
 
@@ -11,7 +12,7 @@ describe('src/engine: the token', () => {
     ];
     const count = rig({ emulator: { projects } });
     await count.apply(shop);
-    for (let at = 2; at <= count.sent.length; at++) {
+    for (const at of moments(2, count.sent.length)) {
       let asked = 0;
       let swapped = true;
       const played: Rig = rig({

@@ -18,6 +18,11 @@ export function drawn<Case>(cases: readonly Case[]): readonly Case[] {
   return playsAll ? cases : some(cases);
 }
 
+/** The moments `from`, `from + by` … up to `to` that this run plays. */
+export function moments(from: number, to: number, by = 1): readonly number[] {
+  return drawn(Array.from({ length: Math.floor((to - from) / by) + 1 }, (_, at) => from + at * by));
+}
+
 /** About a fifth of the cases of a list that a command of its own plays whole; at least one. */
 export function some<Case>(cases: readonly Case[]): readonly Case[] {
   if (cases.length === 0) return cases;

@@ -3,6 +3,7 @@ import { faultRule } from '../../../src/emulator/faults.ts';
 import type { Readings } from '../../../src/emulator/readings.ts';
 import { memoryState } from '../../../src/state/memory.ts';
 import { crashable } from '../../support/crashable.ts';
+import { moments } from '../../support/drawn.ts';
 import { expectFixedPoint } from '../../support/invariants.ts';
 import { resolveOf } from '../../support/resolve.ts';
 import { type Rig, type RigOptions, rig } from '../../support/rig.ts';
@@ -242,7 +243,7 @@ describe('src/engine/intents/prove.ts: the old server goes first', () => {
       return { death, played: rig({ store: death.store(store), wrap: death.transport }) };
     };
     for (const when of ['before', 'after'] as const) {
-      for (let moment = 1; moment <= 14; moment++) {
+      for (const moment of moments(1, 14)) {
         const { death, played } = stage();
         await played.apply(file(1));
         death.dieAt(moment, when);
