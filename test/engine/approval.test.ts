@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { Approval, approvePlan, asksForApproval, shortDigest } from '../../src/engine/run/approval.ts';
-import { replay } from '../../src/state/replay.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
 
 const approving = 'settings: { approval: plan, max_deletions: 9, prune: true }';
@@ -67,27 +66,6 @@ describe('src/engine/run/approval.ts', () => {
     });
     expect((await reconcile(made, one)).report.outcome).toBe('declined');
     expect(made.writes()).toEqual([]);
-  });
-
-  test('the plan that waits and the approved plan are in the journal', async () => {
-    const made = rig();
-    const { waiting } = await reconcile(made, one);
-    const journaled = async () => {
-      const entries = await made.store.journal({ limit: 1000 });
-      return [...replay(entries).claims.values()].map(({ holder }) => holder);
-    };
-    expect(await journaled()).toEqual([{ is: 'awaiting_approval', digest: waiting }]);
-    await approve(made, waiting);
-    expect(await journaled()).toEqual([{ is: 'approved', digest: waiting }]);
-  });
-
-  test('drift after the approval is another plan, which waits', async () => {
-    const made = rig();
-    const first = await reconcile(made, one);
-    await approve(made, first.waiting);
-    expect((await reconcile(made, one)).report.outcome).toBe('converged');
-    const drifted = await driftWaits(made);
-    expect(drifted.waiting).toMatch(/^sha256:/);
   });
 
   test.each([
@@ -237,14 +215,6 @@ servers:
     await made.clock.advance(600_000);
     const gone = await reconcile(made, withImage('debian-13'));
     expect([gone.report.outcome, projectOf(made)]).toEqual(['declined', []]);
-  });
-
-  test('the second half waits if the spec asks for another server than the approved one', async () => {
-    const made = await betweenHalves();
-    const written = made.writes().length;
-    const rest = await reconcile(made, withImage('ubuntu-24.04'));
-    expect([rest.report.outcome, made.writes().length]).toEqual(['declined', written]);
-    expect(rest.waiting).toMatch(/^sha256:/);
   });
 
   test('a plan waits for its cost where the known prices pass the threshold', async () => {

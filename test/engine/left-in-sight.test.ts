@@ -57,18 +57,6 @@ describe('src/engine: a server without an address, which no list shows, stays in
     expect(project(played).servers.map(({ id }) => id)).toEqual([2001]);
   });
 
-  test('abandoned as the new server of a replacement', async () => {
-    const played = rig();
-    await played.apply(file());
-    await killed(played, file(2), 20_000);
-
-    expect(saidBy(await resolve(played, file(), { type: 'abandon' }))).toContain('server 2002');
-
-    expect(await billed(played)).toEqual(['server 2001', 'server 2002']);
-    expect((await played.apply(file())).outcome).toBe('converged');
-    expect(await billed(played)).toEqual(['server 2001', 'server 2002']);
-  });
-
   test('while the operator names another one for its key', async () => {
     const played = await unanswered();
     played.emulator.mutate({ do: 'add_server', name: 'hand', server_type_id: 3, public: true });
@@ -111,23 +99,6 @@ describe('src/engine: a server without an address, which no list shows, stays in
     expect(await billed(played)).toEqual([]);
   });
 
-  test('which an earlier state had begun to replace', async () => {
-    const played = rig();
-    await played.apply(file());
-    await killed(played, file(2), 20_000);
-    expect(project(played).servers).toHaveLength(2);
-    const store = memoryState({ createdAt: virtualClock().now(), lineage: 'new' });
-    played.restart(store);
-
-    await played.apply(file(2));
-
-    const { warnings } = await played.plan(file(2));
-    const [found] = warnings.filter(({ code }) => code === 'recovered_unconfirmed');
-    expect(found?.message).toContain('found server 2002');
-    expect(found?.message).toContain('may have left another server');
-    expect(project(played).servers).toHaveLength(2);
-  });
-
   test('of a replacement whose edit is reverted once the state is lost', async () => {
     const played = rig();
     await played.apply(file());
@@ -140,19 +111,5 @@ describe('src/engine: a server without an address, which no list shows, stays in
     expect(found.map(({ message }) => message)).toEqual([expect.stringContaining('found server 2001')]);
     expect(found[0]?.message).toContain('may have left another server');
     expect(project(played).servers).toHaveLength(2);
-  });
-
-  test('a server that no replacement has followed is found without that warning', async () => {
-    const played = rig();
-    await played.apply(file());
-    played.restart(memoryState({ createdAt: virtualClock().now(), lineage: 'new' }));
-
-    const { plan } = await played.apply(file());
-
-    expect(plan.warnings.map(({ code }) => code)).toEqual(['recovered_unconfirmed']);
-    expect(plan.warnings[0]?.message).not.toContain('may have left');
-    expect(project(played).servers).toHaveLength(1);
-    await played.apply(file(2));
-    expect(project(played).servers.map(({ cores }) => cores)).toEqual([1]);
   });
 });

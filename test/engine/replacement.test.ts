@@ -99,67 +99,6 @@ describe('src/engine/claims/retire.ts: a server is replaced, the new one first',
     expect(servers(played)).toEqual([[2002, 2]]);
   });
 
-  test.each([
-    ['payment_required', 402],
-    ['insufficient_privileges', 403],
-    ['quota_exceeded', 403],
-  ] as const)('%s (%i) to the creation costs nothing', async (code, status) => {
-    const played = await made();
-    const refusal = { do: 'answer', status, code, effect: 'none' } as const;
-    played.emulator.setFaults([faultRule({ path: 'create_server' }, refusal)]);
-
-    const report = await played.apply(file(2));
-
-    expect([servers(played), addresses(played)]).toEqual([[[2001, 1]], [[5001, 2001]]]);
-    expect(report.outcome).not.toBe('converged');
-    played.emulator.setFaults([]);
-    played.restart();
-    expect((await played.apply(file(2))).outcome).toBe('converged');
-    expect([servers(played), addresses(played)]).toEqual([[[2002, 2]], [[5002, 2002]]]);
-  });
-
-  test('no new server is bought while the API refuses deletions, until the operator says that it is over', async () => {
-    const played = rig();
-    const old = `  old: {${size(1)}}\n`;
-    const settings = 'settings: {prune: true}\n';
-    await played.apply(settings + file(1) + old);
-    const refusal = { do: 'answer', status: 403, code: 'insufficient_privileges', effect: 'none' } as const;
-    played.emulator.setFaults([faultRule({ path: 'delete_server' }, refusal)]);
-    await played.apply(settings + file(1));
-    played.emulator.setFaults([]);
-    const edited = settings + file(2) + old;
-    const from = played.writes().length;
-
-    const blockedIn = ({ blocked }: { readonly blocked: readonly { readonly key: string }[] }) =>
-      new Set(blocked.map(({ key }) => key));
-    const planned = blockedIn(await played.plan(edited));
-    expect(planned).toContain('servers.web');
-    const report = await played.apply(edited);
-
-    expect(written(played, from)).toEqual([]);
-    expect(blockedIn(report)).toEqual(planned);
-    expect(resolveOf(report.blocked.find(({ key }) => key === 'servers.web'))).toContain(
-      'vdcsync resolve servers.web --retry; then vdcsync apply',
-    );
-    const web = 'servers.web' as ResourceKey;
-    await played.clock.run(played.engine.resolve(load(edited), web, { type: 'retry' }));
-    expect((await played.apply(edited)).outcome).toBe('converged');
-    expect(servers(played).map(([id]) => id)).toEqual([2001, 2003]);
-  });
-
-  test('a conflict is waited out while the old server stays', async () => {
-    const played = await made();
-    const refusal = { do: 'answer', status: 409, code: 'name_taken', effect: 'none' } as const;
-    played.emulator.setFaults([faultRule({ path: 'create_server', times: 3 }, refusal)]);
-    const from = played.writes().length;
-
-    expect((await played.apply(file(2))).outcome).toBe('converged');
-
-    const writes = written(played, from);
-    expect(writes.indexOf('DELETE /servers/2001')).toBeGreaterThan(writes.lastIndexOf('POST /servers'));
-    expect([servers(played), addresses(played)]).toEqual([[[2002, 2]], [[5002, 2002]]]);
-  });
-
   test('a failed creation leaves the old server with its key, and what it left is reported', async () => {
     const played = await made();
     played.emulator.setFaults([
@@ -180,23 +119,6 @@ describe('src/engine/claims/retire.ts: a server is replaced, the new one first',
     expect((await played.apply(file(2))).outcome).toBe('converged');
     expect(servers(played)).toEqual([[2003, 2]]);
     expect(addresses(played)).toEqual([[expect.any(Number), 2003]]);
-  });
-
-  test('an entry that asks for the old order gets it, and the address stays until the new server exists', async () => {
-    const order = '{order: delete_first}';
-    const played = await made(order);
-    const from = played.writes().length;
-
-    expect((await played.apply(file(2, order))).outcome).toBe('converged');
-
-    expect(written(played, from)).toEqual([
-      'DELETE /servers/2001',
-      'POST /servers',
-      'PUT /servers/2002/firewall',
-      'POST /servers/2002/network-interfaces',
-      'DELETE /ips/5001',
-    ]);
-    expect([servers(played), addresses(played)]).toEqual([[[2002, 2]], [[5002, 2002]]]);
   });
 
   test('the new server takes the address that the entry names, after the old one is deleted', async () => {
@@ -279,25 +201,6 @@ describe('src/engine/claims/retire.ts: a server is replaced, the new one first',
     expect((await played.apply(file(2))).outcome).toBe('converged');
     expect(servers(played)).toEqual([[2002, 2]]);
   });
-
-  test('the state and the plan name a server that retires, and a rename takes it along', async () => {
-    const played = await made();
-    const refusal = { do: 'answer', status: 503, code: 'unavailable', effect: 'none' } as const;
-    played.emulator.setFaults([faultRule({ path: 'delete_server' }, refusal)]);
-    await played.apply(file(2));
-    played.emulator.setFaults([]);
-    expect(servers(played).map(([id]) => id)).toEqual([2001, 2002]);
-    const renamed = file(2).replace('  web: {', '  shop: {moved: {from: servers.web}, ');
-
-    const plan = await played.plan(renamed);
-
-    expect(plan.operations.map(({ id }) => id)).toEqual([
-      'delete:servers.shop~2001',
-      'delete:servers.shop~2001.public_ipv4',
-    ]);
-    expect((await played.apply(renamed)).outcome).toBe('converged');
-    expect(servers(played)).toEqual([[2002, 2]]);
-  });
 });
 
 describe('src/plan/replacement-sequence.ts: an edit of several servers', () => {
@@ -346,25 +249,6 @@ describe('src/plan/replacement-sequence.ts: an edit of several servers', () => {
     expect((await played.apply(five(2, replace))).outcome).toBe('converged');
     expect(servers(played).map(([, cores]) => cores)).toEqual(Array(5).fill(2));
     expect(addresses(played)).toHaveLength(5);
-  });
-
-  test.each([
-    ['{at_once: 5}', 1],
-    ['{order: delete_first, at_once: 5}', 2],
-  ])('a refusal stops the replacements that have not begun, with `replace: %s`', async (replace, sends) => {
-    const played = rig({ emulator: { readings: { sizeBounds: 'on', besideUnknownField: 'everything' } } });
-    await played.apply(five(1, replace));
-    const from = played.writes().length;
-
-    const report = await played.apply(five(tooLarge, replace));
-
-    expect(servers(played).map(([, cores]) => cores)).toEqual(Array(5).fill(1));
-    // The one creation; or the calibration and the one proof.
-    expect(played.writes().length - from).toBe(sends);
-    const others = Array(4).fill('dependency_blocked');
-    expect(report.blocked.map(({ code }) => code)).toEqual(['invalid_request', ...others]);
-    expect((await played.apply(five(2, replace))).outcome).toBe('converged');
-    expect(servers(played).map(([, cores]) => cores)).toEqual(Array(5).fill(2));
   });
 
   test('servers that are deleted first begin together once the first one with their values is complete', async () => {

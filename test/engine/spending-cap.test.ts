@@ -59,20 +59,6 @@ describe('src/engine/run/increase.ts: settings.max_monthly_increase', () => {
     expect(report.blocked.map(({ code }) => code)).toEqual(['max_monthly_increase']);
     expect(bought(played)).toHaveLength(1);
   });
-
-  test('goes by what was bought, once that is known', async () => {
-    const played = rig();
-    played.emulator.mutate({ do: 'add_ip', pool: 'gpu' });
-    const ips = `${head.replace('1000', '2000')}ips:\n  web: {server_type_id: 8}\n`;
-    await played.apply(ips);
-
-    const report = await played.apply(
-      `${ips}servers:\n  a: {${gpu}, gpu_package: [l40s-1, l40s-2], public_ipv4: {reuse: true}}\n  b: {${gpu}, gpu_package: l40s-1, public_ipv4: {ip: web}}\n`,
-    );
-
-    expect(report.blocked).toEqual([]);
-    expect(bought(played)).toHaveLength(2);
-  });
 });
 
 const text = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');
@@ -111,32 +97,6 @@ describe('src/engine: what a change in place adds to the bill', () => {
     const back = await played.plan(capped(20, small));
     expect(back.operations).toMatchObject([{ verb: 'update', spend: 'reduces', risk: 'safe' }]);
     expect(back.cost.known_monthly_delta).toBe('-630.00');
-  });
-
-  test('resizes of one run count together', async () => {
-    const played = priced();
-    const two = (one: string, other: string) =>
-      `${capped(320, one)}  zzz: {${other}, public_ipv4: {new: true}}\n`;
-    await played.apply(two(small, small));
-    const half = small.replace('cores: 1', 'cores: 33');
-
-    const report = await played.apply(two(half, half));
-    expect(report.blocked.map(({ code }) => code)).toEqual(['max_monthly_increase', 'max_monthly_increase']);
-  });
-
-  test('a refusal to spend holds a larger size, and not a smaller one', async () => {
-    const played = priced();
-    const both = `${capped(900, small)}  two: {${large}}\n`;
-    await played.apply(both);
-    played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
-    const more = both.replace('cores: 1,', 'cores: 2,');
-    expect((await played.apply(more)).blocked).toMatchObject([{ key: 'servers.web', verb: 'update' }]);
-
-    const plan = await played.plan(more.replace('cores: 64', 'cores: 2'));
-    expect(plan.blocked.map(({ key }) => key)).toEqual(['servers.web']);
-    const report = await played.apply(more.replace('cores: 64', 'cores: 2'));
-    const done = report.results.filter(({ outcome }) => outcome === 'done');
-    expect(done.map(({ key }) => key)).toEqual(['servers.two']);
   });
 
   test('scheduled backups are bought by being switched on', async () => {
@@ -180,49 +140,5 @@ describe('src/engine: an address that comes with its server', () => {
     expect((await played.plan(capped(20, other))).cost.known_monthly_delta).toBe('0.00');
     const kept = await played.plan(capped(20, `${other}, keep_ip: true`));
     expect(kept.cost.known_monthly_delta).toBe('3.00');
-  });
-
-  test('{reuse: true} buys one where none is free', async () => {
-    const played = priced();
-    const spec =
-      `${capped(100, `${small}, public_ipv4: {reuse: true}`)}  two: {${small}, public_ipv4: {reuse: true}}\n`.replace(
-        'prune: true',
-        'prune: true, unmanaged: ignore',
-      );
-    expect((await played.plan(spec)).cost.known_monthly_delta).toBe('40.00');
-    played.emulator.mutate({ do: 'add_ip' });
-    expect((await played.plan(spec)).cost.known_monthly_delta).toBe('37.00');
-  });
-
-  test('is not bought over the cap where the free address of the plan is taken before the write', async () => {
-    const played = priced();
-    const { id } = played.emulator.mutate({ do: 'add_ip' }) as { readonly id: number };
-    const spec = capped(18, `${small}, public_ipv4: {reuse: true}`).replace(
-      'prune',
-      'unmanaged: ignore, prune',
-    );
-    let asked = 0;
-
-    const report = await played.apply(spec, {
-      approve: async () => {
-        if (asked++ === 0) played.emulator.mutate({ do: 'delete_ip', id });
-        await played.clock.sleep(90_000);
-        return true;
-      },
-    });
-
-    expect(bought(played)).toEqual([]);
-    expect(report.blocked).toMatchObject([{ key: 'servers.web', code: 'max_monthly_increase' }]);
-  });
-
-  test('where its price is not known, what is known of the server counts all the same', async () => {
-    const played = rig();
-    const spec = capped(100, `${gpu}, gpu_package: l40s-1, public_ipv4: {new: true}`);
-    const plan = await played.plan(spec.replace('100', '1000'));
-    expect(plan.cost).toMatchObject({
-      known_monthly_delta: '890.00',
-      unknown: ['servers.web.public_ipv4: the price of an address is not shown'],
-    });
-    expect((await played.plan(spec)).blocked).toMatchObject([{ code: 'max_monthly_increase' }]);
   });
 });

@@ -95,46 +95,6 @@ describe('src/engine: two files of one project with the same keys', () => {
       expect((await bound('b')).filter((each) => theirs.includes(each))).toEqual([]);
       expect(there().length).toBe(2 * theirs.length);
     });
-
-    test('with a scope each file has resources of its own', async () => {
-      const { as, bound, there } = await twoFiles(spec);
-      const theirs = there();
-      const b = as('b');
-
-      const report = await b.apply(scoped(settings('unmanaged: ignore') + spec));
-
-      expect(report.outcome).toBe('converged');
-      expect((await bound('b')).filter((each) => theirs.includes(each))).toEqual([]);
-      expect(there().length).toBe(2 * theirs.length);
-      expect((await as('a').apply(settings('') + spec)).outcome).toBe('converged');
-    });
-  });
-
-  test('a server that another entry is bound to stays with that entry', async () => {
-    const spec = sorts['a server with an address'];
-    const { as, bound, there } = await twoFiles(spec);
-    const theirs = there();
-    const other = `servers: {other: {id: 2001, public_ipv4: {new: true}}, web: {${slider}, public_ipv4: {new: true}}}\n`;
-
-    const report = await as('b').apply(settings('') + other);
-
-    expect(report.blocked.map(({ key, code }) => [key, code])).toEqual([['servers.web', 'key_conflict']]);
-    expect(await bound('b')).toContain('server 2001');
-    expect(there()).toEqual(theirs);
-  });
-
-  test('a state that was lost adopts its own resources by the way out', async () => {
-    const spec = settings('unmanaged: ignore') + sorts['a server with an address'];
-    const { as, there } = await twoFiles(sorts['a server with an address']);
-    const before = there();
-    const b = as('b');
-    const [blocked] = (await b.apply(spec)).blocked;
-
-    expect(resolveOf(blocked)).toContain('vdcsync adopt servers.web 2001 (');
-    await b.engine.adopt(load(spec), 'servers.web' as never, '2001');
-
-    expect((await b.apply(spec)).outcome).toBe('converged');
-    expect(there()).toEqual(before);
   });
 });
 
@@ -153,16 +113,5 @@ describe('src/engine/run/plan.ts: `project.scope` changes', () => {
     ]);
     await played.clock.advance(24 * 3_600_000);
     expect(await warned('green')).toEqual([]);
-  });
-
-  test('a creation that a lost state sent is reported as found under its key', async () => {
-    const played = rig();
-    const spec = `servers: {web: {${slider}}}\n`;
-    await played.apply(spec);
-    played.restart(memoryState({ createdAt: played.clock.now(), lineage: 'new' }));
-
-    const { results } = await played.apply(spec);
-
-    expect(results).toMatchObject([{ key: 'servers.web', detail: 'found under its idempotency key' }]);
   });
 });

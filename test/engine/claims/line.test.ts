@@ -43,34 +43,6 @@ function made(world: Rig) {
 
 describe('src/engine/claims/line.ts: an entry that is renamed before its state is lost', () => {
   test.each([
-    ['a server', `servers: {web: {${size}}}`, `servers: {www: {${size}, moved: {from: servers.web}}}`],
-    [
-      'a network',
-      'networks: {old: {cidr: 10.20.0.0/24}}',
-      'networks: {new: {cidr: 10.20.0.0/24, moved: {from: networks.old}}}',
-    ],
-    [
-      'an ISO',
-      'isos: {old: {url: "https://mirror.example.com/a.iso"}}',
-      'isos: {new: {url: "https://mirror.example.com/a.iso", moved: {from: isos.old}}}',
-    ],
-    [
-      'a server with an address',
-      `ips: {a: {}}\nservers: {web: {${size}, public_ipv4: {ip: a}}}`,
-      `ips: {a: {}}\nservers: {www: {${size}, public_ipv4: {ip: a}, moved: {from: servers.web}}}`,
-    ],
-  ])('%s is found under its earlier key', async (_kind, before, after) => {
-    const world = rig();
-    await world.apply(`${before}\n`);
-    const first = made(world);
-    loseState(world);
-
-    expect((await world.apply(`${after}\n`)).outcome).toBe('converged');
-    expect((await world.apply(`${after}\n`)).outcome).toBe('converged');
-    expect(made(world)).toEqual(first);
-  });
-
-  test.each([
     [
       'servers',
       `servers: {web: {name: web, ${size}}}`,
@@ -124,28 +96,6 @@ describe('src/engine/claims/line.ts: an idempotency key of another body', () => 
 });
 
 describe('src/engine/claims/line.ts: an entry that returns', () => {
-  test('takes back the server that was created for the key that it became', async () => {
-    const world = rig();
-    await world.apply(`servers: {www: {name: web, ${size}, moved: {from: servers.web}}}\n`);
-
-    expect((await world.apply(`servers: {web: {${size}}}\n`)).outcome).toBe('converged');
-    expect(made(world).servers).toBe(1);
-    expect(await world.store.bindings()).toMatchObject([{ key: 'servers.web', id: '2001' }]);
-  });
-
-  test('takes back the server that was forgotten', async () => {
-    const world = rig();
-    const spec = `servers: {bare: {${size}}}\n`;
-    await world.apply(spec);
-    await world.clock.run(world.engine.forget(load(''), 'servers.bare' as never));
-    await world.clock.advance(30 * hour);
-
-    const plan = await world.plan(spec);
-    expect(plan.operations.map(({ id }) => id)).toEqual(['adopt:servers.bare']);
-    await world.apply(spec);
-    expect(made(world).servers).toBe(1);
-  });
-
   test('is bought once the forgotten server is gone', async () => {
     const world = rig();
     const spec = `servers: {bare: {${size}}}\n`;
@@ -158,21 +108,6 @@ describe('src/engine/claims/line.ts: an entry that returns', () => {
     expect(report.blocked).toEqual([]);
     expect(made(world).servers).toBe(1);
     expect((await world.plan(spec)).operations).toEqual([]);
-  });
-
-  test.each([
-    ['a network', 'networks: {a: {cidr: 10.20.0.0/24}}\n', 'networks.a'],
-    ['an address', 'ips: {a: {}}\n', 'ips.a'],
-    ['an ISO', 'isos: {a: {url: "https://mirror.example.com/a.iso"}}\n', 'isos.a'],
-  ])('takes back %s', async (_kind, spec, key) => {
-    const world = rig();
-    await world.apply(spec);
-    const first = made(world);
-    await world.clock.run(world.engine.forget(load(''), key as never));
-
-    expect((await world.apply(spec)).outcome).toBe('converged');
-    expect(made(world)).toEqual(first);
-    expect((await world.store.bindings()).map((each) => each.key)).toEqual([key]);
   });
 });
 
@@ -195,23 +130,6 @@ describe('src/engine/claims/line.ts: a key that was bound to two servers', () =>
 });
 
 describe('src/engine/claims/line.ts: a second file with the same names and a state of its own', () => {
-  test('never deletes the server of the first file', async () => {
-    const world = rig();
-    const spec = `servers: {web: {${size}, public_ipv4: {new: true}}}\n`;
-    await world.apply(spec);
-    loseState(world);
-    expect((await world.apply(spec, { unattended: true })).outcome).toBe('converged');
-
-    const dropped = await world.apply('settings: {prune: true}\n', { unattended: true });
-    expect(codesOf(dropped)).toContain('servers.web recovered_unconfirmed');
-    await world.apply(spec, { destroy: true, unattended: true });
-    expect(made(world)).toMatchObject({ servers: 1, ips: 1 });
-
-    await world.clock.run(world.engine.adopt(load(spec), 'servers.web' as never, '2001'));
-    await world.apply('settings: {prune: true}\n', { unattended: true });
-    expect(made(world)).toMatchObject({ servers: 0, ips: 0 });
-  });
-
   test('does not confirm the server when it forgets the server, and the entry returns', async () => {
     const world = rig();
     const spec = `servers: {web: {${size}, public_ipv4: {new: true}}}\n`;
@@ -223,16 +141,6 @@ describe('src/engine/claims/line.ts: a second file with the same names and a sta
 
     await world.apply('settings: {prune: true, max_deletions: 9}\n', { unattended: true });
     expect(made(world)).toMatchObject({ servers: 1, ips: 1 });
-  });
-
-  test('has its server confirmed by an operator who approves the plan', async () => {
-    const world = rig();
-    const spec = `servers: {web: {${size}, public_ipv4: {new: true}}}\n`;
-    await world.apply(spec);
-    loseState(world);
-    await world.apply(spec);
-    await world.apply('settings: {prune: true}\n');
-    expect(made(world)).toMatchObject({ servers: 0, ips: 0 });
   });
 });
 
@@ -262,35 +170,6 @@ describe('src/engine/claims/line.ts: a server that two keys name', () => {
 });
 
 describe('src/engine/claims/line.ts: addresses', () => {
-  test('of which one has a server that the API refuses', async () => {
-    const world = rig();
-    const spec = (key: number) =>
-      `ips: {a: {}, b: {}}\nservers:\n  one: {${size}, public_ipv4: {ip: a}, ssh_keys: [${key}]}\n  two: {${size}, public_ipv4: {ip: b}}\n`;
-    await world.apply(spec(999_999));
-    await world.apply(spec(101));
-    const report = await world.apply(spec(101));
-    expect(codesOf(report)).toEqual([]);
-    expect(report.outcome).toBe('converged');
-    expect(made(world)).toMatchObject({ servers: 2, ips: 2 });
-  });
-
-  test('are not bought beside a free address of another user', async () => {
-    const world = rig();
-    await world.apply('networks: {n: {cidr: 10.20.0.0/24}}\n');
-    world.emulator.mutate({ do: 'add_ip' });
-    const [other] = project(world).ips;
-    await world.clock.run(world.engine.ignore(load(''), [other?.address ?? '']));
-
-    const spec = `networks: {n: {cidr: 10.20.0.0/24}}\nips: {web: {}}\nservers: {web: {${size}, public_ipv4: {ip: web}}}\n`;
-    const report = await world.apply(spec);
-    expect(made(world)).toMatchObject({ servers: 0, ips: 1 });
-    expect(codesOf(report)).toEqual([
-      'ips.web dependency_blocked',
-      'servers.web address_not_the_only_free_one',
-    ]);
-    expect(JSON.stringify(report.blocked)).not.toContain('reuse');
-  });
-
   test.each([
     ['bought with it', false],
     ['free before', true],

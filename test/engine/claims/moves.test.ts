@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { ResourceKey } from '../../../src/core/keys.ts';
 import { resolving, warnedBy } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 
@@ -121,44 +120,6 @@ describe('src/engine/claims/moves.ts', () => {
     expect((await world.plan(after)).operations).toEqual([]);
   });
 
-  test('the key is no name to change, once the line that renamed it has gone', async () => {
-    const world = rig();
-    await world.apply(before);
-    await world.apply(after);
-    const writes = world.writes().length;
-    const gone = after
-      .replaceAll(/,? ?moved: \{from: [\w.-]+\}/g, '')
-      .replace(`{${size}`, `{replace: allowed, ${size}`);
-    expect(gone).not.toContain('moved');
-    const plan = await world.plan(gone);
-    expect([plan.operations, plan.blocked, plan.warnings]).toEqual([[], [], []]);
-
-    const named = gone.replace('{replace: allowed', '{name: web, replace: allowed');
-    expect((await world.plan(named)).summary).toMatchObject({ replace: 1 });
-    // What is made anew for another reason is called by its key from then on, and that is told.
-    const grown = gone.replace('cores: 1', 'cores: 2');
-    const [half] = (await world.plan(grown)).operations.filter(({ verb }) => verb === 'create');
-    expect(half?.changes.map(({ path, from, to }) => [path, from, to])).toEqual([
-      ['name', 'web-1', 'web'],
-      ['cores', 1, 2],
-    ]);
-    expect((await world.apply(gone)).outcome).toBe('converged');
-    expect(world.writes()).toHaveLength(writes);
-  });
-
-  test('adopting under a new file moves the rest with it, so that nothing is bound twice', async () => {
-    const world = rig();
-    await world.apply(before);
-    const free = world.emulator.mutate({ do: 'add_ip' }) as { id: number };
-    const more = after.replace('ips: {', 'ips: {more: {}, ');
-    await world.clock.run(world.engine.adopt(load(more), 'ips.more' as never, String(free.id)));
-    const bindings = await world.store.bindings();
-    expect(new Set(bindings.map(({ kind, id, parentId }) => `${kind} ${id} ${parentId}`)).size).toBe(
-      bindings.length,
-    );
-    expect((await world.plan(more)).operations).toEqual([]);
-  });
-
   test.each([
     ['servers: {a: {id: 1, moved: {from: ips.b}}}', 'cannot be an earlier key of servers.a'],
     ['servers: {a: {id: 1, moved: {from: servers.a}}}', 'cannot have moved from itself'],
@@ -169,53 +130,6 @@ describe('src/engine/claims/moves.ts', () => {
     ],
   ])('%s is refused', (text, message) => {
     expect(() => load(`${text}\n`)).toThrow(message);
-  });
-});
-
-describe('src/engine/claims/moves.ts: a rename that is taken back', () => {
-  test('gives every resource its previous key again, and writes nothing', async () => {
-    const world = rig();
-    await world.apply(before);
-    const ids = (await world.store.bindings()).map(({ key, id }) => [key, id]).sort();
-    await world.apply(after);
-    const writes = world.writes().length;
-
-    const plan = await world.plan(before);
-    const report = await world.apply(before, { unattended: true });
-
-    expect([plan.operations, plan.blocked]).toEqual([[], []]);
-    expect(new Set(plan.warnings.map(({ code }) => code as string))).toEqual(new Set(['moved']));
-    expect([report.outcome, report.blocked]).toEqual(['converged', []]);
-    expect(world.writes()).toHaveLength(writes);
-    expect((await world.store.bindings()).map(({ key, id }) => [key, id]).sort()).toEqual(ids);
-  });
-
-  const one = `settings: {prune: true}\nservers: {one: {${size}}}\n`;
-  const other = `settings: {prune: true}\nservers: {other: {${size}, moved: {from: servers.one}}}\n`;
-
-  test.each(['released', 'deleted'])('buys no second one once the resource is %s', async (how) => {
-    const world = rig();
-    await world.apply(one);
-    await world.apply(other);
-
-    const none = 'settings: {prune: true}\n';
-    if (how === 'deleted') await world.apply(none);
-    else await world.clock.run(world.engine.forget(load(none), 'servers.other' as ResourceKey));
-
-    expect((await world.apply(one)).outcome).toBe('converged');
-    expect(world.emulator.world.projects[0]?.servers).toHaveLength(1);
-  });
-
-  test('is none where what it became stays in the spec', async () => {
-    const world = rig();
-    await world.apply(one);
-    await world.apply(other);
-
-    const both = other
-      .replace('servers: {', `servers: {one: {${size}}, `)
-      .replace(', moved: {from: servers.one}', '');
-
-    expect((await world.apply(both)).outcome).toBe('converged');
   });
 });
 

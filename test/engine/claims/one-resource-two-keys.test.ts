@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { faultRule } from '../../../src/emulator/faults.ts';
-import { resolveOf } from '../../support/resolve.ts';
 import { type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -63,42 +61,6 @@ describe('src/engine/claims/owner.ts: one resource under two names', () => {
     expect(await bound(played)).toEqual(key === undefined ? {} : { [key]: id });
   });
 
-  test("an entry cannot take what is another entry's", async () => {
-    const played = rig();
-    const own = `${head}ips:\n  own: {}\n`;
-    await played.apply(own);
-
-    const twice = `${own}  keep: {id: 5001, protect: true}\n`;
-    const plan = await played.plan(twice);
-    const report = await played.apply(twice);
-
-    const { blocked } = report;
-    expect(blocked).toMatchObject([{ key: 'ips.keep', code: 'bound_already' }]);
-    expect(resolveOf(blocked[0])).toContain('moved: {from: ips.own}');
-    expect(plan.operations).toEqual([]);
-    expect(blocked, 'with the time since when').toMatchObject(plan.blocked);
-    expect(await bound(played)).toEqual({ 'ips.own': '5001' });
-
-    const moved = `${head}ips:\n  keep: {id: 5001, protect: true, moved: {from: ips.own}}\n`;
-    expect((await played.apply(moved)).outcome).toBe('converged');
-    expect(await bound(played)).toEqual({ 'ips.keep': '5001' });
-  });
-
-  test('nothing is put into what an entry may not take', async () => {
-    const played = rig();
-    await played.apply(head + web);
-
-    const { operations, blocked } = await played.plan(
-      `${head + web}  shop: {id: 2001, firewall: {enabled: true}}\n`,
-    );
-
-    expect(operations).toEqual([]);
-    expect(blocked.map(({ key, code }) => [key, code])).toEqual([
-      ['servers.shop', 'bound_already'],
-      ['servers.shop.firewall', 'dependency_blocked'],
-    ]);
-  });
-
   describe.each([
     ['protected', '{id: 5001, protect: true}', { 'ips.keep': '5001' }],
     ['not managed', '{id: 5001, managed: false}', {}],
@@ -126,33 +88,5 @@ describe('src/engine/claims/owner.ts: one resource under two names', () => {
       expect(await bound(played)).toMatchObject({ 'servers.web': '2002', ...kept });
       expect((await played.plan(head + then + ips)).blocked).toEqual([]);
     });
-
-    test('leaves the spec, while the entry stays', async () => {
-      const played = rig();
-      await played.apply(head + renewable);
-
-      await played.apply(`${head}ips:\n  keep: ${entry}\n`);
-
-      expect(addresses(played)).toEqual([5001]);
-      expect(project(played).servers).toEqual([]);
-      expect(await bound(played)).toEqual(kept);
-    });
-  });
-
-  test.each(
-    Array.from({ length: 12 }, (_, at) => at + 1),
-  )("list %i of the addresses ends early: a server does not bind what is ips.web's", async (nth) => {
-    const played = rig();
-    const spec = `${head}ips:\n  web: {protect: true}\nservers:\n  web: {${size}, public_ipv4: {reuse: true}}\n`;
-    await played.apply(`${head}ips:\n  web: {protect: true}\n`);
-    played.restart();
-    const seen = played.sent.filter(({ path, method }) => path === '/ips' && method === 'GET').length;
-    expect(seen).toBeGreaterThan(0);
-    played.emulator.setFaults([faultRule({ path: 'list_ips', nth }, { do: 'truncate_list', keep: 0 })]);
-
-    await played.apply(spec);
-
-    const ids = (await played.store.bindings()).filter(({ kind }) => kind === 'ip').map(({ id }) => id);
-    expect(new Set(ids).size).toBe(ids.length);
   });
 });

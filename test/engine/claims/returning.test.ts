@@ -84,27 +84,6 @@ describe('src/engine/claims/returning.ts: an edit is reverted while the old and 
     ]);
   });
 
-  test('a limit of deletions keeps both, and each further revert changes only the state', async () => {
-    const played = await both();
-    const capped = (cores: number) => `settings: {max_deletions: 0}\n${file(cores)}`;
-
-    for (const [cores, id, left] of [
-      [1, '2001', '2002'],
-      [2, '2002', '2001'],
-      [1, '2001', '2002'],
-    ] as const) {
-      const { blocked } = await played.apply(capped(cores));
-      expect(blocked[0]).toMatchObject({ key: `servers.web~${left}`, code: 'max_deletions' });
-      const bound = (await played.store.bindings()).find(({ key }) => key === web);
-      expect(bound?.id).toBe(id);
-    }
-
-    expect(servers(played)).toHaveLength(2);
-    expect(purchases(played)).toHaveLength(2);
-    expect((await played.apply(file(1))).outcome).toBe('converged');
-    expect(servers(played)).toEqual([[2001, 1]]);
-  });
-
   test('a third value creates one more server, and the others go', async () => {
     const played = await both();
 
@@ -118,16 +97,6 @@ describe('src/engine/claims/returning.ts: an edit is reverted while the old and 
     expect((await played.apply(file(3))).outcome).toBe('converged');
 
     expect([servers(played), addresses(played)]).toEqual([[[2003, 3]], [[5003, 2003]]]);
-  });
-
-  test('the new server is gone: the old one takes its key back, and the address of the new one is deleted', async () => {
-    const played = await both();
-    played.emulator.mutate({ do: 'delete_server', id: 2002 });
-
-    expect((await played.apply(file(1))).outcome).toBe('converged');
-
-    expect([servers(played), addresses(played)]).toEqual([[[2001, 1]], [[5001, 2001]]]);
-    expect(purchases(played)).toHaveLength(2);
   });
 
   test('`adopt` gives the key back by hand, unless the spec asks for the new server', async () => {
@@ -146,60 +115,6 @@ describe('src/engine/claims/returning.ts: an edit is reverted while the old and 
 
     expect((await played.apply(file(1))).outcome).toBe('converged');
     expect(servers(played)).toEqual([[2001, 1]]);
-  });
-
-  test('a protected server that retires is deleted once its entry says so', async () => {
-    const played = await both();
-    const protect = `settings: {max_deletions: 0}\n${file(2, 'replace: allowed, protect: true')}`;
-    await played.apply(protect);
-
-    const { blocked } = await played.apply(file(1, 'protect: true'));
-
-    expect(blocked[0]).toMatchObject({
-      key: 'servers.web~2002',
-      code: 'protected',
-      reason: expect.stringContaining(
-        'servers.web~2002 retires, and the entry of servers.web had `protect: true`',
-      ),
-    });
-    expect(blocked[0]?.remedies).toMatchObject([
-      { args: ['servers.web~2002'] },
-      { set: { protect: false }, next: [{ command: 'apply' }] },
-    ]);
-    expect((await played.apply(file(1, 'protect: false'))).outcome).toBe('converged');
-    expect(servers(played)).toEqual([[2001, 1]]);
-  });
-
-  test('a deletion that waits is not sent again after the revert', async () => {
-    const busy = { do: 'answer', status: 409, code: 'busy', retryAfter: 60, effect: 'none' } as const;
-    const diedAt = async (moment: number) => {
-      const death = crashable();
-      const store = memoryState({ createdAt: virtualClock().now(), lineage: 'test' });
-      const played = rig({ store: death.store(store), wrap: death.transport });
-      await played.apply(file(1));
-      played.emulator.setFaults([faultRule({ path: 'delete_server' }, busy)]);
-      death.dieAt(moment, 'after');
-      await played.apply(file(2)).catch(() => undefined);
-      death.dieAt(undefined, 'before');
-      played.restart();
-      const open = await store.openIntents();
-      return open.some(({ verb, phase }) => verb === 'delete' && phase === 'waiting') ? played : undefined;
-    };
-    let played = await diedAt(1);
-    for (let moment = 2; played === undefined && moment < 60; moment++) played = await diedAt(moment);
-    if (played === undefined) expect.fail('the deletion never waits');
-    played.emulator.setFaults([]);
-    const from = played.writes().length;
-    await played.clock.run(played.clock.sleep(600_000));
-
-    expect((await played.apply(file(1))).outcome).toBe('converged');
-
-    expect(servers(played)).toEqual([[2001, 1]]);
-    const sent = played
-      .writes()
-      .slice(from)
-      .filter(({ method }) => method === 'DELETE');
-    expect(sent.map(({ path }) => path)).toEqual(['/servers/2002', '/ips/5002']);
   });
 
   test('after a crash at any moment of the replacement, one server with the reverted values remains', async () => {

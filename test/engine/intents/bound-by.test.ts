@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
-import { type Transport, TransportError } from '../../../src/core/transport.ts';
+import type { Transport } from '../../../src/core/transport.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
-import { memoryState } from '../../../src/state/memory.ts';
 import { resolveOf } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 
@@ -86,24 +85,6 @@ describe("src/engine/intents/bound-by.ts: what a creation made is gone, and its 
     expect(deleted(played).filter(({ path }) => path.endsWith(`/${theirs}`))).toEqual([]);
     expect(project(played).ips).toHaveLength(1);
   });
-
-  test('and it is made again by the next run', async () => {
-    const { played, next } = tampered();
-    next.push(
-      (post) => post(),
-      (post) => {
-        makeWay(played, 'server', 2001);
-        return post();
-      },
-    );
-    const both = `${head}servers:\n${server('a')}${server('b')}`;
-
-    await played.apply(both);
-    const second = await played.apply(both);
-
-    expect(second.outcome).toBe('converged');
-    expect(await ids(played)).toMatchObject({ 'servers.b': '2001', 'servers.a': '2002' });
-  });
   const ignoring = head.replace('{', '{unmanaged: ignore, ');
   /** The server is deleted while its task is under way, its address stays, and the next one has its id. */
   async function superseded(spec: string, meanwhile = (_played: Rig) => {}) {
@@ -134,65 +115,6 @@ describe("src/engine/intents/bound-by.ts: what a creation made is gone, and its 
     ).toEqual(
       [(await ids(played))['servers.a.public_ipv4'], (await ids(played))['servers.b.public_ipv4']].sort(),
     );
-  });
-
-  test('or told as left billed, where it is to be kept', async () => {
-    const both = `${ignoring}servers:\n${server('a', ', keep_ip: true')}${server('b')}`;
-    const { played, report } = await superseded(both);
-
-    expect((await played.apply(both)).outcome).toBe('converged');
-    expect(report.plan.cost.left_billed).toEqual([expect.stringContaining('stays billed: keep_ip')]);
-  });
-
-  test('but not where somebody else has taken that address', async () => {
-    const both = `${ignoring}servers:\n${server('a')}${server('b')}`;
-    const { played } = await superseded(both, (between) => {
-      between.emulator.world.nextId.server = 2009;
-      between.emulator.mutate({ do: 'add_server', name: 'theirs', public: false });
-      for (const ip of project(between).ips) ip.serverId = 2009;
-    });
-
-    expect((await played.apply(both)).outcome).toBe('converged');
-    expect(project(played).ips.find(({ serverId }) => serverId === 2009)?.id).toBe(5001);
-    expect(deleted(played)).toEqual([]);
-  });
-});
-
-describe('src/engine/intents/bound-by.ts: an old answer is ours only where what it tells is what is there', () => {
-  test('also where the first send of its key never arrived', async () => {
-    const { played, next } = tampered();
-    await played.apply(web);
-    makeWay(played, 'server', 2001);
-    played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
-    const old = memoryState({ createdAt: played.clock.now(), lineage: 'old' });
-    played.restart(old);
-    await played.clock.run(played.engine.ignore(load(web), ['2001']));
-    next.push(() => Promise.reject(new TransportError('connect ECONNREFUSED', 'none', 'ECONNREFUSED')));
-
-    expect((await played.apply(web)).outcome).toBe('converged');
-    await played.apply(head);
-
-    expect(project(played).servers).toMatchObject([{ id: 2001, name: 'theirs' }]);
-    expect(project(played).ips).toHaveLength(1);
-  });
-
-  test('also where it answers a send of our own: who has the id by now keeps it', async () => {
-    const lost = tampered();
-    const { played } = lost;
-    await played.apply(head);
-    await cutShort(lost, web, 'lost');
-    await played.clock.advance(60_000);
-    makeWay(played, 'server', 2001);
-    played.emulator.mutate({ do: 'add_server', name: 'old-c', public: true });
-    const both = `${web}${server('c', ', protect: true')}`;
-    await played.clock.run(played.engine.adopt(load(both), 'servers.c' as ResourceKey, '2001'));
-
-    const report = await played.apply(both);
-    await played.apply(both.replace(server('web'), ''));
-
-    expect(report.blocked).toMatchObject([{ key: 'servers.web', code: 'not_there' }]);
-    expect(await ids(played)).toMatchObject({ 'servers.c': '2001' });
-    expect(deleted(played)).toEqual([]);
   });
 });
 
@@ -236,20 +158,6 @@ describe("src/engine/intents/bound-by.ts: an operator's word and what is under w
     expect(await ids(played)).toEqual({ 'servers.b': '2001', 'servers.web': '2002' });
   });
 
-  test('what a failed creation left in doubt can be adopted for another key', async () => {
-    const played = rig({ emulator: { readings: { failedTaskLeaves: 'everything' } } });
-    played.emulator.mutate({ do: 'fail_next_task' });
-    const bare = `${head}servers:\n  web: {${size}}\n`;
-    expect((await played.apply(bare)).blocked).toMatchObject([{ key: 'servers.web', code: 'tainted' }]);
-    const both = `${bare}  b: {${size}}\n`;
-
-    await played.clock.run(played.engine.adopt(load(both), 'servers.b' as ResourceKey, '2001'));
-
-    const { blocked, outcome } = await played.apply(both);
-    expect({ blocked, outcome }).toEqual({ blocked: [], outcome: 'converged' });
-    expect(await ids(played)).toEqual({ 'servers.b': '2001', 'servers.web': '2002' });
-  });
-
   test.each([
     undefined,
     faultRule({ path: 'list_ips' }, { do: 'truncate_list', keep: 0 }),
@@ -271,40 +179,5 @@ describe("src/engine/intents/bound-by.ts: an operator's word and what is under w
       'servers.web 2002',
       'servers.web.public_ipv4 5002',
     ]);
-  });
-
-  test('`adopt` of what is bound already takes no edit as applied', async () => {
-    const played = rig();
-    await played.apply(web);
-    for (const ip of project(played).ips) ip.serverId = null;
-    for (const card of project(played).servers[0]?.cards ?? []) card.ips = [];
-    const larger = web.replace('cores: 1', 'cores: 2');
-    expect((await played.apply(larger)).blocked).toMatchObject([{ code: 'identity_changed' }]);
-
-    await played.clock.run(played.engine.adopt(load(larger), 'servers.web' as ResourceKey, '2001'));
-
-    expect((await played.plan(larger)).blocked).toMatchObject([
-      { key: 'servers.web', code: 'replace_not_allowed' },
-    ]);
-  });
-
-  test('a network that came while ours failed is offered, not taken', async () => {
-    const { played, next } = tampered();
-    await played.apply(head);
-    next.push((post) => {
-      void played.clock.sleep(45_000).then(() => {
-        played.emulator.mutate({ do: 'add_network', name: 'n', cidr: '10.9.0.0/24' });
-      });
-      return post();
-    });
-    played.emulator.mutate({ do: 'fail_next_task' });
-    const spec = `${head}networks:\n  n: {cidr: 10.9.0.0/24}\n`;
-
-    const { blocked } = await played.apply(spec);
-    await played.apply(head);
-
-    expect(blocked).toMatchObject([{ key: 'networks.n', code: 'task_failed' }]);
-    expect(resolveOf(blocked[0])).toContain('vdcsync resolve networks.n --adopt');
-    expect(deleted(played)).toEqual([]);
   });
 });

@@ -45,9 +45,6 @@ function withoutReplay({ headers, ...answer }: HttpResponse): HttpResponse {
   const { 'idempotency-replayed': _replayed, ...others } = headers;
   return { ...answer, headers: others };
 }
-const at =
-  (which: number, change: (answer: HttpResponse) => HttpResponse) => (nth: number, answer: HttpResponse) =>
-    nth === which ? change(answer) : answer;
 /** Of two calibrations, the same answer of each; the first may be of fewer requests. */
 const inBoth =
   (which: number, change: (answer: HttpResponse) => HttpResponse) => (nth: number, answer: HttpResponse) =>
@@ -79,12 +76,6 @@ describe('src/engine/intents/calibrate.ts', () => {
     );
     expect(spares(world).filter(({ path }) => path === '/servers')).toHaveLength(4);
     await expectInvariants(world);
-  });
-
-  test('it is not asked while every answer arrives', async () => {
-    const world = rig();
-    await world.apply(ips('one'));
-    expect(spares(world)).toEqual([]);
   });
 
   test.each([
@@ -140,45 +131,5 @@ describe('src/engine/intents/calibrate.ts', () => {
       expect(executed(world, 'ip')).toBe(1);
       await expectInvariants(world);
     }
-  });
-
-  test.each([
-    ['429', () => problem(429, 'rate_limited', { 'retry-after': '20' })],
-    ['500', () => problem(500, 'internal_error')],
-    ['404', () => problem(404, 'not_found')],
-    ['409 with Retry-After', () => problem(409, 'server_busy', { 'retry-after': '3' })],
-    ["a proxy's page", () => ({ status: 502, headers: { 'content-type': 'text/html' }, body: '<html>' })],
-  ])('%s tells nothing, and all of it is asked again under another spare key', async (_name, answer) => {
-    for (const which of [1, 2, 3, 4]) {
-      const world = played({ effect: 'done', tamper: at(which, answer) });
-
-      expect((await world.apply(ips('web'))).outcome).toBe('converged');
-
-      expect(spares(world)).toHaveLength(which + 4);
-      expect(new Set(spares(world).map(({ key }) => key)).size).toBe(2);
-      expect(await behaviourOf(world)).toMatchObject({ storesRefusals: true });
-      expect(executed(world, 'ip')).toBe(1);
-      await expectInvariants(world);
-    }
-  });
-
-  test('402 pauses the question, and the next run asks all of it again', async () => {
-    const world = played({ effect: 'done', tamper: at(2, () => problem(402, 'payment_required')) });
-
-    expect((await world.apply(ips('web'))).outcome).toBe('blocked');
-    world.restart();
-    await world.clock.run(world.clock.sleep(3_600_000));
-
-    expect((await world.apply(ips('web'))).outcome).toBe('converged');
-    expect(executed(world, 'ip')).toBe(1);
-    await expectInvariants(world);
-  });
-
-  test('one odd answer is a passing fault', async () => {
-    const world = played({ effect: 'done', tamper: at(2, withoutReplay) });
-
-    expect((await world.apply(ips('web'))).outcome).toBe('converged');
-    expect(await behaviourOf(world)).toMatchObject({ storesRefusals: true });
-    expect(executed(world, 'ip')).toBe(1);
   });
 });

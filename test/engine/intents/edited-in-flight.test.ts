@@ -76,23 +76,6 @@ describe('src/engine/intents: what the spec said when it was sent', () => {
     }
   });
 
-  test('an address is kept whose server left the spec in flight', async () => {
-    const { world, killedAfter, deletions } = killable();
-    await killedAfter('/servers', servers(web(', keep_ip: true')));
-    expect((await world.apply(head)).outcome).toBe('converged');
-    expect(deletions().map(({ path }) => path)).toEqual(['/servers/2001']);
-    expect(world.emulator.world.projects[0]?.ips).toHaveLength(1);
-  });
-
-  test('what the spec says now goes before it', async () => {
-    const { world, killedAfter } = killable();
-    await killedAfter('/servers', servers(web(', protect: true, keep_ip: true')));
-    await world.apply(servers(web()));
-    await world.apply(head);
-    expect(await world.store.bindings()).toEqual([]);
-    expect(world.emulator.world.projects[0]).toMatchObject({ servers: [], ips: [] });
-  });
-
   test.each([
     ['its size', web(', replace: allowed', size.replace('cores: 1', 'cores: 4')), 'cores'],
     [
@@ -223,29 +206,6 @@ describe('src/engine/intents: a rename of what is in flight', () => {
     expect(deletions().map(({ path }) => path)).toEqual(['/servers/2001', '/ips/5001']);
     expect(world.emulator.world.projects[0]?.ips).toHaveLength(1);
   });
-
-  test('a write that only an operator can settle blocks the rename, and is bought once', async () => {
-    const { world, killedAfter, bound, executed } = killable();
-    const asking = (spec: string) => spec.replace('true', 'true, unconfirmed_servers: ask');
-    world.emulator.setFaults([
-      faultRule({ path: 'create_server', nth: 1 }, { do: 'answer', status: 500, effect: 'done' }),
-    ]);
-    await killedAfter('/servers', asking(servers(`web: {${size}}`)), true);
-    const after = `${asking(servers(`shop: {${size}, moved: {from: servers.web}}`))}networks:\n  back: {cidr: 10.1.0.0/24}\n`;
-    const report = await world.apply(after);
-    expect(report.blocked.map(({ key, code }) => [key, code])).toEqual([
-      ['servers.shop', 'moved_in_flight'],
-      ['servers.web', 'outcome_unknown'],
-    ]);
-    expect(world.writes().filter((each) => !isProbe(each) && each.path === '/servers')).toHaveLength(1);
-
-    await world.clock.run(
-      world.engine.resolve(load(after), 'servers.web' as never, { type: 'adopt', id: '2001' }),
-    );
-    expect((await world.apply(after)).outcome).toBe('converged');
-    expect(await bound()).toMatchObject({ 'servers.shop': '2001' });
-    expect(executed()).toBe(2);
-  });
 });
 
 describe('src/engine/intents: the spec changes', () => {
@@ -266,35 +226,5 @@ describe('src/engine/intents: the spec changes', () => {
     // A refusal that names no field is asked for once more: that of a reused key is not replayed.
     expect(played.writes()).toHaveLength(3);
     expect(new Set(played.writes().map(({ key }) => key)).size).toBe(2);
-  });
-
-  test('while a write waits: the new entry is sent, and the old one never', async () => {
-    const played = rig();
-    played.emulator.setFaults([
-      faultRule({ path: 'create_server', nth: 1, times: 1 }, { do: 'answer', status: 409, code: 'odd' }),
-    ]);
-    const stop = new AbortController();
-    void played.clock.sleep(2_000).then(() => stop.abort());
-    await played.apply(server(), { stop: stop.signal });
-
-    await converges(played, server().replace('cores: 1', 'cores: 2'));
-
-    const requests = played.writes().filter((each) => !isProbe(each));
-    const cores = requests.map(({ body }) => (JSON.parse(body ?? '{}') as { cores?: number }).cores);
-    expect(cores).toEqual([1, 2]);
-  });
-
-  test('and the entry leaves it while its write waits: nothing is made', async () => {
-    const played = rig();
-    played.emulator.setFaults([
-      faultRule({ path: 'create_server', nth: 1 }, { do: 'answer', status: 409, code: 'odd' }),
-    ]);
-    const stop = new AbortController();
-    void played.clock.sleep(2_000).then(() => stop.abort());
-    await played.apply(server(), { stop: stop.signal });
-
-    await converges(played, head);
-
-    expect(played.emulator.billed()).toEqual([]);
   });
 });

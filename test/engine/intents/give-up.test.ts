@@ -50,38 +50,6 @@ describe('src/engine/intents/give-up.ts: a purchase in doubt, and a claim of a n
     expect(project(played).ips).toHaveLength(2);
   });
 
-  test('an address goes before one that is to come, and the server takes either of them', async () => {
-    const played = await doubted(file(''), 'allocate_ip', file('b: {}'));
-    const claim = server('a', '{ip: x}');
-
-    const report = await played.apply(file('b: {}, x: {}', claim));
-
-    expect([report.outcome, report.blocked]).toEqual(['converged', []]);
-    expect(project(played).ips).toHaveLength(2);
-    expect(held(played)).toEqual({ a: [await idOf(played, 'ips.x')] });
-  });
-
-  test('an address that is claimed itself goes first, and its claim with it', async () => {
-    const claims = (more: string) => server('c', '{ip: b}') + more;
-    const played = await doubted(file(''), 'allocate_ip', file('b: {}', claims('')));
-
-    const report = await played.apply(file('b: {}, x: {}', claims(server('a', '{ip: x}'))));
-
-    expect([report.outcome, report.blocked]).toEqual(['converged', []]);
-    expect(held(played)).toEqual({ a: [await idOf(played, 'ips.x')], c: [await idOf(played, 'ips.b')] });
-  });
-
-  test('a server that takes any free address goes before one that is to come', async () => {
-    const any = server('z', '{reuse: true}');
-    const played = await doubted(file(''), 'create_server', file('', any));
-
-    const report = await played.apply(file('x: {}', any + server('a', '{ip: x}')));
-
-    expect([report.outcome, report.blocked]).toEqual(['converged', []]);
-    expect(held(played)).toMatchObject({ a: [await idOf(played, 'ips.x')] });
-    expect(project(played).servers).toHaveLength(2);
-  });
-
   test('a server that would take the one that is there waits for a word', async () => {
     const any = server('z', '{reuse: true}');
     const claim = server('a', '{ip: x}');

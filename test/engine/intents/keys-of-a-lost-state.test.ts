@@ -5,7 +5,7 @@ import { crashable } from '../../support/crashable.ts';
 import { resolveOf } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 import { virtualClock } from '../../support/virtual-clock.ts';
-import { executed, gpu, head, hour, ips, server } from '../shop.ts';
+import { executed, gpu, head, ips, server } from '../shop.ts';
 
 describe('src/engine/run/recover.ts: keys used before', () => {
   const state = () => memoryState({ createdAt: virtualClock().now(), lineage: 'another' });
@@ -19,31 +19,6 @@ describe('src/engine/run/recover.ts: keys used before', () => {
     const report = await played.apply(spec);
 
     expect(report.outcome).toBe('converged');
-    expect(played.emulator.billed()).toHaveLength(1);
-  });
-
-  test('by a state that was lost, for an ISO whose name is taken: it is adopted', async () => {
-    const played = rig();
-    const spec = 'isos: {rescue: {url: "https://mirror.example.com/a.iso"}}\n';
-    await played.apply(spec);
-    played.restart(state());
-
-    const report = await played.apply(spec);
-
-    expect(report.outcome).toBe('converged');
-    expect(played.emulator.world.projects[0]?.isos).toHaveLength(1);
-  });
-
-  test('by a state that was lost, whose fence is found by the second probe: the next attempt is asked too', async () => {
-    const played = rig();
-    const spec = ips('web');
-    played.emulator.setFaults([faultRule({ method: 'POST', nth: 1 }, { do: 'reset', effect: 'none' })]);
-    expect((await played.apply(spec)).outcome).toBe('converged');
-    played.restart(state());
-    // Four requests calibrate the new state. The probe after them is not carried out.
-    played.emulator.setFaults([faultRule({ method: 'POST', nth: 5 }, { do: 'reset', effect: 'none' })]);
-
-    expect((await played.apply(spec)).outcome).toBe('converged');
     expect(played.emulator.billed()).toHaveLength(1);
   });
 
@@ -65,53 +40,6 @@ describe('src/engine/run/recover.ts: keys used before', () => {
       expect(report.outcome, `moment ${moment}`).toBe('converged');
       expect(executed(played, 'iso'), `moment ${moment}`).toBe(1);
     }
-  });
-
-  test('by a state that was lost, and whose question ended too early: a day later, no operator is asked about it', async () => {
-    const spec = 'networks: {a: {cidr: 10.1.0.0/24}}\n';
-    let unsent = 0;
-    for (let moment = 1, alive = false; !alive; moment++) {
-      const played = rig();
-      await played.apply(spec);
-      const [death, fresh] = [crashable(), state()];
-      played.restart(death.store(fresh));
-      death.dieAt(moment, 'after');
-      alive = await played.apply(spec).then(
-        () => true,
-        () => false,
-      );
-      const [open] = await fresh.openIntents();
-      if (open?.sends !== 0) continue;
-      unsent += 1;
-      await played.clock.advance(25 * hour);
-      played.restart(fresh);
-
-      const report = await played.apply(spec);
-
-      expect(
-        report.blocked.map(({ code }) => code),
-        `moment ${moment}`,
-      ).not.toContain('key_too_old');
-      expect(executed(played, 'network'), `moment ${moment}`).toBe(1);
-    }
-    expect(unsent).toBeGreaterThan(0);
-  });
-
-  test('by a state that was lost, and dead since: the next incarnation is made', async () => {
-    const played = rig();
-    const spec = ips('web');
-    await played.apply(spec);
-    const [address] = played.emulator.world.projects[0]?.ips ?? [];
-    played.emulator.mutate({ do: 'delete_ip', id: address?.id ?? 0 });
-    const fresh = state();
-    played.restart(fresh);
-
-    const report = await played.apply(spec);
-
-    expect(report.outcome).toBe('converged');
-    expect(played.emulator.billed()).toHaveLength(1);
-    expect(executed(played, 'ip')).toBe(2);
-    expect(await fresh.incarnation('ips.web' as never)).toBe(1);
   });
 
   test('by a state that was lost, where reads of the resource meet the token of another project: the next run adopts it', async () => {
@@ -179,27 +107,6 @@ describe('src/engine/run/recover.ts: keys used before', () => {
       await played.clock.run(played.engine.ignore(load(head + rest), ['2001']));
       expect(await warnings(played)).toEqual([]);
     });
-
-    test('and which is gone since: the report ends after two reads an hour apart', async () => {
-      const played = await unlisted();
-      played.emulator.mutate({ do: 'delete_server', id: 2001 });
-
-      await played.apply(head + rest);
-      expect(await warnings(played)).toHaveLength(1);
-      await played.clock.advance(hour);
-      await played.apply(head + rest);
-
-      expect(await warnings(played)).toEqual([]);
-    });
-
-    test('and which is gone since: it can be ignored at once', async () => {
-      const played = await unlisted();
-      played.emulator.mutate({ do: 'delete_server', id: 2001 });
-
-      await played.clock.run(played.engine.ignore(load(head + rest), ['2001']));
-
-      expect(await warnings(played)).toEqual([]);
-    });
   });
 
   test('by a state that was lost, with another body: blocked, and nothing is bought beside it', async () => {
@@ -214,22 +121,6 @@ describe('src/engine/run/recover.ts: keys used before', () => {
     expect(report.outcome).toBe('blocked');
     expect(executed(played, 'server')).toBe(1);
     expect(resolveOf(report.blocked[0])).toContain('vdcsync resolve servers.web --adopt');
-  });
-
-  test('by a state that was lost, without a task to ask: it may come yet, so an operator is asked', async () => {
-    const played = rig({ emulator: { readings: { omitTaskField: true, uniqueNetworkNames: false } } });
-    played.emulator.setFaults([
-      faultRule({ path: 'create_network', nth: 1 }, { do: 'task', outcome: 'stuck' }),
-    ]);
-    const spec = 'networks: {n: {cidr: 10.9.0.0/24}}\n';
-    await played.apply(spec);
-    played.restart(state());
-
-    const report = await played.apply(spec);
-
-    expect(report.blocked.map(({ key, code }) => [key, code])).toEqual([['networks.n', 'not_there']]);
-    expect(resolveOf(report.blocked[0])).toContain('vdcsync resolve networks.n --absent');
-    expect(executed(played, 'network')).toBe(1);
   });
 
   test.each([

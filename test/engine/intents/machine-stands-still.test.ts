@@ -72,22 +72,6 @@ describe('src/engine/intents/write-slot.ts: a machine that stands still right be
 
     expect(asked).toEqual([false]);
   });
-
-  test('whichever of its clocks went on', async () => {
-    const played = sleeper(async ({ clock }) => clock.jump(3_600_000));
-
-    const report = await played.apply(wanted);
-
-    const [write] = played.writes();
-    const look = played.sent.findLast(({ method, path, at }) => {
-      return method === 'GET' && path === '/networks' && at <= (write?.at ?? 0);
-    });
-    expect(report.outcome).toBe('converged');
-    expect(played.writes()).toHaveLength(1);
-    expect((write?.at ?? 0) - (look?.at ?? 0)).toBeLessThanOrEqual(30_000);
-    const [intent] = await played.store.intents({ limit: 1 });
-    expect(intent?.sends).toBe(2);
-  });
 });
 
 describe('src/engine/intents: an owner that stands still with a write in hand, while another takes its state over', () => {

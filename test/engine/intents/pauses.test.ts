@@ -1,42 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { planText } from '../../../src/cli/render/plan-text.ts';
 import { plainPaint } from '../../../src/cli/terminal.ts';
-import { faultRule } from '../../../src/emulator/faults.ts';
 import { replay } from '../../../src/state/replay.ts';
-import { resolveOf, resolving } from '../../support/resolve.ts';
-import { type Rig, rig } from '../../support/rig.ts';
+import { resolving } from '../../support/resolve.ts';
+import { rig } from '../../support/rig.ts';
 
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
 const things = `${head}networks:\n  backend: {cidr: 10.20.0.0/24}\nips:\n  one: {}\n  two: {}\n`;
 
-const refusals = (status: number, code: string) => [
-  faultRule({ method: 'POST', nth: 1, times: 100 }, { do: 'answer', status, code, stored: true }),
-];
-
-const blockedOf = async (played: Rig, spec: string) =>
-  (await played.plan(spec)).blocked.map(({ key, code }) => `${key} ${code}`).sort();
-
 describe('src/engine/intents/pauses.ts: what one refusal holds', () => {
-  test.each([
-    [
-      403,
-      'insufficient_scope',
-      1,
-      'vdcsync doctor (to see the last accepted and refused write of this token)',
-    ],
-    [403, 'insufficient_privileges', 2, 'use a token that may do this'],
-    [401, 'unauthorized', 1, 'once the cause is gone'],
-  ])('%i %s: each write of its class stays unsent, and it says what has to be done first', async (status, code, writes, first) => {
-    const played = rig();
-    played.emulator.setFaults(refusals(status, code));
-
-    const report = await played.apply(things);
-
-    expect(played.writes()).toHaveLength(writes);
-    expect(report.blocked.map(({ key }) => key).sort()).toEqual(['ips.one', 'ips.two', 'networks.backend']);
-    for (const each of report.blocked) expect(resolveOf(each)).toContain(first);
-  });
-
   test('402: what adds spending stays unsent, and the rest is done', async () => {
     const played = rig();
     played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
@@ -50,25 +22,6 @@ describe('src/engine/intents/pauses.ts: what one refusal holds', () => {
         .map(({ path }) => path)
         .sort(),
     ).toEqual(['/ips', '/networks']);
-  });
-
-  test('is told by the plan of another process, with what lifts it, until a write shows that it is over', async () => {
-    const played = rig();
-    played.emulator.setFaults(refusals(403, 'insufficient_privileges'));
-    await played.apply(`${head}ips:\n  one: {}\n  two: {}\n`);
-    played.restart();
-
-    const told = (await played.plan(things)).blocked;
-    expect(told.map(({ key }) => key).sort()).toEqual(['ips.one', 'ips.two']);
-    expect(told[0]).toMatchObject({
-      code: 'insufficient_privileges',
-      reason: expect.stringContaining('paused since 2026-01-01 '),
-      remedies: resolving(expect.stringContaining('use a token that may do this')),
-    });
-
-    played.emulator.setFaults([]);
-    expect((await played.apply(things)).outcome).toBe('converged');
-    expect(await blockedOf(played, `${things}  three: {}\n`)).toEqual([]);
   });
 
   test('is in the journal until its end', async () => {

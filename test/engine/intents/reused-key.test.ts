@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { documentedProfile } from '../../../src/core/profile.ts';
-import { faultRule } from '../../../src/emulator/faults.ts';
 import { DEFAULT_PROFILE } from '../../../src/emulator/profile.ts';
 import type { Readings } from '../../../src/emulator/readings.ts';
 import { memoryState } from '../../../src/state/memory.ts';
@@ -12,9 +11,6 @@ import { load, type Rig, type RigOptions, rig } from '../../support/rig.ts';
 const head = 'settings: {exclusive: true, unmanaged: ignore}\n';
 const server = (cores: number | string) =>
   `${head}servers:\n  web: {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}}\n`;
-
-const bare = (cores: number) =>
-  server(cores).replace(', public_ipv4: {new: true}', '').replace(', unmanaged: ignore', '');
 
 const billsOf = ({ emulator }: Rig) =>
   emulator.world.executions.filter(({ kind }) => kind === 'server').length;
@@ -47,31 +43,6 @@ describe('src/engine/intents/next-incarnation.ts: a key that was used before thi
     expect(bills()).toBe(1);
   });
 
-  test('the key is asked again when the edit is reverted, and its server is found', async () => {
-    const played = rig();
-    await played.apply(bare(1));
-    const other = memoryState({ createdAt: played.clock.now(), lineage: 'other' });
-    played.restart(other);
-    expect((await played.apply(bare(2))).blocked).toMatchObject([{ code: 'key_conflict' }]);
-
-    const report = await played.apply(bare(1));
-
-    expect([report.outcome, billsOf(played)]).toEqual(['converged', 1]);
-    expect(await other.bindings()).toMatchObject([{ key: 'servers.web', id: '2001' }]);
-  });
-
-  test('the conflict stays when the API has forgotten the answer, and nothing is bought', async () => {
-    const played = rig();
-    await played.apply(bare(1));
-    await played.clock.advance(20 * 3_600_000);
-    played.restart(memoryState({ createdAt: played.clock.now(), lineage: 'other' }));
-    await played.apply(bare(2));
-    await played.clock.advance(5 * 3_600_000);
-
-    expect((await played.apply(bare(1))).blocked).toMatchObject([{ code: 'key_conflict' }]);
-    expect(billsOf(played)).toBe(1);
-  });
-
   test('an operator who says that there is nothing has it bought', async () => {
     const played = rig({ emulator: { readings: { reusedKeyCode: 'invalid_request' } } });
     const other = memoryState({ createdAt: played.clock.now(), lineage: 'other' });
@@ -83,23 +54,6 @@ describe('src/engine/intents/next-incarnation.ts: a key that was used before thi
     await settleByHand(second, server(2));
 
     expect((await played.apply(server(2))).outcome).toBe('converged');
-  });
-
-  test('of a deletion by a state that was lost: the adopted resource is deleted under the next key', async () => {
-    const played = rig();
-    const [wanted, none] = ['settings: {prune: true}\nips: {web: {}}\n', 'settings: {prune: true}\n'];
-    await played.apply(wanted);
-    await played.apply(none);
-    const other = memoryState({ createdAt: played.clock.now(), lineage: 'other' });
-    const engine = played.restart(other);
-    played.emulator.mutate({ do: 'add_ip' });
-    const [made] = played.emulator.world.projects[0]?.ips ?? [];
-    await played.clock.run(engine.adopt(load(wanted), 'ips.web' as ResourceKey, String(made?.id)));
-
-    const { outcome, blocked } = await played.apply(none);
-
-    expect({ outcome, blocked }).toEqual({ outcome: 'converged', blocked: [] });
-    expect(played.emulator.world.projects[0]?.ips).toEqual([]);
   });
 
   test('a refusal that names no field, and is replayed, is one of the entry', async () => {
@@ -125,17 +79,6 @@ servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1
     ]);
     expect(again).toEqual(refused);
     expect((await played.apply(spec('right'))).outcome).toBe('converged');
-  });
-
-  test('refused with a 409 of unknown code: not bought again when the entry is edited', async () => {
-    const { apply, bills } = await bought({ reusedKeyStatus: 409, reusedKeyCode: 'conflicting_request' });
-    await apply(server(2));
-
-    const [edited] = (await apply(server(4))).blocked;
-
-    expect(edited?.code).toBe('key_conflict');
-    expect(resolveOf(edited)).toContain('vdcsync resolve servers.web --adopt');
-    expect(bills()).toBe(1);
   });
 
   test('refused with a 409 that never ends: an operator can have it made under another key', async () => {
@@ -177,60 +120,6 @@ servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1
     expect([first?.code, then?.code]).toEqual(['key_conflict', 'key_conflict']);
     expect(resolveOf(then)).toContain('vdcsync resolve servers.web --adopt');
     expect(billsOf(played)).toBe(1);
-  });
-
-  test.each([
-    [401, 'unauthorized'],
-    [402, 'payment_required'],
-    [403, 'insufficient_privileges'],
-    [404, 'server_type_not_found'],
-    [409, 'no_gpu_capacity'],
-    [422, 'image_not_supported'],
-    [500, 'internal_error'],
-    [502, 'bad_gateway'],
-  ])('refused with a 409, and then answered %s %s: not bought again when that is over', async (status, code) => {
-    let at = 0;
-    const problem = { 'content-type': 'application/problem+json', 'x-request-id': 'req-x' };
-    const { apply, bills, restart, other, clock } = await bought(unknown, (service) => ({
-      ...service,
-      send: async (request, options) =>
-        request.method === 'POST' && ++at === 3
-          ? { status, headers: problem, body: JSON.stringify({ status, code, title: 'No' }) }
-          : service.send(request, options),
-    }));
-    await apply(server(2));
-    await clock.run(clock.sleep(3_600_000));
-    restart(other);
-
-    const [then] = (await apply(server(4))).blocked;
-
-    expect(then?.code).toBe('key_conflict');
-    expect(resolveOf(then)).toContain('vdcsync resolve servers.web --adopt');
-    expect(bills()).toBe(1);
-  });
-
-  test.each([
-    422, 409,
-  ] as const)('refused with a %s after a lost answer: not bought again', async (reusedKeyStatus) => {
-    const { apply, bills, emulator } = await bought({ ...unknown, reusedKeyStatus });
-    emulator.setFaults([faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'none' })]);
-    await apply(server(2));
-
-    const [then] = (await apply(server(4))).blocked;
-
-    expect(resolveOf(then)).toContain('vdcsync resolve servers.web --adopt');
-    expect(bills()).toBe(1);
-  });
-
-  test('a body that is refused for its fields waits for the spec alone', async () => {
-    const played = rig({ emulator: { readings: { sizeBounds: 'on' } } });
-
-    const [blocked] = (await played.apply(server(10_000))).blocked;
-    const edited = await played.apply(server(2));
-
-    expect(blocked).toMatchObject({ code: 'invalid_request' });
-    expect(resolveOf(blocked)).toMatch(/^correct `cores` at vdcsync\.yaml:/);
-    expect(edited.outcome).toBe('converged');
   });
 
   test('a refusal that names fields points at them in the spec', async () => {

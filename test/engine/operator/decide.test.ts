@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { loadProfile } from '../../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Plan } from '../../../src/core/plan.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
-import { loadProfile as loadEmulatorProfile } from '../../../src/emulator/profile.ts';
 import type { Resolution } from '../../../src/engine/deps.ts';
 import { resolveOf, resolving, saidBy } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
@@ -148,15 +146,6 @@ describe('src/engine/operator/decide.ts: a purchase in doubt, and its server del
       expect.stringContaining(release),
     ]);
   });
-
-  test('but not with one that an operator has said is somebody else’s', async () => {
-    const played = await deserted();
-    const [address] = project(played).ips;
-
-    await played.clock.run(played.engine.ignore(load(spec), [address?.address ?? '']));
-
-    expect(left(await played.plan(spec))).toBeUndefined();
-  });
 });
 
 describe('src/engine/operator/adopt-key.ts', () => {
@@ -299,40 +288,6 @@ describe('src/engine/operator/decide.ts: what came since a lost answer', () => {
     );
   });
 
-  test('is told with the name that the list shows', async () => {
-    const listing = 'operations: {list_servers: {method: GET, path: /servers}}';
-    const played = rig({
-      profile: loadProfile(listing, 'profile.yaml'),
-      emulator: { profile: loadEmulatorProfile(listing) },
-    });
-    lose(played, 'create_server');
-    void played.clock
-      .sleep(20_000)
-      .then(() => played.emulator.mutate({ do: 'add_server', name: 'web', public: true }));
-    const { blocked } = await played.apply(shared);
-    const [one, two] = project(played).ips.map(({ address }) => address);
-    expect(blocked[0]?.reason).toContain(`2 new servers exist: 2001 ("web", ${one}), 2002 ("web", ${two})`);
-  });
-
-  test('is told so of each of several servers', async () => {
-    const played = rig();
-    lose(played, 'create_server');
-    void played.clock
-      .sleep(20_000)
-      .then(() => played.emulator.mutate({ do: 'add_server', name: 'other', public: true }));
-    const { blocked } = await played.apply(shared);
-    const [one, two] = project(played).ips.map(({ address }) => address);
-    expect(blocked[0]?.reason).toContain(`2 new servers exist: 2001 (${one}), 2002 (${two})`);
-  });
-
-  test('is not asked about a network, which name and cidr identify', async () => {
-    const played = rig();
-    lose(played, 'create_network');
-    const { outcome } = await played.apply('networks:\n  front: {cidr: 10.40.0.0/24}\n');
-    expect(outcome).toBe('converged');
-    expect(project(played).networks.filter(({ name }) => name === 'front')).toHaveLength(1);
-  });
-
   test('is told of two networks of that name and cidr', async () => {
     const played = rig({ emulator: { readings: { uniqueNetworkNames: false } } });
     lose(played, 'create_network');
@@ -387,24 +342,6 @@ describe('src/engine/operator/decide.ts: an address in doubt, and one that tells
       { key: 'ips.web', code: 'outcome_unknown' },
       { key: 'servers.web', code: 'dependency_blocked', remedies: resolving('resolve ips.web first') },
     ]);
-  });
-
-  test('a server taken as absent by mistake is named, with the way to adopt it', async () => {
-    const played = await lost('create_server', named.slice(0, named.indexOf('servers:')));
-    await played.clock.advance(300_000);
-
-    await resolve(played, named, { type: 'absent' });
-    const { blocked } = await played.apply(named);
-    expect(blocked).toMatchObject([
-      {
-        code: 'address_in_use',
-        remedies: resolving(expect.stringContaining('vdcsync adopt servers.web 2001 (')),
-      },
-    ]);
-
-    await played.clock.run(played.engine.adopt(load(named), key, '2001'));
-    expect((await played.apply(named)).outcome).toBe('converged');
-    expect(project(played).servers).toHaveLength(1);
   });
 });
 
