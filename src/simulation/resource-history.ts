@@ -71,6 +71,8 @@ export interface ResourceHistory {
   /** The key that its line has now, if a controller made it. */
   makerOf(sort: ResourceSort, id: string): ResourceKey | undefined;
   isExcused(execution: Execution): boolean;
+  /** An operator has given up its creation, or the resource. */
+  isGivenUp(birth: Birth): boolean;
   /**
    * A server that no list of addresses shows now, and no number of servers in a network. A state that is
    * `behind` does not ask for that number. @source API §4
@@ -229,6 +231,7 @@ export function createResourceHistory(
       return parseKey(key) !== undefined && lines().nameOf(key) !== line ? undefined : key;
     },
     isExcused: (execution) => excused.has(execution),
+    isGivenUp: (birth) => [...excused].some((each) => madeBirths.get(each) === birth.number),
     bare(server) {
       const birth = living.get(`server ${server}`);
       if (birth !== undefined) bared.add(birth.number);

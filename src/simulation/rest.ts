@@ -166,14 +166,18 @@ function checkNothingLeft(
       if ('serverId' in one && isBeingMade(project, one.serverId)) continue;
       // An address is released with its server.
       if ('serverId' in one && stage.history.wasReleased('server', String(one.serverId))) continue;
-      // A warning reports a resource that a lost state no longer knows, if the resource is billed.
+      const birth = stage.history.birthOf(sort, String(id));
+      const isUnbilled = sort === 'network' || sort === 'iso';
+      // If the resource is billed, a warning also reports a resource that a lost state no longer knows, or that appeared
+      // after the operator had given up its creation.
+      const isLost = forgotten || (birth !== undefined && stage.history.isGivenUp(birth));
       if (
         traceLineOf ||
         (sort === 'server' && areCounted) ||
-        (forgotten && (stage.ignoresUnmanaged || sort === 'network' || sort === 'iso'))
+        (forgotten && stage.ignoresUnmanaged) ||
+        (isUnbilled && isLost)
       )
         continue;
-      const birth = stage.history.birthOf(sort, String(id));
       const isKnown = known.some((each) => each.kind === sort && each.id === String(id));
       if (isKnown || birth?.isForeign || stage.history.wasReleased(sort, String(id))) continue;
       if (sort === 'server' && stage.rules.isHidden(String(id)))

@@ -1,3 +1,4 @@
+import { member } from '../../core/json.ts';
 import { childKey, retiredFrom, takeApart, topLevelKey } from '../../core/keys.ts';
 import type { Binding, Intent } from '../../core/state.ts';
 import type { Replaced, Running } from '../controller.ts';
@@ -75,7 +76,7 @@ function isBound(truth: Truth, running: Running, intent: Intent, sort: ResourceS
     .some((each) => each.id === id && history.isLive(each));
   if (history.birthBoundAs(binding)?.number === birth.number || again) return true;
   if (controller.behind && looksTheSame(truth, running, binding, birth))
-    giveUp('a state put back, and a newer server with the id and the address of an older one');
+    giveUp('a state put back, and a newer resource with the id and the identity of an older one');
   else fail('I8', `${sort} ${id} is not the resource that was bound to ${binding.key}`);
   return true;
 }
@@ -118,22 +119,28 @@ function isProtectedByFile({ desired }: Running, key: Intent['key']): boolean {
 }
 
 /**
- * A server that this file created later for another entry, and that has the id and the address of the bound server: a
+ * A resource that this file created later for another entry, and that has the id and the identity of the bound one: a
  * state that was put back knows only the older one, and no documented read shows the difference. @assumption A17
  */
 function looksTheSame(
   truth: Truth,
   { mirror }: Running,
-  { key, kind, identity }: Binding,
-  { id }: Birth,
+  { key, identity }: Binding,
+  { sort, id }: Birth,
 ): boolean {
   const { history, emulator } = truth;
-  const maker = kind === 'server' ? history.makerOf('server', id) : undefined;
+  const maker = history.makerOf(sort, id);
   if (!emulator.readings.reuseIds || maker === undefined || maker === key) return false;
+  const { ips, networks, isos } = projectOf(truth);
+  if (sort !== 'server') {
+    const lists = { ip: ips, network: networks, iso: isos };
+    const live = lists[sort].find((each) => String(each.id) === id);
+    return Object.entries(identity).every(([field, value]) => member(live, field) === value);
+  }
   const bound = new Set(
     [...mirror.bindings.values()].flatMap((each) => (each.kind === 'ip' ? [each.id] : [])),
   );
-  return projectOf(truth).ips.some(
+  return ips.some(
     (ip) =>
       String(ip.serverId) === id &&
       (identity.ipv4 === undefined ? bound.has(String(ip.id)) : ip.address === identity.ipv4),
