@@ -27,6 +27,7 @@ import { hold, identityOpen, objectedTo } from './waits.ts';
 import {
   capUnchecked,
   countedAlone,
+  doubtfulWarnings,
   inFlightWarning,
   leftOut,
   movedWarnings,
@@ -104,7 +105,11 @@ export function buildPlan(input: PlanInput): Planned {
   const consequences = carriedOut.flatMap(({ diff }) => diff.consequences ?? []);
   const warnings = [
     ...capUnchecked(world, carriedOut),
-    ...drafts.flatMap((draft) => [...(draft.diff.warnings ?? []), ...noLongerDeclared(draft, world)]),
+    ...drafts.flatMap((draft) => [
+      ...(draft.diff.warnings ?? []),
+      ...doubtfulWarnings(draft),
+      ...noLongerDeclared(draft, world),
+    ]),
     ...consequences,
     ...releases.map(({ key, reason }): Warning => ({ code: 'released', key, message: reason })),
     ...[...inFlight.values()].flatMap(inFlightWarning),

@@ -1,3 +1,4 @@
+import { formatDiagnostic } from '../core/errors.ts';
 import {
   childKey,
   comesWithServer,
@@ -40,6 +41,19 @@ export function movedWarnings(
 interface Move {
   readonly from: ResourceKey;
   readonly to: ResourceKey;
+}
+
+/** So many of the probable mistakes in one entry are shown. `defaults` can put hundreds into each server. */
+const mostCautions = 3;
+
+/** The probable mistakes in an entry that the plan applies, as `vdcsync validate` shows them. */
+export function doubtfulWarnings({ subject: { key, desired }, diff }: Draft): Warning[] {
+  const cautions = diff.verdict.verdict === 'unchanged' ? [] : (desired?.cautions ?? []);
+  const more = cautions.length - mostCautions;
+  return [
+    ...cautions.slice(0, mostCautions).map(formatDiagnostic),
+    ...(more > 0 ? [`${more} more in this entry: \`vdcsync validate\` shows them`] : []),
+  ].map((message) => ({ code: 'value_doubtful', key, message }));
 }
 
 /** The rename of its server, or of its network, already says it. */

@@ -1,5 +1,4 @@
 import equal from 'fast-deep-equal';
-import { formatDiagnostic } from '../core/errors.ts';
 import { type Json, member } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
@@ -52,10 +51,7 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
     const entry = desired.value;
     if (observed === undefined) {
       if (entry.enabled === true && !willBePublic(subject, world)) return noPublicCard(subject, world);
-      return {
-        ...diffNew(subject, entry, replaced?.live, world),
-        warnings: doubtful(subject),
-      };
+      return diffNew(subject, entry, replaced?.live, world);
     }
     const added = addedByServer(entry, observed.live, binding?.applied);
     const live = withoutFields(observed.live, added);
@@ -68,7 +64,6 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
     const after = filterOf(entry, live);
     const effects = {
       traffic: trafficOf(live, after),
-      warnings: doubtful(subject),
       consequences: [...lockout(subject.key, live, after), ...droppedFields(subject, observed.live, added)],
     };
     if (pristine) return { verdict: { verdict: 'create', changes }, ...effects };
@@ -138,9 +133,6 @@ function diffNew(
   };
 }
 
-/** So many of the probable mistakes in one firewall are shown. */
-const mostCautions = 3;
-
 /** The firewall of a new server. */
 const unfiltered: Filter = { enabled: false, policy_in: 'drop', rules: [] };
 
@@ -150,16 +142,6 @@ function filterOf({ enabled, policy_in, rules }: FirewallEntry, live: Filter): F
     policy_in: policy_in ?? live.policy_in,
     rules: rules ?? live.rules,
   };
-}
-
-/** One warning, because `defaults` can put hundreds of these rules into each server. */
-function doubtful({ key, desired }: Subject): Warning[] {
-  const cautions = desired?.cautions ?? [];
-  if (cautions.length === 0) return [];
-  const shown = cautions.slice(0, mostCautions).map(formatDiagnostic).join('; ');
-  const more = cautions.length - mostCautions;
-  const message = more > 0 ? `${shown}; and ${more} more, which \`vdcsync validate\` shows` : shown;
-  return [{ code: 'firewall_doubtful', key, message }];
 }
 
 function lockout(key: ResourceKey, before: Filter, after: Filter): Warning[] {

@@ -36,7 +36,7 @@ async function factsOf(made: ProjectFacts, resources: number, name: LargeProject
 
 function blocked(plan: Plan): Plan {
   const warnings = plan.operations.map(
-    ({ key }): Warning => ({ code: 'firewall_doubtful', key, message: 'x'.repeat(1_000) }),
+    ({ key }): Warning => ({ code: 'value_doubtful', key, message: 'x'.repeat(1_000) }),
   );
   const all = plan.operations.map(({ key, verb }) => ({
     ...{ key, verb, code: 'invalid_params', reason: 'x'.repeat(1_000), remedies: [] },

@@ -102,12 +102,6 @@ export const warnings = {
     example: 'The firewall of server 2001 was switched off in the client area.',
     ways: ['vdcsync apply --target servers.web-1.firewall'],
   },
-  firewall_doubtful: {
-    meaning: 'a value in the firewall is probably a typing error, or a rule can never match',
-    next: 'correct the value or the rule; or keep it: vdcsync sends it unchanged',
-    example: 'A rule says `protocol: tpc`, which resembles tcp.',
-    ways: ['{protocol: tcp, destination_port: "443"}'],
-  },
   firewall_field_dropped: {
     meaning:
       'every live rule has an undocumented field, which the API probably adds. vdcsync does not send it',
@@ -246,5 +240,11 @@ export const warnings = {
     next: 'name it in a server, or remove its entry, unless you want to keep it',
     example: 'ips.spare is in the spec, and no server has `public_ipv4: {ip: spare}`.',
     ways: ['servers: {web-1: {public_ipv4: {ip: spare}}}'],
+  },
+  value_doubtful: {
+    meaning: 'a value of the entry is probably a typing error, or a firewall rule can never match',
+    next: 'correct the value or the rule; or keep it: vdcsync applies it unchanged',
+    example: 'A rule says `protocol: tpc`, which resembles tcp.',
+    ways: ['{protocol: tcp, destination_port: "443"}'],
   },
 } as const satisfies Readonly<Record<string, Explained>>;
