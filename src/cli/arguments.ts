@@ -40,3 +40,11 @@ function refuseFlagsAlone(first: string, args: readonly string[], program: Comma
     true,
   );
 }
+
+/** An error of the parser in the form of all other errors. */
+export function inOwnForm(text: string): string {
+  const hinted = /^error: too many arguments .*\.ya?ml\b/.test(text)
+    ? text.replace(/\n$/, ' Name the spec with -f.\n')
+    : text;
+  return hinted.replace(/^error: /, 'vdcsync: ').replace(/\n\(Did you mean (.+)\?\)/, '; did you mean $1?');
+}

@@ -78,7 +78,7 @@ function errorJson(error: unknown, exitCode: ExitCode): object {
 function explain(error: unknown): string {
   if (error instanceof ApiProblem) {
     const where = error.requestId === null ? '' : ` (request ${printable(error.requestId)})`;
-    return `${printable(error.message)}${where}${hint(error)}`;
+    return [`${printable(error.message).replace(/\.$/, '')}${where}`, ...hint(error)].join('. ');
   }
   if (error instanceof TransportError) {
     const { problem, advice } = whyUnreached(error);
@@ -89,18 +89,24 @@ function explain(error: unknown): string {
   return text.split('\n').map(printable).join('\n');
 }
 
-function hint({ status, code, meaning }: ApiProblem): string {
+function hint({ status, code, meaning }: ApiProblem): readonly string[] {
   if (status === 401)
-    return '. The token is unknown, expired or revoked. Issue a new token in the client area, and put it into VDC_TOKEN or VDC_TOKEN_FILE.';
+    return [
+      'The token is unknown, expired or revoked. Issue a new token in the client area, and put it into VDC_TOKEN or VDC_TOKEN_FILE.',
+    ];
   if (code === 'insufficient_privileges')
-    return '. The token belongs to a team member without this permission. Change the permissions in the client area.';
-  if (status === 403) return '. The token may not do this: changes need a token that may read and write.';
-  if (meaning === 'no_project') return '. Check VDC_BASE_URL: its path does not lead to this API.';
+    return [
+      'The token belongs to a team member without this permission. Change the permissions in the client area.',
+    ];
+  if (status === 403) return ['The token may not do this: changes need a token that may read and write.'];
+  if (meaning === 'no_project') return ['Check VDC_BASE_URL: its path does not lead to this API.'];
   if (meaning === 'undocumented')
-    return '. Check VDC_BASE_URL: it may name another service, or another version of the API.';
+    return ['Check VDC_BASE_URL: it may name another service, or another version of the API.'];
   if (status >= 500)
-    return '. The fault is in the API. Run the command again later. If the fault lasts, report the request to the provider.';
-  return '';
+    return [
+      'The fault is in the API. Run the command again later. If the fault lasts, report the request to the provider.',
+    ];
+  return [];
 }
 
 const expected = [ApiProblem, ConfigError, FenceError, PlanStaleError, SpecError, StateError, TransportError];

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+
 /** Examples below the help of each command: the most common calls. */
 export const examples: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   validate: [['vdcsync validate -f shop.yaml', 'every error at once, offline']],
@@ -94,11 +95,10 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
 };
 
 /** The text below a command's help, or nothing. */
-export function exampleText(name: string): string {
-  const own = examples[name] ?? [];
+export function exampleText(command: Command): string {
+  const own = examples[command.name()] ?? [];
   if (own.length === 0) return '';
-  const width = Math.max(...own.map(([call]) => call.length));
-  return `\nExamples:\n${own.map(([call, does]) => `  ${call.padEnd(width)}  ${does}`).join('\n')}`;
+  return ['', 'Examples:', ...rows(own, command)].join('\n');
 }
 
 /** The variables that vdcsync reads. A flag has priority over its variable. */
@@ -176,25 +176,38 @@ export const files: readonly (readonly [path: string, meaning: string])[] = [
 ];
 
 /** The text below the list of commands. */
-export function programHelp(): string {
+export function programHelp(program: Command): string {
   return [
     '',
     'Environment:',
-    ...rows(environment),
+    ...rows(environment, program),
     '',
     'Exit codes:',
-    ...rows(endings.map(([code, meaning]) => [String(code), meaning])),
+    ...rows(
+      endings.map(([code, meaning]) => [String(code), meaning]),
+      program,
+    ),
     '',
     'Files:',
-    ...rows(files),
+    ...rows(files, program),
     '',
     'Try it without an API:  vdcsync init --emulator && vdcsync apply --emulator',
   ].join('\n');
 }
 
-function rows(pairs: readonly (readonly [string, string])[]): string[] {
+/** Two columns, wrapped to the width of the help. A long name has its meaning on the next line. */
+function rows(pairs: readonly (readonly [string, string])[], command: Command): string[] {
+  const help = command.createHelp();
+  const helpWidth = command.configureOutput().getOutHelpWidth?.() ?? 80;
+  help.prepareContext({ helpWidth });
   const width = Math.max(...pairs.map(([name]) => name.length));
-  return pairs.map(([name, meaning]) => `  ${name.padEnd(width)}  ${meaning}`);
+  if (helpWidth - width - 4 >= help.minWidthToWrap)
+    return pairs.map(([name, meaning]) => help.formatItem(name, width, meaning, help));
+  return pairs.flatMap(([name, meaning]) => [`  ${name}`, ...indented(help.boxWrap(meaning, helpWidth - 6))]);
+}
+
+function indented(text: string): string[] {
+  return text.split('\n').map((line) => `      ${line}`);
 }
 
 /** The commands of the help, without the help itself. */

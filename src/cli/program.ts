@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { asksForJson, known, withCommand } from './arguments.ts';
+import { asksForJson, inOwnForm, known, withCommand } from './arguments.ts';
 import type { ApplyFlags } from './commands/apply.ts';
 import type { DoctorFlags } from './commands/doctor.ts';
 import type { EmulatorFlags } from './commands/emulator.ts';
@@ -77,8 +77,8 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     .version(version)
     .exitOverride()
     .configureOutput(outputTo(io))
-    .showHelpAfterError('(--help lists commands and flags)')
-    .addHelpText('after', programHelp());
+    .showHelpAfterError('  → vdcsync --help  # to list the commands')
+    .addHelpText('after', ({ command }) => programHelp(command));
   addPlanAndApply(making);
   addBinding(making);
   addApproval(making);
@@ -380,8 +380,8 @@ function commandFactory(program: Command, io: Io) {
       .command(name)
       .description(description)
       .configureOutput(outputTo(io))
-      .showHelpAfterError('(--help lists commands and flags)')
-      .addHelpText('after', exampleText(name))
+      .showHelpAfterError(`  → vdcsync ${name} --help  # to list the arguments and flags`)
+      .addHelpText('after', ({ command }) => exampleText(command))
       .exitOverride();
 }
 
@@ -389,11 +389,6 @@ function outputTo(io: Io) {
   return {
     writeOut: (text: string) => void io.stdout.write(text),
     writeErr: (text: string) => void io.stderr.write(text),
-    outputError: (text: string, write: (text: string) => void) =>
-      write(
-        /^error: too many arguments .*\.ya?ml\b/.test(text)
-          ? text.replace(/\n$/, ' Name the spec with -f.\n')
-          : text,
-      ),
+    outputError: (text: string, write: (text: string) => void) => write(inOwnForm(text)),
   };
 }

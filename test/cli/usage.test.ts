@@ -10,13 +10,17 @@ describe('src/cli/program.ts: wrong usage', () => {
     ['flags without a command', ['-f', 'vdcsync.yaml', '--emulator'], /no command is given.*plan -f/],
     ['--yes without a command', ['--yes'], /no command is given.*plan --yes/],
     ['an unknown flag without a command', ['--frobnicate'], /unknown option '--frobnicate'/],
-    ['an unknown command is answered with a near one', ['plann'], /unknown command 'plann'[\s\S]*plan\?/],
+    [
+      'an unknown command is answered with a near one',
+      ['plann'],
+      /unknown command 'plann'; did you mean plan\?/,
+    ],
     [
       'an unknown flag is answered with a near one',
       ['plan', '--forma'],
       /unknown option '--forma'[\s\S]*--format/,
     ],
-    ['an unknown command keeps being one behind help', ['help', 'foo'], /^error: unknown command 'foo'/],
+    ['an unknown command keeps being one behind help', ['help', 'foo'], /^vdcsync: unknown command 'foo'/],
     ['an unknown command keeps being one beside --help', ['foo', '--help'], /unknown command 'foo'/],
     ['an unknown format', ['plan', '--format', 'xml'], /text, json, markdown/],
     ['apply has no markdown', ['apply', '--format', 'markdown'], /text, json/],
@@ -331,7 +335,7 @@ describe('src/cli/program.ts: commands without API', () => {
     const { stdout } = await inProcess(['plan', '--emulator', '--format', 'json'], { cwd });
     const { warnings, operations } = JSON.parse(stdout);
     expect(warnings).toMatchObject([
-      { code: 'firewall_doubtful', message: expect.stringMatching(/^vdcsync\.yaml:\d+:\d+: `dorp`/) },
+      { code: 'value_doubtful', message: expect.stringMatching(/^vdcsync\.yaml:\d+:\d+: `dorp`/) },
     ]);
     expect(JSON.stringify(operations)).toContain('"to":"dorp"');
   });
