@@ -186,7 +186,9 @@ function reportSyntax(
 }
 
 function wordsFor(code: string, message: string): string {
-  if (code === 'MISSING_CHAR') return missing.find(([pattern]) => pattern.test(message))?.[1] ?? message;
+  // The library reports a brace that never closes as a wrong indentation of the next line.
+  if (code === 'MISSING_CHAR' || / end with a /.test(message))
+    return missing.find(([pattern]) => pattern.test(message))?.[1] ?? message;
   return words[code] ?? message;
 }
 
@@ -205,7 +207,7 @@ const words: Readonly<Record<string, string>> = {
 /** The kinds of missing characters, by the message of the library. */
 const missing: readonly (readonly [RegExp, string])[] = [
   [/closing .*quote/i, 'the closing quote of a text is missing'],
-  [/end with|must end/i, 'the closing brace or bracket is missing'],
+  [/end with|must end/i, 'the closing brace or bracket is missing, here or in a line above'],
   [/, between/i, 'a comma between two entries is missing'],
   [/followed by map values/i, 'a colon and a value are missing after this name: `name: value`'],
   [/space/i, 'a space is missing'],

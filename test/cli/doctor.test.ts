@@ -144,7 +144,7 @@ describe('src/cli/commands/doctor.ts', () => {
     refusal(402, 'payment_required');
     await inProcess(['resolve', 'ips.one', '--abandon'], { cwd, env: { ...env, ...at } });
     await inProcess(['apply', '--yes'], { cwd, env: { ...env, ...at } });
-    const held = (await diagnose(cwd, at)).findings.find(({ id }) => id === 'holds');
+    const held = (await diagnose(cwd, at)).findings.find(({ id }) => id === 'paused');
     expect(held).toMatchObject({ level: 'warning', advice: expect.stringContaining('then vdcsync apply') });
     expect(held?.message).toMatch(/^new spending is paused since 2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d UTC: /);
     await own.close();

@@ -19,6 +19,11 @@ describe('src/spec: yaml', () => {
       'version: 1\n\tproject: 1\n',
       ['a.yaml:2:1: a tab indents this line: indent with spaces'],
     ],
+    [
+      'an unclosed brace',
+      spec('ips: {web: {}\nservers: {}'),
+      ['a.yaml:4:1: the closing brace or bracket is missing, here or in a line above'],
+    ],
     ['an unclosed quote', spec('ips: "x'), ['a.yaml:3:6: the closing quote of this text is missing']],
     [
       'an alias',

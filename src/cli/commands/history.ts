@@ -240,7 +240,7 @@ function intentLines({ intent, resourceId }: Past, dim: (text: string) => string
     ...(requestId === undefined ? [] : [`request ${requestId}`]),
     ...(taskId === undefined ? [] : [`task ${taskId}`]),
     `idempotency key ${idempotencyKey}`,
-    ...(sends === 1 ? [] : [`sent ${sends} times`]),
+    ...(sends === 1 ? [] : [sends === 0 ? 'not sent' : `sent ${sends} times`]),
   ];
   const told = detail === '' ? [] : [dim(`    ${printable(detail)}`)];
   return [

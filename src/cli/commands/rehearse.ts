@@ -166,7 +166,9 @@ function questionLines(counts: ReturnType<typeof countsOf>): string[] {
     ...(asked.length === 0 ? [] : [`Decisions by code: ${asked.join(', ')}`]),
     ...(stopped === 0
       ? []
-      : [`${counted(stopped, 'trial')} ended at a refusal or a late task, which vdcsync cannot remove.`]),
+      : [
+          `In ${counted(stopped, 'trial')}, a run stopped at a refusal of the API or a late task, and a later run converged.`,
+        ]),
   ];
 }
 

@@ -47,7 +47,7 @@ export async function checkSpec(
       };
     }
     if (error instanceof ConfigError && flags.file === undefined) {
-      return { findings: [finding('spec', 'info', 'there is no file yet', writingSpec)], desired: undefined };
+      return { findings: [finding('spec', 'info', 'there is no spec yet', writingSpec)], desired: undefined };
     }
     throw error;
   }
@@ -142,7 +142,7 @@ async function told(store: StateStore, location: string, exists: boolean): Promi
     summary,
     ...(held === undefined
       ? []
-      : [finding('holds', 'warning', `new spending is ${held.reason}`, held.remedies)]),
+      : [finding('paused', 'warning', `new spending is ${held.reason}`, held.remedies)]),
     ...(blocked.length === 0
       ? []
       : [
