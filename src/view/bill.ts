@@ -108,7 +108,7 @@ function addressView(ip: Ip, facts: ProjectFacts, { holders, keyOf, boundAt }: H
   const use =
     ip.server_id !== null ? 'attached' : isQuiet(holder) ? 'ignored' : isOpen ? 'unconfirmed' : 'idle';
   const server = ip.server_id === null ? undefined : keyOf(serverObject(ip.server_id));
-  const since = (use === 'attached' ? undefined : idleSince(ip, facts)) ?? boundAt.get(String(ip.id));
+  const since = use === 'attached' ? boundAt.get(String(ip.id)) : idleSince(ip, facts);
   return {
     ...{ id: String(ip.id), address: ip.address, key, use, since: timeOrNull(since) },
     ...{ server_id: ip.server_id === null ? null : String(ip.server_id), server: server ?? null },
@@ -145,8 +145,8 @@ function billedOf(facts: ProjectFacts, addresses: readonly AddressView[] | null)
     verb === 'adopt' && id !== undefined && !adopted.has(key) ? [{ key, kind, id, boundAt: undefined }] : [],
   );
   const ending = new Set(facts.plan?.warnings.flatMap(({ code, key }) => (code === 'released' ? [key] : [])));
-  const left = bindings.filter(({ key }) => !ending.has(key) || facts.world?.observed.has(key) !== false);
-  const bought = [...left, ...arriving, ...adopting]
+  const bound = bindings.filter(({ key }) => !ending.has(key) || facts.world?.observed.has(key) !== false);
+  const bought = [...bound, ...arriving, ...adopting]
     .filter(({ kind }) => factsOf(kind).counted)
     .map(({ id, kind, key, boundAt }) => {
       return { id, what: `${kind.replace('_', ' ')} ${id}`, key, since: timeOrNull(boundAt) };
@@ -157,8 +157,11 @@ function billedOf(facts: ProjectFacts, addresses: readonly AddressView[] | null)
       return { id, what: `address ${identity.address ?? id}`, key, since: time(boundAt) };
     });
   const known = new Set(bought.map(({ what }) => what));
-  const foreign = foreignClaims(claims).filter(({ kind }) => factsOf(kind).container);
-  const outside = [...foreign, ...claims.filter(isFoundServer)];
+  const foreign = foreignClaims(claims);
+  const left = foreign
+    .filter(({ kind }) => isAddress(kind))
+    .map(({ id, identity }) => ({ id, what: `address ${identity.address ?? id}`, key: null, since: null }));
+  const outside = [...foreign.filter(({ kind }) => factsOf(kind).container), ...claims.filter(isFoundServer)];
   const others = [
     ...new Set([...serversShown({ ips: facts.world?.ips ?? [] }), ...outside.map(({ id }) => Number(id))]),
   ]
@@ -167,7 +170,7 @@ function billedOf(facts: ProjectFacts, addresses: readonly AddressView[] | null)
   const backups = leftBackups(claims).flatMap(({ server, key, backups: ids, at }) =>
     ids.map((id) => ({ id, what: `backup ${id} of server ${server}`, key, since: time(at) })),
   );
-  return [...bought, ...others, ...(addresses?.map(billedAddress) ?? recorded), ...backups];
+  return [...bought, ...others, ...(addresses?.map(billedAddress) ?? [...recorded, ...left]), ...backups];
 }
 
 /** A creation of a billed resource that was sent, and whose effect is neither known nor excluded. */

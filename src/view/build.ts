@@ -41,6 +41,14 @@ type ViewWithoutResources = Omit<ProjectView, 'resources' | 'unbound' | 'counts'
   readonly counts: Omit<ProjectView['counts'], 'standings'>;
 };
 
+function planOf(
+  { digest, summary, cost, operations }: Plan,
+  { awaiting, daemon }: ProjectFacts,
+): ProjectView['plan'] {
+  const isAsked = awaiting !== undefined && daemon?.error === undefined && operations.length > 0;
+  return { digest, summary, cost, awaits_approval: isAsked };
+}
+
 /** The part of the view that costs little time in a large project. */
 export function viewWithoutResources(facts: ProjectFacts, blocked = blockedIn(facts)): ViewWithoutResources {
   const { id, known, plan, place, refreshedAt, offline, condition, daemon } = facts;
@@ -67,7 +75,7 @@ export function viewWithoutResources(facts: ProjectFacts, blocked = blockedIn(fa
     converged: daemon === undefined ? isConverged(facts, blocked) : condition === 'converged',
     differs_since: timeOrNull(facts.differsSince),
     spec: specOf(facts),
-    plan: plan === undefined ? null : { digest: plan.digest, summary: plan.summary, cost: plan.cost },
+    plan: plan === undefined ? null : planOf(plan, facts),
     operations: plan?.operations ?? [],
     blocked: blocked.map((each) => blockedJson(each, facts.flags)),
     warnings: plan?.warnings ?? [],

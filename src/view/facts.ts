@@ -23,6 +23,8 @@ export interface ProjectFacts {
   readonly problem?: readonly Diagnostic[];
   readonly problemSince?: number | undefined;
   readonly plan?: Plan | undefined;
+  /** Digest of the plan that waits for the operator. */
+  readonly awaiting?: string | undefined;
   /** The last reads of the API. */
   readonly world?: Observations | undefined;
   readonly refreshedAt?: number | undefined;
@@ -33,6 +35,8 @@ export interface ProjectFacts {
   readonly conditionSince?: number | undefined;
   /** The time since which the project has differed from the spec. */
   readonly differsSince?: number | undefined;
+  /** When each exposed server was first seen exposed. */
+  readonly exposedSince?: ReadonlyMap<string, number>;
   /** When an address was first seen without a server, by the id of the address. */
   readonly idleSince?: ReadonlyMap<number, number>;
   /** The operations that this process carries out now. */

@@ -81,6 +81,7 @@ const resource = z.strictObject({
   identity: z.record(text, text),
   detail: text.nullable().describe('The type of a server, or the range of a network.'),
   addresses: z.array(text).describe('Public addresses; those of the last run if the API was not read.'),
+  exposed_since: maybe.describe('Since when the daemon has seen the server exposed.'),
   linked: z.array(key).describe('Of a server: its networks, and the addresses that are resources.'),
   bound_at: maybe,
   observed_at: maybe.describe('The time of the read that the status rests on; null without a read.'),
@@ -95,7 +96,9 @@ const address = z.strictObject({
   use: z
     .enum(['attached', 'idle', 'unconfirmed', 'ignored'])
     .describe('`unconfirmed`: an open write may have bought the address.'),
-  since: maybe.describe('Since when no server has used the address, or when the key was bound.'),
+  since: maybe.describe(
+    'Of an attached address: when its key was bound. Otherwise since when no server has used the address; null if vdcsync has not seen that.',
+  ),
 });
 
 const flight = z.strictObject({
@@ -197,6 +200,7 @@ export const projectViewSchema = z.strictObject({
       digest: text,
       summary: typed<Summary>(plan.summary),
       cost: typed<Cost>(plan.cost),
+      awaits_approval: z.boolean().describe('Whether its operations wait for the approval of the operator.'),
     })
     .nullable()
     .describe('The last plan; null if there is none.'),

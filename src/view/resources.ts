@@ -28,7 +28,10 @@ export function resourcesOf(facts: ProjectFacts, beside: Beside): readonly Resou
   const kindOf = (key: ResourceKey) => bound.get(key)?.kind ?? entries.get(key)?.kind ?? takeApart(key).kind;
   const observedAt = timeOrNull(refreshedAt);
   const running = new Set(inFlight.map(({ key }) => key));
-  const statusOfKey = keyStatusesOf({ bindings, intents, plan, blocked: beside.blocked });
+  const statusOfKey = keyStatusesOf({
+    ...{ bindings, intents, plan, blocked: beside.blocked },
+    observing: facts.daemon?.mode === 'observe',
+  });
   const statusOf = (key: ResourceKey): ResourceView['standing'] => {
     if (entries.get(key)?.managed === false) return 'unknown';
     if (running.has(key)) return 'in_flight';
@@ -76,6 +79,7 @@ export function resourcesOf(facts: ProjectFacts, beside: Beside): readonly Resou
       identity,
       detail: detailOf(key),
       addresses: own === undefined ? [] : [own].flat(),
+      exposed_since: timeOrNull(facts.exposedSince?.get(key)),
       linked: linkedTo(key),
       bound_at: timeOrNull(binding?.boundAt),
       observed_at: observedAt,

@@ -6,13 +6,15 @@ import type { Plan } from '../../src/core/plan.ts';
 const server = topLevelKey('servers', 'db-1');
 const part = `${server}.backup` as typeof server;
 const deletion = { verb: 'delete', key: server } as const;
+const blocked = (verb: string, code: string) => ({ verb, key: server, code, remedies: [] });
 const planWith = (more: object) =>
   ({ operations: [], blocked: [], warnings: [], ...more }) as unknown as Plan;
 
 describe('src/core/key-status.ts', () => {
   test.each([
-    ['stays in the project, has left the spec', { blocked: [deletion] }, 'undeclared'],
-    ['is deleted, goes with it', { operations: [deletion] }, 'differs'],
+    ['stays in the project, has left the spec', { blocked: [blocked('delete', 'protected')] }, 'undeclared'],
+    ['is deleted, goes with it', { operations: [deletion] }, 'pending'],
+    ['does not exist any more, waits for it', { blocked: [blocked('adopt', 'not_found')] }, 'waiting'],
     [
       'is replaced, has operations of its own',
       { operations: [{ ...deletion, replacement: 'x' }] },
@@ -26,5 +28,15 @@ describe('src/core/key-status.ts', () => {
     ],
   ])('a part of a server that %s', (_name, plan, status) => {
     expect(keyStatusesOf({ bindings: [], intents: [], plan: planWith(plan) })(part)).toBe(status);
+  });
+
+  test('an operation that only waits is not blocked', () => {
+    const waits = planWith({ blocked: [blocked('create', 'dependency_blocked')] });
+    expect(keyStatusesOf({ bindings: [], intents: [], plan: waits })(server)).toBe('waiting');
+  });
+
+  test('in mode observe, no operation is pending', () => {
+    const facts = { bindings: [], intents: [], plan: planWith({ operations: [deletion] }) };
+    expect(keyStatusesOf({ ...facts, observing: true })(server)).toBe('differs');
   });
 });

@@ -48,10 +48,18 @@ const firewall = {
 describe('src/daemon/http/panels.ts', () => {
   test('a plan that waits for approval is on the page, with its digest and its command', async () => {
     const plan = { ...planned(firewall), digest: `sha256:dd33ed3fcc4b${'0'.repeat(52)}` };
-    expect(await page({ plan, condition: 'awaiting_approval' })).toMatch(
+    expect(await page({ plan, condition: 'awaiting_approval', awaiting: plan.digest })).toMatch(
       /Plan dd33ed3fcc4b has 1 operation.* vdcsync approve dd33ed3fcc4b /,
     );
     expect(await page({ plan, condition: 'converging' })).not.toContain('dd33ed3fcc4b');
+  });
+
+  test('a plan that waits for approval has its command beside a blocked operation as well', async () => {
+    const [blocked] = (await pageStates.blocked?.())?.facts?.plan?.blocked ?? [];
+    const plan = { ...planned(firewall), blocked: [blocked] } as Plan;
+    expect(await page({ plan, condition: 'blocked', awaiting: plan.digest })).toContain(
+      `vdcsync approve ${plan.digest.slice(7, 19)}`,
+    );
   });
 
   test('a broken spec leaves the last valid one in force only if there was one', async () => {
@@ -114,7 +122,8 @@ describe('src/daemon/http/dangers.ts', () => {
   ] as const)('an exposed server in mode %s while %s: %s', async (mode, condition, next) => {
     const warnings = [{ code: 'exposed', key: 'servers.web-1', message: '' }] as unknown as Plan['warnings'];
     const plan = { ...planned(firewall), warnings };
-    const view = viewOf({ ...withDaemon({ mode }), condition, plan });
+    const awaiting = condition === 'awaiting_approval' ? plan.digest : undefined;
+    const view = viewOf({ ...withDaemon({ mode }), condition, plan, awaiting });
     expect(await textOf(dangersPanel(view, new Pager()))).toContain(next);
   });
 });

@@ -92,6 +92,15 @@ describe('src/daemon/http/remedies.ts', () => {
     ]);
   });
 
+  test('a blocked plan whose other operations wait for approval ends with the command that approves them', () => {
+    const cost = { known_monthly_delta: '0', monthly: { currency: null }, unpriced: [] };
+    const operations = [{ key: 'ips.a', verb: 'create', kind: 'ip', changes: [] }];
+    const plan = planWith({ blocked, operations, cost, digest: `sha256:${'ab'.repeat(32)}` });
+    const { detail, resolve } = notificationOf('blocked', plan, undefined, '', true);
+    expect(detail).toContain('A plan waits for your approval:\ncreate ips.a');
+    expect(resolve.at(-1)).toBe('vdcsync approve abababababab');
+  });
+
   test('what differs and can be changed by nothing is no convergence, and is told', () => {
     const plan = planWith({ warnings: [{ code: 'backup_policy_differs', key: 'servers.a', message: 'x' }] });
     expect(conditionOf({ plan, error: undefined, observing: false, pauses: [] })).toBe('drifting');

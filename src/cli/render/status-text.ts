@@ -15,9 +15,11 @@ import { span } from './values.ts';
 /** The colour and the word of each status. */
 export const looks: Readonly<Record<KeyStatus, readonly [Style, string]>> = {
   converged: ['green', 'converged'],
+  pending: ['yellow', 'pending'],
   differs: ['yellow', 'differs'],
   retiring: ['yellow', 'retiring'],
   in_flight: ['cyan', 'open write'],
+  waiting: ['yellow', 'waiting'],
   blocked: ['red', 'blocked'],
   tainted: ['red', 'tainted'],
   undeclared: ['yellow', 'left the spec'],

@@ -45,19 +45,18 @@ function exposedItem(view: ProjectView, server: ResourceKey): Html {
     entry === undefined
       ? ` ${nextOfFirewall(view)}`
       : html` ${blockedText('The write of the firewall', entry, view)}`;
-  return html`<li><strong>${keyText(server)}</strong>${addresses === '' ? '' : html` <span class="nowrap">(${addresses})</span>`} <span class="bad">exposed${since(resource?.bound_at ?? null, view.at)}</span>
+  return html`<li><strong>${keyText(server)}</strong>${addresses === '' ? '' : html` <span class="nowrap">(${addresses})</span>`} <span class="bad">exposed${since(resource?.exposed_since ?? null, view.at)}</span>
 <p>The server has a public address, and its firewall is not in force: all its ports are open to the internet.${next}</p>${retryText({ key: firewall }, view)}${remediesHtml(entry?.remedies ?? [], flagsOf(view))}</li>`;
 }
 
 /** The next step for a firewall that is not blocked. */
-function nextOfFirewall({ daemon, condition, spec }: ProjectView): string {
+function nextOfFirewall({ daemon, condition, plan, spec }: ProjectView): string {
   if (daemon?.mode === 'observe') return 'In mode observe, vdcsync does not set the firewall.';
+  if (plan?.awaits_approval === true) return 'The plan with the firewall waits for your approval.';
   switch (condition) {
     case 'drifting':
       if (spec.drift === 'report') return 'With `drift: report`, vdcsync does not correct the firewall.';
       return 'vdcsync does not set the firewall while it only observes.';
-    case 'awaiting_approval':
-      return 'The plan with the firewall waits for your approval.';
     case 'paused':
       return 'vdcsync sets the firewall when the API accepts writes again.';
     case 'fenced':

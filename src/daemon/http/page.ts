@@ -145,14 +145,10 @@ function overview({ projects, wanted = {} }: PageInput): Html {
 
 /** The counts at a glance, each a link to its panel. */
 function chips(view: ProjectView): Html {
-  const { counts, plan, daemon, condition, blocked } = view;
+  const { counts, plan, daemon, blocked } = view;
   const { standings } = counts;
   const pending =
-    condition === 'awaiting_approval'
-      ? 'to approve'
-      : daemon?.mode === 'observe'
-        ? 'not corrected'
-        : 'pending';
+    plan?.awaits_approval === true ? 'to approve' : daemon?.mode === 'observe' ? 'not corrected' : 'pending';
   const unread = plan === null ? Object.values(standings).reduce((sum, each) => sum + each, 0) : 0;
   const isElsewhere = blocked.every((each) => isInDangers(view, each));
   const all: readonly (readonly [number, string, string, string])[] = [
@@ -163,7 +159,7 @@ function chips(view: ProjectView): Html {
     [counts.in_flight, 'in-flight', 'busy', `${counts.in_flight} in progress`],
     [
       counts.pending,
-      condition === 'awaiting_approval' ? 'approval' : 'differences',
+      plan?.awaits_approval === true ? 'approval' : 'differences',
       'warn',
       `${counts.pending} ${pending}`,
     ],

@@ -1,5 +1,5 @@
 import { html, raw } from 'hono/html';
-import { type KeyStatus, keyStatuses } from '../../core/key-status.ts';
+import { keyStatuses } from '../../core/key-status.ts';
 import { takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { type Blocked, type Change, isLeft, type Operation, type Warning } from '../../core/plan.ts';
@@ -47,10 +47,10 @@ export function alarms(
     broken.length === 0
       ? ''
       : html`<section class="wide alarm" id="broken"><h2>The spec ${age === '' ? 'is broken' : html`has been broken${age}`}</h2>
-<p>${view?.spec.files.length === 0 ? 'No valid spec was read yet, so vdcsync changes nothing.' : 'The last valid spec stays in force, so the newest edit has no effect.'}${commit === undefined ? '' : html` Newest commit: ${commitText(commit)}.`}</p>${problemList(pager.of(broken))}</section>`,
+<p>${view?.spec.files.length === 0 ? 'No valid spec was read yet, so vdcsync changes nothing.' : 'The last valid spec stays in force, so the newest edit has no effect.'}${commit === undefined ? '' : html` Newest commit: ${commitText(commit)}.`}</p>${problemList(pager.of(broken), view === undefined ? '' : flagsOf(view))}</section>`,
     orphans.length === 0
       ? ''
-      : html`<section class="wide alarm" id="unused-specs"><h2>A spec cannot be used</h2><p>vdcsync does nothing for this spec until it is corrected.</p>${problemList(pager.of(orphans))}</section>`,
+      : html`<section class="wide alarm" id="unused-specs"><h2>A spec cannot be used</h2><p>vdcsync does nothing for this spec until it is corrected.</p>${problemList(pager.of(orphans), '')}</section>`,
     owner === null
       ? ''
       : html`<section class="wide alarm" id="waiting"><h2>Another process owns the state</h2><p>The owner is ${owner}. This process writes nothing until the owner ends.</p></section>`,
@@ -82,23 +82,26 @@ export function commitText({
   return html`${link} “${subject}”${author === '' ? '' : ` by ${author}`}`;
 }
 
-function problemList(problems: ProjectView['spec']['broken']): Html {
+/** @param flags that select the project in a command */
+function problemList(problems: ProjectView['spec']['broken'], flags: string): Html {
   return html`<ul>${problems.map(
     ({ file, line, column, message }) =>
       html`<li><code>${file}:${line}:${column}</code><br>${marked(sentence(message))}</li>`,
-  )}</ul>${remediesHtml(checkingSpec(problems), '')}`;
+  )}</ul>${remediesHtml([checkingSpec(problems)], overlaysIn(flags))}`;
 }
 
 /** Checks the files of a broken spec where they are edited. */
 function checkingSpec(broken: ProjectView['spec']['broken']) {
   const files = [...new Set(broken.map(({ file }) => file))];
-  return [
-    run(
-      'validate',
-      files.flatMap((file) => ['-f', file]),
-      { when: 'to check the corrected file before you deploy it' },
-    ),
-  ];
+  return run(
+    'validate',
+    files.flatMap((file) => ['-f', file]),
+    { when: 'to check the corrected spec before you deploy it' },
+  );
+}
+
+function overlaysIn(flags: string): string {
+  return (flags.match(/ --overlay (?:'[^']*'|\S+)/g) ?? []).join('');
 }
 
 const failures: Readonly<Partial<Record<Condition, string>>> = {
@@ -172,8 +175,8 @@ function filledIn({ key, remedies }: Blocked, { unconfirmed }: ProjectView): Blo
 
 /** The plan that waits for the operator, with the fields, the impact and the cost of its operations. */
 export function approvalPanel(view: ProjectView, pager: Pager): Html {
-  const { condition, plan, operations } = view;
-  if (condition !== 'awaiting_approval' || plan === null) return '';
+  const { plan, operations } = view;
+  if (plan?.awaits_approval !== true) return '';
   const { known_monthly_delta: delta, monthly, unpriced } = plan.cost;
   const cost = Number(delta) === 0 ? [] : [`${changeText(delta, monthly.currency)}`];
   const unknown = unpriced.length === 0 ? [] : [`no known price for ${counted(unpriced.length, 'resource')}`];
@@ -224,8 +227,7 @@ function phaseText(phase: string): string {
 export function differencesPanel(view: ProjectView, pager: Pager): Html {
   const { condition, daemon } = view;
   const left = view.warnings.filter(isLeft);
-  const isAsked = condition === 'awaiting_approval';
-  const operations = isAsked ? [] : pendingOperations(view);
+  const operations = view.plan?.awaits_approval === true ? [] : pendingOperations(view);
   if (left.length + operations.length === 0) return '';
   const isDrift = condition === 'drifting';
   const title = isDrift ? html`Differs from the spec${since(view.differs_since, view.at)}` : 'Pending';
@@ -287,9 +289,6 @@ export function warningsPanel(view: ProjectView, pager: Pager): Html {
 ${pager.of(warnings).map(({ key, code, message, remedies = [] }) => html`<li>${key === null ? '' : html`<strong>${keyText(key)}</strong> `}<span class="code">${code}</span><p>${marked(sentence(message))}</p>${remediesHtml(remedies, flagsOf(view))}</li>`)}</ul></section>`;
 }
 
-/** The statuses of a resource that is still to be created. */
-const absent: ReadonlySet<KeyStatus> = new Set(['differs', 'unknown']);
-
 /**
  * Resources that are not converged come first, the worst above. The others are folded: converged ones, and before the
  * first refresh all those about which nothing is known.
@@ -303,7 +302,7 @@ export function resourcesPanel(view: ProjectView, pager: Pager): Html {
   const rest = rows.filter(({ standing }) => standing === folded);
   const row = (each: ResourceView): Html => {
     const { key, standing, id, protect } = each;
-    const status = id === null && plan !== null && absent.has(standing) ? 'pending' : statusText(standing);
+    const status = id === null && plan !== null && standing === 'unknown' ? 'pending' : statusText(standing);
     const known = id !== null ? `id ${id}` : plan === null ? 'no id' : absenceText(each);
     return html`<li><span class="row-key">${keyText(key)}</span> <span class="${standing}">${status}</span> <span class="dim">${known}${protect ? ', protected' : ''}</span></li>`;
   };

@@ -14,7 +14,7 @@ h1 { font-size: 22px; line-height: 1.2; margin: 0 4px 0 0; } h2 { font-size: 16p
 p { margin: 3px 0; } a { color: var(--busy); } .back { flex-basis: 100%; }
 .badge { border: 1px solid currentColor; border-radius: 99px; padding: 1px 12px; font-weight: 600; font-size: 14px; }
 .badge.bad { background: #c62839; border-color: #c62839; color: #fff; }
-.good, .converged { color: var(--good); } .warn, .differs, .retiring, .undeclared { color: var(--warn); } .bad, .blocked, .tainted { color: var(--bad); }
+.good, .converged { color: var(--good); } .warn, .pending, .differs, .waiting, .retiring, .undeclared { color: var(--warn); } .bad, .blocked, .tainted { color: var(--bad); }
 .busy, .in_flight { color: var(--busy); } .dim, .unknown { color: var(--dim); }
 main { padding-top: 10px; }
 .facts { color: var(--dim); margin: 12px 0; font-size: 14px; } .facts > span { margin-right: 16px; display: inline-block; }
@@ -54,7 +54,7 @@ time { text-decoration: underline dotted 1px; text-underline-offset: 3px; cursor
 .scroll { overflow-x: auto; }
 progress, meter { width: 140px; height: 12px; vertical-align: middle; } progress { accent-color: var(--busy); }
 .outline > li > ul { margin: 4px 0 0 4px; padding-left: 16px; border-left: 2px solid var(--line); } .outline ul li { border: 0; padding: 3px 0; }
-.outline li { color: var(--text); } .outline .dot { background: var(--good); } .outline .differs > .dot, .outline .retiring > .dot, .outline .undeclared > .dot { background: var(--warn); }
+.outline li { color: var(--text); } .outline .dot { background: var(--good); } .outline :is(.pending, .differs, .waiting, .retiring, .undeclared) > .dot { background: var(--warn); }
 .outline .blocked > .dot, .outline .tainted > .dot { background: var(--bad); } .outline .in_flight > .dot { background: var(--busy); } .outline .unknown > .dot { background: var(--dim); } .outline .idle > .dot { background: var(--warn); }
 svg { display: block; width: 100%; min-width: 660px; max-width: 860px; margin: 0 auto; }
 svg text { fill: var(--text); font: 13px system-ui, sans-serif; } svg .note, svg .column { fill: var(--dim); font-size: 11.5px; }

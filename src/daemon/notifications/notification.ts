@@ -36,14 +36,23 @@ export type Notification =
       readonly detail: string;
     };
 
-/** The fields of a notification about a condition. */
+/**
+ * The fields of a notification about a condition.
+ *
+ * @param isAsked whether the operations of the plan wait for approval; the condition may name a more urgent fact
+ */
 export function notificationOf(
   condition: Condition,
   plan: Plan | undefined,
   error: unknown,
   flags = '',
+  isAsked = false,
 ): Pick<Extract<Notification, { event: 'condition' }>, 'detail' | 'resolve' | 'remedies'> {
-  const { detail, remedies = [] } = contentOf(condition, plan, error);
+  const content = contentOf(condition, plan, error);
+  const isBeside = isAsked && plan !== undefined && condition !== 'awaiting_approval';
+  const asked = isBeside ? linesText(['A plan waits for your approval:', ...approvalLines(plan)]) : '';
+  const detail = [content.detail, asked].filter((part) => part !== '').join('\n');
+  const remedies = [...(content.remedies ?? []), ...(isBeside ? approvalOf(plan) : [])];
   return { detail, remedies, resolve: remedies.map((each) => escapeUnseen(remedyText(each, flags))) };
 }
 

@@ -41,6 +41,8 @@ export interface Found {
   readonly differsSince: number | undefined;
   readonly condition: Condition;
   readonly conditionSince: number | undefined;
+  /** When each exposed server was first seen exposed. */
+  readonly exposedSince: ReadonlyMap<string, number>;
   /** When an address was first seen without a server, by the id of the address. */
   readonly idleSince: ReadonlyMap<number, number>;
   /** Whether something is billed that no entry of the spec asks for. */
@@ -60,6 +62,7 @@ export class ProjectHistory {
     ...{ failures: 0, reconciliations: 0, lastReconciliations: [], differsSince: undefined },
     ...{ condition: 'starting', conditionSince: undefined, leaking: false },
     idleSince: new Map(),
+    exposedSince: new Map(),
   };
   readonly #options: ProjectHistoryOptions;
   readonly #reports: PlanReports;
@@ -226,13 +229,14 @@ export class ProjectHistory {
 
   remember(): ReconciliationMemory['history'] {
     const { condition, conditionSince = 0, reconciliations, failures, differsSince } = this.#found;
-    const { idleSince, lastReconciliations } = this.#found;
+    const { idleSince, exposedSince, lastReconciliations } = this.#found;
     const [last] = lastReconciliations;
     return {
       ...{ condition, conditionSince, reconciliations, failures, differsSince: differsSince ?? null },
       ...{ outcome: last?.outcome ?? 'stopped', endedAt: last?.endedAt ?? 0, scarce: [...this.#scarce] },
       ...{ ...this.#troubles(), ...this.#drift.remember() },
       idleSince: [...idleSince],
+      exposedSince: [...exposedSince],
     };
   }
 
@@ -244,6 +248,7 @@ export class ProjectHistory {
       ...{ condition: knownCondition(memory.condition) ?? 'starting', conditionSince },
       ...{ reconciliations, failures, leaking, differsSince: memory.differsSince ?? undefined },
       idleSince: new Map(memory.idleSince),
+      exposedSince: new Map(memory.exposedSince),
     });
     this.#scarce.clear();
     for (const key of memory.scarce) this.#scarce.add(key as ResourceKey);
@@ -254,13 +259,18 @@ export class ProjectHistory {
     const { project, observing, onNotification, flags } = this.#options;
     const { plan, error, awaiting, condition: before, conditionSince } = this.#found;
     const condition = conditionOf({ plan, error, observing, awaiting, pauses });
-    const notification = notificationOf(condition, plan, error, flags());
+    const asked = error === undefined && (plan?.operations.length ?? 0) > 0 ? (awaiting ?? '') : '';
+    const notification = notificationOf(condition, plan, error, flags(), asked !== '');
     const isChanged = condition !== before || conditionSince === undefined;
-    this.#logCondition(condition, isChanged, notification);
+    this.#logCondition(condition, isChanged, asked, notification);
     this.#learn({ condition, ...(isChanged ? { conditionSince: at } : {}) });
     if (error === undefined && plan !== undefined) {
       const blocked = this.#dated(plan.blocked, at);
-      this.#learn({ plan: { ...plan, blocked } });
+      const earlier = this.#found.exposedSince;
+      const exposedSince = new Map(
+        exposedServers(plan).map((key): [string, number] => [key, earlier.get(key) ?? at]),
+      );
+      this.#learn({ plan: { ...plan, blocked }, exposedSince });
       this.#blockedSince = new Map(blocked.map((each) => [blockedName(each), each.since]));
       this.#reports.warn(plan.warnings);
       this.#reports.ask(plan);
@@ -280,15 +290,15 @@ export class ProjectHistory {
   #logCondition(
     condition: Condition,
     isChanged: boolean,
+    asked: string,
     { detail, resolve }: ReturnType<typeof notificationOf>,
   ): void {
-    const { plan, error, awaiting, condition: before } = this.#found;
-    const waits = condition === 'awaiting_approval' ? (awaiting ?? '') : '';
-    const differs = condition === 'drifting' ? detail : waits;
+    const { plan, error, condition: before } = this.#found;
+    const differs = condition === 'drifting' ? detail : asked;
     if (isChanged || differs !== this.#differs) {
       const ending = endingOf(condition);
       const level = ending === 'waits' || ending === 'stuck' ? 'warn' : 'info';
-      const [way] = error === undefined && waits === '' ? [] : resolve;
+      const way = asked === '' ? (error === undefined ? undefined : resolve[0]) : resolve.at(-1);
       const fields = {
         ...{ condition, before },
         ...(differs === '' ? {} : { differs: differences(plan) }),

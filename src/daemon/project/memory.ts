@@ -27,6 +27,7 @@ const history = z.object({
   waiting: z.array(z.string()),
   drifted: z.array(z.string()).default([]),
   idleSince: z.array(z.tuple([z.number(), z.number()])).default([]),
+  exposedSince: z.array(z.tuple([z.string(), z.number()])).default([]),
   differsSince: z.number().nullable(),
   scarce: z.array(z.string()),
 });
