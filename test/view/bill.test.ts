@@ -22,7 +22,10 @@ const intent = (key: string, kind: string, more: object = {}) =>
   }) as unknown as Intent;
 const claim = (kind: string, id: string, holder: object, more: object = {}) =>
   ({ kind, id, identity: {}, holder, at: 3_000, ...more }) as Claim;
-const answered = (id: string, more: object = {}) => ({ phase: 'accepted', answer: { id, ...more } });
+const answered = (id: string, more: object = {}) => ({
+  phase: 'accepted',
+  answer: { id, facts: {}, ...more },
+});
 const lost = { phase: 'unknown', unconfirmed: { why: 'lost', question: {} } };
 
 interface Given {
