@@ -246,6 +246,11 @@ export interface Plan {
   /** Covers the operations and the spec that they come from; two equal digests mean the same plan. */
   readonly digest: string;
   readonly summary: Summary;
+  /**
+   * The state is new: an earlier state may have created a resource of the plan. An apply then finds the resource by its
+   * idempotency key. A plan asks no key, because that is a write. Left out if the plan creates nothing, and otherwise.
+   */
+  readonly new_state?: true;
   /** In the order in which they may be carried out. */
   readonly operations: readonly Operation[];
   readonly blocked: readonly Blocked[];

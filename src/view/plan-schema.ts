@@ -166,6 +166,12 @@ export const planSchema = z
       .regex(/^sha256:[0-9a-f]{64}$/)
       .describe('Digest of the operations and the spec. Equal digests mean the same plan.'),
     summary,
+    new_state: z
+      .literal(true)
+      .optional()
+      .describe(
+        'The state is new. An apply finds a resource that an earlier state created in the last 24 hours by its idempotency key.',
+      ),
     operations: z.array(operation),
     blocked: z.array(blocked).describe('Operations that need a manual decision, or that wait.'),
     warnings: z.array(warning),

@@ -148,8 +148,11 @@ function alongside({ operations }: Plan): string {
   return ` (${counted(count, 'address', 'addresses')} with ${count === 1 ? 'its server' : 'their servers'})`;
 }
 
+const newState =
+  'The state is new. If an earlier state created one of these resources in the last 24 hours, apply finds it by its idempotency key, and creates no second one.';
+
 /** A line about the cost and a line about the requests, if there are any. */
-export function costLines({ cost, effort, operations }: Plan): string[] {
+export function costLines({ cost, effort, operations, new_state: isNew }: Plan): string[] {
   if (operations.length === 0 && cost.left_billed.length === 0) return [];
   const delta = Number(cost.known_monthly_delta);
   const signed = `${delta > 0 ? '+' : ''}${cost.known_monthly_delta}`;
@@ -172,6 +175,7 @@ export function costLines({ cost, effort, operations }: Plan): string[] {
     ...unknownCost(cost.unknown),
     ...cost.left_billed.map((text) => `Left behind: ${text}`),
     ...(effort.writes === 0 ? [] : [effortText]),
+    ...(isNew ? [newState] : []),
   ];
 }
 
