@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Transport } from '../../src/core/transport.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { type Rig, rig } from '../support/rig.ts';
-import { codes, count, head, project, size, web } from './claims/one-server.ts';
+import { codes, head, project, size } from './claims/one-server.ts';
 
 const minute = 60_000;
 const executed = ({ emulator }: Rig, kind: string) =>
@@ -21,17 +21,6 @@ describe('src/engine/intents/evidence.ts', () => {
 
     expect(report.outcome).toBe('converged');
     expect(project(played).servers[0]?.cards).toHaveLength(1);
-  });
-
-  test('a server that shows five minutes after its task was reported as failed is not created again', async () => {
-    const played = rig({ emulator: { readings: { failedTaskLeaves: 'later' } } });
-    played.emulator.mutate({ do: 'fail_next_task' });
-
-    const report = await played.apply(head + web);
-
-    expect([executed(played, 'server'), count(played)]).toEqual([1, [1, 1]]);
-    expect(report.blocked.map(({ key, code }) => [key, code])).toContainEqual(['servers.web', 'tainted']);
-    expect((await played.store.bindings()).map(({ id }) => id)).toEqual(expect.arrayContaining(['2001']));
   });
 });
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { resolving } from '../support/resolve.ts';
 import { type Rig, rig } from '../support/rig.ts';
 
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
@@ -30,34 +29,6 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
     expect(second.outcome).toBe('converged');
     expect(firewall?.exposedMs).toBeGreaterThan(600_000);
     expect(second.plan.warnings).toEqual([]);
-  });
-
-  test.each([
-    ['task_failed', '/tasks/'],
-    ['not_there', '/ips'],
-  ])('and of one that was answered as made, and that no read shows: %s', async (code, read) => {
-    const played: Rig = rig({
-      // The answer names no address, so that nothing says whose the free one is.
-      emulator: { readings: { addressAt: 'taskDone' } },
-      wrap: (inner) => ({
-        ...inner,
-        send(request, options) {
-          const isThere = played.emulator.world.projects[0]?.servers.length === 1;
-          if (isThere && request.url.includes(read))
-            played.emulator.mutate({ do: 'delete_server', id: 2001 });
-          return inner.send(request, options);
-        },
-      }),
-    });
-
-    const { blocked, plan } = await played.apply(server);
-
-    const remedies = resolving(expect.stringContaining('delete 203.0.113.10 in the client area'));
-    expect(blocked).toContainEqual(expect.objectContaining({ key: 'servers.web', code, remedies }));
-    const open = plan.warnings.filter(({ code }) => code === 'exposed');
-    expect(open.map(({ message }) => message)).toEqual([
-      expect.stringMatching(/^the server may exist without its firewall/),
-    ]);
   });
 
   test.each([

@@ -39,16 +39,6 @@ describe('src/plan/free-addresses.ts: an address that no server of the spec asks
   ])('unless %s', async (_name, spec) => {
     expect(await forNobody(spec)).toEqual([]);
   });
-
-  test('nor where it is left out', async () => {
-    const { clock, engine } = rig();
-    const selection = { targets: ['ips.two' as ResourceKey], excludes: [] };
-    const plan = await clock.run(engine.plan(load(`${one}  two: {}\n`), { selection }));
-    expect(plan.warnings.map(({ code, key }) => `${code} ${key}`)).toEqual([
-      'left_out null',
-      'unused_address ips.two',
-    ]);
-  });
 });
 
 describe('src/plan/free-addresses.ts: an address that is free while another is bought', () => {
@@ -60,15 +50,6 @@ describe('src/plan/free-addresses.ts: an address that is free while another is b
 
     const { operations, warnings } = await played.plan(one);
     expect([operations, warnings]).toEqual([[], []]);
-  });
-
-  test('or with the words that have a new server take it', async () => {
-    const played = await withKept();
-
-    expect(await told(played, head + web('{new: true}').replace('web:', 'mail:'))).toEqual([
-      expect.stringContaining('write `public_ipv4: {reuse: true}` in servers.mail'),
-    ]);
-    expect(await told(played, head + web('{reuse: true}'))).toEqual([]);
   });
 
   test('or, where an entry of the spec stands for it, by that name', async () => {
@@ -91,14 +72,5 @@ describe('src/plan/free-addresses.ts: an address that is free while another is b
       `servers:\n  b: {${size}, public_ipv4: {ip: two}}\n`,
     );
     expect(await told(played, two + asked), 'another server waits for one of them').toEqual([]);
-  });
-
-  test('and not where it is known to be somebody else’s', async () => {
-    const played = await withKept();
-    const [address] = played.emulator.world.projects[0]?.ips ?? [];
-    await played.clock.run(played.engine.ignore(load(head), [address?.address ?? '']));
-
-    expect(await told(played, one)).toEqual([]);
-    expect(await told(played, head + web('{new: true}'))).toEqual([]);
   });
 });

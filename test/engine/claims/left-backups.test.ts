@@ -11,37 +11,6 @@ const key = 'servers.web' as ResourceKey;
 const web = (more: string) => `${head}servers:\n  web: {${size}, ${more}}\n`;
 
 describe('src/engine/claims/left-backups.ts: what stays billed after its server', () => {
-  test('backups are remembered once they are told of no more, until an operator says otherwise', async () => {
-    const { apply, clock, engine, emulator, store } = rig();
-    await apply(web('backup: {max_age: 24h}'));
-    const { backups } = emulator.world.projects[0] ?? expect.fail('no project');
-    backups.push(...backups.map((each) => ({ ...each, id: '2025-12-31T00:00:00Z' })));
-    const listed = backups.map(({ id }) => id).sort();
-    expect(listed).toHaveLength(2);
-
-    await apply(nothing);
-
-    expect(leftBackups(await store.claims())).toMatchObject([
-      { server: '2001', key: 'servers.web', backups: listed },
-    ]);
-    const said = await clock.run(engine.ignore(load(nothing), ['2001']));
-    expect(saidBy(said)).toContain('no longer reports');
-    expect(leftBackups(await store.claims())).toEqual([]);
-    await expect(clock.run(engine.ignore(load(nothing), ['2001']))).rejects.toThrow('no server 2001');
-  });
-
-  test('of a server that was deleted elsewhere as well', async () => {
-    const { apply, emulator, store } = rig();
-    await apply(web('backup: {max_age: 24h}'));
-    emulator.mutate({ do: 'delete_server', id: 2001 });
-
-    await apply(nothing);
-
-    expect(leftBackups(await store.claims())).toMatchObject([
-      { server: '2001', backups: [expect.any(String)] },
-    ]);
-  });
-
   test('what an operator released is named, and told of once its server is gone', async () => {
     const { apply, plan, clock, engine, emulator, store } = rig();
     const rotated = web('backup: {max_age: 24h, keep: 3}');

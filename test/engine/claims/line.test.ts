@@ -41,35 +41,6 @@ function made(world: Rig) {
   };
 }
 
-describe('src/engine/claims/line.ts: an entry that is renamed before its state is lost', () => {
-  test.each([
-    [
-      'servers',
-      `servers: {web: {name: web, ${size}}}`,
-      `servers: {www: {name: web, ${otherImage}, moved: {from: servers.web}}}`,
-    ],
-    [
-      'networks',
-      'networks: {old: {name: old, cidr: 10.20.0.0/24}}',
-      'networks: {new: {name: other, cidr: 10.20.0.0/24, moved: {from: networks.old}}}',
-    ],
-  ])('%s with an edited field are not bought again, and an operator decides', async (_kind, before, after) => {
-    const world = rig();
-    await world.apply(`${before}\n`);
-    const first = made(world);
-    loseState(world);
-
-    const report = await world.apply(`${after}\n`);
-    expect(made(world)).toEqual(first);
-    expect(report.outcome).toBe('blocked');
-    const again = await world.apply(`${after}\n`);
-    expect(made(world)).toEqual(first);
-    expect(codesOf(again)).not.toEqual([]);
-    // One question, under the key that was used.
-    expect(codesOf(again).join()).not.toContain('moved_from_unknown');
-  });
-});
-
 describe('src/engine/claims/line.ts: an idempotency key of another body', () => {
   const before = `servers: {web: {name: web, ${size}}}\n`;
   const after = `servers: {www: {name: web, ${otherImage}, moved: {from: servers.web}}}\n`;
@@ -170,32 +141,6 @@ describe('src/engine/claims/line.ts: a server that two keys name', () => {
 });
 
 describe('src/engine/claims/line.ts: addresses', () => {
-  test.each([
-    ['bought with it', false],
-    ['free before', true],
-  ])('of a server with reuse, %s, belong to the server once its entry says new', async (_when, isFree) => {
-    const world = rig();
-    if (isFree) world.emulator.mutate({ do: 'add_ip' });
-    const web = (address: string) => `servers: {web: {${size}, public_ipv4: {${address}: true}}}\n`;
-    await world.apply(`settings: {unmanaged: ignore}\n${web('reuse')}`);
-    const [own] = project(world).ips;
-    const isBound = async () =>
-      (await world.store.bindings()).some(
-        ({ key, id }) => key === 'servers.web.public_ipv4' && id === String(own?.id),
-      );
-
-    const report = await world.apply(web('new'));
-    expect(
-      (await isBound()) || codesOf(report).includes('servers.web.public_ipv4 address_not_as_declared'),
-    ).toBe(true);
-    if (!(await isBound()))
-      await world.clock.run(
-        world.engine.adopt(load(web('new')), 'servers.web.public_ipv4' as never, String(own?.id)),
-      );
-    expect(await isBound()).toBe(true);
-    expect((await world.plan(web('new'))).warnings).toEqual([]);
-  });
-
   test('that both are free are given to the servers that name them', async () => {
     const world = rig();
     await world.apply('ips: {a: {}, b: {}}\n');
@@ -260,25 +205,6 @@ describe('src/engine/claims/line.ts: a line', () => {
     );
   });
 
-  test('gives each object to one entry', () => {
-    fc.assert(
-      fc.property(scene, (drawn) => {
-        const ids = [...shown(drawn).held.values()];
-        expect(new Set(ids).size).toBe(ids.length);
-      }),
-    );
-  });
-
-  test('follows three renames through two released objects', () => {
-    const [a, b, c, d] = names as [ResourceKey, ResourceKey, ResourceKey, ResourceKey];
-    const claims = [released([c, b], 1), released([b, a], 2)];
-    for (const each of [claims, claims.toReversed()]) {
-      const lines = linesOf({ entries: [entry([d, c])], claims: each, bindings: [] });
-      expect(lines.of(entry([d, c]))).toEqual(new Set([d, c, b, a]));
-      expect(lines.held().get(d)?.id).toBe('1');
-    }
-  });
-
   test.each([
     ['of a returned name', [entry(['servers.b' as ResourceKey]), entry(['servers.a' as ResourceKey])], 'a'],
     ['whose entry has lost its `moved`', [entry(['servers.b' as ResourceKey])], 'b'],
@@ -289,13 +215,5 @@ describe('src/engine/claims/line.ts: a line', () => {
     expect([...linesOf({ entries, claims: [found], bindings: [] }).held()]).toEqual([
       [`servers.${taker}`, found],
     ]);
-  });
-
-  test('leaves out an object that is bound to another entry', () => {
-    const [a, b, c] = names as [ResourceKey, ResourceKey, ResourceKey];
-    const entries = [entry([a]), entry([b])];
-    const lines = linesOf({ entries, claims: [], bindings: [bound([b, a, c], 1)] });
-    expect(lines.of(entry([a]))).toEqual(new Set([a]));
-    expect(lines.of(entry([b]))).toEqual(new Set([b, c]));
   });
 });

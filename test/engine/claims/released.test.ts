@@ -1,10 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { loadProfile } from '../../../src/cli/settings/profile.ts';
 import { childKey, type ResourceKey, retiringKey } from '../../../src/core/keys.ts';
 import type { Plan } from '../../../src/core/plan.ts';
 import { run } from '../../../src/core/remedy.ts';
-import { loadProfile as emulatorProfile } from '../../../src/emulator/profile.ts';
 import { codesOf } from '../../reconcilers/support.ts';
 import { saidBy } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
@@ -84,27 +81,6 @@ describe('src/engine/claims: the own address of a server that another one of the
   });
 });
 
-describe('src/engine/claims: a card of a server that is not managed any more', () => {
-  test('is not removed, though a profile opens that', async () => {
-    const text = readFileSync(new URL('../../../examples/profile.yaml', import.meta.url), 'utf8');
-    const played = rig({
-      profile: loadProfile(text, 'profile.yaml'),
-      emulator: { profile: emulatorProfile(text) },
-    });
-    const file = (entry: string) => `${head}networks: {n: {cidr: 10.1.0.0/24}}\nservers: {web: ${entry}}\n`;
-    await played.apply(file(`{${size}, network_interfaces: [n]}`));
-    const unmanaged = file('{id: 2001, managed: false}');
-
-    const plan = await played.plan(unmanaged);
-    const targets = ['servers.web.network_interfaces.n' as ResourceKey];
-    await played.apply(unmanaged, { selection: { targets, excludes: [] } });
-
-    expect(plan.operations).toEqual([]);
-    expect(releases(played)).toEqual([]);
-    expect((await played.apply(unmanaged)).results).toEqual([]);
-  });
-});
-
 describe('src/engine/claims: `keep_ip` in the edit that replaces a server', () => {
   const file = (cores: number, keep: boolean) =>
     `${head}servers:\n  web: {${size.replace('cores: 1', `cores: ${cores}`)}, replace: {order: delete_first}, public_ipv4: {new: true}, keep_ip: ${keep}}\n`;
@@ -150,39 +126,6 @@ describe('src/core/keys.ts: a name with a dot in it', () => {
     await played.apply(`${head}ips: {web.2: {}}\n`);
 
     expect(await boundKeys(played)).toEqual(['ips.web.2']);
-  });
-});
-
-describe('src/engine/claims: an entry that is not managed for a while', () => {
-  const file = (web: string, spare: string) => `${head}servers: {web: ${web}}\nips: {spare: ${spare}}\n`;
-  const managed = file(`{${size}, public_ipv4: {new: true}}`, '{}');
-
-  async function handedOver() {
-    const played = rig();
-    await played.apply(managed);
-    const spare = played.emulator.world.projects[0]?.ips.find(({ serverId }) => serverId === null);
-    await played.apply(file('{id: 2001, managed: false}', `{id: ${spare?.id}, managed: false}`));
-    return { ...played, played, spare };
-  }
-
-  test('is taken back by the spec of before', async () => {
-    const { played, apply } = await handedOver();
-
-    const report = await apply(managed);
-
-    expect(report.outcome).toBe('converged');
-    expect(addresses(played)).toHaveLength(2);
-    expect(played.emulator.world.projects[0]?.servers).toHaveLength(1);
-    expect(await boundKeys(played)).toEqual(['ips.spare', 'servers.web', 'servers.web.public_ipv4']);
-  });
-
-  test('has another one made once an operator says so', async () => {
-    const { played, spare, apply, clock, engine } = await handedOver();
-
-    await clock.run(engine.ignore(load(managed), ['2001', spare?.address ?? '']));
-
-    expect((await apply(managed)).outcome).toBe('converged');
-    expect(addresses(played)).toHaveLength(4);
   });
 });
 

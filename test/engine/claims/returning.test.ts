@@ -84,21 +84,6 @@ describe('src/engine/claims/returning.ts: an edit is reverted while the old and 
     ]);
   });
 
-  test('a third value creates one more server, and the others go', async () => {
-    const played = await both();
-
-    // The refusal of the deletion is known, and holds the new creation.
-    const { blocked } = await played.apply(file(3));
-    expect(blocked.find(({ key }) => key === web)?.remedies).toMatchObject([
-      { next: [{ command: 'resolve', args: [web, '--retry'] }, { command: 'apply' }] },
-    ]);
-    expect(servers(played)).toHaveLength(2);
-    await played.clock.run(played.engine.resolve(load(file(3)), web, { type: 'retry' }));
-    expect((await played.apply(file(3))).outcome).toBe('converged');
-
-    expect([servers(played), addresses(played)]).toEqual([[[2003, 3]], [[5003, 2003]]]);
-  });
-
   test('`adopt` gives the key back by hand, unless the spec asks for the new server', async () => {
     const played = await both();
     const adopt = (cores: number) =>

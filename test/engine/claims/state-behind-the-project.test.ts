@@ -40,21 +40,6 @@ async function boughtWhileAsked(played: ReturnType<typeof rig>, spec: ReturnType
 }
 
 describe('src/engine/claims: a state that is behind the project', () => {
-  test('an old copy, put back in time, finds under its keys what was bought since', async () => {
-    const played = rig();
-    await played.apply(`${head}networks:\n  spare: {cidr: 10.1.0.0/24}\n`);
-    const old = await copied(played);
-    const spec = `${head}${web}ips:\n  spare: {}\nnetworks:\n  spare: {cidr: 10.1.0.0/24}\n  more: {cidr: 10.2.0.0/24}\n`;
-    await played.apply(spec);
-    const before = count(played);
-    played.restart(old);
-
-    const report = await played.apply(spec);
-
-    expect([report.outcome, report.blocked]).toEqual(['converged', []]);
-    expect(count(played)).toEqual(before);
-  });
-
   test('an old copy, put back after the keys have gone: nothing is bought twice, and it says whose', async () => {
     const played = rig();
     await played.apply(head);

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { faultRule } from '../../../src/emulator/faults.ts';
 import type { Readings } from '../../../src/emulator/readings.ts';
 import { type Rig, rig } from '../../support/rig.ts';
 import { codes, count, head, project, web } from '../claims/one-server.ts';
@@ -30,26 +29,6 @@ describe('src/engine/intents/evidence.ts', () => {
       ['servers.web', '2002'],
       ['servers.web.public_ipv4', '5002'],
     ]);
-  });
-
-  test('an address of a failed creation is released where the spec no longer has the server', async () => {
-    const played = failing();
-    const refusal = { do: 'answer', status: 422, code: 'invalid_request' } as const;
-    played.emulator.setFaults([faultRule({ path: 'create_server', nth: 2 }, refusal)]);
-    await played.apply(head + web);
-
-    const report = await played.apply(head);
-
-    expect([report.outcome, count(played)]).toEqual(['converged', [0, 0]]);
-    expect(await played.store.bindings()).toEqual([]);
-  });
-
-  test('`{reuse: true}` takes the address that its failed attempt left', async () => {
-    const played = failing();
-
-    const report = await played.apply((head + web).replace('{new: true}', '{reuse: true}'));
-
-    expect([report.outcome, count(played)]).toEqual(['converged', [1, 1]]);
   });
 
   test('an address that no answer named is put to the operator', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { expectInvariants } from '../../support/invariants.ts';
 import { rig } from '../../support/rig.ts';
-import { converges, executed, gpu } from '../shop.ts';
+import { gpu } from '../shop.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -24,48 +24,6 @@ describe('src/engine/intents/capacity.ts', () => {
     ]);
     expect(played.clock.monotonic()).toBeLessThan(hour + 20 * 60_000);
     expect(played.writes().length).toBeLessThan(60);
-    await expectInvariants(played);
-  });
-
-  test('none for a day: blocked, and the next run tries again', async () => {
-    const played = rig();
-    for (const name of ['l40s-2', 'l40s-1'])
-      played.emulator.mutate({ do: 'set_capacity', package: name, capacity: 0 });
-
-    const report = await played.apply(gpu);
-
-    expect(report.blocked).toMatchObject([{ key: 'servers.gpu', code: 'no_gpu_capacity' }]);
-    expect(played.clock.monotonic()).toBeLessThan(25 * hour);
-    played.emulator.mutate({ do: 'set_capacity', package: 'l40s-1', capacity: 1 });
-    await converges(played, gpu);
-    expect(executed(played, 'server')).toBe(1);
-  });
-});
-
-describe('src/engine/intents/capacity.ts: a GPU package without capacity', () => {
-  const gpu = (packages: string) =>
-    `${head}servers:\n  gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: ${packages}}\n`;
-
-  test.each([
-    ['a single one', 'l40s-2', 1],
-    ['each of a list', '[l40s-2, l40s-1]', 2],
-  ])('%s is tried again after 1 to 15 minutes, for a day', async (_name, packages, count) => {
-    const played = rig();
-    for (const name of ['l40s-2', 'l40s-1'])
-      played.emulator.mutate({ do: 'set_capacity', package: name, capacity: 0 });
-
-    const report = await played.apply(gpu(packages));
-
-    expect(report.blocked).toMatchObject([{ key: 'servers.gpu', code: 'no_gpu_capacity' }]);
-    expect(report.durationMs).toBeGreaterThan(24 * hour);
-    expect(report.durationMs).toBeLessThan(24.5 * hour);
-    const rounds = played.writes().filter((_, index) => index % count === 0);
-    const waits = rounds.slice(1).map(({ at }, index) => (at - (rounds[index]?.at ?? 0)) / minute);
-    for (const [index, least] of [1, 2, 4, 8, 15, 15].entries()) {
-      expect(waits[index]).toBeGreaterThanOrEqual(least);
-      expect(waits[index]).toBeLessThan(least * 1.1 + 0.5);
-    }
-    expect(rounds.length).toBeLessThan(105);
     await expectInvariants(played);
   });
 });

@@ -75,27 +75,6 @@ describe('src/engine/intents: what the spec said when it was sent', () => {
       expect(report.blocked.map((each) => [each.key, each.code])).toContainEqual([key, 'protected']);
     }
   });
-
-  test.each([
-    ['its size', web(', replace: allowed', size.replace('cores: 1', 'cores: 4')), 'cores'],
-    [
-      'its address',
-      `${web(', replace: allowed').replace('{new: true}', '{ip: fix}')}\nips:\n  fix: {}`,
-      'public_ipv4',
-    ],
-  ])('a server whose entry changed %s in flight is not as that says', async (_name, entry, path) => {
-    const { world, killedAfter, bound } = killable();
-    await killedAfter('/servers', servers(web()));
-    const never = servers(entry.replace(', replace: allowed', ''));
-    await world.apply(never, { approve: async () => false });
-    expect(await bound()).toEqual({ 'servers.web': '2001', 'servers.web.public_ipv4': '5001' });
-    const refused = (await world.plan(never)).blocked.find(({ key }) => key === 'servers.web');
-    expect(refused?.reason).toContain(path);
-    const plan = await world.plan(servers(entry));
-    expect(plan.operations.map(({ id }) => id)).toEqual(
-      expect.arrayContaining(['create:servers.web', 'delete:servers.web~2001']),
-    );
-  });
 });
 
 describe('src/engine/intents: a rename of what is in flight', () => {

@@ -38,35 +38,4 @@ describe('src/engine/run/recover.ts: a state that is lost, in a project that sho
     expect(executed(played, 'server')).toBe(times + 1);
     expect(report.outcome).toBe('converged');
   });
-
-  test.each([
-    1, 2,
-  ])('finds a server with an address that was replaced %i times, before it takes the server as unmanaged', async (times) => {
-    const played = rig();
-    const spec = (cores: number) => server('web', cores, ', public_ipv4: {new: true}');
-    for (let cores = 1; cores <= times + 1; cores++)
-      expect((await played.apply(spec(cores))).outcome).toBe('converged');
-    played.restart(fresh());
-
-    const report = await played.apply(spec(times + 1));
-
-    expect(report.blocked).toEqual([]);
-    expect(report.outcome).toBe('converged');
-    expect(executed(played, 'server')).toBe(times + 1);
-  });
-
-  test('finds the server that was replaced without an edit of its entry', async () => {
-    const played = rig();
-    await played.apply(server('web'));
-    const [first] = played.emulator.world.projects[0]?.servers ?? [];
-    played.emulator.mutate({ do: 'delete_server', id: first?.id ?? 0 } as never);
-    expect((await played.apply(server('web'))).outcome).toBe('converged');
-    expect(executed(played, 'server')).toBe(2);
-    played.restart(fresh());
-
-    const report = await played.apply(server('web'));
-
-    expect(executed(played, 'server')).toBe(2);
-    expect(report.outcome).toBe('converged');
-  });
 });

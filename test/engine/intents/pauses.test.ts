@@ -93,16 +93,3 @@ servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1
     );
   });
 });
-
-describe('src/engine/intents/pauses.ts: a refused entry that has left the spec', () => {
-  test("is nobody's concern any more: the run converges", async () => {
-    const played = rig({ emulator: { readings: { sizeBounds: 'on' } } });
-    const spec = (cores: number) =>
-      `${head}servers:\n  web: {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20}\n`;
-    expect((await played.apply(spec(10_000))).outcome).toBe('blocked');
-
-    const report = await played.apply(head);
-
-    expect(report).toMatchObject({ outcome: 'converged', blocked: [] });
-  });
-});

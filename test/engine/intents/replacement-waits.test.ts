@@ -64,19 +64,6 @@ describe('src/engine/intents/replacement.ts: nothing is deleted of a replacement
     expect(stands(played)).toEqual([false, false]);
   });
 
-  test('a refusal stops the purchases that the same run has not begun', async () => {
-    const played = rig();
-    const names = Array.from({ length: 45 }, (_, at) => `s${at}`);
-    const servers = names.map(
-      (name) => `  ${name}: {${size(1)}, firewall: {enabled: true, policy_in: sideways}}\n`,
-    );
-
-    const report = await played.apply(`${head}servers:\n${servers.join('')}`);
-
-    expect(report.outcome).toBe('blocked');
-    expect(played.emulator.world.projects[0]?.servers.length).toBeLessThan(names.length / 2);
-  });
-
   const walled = (cores: number, more = '') =>
     `${head}servers:\n  web: {${size(cores)}, replace: {order: delete_first}, firewall: {enabled: true, policy_in: drop, rules: [{direction: in, action: accept, protocol: tcp, destination_port: "22"${more}}]}}\n`;
 
