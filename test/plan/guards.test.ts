@@ -10,33 +10,6 @@ const networks = (...names: readonly string[]) =>
   `networks: {${names.map((name, at) => `${name}: {cidr: 10.${at + 1}.0.0/24}`).join(', ')}}\n`;
 
 describe('src/plan/guards.ts', () => {
-  test('prune: what has left the spec stays, until the spec says that it goes', async () => {
-    const { apply, plan, emulator } = rig();
-    await apply(networks('a'));
-
-    expect(codesOf(await plan(''))).toEqual({ 'networks.a': 'prune_disabled' });
-    expect((await plan('')).blocked[0]?.reason).toMatch(
-      /\. With `prune: true`, network \d+ would be deleted$/,
-    );
-    expect((await apply('')).outcome).toBe('blocked');
-    expect((await apply('settings: {prune: true}\n')).outcome).toBe('converged');
-    expect(projectOf(emulator).networks).toHaveLength(1);
-  });
-
-  test('what is to be written is a line for the block that the spec may have already', async () => {
-    const { apply, plan } = rig();
-    await apply(networks('a', 'b', 'c'));
-    const settings = ['drift: correct'];
-    const file = () => `settings:\n${settings.map((line) => `  ${line}\n`).join('')}`;
-
-    const [blocked] = (await plan(file())).blocked;
-    expect(blocked?.code).toBe('prune_disabled');
-    const written = /write `([^`]+)` and `([^`]+)` under `settings`/.exec(resolveOf(blocked) ?? '') ?? [];
-    settings.push(...written.slice(1));
-    expect(settings).toHaveLength(3);
-    expect(await plan(file())).toMatchObject({ blocked: [], summary: { delete: 3 } });
-  });
-
   test('max_deletions: over it all are held, replacements counted, children not', async () => {
     const { apply, plan } = rig();
     await apply(`${networks('a', 'b')}servers: {web: {${sliders}, public_ipv4: {new: true}}}\n`);
@@ -125,17 +98,6 @@ describe('src/plan/guards.ts', () => {
     expect(blocked?.reason).toContain('1 deletion in one run is more than settings.max_deletions (0)');
   });
 
-  test('what a blocked deletion would leave billed is told with it', async () => {
-    const { apply, plan, emulator } = rig();
-    await apply(`servers: {web: {${sliders}, public_ipv4: {new: true}, backup: {max_age: 24h}}}\n`);
-
-    const { blocked } = await plan('');
-    expect(projectOf(emulator).backups).toHaveLength(1);
-    expect(blocked.find(({ key }) => key === 'servers.web')?.reason).toContain(
-      'with all data on its disks. 1 backup of servers.web stays billed',
-    );
-  });
-
   test('max_deletions holds over all rounds of a run', async () => {
     const { apply, emulator } = rig();
     await apply(`${networks('a', 'b', 'c')}servers: {web: {${sliders}, network_interfaces: [c]}}\n`);
@@ -206,20 +168,6 @@ describe('src/plan/guards.ts', () => {
     expect(codesOf(await plan(''))).toEqual({ 'servers.web': 'protected' });
   });
 
-  test('protect: the word of an entry that is in the spec counts at once', async () => {
-    const { apply, plan, emulator } = rig();
-    const text = (word: string, image: string) =>
-      `settings: {prune: true}\nservers: {web: {${sliders.replace('ubuntu-24.04', image)}, replace: allowed${word}}}\n`;
-    await apply(text(', protect: true', 'ubuntu-24.04'));
-    expect(codesOf(await plan(text(', protect: true', 'debian-13')))).toEqual({ 'servers.web': 'protected' });
-
-    expect((await plan(text('', 'debian-13'))).summary).toMatchObject({ replace: 1, blocked: 0 });
-    expect((await apply(text(', protect: false', 'debian-13'))).outcome).toBe('converged');
-    expect(projectOf(emulator).servers).toMatchObject([{ id: 2002 }]);
-    await apply(text(', protect: true', 'debian-13'));
-    expect(codesOf(await plan('settings: {prune: true}\n'))).toEqual({ 'servers.web': 'protected' });
-  });
-
   test('what waits for something blocked is blocked with it, down the chain, and resolved with it', async () => {
     const { plan, emulator } = rig();
     const net = emulator.mutate({ do: 'add_network', name: 'a', cidr: '10.7.0.0/24' }) as { id: number };
@@ -244,13 +192,6 @@ describe('src/plan/guards.ts', () => {
     ]);
     emulator.mutate({ do: 'delete_network', id: net.id });
     expect((await plan(text.replace('server_type: nope', 'server_type: 5'))).blocked).toEqual([]);
-  });
-
-  test('an out-of-order project is told', async () => {
-    const { plan, emulator } = rig();
-    emulator.mutate({ do: 'set_standing', standing: 'suspended' });
-
-    expect((await plan(networks('a'))).warnings).toMatchObject([{ code: 'project_not_active', key: null }]);
   });
 
   test("another project's token stops the run before anything is written", async () => {

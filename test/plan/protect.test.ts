@@ -64,24 +64,6 @@ describe('src/plan/guards.ts: the way to delete what is protected', () => {
     expect(await played.store.bindings()).toEqual([]);
   });
 
-  test.each(Object.keys(entries))('%s after its entry has left: deletes it and nothing else', async (key) => {
-    const played = rig();
-    await played.apply(specOf(key, true));
-    const without = `${settings}${others}`;
-    const plan = await played.plan(without);
-    const from = played.writes().length;
-
-    const [record = '', last = '', ...rest] = commandsOf(plan, key);
-    expect(rest).toEqual([]);
-    await run(played, record, specOf(key, false));
-    const { outcome } = await run(played, last, without);
-
-    expect(outcome).toBe('converged');
-    expect(creations(played, from)).toEqual([]);
-    expect(projectOf(played.emulator)).toMatchObject({ servers: [], isos: [] });
-    expect(projectOf(played.emulator).ips).toHaveLength(2);
-  });
-
   test('an apply with --target records the end of the protection of its targets alone', async () => {
     const played = rig();
     const two = (protect: boolean) =>

@@ -166,16 +166,6 @@ describe('src/reconcilers/server: an adopted server whose entry is corrected', (
       expect(projectOf(world.emulator).servers).toMatchObject([{ diskGb: 20, cores: 4 }]);
     });
 
-    test('is resized to what does not say its disk', async () => {
-      const world = await adopted('id: 2001, server_type: sliders-1, cores: 1', { profile });
-      withDisk(world, 80);
-
-      const { outcome } = await world.apply(file('id: 2001, server_type: sliders-1, cores: 4'));
-
-      expect(outcome).toBe('converged');
-      expect(projectOf(world.emulator).servers).toMatchObject([{ diskGb: 80, cores: 4 }]);
-    });
-
     test('is resized in no size that nothing shows, and nobody has asked for, without a word', async () => {
       const entry = 'id: 2001, server_type: sliders-1, memory_mb: 1024';
       const world = await adopted(`${entry}, cores: 1`, { profile });
@@ -215,15 +205,5 @@ describe('src/reconcilers/server: an adopted server whose entry is corrected', (
 
       expect(codesOf(await world.plan(file(edited)))).toEqual({ 'servers.old': 'disk_would_shrink' });
     });
-  });
-
-  test('is made anew for a size that its reads show otherwise', async () => {
-    const { plan } = await adopted(sliders.replace('cores: 1', 'cores: 2'), {
-      profile: 'operations: {list_servers: {}}',
-    });
-
-    const edited = await plan(file(sliders.replace('cores: 1', 'cores: 4')));
-
-    expect(idsOf(edited)).toEqual(['create:servers.old', 'delete:servers.old~2001']);
   });
 });

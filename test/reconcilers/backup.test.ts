@@ -25,26 +25,6 @@ describe('src/reconcilers/backup.ts', () => {
     expect(await shown('max_age: 36h')).toMatchObject([{ to: '36h' }]);
   });
 
-  test('is taken when the newest available one is older than max_age', async () => {
-    const { apply, plan, clock, emulator, events } = rig();
-    await apply(daily);
-    expect((await plan(daily)).operations).toEqual([]);
-    expect(events).toContainEqual(
-      expect.objectContaining({
-        ...{ key: 'servers.web.backup', step: 'checking', detail: 'whether the new backup is ready' },
-      }),
-    );
-
-    await clock.advance(25 * 3_600_000);
-    expect((await plan(daily)).operations).toMatchObject([
-      { changes: [{ path: 'due', to: 'the newest backup is older than max_age 24h' }] },
-    ]);
-    const report = await apply(daily);
-
-    expect(report.outcome).toBe('converged');
-    expect(projectOf(emulator).backups).toHaveLength(2);
-  });
-
   test('of a server that is replaced in the same run is taken anew', async () => {
     const { apply } = rig();
     const small = (ips: string, more: string) =>

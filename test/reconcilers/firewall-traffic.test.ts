@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { locksOut, shadowedRules, trafficOf } from '../../src/reconcilers/firewall/traffic.ts';
 import { rig } from '../support/rig.ts';
-import { projectOf, sliders, warningsOf } from './support.ts';
+import { sliders, warningsOf } from './support.ts';
 
 const rule = (destination_port: string, more: object = {}) => ({
   direction: 'in',
@@ -113,18 +113,5 @@ describe('src/reconcilers/firewall/traffic.ts', () => {
       from: [{ destination_port: '22' }],
       to: [],
     });
-  });
-
-  test('is not warned of where nothing is written: drift that is only reported, changes that are held', async () => {
-    const { apply, plan, emulator } = rig();
-    const closed = (settings = '') =>
-      `${settings}servers: {one: {${sliders}, public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop, rules: []}}}\n`;
-    await apply(closed());
-    const [server] = projectOf(emulator).servers;
-    emulator.mutate({ do: 'set_firewall', server_id: server?.id ?? 0, policy_in: 'accept' });
-
-    expect(warningsOf(await plan(closed()))).toEqual(['firewall_lockout']);
-    expect(warningsOf(await plan(closed('settings: {drift: report}\n')))).toEqual(['drift']);
-    expect(warningsOf(await plan(closed('settings: {suspend: {reason: a party}}\n')))).toEqual([]);
   });
 });

@@ -45,24 +45,6 @@ describe('src/reconcilers/firewall.ts', () => {
     expect((await plan(file(`policy_in: accept, rules: [${web}]`))).operations).toEqual([]);
   });
 
-  test('is put before any card is added, as its server stands open meanwhile', async () => {
-    const { apply, writes } = rig();
-    const entry = `{${sliders}, public_ipv4: {new: true}, network_interfaces: [n, m], firewall: {enabled: true}}`;
-
-    await apply(
-      `networks: {n: {cidr: 10.1.0.0/24}, m: {cidr: 10.2.0.0/24}}\nservers: {a: ${entry}, b: ${entry}, c: ${entry}}\n`,
-    );
-
-    for (const id of [2001, 2002, 2003]) {
-      const inside = writes().filter(({ path }) => path.startsWith(`/servers/${id}/`));
-      expect(inside.map(({ path }) => path.split('/').at(-1))).toEqual([
-        'firewall',
-        'network-interfaces',
-        'network-interfaces',
-      ]);
-    }
-  });
-
   test('what the spec does not declare stays as it is', async () => {
     const { apply, emulator } = rig();
     await apply(file(`enabled: true, rules: [${ssh}]`));
@@ -108,18 +90,6 @@ describe('src/reconcilers/firewall.ts', () => {
     'taskDone',
   ] as const)('waits for the public card (%s) and a finished server', async (publicCardAt) => {
     const { apply, emulator } = rig({ emulator: { readings: { publicCardAt, firewallWhileCreating: 409 } } });
-
-    expect((await apply(file('enabled: true'))).outcome).toBe('converged');
-    expect(projectOf(emulator).servers[0]?.firewall.enabled).toBe(true);
-  });
-
-  test('waits for a server whose creation takes 25 minutes, if no task tells when it is finished', async () => {
-    const { apply, emulator } = rig({
-      emulator: {
-        readings: { omitTaskField: true, firewallWhileCreating: 409 },
-        durations: { create_server: [25 * 60_000, 25 * 60_000] },
-      },
-    });
 
     expect((await apply(file('enabled: true'))).outcome).toBe('converged');
     expect(projectOf(emulator).servers[0]?.firewall.enabled).toBe(true);

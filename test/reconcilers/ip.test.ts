@@ -63,16 +63,6 @@ describe('src/reconcilers/ip.ts', () => {
     expect(emulator.billed()).toEqual([]);
   });
 
-  test('attached to a server whose deletion is blocked it waits for that', async () => {
-    const { apply, plan } = rig();
-    await apply(`ips: {web: {}}\nservers: {one: {protect: true, ${sliders}, public_ipv4: {ip: web}}}\n`);
-
-    const planned = await plan(prune);
-
-    expect(planned.operations).toEqual([]);
-    expect(codesOf(planned)).toEqual({ 'ips.web': 'dependency_blocked', 'servers.one': 'protected' });
-  });
-
   test('of an adopted one, the pool is believed as it was adopted, and an edit of it is told until an operator confirms that', async () => {
     const { plan, apply, engine, emulator, clock } = rig();
     emulator.mutate({ do: 'add_ip' });
@@ -98,16 +88,6 @@ describe('src/reconcilers/ip.ts', () => {
     expect(warningsOf((await apply(of8)).plan)).toEqual(['address_unchecked']);
   });
 
-  test('one that the spec binds by its id is told of when it is adopted', async () => {
-    const { plan, apply, emulator } = rig();
-    emulator.mutate({ do: 'add_ip' });
-    const spec = `ips: {spare: {id: ${projectOf(emulator).ips[0]?.id}, server_type_id: 8}}\n`;
-
-    expect(warningsOf(await plan(spec))).toEqual(['address_unchecked']);
-    await apply(spec);
-    expect(warningsOf(await plan(spec))).toEqual([]);
-  });
-
   test('stays in its pool: another one is blocked, and following the message resolves it', async () => {
     const { apply, plan } = rig();
     await apply('ips: {web: {server_type_id: 3}, own: {}}\n');
@@ -121,15 +101,6 @@ describe('src/reconcilers/ip.ts', () => {
     ]);
     expect((await plan('ips: {web: {server_type_id: 3}, own: {}}\n')).blocked).toEqual([]);
     expect((await plan('ips: {web: {}, own: {}}\n')).blocked).toEqual([]);
-  });
-
-  test('the pool of an adopted one is not known, and not compared', async () => {
-    const { apply, emulator } = rig();
-    const { id } = emulator.mutate({ do: 'add_ip' }) as { id: number };
-
-    expect((await apply(`ips: {web: {id: ${id}}}\n`)).outcome).toBe('converged');
-    expect((await apply('ips: {web: {server_type_id: 8}}\n')).outcome).toBe('converged');
-    expect(emulator.billed()).toHaveLength(1);
   });
 
   test('a lost one is made again only when a second look, a minute later, misses it too', async () => {
@@ -195,19 +166,5 @@ describe('src/reconcilers/ip.ts', () => {
       },
     ]);
     expect(idsOf(await plan('ips: {web: {}}\n'))).toEqual(['create:ips.web']);
-  });
-
-  test('an id other than the bound one is blocked; adopting it settles that', async () => {
-    const { apply, plan, clock, engine, emulator } = rig();
-    await apply('ips: {web: {}}\n');
-    const { id } = emulator.mutate({ do: 'add_ip' }) as { id: number };
-    const text = `ips: {web: {id: ${id}}}\n`;
-
-    const planned = await plan(text);
-    expect(codesOf(planned)).toEqual({ 'ips.web': 'id_conflict' });
-    expect(resolveOf(planned.blocked[0])).toContain(`vdcsync adopt ips.web ${id}`);
-
-    await clock.run(engine.adopt(load(text), 'ips.web' as never, String(id)));
-    expect((await plan(text)).blocked).toEqual([]);
   });
 });

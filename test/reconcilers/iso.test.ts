@@ -21,27 +21,6 @@ describe('src/reconcilers/iso.ts', () => {
     expect((await plan(rescue)).operations).toEqual([]);
   });
 
-  test.each([
-    'status/error',
-    'download_status/reason',
-  ] as const)('a failed download is told with its reason, and made again by a later run (%s)', async (isoFields) => {
-    const { apply, plan, emulator } = rig({ emulator: { readings: { isoFields } } });
-
-    const first = await apply(failing);
-
-    expect(first.outcome).toBe('blocked');
-    expect(first.results).toMatchObject([
-      { key: 'isos.rescue', outcome: 'blocked', detail: expect.stringContaining('the server answered 404') },
-    ]);
-    expect(countOf(emulator, 'add_iso')).toBe(1);
-    const planned = await plan(rescue);
-    expect(planned.summary).toMatchObject({ replace: 1, blocked: 0 });
-    expect(planned.operations[0]?.reason).toContain('the server answered 404');
-
-    expect((await apply(rescue)).outcome).toBe('converged');
-    expect(projectOf(emulator).isos).toMatchObject([{ name: 'rescue', status: 'available' }]);
-  });
-
   test('a download that keeps failing is tried once a run, whatever else is done', async () => {
     const { apply, emulator } = rig();
 
@@ -51,16 +30,6 @@ describe('src/reconcilers/iso.ts', () => {
 
     expect(first.outcome).toBe('blocked');
     expect(countOf(emulator, 'add_iso')).toBe(1);
-  });
-
-  test('another url is a replacement', async () => {
-    const { apply, plan, emulator } = rig();
-    await apply(rescue);
-    const other = rescue.replace('rescue.iso', 'other.iso');
-
-    expect((await plan(other)).summary).toMatchObject({ replace: 1 });
-    expect((await apply(other)).outcome).toBe('converged');
-    expect(projectOf(emulator).isos.map(({ url }) => url)).toEqual(['https://mirror.example.com/other.iso']);
   });
 
   test('in a drive it is not deleted, and the outcome says so', async () => {
@@ -81,23 +50,6 @@ describe('src/reconcilers/iso.ts', () => {
       },
     ]);
     expect(projectOf(emulator).isos).toHaveLength(1);
-  });
-
-  test('several are added one at a time, waiting where the library is busy', async () => {
-    const { apply, emulator } = rig();
-    const names = ['a', 'b', 'c', 'd'];
-    const entries = names
-      .map((name) => `${name}: {url: "https://mirror.example.com/${name}.iso"}`)
-      .join(', ');
-
-    const report = await apply(`isos: {${entries}}\n`);
-
-    expect(report.outcome).toBe('converged');
-    expect(
-      projectOf(emulator)
-        .isos.map(({ name }) => name)
-        .sort(),
-    ).toEqual(names);
   });
 
   test('a name that exists is adopted by the command in the message', async () => {

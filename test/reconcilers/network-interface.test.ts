@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { rig } from '../support/rig.ts';
-import { countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
+import { idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
 const file = (cards: string, more = '') =>
   `networks: {default: {managed: false}, a: {cidr: 10.1.0.0/24}, b: {cidr: 10.2.0.0/24}}
@@ -22,20 +22,6 @@ describe('src/reconcilers/network-interface.ts', () => {
     const { networks, servers } = projectOf(emulator);
     const nameOf = (id: number | null) => networks.find((each) => each.id === id)?.name;
     expect(servers[0]?.cards.map(({ networkId }) => nameOf(networkId))).toEqual(['a', 'b']);
-  });
-
-  test.each([
-    'allowed',
-    409,
-  ] as const)('a card that is there satisfies the entry (%s)', async (duplicateCards) => {
-    const { apply, plan, emulator } = rig({
-      emulator: { readings: { defaultNetworkCard: true, duplicateCards } },
-    });
-
-    await apply(file('default'));
-
-    expect(countOf(emulator, 'add_network_interface')).toBe(0);
-    expect((await plan(file('default'))).warnings).toEqual([]);
   });
 
   test('a lasting 409 about a card that the list cuts off ends the run, and nothing stays open', async () => {
@@ -84,19 +70,5 @@ describe('src/reconcilers/network-interface.ts', () => {
     expect(planned.operations).toMatchObject([{ reason: 'the server no longer has network interface net0' }]);
     expect((await apply(file('a'))).outcome).toBe('converged');
     expect(projectOf(emulator).servers[0]?.cards).toHaveLength(1);
-  });
-
-  test('is spending, which a suspended project refuses, as a network may be', async () => {
-    const { apply, plan, emulator } = rig();
-    await apply(file('a'));
-    emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
-    const next = file('a, b').replace('a: {', 'c: {cidr: 10.3.0.0/24}, a: {');
-
-    expect((await plan(next)).operations.map(({ spend }) => spend)).toEqual(['adds', 'adds']);
-    const report = await apply(next);
-
-    expect(report.outcome).toBe('blocked');
-    emulator.mutate({ do: 'set_standing', standing: 'active' });
-    expect((await apply(next)).outcome).toBe('converged');
   });
 });

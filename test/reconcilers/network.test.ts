@@ -226,17 +226,6 @@ describe('src/reconcilers/network.ts', () => {
     expect((await plan(`networks: {shared: {managed: false, id: ${second.id}}}\n`)).blocked).toEqual([]);
   });
 
-  test('`managed: false` lets go of what was bound, so that nothing deletes it later', async () => {
-    const { apply, emulator } = rig();
-    await apply(backend);
-
-    await apply('networks: {backend: {managed: false}}\n');
-    const report = await apply('settings: {prune: true}\n');
-
-    expect(report.outcome).toBe('converged');
-    expect(projectOf(emulator).networks).toHaveLength(2);
-  });
-
   test.each(['409', '422'])('the default network is never touched, adopted or not (%s)', async (status) => {
     const { apply, plan, clock, engine, emulator } = rig({
       emulator: { readings: { defaultNetworkDelete: Number(status) as 409 | 422 } },
@@ -308,14 +297,6 @@ describe('src/reconcilers/network.ts', () => {
     expect(cidrProblem('10.20.0.256/24')).toContain('up to 255');
     expect(cidrProblem('10.20.0.0/33')).toContain('up to 32');
     expect(cidrProblem('10.20.0.0/24')).toBeUndefined();
-  });
-
-  test('an answer that is not normalised is the same network', async () => {
-    const { apply, plan, emulator } = rig({ emulator: { readings: { normalise: false } } });
-    await apply('networks: {backend: {cidr: 010.20.0.0/24}}\n');
-
-    expect(projectOf(emulator).networks[1]?.cidr).toBe('010.20.0.0/24');
-    expect((await plan(backend)).operations).toEqual([]);
   });
 
   test.each([

@@ -59,16 +59,6 @@ describe('src/reconcilers: reading servers', () => {
     expect(countOf(world.emulator, 'create_server')).toBe(1);
   });
 
-  test('one that never came is made again, once, without asking anybody', async () => {
-    const world = profiled({
-      faults: lost('create_server', 'none'),
-    });
-    const report = await world.apply(`servers: {one: {${sliders}}}\n`);
-
-    expect(report.outcome).toBe('converged');
-    expect(projectOf(world.emulator).servers).toHaveLength(1);
-  });
-
   test('an empty state sees servers without an address, and names the one with the same name', async () => {
     const world = profiled();
     world.emulator.mutate({ do: 'add_server', name: 'other', public: false });
@@ -117,13 +107,6 @@ describe('src/reconcilers: writing', () => {
     expect(project.servers[0]?.cards).toHaveLength(2);
   });
 
-  test('without `prune` it stays, and so does a card that somebody else added', async () => {
-    const world = profiled();
-    await world.apply(two('network_interfaces: [a, b]'));
-    const kept = await world.plan(two('network_interfaces: [a]').replace('prune: true', 'prune: false'));
-    expect(codesOf(kept)).toEqual({ 'servers.one.network_interfaces.b': 'prune_disabled' });
-  });
-
   test('of a protected server it stays, until the server is not protected any more', async () => {
     const world = profiled();
     await world.apply(two('protect: true, network_interfaces: [a, b]'));
@@ -133,17 +116,6 @@ describe('src/reconcilers: writing', () => {
     ]);
     expect((await world.apply(two('protect: false, network_interfaces: [a]'))).outcome).toBe('converged');
     expect(projectOf(world.emulator).servers[0]?.cards).toHaveLength(1);
-  });
-
-  test('counts against max_deletions', async () => {
-    const world = profiled();
-    await world.apply(two('network_interfaces: [a, b]'));
-    const none = two('network_interfaces: []').replace('max_deletions: 5', 'max_deletions: 1');
-
-    expect(codesOf(await world.plan(none))).toEqual({
-      'servers.one.network_interfaces.a': 'max_deletions',
-      'servers.one.network_interfaces.b': 'max_deletions',
-    });
   });
 
   test('a removal whose answer was lost is done once', async () => {
@@ -185,30 +157,6 @@ describe('src/reconcilers: writing', () => {
     expect(drifted).toEqual(serverFields === 'sizes' ? ['update:servers.one'] : []);
   });
 
-  test('a resize in place takes no address, whatever else is free', async () => {
-    const resizing = text.replace(/^ *named_address:.*\n/m, '');
-    const world = rig({
-      profile: loadProfile(resizing, 'profile.yaml'),
-      emulator: { profile: loadEmulatorProfile(resizing) },
-    });
-    const spec = (cores: number) =>
-      `settings: {unmanaged: ignore}\nips: {web: {}}\nservers: {one: {${sliders.replace('cores: 1', `cores: ${cores}`)}, public_ipv4: {ip: web}}}\n`;
-    await world.apply(spec(1));
-    world.emulator.mutate({ do: 'add_ip' });
-
-    expect(idsOf(await world.plan(spec(4)))).toEqual(['update:servers.one']);
-  });
-
-  test('a resize whose answer was lost is found, or sent again', async () => {
-    const world = profiled({
-      faults: lost('resize_server', 'done'),
-    });
-    await world.apply(two('public_ipv4: {new: true}'));
-    const report = await world.apply(two('public_ipv4: {new: true}').replace('cores: 1', 'cores: 4'));
-    expect(report.outcome).toBe('converged');
-    expect(projectOf(world.emulator).servers).toMatchObject([{ cores: 4 }]);
-  });
-
   test.each([
     ['done', undefined, 1],
     ['undone', 'nothing', 2],
@@ -238,17 +186,6 @@ describe('src/reconcilers: writing', () => {
       sends,
       sends,
     ]);
-  });
-
-  test('where no read shows it, a change whose task failed is asked for once more', async () => {
-    const world = profiled({ readings: { changeAnswer: 'task' } });
-    await world.apply(two('public_ipv4: {new: true}'));
-    const action = { do: 'task', outcome: 'fail', leaves: 'nothing' } as const;
-    world.emulator.setFaults([faultRule({ path: 'resize_server', nth: 1 }, action)]);
-    const report = await world.apply(two('public_ipv4: {new: true}').replace('cores: 1', 'cores: 2'));
-
-    expect(report.outcome).toBe('converged');
-    expect(projectOf(world.emulator).servers).toMatchObject([{ cores: 2 }]);
   });
 
   test('without the operation a new size asks for a replacement', async () => {

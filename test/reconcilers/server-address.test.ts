@@ -34,32 +34,6 @@ describe('src/reconcilers/server/address.ts', () => {
     expect(codesOf(await plan(spec))).toEqual({});
   });
 
-  test('several servers each get the address that the file names, in a chain', async () => {
-    const world = rig();
-    const text = `ips: {a: {}, b: {}, spare: {}, z: {}}
-servers:
-  one: {${sliders}, public_ipv4: {ip: z}}
-  two: {${sliders}, public_ipv4: {ip: b}}
-  three: {${sliders}, public_ipv4: {ip: a}}
-  any: {${sliders}, public_ipv4: {reuse: true}}
-`;
-    const planned = await world.plan(text);
-    const report = await world.apply(text);
-
-    expect(planned.operations.find(({ id }) => id === 'create:ips.spare')?.needs).toEqual([
-      'create:servers.two',
-    ]);
-    expect(planned.operations.find(({ id }) => id === 'create:servers.any')?.needs).toEqual([
-      'create:servers.two',
-    ]);
-    expect(report.outcome).toBe('converged');
-    expect(report.plan.warnings).toEqual([]);
-    const held = holders(world.emulator);
-    expect(held.one).toEqual([await boundTo(world, 'ips.z')]);
-    expect(held.two).toEqual([await boundTo(world, 'ips.b')]);
-    expect(held.three).toEqual([await boundTo(world, 'ips.a')]);
-  });
-
   test('one that is free already is claimed before others are taken', async () => {
     const world = rig();
     await world.apply('ips: {z: {}}\n');
@@ -76,24 +50,6 @@ servers:
       one: [await boundTo(world, 'ips.a')],
       two: [await boundTo(world, 'ips.z')],
     });
-  });
-
-  test('beside another free address it is not to be had; each way out that the message names is one', async () => {
-    const world = rig();
-    const free = world.emulator.mutate({ do: 'add_ip' }) as { id: number; address: string };
-    const text = (address: string) =>
-      `settings: {unmanaged: ignore}\nips: {web: {}}\nservers: {one: {${sliders}, public_ipv4: ${address}}}\n`;
-
-    const planned = await world.plan(text('{ip: web}'));
-
-    expect(codesOf(planned)).toEqual({
-      'ips.web': 'dependency_blocked',
-      'servers.one': 'address_not_the_only_free_one',
-    });
-    expect(planned.blocked[1]?.reason).toContain(free.address);
-    expect((await world.plan(text('{reuse: true}'))).blocked).toEqual([]);
-    world.emulator.mutate({ do: 'delete_ip', id: free.id });
-    expect((await world.apply(text('{ip: web}'))).outcome).toBe('converged');
   });
 
   describe('a server that is to be made anew with it, beside what the old one leaves free', () => {
@@ -119,51 +75,6 @@ servers:
       expect((await world.apply(out)).outcome).toBe('converged');
       expect((await world.plan(out)).operations).toEqual([]);
     });
-
-    test('what has left the spec is released in between', async () => {
-      const world = rig();
-      await world.apply(text('{ip: a}', 'a: {}'));
-      const next = text('{ip: b}', 'b: {}');
-
-      const planned = await world.plan(next);
-      const report = await world.apply(next);
-
-      expect(idsOf(planned)).toEqual([
-        'create:ips.b',
-        'delete:servers.one',
-        'delete:ips.a',
-        'create:servers.one',
-      ]);
-      expect(report.outcome).toBe('converged');
-      expect(report.results.map(({ outcome }) => outcome)).toEqual(['done', 'done', 'done', 'done']);
-      expect(holders(world.emulator)).toEqual({ one: [await boundTo(world, 'ips.b')] });
-      expect(projectOf(world.emulator).ips).toHaveLength(1);
-    });
-
-    test('where that may not be released the server stays', async () => {
-      const world = rig();
-      await world.apply(text('{ip: a}', 'a: {}'));
-      const unpruned = text('{ip: b}', 'b: {}').replace('prune: true', 'prune: false');
-
-      const report = await world.apply(unpruned);
-
-      expect(codesOf(report)).toEqual({
-        'ips.a': 'prune_disabled',
-        'ips.b': 'dependency_blocked',
-        'servers.one': 'dependency_blocked',
-      });
-      expect(countOf(world.emulator, 'delete_server')).toBe(0);
-    });
-  });
-
-  test('held by another server it is in use; once that has gone it is not', async () => {
-    const world = rig();
-    await world.apply(`ips: {web: {}}\nservers: {old: {${sliders}, public_ipv4: {ip: web}}}\n`);
-    const next = `settings: {prune: true}\nips: {web: {}}\nservers: {new: {${sliders}, public_ipv4: {ip: web}}}\n`;
-
-    expect(codesOf(await world.plan(next))).toEqual({ 'servers.new': 'address_in_use' });
-    expect((await world.apply(next)).outcome).toBe('converged');
-    expect(holders(world.emulator)).toEqual({ new: [await boundTo(world, 'ips.web')] });
   });
 
   test('that servers exchange in a circle: one block names all edits, and they lead there', async () => {
@@ -236,20 +147,6 @@ servers:
     expect(holders(world.emulator)).toEqual({ new: [5002] });
   });
 
-  test('servers that go and free an address wait until the claims are settled', async () => {
-    const world = rig();
-    await world.apply(`servers: {old: {${sliders}, public_ipv4: {new: true}, keep_ip: true}}\n`);
-    const next = `settings: {prune: true}\nips: {web: {}}\nservers: {new: {${sliders}, public_ipv4: {ip: web}}}\n`;
-
-    const planned = await world.plan(next);
-    const report = await world.apply(next);
-
-    expect(idsOf(planned)).toEqual(['create:ips.web', 'create:servers.new', 'delete:servers.old']);
-    expect(report.outcome).toBe('converged');
-    expect(report.results.every(({ outcome }) => outcome === 'done')).toBe(true);
-    expect(holders(world.emulator)).toEqual({ new: [await boundTo(world, 'ips.web')] });
-  });
-
   test.each([
     ['any', []],
     [
@@ -303,21 +200,6 @@ servers:
     expect(await told(gpu)).toEqual(['address_pool_unchecked']);
   });
 
-  test('beside a free address of another pool the named one waits, as either may be taken', async () => {
-    const world = rig();
-    world.emulator.mutate({ do: 'add_ip' });
-    const text = `settings: {unmanaged: ignore}\nips: {web: {server_type_id: 8}}\nservers: {ai: {server_type: gpu-fixed, image: debian-13, gpu_package: l40s-1, public_ipv4: {ip: web}}}\n`;
-
-    const report = await world.apply(text);
-
-    expect(report.blocked.map(({ code }) => code)).toEqual([
-      'dependency_blocked',
-      'address_not_the_only_free_one',
-    ]);
-    expect(countOf(world.emulator, 'create_server')).toBe(0);
-    expect(countOf(world.emulator, 'allocate_ip')).toBe(0);
-  });
-
   test('with the named form in the profile no order is needed', async () => {
     const operations = { named_address: { body: { ip_id: '{ip_id}' } } };
     const world = rig({
@@ -336,15 +218,6 @@ servers:
       one: [await boundTo(world, 'ips.b')],
       two: [await boundTo(world, 'ips.a')],
     });
-  });
-
-  test('{new: true} and {reuse: true} both mean some address: the one for the other is no change', async () => {
-    const world = rig();
-    await world.apply(`servers: {one: {${sliders}, public_ipv4: {new: true}}}\n`);
-
-    const planned = await world.plan(`servers: {one: {${sliders}, public_ipv4: {reuse: true}}}\n`);
-
-    expect([planned.operations, planned.blocked]).toEqual([[], []]);
   });
 
   test('an adopted server that holds the named address has it', async () => {

@@ -163,18 +163,6 @@ describe('src/reconcilers/server-image.ts', () => {
     expect(warningsOf(report.plan)).toContain('no_longer_declared');
   });
 
-  test('once its entry has left the spec it is not taken again by a spec that goes back, until an operator lets go of it', async () => {
-    const world = profiled();
-    await world.apply(file());
-    await world.apply(servers);
-    await world.apply(file());
-    expect(countOf(world.emulator, 'take_server_image')).toBe(1);
-
-    await world.clock.run(world.engine.forget(load(servers), 'server_images.golden' as ResourceKey));
-
-    expect(warningsOf(await world.plan(servers))).toEqual([]);
-  });
-
   test('a destroy that is held lets go of no image, which would be taken again', async () => {
     const world = profiled();
     const guarded = file().replace('{new: true}}', '{new: true}, protect: true}');
@@ -239,19 +227,6 @@ describe('src/reconcilers/server-image.ts', () => {
     expect(projectOf(world.emulator).images).toHaveLength(1);
     expect(countOf(world.emulator, 'take_server_image')).toBe(sends);
     await expectInvariants(world);
-  });
-
-  test.each([
-    ['a busy library', { do: 'answer', status: 409, code: 'server_busy', retryAfter: 3 }],
-    ['429', { do: 'answer', status: 429, retryAfter: 20 }],
-    ['no connection', { do: 'refuse' }],
-  ] as const satisfies readonly (readonly [
-    string,
-    FaultAction,
-  ])[])('%s: waited out under the same key', async (_name, action) => {
-    const world = profiled({ faults: [faultRule({ path: 'take_server_image', nth: 1 }, action)] });
-    expect((await world.apply(file())).outcome).toBe('converged');
-    expect(projectOf(world.emulator).images).toHaveLength(1);
   });
 
   test('a suspended project: held back', async () => {

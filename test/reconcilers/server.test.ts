@@ -1,12 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { summaryLine } from '../../src/cli/render/plan-groups.ts';
 import { planText } from '../../src/cli/render/plan-text.ts';
 import { plainPaint } from '../../src/cli/terminal.ts';
-import type { ResourceKey } from '../../src/core/keys.ts';
-import { run } from '../../src/core/remedy.ts';
-import { resolveOf, resolving, saidBy } from '../support/resolve.ts';
+import { resolveOf, resolving } from '../support/resolve.ts';
 import { load, rig } from '../support/rig.ts';
-import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
+import { codesOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
 const prune = 'settings: {prune: true, max_deletions: 10}\n';
 const gpu = 'server_type: gpu-fixed, image: ubuntu-24.04';
@@ -132,13 +129,6 @@ describe('src/reconcilers/server.ts: creation', () => {
     const planned = await plan(text);
 
     expect([planned.operations, warningsOf(planned)]).toEqual([[], ['catalogue_changed']]);
-  });
-
-  test('the catalogue is read once in a run', async () => {
-    const { apply, emulator } = rig();
-    await apply(servers({ a: sliders, b: sliders, c: `${gpu}, gpu_package: l40s-1` }));
-
-    expect(countOf(emulator, 'list_server_types')).toBe(1);
   });
 });
 
@@ -267,20 +257,6 @@ servers:
     ]);
   });
 
-  test.each([
-    ['image', `${sliders}, ssh_keys: [101, 102]`, 'ubuntu-24.04', 'debian-13'],
-    ['ssh_keys', `${sliders}, ssh_keys: [101, 102]`, '[101, 102]', '[102]'],
-    ['gpu_package', `${gpu}, gpu_package: l40s-1`, 'l40s-1', 'h100-1'],
-  ])('of one by its %s, which is known to be taken, only payment and quota are unproven', async (_, entry, from, to) => {
-    const { apply, plan } = rig();
-    const file = (text: string) => servers({ one: `${text}, replace: {order: delete_first}` });
-    await apply(file(entry));
-
-    expect((await plan(file(entry.replace(from, to)))).warnings).toMatchObject([
-      { code: 'replacement_unchecked', message: expect.stringMatching(/^unproven: payment and quota\. /) },
-    ]);
-  });
-
   test('a replacement of another pricing mode names the size that the old server has', async () => {
     const { apply, plan } = rig();
     await apply(servers({ one: 'server_type: 5, image: debian-13, plan_id: 51' }));
@@ -313,52 +289,6 @@ servers:
     expect(await told('settings: {prune: true}')).toEqual([]);
   });
 
-  test('of an adopted one, what no read shows is told', async () => {
-    const { apply, plan, emulator } = rig();
-    const { id } = emulator.mutate({ do: 'add_server', name: 'old', public: false }) as { id: number };
-    const entry = (fields: string) => `settings: {unmanaged: ignore}\nservers: {old: {id: ${id}${fields}}}\n`;
-    expect(warningsOf(await plan(entry(`, ${sliders}`)))).toEqual(['server_unchecked']);
-    await apply(entry(''));
-
-    expect((await plan(entry(''))).warnings).toEqual([]);
-    expect((await plan(entry(`, ${sliders}`))).warnings).toMatchObject([
-      { code: 'server_unchecked', message: expect.stringContaining('server_type, image, cores, memory_mb') },
-    ]);
-  });
-
-  test('and no more once an operator has adopted it with what the spec says of it now', async () => {
-    const { apply, plan, emulator, engine, clock } = rig();
-    const { id } = emulator.mutate({ do: 'add_server', name: 'old', public: false }) as { id: number };
-    const entry = (fields: string) => `settings: {unmanaged: ignore}\nservers: {old: {id: ${id}${fields}}}\n`;
-    await apply(entry(''));
-    const [warning] = (await plan(entry(`, ${sliders}`))).warnings;
-    expect(warning?.remedies?.[0]).toMatchObject(run('adopt', ['servers.old', id]));
-
-    const adopt = engine.adopt(load(entry(`, ${sliders}`)), 'servers.old' as ResourceKey, String(id));
-    expect(saidBy(await clock.run(adopt))).toContain(
-      'cores, memory_mb, disk_gb: vdcsync assumes the values in the spec',
-    );
-
-    expect((await plan(entry(`, ${sliders}`))).warnings).toEqual([]);
-    const edited = await plan(entry(`, ${sliders}`.replace('cores: 1', 'cores: 2')));
-    expect([codesOf(edited), warningsOf(edited)]).toEqual([{ 'servers.old': 'replace_not_allowed' }, []]);
-  });
-
-  test('what no read shows is told at the adoption, and after it in the summary alone', async () => {
-    const { apply, plan, emulator, engine, clock } = rig();
-    const { id } = emulator.mutate({ do: 'add_server', name: 'old', public: true }) as { id: number };
-    const entry = `settings: {unmanaged: ignore}\nservers: {old: {${sliders}, public_ipv4: {new: true}}}\n`;
-
-    const said = await clock.run(engine.adopt(load(entry), 'servers.old' as ResourceKey, String(id)));
-    expect(saidBy(said)).toContain('The API does not show its server_type, image, cores, memory_mb, disk_gb');
-    const { operations, warnings } = await plan(entry);
-    expect(operations.map((each) => each.id)).toEqual(['adopt:servers.old.public_ipv4']);
-    expect(warnings, 'its address is its own').toEqual([]);
-    await apply(entry);
-    expect(await plan(entry)).toMatchObject({ warnings: [], summary: { unseen: 1 } });
-    expect(summaryLine(await plan(entry))).toContain('matches the spec, as far as reads show');
-  });
-
   test('a new one with a public address and no firewall in the spec is told, once', async () => {
     const { apply, plan } = rig();
     const entry = (more: string) => `servers: {one: {${sliders}${more}}}\n`;
@@ -383,37 +313,6 @@ servers:
     expect((await apply(capped)).outcome).toBe('blocked');
   });
 
-  test('one whose creation would have to wait deletes nothing', async () => {
-    const { apply, plan, emulator } = rig();
-    await apply(`ips: {web: {}}\n${servers({ one: `${sliders}, replace: {order: delete_first}` })}`);
-    emulator.mutate({ do: 'delete_ip', id: projectOf(emulator).ips[0]?.id ?? 0 });
-
-    const planned = await plan(
-      `ips: {web: {}}\nsettings: {drift: report}\n${servers({ one: `${sliders}, replace: {order: delete_first}, public_ipv4: {ip: web}` })}`,
-    );
-
-    expect(planned.operations).toEqual([]);
-    expect(planned.blocked).toMatchObject([
-      { key: 'servers.one', verb: 'update', code: 'dependency_blocked' },
-    ]);
-  });
-
-  test('one that could not have its named address again is blocked before the old one is deleted', async () => {
-    const { apply, plan, emulator } = rig();
-    const text = (cores: number) =>
-      `ips: {web: {}}\n${servers({ one: `${sliders.replace('cores: 1', `cores: ${cores}`)}, replace: {order: delete_first}, public_ipv4: {ip: web}` })}`;
-    await apply(text(1));
-    const { id } = emulator.mutate({ do: 'add_ip' }) as { id: number };
-
-    expect(codesOf(await plan(text(2)))).toEqual({ 'servers.one': 'address_not_the_only_free_one' });
-    emulator.mutate({ do: 'delete_ip', id });
-
-    expect((await apply(text(2))).outcome).toBe('converged');
-    expect(projectOf(emulator).ips.map(({ serverId }) => serverId)).toEqual([
-      projectOf(emulator).servers[0]?.id,
-    ]);
-  });
-
   test('a plan that the type has not is blocked, before anything is deleted for it', async () => {
     const { apply, plan, emulator } = rig();
     const of = (id: number) =>
@@ -432,19 +331,6 @@ servers:
     expect(warningsOf(await plan(of(52)))).toEqual(['replacement_unchecked']);
   });
 
-  test('where no read shows the plans, a replacement says that they are not checked, as of SSH keys', async () => {
-    const { apply, plan } = rig({ emulator: { readings: { planList: 'hidden' } } });
-    const of = (more: string) =>
-      servers({ one: `server_type: plans-1, image: ubuntu-24.04, replace: {order: delete_first}, ${more}` });
-    await apply(of('plan_id: 51, ssh_keys: [101]'));
-    expect((await plan(of('plan_id: 99, ssh_keys: [999]'))).warnings).toMatchObject([
-      {
-        code: 'replacement_unchecked',
-        message: expect.stringContaining('unproven: `plan_id: 99`, `ssh_keys: [999]`, payment and quota.'),
-      },
-    ]);
-  });
-
   test('GPU servers: a plan shows every preference, and the most that it may come to', async () => {
     const { plan } = rig();
     const listed = await plan(servers({ ai: `${gpu}, gpu_package: [l40s-1, l40s-2]` }));
@@ -457,28 +343,6 @@ servers:
     );
     const plain = await plan(servers({ ai: `${gpu}, gpu_package: l40s-1` }));
     expect(plain.cost).not.toHaveProperty('known_monthly_most');
-  });
-
-  test('GPU servers: the plan knows what a replacement and a deletion change of the bill', async () => {
-    const { apply, plan } = rig();
-    await apply(servers({ ai: `${gpu}, gpu_package: l40s-1` }));
-
-    const bigger = await plan(servers({ ai: `${gpu}, gpu_package: l40s-2, replace: {order: delete_first}` }));
-    const gone = await plan(prune);
-    const more = await plan(
-      servers({ ai: `${gpu}, gpu_package: l40s-1, backup: {max_age: 24h}`, web: sliders }),
-    );
-
-    expect(bigger.cost).toMatchObject({
-      known_monthly_delta: '800.00',
-      unknown: [],
-      left_billed: [],
-    });
-    expect(gone.cost).toMatchObject({ known_monthly_delta: '-890.00', unknown: [], left_billed: [] });
-    expect(more.cost).toMatchObject({
-      known_monthly_delta: '89.00',
-      unknown: ['servers.web: the price of sliders types is not shown'],
-    });
   });
 });
 
@@ -525,47 +389,6 @@ describe('src/reconcilers/server.ts: deletion', () => {
     expect(emulator.billed().map(({ kind }) => kind)).toEqual(['ip', 'backup']);
   });
 
-  test.each([
-    'addresses',
-    'objects',
-    'ids',
-  ] as const)('records what the answer said stays billed (%s)', async (billableIps) => {
-    const { apply, store, emulator } = rig({ emulator: { readings: { billableIps } } });
-    await apply(servers({ web: `${sliders}, public_ipv4: {new: true}` }));
-
-    expect((await apply(prune)).outcome).toBe('converged');
-
-    const past = await store.intents({ key: 'servers.web' as never, limit: 10 });
-    expect(past.find(({ verb }) => verb === 'delete')).toMatchObject({
-      answer: { facts: { billable_ips: [expect.anything()] } },
-    });
-    expect(emulator.billed()).toEqual([]);
-  });
-
-  test('an address that the API gave unasked is reported as billed, and released with the server', async () => {
-    const { apply, plan, emulator } = rig({ emulator: { readings: { omittedIpv4: 'new' } } });
-    await apply(servers({ web: sliders }));
-
-    const planned = await plan(servers({ web: sliders }));
-    expect(planned.warnings).toMatchObject([
-      { code: 'address_not_as_declared', message: expect.stringContaining('203.0.113.10') },
-    ]);
-    expect((await apply(prune)).outcome).toBe('converged');
-    expect(emulator.billed()).toEqual([]);
-  });
-
-  test.each([
-    0, 50_000,
-  ])('an address that lists show late is bound and released all the same (%i ms)', async (staleReadsMs) => {
-    const { apply, emulator } = rig({ emulator: { readings: { staleReadsMs, omitTaskField: true } } });
-    await apply(servers({ web: `${sliders}, public_ipv4: {new: true}` }));
-    await apply(servers({ web: `${sliders}, public_ipv4: {new: true}` }));
-
-    await apply(prune);
-    expect((await apply(prune)).outcome).toBe('converged');
-    expect(emulator.billed()).toEqual([]);
-  });
-
   test('one that is gone is made again with what is inside it; reported only, where drift is', async () => {
     const { apply, plan, emulator } = rig();
     const text = servers({ web: `${sliders}, public_ipv4: {new: true}, firewall: {enabled: true}` });
@@ -597,53 +420,6 @@ describe('src/reconcilers/server.ts: deletion', () => {
 });
 
 describe('src/reconcilers/server.ts: what exists already', () => {
-  test('`id:` adopts it and plans nothing else; a field declared later is not compared', async () => {
-    const { apply, plan, emulator } = rig();
-    const { id } = emulator.mutate({ do: 'add_server', name: 'old' }) as { id: number };
-
-    expect(idsOf(await plan(servers({ web: `id: ${id}` })))).toEqual(['adopt:servers.web']);
-    expect((await apply(servers({ web: `id: ${id}` }))).outcome).toBe('converged');
-    expect((await plan(servers({ web: `id: ${id}, name: old, ${sliders}` }))).blocked).toEqual([]);
-    expect(countOf(emulator, 'create_server')).toBe(0);
-  });
-
-  test('an adopted one compares what an operator has confirmed, in whatever notation', async () => {
-    const { apply, plan, emulator, engine, clock } = rig();
-    const { id } = emulator.mutate({ do: 'add_server', name: 'web' }) as { id: number };
-    const entry = servers({ web: `id: ${id}, ${sliders}` });
-    await apply(entry);
-    await clock.run(engine.adopt(load(entry), 'servers.web' as ResourceKey, String(id)));
-    const image = emulator.world.serverTypes[0]?.images[0]?.id;
-
-    const same = await plan(
-      servers({ web: `id: ${id}, server_type: 3, image: ${image}, cores: 1, memory_mb: 1024, disk_gb: 20` }),
-    );
-    const other = await plan(
-      servers({
-        web: `id: ${id}, ${sliders.replace('cores: 1', 'cores: 8')}, replace: {order: delete_first}`,
-      }),
-    );
-
-    expect([same.operations, same.blocked]).toEqual([[], []]);
-    expect(codesOf(other)).toEqual({ 'servers.web': 'replace_not_allowed' });
-    expect(resolveOf(other.blocked[0])).toContain('remove `id` in servers.web');
-    const free = servers({
-      web: `${sliders.replace('cores: 1', 'cores: 8')}, replace: {order: delete_first}`,
-    });
-    expect((await plan(`settings: {prune: true}\n${free}`)).summary.replace).toBe(1);
-  });
-
-  test('the address of an adopted one that says {new: true} is its own, and goes with it', async () => {
-    const { apply, plan, emulator } = rig();
-    const { id } = emulator.mutate({ do: 'add_server', name: 'web' }) as { id: number };
-    const text = servers({ web: `id: ${id}, public_ipv4: {new: true}` });
-
-    expect(idsOf(await plan(text))).toEqual(['adopt:servers.web', 'adopt:servers.web.public_ipv4']);
-    expect((await apply(text)).outcome).toBe('converged');
-    expect((await apply(prune)).outcome).toBe('converged');
-    expect(emulator.billed()).toEqual([]);
-  });
-
   test('one that is gone, and is bound by `id:`, leads to a spec that is valid, and tells what it leaves', async () => {
     const { apply, plan, emulator } = rig();
     const { id } = emulator.mutate({ do: 'add_server', name: 'web' }) as { id: number };
@@ -693,18 +469,6 @@ describe('src/reconcilers/server.ts: what exists already', () => {
     expect(idsOf(await plan(prune))).toEqual(['delete:servers.web.public_ipv4']);
     const anew = await plan(servers({ web: `${sliders}, public_ipv4: {new: true}` }));
     expect(idsOf(anew).sort()).toEqual(['create:servers.web', 'delete:servers.web.public_ipv4']);
-  });
-
-  test('one that is not managed has to exist, and is left alone', async () => {
-    const { apply, plan, emulator } = rig();
-    expect(codesOf(await plan(servers({ other: 'id: 2001, managed: false' })))).toEqual({
-      'servers.other': 'not_found',
-    });
-    emulator.mutate({ do: 'add_server', name: 'other' });
-
-    expect((await apply(servers({ other: 'id: 2001, managed: false' }))).outcome).toBe('converged');
-    expect((await apply(prune)).outcome).toBe('converged');
-    expect(projectOf(emulator).servers).toHaveLength(1);
   });
 
   test('with an empty state what is there blocks buying, until it is adopted or ignored', async () => {
