@@ -94,7 +94,8 @@ async function answer(
   const [its, offered] = isOfSize ? [] : (runs(remedies, 'adopt')[0] ?? []);
   if (its !== undefined && offered !== undefined) {
     const adopting = its as ResourceKey;
-    const id = ownId(stage, adopting, offered) ?? (edited === undefined ? offered : undefined);
+    const own = await freeId(stage, controller, { key: adopting, remedies }, ownId(stage, adopting, offered));
+    const id = own ?? (edited === undefined ? offered : undefined);
     if (id !== undefined && (id === offered || blocked.verb !== 'update')) {
       await adopt(stage, controller, file, adopting, id);
       return file;

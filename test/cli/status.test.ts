@@ -45,7 +45,7 @@ const facts = {
     binding('servers.b', 'server', '2', { tainted: 'its task failed' }),
   ],
   intents: [
-    intent('servers.c', 'server', 'accepted', { answer: { id: '3', taskId: 'task-1' } }),
+    intent('servers.c', 'server', 'accepted', { answer: { id: '3', facts: {}, taskId: 'task-1' } }),
     intent('servers.d', 'server', 'blocked', {
       blocked: { code: 'ambiguous', reason: 'two candidates', candidates: ['4', '5'] },
     }),
