@@ -7,6 +7,7 @@ import { logOf } from './notifications/project-log.ts';
 import type { DaemonDeps, Mode, Trigger } from './ports.ts';
 import type { Offer, ProjectResult, ReconciliationRecord } from './project/facts.ts';
 import { DaemonProject } from './project/project.ts';
+import type { Worker } from './project/turn-record.ts';
 import type { Intake, Taken } from './sources/intake.ts';
 import type { Holders, SpecSource } from './sources/source.ts';
 import { SpecProblem } from './sources/spec-problem.ts';
@@ -36,6 +37,7 @@ export interface DaemonOptions {
   readonly intervalMs: number;
   /** Intents and journal lines that ended longer ago are deleted. */
   readonly keepMs: number;
+  readonly worker: Worker;
   /** If given, the replicas of a fleet share the projects. If absent, this process works on all of them. */
   readonly fleet?: {
     readonly fleet: Fleet;
@@ -254,9 +256,9 @@ export class Daemon {
   }
 
   #open(id: number): DaemonProject {
-    const { deps, mode, intervalMs, keepMs, onChange, onEvent, onReconciliation } = this.#options;
+    const { deps, mode, intervalMs, keepMs, worker, onChange, onEvent, onReconciliation } = this.#options;
     const project = new DaemonProject({
-      ...{ id, mode, intervalMs, keepMs, onChange, deps: { ...deps, log: logOf(id, deps.log) } },
+      ...{ id, mode, intervalMs, keepMs, worker, onChange, deps: { ...deps, log: logOf(id, deps.log) } },
       onNotification: (notification) => this.#notify(notification),
       onEvent: (event) => onEvent(id, event),
       onReconciliation: (reconciliation) => onReconciliation(id, reconciliation),

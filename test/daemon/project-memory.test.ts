@@ -39,19 +39,19 @@ describe('src/daemon/project/project.ts', () => {
       sessions.push(new WeakRef(session));
       return session;
     };
-    const project = new DaemonProject({
-      id: 4711,
-      deps: { clock: systemClock, random: systemRandom, log, open, commandFlags: () => '' },
-      ...{ mode: 'correct', intervalMs: 60_000, keepMs: 60_000 },
-      ...{ onNotification: () => {}, onChange: () => {}, onEvent: () => {}, onReconciliation: () => {} },
-    });
-    project.offer({ desired: load('networks: {}'), files: ['a.yaml'], commit: undefined }, 'file');
     const notified = new Notifier({
       ...{ receivers: [], transport: {} as never, clock: systemClock, log },
       ...{ onResult: () => {}, nameOf: () => undefined },
     });
-    const job = { trigger: 'file', replica: 'a', spec: 's', notified, now: () => 0 } as const;
-    for (let at = 0; at < 2; at += 1) await project.runJob(job, new AbortController().signal);
+    const project = new DaemonProject({
+      id: 4711,
+      deps: { clock: systemClock, random: systemRandom, log, open, commandFlags: () => '' },
+      ...{ mode: 'correct', intervalMs: 60_000, keepMs: 60_000 },
+      worker: { replica: 'a', notified, now: () => 0 },
+      ...{ onNotification: () => {}, onChange: () => {}, onEvent: () => {}, onReconciliation: () => {} },
+    });
+    project.offer({ desired: load('networks: {}'), files: ['a.yaml'], commit: undefined }, 'file');
+    for (let at = 0; at < 2; at += 1) await project.runOnce('file', 's', new AbortController().signal);
     expect(sessions).toHaveLength(2);
     for (let at = 0; at < 50 && sessions.some((each) => each.deref() !== undefined); at += 1) {
       await pause(20);

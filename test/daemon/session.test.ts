@@ -4,7 +4,6 @@ import type { Desired } from '../../src/core/desired.ts';
 import { documentedProfile } from '../../src/core/profile.ts';
 import type { StateStore } from '../../src/core/state.ts';
 import type { DaemonDeps, ProjectSession } from '../../src/daemon/ports.ts';
-import type { Job } from '../../src/daemon/project/job.ts';
 import { DaemonProject } from '../../src/daemon/project/project.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { systemClock } from '../../src/platform/system-clock.ts';
@@ -12,18 +11,16 @@ import { systemRandom } from '../../src/platform/system-random.ts';
 import { memoryState } from '../../src/state/memory.ts';
 
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-const job: Job = {
-  trigger: 'start',
-  replica: 'r',
-  spec: 's',
-  notified: { notifiedOf: () => ({}), recall: () => {} },
-  now: () => 0,
-};
+const worker = { replica: 'r', notified: { notifiedOf: () => ({}), recall: () => {} }, now: () => 0 };
 
 /** A project whose sessions are made by hand; `events` is what happened to them. */
-function projectWith(open: (session: ProjectSession) => Promise<ProjectSession>, apply: Engine['apply']) {
+function projectWith(
+  open: (session: ProjectSession) => Promise<ProjectSession>,
+  apply: Engine['apply'],
+  store: StateStore = memoryState({ createdAt: 0, lineage: 'born' }),
+  most = 5,
+) {
   const events: string[] = [];
-  const store: StateStore = memoryState({ createdAt: 0, lineage: 'born' });
   let counted = 0;
   const session: ProjectSession = {
     engine: { apply } as Engine,
@@ -32,7 +29,7 @@ function projectWith(open: (session: ProjectSession) => Promise<ProjectSession>,
     clock: systemClock,
     counts: () => {
       counted += 1;
-      if (counted > 5) throw new Error('what runs beside the pass fails');
+      if (counted > most) throw new Error('what runs beside the pass fails');
       return { reads: 0, writes: 0, polls: 0, probes: 0, throttled: 0 };
     },
     profile: { ...documentedProfile, limits: { ...documentedProfile.limits, windowMs: 60 } },
@@ -49,7 +46,7 @@ function projectWith(open: (session: ProjectSession) => Promise<ProjectSession>,
     commandFlags: () => '',
   };
   const project = new DaemonProject({
-    ...{ deps, id: 4711, mode: 'correct', intervalMs: 60_000, keepMs: 1 },
+    ...{ deps, id: 4711, mode: 'correct', intervalMs: 60_000, keepMs: 1, worker },
     ...{ onNotification: () => {}, onChange: () => {}, onEvent: () => {}, onReconciliation: () => {} },
   });
   const desired = { projectId: 4711, resources: [], digest: 'sha256:1', settings: { suspend: null } };
@@ -70,7 +67,9 @@ describe('src/daemon/project/project.ts: sessions', () => {
         throw new Error('halted');
       },
     );
-    await expect(project.runJob(job, new AbortController().signal)).rejects.toThrow('beside the pass');
+    await expect(project.runOnce('start', 's', new AbortController().signal)).rejects.toThrow(
+      'beside the pass',
+    );
     expect(events).toEqual(['worked', 'closed']);
   });
 
@@ -84,11 +83,29 @@ describe('src/daemon/project/project.ts: sessions', () => {
       () => Promise.reject(new Error('nothing is worked on')),
     );
     const stop = new AbortController();
-    const working = project.runJob(job, stop.signal);
+    const working = project.runOnce('start', 's', stop.signal);
     stop.abort(new Error('another replica works on it'));
     await working;
     opened();
     await pause(10);
     expect(events).toEqual(['closed']);
+  });
+
+  test('a daemon that starts again continues from the record of the last turn', async () => {
+    const store: StateStore = memoryState({ createdAt: 0, lineage: 'born' });
+    store.close = async () => {};
+    const away = () => Promise.reject(new Error('the API is away'));
+    const found = [];
+    for (const _start of ['first', 'second']) {
+      const { project } = projectWith(async (session) => session, away, store, Number.POSITIVE_INFINITY);
+      const stop = new AbortController();
+      const running = project.run(stop.signal);
+      await expect.poll(() => project.condition).toBe('failing');
+      await expect.poll(async () => (await project.facts()).daemon?.nextReconciliationAt).toBeDefined();
+      found.push((await project.facts()).daemon?.reconciliations);
+      stop.abort(new Error('the process ends'));
+      await running;
+    }
+    expect(found).toEqual([1, 2]);
   });
 });

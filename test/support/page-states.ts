@@ -209,6 +209,7 @@ async function play(
       commandFlags: () => '',
     },
     ...{ id: 4711, mode, intervalMs: 300_000, keepMs: 90 * 24 * hour },
+    worker: { replica: 'page', notified: { notifiedOf: () => ({}), recall: quiet }, now: () => clock.now() },
     ...{ onNotification: quiet, onChange: quiet, onEvent: quiet, onReconciliation: quiet },
   });
   project.offer({ desired: load(spec), files: ['vdcsync.yaml'], commit }, 'start');

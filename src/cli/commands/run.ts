@@ -27,7 +27,7 @@ import type { PostgresInspection } from '../../state/postgres-inspection.ts';
 import type { Replica } from '../../state/postgres-sessions.ts';
 import { planCheck } from '../check-command.ts';
 import { openSession } from '../compose.ts';
-import { isShared, type OpenFleet, openFleet } from '../daemon/fleet.ts';
+import { isShared, type OpenFleet, openFleet, ownReplica } from '../daemon/fleet.ts';
 import { type DaemonSettings, type RunFlags, readDaemonSettings } from '../daemon/settings.ts';
 import { sourceOf } from '../daemon/source.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
@@ -100,6 +100,7 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   const daemon: Daemon = new Daemon({
     ...{ deps, mode: settings.mode, intervalMs: settings.intervalMs, projects: settings.projects },
     keepMs: settings.keepMs,
+    worker: { replica: ownReplica(), notified: notifier, now: () => (shared?.clock ?? systemClock).now() },
     ...{ intake, trusted: isNamed(settings) },
     ...(shared === undefined ? { source: own } : shareSource(own, shared)),
     onNotification: (notice) => notifier.tell(notice),

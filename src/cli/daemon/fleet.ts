@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import type { Clock } from '../../core/clock.ts';
 import type { Desired } from '../../core/desired.ts';
 import { type Assignment, Board } from '../../daemon/fleet/board.ts';
 import { DatabaseClock } from '../../daemon/fleet/database-clock.ts';
@@ -33,6 +34,8 @@ export interface OpenFleet {
   readonly replica: Replica;
   readonly releases: Releases;
   readonly inspection: PostgresInspection;
+  /** The time that the replicas share. */
+  readonly clock: Clock;
 }
 
 /**
@@ -50,7 +53,7 @@ export async function openFleet(
 ): Promise<OpenFleet> {
   const location = stateLocation(flags, io);
   const own = ownState(location, 'fleet');
-  const name = replicaName(hostname(), process.pid);
+  const name = ownReplica();
   const lease = new Lease(systemClock);
   const clock = new DatabaseClock(systemClock);
   const { PostgresSessions } = await import('../../state/postgres-sessions.ts');
@@ -74,13 +77,13 @@ export async function openFleet(
     onNotification: (notice) => notified.tell(notice),
   });
   const fleet = new Fleet({
-    ...{ replica: name, board, queue, lease, notified, log, clock, atOnce: parallel },
+    ...{ replica: name, board, queue, lease, log, clock, atOnce: parallel },
     close: async () => {
       await inspection.close();
       await sessions.close();
     },
   });
-  return { fleet, queue, replica, releases, inspection };
+  return { fleet, queue, replica, releases, inspection, clock };
 }
 
 /** The jobs of the fleet that this URL makes. */
@@ -152,6 +155,11 @@ async function assignmentsOf(
       since: owner?.since,
       memory: readMemory(note),
     }));
+}
+
+/** The name of this process in the records of its turns. */
+export function ownReplica(): string {
+  return replicaName(hostname(), process.pid);
 }
 
 function replicaName(host: string, pid: number): string {

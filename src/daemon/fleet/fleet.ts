@@ -1,7 +1,6 @@
 import { LaterReleaseError, StateError, StateHeldError } from '../../core/errors.ts';
 import type { Condition } from '../../view/condition.ts';
 import type { DaemonLogger, Trigger } from '../ports.ts';
-import type { Job } from '../project/job.ts';
 import type { Board, SpecInForce } from './board.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import { Fitness } from './fitness.ts';
@@ -39,7 +38,6 @@ export interface FleetOptions {
   readonly board: Board;
   readonly queue: FleetQueue;
   readonly lease: Lease;
-  readonly notified: Job['notified'];
   /** The largest number of projects that are reconciled at the same time. */
   readonly atOnce: number;
   /** Set by each job that this replica takes. */
@@ -53,7 +51,7 @@ export interface FleetOptions {
 interface Workable {
   readonly condition: Condition;
   isWaiting(): boolean;
-  runJob(job: Job, stop: AbortSignal): Promise<number>;
+  runOnce(trigger: Trigger, spec: string, stop: AbortSignal): Promise<number>;
 }
 
 export interface FleetWork {
@@ -266,7 +264,7 @@ export class Fleet {
 
   /** The next turn, or why this one failed. */
   async #workOn(turn: Turn): Promise<NextTurn | string | undefined> {
-    const { replica, notified, log, clock } = this.#options;
+    const { log } = this.#options;
     const { claim, over } = turn;
     const { trigger } = claim;
     const spec = await this.board.spec(Number(claim.key));
@@ -279,10 +277,8 @@ export class Fleet {
       return String(project);
     }
     Object.assign(turn, { project, version: spec.version });
-    const mark = markOf(spec.spec);
     try {
-      const job: Job = { trigger, replica, spec: mark, notified, now: () => clock.now() };
-      const restMs = await project.runJob(job, over.signal);
+      const restMs = await project.runOnce(trigger, markOf(spec.spec), over.signal);
       if (over.signal.aborted) return { trigger, afterMs: 0 };
       if (project.condition === 'unreachable') this.#fitness.fail(claim.key, 'the API cannot be reached');
       else this.#fitness.succeed();

@@ -87,6 +87,14 @@ export class ProjectHistory {
     return this.#found;
   }
 
+  /** The condition that this process has found: an earlier one found the condition that it recalls. */
+  get standing(): Pick<Found, 'condition' | 'conditionSince'> {
+    const { plan, error, condition, conditionSince } = this.#found;
+    if (plan === undefined && error === undefined)
+      return { condition: 'starting', conditionSince: undefined };
+    return { condition, conditionSince };
+  }
+
   #learn(changed: Partial<Found>): void {
     this.#found = { ...this.#found, ...changed };
   }
@@ -202,7 +210,8 @@ export class ProjectHistory {
   }
 
   summary() {
-    const { plan, condition, conditionSince: since, lastReconciliations } = this.#found;
+    const { plan, lastReconciliations } = this.#found;
+    const { condition, conditionSince: since } = this.standing;
     const reconciledAt = lastReconciliations[0]?.endedAt;
     return { name: plan?.project.name, condition, since, reconciledAt, ...this.#troubles() };
   }

@@ -48,8 +48,7 @@ const memory = z.object({
 });
 
 /**
- * The results that one reconciliation of a shared project records for the next one, which another replica may make:
- * condition, failures, sent notifications. Wall times in ms of the project's clock. The data may be lost at
+ * The results that one reconciliation of a project records for the next one, which another process may make: condition, failures, sent notifications. Wall times in ms of the project's clock. The data may be lost at
  * any time: the next refresh finds it again.
  */
 export type ReconciliationMemory = z.infer<typeof memory>;

@@ -2,6 +2,7 @@ import type { ProgressEvent } from '../../core/progress.ts';
 import type { Notification } from '../notifications/notification.ts';
 import type { DaemonDeps, Mode } from '../ports.ts';
 import type { ReconciliationRecord } from './facts.ts';
+import type { Worker } from './turn-record.ts';
 
 export interface ProjectOptions {
   readonly deps: DaemonDeps;
@@ -9,6 +10,7 @@ export interface ProjectOptions {
   readonly mode: Mode;
   readonly intervalMs: number;
   readonly keepMs: number;
+  readonly worker: Worker;
   readonly onNotification: (notification: Notification) => void;
   /** Called when the page would show the project differently. */
   readonly onChange: () => void;

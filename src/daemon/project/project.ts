@@ -12,17 +12,24 @@ import type { CommandAnswer, OperatorCommand } from '../operator-commands/contro
 import type { ProjectSession, Trigger } from '../ports.ts';
 import { KeyBackOff } from '../scheduling/back-off.ts';
 import { rest, restMs } from '../scheduling/rest.ts';
-import { aborted, createWake } from '../scheduling/wake.ts';
+import { createWake } from '../scheduling/wake.ts';
 import { SpecProblem } from '../sources/spec-problem.ts';
 import { Activity } from './activity.ts';
 import type { Offer, ProjectSummary, ReconciliationRecord } from './facts.ts';
 import { ProjectHistory } from './history.ts';
-import { handOn, type Job, takeUp } from './job.ts';
 import type { ProjectOptions } from './options.ts';
 import { PlanCheck } from './plan-check.ts';
 import { reconcile } from './reconciliation.ts';
+import { TurnRecord } from './turn-record.ts';
 import { ended } from './use-meter.ts';
-import { isEmpty, openWorkspace, type ProjectParts, readingsOf, type Workspace } from './workspace.ts';
+import {
+  isEmpty,
+  openWorkspace,
+  type ProjectParts,
+  readingsOf,
+  unlessAborted,
+  type Workspace,
+} from './workspace.ts';
 
 /**
  * Keeps one project equal to its newest valid spec, reconciliation after reconciliation.
@@ -44,6 +51,7 @@ export class DaemonProject {
   readonly #history: ProjectHistory;
   readonly #problem: SpecProblem;
   readonly #commands: CommandQueue;
+  readonly #record: TurnRecord;
   readonly #parts: ProjectParts;
   #workspace: Workspace | undefined;
   /** Shared by all sessions: its measurements take longer than a turn may last. */
@@ -61,6 +69,8 @@ export class DaemonProject {
   #waitingFor: string | undefined;
   /** The project's clock. Wall ms. */
   readonly #now = () => (this.#workspace?.session ?? this.#options.deps).clock.now();
+  /** With which a command means the project. */
+  readonly #flags = () => this.#options.deps.commandFlags(this.id, this.#offer?.files ?? []);
   #nextReconciliationAt: number | undefined;
   /** Of all sessions so far. */
   #counts = (): RequestCounts => ({ reads: 0, writes: 0, polls: 0, probes: 0, throttled: 0 });
@@ -76,15 +86,15 @@ export class DaemonProject {
     this.#commands = new CommandQueue(deps.log);
     const shared = { project: id, log: deps.log, onNotification };
     this.#problem = new SpecProblem({ ...shared, now: this.#now });
-    const flags = () => this.#commandFlags();
-    this.#history = new ProjectHistory({ ...shared, observing: mode === 'observe', flags });
+    this.#history = new ProjectHistory({ ...shared, observing: mode === 'observe', flags: this.#flags });
     const check = new PlanCheck(deps);
+    this.#record = new TurnRecord(id, options.worker, { history: this.#history, backOff: this.#backOff });
     const kept = { check, activity: this.#activity, backOff: this.#backOff, history: this.#history };
     this.#parts = { mode, intervalMs, keepMs, log: deps.log, wake: this.#wake, ...kept };
   }
 
   get condition(): Condition {
-    return this.#history.found.condition;
+    return this.#history.standing.condition;
   }
 
   /** Whether the project was reconciled at least once, and its token belongs to this project. */
@@ -102,7 +112,7 @@ export class DaemonProject {
     return this.#workspace === undefined;
   }
 
-  /** Whether the current reconciliation only waits for tasks that the API has accepted. */
+  /** Whether it only waits for tasks that the API has accepted. */
   isWaiting(): boolean {
     return this.#activity.isWaiting();
   }
@@ -181,30 +191,33 @@ export class DaemonProject {
     await this.#wake.sleep(this.#options.deps.clock, ms, stop).catch(() => undefined);
   }
 
-  /** Runs until `stop` aborts, the project is dropped, or its token moves. Rejects if the state cannot be used. */
+  /**
+   * Takes one turn after the other until `stop` aborts, the project is dropped, or its token moves. Rejects if the state
+   * cannot be used.
+   */
   run(stop: AbortSignal): Promise<void> {
-    return this.#inSession(stop, (workspace, over) => this.#loop(workspace, over));
+    return this.#inSession(stop, async (workspace, over) => {
+      this.#wake.nudge('start');
+      while (!over.aborted) {
+        const ms = await this.#turn(workspace, over, this.digest ?? '');
+        if (ms === undefined) return;
+        await rest(ms, workspace.session, this.#parts, over);
+      }
+    });
   }
 
   /**
-   * One turn of a shared project: reconciles until no trigger is pending, and records the results in the state, for the
-   * replica that has the next turn. Returns the real ms until the next turn. Rejects if the state cannot be used.
+   * One turn of a project that several replicas share. Returns the real ms until the next turn. Rejects if the state
+   * cannot be used. `spec` marks the spec of the turn.
    */
-  async runJob(job: Job, stop: AbortSignal): Promise<number> {
-    let restMs = 0;
+  async runOnce(trigger: Trigger, spec: string, stop: AbortSignal): Promise<number> {
+    let ms = 0;
     let opened = false;
     const working = this.#inSession(stop, async (workspace, over) => {
       opened = true;
-      const { store, clock, profile } = workspace.session;
-      const parts = { history: this.#history, backOff: this.#backOff };
-      const before = await takeUp(job, store, parts, this.#offer?.desired);
       this.#wake.take();
-      this.#wake.nudge(job.trigger);
-      while (this.#offer !== undefined && !over.aborted && this.#wake.pending()) {
-        await this.#reconcile(this.#offer, this.#wake.take(), workspace, over);
-      }
-      restMs = this.#restMs(clock.now()) / profile.timeScale;
-      await handOn(job, store, parts, { project: this.id, before });
+      this.#wake.nudge(trigger);
+      ms = ((await this.#turn(workspace, over, spec)) ?? 0) / workspace.session.profile.timeScale;
       this.#readings = await readingsOf(workspace, this.#parts);
     });
     await working.catch((error: unknown) => {
@@ -215,7 +228,7 @@ export class DaemonProject {
       throw error;
     });
     // Triggers that came after the last reconciliation began are not done.
-    return this.#wake.pending() ? 0 : restMs;
+    return this.#wake.pending() ? 0 : ms;
   }
 
   /** The session ends after its work. `over` asks the work to end, if `stop` aborts or a background task fails. */
@@ -240,7 +253,8 @@ export class DaemonProject {
     const end = () => over.abort(stop.reason);
     stop.addEventListener('abort', end, { once: true });
     if (stop.aborted) end();
-    const working = work(workspace, over.signal);
+    const recalled = this.#record.recall(session.store, this.#offer?.desired);
+    const working = recalled.then(() => work(workspace, over.signal));
     try {
       await Promise.race([working, beside.then(() => undefined)]);
     } finally {
@@ -269,10 +283,7 @@ export class DaemonProject {
         deps.log.warn({ reason: holder }, 'waiting for the state: another process owns the state');
       },
     });
-    const session = await Promise.race([opening, aborted(stop)]);
-    // A session that opens too late would own the state as long as this process lives.
-    if (session === undefined) void opening.then((late) => late.close()).catch(() => undefined);
-    return session;
+    return unlessAborted(opening, stop);
   }
 
   #openWorkspace(session: ProjectSession): Workspace {
@@ -284,26 +295,33 @@ export class DaemonProject {
     return workspace;
   }
 
-  async #loop(workspace: Workspace, stop: AbortSignal): Promise<void> {
-    const { clock } = workspace.session;
-    this.#wake.nudge('start');
-    while (!stop.aborted) {
+  /**
+   * Carries out operator commands, and reconciles until no trigger is pending. Records the results for the next turn.
+   * Returns the ms until it is due; `undefined` if the session has to end first.
+   */
+  async #turn(workspace: Workspace, stop: AbortSignal, spec: string): Promise<number | undefined> {
+    const { engine, store, clock } = workspace.session;
+    const { mode, intervalMs, deps, onChange } = this.#options;
+    do {
       const triggers = this.#wake.take();
-      await this.#commands.obey(workspace.session.engine, this.#offer?.desired);
+      await this.#commands.obey(engine, this.#offer?.desired);
       const isElsewhere = isOtherPlace(this.#token, this.#offer?.desired.token);
       if (this.#unwanted !== undefined || isElsewhere) {
         this.#empty = isEmpty((await readingsOf(workspace, this.#parts)) ?? { known: undefined });
-        if (this.isGone() || isElsewhere) return;
+        if (this.isGone() || isElsewhere) return undefined;
       }
       if (this.#unwanted !== undefined) this.reject(this.#unwanted);
       if (this.#offer !== undefined) await this.#reconcile(this.#offer, triggers, workspace, stop);
-      const restMs = this.#offer === undefined ? this.#options.intervalMs : this.#restMs(clock.now());
-      this.#nextReconciliationAt = clock.now() + restMs;
-      this.#options.onChange();
-      await rest(restMs, workspace.session, this.#parts, stop).catch((error: unknown) => {
-        if (!stop.aborted) throw error;
-      });
-    }
+    } while (this.#wake.pending() && !stop.aborted);
+    if (mode === 'correct') await this.#record.write(store, spec);
+    const now = clock.now();
+    const suspendedUntil = Date.parse(this.#offer?.desired.settings.suspend?.until ?? '');
+    const moments = [this.#backOff.next(now) ?? Number.NaN, suspendedUntil];
+    const due = restMs({ found: this.#history.found, intervalMs, moments, now }, deps.random);
+    const ms = this.#offer === undefined ? intervalMs : due;
+    this.#nextReconciliationAt = now + ms;
+    onChange();
+    return ms;
   }
 
   async #reconcile(
@@ -347,13 +365,6 @@ export class DaemonProject {
     onChange();
   }
 
-  #restMs(now: number): number {
-    const { deps, intervalMs } = this.#options;
-    const suspendedUntil = Date.parse(this.#offer?.desired.settings.suspend?.until ?? '');
-    const moments = [this.#backOff.next(now) ?? Number.NaN, suspendedUntil];
-    return restMs({ found: this.#history.found, intervalMs, moments, now }, deps.random);
-  }
-
   #follow(event: ProgressEvent): void {
     const isNew = this.#activity.take(event);
     if (event.type === 'ended' && event.result.outcome === 'done')
@@ -361,10 +372,6 @@ export class DaemonProject {
     this.#history.follow(event, this.#reconciling);
     if (isNew) this.#options.onEvent(event);
     this.#options.onChange();
-  }
-
-  #commandFlags(): string {
-    return this.#options.deps.commandFlags(this.id, this.#offer?.files ?? []);
   }
 
   /** Everything that is known of the project now: the input of its view. */
@@ -375,7 +382,8 @@ export class DaemonProject {
     const { known, client, pauses = [] } = readings ?? this.#readings ?? {};
     const { error, reconciliations, lastReconciliations, ...found } = this.#history.found;
     return {
-      ...{ id: this.id, flags: this.#commandFlags(), known, ...found, inFlight: this.#activity.list() },
+      ...{ id: this.id, flags: this.#flags(), known, ...found, ...this.#history.standing },
+      inFlight: this.#activity.list(),
       ...{ offer: this.#offer, problem: this.#problem.list(), problemSince: this.#problem.since },
       prices: found.world?.profile.prices,
       daemon: {

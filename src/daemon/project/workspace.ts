@@ -17,7 +17,7 @@ import {
 import type { DaemonLogger, Mode, ProjectSession } from '../ports.ts';
 import type { KeyBackOff } from '../scheduling/back-off.ts';
 import { Refresh } from '../scheduling/refresh.ts';
-import type { Wake } from '../scheduling/wake.ts';
+import { aborted, type Wake } from '../scheduling/wake.ts';
 import type { Activity } from './activity.ts';
 import type { ProjectHistory } from './history.ts';
 import type { PlanCheck } from './plan-check.ts';
@@ -49,6 +49,17 @@ export interface ProjectParts {
   readonly backOff: KeyBackOff;
   readonly activity: Activity;
   readonly wake: Wake;
+}
+
+/** `undefined` if the signal aborts before the session is open. */
+export async function unlessAborted(
+  opening: Promise<ProjectSession>,
+  signal: AbortSignal,
+): Promise<ProjectSession | undefined> {
+  const session = await Promise.race([opening, aborted(signal)]);
+  // A session that opens too late would own the state as long as this process lives.
+  if (session === undefined) void opening.then((late) => late.close()).catch(() => undefined);
+  return session;
 }
 
 /** Creates the workspace of a session. `spent` are the requests of earlier sessions. */

@@ -35,7 +35,7 @@ export function restMs({ found, intervalMs, moments, now }: Rest, random: Random
   return Math.max(leastMs, backOff(retry, failures - 1, jitter));
 }
 
-/** Sleeps for `ms`, or until a trigger comes. After a refusal of the token, a new token is a trigger too. */
+/** Sleeps for `ms`, or until a trigger comes or `stop` aborts. After a refusal of the token, a new token is a trigger too. */
 export async function rest(
   ms: number,
   { clock, profile, tokenMark }: Pick<ProjectSession, 'clock' | 'profile' | 'tokenMark'>,
@@ -45,10 +45,11 @@ export async function rest(
   const mark = tokenMark();
   const endAt = clock.monotonic() + ms;
   const hopeless = isHopeless(history.found.condition);
-  while (!wake.pending()) {
+  while (!wake.pending() && !stop.aborted) {
     const left = endAt - clock.monotonic();
     if (left <= 0) return wake.nudge(history.found.failures > 0 ? 'back-off' : 'timer');
-    await wake.sleep(clock, hopeless ? Math.min(left, tokenWatchMs * profile.timeScale) : left, stop);
+    const most = hopeless ? tokenWatchMs * profile.timeScale : left;
+    await wake.sleep(clock, Math.min(left, most), stop).catch(() => undefined);
     if (hopeless && tokenMark() !== mark) wake.nudge('token');
   }
 }

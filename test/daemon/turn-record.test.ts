@@ -5,8 +5,8 @@ import type { Operation, Plan } from '../../src/core/plan.ts';
 import { run } from '../../src/core/remedy.ts';
 import { Notifier } from '../../src/daemon/notifications/notifier.ts';
 import { ProjectHistory } from '../../src/daemon/project/history.ts';
-import { handOn, takeUp } from '../../src/daemon/project/job.ts';
 import { memoryNote, readMemory } from '../../src/daemon/project/memory.ts';
+import { TurnRecord } from '../../src/daemon/project/turn-record.ts';
 import { KeyBackOff } from '../../src/daemon/scheduling/back-off.ts';
 import { memoryState } from '../../src/state/memory.ts';
 import { load } from '../support/rig.ts';
@@ -39,16 +39,10 @@ function replica(name: string) {
     ...{ project: 4711, observing: false, log, flags: () => '' },
     onNotification: (notice) => notifier.tell(notice),
   });
-  const parts = {
-    history,
-    backOff: new KeyBackOff({ next: () => 0 }),
-  };
-  return {
-    ...parts,
-    parts,
-    sent,
-    job: { trigger: 'timer', replica: name, spec: 's', notified: notifier, now: () => 5 } as const,
-  };
+  const parts = { history, backOff: new KeyBackOff({ next: () => 0 }) };
+  const times = { now: 5 };
+  const worker = { replica: name, notified: notifier, now: () => times.now };
+  return { ...parts, sent, times, record: new TurnRecord(4711, worker, parts) };
 }
 
 function learnsOfFailure({ backOff }: ReturnType<typeof replica>): void {
@@ -79,14 +73,14 @@ function passed(history: ProjectHistory, plan: Plan, digest: string): void {
   history.close({ ...reconciliation, commit: undefined }, digest, { pauses: [], leaking: false });
 }
 
-describe('src/daemon/project/job.ts: turns at a shared project', () => {
+describe('src/daemon/project/turn-record.ts: turns of a project', () => {
   test('what one replica found out the next one goes by', async () => {
     const store = memoryState({ createdAt: 1, lineage: 'born' });
     const [a, b] = [replica('a'), replica('b')];
     learnsOfFailure(a);
     passed(a.history, blocked, 'sha256:1');
-    await handOn(a.job, store, a.parts, { project: 4711, before: undefined });
-    await takeUp(b.job, store, b.parts, spec('10.0.0.0/24'));
+    await a.record.write(store, 's');
+    await b.record.recall(store, spec('10.0.0.0/24'));
     expect(b.backOff.isPaused({ key } as Operation, 1)).toBe(true);
     expect([
       b.history.found.condition,
@@ -100,10 +94,11 @@ describe('src/daemon/project/job.ts: turns at a shared project', () => {
 
   test('a turn that leaves the same condition by the same spec continues its time, and any other turn begins it again', async () => {
     const store = memoryState({ createdAt: 1, lineage: 'born' });
-    const { job, parts, history } = replica('a');
+    const { record, times, history } = replica('a');
     const turn = async (spec: string, now: number) => {
-      const before = await takeUp(job, store, parts, undefined);
-      await handOn({ ...job, spec, now: () => now }, store, parts, { project: 4711, before });
+      times.now = now;
+      await record.recall(store, undefined);
+      await record.write(store, spec);
       const { since, turnedAt } = readMemory(await store.note(memoryNote)) ?? {};
       return [since, turnedAt];
     };
@@ -112,10 +107,8 @@ describe('src/daemon/project/job.ts: turns at a shared project', () => {
     expect(await turn('s', 20)).toEqual([10, 20]);
     expect(await turn('t', 30)).toEqual([30, 30]);
     history.recall({ ...history.remember(), conditionSince: 2 });
-    await handOn({ ...job, spec: 't', now: () => 40 }, store, parts, {
-      project: 4711,
-      before: readMemory(await store.note(memoryNote)),
-    });
+    times.now = 40;
+    await record.write(store, 't');
     expect(readMemory(await store.note(memoryNote))?.since).toBe(40);
   });
 
@@ -124,8 +117,8 @@ describe('src/daemon/project/job.ts: turns at a shared project', () => {
     const [a, b] = [replica('a'), replica('b')];
     learnsOfFailure(a);
     passed(a.history, { ...blocked, blocked: [] }, 'sha256:1');
-    await handOn(a.job, store, a.parts, { project: 4711, before: undefined });
-    await takeUp(b.job, store, b.parts, spec('10.0.1.0/24'));
+    await a.record.write(store, 's');
+    await b.record.recall(store, spec('10.0.1.0/24'));
     expect(b.backOff.isPaused({ key } as Operation, 1)).toBe(false);
     const operations = [
       { key, kind: 'network', verb: 'create', changes: [{ path: 'cidr', from: null, to: '10.0.1.0/24' }] },
@@ -199,7 +192,7 @@ describe('src/daemon/project/job.ts: turns at a shared project', () => {
     const store = memoryState({ createdAt: 1, lineage: 'born' });
     await store.putNote(memoryNote, { replica: 'a', history: { condition: 7 } });
     const b = replica('b');
-    await takeUp(b.job, store, b.parts, undefined);
+    await b.record.recall(store, undefined);
     expect(b.history.found.condition).toBe('starting');
   });
 });
