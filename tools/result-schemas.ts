@@ -27,7 +27,7 @@ export const outputSchema = z.strictObject({
           .describe("By the network's name in the file. With `--offline` no address is known."),
       }),
     )
-    .describe('By the name in the file, like every map here.'),
+    .describe('By the name in the spec, like every map here.'),
   ips: z.record(text, z.strictObject({ ...named, address: z.ipv4().nullable() })),
   networks: z.record(text, z.strictObject({ ...named, name: text, cidr: text.nullable() })),
 });
@@ -53,7 +53,7 @@ export const explainSchema = z.union([
       next_step: text,
       example: z.strictObject({
         situation: text,
-        ways: z.array(text).describe('Alternatives: commands, or lines of the file.'),
+        ways: z.array(text).describe('Alternatives: commands, or lines of the spec.'),
       }),
     })
     .describe('Of a code.'),
@@ -64,7 +64,7 @@ export const explainSchema = z.union([
       declared: z
         .strictObject({ position, managed: z.boolean(), protect: z.boolean(), entry: z.unknown() })
         .nullable()
-        .describe('The entry in the file.'),
+        .describe('The entry in the spec.'),
       file_read: z.boolean(),
       bound: z
         .strictObject({ id: text, since: moment, standing: z.enum(keyStatuses), addresses: z.array(text) })

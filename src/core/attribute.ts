@@ -167,7 +167,7 @@ function mayHaveMade(intent: Intent): boolean {
   return verb === 'create' && factsOf(kind).bought === true && isUnconfirmed(intent);
 }
 
-/** Whether the list from before the creation lacks it. The list is named as in the file. */
+/** Whether the list from before the creation lacks it. The list is named as in the spec. */
 export function cameSince(preimage: Preimage, { kind, id }: LiveObject): boolean {
   const { collection } = factsOf(kind);
   const before = collection && preimage[collection];

@@ -34,12 +34,12 @@ export function backupObject(id: string, server: string) {
  * object passes from one holder to the next in one transaction.
  */
 export type Holder =
-  /** Not of this file: the operator said so, or `unmanaged: ignore` did. */
+  /** Not of this spec: the operator said so, or `unmanaged: ignore` did. */
   | { readonly is: 'ignored'; readonly by: 'operator' | 'file' }
   /**
    * Its binding to the key ended, and the object stays unchanged. If the entry of the key returns, it takes the object
    * back. `formerKeys`: the keys that were bound to the object before. `recovered`: no operator has confirmed that the
-   * object belongs to this file. `applied`: as in the binding.
+   * object belongs to this spec. `applied`: as in the binding.
    */
   | {
       readonly is: 'released';
@@ -51,7 +51,7 @@ export type Holder =
     }
   /**
    * The idempotency key of `key` was answered with it; bound once approved. `askedFor`: the entry for which that earlier
-   * key of its line was asked. `taskId`: of its creation. `scope`: of the file whose key that was. `replacement`: see the
+   * key of its line was asked. `taskId`: of its creation. `scope`: of the spec whose key that was. `replacement`: see the
    * field of a binding.
    */
   | {
@@ -108,7 +108,7 @@ export interface RefusedClass {
   readonly unpaid?: true;
 }
 
-/** Whether the holder keeps the object outside this file: no key is bound to the object, and it stays unchanged. */
+/** Whether the holder keeps the object outside this spec: no key is bound to the object, and it stays unchanged. */
 export function isForeign<Any extends { readonly is: string }>(
   holder: Any,
 ): holder is Extract<Any, { readonly is: 'ignored' | 'released' }> {
@@ -122,7 +122,7 @@ export function isHeldClaim(claim: Claim): claim is HeldClaim {
   return claim.holder.is === 'found' || claim.holder.is === 'released';
 }
 
-/** The claims on servers and addresses outside this file. */
+/** The claims on servers and addresses outside this spec. */
 export function foreignClaims(claims: Iterable<Claim>): readonly Claim[] {
   return [...claims].filter(({ kind, holder }) => factsOf(kind).bought && isForeign(holder));
 }

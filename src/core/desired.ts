@@ -45,7 +45,7 @@ export interface DesiredResource<Value = EntryFields> {
   /** The live resource to bind to; it is then never created. */
   readonly id?: string;
   /**
-   * The id is not in the file: the answer under an idempotency key of its line gave it, or the object was released from
+   * The id is not in the spec: the answer under an idempotency key of its line gave it, or the object was released from
    * its line. `identity` distinguishes the object from a later one with the same id. `applied`: of its last binding.
    */
   readonly held?: {
@@ -136,11 +136,11 @@ export function isOtherPlace(before: TokenPlace | undefined, now: TokenPlace | u
 }
 
 /**
- * Texts that came from the environment. The resources hold the text of the file instead, with `${env:NAME}`: only these
+ * Texts that came from the environment. The resources hold the text of the spec instead, with `${env:NAME}`: only these
  * maps hold the values.
  */
 export interface EnvironmentTexts {
-  /** The real text, by the text of the file. */
+  /** The real text, by the text of the spec. */
   readonly texts: ReadonlyMap<string, string>;
   /** The value of each variable, by its name. */
   readonly variables: ReadonlyMap<string, string>;
@@ -149,11 +149,11 @@ export interface EnvironmentTexts {
 /** The spec, validated, with every reference resolved. */
 export interface Desired {
   readonly projectId: number;
-  /** Distinguishes this file from other files of the same project; part of every idempotency key. */
+  /** Distinguishes this spec from other specs of the same project; part of every idempotency key. */
   readonly scope?: string;
   readonly settings: Settings;
   readonly resources: readonly DesiredResource[];
-  /** The place of this project's token, if the file names one; no part of the declared resources. */
+  /** The place of this project's token, if the spec names one; no part of the declared resources. */
   readonly token?: TokenPlace;
   /** Absent if there are none. */
   readonly environment?: EnvironmentTexts;

@@ -85,7 +85,7 @@ export class StateHeldError extends StateError {}
 /** A later release has updated the tables of the state. A process of this release gives way to it. */
 export class LaterReleaseError extends StateHeldError {}
 
-/** A saved plan no longer fits the world or the file. */
+/** A saved plan no longer fits the world or the spec. */
 export class PlanStaleError extends Remediable {
   override readonly name = 'PlanStaleError';
 }

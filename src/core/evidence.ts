@@ -38,7 +38,7 @@ export type Evidence =
    * Not seen. Absence needs this verdict twice. `gone`: read by the id that the API gave, so no incomplete list can
    * hide it.
    * `strays`: a failed creation may have left an address, so the operator is asked.
-   * `left`: the answer of the creation named the addresses that it left, so they belong to this file: the facts for
+   * `left`: the answer of the creation named the addresses that it left, so they belong to this spec: the facts for
    * `companions`.
    */
   | {

@@ -5,7 +5,7 @@ import { factsOf } from './kind-facts.ts';
 import type { Warning } from './plan.ts';
 import type { Intent } from './state.ts';
 
-/** The enabled firewall that the file declares for a server. A disabled firewall filters nothing, as the file asks. */
+/** The enabled firewall that the spec declares for a server. A disabled firewall filters nothing, as the spec asks. */
 export function firewallOf(world: Pick<World, 'childrenOf'>, server: ResourceKey): Subject | undefined {
   return world
     .childrenOf(server)
@@ -23,7 +23,7 @@ export interface Since {
 }
 
 /**
- * The exposed servers: each has a public address and no firewall in force, and the file declares a firewall. The cause
+ * The exposed servers: each has a public address and no firewall in force, and the spec declares a firewall. The cause
  * does not matter. Every output asks this function.
  */
 export function exposedServers(world: World, { intents, done }: Since): readonly Warning[] {

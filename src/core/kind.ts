@@ -24,7 +24,7 @@ import type {
 } from './resources.ts';
 import type { Binding, Facts } from './state.ts';
 
-/** One resource during a reconciliation: the file declares the resource, the state binds it, or both. */
+/** One resource during a reconciliation: the spec declares the resource, the state binds it, or both. */
 export interface Subject<Value = EntryFields> {
   readonly key: ResourceKey;
   readonly kind: KindName;
@@ -86,12 +86,12 @@ export interface World extends WorldParts {
   serverSubjects(): readonly Subject[];
   /** The resources inside a server. */
   childrenOf(server: ResourceKey): readonly Subject[];
-  /** Servers of this file with a network interface in the network, by the live id of the network. */
+  /** Servers of this spec with a network interface in the network, by the live id of the network. */
   serversIn(network: string): readonly ResourceKey[];
   ip(id: string): Ip | undefined;
   /** No key is bound to the address. */
   isUnbound(address: Pick<Ip, 'id'>): boolean;
-  /** Whether `servers` is present and contains every server of the file that its own read shows. */
+  /** Whether `servers` is present and contains every server of the spec that its own read shows. */
   listsServers(): boolean;
   /** Addresses attached to a server, by its live id. */
   ipsOf(server: string): readonly Ip[];
@@ -128,7 +128,7 @@ export type Verdict =
   /** `lost`: the resource existed before. Its absence must be confirmed before another one is created. */
   | { readonly verdict: 'create'; readonly changes: readonly Change[]; readonly lost?: string }
   /**
-   * `drift`: the live resource differs from the values that this file applied last. `file`: the file has other values
+   * `drift`: the live resource differs from the values that this spec applied last. `file`: the spec has other values
    * now.
    * `loses`: the data that the update destroys.
    */
@@ -146,7 +146,7 @@ export type Verdict =
       readonly allowed: boolean;
       readonly order: ReplacementOrder;
     }
-  /** `byFile`: the file itself asks for the deletion, so no setting has to permit it. */
+  /** `byFile`: the spec itself asks for the deletion, so no setting has to permit it. */
   | { readonly verdict: 'delete'; readonly changes: readonly Change[]; readonly byFile?: true }
   | { readonly verdict: 'adopt'; readonly target: string; readonly reason: string }
   /** Nothing is sent: only the binding ends. */
@@ -174,7 +174,7 @@ export interface Diff {
   readonly leftBilled?: readonly string[];
   /** The price of the new resource. */
   readonly price?: Price;
-  /** The highest possible `price`, where the file leaves a choice. */
+  /** The highest possible `price`, where the spec leaves a choice. */
   readonly dearest?: Price;
   /** The price of the deleted resource. */
   readonly freed?: Price;
@@ -220,7 +220,7 @@ export interface ResourceKind<Value = EntryFields, Observed = Seen, Before exten
   /**
    * Every server has the resource, and its id is the id of the server: a firewall. A write replaces all of it, so each
    * send has a new idempotency key: a replay would report success without applying. A resource that is only compared is
-   * bound nevertheless, so that a plan can report that the entry left the file.
+   * bound nevertheless, so that a plan can report that the entry left the spec.
    */
   readonly setting?: true;
 
@@ -254,7 +254,7 @@ export interface ResourceKind<Value = EntryFields, Observed = Seen, Before exten
   readonly preferences?: PreferenceTraits<Value>;
 }
 
-/** The entry of the file. */
+/** The entry of the spec. */
 export interface EntryTraits<Value = EntryFields> {
   /** One YAML entry. */
   readonly schema: z.ZodType;
@@ -326,7 +326,7 @@ export interface CreationTraits<Value = EntryFields, Before extends Preimage = P
    * wait for a resend.
    */
   takesFree?(subject: Subject<Value>, world: World): 'shown' | 'any' | undefined;
-  /** Of a kind with a list: the resources of the kind that this file does not manage. */
+  /** Of a kind with a list: the resources of the kind that this spec does not manage. */
   unmanaged?(subject: Subject<Value>, world: World): readonly UnmanagedResource[];
   /** Further resources that were created together with the resource, such as a server's address. */
   companions?(context: CompanionContext<Value, Before>): readonly Binding[];
@@ -359,9 +359,9 @@ export interface OrderTraits<Value = EntryFields> {
 
 /** The fields that no read shows. */
 export interface UnseenTraits<Value = EntryFields, Observed = Seen> {
-  /** The declared ones, of a resource that this state did not create: vdcsync believes the file. */
+  /** The declared ones, of a resource that this state did not create: vdcsync believes the spec. */
   fields(subject: Subject<Value>, observed: Observed | undefined): readonly string[];
-  /** The binding's next `applied`, once an operator has confirmed that the values of these fields match the file. */
+  /** The binding's next `applied`, once an operator has confirmed that the values of these fields match the spec. */
   believe(subject: Subject<Value>, fields: readonly string[]): Json;
   /** The binding's next `applied`, once an operator has given up an update whose outcome is unknown. */
   doubt?(binding: Binding, request: WriteRequest): Json;
@@ -380,7 +380,7 @@ export interface BindContext<Value> {
   readonly subject: Subject<Value>;
   readonly id: string;
   readonly request?: WriteRequest;
-  /** The entry that the request was made from; the file may have another entry by now. */
+  /** The entry that the request was made from; the spec may have another entry by now. */
   readonly asked?: Value | undefined;
   readonly facts?: Facts;
   /** An operator or the answer to an unknown send named the resource: another copy of the state may have created it. */

@@ -68,9 +68,9 @@ export interface Operation {
   readonly loses?: string;
   /** An earlier run has sent the write, and the write has not ended: the next apply only finishes it. */
   readonly open?: true;
-  /** The live side was changed outside vdcsync. The file may ask for further changes. */
+  /** The live side was changed outside vdcsync. The spec may ask for further changes. */
   readonly cause?: 'drift';
-  /** The entry of the key. Left out if the file does not have it. */
+  /** The entry of the key. Left out if the spec does not have it. */
   readonly position?: Position;
 }
 
@@ -92,7 +92,7 @@ export interface Blocked {
   readonly code: string;
   readonly reason: string;
   readonly remedies: readonly Remedy[];
-  /** The entry of the key. Left out if the file does not have it. */
+  /** The entry of the key. Left out if the spec does not have it. */
   readonly position?: Position;
   /** When a run first found the operation blocked with this code. Left out before a run has found it. */
   readonly since?: string;
@@ -131,7 +131,7 @@ export function blockedName({ code, verb, key }: Pick<Blocked, 'code' | 'verb' |
   return `${code} ${verb} ${key}`;
 }
 
-/** Sorts by the place in the file. Parts without a place come last, in the given order. */
+/** Sorts by the place in the spec. Parts without a place come last, in the given order. */
 export function inFileOrder<Part extends { readonly position?: Position }>(
   parts: readonly Part[],
 ): readonly Part[] {
@@ -156,18 +156,18 @@ export function blockedJson({ remedies, ...blocked }: Blocked, flags = '') {
   return { ...blocked, decision, resolve: resolveText(remedies, flags), remedies };
 }
 
-/** Whether the resource differs from the file, although the plan has no operation for the difference. */
+/** Whether the resource differs from the spec, although the plan has no operation for the difference. */
 export function tellsDifference({ code }: Warning): boolean {
   return code === 'in_flight' || code === 'released' || isLeft({ code });
 }
 
-/** Whether the difference from the file remains: the file asks for that, or no operation can remove the difference. */
+/** Whether the difference from the spec remains: the spec asks for that, or no operation can remove the difference. */
 export function isLeft({ code }: Pick<Warning, 'code'>): boolean {
   return code === 'drift' || code === 'server_image_not_taken' || code.endsWith('_differs');
 }
 
 /**
- * Whether a reader must see the warning before the operations: it names a danger, or a limit of the file that the plan
+ * Whether a reader must see the warning before the operations: it names a danger, or a limit of the spec that the plan
  * cannot check.
  */
 export function comesFirst({ code }: Pick<Warning, 'code'>): boolean {
@@ -199,7 +199,7 @@ export interface Cost {
   readonly monthly: MonthlyCost;
   /** Decimal text; the sum of the prices that the catalogue has. */
   readonly known_monthly_delta: string;
-  /** The highest possible sum, where the file leaves a choice that makes a difference. */
+  /** The highest possible sum, where the spec leaves a choice that makes a difference. */
   readonly known_monthly_most?: string;
   readonly unknown: readonly string[];
   /** Keys of resources that the plan buys, or makes dearer, at an unknown price. */
@@ -224,7 +224,7 @@ export interface Summary {
   /** Keys with an open write of an earlier run; left out if there are none. */
   readonly in_progress?: number;
   readonly unchanged: number;
-  /** Servers with fields in the file that no read shows; left out if there are none. */
+  /** Servers with fields in the spec that no read shows; left out if there are none. */
   readonly unseen?: number;
 }
 

@@ -13,7 +13,7 @@ export function restoring(changes: readonly Change[], key: ResourceKey): Remedy 
   });
 }
 
-/** The value in the file: a plan has an address in a word, `ips.NAME`, `new` or `reuse`. */
+/** The value in the spec: a plan has an address in a word, `ips.NAME`, `new` or `reuse`. */
 export function addressEntry(word: unknown): unknown {
   const text = String(word);
   return text.startsWith('ips.') ? { ip: text.slice('ips.'.length) } : { [text]: true };

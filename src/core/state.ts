@@ -8,7 +8,7 @@ import type { WriteRequest } from './ports.ts';
 import type { Preimage } from './preimage.ts';
 import type { TaskId } from './resources.ts';
 
-/** Key ↔ live id: a live resource with a binding belongs to this file. */
+/** Key ↔ live id: a live resource with a binding belongs to this spec. */
 export interface Binding {
   readonly key: ResourceKey;
   readonly kind: KindName;
@@ -20,18 +20,18 @@ export interface Binding {
   readonly identity: Readonly<Record<string, string>>;
   /** The last applied fields, where the API does not show them. */
   readonly applied: Json;
-  /** The last value in the file: it still protects the resource after the entry has left the file. */
+  /** The last value in the spec: it still protects the resource after the entry has left the spec. */
   readonly protect: boolean;
   /** The resource remains when its server is deleted: an address with `keep_ip`. */
   readonly keep: boolean;
   /** The reason why the resource is not trustworthy: a failed task left it. */
   readonly tainted?: string;
   /**
-   * A new state found the resource under an idempotency key, and no operator has confirmed that it belongs to this file.
+   * A new state found the resource under an idempotency key, and no operator has confirmed that it belongs to this spec.
    * It is neither deleted nor replaced. `replacement`: a replacement may have left another resource of the key.
    */
   readonly recovered?: true | 'replacement';
-  /** Keys that the file has renamed to this one. */
+  /** Keys that the spec has renamed to this one. */
   readonly formerKeys?: readonly ResourceKey[];
   /** Wall time in ms. */
   readonly boundAt: number;
@@ -163,13 +163,13 @@ export interface Answer {
   readonly end: 'reported' | 'unreported' | 'failed';
 }
 
-/** The question to the operator, or to the file, that an intent waits for. */
+/** The question to the operator, or to the spec, that an intent waits for. */
 export interface Question {
   readonly code: string;
   readonly reason: string;
   /** Live ids that the operator may choose from. */
   readonly candidates: readonly string[];
-  /** The API refused the entry of the file: the block remains until the entry changes. */
+  /** The API refused the entry of the spec: the block remains until the entry changes. */
   readonly until?: 'file';
   /** The parameters that the refusal names, with the API's names. */
   readonly parameters?: readonly string[];
@@ -228,8 +228,8 @@ export interface RecordedWrite {
   /** Digest of the entry that asked for the write: a refusal remains valid until the entry changes. */
   readonly basis: string;
   /**
-   * That entry, for the binding: the file may have another entry, or none, once the write has taken effect. `protect`
-   * counts only once the entry has left the file. `moved`: the earlier key of its line.
+   * That entry, for the binding: the spec may have another entry, or none, once the write has taken effect. `protect`
+   * counts only once the entry has left the spec. `moved`: the earlier key of its line.
    */
   readonly entry?: { readonly value: EntryFields; readonly protect: boolean; readonly moved?: ResourceKey };
   /** The reads that evidence is compared with. */

@@ -195,7 +195,7 @@ export function fieldsLacking(entry: unknown, needed: readonly string[]): readon
 /** No operation is needed. */
 export const unchanged: Diff = { verdict: { verdict: 'unchanged' } };
 
-/** A resource that the file names by id is never created. */
+/** A resource that the spec names by id is never created. */
 function notFound({ key }: Subject, noun: string, id: string, lacking: readonly string[]): Diff {
   return blocked(
     'adopt',

@@ -5,7 +5,7 @@ import type { Controller } from './controller.ts';
 import { mutate } from './disturbances.ts';
 import type { StoryStage } from './stage.ts';
 
-/** Rules that the file cannot carry are removed in the client area. */
+/** Rules that the spec cannot carry are removed in the client area. */
 export async function clearRules(stage: StoryStage, { box }: Controller, { key }: Blocked): Promise<void> {
   const store = await box.open(stage.clock.now());
   const server = (await store.bindings()).find((each) => `${each.key}.firewall` === key);
@@ -30,7 +30,7 @@ function showChange(stage: StoryStage): void {
   mutate(stage, { do: 'forward_clock', ms: 0 });
 }
 
-/** The file has a network with the same subnet by now, so the old one cannot come back: the servers leave it. */
+/** The spec has a network with the same subnet by now, so the old one cannot come back: the servers leave it. */
 export async function leave(stage: StoryStage, { box }: Controller, { key }: Blocked): Promise<void> {
   const store = await box.open(stage.clock.now());
   const network = (await store.bindings()).find((each) => each.key === key);

@@ -13,7 +13,7 @@ import type { MachineClock } from './virtual-clock.ts';
 /** One machine that runs the program again and again, with a state of its own. */
 export interface Controller {
   readonly name: string;
-  /** The file that it applies. */
+  /** The spec that it applies. */
   readonly file: EditedFile;
   readonly box: StateBox;
   readonly disk: Disk;
@@ -38,7 +38,7 @@ export interface Controller {
   readonly approved: ApprovedPlan[];
   /** Changes of its disk that take effect once its process has ended. */
   readonly onRelease: (() => Promise<void>)[];
-  /** The resources, by birth, that the operator has confirmed as this file's in the current state. */
+  /** The resources, by birth, that the operator has confirmed as this spec's in the current state. */
   readonly confirmed: Set<number>;
   /** The resources before this birth are older than its state, which is empty at first after a loss. */
   readonly stateSince: number;
@@ -46,7 +46,7 @@ export interface Controller {
   exchanged(how: 'lost' | 'copied'): void;
 }
 
-/** A plan that the operator has approved, and the file that it is for. */
+/** A plan that the operator has approved, and the spec that it is for. */
 export interface ApprovedPlan {
   readonly desired: string;
   /** The state that waited. */
@@ -76,7 +76,7 @@ export interface Running {
   /** The operations of a saved plan, which alone it may begin. */
   saved: Plan | undefined;
   readonly deleted: Set<string>;
-  /** The servers that it has deleted although the file wants their entries, by key. */
+  /** The servers that it has deleted although the spec wants their entries, by key. */
   readonly replaced: Map<ResourceKey, Replaced>;
   /** The operations that it has begun. */
   readonly done: Set<OperationId>;

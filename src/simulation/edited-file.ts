@@ -4,7 +4,7 @@ import { type Entries, editedSections, type SpecModel } from './story.ts';
 export type EditedSection = (typeof editedSections)[number];
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** An entry that has left the file, or had other fields. */
+/** An entry that has left the spec, or had other fields. */
 export interface EarlierEntry {
   readonly section: EditedSection;
   readonly name: string;
@@ -51,7 +51,7 @@ export class EditedFile {
   }
 }
 
-/** The part of the file that a key names: an entry, or a field of an entry, for example a firewall. */
+/** The part of the spec that a key names: an entry, or a field of an entry, for example a firewall. */
 export function entryOf(file: SpecModel, key: string): Fields | undefined {
   const [collection = '', name = '', field] = key.split('.');
   const entry = (file as unknown as Readonly<Record<string, Entries>>)[collection]?.[name];

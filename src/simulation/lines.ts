@@ -48,7 +48,7 @@ export class ActionLines {
     this.#unused.delete(key);
   }
 
-  /** Follows an edit of the file. An edit that is taken back before a state has used its key leaves no trace. */
+  /** Follows an edit of the spec. An edit that is taken back before a state has used its key leaves no trace. */
   follow(before: SpecModel, after: SpecModel): void {
     const [old, now] = [keysOf(before), keysOf(after)];
     for (const key of old.keys()) if (!now.has(key) && this.#unused.delete(key)) this.takeBack(key);
@@ -73,7 +73,7 @@ export class ActionLines {
     return this.#lines.get(bare) ?? bare;
   }
 
-  /** A key comes into the file: a line that it had before continues, unless another key has that line now. */
+  /** A key comes into the spec: a line that it had before continues, unless another key has that line now. */
   #enter(key: string, now: ReadonlyMap<string, unknown>): void {
     const former = [...this.#keys].find(
       ([, keys]) => keys.includes(key) && !now.has(keys.at(-1) as string),
@@ -98,7 +98,7 @@ export class ActionLines {
   }
 }
 
-/** The keys of the file, each with the key that its `moved` names. */
+/** The keys of the spec, each with the key that its `moved` names. */
 function keysOf(model: SpecModel): ReadonlyMap<string, string | undefined> {
   return new Map(
     editedSections.flatMap((section) =>

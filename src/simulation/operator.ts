@@ -29,7 +29,7 @@ export async function operate(
   report: ApplyReport,
 ): Promise<SpecModel> {
   let file = spec;
-  // The resource of a write that has not ended belongs to this file until the write is given up. So open writes come first.
+  // The resource of a write that has not ended belongs to this spec until the write is given up. So open writes come first.
   const isOpen = ({ code }: Blocked) => Number(code === 'stuck');
   for (const blocked of [...report.blocked].sort((a, b) => isOpen(b) - isOpen(a))) {
     if (stage.violation !== undefined) return file;
@@ -120,7 +120,7 @@ async function expectContinuation(
     );
 }
 
-/** Whether the remedies name resources to distinguish. Adopts the resource that this file made. Ignores or releases the named resources that no entry of the file wants. */
+/** Whether the remedies name resources to distinguish. Adopts the resource that this spec made. Ignores or releases the named resources that no entry of the spec wants. */
 async function tellApart(
   stage: StoryStage,
   controller: Controller,
@@ -148,7 +148,7 @@ async function tellApart(
     const id = ip === undefined ? name : String(ip.id);
     const birth = stage.history.birthOf(sort, id);
     const maker = stage.history.makerOf(sort, id);
-    // An earlier answer covers this resource, or its entry in the file does.
+    // An earlier answer covers this resource, or its entry in the spec does.
     const isCovered =
       maker !== undefined && wanted.has(maker) && (bound.get(maker) ?? wanted.get(maker) ?? id) === id;
     const isBound = bindings.some((each) => each.kind === sort && each.id === id);
@@ -173,7 +173,7 @@ async function tellApart(
 }
 
 /**
- * Whether the server that only a number shows is one that the file made for another entry: that entry adopts the server.
+ * Whether the server that only a number shows is one that the spec made for another entry: that entry adopts the server.
  * If the operator has given another server to that entry, the operator ignores this one.
  */
 async function isOfAnotherEntry(
@@ -236,7 +236,7 @@ async function recognise(
     await command(stage, controller, file, `resolve ${key} --absent`, (engine, desired) =>
       engine.resolve(desired, key, { type: 'absent' }),
     );
-    // A state that was put back bought the address for an entry that the file no longer has.
+    // A state that was put back bought the address for an entry that the spec no longer has.
     if (maker !== undefined && birth.sort === 'ip') releaseFree(stage, id);
     else stage.history.dismiss(birth);
   }
@@ -323,7 +323,7 @@ function truth(stage: StoryStage, intent: Intent): Resolution {
 }
 
 /**
- * The id of the resource that this file made under the key, if it still exists and only the state has lost it. Of
+ * The id of the resource that this spec made under the key, if it still exists and only the state has lost it. Of
  * several, it is the offered one, otherwise the last one.
  */
 function ownId(stage: StoryStage, key: ResourceKey, offered?: string): string | undefined {

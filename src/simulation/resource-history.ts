@@ -34,7 +34,7 @@ export interface Birth {
 export interface ResourceHistory {
   /** The write that an idempotency key identifies. It is the same write for every controller with the same file. */
   readonly writes: ReadonlyMap<string, Intent>;
-  /** `lines`: of the file that the write is for. */
+  /** `lines`: of the spec that the write is for. */
   recordWrite(intent: Intent, lines: ActionLines): void;
   /** Records the resources that were created or deleted since the last call. `isForeign`: another program or user made them. */
   look(isForeign: boolean): void;
@@ -49,7 +49,7 @@ export interface ResourceHistory {
    * part of a server is given with its server.
    */
   executionsOf(line: string): readonly Execution[];
-  /** An operator, or the file, has given a resource to a line. */
+  /** An operator, or the spec, has given a resource to a line. */
   give(birth: Birth, line: string): void;
   /** The line that the server was given to. */
   lineGiven(server: string): string | undefined;
@@ -59,12 +59,12 @@ export interface ResourceHistory {
   /** The executions that a state with this intent can know of: the API had not forgotten the key when the intent began. */
   knowableUnder(intent: Intent): readonly Execution[];
   isLive(execution: Execution): boolean;
-  /** An operator, or the file, released the resource of the key. */
+  /** An operator, or the spec, released the resource of the key. */
   released(key: ResourceKey, id: string): void;
   /** An operator has given up a creation, no matter how it ended. */
   releasedUnder(idempotencyKey: string): void;
   wasReleased(sort: ResourceSort, id: string): boolean;
-  /** An operator has declared that the resource does not belong to this file. */
+  /** An operator has declared that the resource does not belong to this spec. */
   dismiss(birth: Birth): void;
   /** The key under which a controller made it. */
   madeUnder(birth: Birth): ResourceKey | undefined;
@@ -81,7 +81,7 @@ export interface ResourceHistory {
   /** Another user takes the server's address away. Only that address made the server visible. */
   bare(server: string): void;
   isBare(server: string): boolean;
-  /** An operator has made a foreign object this file's. */
+  /** An operator has made a foreign object this spec's. */
   adopted(birth: Birth): void;
   isAdopted(birth: Birth): boolean;
 }

@@ -79,7 +79,7 @@ export async function checkAtRest(
   for (const each of stage.controllers)
     known.push(...(await knownTo(stage, each)), ...(await unknowableTo(stage, each, project)));
   const desired = stage.load(spec);
-  // The file names resources that it does not manage.
+  // The spec names resources that it does not manage.
   for (const { kind, id, held } of desired.resources)
     if (id !== undefined && held === undefined)
       known.push({ kind, id }, ...(kind === 'server' ? addressesOf(project, id) : []));
@@ -189,7 +189,7 @@ function checkNothingLeft(
   }
 }
 
-/** Undisturbed, an address goes with the server that it came with, unless the file has it kept. */
+/** Undisturbed, an address goes with the server that it came with, unless the spec has it kept. */
 function checkNoNeedlessAddress(stage: StoryStage, project: Project, bindings: readonly Binding[]): void {
   const servers = stage.story.specs.flatMap((spec) => Object.values(spec.servers));
   const mayStay = servers.some(

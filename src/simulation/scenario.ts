@@ -58,7 +58,7 @@ export async function play(story: Story, parts: StoryParts = {}): Promise<Outcom
   const main = stage.controller('a', 'readWrite');
   const player = parts.actions?.(stage, main) ?? noActions;
   plantIncidents(stage, wishes, strike, (running, name) => player.crossed(running, name));
-  /** The spec of that number comes into the file once. */
+  /** The spec of that number comes into the spec once. */
   let written = 0;
   const current = (): SpecModel => {
     if (wishes.spec !== written) stage.file.model = specOf(story, wishes.spec);
@@ -259,7 +259,7 @@ export function judgeEnd(stage: StoryStage, end: End, faulty: boolean): void {
   stage.fail(known ? 'I12' : 'error', `a run ended with ${traceLineOf}`);
 }
 
-/** No needless blocks: the file requires the block, asks for the impossible, or needs a plan first. */
+/** No needless blocks: the spec requires the block, asks for the impossible, or needs a plan first. */
 const meant = new Set([
   'prune_disabled',
   'protected',

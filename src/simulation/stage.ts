@@ -66,7 +66,7 @@ export class StoryStage {
   /** Specs by their text: a story loads few of them, often. */
   readonly #loaded = new Map<string, Desired>();
   readonly #profile: ApiProfile;
-  /** The file that the story is about. */
+  /** The spec that the story is about. */
   readonly file: EditedFile;
   #violation: Violation | undefined;
   #givenUp = false;
@@ -182,7 +182,7 @@ export class StoryStage {
     return made;
   }
 
-  /** The creations of the line of a key of the file. */
+  /** The creations of the line of a key of the spec. */
   executionsOf(key: ResourceKey): readonly Execution[] {
     return this.history.executionsOf(this.file.lines.nameOf(key));
   }

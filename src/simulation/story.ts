@@ -20,7 +20,7 @@ export interface Story {
   readonly profile?: true;
   /** The machine's tokens, where it has several. */
   readonly tokens?: readonly TokenName[];
-  /** The file at the start, and after each edit. */
+  /** The spec at the start, and after each edit. */
   readonly specs: readonly SpecModel[];
   readonly faults: readonly FaultRule[];
   readonly incidents: readonly Incident[];
@@ -30,7 +30,7 @@ export interface Story {
   readonly pausesMs: readonly number[];
   /** Before each run that no disturbance meets, a dry run shows the operations that the run will do. */
   readonly shown?: true;
-  /** The file is edited right after the first approval, so that the approved plan is out of date. */
+  /** The spec is edited right after the first approval, so that the approved plan is out of date. */
   readonly editedOnceApproved?: true;
   /** Once converged, and `afterMs` later, the last `back` changes of the state are undone. Then all must converge again. */
   readonly cut?: { readonly back: number; readonly afterMs: number };
@@ -44,9 +44,9 @@ export interface SpecModel {
   readonly isos: Entries;
   readonly servers: Entries;
   readonly server_images?: Entries;
-  /** The name of the file among the files of its project. */
+  /** The name of the spec among the specs of its project. */
   readonly scope?: string;
-  /** The file below an overlay, which contains all changes since. */
+  /** The spec below an overlay, which contains all changes since. */
   readonly under?: Omit<SpecModel, 'under'>;
 }
 
@@ -83,7 +83,7 @@ export type Disturbance =
   | { readonly do: 'suspend'; readonly ms: number }
   /** From now on and for `ms`, the service treats every request like this. */
   | { readonly do: 'outage'; readonly ms: number; readonly action: FaultAction }
-  /** The file is edited: the process is stopped, and the next run has the spec of that number. */
+  /** The spec is edited: the process is stopped, and the next run has the spec of that number. */
   | { readonly do: 'edit'; readonly spec: number }
   /** The token's source gives another token, until the faults stop or `runs` runs have begun. */
   | { readonly do: 'token'; readonly to: 'revoked' | 'foreign' | 'read' | 'member'; readonly runs: number }

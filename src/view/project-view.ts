@@ -210,7 +210,7 @@ export const projectViewSchema = z.strictObject({
   more_warnings: count.optional().describe('How many warnings are left out: an output has at most 500.'),
   differs: z
     .array(text)
-    .describe('Differences between project and file, one line each, as in log and notifications.'),
+    .describe('Differences between project and spec, one line each, as in log and notifications.'),
   exposed: z
     .array(key)
     .nullable()
@@ -240,7 +240,7 @@ export const projectViewSchema = z.strictObject({
   unmanaged: z
     .array(found)
     .nullable()
-    .describe('Resources in neither file nor state; null if the API was not read.'),
+    .describe('Resources in neither spec nor state; null if the API was not read.'),
   ignored: z
     .array(found)
     .describe('Ignored resources. They are billed as long as they exist. `vdcsync ignore --undo` ends this.'),

@@ -21,7 +21,7 @@ export async function render(file: string, flags: RenderFlags, io: Io): Promise<
   const text = specText(plain(await projectOf(path, file), 'the project'), file);
   if (flags.out === undefined) io.stdout.write(text);
   else writeOut(flags.out, text, io);
-  check({ file: flags.out ?? 'rendered', text }, io);
+  check({ file: flags.out ?? `${file} (rendered)`, text }, io);
   return exitCodes.done;
 }
 

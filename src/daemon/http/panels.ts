@@ -361,7 +361,7 @@ export function reconciliationsPanel({ daemon, at }: ProjectView): Html {
   const last = daemon?.last_reconciliations ?? [];
   if (at === null || last.length === 0) return '';
   const row = (each: (typeof last)[number]) =>
-    html`<li><span class="row-key">${wordText(each.outcome)}</span> <span>${each.commit === null ? '' : html`<code>${each.commit.slice(0, 12)}</code> `}${counted(each.operations, 'operation')}</span> <span class="dim">${timeAgo(each.ended_at, at)}, took ${span(Date.parse(each.ended_at) - Date.parse(each.started_at))} (trigger: ${each.triggers.join(', ')})</span></li>`;
+    html`<li><span class="row-key">${each.outcome === 'stopped' ? 'interrupted' : wordText(each.outcome)}</span> <span>${each.commit === null ? '' : html`<code>${each.commit.slice(0, 12)}</code> `}${counted(each.operations, 'operation')}</span> <span class="dim">${timeAgo(each.ended_at, at)}, took ${span(Date.parse(each.ended_at) - Date.parse(each.started_at))} (trigger: ${each.triggers.join(', ')})</span></li>`;
   return html`<section class="wide" id="reconciliations"><h2>Last reconciliations</h2>${folded(last.map(row), 'older-reconciliations')}</section>`;
 }
 

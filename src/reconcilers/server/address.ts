@@ -294,7 +294,7 @@ function claimSequence(
   return edges;
 }
 
-/** The API gives the server a free address. If the file names an address, that must be the only free one. */
+/** The API gives the server a free address. If the spec names an address, that must be the only free one. */
 export function takesFree(key: ResourceKey, world: World): 'shown' | 'any' | undefined {
   const ip = claimedBy(key, world);
   if (ip === undefined) return takesAddress(key, world) ? 'any' : undefined;

@@ -68,7 +68,7 @@ function checkForeign({ history, fail }: Truth, running: Running, binding: Bindi
 }
 
 /**
- * A resource passes to another line where the file names its id, or where it was made under a key that the line has or
+ * A resource passes to another line where the spec names its id, or where it was made under a key that the line has or
  * had: in both cases no controller can know better. An operator may decide which of its resources the line has.
  */
 function noteHolder(

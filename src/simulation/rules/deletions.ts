@@ -8,7 +8,7 @@ import { projectOf, type Truth } from './truth.ts';
 /** @source API §8 */
 const keyLifeMs = 24 * 3_600_000;
 
-/** I8: a deletion needs a bound, unchanged and unprotected resource that the file no longer wants, within the cap. */
+/** I8: a deletion needs a bound, unchanged and unprotected resource that the spec no longer wants, within the cap. */
 export function checkDeletion(truth: Truth, running: Running, intent: Intent): void {
   if (intent.verb !== 'delete') return;
   if (isReplay(truth, intent)) return;
@@ -29,7 +29,7 @@ function isReplay(truth: Truth, { idempotencyKey }: Intent): boolean {
   );
 }
 
-/** A rotation deletes only backups of this file, and never one of the newest backups that the file keeps. */
+/** A rotation deletes only backups of this spec, and never one of the newest backups that the spec keeps. */
 function checkRotation(
   { history, fail }: Truth,
   { desired, controller }: Running,
@@ -82,7 +82,7 @@ function isBound(truth: Truth, running: Running, intent: Intent, sort: ResourceS
 }
 
 /**
- * I18: a run deletes at most one server for which the file wants a successor before that successor exists, or as many as
+ * I18: a run deletes at most one server for which the spec wants a successor before that successor exists, or as many as
  * an entry permits.
  */
 function checkSuccessors(
@@ -119,7 +119,7 @@ function isProtectedByFile({ desired }: Running, key: Intent['key']): boolean {
 }
 
 /**
- * A resource that this file created later for another entry, and that has the id and the identity of the bound one: a
+ * A resource that this spec created later for another entry, and that has the id and the identity of the bound one: a
  * state that was put back knows only the older one, and no documented read shows the difference. @assumption A17
  */
 function looksTheSame(

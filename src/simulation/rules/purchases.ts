@@ -158,7 +158,7 @@ export class Purchases {
     return member(entryOf(controller.file.model, key)?.moved, 'from') !== made.key;
   }
 
-  /** The retiring server is as the file wants it, so that it must take its key back. */
+  /** The retiring server is as the spec wants it, so that it must take its key back. */
   #isSpare({ kind, id, idempotencyKey }: Execution, { key, request }: Intent, { mirror }: Running): boolean {
     if (kind !== 'server' || id === null) return false;
     const binding = mirror.bindings.get(retiringKey(key, id));
@@ -263,7 +263,7 @@ function retires({ kind, id }: Execution, { key, replaces }: Intent, bindings: M
   return (kind === 'server' || kind === 'card') && bindings.has(retiringKey(owner, server));
 }
 
-/** The state binds the resource to an earlier key of the line, and neither the binding nor the file connects the two keys. */
+/** The state binds the resource to an earlier key of the line, and neither the binding nor the spec connects the two keys. */
 function isRenamedSince(first: Execution, { key }: Intent, { mirror, controller }: Running): boolean {
   const holder = holderOf(mirror, first);
   if (holder === undefined || holder.key === key || holder.formerKeys?.includes(key)) return false;
