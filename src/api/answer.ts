@@ -4,7 +4,7 @@ import { printable, printableHeader } from './text.ts';
 
 /** A refusal as the API words it. @source API §7 */
 export interface Problem {
-  /** `null` where the body has none. */
+  /** `null` if the body has no code. */
   readonly code: string | null;
   readonly title?: string;
   readonly detail?: string;

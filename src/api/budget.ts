@@ -26,7 +26,7 @@ export interface BudgetOptions {
   /** Requests allowed in one window. */
   readonly limit: number;
   readonly windowMs: number;
-  /** Already scaled where the API's clock runs faster. */
+  /** Scaled to the clock of the API. */
   readonly clock: Clock;
   /** How many times faster than real time `clock` runs. */
   readonly timeScale: number;
@@ -155,7 +155,7 @@ export class Budget {
     this.#closing.abort(new Error('the API limits requests'));
     this.#closing = new AbortController();
     const now = clock.now();
-    // The process keeps to it without the note too; a store that fails shows itself at the next write.
+    // This process waits even without the note. The next write reports a store that fails.
     await memory.putNote(closedNote(this.bucket), { at: now, until: now + span }).catch(() => {});
   }
 
@@ -294,7 +294,7 @@ export class Budget {
     this.#cooling = this.#cooling.filter(({ freeAt }) => freeAt > now);
     if (now >= this.#closedUntil) this.#grant(now);
     if (this.#line.length === 0) return;
-    // The end of a request calls back; only where none is under way is there nothing but time to wait for.
+    // The end of a request in flight serves the line too. Without one, only time does.
     const wakeAt =
       now < this.#closedUntil ? this.#closedUntil : Math.min(...this.#cooling.map(({ freeAt }) => freeAt));
     if (!Number.isFinite(wakeAt)) return;

@@ -36,7 +36,7 @@ export interface ClientOptions {
   readonly logger?: ApiLogger;
   /** Called once for each long wait for a budget. Without `onWait` the client logs the waits that the API asks for. */
   readonly onWait?: (wait: BudgetWait) => void;
-  /** Where the span of each request goes. */
+  /** Receives the span of each request. */
   readonly tracing?: Tracing;
   /** Of vdcsync, for the `User-Agent`. */
   readonly version?: string;
@@ -64,7 +64,7 @@ export interface Client {
   readonly requestTimeoutMs: number;
 }
 
-/** One exchange, where nothing else is asked for. */
+/** The time-out of an exchange without `timeoutMs`. */
 const defaultTimeoutMs = 30_000;
 
 /**
@@ -124,7 +124,7 @@ function countsOf({ reads, writes, polls, probes, limited }: Counters): RequestC
   return { reads: reads + polls, writes, polls, probes, throttled: limited };
 }
 
-/** Time-outs shrink with a faster API, but the machine and the network do not get faster with it. */
+/** A faster API has shorter time-outs. The machine and the network are not faster, so time-outs have a minimum. */
 const shortestTimeoutMs = 2_000;
 
 function scaledTimeout(timeoutMs: number, timeScale: number): number {

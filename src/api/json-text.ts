@@ -1,7 +1,7 @@
 /** Documented bodies have about six levels. Deeper ones could exhaust the stack of recursive code. */
 const mostLevels = 64;
 
-/** The value of a JSON text from outside; `undefined`, which JSON has no word for, where it is none or nested too deeply. */
+/** The value of a JSON text from outside; `undefined` if the text is not JSON, or is nested too deeply. */
 export function parseBounded(text: string): unknown {
   if (isTooDeep(text)) return undefined;
   try {

@@ -49,7 +49,7 @@ export interface ReadsOptions {
 export const maxTries = 5;
 /** As long as the API has never answered, the address is more likely wrong than the service away: some 4 s. */
 const maxFirstTries = 3;
-/** The longest wait that an answer to a read can ask for, in real ms: a read decides nothing by itself. */
+/** The longest wait that the answer to a read can demand, in real ms. */
 const mostRetryAfterMs = 600_000;
 /** The first wait between two tries, and the longest, in ms; each is four times the last. */
 const backOff = { firstMs: 1_000, longestMs: 60_000, factor: 4 } as const;
@@ -213,7 +213,7 @@ interface Failure {
   readonly error: unknown;
   readonly final: boolean;
   readonly retryAfterMs?: number;
-  /** A page, or the way to one, in the place of the API: no service that is busy or away for a while. */
+  /** Another service answers at this address, with a page or a redirect. A repetition does not help. */
   readonly elsewhere?: boolean;
 }
 

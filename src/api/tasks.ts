@@ -27,7 +27,7 @@ const pollStep = { shortestMs: 500, longestMs: 60_000, growth: 2 } as const;
 const mostScouts = 2;
 /** The others wait at most this many times the guessed duration. */
 const patience = 6;
-/** The first wait after the first poll, as a share of the usual time: short where that is well known. */
+/** The first wait after the first poll, as a share of the usual time: short if the usual time is well known. */
 const firstStepShare = { known: 0.25, guessed: 0.6 } as const;
 
 /**

@@ -26,7 +26,7 @@ export function createTokenLevels(memory: UseMemory, clock: Clock) {
   const shown = new Set<string>();
 
   return {
-    /** `token` is the name of the one that the write went out under. Never fails: it costs a hint, and nothing else. */
+    /** @param token the name of the token of the write. A failure is ignored, because only a hint is lost. */
     learn(token: string, write: WriteName, result: WriteResult): void {
       // The API decided about a replayed answer when it first answered the key, possibly for another token.
       if (result.type !== 'answer' || result.replayed) return;

@@ -38,7 +38,7 @@ export interface TokenPoolOptions {
   readonly level: (name: string) => Promise<TokenLevel>;
 }
 
-/** A token of several serves writes only while its project was read this long ago at most, in ms: as the engine's fence. */
+/** The highest age of the check of a token, in ms, for a write. The fence of the engine has the same limit. */
 const checkValidMs = 60_000;
 /** A token that was taken out, or could not be checked, is checked again after this, in ms. */
 const outMs = 5 * 60_000;
@@ -58,17 +58,15 @@ interface Member extends PooledToken {
 }
 
 /**
- * The tokens of one project, and which of them the next request goes out under. Budgets belong to a
- * token and idempotency keys to the project, so k tokens make k times the requests, and nothing else
- * changes. A single token is used without a check; of several,
+ * The tokens of one project, and the token of the next request. Each token has its own budget, and all tokens share the
+ * idempotency keys, so k tokens allow k times the requests. A single token is used without a check. Of several tokens:
  *
  * ```
  * unchecked ──GET /project: the right one──▶ in service ──401──▶ out ──outMs──▶ unchecked
  *     └──────another project's, or 401─────▶ out
  * ```
- * Only tokens in service serve anything. A write needs a check that is `checkHoldsMs` old at most.
- * Where no token is in service, reads go out under the first one that may be right, so that their
- * answers name the cause, and writes stay unsent.
+ * Only tokens in service are used. A write needs a check that is at most `checkHoldsMs` old. If no token is in service,
+ * reads use the first token that may be right, so that their answers name the cause, and writes are not sent.
  *
  * @source API §5, §8
  */
@@ -135,7 +133,7 @@ export class TokenPool {
     }
   }
 
-  /** Of the tokens that may serve the call, the one whose budget has room first. Synchronous, so that parallel calls see each other. */
+  /** The token for the call whose budget has room first. Synchronous, so that parallel calls consider each other. */
   choose(call: Call, tried: ReadonlySet<PooledToken>): PooledToken {
     return this.#next(call, tried) ?? this.#lastResort(call);
   }
@@ -208,7 +206,7 @@ export class TokenPool {
     );
   }
 
-  /** No token may serve the call: the answer to one that may be right names the cause. Another project's token is never sent a write. */
+  /** For a call without a usable token: the answer names the cause. No write uses the token of another project. */
   #lastResort({ bucket, sort = '' }: Call): Member {
     const right = this.#members.filter(({ foreign }) => !foreign);
     if (bucket === 'reads') return (right[0] ?? this.#members[0]) as Member;

@@ -210,8 +210,8 @@ function textOf(value: unknown): string | null {
 const taskStatuses = ['pending', 'running', 'succeeded', 'failed'] as const;
 
 /**
- * `is_terminal` decides when to stop, the status decides how it ended; where they contradict
- * each other nothing is known, and the answer does not count as one.
+ * `is_terminal` decides whether the task has ended, and the status with which result. If the two contradict each other,
+ * the answer is ignored.
  */
 export const taskSchema: z.ZodType<Task> = z
   .object({

@@ -31,7 +31,7 @@ export interface BuiltWrite {
 interface Endpoint {
   readonly method: string;
   readonly path: string;
-  /** `none` also sends no content type; `optional` sends `{}` where the request has no body. */
+  /** `none` also sends no content type; `optional` sends `{}` if the request has no body. */
   readonly body: 'required' | 'optional' | 'none';
   readonly task?: true;
   readonly id?: true;
@@ -104,7 +104,7 @@ export const probedCreations: readonly { readonly name: DocumentedWrite; readonl
  * Turns a write into its method, path and text. The same request always has the same text,
  * so that a resend under the same key is identical to the byte.
  *
- * @throws ConfigError where the profile does not enable an undocumented operation, or an id
+ * @throws ConfigError if the profile does not enable an undocumented operation, or an id
  *   or the body is missing.
  */
 export function buildWrite(request: WriteRequest, profile: ApiProfile): BuiltWrite {

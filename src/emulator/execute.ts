@@ -119,7 +119,7 @@ function contextOf(step: Step, key: string | null, body: unknown): Context {
   };
 }
 
-/** JSON only; a body that names no type is not JSON either. `@source API §4` `@assumption A21` */
+/** Accepts only JSON. A body without a content type is refused as well. `@source API §4` `@assumption A21` */
 function refuseMediaType({ call, settings, routed }: Step): void {
   const type = call.request.headers['content-type'];
   const hasBody = (call.request.body ?? '') !== '';

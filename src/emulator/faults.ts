@@ -29,7 +29,7 @@ interface FaultCondition {
   readonly probability?: number;
 }
 
-/** Did the request have its effect before the fault struck? */
+/** Whether the request has its effect before the fault. */
 type FaultEffect = 'none' | 'done';
 
 /** How the answer stored under the idempotency key is treated when the effect is done: by default as §8 says. */

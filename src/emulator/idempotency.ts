@@ -12,7 +12,7 @@ export interface KeyedCall {
   readonly body: string;
 }
 
-/** The key of a write, or null. Throws 422 for one that is not 8 to 255 printable characters. `@source API §4` */
+/** The key of a write, or null. Throws 422 for a key other than 8 to 255 printable characters. `@source API §4` */
 export function readKey(header: string | undefined): string | null {
   if (header === undefined) return null;
   if (!isKey(header)) {
@@ -71,7 +71,7 @@ function isOf(answer: StoredAnswer, call: KeyedCall, readings: Readings): boolea
   return sameBody(answer.body, call.body) && (samePlace || readings.keyMatches === 'body');
 }
 
-/** Are answers of this status kept? 5xx and 409 are not, other refusals are. `@source API §8` `@assumption A1` */
+/** Whether answers of this status are stored: 5xx and 409 are not, other refusals are. `@source API §8` `@assumption A1` */
 export function isStored(status: number, readings: Readings): boolean {
   if (status === 429) return readings.stored429;
   return status < 500 && status !== 409;

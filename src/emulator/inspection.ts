@@ -56,7 +56,7 @@ export interface Billed {
   readonly serverId: number | null;
 }
 
-/** Everything that costs money: servers until they are gone, addresses attached or not, backups for ever. */
+/** Everything that costs money: servers until their deletion, addresses attached or not, and all backups. */
 export function billed(world: World): Billed[] {
   return world.projects.flatMap((project) => [
     ...project.servers.map((server) => ({

@@ -69,7 +69,7 @@ export function parseMutation(input: unknown): Mutation {
   throw refusal(mutation.error, 'mutation');
 }
 
-/** Carries a mutation out and returns the created resource. Throws `EmulatorInputError` for a resource that does not exist. */
+/** Executes a mutation, and returns the created resource. Throws `EmulatorInputError` for a resource that does not exist. */
 export function mutate(world: World, mutation: Mutation, nowMs: number): unknown {
   switch (mutation.do) {
     case 'set_standing':

@@ -14,7 +14,7 @@ import { parseText } from './profile.ts';
 import { refusal } from './words.ts';
 import { WORLD_FORMAT, type World } from './world.ts';
 
-/** The world in a data file, or null where there is no file. Throws `DataFileError` for one that is damaged or foreign. */
+/** The world in a data file; null without the file. Throws `DataFileError` for a damaged file, or another program's. */
 export function readWorldFile(path: string): World | null {
   if (!existsSync(path)) return null;
   try {

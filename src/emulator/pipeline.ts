@@ -179,7 +179,10 @@ function write(step: Step): Attempt {
   return { response };
 }
 
-/** Until when the first request under this key is worked on; null where none is. Throws where it is not waited for. `@assumption A2` */
+/**
+ * When the work on the first request under this key ends; null without a first request. Throws a refusal if the reading is not
+ * to wait. `@assumption A2`
+ */
 function inFlightWait({ call, project, nowMs, settings }: Step, key: string): number | null {
   const { inFlightKey } = settings.readings;
   const busyUntilMs = settings.keyBusyUntil(project.id, key, call);

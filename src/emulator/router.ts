@@ -63,7 +63,7 @@ export function matchPath(template: string, path: string): Record<string, string
 
 interface Part {
   readonly text: string;
-  /** The parameter's, where the segment is one. */
+  /** The name of the parameter, if the segment is a parameter. */
   readonly name: string | undefined;
 }
 

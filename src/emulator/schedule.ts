@@ -38,7 +38,7 @@ export function nextRun(policy: BackupPolicy, afterMs: number): number | null {
   return null;
 }
 
-/** Scheduled backups take a minute and have a size of their moment: no dice, so that when they are noticed does not matter. */
+/** The time of a scheduled backup decides its size, without dice. So the moment of the next request has no effect on it. */
 function runPolicies(project: Project, nowMs: number): void {
   for (const server of project.servers) {
     const { policy } = server;

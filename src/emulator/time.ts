@@ -28,7 +28,7 @@ export interface EmulatorClock {
   realSeconds(ms: number): number;
 }
 
-/** `clock` is the caller's; the emulator's runs `speed` times faster from the world's anchor on. */
+/** `clock` is the clock of the caller. From the anchor of the world on, the emulator's clock runs `speed` times faster. */
 export function emulatorClock(clock: Clock, speed: number, world: () => World): EmulatorClock {
   return {
     now: () => {

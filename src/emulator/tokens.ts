@@ -68,7 +68,7 @@ function secretIn(header: string | undefined): string | undefined {
   return /^bearer +(\S+) *$/i.exec(header ?? '')?.[1];
 }
 
-/** Throws 403 where the token's level or its member's permissions do not reach. `@source API §5` */
+/** Throws 403 if the level of the token or the permissions of its member do not allow the operation. `@source API §5` */
 export function authorise(token: Token, operation: string, method: string): void {
   if (method !== 'GET' && token.level === 'read') {
     throw new Refusal(403, 'insufficient_scope', { detail: 'The token may only read.' });

@@ -35,7 +35,7 @@ export function inProcessTransport(emulator: Emulator, clock: Clock): Transport 
   };
 }
 
-/** Rejects when the time is up or the caller has had enough; ends with the answer when the answer comes first. */
+/** Resolves with the answer. Rejects if the time-out or the signal of the caller comes first. */
 async function giveUp(
   answer: Promise<HttpResponse>,
   clock: Clock,

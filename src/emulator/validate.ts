@@ -26,7 +26,7 @@ type FieldRule =
 
 export type FieldRules = Readonly<Record<string, FieldRule>>;
 
-/** The body's fields, trimmed. Throws `422 invalid_request` naming every offending field at once. */
+/** The trimmed fields of the body. Throws one `422 invalid_request` that names every wrong field. */
 export function readBody(body: unknown, fields: FieldRules, normalise = true): Record<string, unknown> {
   const faults: InvalidParam[] = [];
   const result = readObject(body === undefined ? {} : body, fields, '', faults, { open: false, normalise });

@@ -12,7 +12,7 @@ export function isLost(project: Project, server: Server): boolean {
   return task !== undefined && appearsLater(task);
 }
 
-/** Does the list of servers hold it, where a profile opens that list? `@assumption A64` */
+/** Whether the list of servers, if a profile enables the list, shows the server. `@assumption A64` */
 export function listsServer(project: Project, server: Server, readings: Readings): boolean {
   const task = creationOf(project, server.id);
   return task === undefined || (!appearsLater(task) && readings.serverListedAt === 'accepted');
@@ -23,7 +23,7 @@ export function seenIps(project: Project, readings: Readings): Ip[] {
   return project.ips.flatMap((ip) => seenIp(project, ip, readings) ?? []);
 }
 
-/** The address as reads show it; null while they do not show it. `@assumption A59` `@assumption A60` */
+/** The address as reads show the address; null while no read shows the address. `@assumption A59` `@assumption A60` */
 export function seenIp(project: Project, ip: Ip, readings: Readings): Ip | null {
   const task = ip.serverId === null ? undefined : creationOf(project, ip.serverId);
   if (task === undefined) return ip;

@@ -10,7 +10,7 @@ export interface World {
   version: 1;
   seed: string;
   dice: number;
-  /** At the caller's `callerMs` the emulator's clock read `emulatorMs`; from there on it runs `speed` times faster. */
+  /** The emulator's clock showed `emulatorMs` at `callerMs` of the caller's clock, and runs `speed` times faster. */
   clock: { callerMs: number; emulatorMs: number; speed?: number };
   /** Belongs to the account, and so to all its projects. `@source API §1.3` */
   account: { sshKeys: SshKey[] };
@@ -188,9 +188,9 @@ export interface Task {
   stuck: boolean;
   forgotten: boolean;
   leaves: Leaves;
-  /** Where it fails and leaves its work for later: how long after its end that shows. Absent in older data files. */
+  /** With `leaves: later`: the time from the end of the task until its effect appears. Absent in older data files. */
   appearsAfterMs?: number;
-  /** Set once it has been reported as failed and its work is still to show. `@assumption A14` */
+  /** Set once the task is reported as failed, and until its effect appears. `@assumption A14` */
   appearsMs?: number | null;
   effect: TaskEffect;
 }
@@ -218,7 +218,7 @@ export type TaskEffect =
   | { kind: 'remove_card'; serverId: number; cardId: string }
   | { kind: 'add_iso'; isoId: string; failure: string | null }
   | { kind: 'take_image'; imageId: string }
-  /** Done at once; `before` comes back where the task fails. */
+  /** Done at once. If the task fails, the server has the values of `before` again. */
   | { kind: 'change_server'; serverId: number; before: Partial<Server> };
 
 type TaskKind = TaskEffect['kind'];

@@ -63,7 +63,7 @@ function readAllocation({ body }: Context): Record<string, unknown> {
   return readBody(body, ALLOCATION);
 }
 
-/** The project's address, or 404, also for one that does not show yet. `@assumption A59` */
+/** An address of the project; 404 also for an address that reads do not show yet. `@assumption A59` */
 export function findIp({ project, readings }: Context, id: number): Ip {
   const ip = project.ips.find((candidate) => candidate.id === id);
   if (ip === undefined || seenIp(project, ip, readings) === null)

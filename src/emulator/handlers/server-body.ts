@@ -79,7 +79,7 @@ function beyondLimits(body: Record<string, unknown>): InvalidParam[] {
   }));
 }
 
-/** All refusals that the body without the unknown field can get, in one. A refusal with a code of its own comes alone. */
+/** One refusal with all faults of the body without the unknown field. A refusal with its own code comes alone. */
 function withChecks(context: Context, body: Record<string, unknown>, named: InvalidParam[]): Refusal {
   const params = [...named];
   try {
@@ -203,7 +203,7 @@ function readSshKeys(context: Context, ids: number[]): number[] {
   throw new Refusal(404, 'ssh_key_not_found', { detail: `There is no key ${unknown.join(', ')}.` });
 }
 
-/** The named form is known only where the profile shows it. */
+/** Only the profile shows the named form. */
 function addressFields(context: Context): FieldRules {
   if (namedAddressTemplate(context.profile) !== null) {
     return { public_ipv4: { type: 'object', fields: {}, open: true } };

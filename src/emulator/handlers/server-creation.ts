@@ -7,7 +7,7 @@ import { findIp } from './ips.ts';
 import { PUBLIC_NETWORK_ID, plugCard } from './network-interfaces.ts';
 import { type PublicAddress, readServerBody } from './server-body.ts';
 
-/** A new server; its id is given at once, the machine follows in the task. `@source API §4 POST /servers` */
+/** A new server. The answer has its id, and the task creates the machine. `@source API §4 POST /servers` */
 export function createServer(context: Context): Reply {
   const { world, project, readings } = context;
   const wanted = readServerBody(context);
