@@ -149,24 +149,6 @@ describe('src/cli/commands/status.ts', () => {
     expect(view.idle).toBeNull();
   });
 
-  test('backups and images are billed like servers, and what is not of this spec is counted apart', () => {
-    const bindings = [
-      binding('servers.a.backup', 'backup', '2026-01-01T00:00:00Z'),
-      binding('server_images.gold', 'server_image', '7'),
-    ];
-    const ips = [{ id: 5002, address: '203.0.113.8', server_id: 9, primary: true }];
-    const view = statusOf({ ...facts, bindings, intents: [], ips, at: 1 } as unknown as Found);
-    expect(view.billed.map(({ what }) => what)).toEqual([
-      'backup 2026-01-01T00:00:00Z',
-      'server image 7',
-      'server 9',
-      'address 203.0.113.8',
-    ]);
-    expect(statusText(view, plainPaint)).toContain(
-      'Billed: 1 backup, 1 server image, 1 server, 1 address; 2 of these not managed by this spec',
-    );
-  });
-
   test('a creation whose outcome is not known is never left out of the bill', () => {
     const doubt = { code: 'outcome_unknown', reason: '', candidates: [] };
     const unconfirmed = { why: 'lost', question: { stage: 'unasked' } };
@@ -187,26 +169,6 @@ describe('src/cli/commands/status.ts', () => {
     expect(bill({ ...open, intents: [], claims: [found as never] })).toContain('Billed: 1 server');
     const { ips: _none, at: _never, ...never } = open;
     expect(bill({ ...never, exists: false, intents: [] })).toBe('Billed: unknown without the API');
-  });
-
-  test('with the API: addresses that nothing uses are idle, whoever they belong to', () => {
-    const ips = [
-      { id: 5001, address: '203.0.113.7', server_id: 1, primary: true },
-      { id: 5002, address: '203.0.113.8', server_id: null, primary: false },
-    ];
-    const view = statusOf({ ...facts, ips, at: 2_000 } as unknown as Found);
-    expect(view.idle).toMatchObject([{ id: '5002', what: 'address 203.0.113.8', key: null }]);
-    expect(view.observed_at).toBe('1970-01-01T00:00:02.000Z');
-    const doubt = { code: 'outcome_unknown', reason: '', candidates: ['5002'] };
-    const intents = [intent('ips.new', 'ip', 'blocked', { blocked: doubt })];
-    const unsure = statusOf({ ...facts, intents, ips, at: 2_000 } as unknown as Found);
-    expect(unsure.idle).toEqual([]);
-    expect(unsure.unconfirmed).toMatchObject([{ id: '5002', what: 'address 203.0.113.8', key: 'ips.new' }]);
-    const text = statusText(unsure, plainPaint);
-    expect(text).toContain(
-      '  address 203.0.113.8, id 5002: possibly the result of the open write of ips.new\n',
-    );
-    expect(text).not.toContain('Billed and idle');
   });
 
   test('what the spec binds by id is of this spec before it is bound', () => {

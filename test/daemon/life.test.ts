@@ -1,52 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { folderWith, oneNetwork, shop, vdcsync } from '../cli/run.ts';
-import { emulate, live, type Project, startDaemon, until } from './support.ts';
+import { folderWith, oneNetwork, shop } from '../cli/run.ts';
+import { emulate, live, startDaemon, until } from './support.ts';
 
 describe('src/daemon/project/project.ts: a project kept as its spec says', () => {
-  test('with drift: report a change elsewhere is told and left', async () => {
-    const api = await emulate();
-    const spec = shop.replace('max_deletions: 9', 'max_deletions: 9, drift: report');
-    const daemon = await startDaemon(api, { spec });
-    await daemon.until(({ converged }) => converged, 'it converges');
-    api.emulator.mutate({
-      do: 'set_firewall',
-      server_id: live(api).servers[0]?.id ?? 0,
-      policy_in: 'accept',
-    });
-    const seen = await daemon.until(({ condition }) => condition === 'drifting', 'the drift is seen');
-    expect(seen.warnings.filter(({ code }) => code === 'drift').map(({ key }) => key)).toEqual([
-      'servers.web-1.firewall',
-    ]);
-    expect(seen.differs).toEqual([expect.stringContaining('servers.web-1.firewall: ')]);
-    expect(live(api).servers[0]?.firewall.policyIn).toBe('accept');
-  });
-
-  test("a part that left its server's entry stands so in status and page, as the command line says it", async () => {
-    const api = await emulate();
-    const firewall = shop.slice(shop.indexOf('    firewall:'));
-    const daemon = await startDaemon(api, { spec: `${shop}    backup: { max_age: 24h }\n` });
-    await daemon.until(({ converged }) => converged, 'it converges');
-    daemon.write(shop.replace(firewall, '    backup: { max_age: 24h }\n'));
-    const standing = ({ resources }: Project) => resources.map((each) => [each.key, each.standing]);
-    const left = await daemon.until(
-      (project) => standing(project).some(([, how]) => how === 'undeclared'),
-      'it is told that nothing is compared',
-    );
-    expect(standing(left)).toContainEqual(['servers.web-1.firewall', 'undeclared']);
-    expect(left.converged).toBe(true);
-    // Its clock runs faster than the wall's.
-    expect(Date.parse(left.at ?? '')).toBeGreaterThanOrEqual(Date.parse(left.condition_since ?? ''));
-    const page = await (await fetch(daemon.url)).text();
-    expect(page).toMatch(/<span>firewall<\/span><\/span><\/span> <span class="undeclared">left the spec</);
-    expect(page).toContain('<title>web-1: a part of it has left the spec,');
-    expect(page).toContain('<li>1 managed server, 1 managed backup, 1 address, unmanaged ones included</li>');
-    const env = { VDC_BASE_URL: api.baseUrl, VDC_TOKEN: api.projects[0]?.tokens.read ?? '' };
-    const { stdout } = await vdcsync(['status', '--format', 'json'], { cwd: daemon.folder, env });
-    expect(standing(JSON.parse(stdout))).toEqual(standing(left));
-  });
-
   test('only observing, with a token that may only read, nothing is written', async () => {
     const api = await emulate();
     const token = api.projects[0]?.tokens.read ?? '';

@@ -13,38 +13,6 @@ const readiness = async ({ url }: RunningDaemon) => (await fetch(`${url}/readyz`
 const oneAddress = 'version: 1\nproject: { id: 4711 }\nips:\n  web: {}\n';
 
 describe('src/daemon/notifications: what its operator is told', () => {
-  test('an address that a lost answer may have bought is in doubt: not idle, and nobody is to release it', async () => {
-    const lost = faultRule(
-      { method: 'POST', path: '/ips', times: 1 },
-      { do: 'reset', effect: 'done', stored: false },
-    );
-    const api = await emulate({ faults: [lost] });
-    const daemon = await startDaemon(api, { spec: oneAddress });
-    const project = await daemon.until(({ condition }) => condition === 'blocked', 'an operator is asked');
-
-    expect(project).toMatchObject({ idle: [], unconfirmed: [{ id: '5001', key: 'ips.web' }] });
-    expect(await metrics(daemon)).toContain('vdcsync_idle_addresses{project="4711"} 0\n');
-    const page = await (await fetch(daemon.url)).text();
-    expect(page).toMatch(/203\.0\.113\.\d+<\/strong> <span class="warn">billed and unconfirmed/);
-    expect(page).not.toContain('idle, billed');
-  });
-
-  test('an address that the operator ignores is not counted as unmanaged any more', async () => {
-    const api = await emulate();
-    const daemon = await startDaemon(api, { spec: oneAddress });
-    await daemon.until(({ condition }) => condition === 'converged', 'the address is bought');
-    const [bought] = api.emulator.world.projects[0]?.ips ?? [];
-    api.emulator.mutate({ do: 'add_ip' });
-    const unmanaged = async () =>
-      /^vdcsync_unmanaged_addresses\{.*\} (\d+)$/m.exec(await metrics(daemon))?.[1];
-    daemon.child.kill('SIGHUP');
-    await until(unmanaged, (count) => count === '1', 'the address of another user is counted');
-    const theirs = api.emulator.world.projects[0]?.ips.find(({ id }) => id !== bought?.id);
-    const { code } = await inProcess(['ignore', theirs?.address ?? ''], { cwd: daemon.folder });
-    expect(code).toBe(0);
-    await until(unmanaged, (count) => count === '0', 'the operator has ignored it');
-  });
-
   test('an unmanaged server is counted as billed, and notified once', async () => {
     const notices = await receiver<{ readonly event: string; readonly detail: string }>();
     const api = await emulate();

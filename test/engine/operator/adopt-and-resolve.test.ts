@@ -3,7 +3,7 @@ import type { ApplyReport } from '../../../src/core/progress.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
 import { isProbe } from '../../support/invariants.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
-import { executed, gpu, ips, server } from '../shop.ts';
+import { executed, gpu, ips } from '../shop.ts';
 
 describe('src/engine/operator: an operator decides', () => {
   test('a live resource of one key cannot be adopted for another', async () => {
@@ -79,20 +79,6 @@ describe('src/engine/operator: an operator decides', () => {
     const requests = played.writes().filter((each) => !isProbe(each));
     expect(new Set(requests.map(({ key }) => key)).size).toBe(2);
     expect(executed(played, 'server')).toBe(1);
-  });
-
-  test('--absent of what reads do show is refused', async () => {
-    const played = rig();
-    played.emulator.setFaults([
-      faultRule({ path: 'create_server', nth: 1 }, { do: 'task', outcome: 'stuck' }),
-    ]);
-    await played.apply(server());
-
-    const said = played.clock.run(
-      played.engine.resolve(load(server()), 'servers.web' as never, { type: 'absent' }),
-    );
-
-    await expect(said).rejects.toThrow('it is server 2001');
   });
 
   test('adopt: binds what somebody else made, and the next run makes no other', async () => {
