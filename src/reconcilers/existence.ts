@@ -121,7 +121,10 @@ function diffBound(
       'update',
       'id_conflict',
       `${key} is bound to ${noun} ${binding.id}, but the spec has \`id: ${named}\``,
-      [run('adopt', [key, named]), edit(key, { set: { id: idInFile(binding.id) } })],
+      [
+        run('adopt', [key, named], { when: `if no other entry is bound to ${named}` }),
+        edit(key, { set: { id: idInFile(binding.id) } }),
+      ],
     );
   }
   if (live === undefined) {

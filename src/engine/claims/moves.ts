@@ -22,8 +22,10 @@ export function movesOf(
   );
   const waiting = renamed.flatMap((move) => inFlight(move, intents));
   const becomes = new Map(renamed.flatMap(({ from, to }) => (isMovedBefore(to, from) ? [] : [[from, to]])));
+  const followed = followedNames(desired, bindings, intents);
   const moves = [...bindings.keys()].flatMap((from) => {
-    const to = renamedKey(from, becomes);
+    const renamed = renamedKey(from, becomes);
+    const to = renamed === from ? (followed.get(from) ?? from) : renamed;
     return to === from ? [] : [{ from, to }];
   });
   const onto = moves.filter(({ to }) => bindings.has(to));
@@ -35,6 +37,33 @@ export function movesOf(
   function isMovedBefore(to: ResourceKey, from: ResourceKey): boolean {
     return bindings.has(to) && !bindings.has(from);
   }
+}
+
+/**
+ * A network interface follows the entry of its network, if that entry has adopted the network of another key: the
+ * network interface then has an entry with another name in the same server.
+ */
+function followedNames(
+  desired: Desired,
+  bindings: ReadonlyMap<ResourceKey, Binding>,
+  intents: ReadonlyMap<ResourceKey, Intent>,
+): ReadonlyMap<ResourceKey, ResourceKey> {
+  const entries = new Map(desired.resources.map((each) => [each.key, each]));
+  const left = [...bindings.values()].filter(
+    ({ key, identity }) => identity.network_id !== undefined && !entries.has(key) && !intents.has(key),
+  );
+  if (left.length === 0) return new Map();
+  const pairs = desired.resources.flatMap(({ key, kind, parent }) => {
+    const network = namesakeOf(takeApart(key));
+    if (network === undefined || bindings.has(key) || intents.has(key)) return [];
+    const id = bindings.get(network)?.id ?? entries.get(network)?.id;
+    const own = left.find(
+      (each) =>
+        each.kind === kind && takeApart(each.key).parent === parent && each.identity.network_id === id,
+    );
+    return own === undefined ? [] : [[own.key, key] as const];
+  });
+  return new Map(pairs);
 }
 
 /** The file without previous names that have no binding: a new resource gets the name of its own key. */

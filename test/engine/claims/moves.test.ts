@@ -45,6 +45,31 @@ describe('src/engine/claims/moves.ts', () => {
     expect((await world.plan(after)).operations).toEqual([]);
   });
 
+  test.each([
+    [
+      'was released, and returns under another name',
+      'n: {managed: false}',
+      'm: {cidr: 10.1.0.0/24, moved: {from: networks.n}}',
+    ],
+    ['an entry names by its id', 'n: {cidr: 10.1.0.0/24}', 'm: {cidr: 10.1.0.0/24, id: 32}'],
+  ])('a network interface follows a network that %s', async (_case, between, next) => {
+    const world = rig();
+    const text = (networks: string, name: string) =>
+      `settings: {prune: true}\nnetworks: {${networks}}\nservers: {web: {${size}, network_interfaces: [${name}]}}\n`;
+    await world.apply(text('n: {cidr: 10.1.0.0/24}', 'n'));
+    await world.apply(text(between, 'n'));
+
+    const { operations, warnings } = await world.plan(text(next, 'm'));
+    const report = await world.apply(text(next, 'm'));
+
+    expect(operations.map(({ id }) => id)).toEqual(['adopt:networks.m']);
+    expect(warnings.map(({ code }) => code)).not.toContain('no_longer_declared');
+    expect([report.outcome, report.plan.warnings]).toEqual(['converged', []]);
+    expect((await world.store.bindings()).map(({ key }) => key)).toContain(
+      'servers.web.network_interfaces.m',
+    );
+  });
+
   test('an entry that was renamed without a word of it is told, with the line to write', async () => {
     const world = rig();
     await world.apply(before);
