@@ -74,6 +74,7 @@ export async function planningCase(resources: number, name: PlanningCase) {
         claims: [],
         isNew: false,
         declaredAbsent: [],
+        answeredElsewhere: new Map(),
         line: ({ key }) => new Set([key]),
         held: () => undefined,
       },

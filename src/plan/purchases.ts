@@ -8,7 +8,7 @@ import type { Diff, Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
 import { edit, giveScope, outside, run, setting, settleFirst } from '../core/remedy.ts';
 import { wantedAddress } from '../core/server-entry.ts';
-import type { Intent } from '../core/state.ts';
+import type { Binding, Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 import type { GuardInput, Objection, PlanFacts } from './objections.ts';
 import { described, ignoring, isNone, notOurs, type Register, unmanagedFor } from './unmanaged.ts';
@@ -88,6 +88,8 @@ export function lineOpen(
       remedies: open?.phase === 'blocked' ? settleFirst(each) : [run('apply')],
     };
   }
+  const elsewhere = register.answeredElsewhere.get(key);
+  if (elsewhere !== undefined) return answeredWithBound(desired, elsewhere);
   const held = register.held(key);
   // The question to the key has ended in this run. The next plan adopts the resource.
   return held?.holder.is === 'found' ? answeredWith(desired, held.id, world) : undefined;
@@ -103,6 +105,25 @@ function answeredWith({ key, kind }: DesiredResource, id: string, { settings }: 
     code: 'key_conflict',
     reason: `${reason}, which \`unmanaged: ignore\` ignores`,
     remedies: [run('adopt', [key, id], { when: `if ${what} is ${key}` }), giveScope],
+  };
+}
+
+/** The resource may be bound to the other entry by mistake. The operator decides which entry has the resource. */
+function answeredWithBound({ key, kind }: DesiredResource, { key: other, id }: Binding): Objection {
+  const what = `${nounOf(kind)} ${id}`;
+  const restored = edit(other, { entry: 'restore' });
+  return {
+    code: 'key_conflict',
+    reason: `an idempotency key of ${key} was used for ${what}, which is bound to ${other}`,
+    remedies: [
+      run('adopt', [other, id], { when: `if ${what} is ${other}: vdcsync then creates ${key}` }),
+      edit(other, {
+        entry: 'remove',
+        when: `if ${what} is ${key}, which then takes it back`,
+        next: [run('apply'), restored],
+      }),
+      giveScope,
+    ],
   };
 }
 

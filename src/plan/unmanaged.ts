@@ -17,7 +17,7 @@ import { countedBeside, type ServerInterfaces } from '../core/network-count.ts';
 import { type CommandStep, type Remedy, run } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import { namedAddress, wantedAddress } from '../core/server-entry.ts';
-import type { Intent } from '../core/state.ts';
+import type { Binding, Intent } from '../core/state.ts';
 
 /** The holder of each object in the project, and the objects that no list shows. */
 export interface Register extends Attribution {
@@ -31,6 +31,8 @@ export interface Register extends Attribution {
   held(key: ResourceKey): HeldClaim | undefined;
   /** Creations that the operator has declared absent. */
   readonly declaredAbsent: readonly Intent[];
+  /** The entries whose idempotency key was answered with a resource that is bound to another entry, with that binding. */
+  readonly answeredElsewhere: ReadonlyMap<ResourceKey, Binding>;
 }
 
 /** Servers that only the count of a network shows. */

@@ -72,7 +72,7 @@ function ask(
       });
   const register = {
     ...attribute(world, { claims, intents: open }),
-    ...{ claims, isNew, declaredAbsent: [], held: () => undefined },
+    ...{ claims, isNew, declaredAbsent: [], answeredElsewhere: new Map(), held: () => undefined },
     line: (of: { key: ResourceKey }) => new Set([of.key]),
     ...more.register,
   };
@@ -291,6 +291,13 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
       { register: held('found') },
       undefined,
       'key_conflict an idempotency key of ips.a was used for address 7 → vdcsync apply',
+    ],
+    [
+      'a key that was answered with the resource of another entry',
+      'ips.a',
+      { register: { answeredElsewhere: new Map([['ips.a', bound('ips.b', 'ip', '7')]]) } },
+      undefined,
+      'key_conflict an idempotency key of ips.a was used for address 7, which is bound to ips.b → vdcsync adopt ips.b 7 (if address 7 is ips.b: vdcsync then creates ips.a) | remove ips.b from the spec; then vdcsync apply; then put ips.b back into the spec (if address 7 is ips.a, which then takes it back) | set `scope` under `project` (in one of the two specs, if another spec of the project created the resource)',
     ],
     ['a released resource', 'ips.a', { register: held('released') }, undefined, undefined],
     [

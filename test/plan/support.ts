@@ -87,6 +87,7 @@ function registered(world: World): Register {
     claims: [],
     isNew: false,
     declaredAbsent: [],
+    answeredElsewhere: new Map(),
     line: ({ key }) => new Set([key]),
     held: () => undefined,
   };

@@ -25,7 +25,7 @@ import {
   unlisted,
 } from '../../plan/unmanaged.ts';
 import type { Run } from '../run.ts';
-import { identityChanged } from './owner.ts';
+import { answeredElsewhere, identityChanged } from './owner.ts';
 
 /** A plan, and the register that it was made with. */
 export interface Judged extends Planned {
@@ -56,14 +56,20 @@ export async function registerOf(run: Run): Promise<Register> {
   const attribution = isNone(found.unmanaged)
     ? found
     : attributionOf(run, (await store.intents({ limit: 100 })).filter(isRecent));
-  const claims = [...run.claims.values()];
-  return { ...attribution, claims, isNew, unlisted: unlistedHere, declaredAbsent: absent, ...linesOf(run) };
+  const known = {
+    claims: [...run.claims.values()],
+    declaredAbsent: absent,
+    answeredElsewhere: await answeredElsewhere(run),
+    ...linesOf(run),
+  };
+  return { ...attribution, isNew, unlisted: unlistedHere, ...known };
 }
 
 /** The register without reads: objects that no list shows, and deletions of a moment ago, are left out. */
 export function knownRegister(run: Run): Register {
   const claims = [...run.claims.values()];
-  return { ...attributionOf(run), claims, isNew: false, declaredAbsent: [], ...linesOf(run) };
+  const unread = { isNew: false, declaredAbsent: [], answeredElsewhere: new Map() };
+  return { ...attributionOf(run), claims, ...unread, ...linesOf(run) };
 }
 
 function linesOf({ line, held }: Run): Pick<Register, 'line' | 'held'> {

@@ -30,6 +30,36 @@ export function makerOf({ intents }: Run, live: Live): Intent | undefined {
   });
 }
 
+/** The last creation of the key that has ended. */
+export async function lastCreation({ deps }: Run, key: ResourceKey): Promise<Intent | undefined> {
+  const past = await deps.store.intents({ key, limit: 50 });
+  return past.find(({ verb, phase }) => verb === 'create' && phase === 'closed');
+}
+
+/** The creation of the current incarnation whose idempotency key was answered with a resource of another holder. */
+export async function answeredCreation(run: Run, key: ResourceKey): Promise<Intent | undefined> {
+  const last = await lastCreation(run, key);
+  if (last === undefined || last.incarnation !== String(await run.deps.store.incarnation(key)))
+    return undefined;
+  const { because, outcome } = partsOf(last);
+  return because === 'found' && outcome === 'void' ? last : undefined;
+}
+
+/**
+ * The entries whose idempotency key was answered with a resource that is bound to another entry, each with that binding.
+ * No other request is sent under that key.
+ */
+export async function answeredElsewhere(run: Run): Promise<ReadonlyMap<ResourceKey, Binding>> {
+  const { subjects } = run.world;
+  const isUnbound = (key: ResourceKey) =>
+    subjects.get(key)?.desired?.managed === true && !run.bindings.has(key);
+  const former = [...run.bindings.values()].flatMap((binding) =>
+    (binding.formerKeys ?? []).filter(isUnbound).map((key) => [key, binding] as const),
+  );
+  const answered = await Promise.all(former.map(([key]) => answeredCreation(run, key)));
+  return new Map(former.filter((_each, at) => answered[at] !== undefined));
+}
+
 function isSame(each: Live, { key, kind, id, parentId }: Live): boolean {
   return (
     each.key !== key &&

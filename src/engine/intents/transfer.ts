@@ -198,11 +198,14 @@ async function refuse(run: Run, intent: Intent, own: Binding, foreign: string): 
   const { kind, id, identity } = own;
   const reason = `another spec of this project, or an earlier state, used the idempotency key of ${key} before, and ${foreign}`;
   const before = run.claims.get(objectName(own))?.holder;
-  const isFree = ownerOf(run, own) === undefined;
-  const isFound = isFree && (before === undefined || (before.is === 'ignored' && before.by === 'file'));
+  const owner = ownerOf(run, own);
+  const isFound =
+    owner === undefined && (before === undefined || (before.is === 'ignored' && before.by === 'file'));
   const claim = { kind, id, identity, holder: foundUnder(run, key), at: run.deps.clock.now() };
-  const changes = isFound ? [{ type: 'claim', claim } as const] : [];
-  await close(run, intent, { outcome: 'void', text: reason }, { changes });
+  const bound = owner === undefined ? [] : answeredFor(owner, key);
+  const changes = isFound ? [{ type: 'claim', claim } as const] : bound;
+  const ended = { outcome: 'void', ...(owner && ({ because: 'found' } as const)), text: reason } as const;
+  await close(run, intent, ended, { changes });
   const remedies = [giveScope, runs('adopt', [key, id], { when: 'if the resource belongs to this spec' })];
   return { now: 'blocked', code: 'key_conflict', reason, remedies };
 }

@@ -9,7 +9,7 @@ import type { Ip } from '../../core/resources.ts';
 import { namedAddress } from '../../core/server-entry.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
-import { identityChanged, isAnother, makerOf, ownerOf } from '../claims/owner.ts';
+import { answeredElsewhere, identityChanged, isAnother, makerOf, ownerOf } from '../claims/owner.ts';
 import { exchanging, released } from '../claims/release.ts';
 import { giveBack } from '../claims/returning.ts';
 import { bindingOf } from '../run/operate.ts';
@@ -89,11 +89,15 @@ async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<s
   const inside = run
     .boundIn(key)
     .flatMap(({ recovered: isRecovered, ...each }) => (isRecovered ? [each] : []));
-  await run.change(
-    [{ ...binding, ...said, ...taken, identity }, ...inside].map(
+  // The other entries whose key was answered with the resource are created under their next key.
+  const answered = await answeredElsewhere(run);
+  const others = (binding.formerKeys ?? []).filter((each) => answered.get(each)?.key === key);
+  await run.change([
+    ...others.map((each) => ({ type: 'next_incarnation', key: each }) as const),
+    ...[{ ...binding, ...said, ...taken, identity }, ...inside].map(
       (each) => ({ type: 'bind', binding: each }) as const,
     ),
-  );
+  ]);
   return `${key} was already bound to ${id}. The binding is confirmed, and the state records the current identity of the ${nounOf(subject.kind)}, such as its name or address.${believed(run, subject, seen)}`;
 }
 

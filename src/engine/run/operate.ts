@@ -10,7 +10,7 @@ import { isAccountedFor, perhapsMadeAs } from '../../plan/moved-from.ts';
 import { isOvertaken } from '../../plan/open-writes.ts';
 import { restsOn, successorsOf } from '../../plan/order.ts';
 import { registerOf } from '../claims/claims.ts';
-import { makerOf, ownerOf } from '../claims/owner.ts';
+import { lastCreation, makerOf, ownerOf } from '../claims/owner.ts';
 import { exchanging, released, releasing } from '../claims/release.ts';
 import { beginIntent, contextOf, preimageOf } from '../intents/begin.ts';
 import { companionsOf, movedFrom, recoveredIf } from '../intents/bound-by.ts';
@@ -25,7 +25,7 @@ import { advance, send } from '../intents/settle.ts';
 import { inWriteSlot, observationValidMs, roomToWrite, sinceObservation } from '../intents/write-slot.ts';
 import type { Run } from '../run.ts';
 import { absenceGapMs } from '../staleness.ts';
-import { lastCreation, unprovenKeys } from './recover.ts';
+import { unprovenKeys } from './recover.ts';
 
 /** The result of one turn of work on an operation. */
 export type Turn = Progress | Overtaken;

@@ -8,6 +8,7 @@ import type { TaskId } from '../../core/resources.ts';
 import type { Because, Facts, Intent, IntentOutcome, StateChange } from '../../core/state.ts';
 import { isNone, unmanagedFor } from '../../plan/unmanaged.ts';
 import { registerOf } from '../claims/claims.ts';
+import { answeredCreation, lastCreation } from '../claims/owner.ts';
 import { beginIntent, preimageOf } from '../intents/begin.ts';
 import { close } from '../intents/endings.ts';
 import { askAgain, requestOf, tryNextIncarnation } from '../intents/next-incarnation.ts';
@@ -53,7 +54,9 @@ export type Held =
 export async function recover(run: Run): Promise<boolean> {
   for (const intent of [...run.intents.values()]) await askAgain(run, intent);
   const register = await registerOf(run);
-  const wanted = run.desired.resources.filter((each) => isWanted(run, each));
+  const wanted = run.desired.resources.filter(
+    (each) => isWanted(run, each) && !register.answeredElsewhere.has(each.key),
+  );
   const taken = wanted.some((each) => isNameTaken(run, each));
   const isShown = wanted.some(({ kind }) => !isNone(unmanagedFor(kind, register, run.world)));
   const isAlone = !isShown && register.unlisted === undefined && !taken;
@@ -98,11 +101,6 @@ export async function unprovenKeys(
   const line = [...run.line(entry)].filter((key) => key !== entry.key);
   const proven = await Promise.all(line.map((key) => isProven(run, key)));
   return line.filter((_key, at) => !proven[at]);
-}
-
-export async function lastCreation(run: Run, key: ResourceKey): Promise<Intent | undefined> {
-  const past = await run.deps.store.intents({ key, limit: 50 });
-  return past.find(({ verb, phase }) => verb === 'create' && phase === 'closed');
 }
 
 /** Whether this state has used the key, or has asked it to the end. */
@@ -163,7 +161,9 @@ async function lookUpOne(
   const kind = run.kindOf(name);
   const world = withSubject(run.world, resource, key);
   const operation = creationOf(key, name);
-  const request = sent ?? requestOf(run, operation, world);
+  // The key holds the answer to the request that was answered before, no matter how the entry was edited since.
+  const answered = (await answeredCreation(run, key))?.request;
+  const request = sent ?? answered ?? requestOf(run, operation, world);
   if (request === undefined || run.heldBy(request, 'none') !== undefined) return undefined;
   const intent = run.intents.get(key) ?? (await begin(run, operation, request, { world, own }));
   const end = (

@@ -240,7 +240,7 @@ describe('src/engine/intents/transfer.ts', () => {
       'an unknown answer that another key has',
       unknown,
       { bindings: [bound('ips.y', 'ip', '7', { identity: a7, ...earlier })] },
-      'key_conflict',
+      'key_conflict, bind ips.y 7',
     ],
     [
       'an unknown answer with an id that is used again',
@@ -505,7 +505,7 @@ describe('src/engine/intents/transfer.ts', () => {
       {},
       { recovers: 'ips.new' },
       'absent, claim ip 7 found',
-      { key: 'ips.new' },
+      { key: 'ips.x', askedFor: 'ips.new' },
     ],
   ])('a question is answered with %s', async (_name, given, write, expected, more) => {
     const { run, changes, ends } = running(given);

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { ApplyReport } from '../../../src/core/progress.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
+import { memoryState } from '../../../src/state/memory.ts';
 import { isProbe } from '../../support/invariants.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
+import { virtualClock } from '../../support/virtual-clock.ts';
 import { executed, gpu, ips } from '../shop.ts';
 
 describe('src/engine/operator: an operator decides', () => {
@@ -34,6 +36,53 @@ describe('src/engine/operator: an operator decides', () => {
       played.engine.adopt(load(ips('two')), 'ips.two' as never, String(made?.id)),
     );
     expect(adopted.text).toContain(`ips.two is bound to ${made?.id}`);
+  });
+
+  const lost = () => memoryState({ createdAt: virtualClock().now(), lineage: 'another' });
+
+  test('a resource of a lost state that the operator gave to another entry: nothing else is sent under the key, and the operator decides', async () => {
+    const played = rig();
+    await played.apply(ips('one'));
+    const [{ id } = { id: 0 }] = played.emulator.billed();
+    const both = ips('one', 'two');
+    const edited = both.replace('one: {server_type_id: 3}', 'one: {}');
+    const adopt = (key: string) => played.clock.run(played.engine.adopt(load(edited), key as never, `${id}`));
+    played.restart(lost());
+    await adopt('ips.two');
+    await played.apply(both);
+    const sent = played.sent.length;
+
+    for (let run = 0; run < 2; run++) {
+      const { blocked } = await played.apply(edited);
+      expect(blocked).toMatchObject([
+        {
+          key: 'ips.one',
+          code: 'key_conflict',
+          remedies: [{ command: 'adopt', args: ['ips.two', `${id}`] }, {}, {}],
+        },
+      ]);
+    }
+    expect(played.sent.slice(sent).filter(({ method }) => method === 'POST')).toEqual([]);
+
+    await adopt('ips.two');
+    expect((await played.apply(edited)).outcome).toBe('converged');
+    expect(played.emulator.billed()).toHaveLength(2);
+  });
+
+  test('a resource of a lost state that was wrongly given to another entry: its own entry takes it back', async () => {
+    const played = rig();
+    await played.apply(ips('one'));
+    const [{ id } = { id: 0 }] = played.emulator.billed();
+    const both = ips('one', 'two');
+    played.restart(lost());
+    await played.clock.run(played.engine.adopt(load(both), 'ips.two' as never, `${id}`));
+    await played.apply(both);
+
+    await played.apply(ips('one'));
+    expect(played.emulator.billed()).toMatchObject([{ id }]);
+    expect((await played.apply(both)).outcome).toBe('converged');
+    expect((await played.store.bindings()).find(({ key }) => key === 'ips.one')?.id).toBe(`${id}`);
+    expect(played.emulator.billed()).toHaveLength(2);
   });
 
   const blind = gpu
