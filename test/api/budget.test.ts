@@ -166,7 +166,7 @@ describe('src/api/budget.ts', () => {
     ]);
   });
 
-  test('counts what an earlier process sent', async () => {
+  test('counts the requests of an earlier process', async () => {
     const clock = virtualClock();
     const memo = memory();
     await clock.run(use(budgetOf(2, clock, memo)));
@@ -216,7 +216,7 @@ describe('src/api/budget.ts', () => {
     expect(clock.monotonic()).toBeLessThan(65_000 + lateArrivalMs);
   });
 
-  test('stays closed for the time it was told, also in the next process', async () => {
+  test('stays closed for the time of `Retry-After`, also in the next process', async () => {
     const clock = virtualClock();
     const memo = memory();
     const first = budgetOf(5, clock, memo);
@@ -227,7 +227,7 @@ describe('src/api/budget.ts', () => {
     expect(clock.monotonic()).toBe(42_000);
   });
 
-  test('holds back what was granted but not yet sent when it is closed', async () => {
+  test('holds back a granted request that is not sent when it is closed', async () => {
     const clock = virtualClock();
     const memo = memory();
     const slow = { ...memo, recordUse: () => clock.sleep(5) };
@@ -301,7 +301,7 @@ describe('src/api/budget.ts', () => {
     expect(clock.monotonic()).toBe(0);
   });
 
-  test('a dry run reads what was sent and records nothing', async () => {
+  test('a dry run reads the recorded requests, and records none', async () => {
     const clock = virtualClock();
     const memo = memory();
     await clock.run(use(budgetOf(1, clock, memo)));

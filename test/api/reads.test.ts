@@ -12,7 +12,7 @@ import { answer, aProject, baseUrl, memory, ok, problem, proxyPage, rig } from '
 const server = 7 as ServerId;
 
 describe('src/api/reads.ts', () => {
-  test('sends the token, what it accepts and who asks, and nothing of a body', async () => {
+  test('sends the token, the accepted type and the user agent, and no header of a body', async () => {
     const { client, clock, sent } = rig(() => ok(aProject));
     expect(await clock.run(client.reads('operation').project())).toEqual(aProject);
     expect(sent[0]).toMatchObject({
@@ -124,7 +124,7 @@ describe('src/api/reads.ts', () => {
     expect(await other.clock.run(other.client.reads('operation').findIp(1 as IpId))).toBeUndefined();
   });
 
-  test('names the path of what the document does not describe, and drops nothing', async () => {
+  test('names the path of an undocumented field, and keeps the field', async () => {
     const { client, clock, sent } = rig(() =>
       ok([
         { id: 1, name: 'a', cidr: '10.0.0.0/24', is_default: false },
@@ -141,7 +141,7 @@ describe('src/api/reads.ts', () => {
     }
   });
 
-  test('a first request that reaches nobody fails within 10 s, and names the base URL', async () => {
+  test('a first request without a connection fails within 10 s, and names the base URL', async () => {
     const { client, clock } = rig(() => {
       throw new TransportError('connect ECONNREFUSED 127.0.0.1:9', 'none', 'ECONNREFUSED');
     });
@@ -220,7 +220,7 @@ describe('src/api/reads.ts', () => {
     expect(sent.at(-1)?.headers.authorization).toBe('Bearer second');
   });
 
-  test('a token that no header can carry is told without repeating it', async () => {
+  test('a token that no header can carry is refused without its text', async () => {
     const { client, clock, sent } = rig(() => ok(aProject), { token: () => 'canary-secret\n' });
     const failed = clock.run(client.reads('operation').project());
     await expect(failed).rejects.toBeInstanceOf(ConfigError);
@@ -250,7 +250,7 @@ describe('src/api/reads.ts', () => {
     expect(client.counts()).toEqual({ reads: 3, writes: 0, polls: 1, probes: 0, throttled: 1 });
   });
 
-  test('time-outs shrink with a faster API, but not below what a network needs', async () => {
+  test('time-outs shrink with a faster API, but not below the time that a network needs', async () => {
     const timeouts: number[] = [];
     for (const timeScale of [1, 10, 100]) {
       const { client, clock } = rig(
@@ -265,7 +265,7 @@ describe('src/api/reads.ts', () => {
     expect(timeouts).toEqual([30_000, 30_000, 3_000, 30_000, 2_000, 200_000]);
   });
 
-  test('of a burst, a 429 takes only what is under way with it, and is told of once', async () => {
+  test('a 429 affects only the requests in flight, and is logged once', async () => {
     const waits: BudgetWait[] = [];
     // What an earlier dry run has left of the minute.
     let left = 10;
@@ -287,7 +287,7 @@ describe('src/api/reads.ts', () => {
     expect(waits.filter(({ limited }) => limited)).toHaveLength(1);
   });
 
-  test('a budget that is used up is told of once, and short waits are not', async () => {
+  test('a used budget is logged once, and short waits are not', async () => {
     const waits: BudgetWait[] = [];
     const { client, clock } = rig(() => ok(aProject), { onWait: (wait) => waits.push(wait) });
     const reads = client.reads('refresh');

@@ -125,7 +125,7 @@ describe('src/api/tasks.ts', () => {
     expect(clock.sleeping).toBe(0);
   });
 
-  test('what was learnt outlives the process, by the sort of write', async () => {
+  test('the learned durations outlive the process, by the sort of write', async () => {
     const memo = memory();
     const first = world({ memory: memo });
     for (let index = 0; index < 20; index++) {
@@ -171,7 +171,7 @@ describe('src/api/tasks.ts', () => {
     expect(clock.monotonic()).toBe(60_000);
   });
 
-  test('tells how a task failed', async () => {
+  test('reports why a task failed', async () => {
     const { client, clock } = rig(() =>
       ok({ id: 't', status: 'failed', is_terminal: true, error: { code: 'x', message: 'no \u0007host' } }),
     );
@@ -231,7 +231,7 @@ describe('src/api/tasks.ts', () => {
     expect(sent).toHaveLength(2);
   });
 
-  test('stops when it is told to, in a wait or in a retry, and leaves no timer', async () => {
+  test('stops at its signal, in a wait or in a retry, and leaves no timer', async () => {
     for (const handler of [
       () => ok({ id: 't', status: 'running', is_terminal: false }),
       () => proxyPage(502),

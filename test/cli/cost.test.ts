@@ -17,7 +17,7 @@ beforeAll(() => {
 });
 
 describe('src/cli', () => {
-  test('a price list tells what the catalogue does not, before and after', async () => {
+  test('a price list adds prices to the catalogue, before and after', async () => {
     const { cost } = await planned(['--prices', 'prices.yaml']);
     // 2 cores, 4 GB, 40 GB of disk, an address and a card.
     expect(cost).toMatchObject({ known_monthly_delta: '25.00', unknown: [] });
@@ -37,7 +37,7 @@ describe('src/cli', () => {
     expect(status.stdout).toContain('Monthly cost of managed resources: 25.00 EUR');
   });
 
-  test('without one, what has no price is named and not counted', async () => {
+  test('without a price list, a resource without a price is named and not counted', async () => {
     const { cost } = await planned([]);
     expect(cost.monthly).toEqual({
       currency: null,
@@ -47,7 +47,7 @@ describe('src/cli', () => {
     });
   });
 
-  test('what a deletion gives back, and the limit on what a spec may add', async () => {
+  test('the savings of a deletion, and the limit of the additions', async () => {
     const destroyed = await inProcess(['destroy', '--emulator', '--dry-run', '--prices', 'prices.yaml'], {
       cwd,
     });
@@ -77,7 +77,7 @@ describe('src/cli', () => {
     expect(Date.parse(idle[0].since)).toBeLessThanOrEqual(Date.parse(state.changed_at));
   });
 
-  test('a price of a type that is not on sale is told', async () => {
+  test('a price of a type that is not on sale is reported', async () => {
     const files = {
       'vdcsync.yaml': shop,
       'p.yaml': 'servers: {sliders-9: {core: "2"}, sliders-1: {core: "2"}}\n',

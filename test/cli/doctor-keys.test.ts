@@ -78,7 +78,7 @@ describe('src/cli/doctor/keys.ts', () => {
     expect(keys[0]?.message).toContain('differs from the API document');
   });
 
-  test('a token that may only read tells nothing, and is not asked further', async () => {
+  test('a token that may only read shows nothing, and gets no further request', async () => {
     const { keys, writes } = await probed({}, { token: 'read' });
 
     expect(keys).toMatchObject([{ id: 'keys:create_network', level: 'unknown' }]);

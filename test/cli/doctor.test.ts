@@ -66,7 +66,7 @@ describe('src/cli/commands/doctor.ts', () => {
     expect(probe.message).not.toContain('there is no server with a backup');
   });
 
-  test('finds what the API answers by GET alone, and changes nothing', async () => {
+  test('finds the operations of the API by GET alone, and changes nothing', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     const before = contentsOf(cwd);
     const told = await diagnose(cwd);
@@ -81,7 +81,7 @@ describe('src/cli/commands/doctor.ts', () => {
     expect(contentsOf(cwd)).toEqual(before);
   });
 
-  test('tells of the documented operations without a payload, and asks each path once', async () => {
+  test('reports the documented operations without a payload, and asks each path once', async () => {
     const asked = emulator.emulator.requests.length;
     const told = await diagnose(folderWith());
     const insert = told.findings.find(({ id }) => id === 'probe:insert_iso');
@@ -124,7 +124,7 @@ describe('src/cli/commands/doctor.ts', () => {
     }
   });
 
-  test('what is held back, and refused to a token that writes, is told as that', async () => {
+  test('reports a pause, and the refusal of a token that writes', async () => {
     const own = await startEmulator({ speed: 60 });
     const cwd = folderWith({
       'vdcsync.yaml': `${oneNetwork}ips:\n  one: {}\n`,
@@ -150,7 +150,7 @@ describe('src/cli/commands/doctor.ts', () => {
     await own.close();
   });
 
-  test('a clock that races is told by its speed, and what to write', async () => {
+  test('a fast clock is reported with its speed and the setting', async () => {
     const racing = await startEmulator({ speed: 60 });
     const at = { VDC_BASE_URL: racing.baseUrl, VDC_TOKEN: racing.projects[0]?.tokens.read ?? '' };
     const cwd = folderWith({ 'right.yaml': 'time_scale: 60\n', 'wrong.yaml': 'time_scale: 600\n' });

@@ -199,7 +199,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     expect(scene.live).toEqual(bought);
   });
 
-  test('a new project with `moved` in every entry gets what lists show, and asks about the rest', async () => {
+  test('a new project with `moved` in every entry adopts listed resources, and asks about the others', async () => {
     const scene = await Scene.start();
     const operator = scene.operator();
     operator.write({

@@ -42,7 +42,7 @@ describe('src/cli/commands/emulator.ts', () => {
     expect(await new Promise((resolve) => second.once('exit', resolve))).toBe(0);
   });
 
-  test('otherwise it tells an operator how to use it', async () => {
+  test('otherwise it shows how to use it', async () => {
     const child = start(['emulator', '--speed', '5'], { cwd: folderWith() });
     child.stdout?.once('data', () => child.kill('SIGTERM'));
     const { code, stdout } = await ended(child);
@@ -52,7 +52,7 @@ describe('src/cli/commands/emulator.ts', () => {
     expect(code).toBe(0);
   });
 
-  test('with a profile, the client is told to take that very one', async () => {
+  test('with a profile, it shows the variable with this profile', async () => {
     const cwd = folderWith({ 'own.yaml': 'time_scale: 5\noperations: {list_servers: {}}\n' });
     const child = start(['emulator', '--speed', '5', '--profile', 'own.yaml'], { cwd });
     child.stdout?.once('data', () => child.kill('SIGTERM'));

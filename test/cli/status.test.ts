@@ -99,7 +99,7 @@ describe('src/cli/commands/status.ts', () => {
     );
   });
 
-  test('`ignore --undo` takes it out of what is left alone', async () => {
+  test('`ignore --undo` ends the mark of an ignored resource', async () => {
     const api = await startEmulator({ speed: 60 });
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     const env = { VDC_BASE_URL: api.baseUrl, VDC_TOKEN: api.emulator.tokens(4711).readWrite };
@@ -238,7 +238,7 @@ describe('src/cli/commands/status.ts', () => {
     expect(drifting).toMatchObject({ converged: false, resources: [{ standing: 'differs' }] });
   });
 
-  test('says whose clock its times are of, where that runs ahead of the wall’s', async () => {
+  test('names the clock of its times, if this clock is ahead of the wall clock', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     await inProcess(['apply', '--yes', '--emulator'], { cwd });
     const { stdout } = await inProcess(['status', '--emulator'], { cwd });

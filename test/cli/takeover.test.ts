@@ -102,7 +102,7 @@ describe('src/cli/commands: taking over a project', () => {
     expect(readFileSync(`${cwd}/mine.yaml`, 'utf8')).toBe('mine');
   });
 
-  test('a server that was moved is called what it is called, and planning that changes nothing', async () => {
+  test('a moved server keeps its name, and a plan changes nothing', async () => {
     const server = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
     const file = (entry: string) => `version: 1\nproject: { id: 4711 }\nservers:\n  ${entry}\n`;
     const cwd = folderWith({

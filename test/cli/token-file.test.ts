@@ -50,7 +50,7 @@ describe('src/cli/settings/token-file.ts', () => {
     expect(all(), 'while a file cannot be used').toEqual(['one', 'two', 'three', 'four']);
   });
 
-  test('what holds no token, or too many, is refused with its name and nothing of its content', () => {
+  test('a file without a token, or with too many, is refused with its name and without its content', () => {
     const many = Array.from({ length: 17 }, (_, at) => `secret-${at}`).join('\n');
     const folder = folderWith({ empty: '\n', many, words: 'one two\n' });
     symlinkSync('..', join(folder, 'up'));

@@ -320,7 +320,7 @@ describe('src/cli/program.ts: commands without API', () => {
   web: { id: 2001, firewall: { policy_in: dorp } }
 `;
 
-  test('validate: what is probably a slip is a warning, in text and JSON', async () => {
+  test('validate: a probable slip is a warning, in text and JSON', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': doubtful });
     const message = '`dorp` is an unusual `policy_in`; did you mean `drop`?';
     const told = await inProcess(['validate'], { cwd });

@@ -5,7 +5,7 @@ import { escapeUnseen, escapeUnseenInLines } from '../../src/core/escape.ts';
 const hostile = 'a\u001b[31m\u202eb\u200b\u{e0041}\u2028c\u0085';
 
 describe('src/core/escape.ts', () => {
-  test('what nobody sees stands as an escape sequence, which JSON reads back', () => {
+  test('an invisible character becomes an escape sequence that JSON reads back', () => {
     const escaped = escapeUnseen(hostile);
     expect(escaped).toBe('a\\u001b[31m\\u202eb\\u200b\\udb40\\udc41\\u2028c\\u0085');
     expect(JSON.parse(`"${escaped}"`)).toBe(hostile);

@@ -156,7 +156,7 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
       expect(await contents(one)).not.toContain(digestOf(guess).slice('sha256:'.length));
   });
 
-  test('an answer that repeats them shows none of them, in any form, and what vdcsync decides by stays', async () => {
+  test('an answer that repeats them shows none of them, in any form, and keeps the fields that vdcsync decides by', async () => {
     const forms = [canary, encodeURIComponent(canary), Buffer.from(`x:${canary}`).toString('base64'), 'dev'];
     const one = rig({
       wrap: (inner) => ({

@@ -45,7 +45,7 @@ describe('src/core/remedy.ts', () => {
     expect(restoring(changes, key)).toEqual(edit(key, { set: { cores: 2 }, remove: ['plan_id'] }));
   });
 
-  test('what follows is part of one remedy, and other ones stand behind a bar', () => {
+  test('the next steps are part of one remedy, and a bar separates other remedies', () => {
     const pay = outside('pay the open invoice', { next: [run('apply')] });
     expect(resolveText([pay, run('plan')])).toBe('pay the open invoice; then vdcsync apply | vdcsync plan');
     expect(stepsOf([pay]).map(({ type }) => type)).toEqual(['outside', 'run']);

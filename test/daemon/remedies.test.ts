@@ -62,7 +62,7 @@ describe('src/daemon/http/remedies.ts', () => {
     expect(paying).not.toContain('data-copy');
   });
 
-  test('a backup of a server that is gone is billed, with the command that means this project', async () => {
+  test('a backup of a deleted server is billed, with the command for this project', async () => {
     const holder = { is: 'leftover', formerKey: 'servers.old' };
     const claims = [
       { kind: 'backup', id: '2026-01-01T00:00:00Z', parentId: '9', identity: {}, holder, at: 0 },
@@ -75,7 +75,7 @@ describe('src/daemon/http/remedies.ts', () => {
     expect(card).toContain('data-copy="vdcsync ignore -f shop.yaml 9"');
   });
 
-  test("what is left alone as somebody else's is on the bill, with the way back", async () => {
+  test('an ignored server is on the bill, with the command that ends its mark', async () => {
     const holder = { is: 'ignored', by: 'operator' };
     const claims = [{ kind: 'server', id: '9', identity: {}, holder, at: 0 }];
     const known = { bindings: [], intents: [], claims };
@@ -85,7 +85,7 @@ describe('src/daemon/http/remedies.ts', () => {
     expect(card).toContain('data-copy="vdcsync ignore --undo ID"');
   });
 
-  test('a notice has each of them by itself', () => {
+  test('a notification has each remedy on its own', () => {
     expect(notificationOf('blocked', planWith({ blocked }), undefined).resolve).toEqual([
       'vdcsync resolve ips.web --adopt 5001 (if it is this)',
       'vdcsync resolve ips.web --absent',
@@ -101,7 +101,7 @@ describe('src/daemon/http/remedies.ts', () => {
     expect(resolve.at(-1)).toBe('vdcsync approve abababababab');
   });
 
-  test('what differs and can be changed by nothing is no convergence, and is told', () => {
+  test('a difference that no operation can remove is no convergence, and is reported', () => {
     const plan = planWith({ warnings: [{ code: 'backup_policy_differs', key: 'servers.a', message: 'x' }] });
     expect(conditionOf({ plan, error: undefined, observing: false, pauses: [] })).toBe('drifting');
     expect(notificationOf('drifting', plan, undefined).detail).toBe('servers.a: x');

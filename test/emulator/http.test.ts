@@ -97,7 +97,7 @@ describe('src/emulator/http-server.ts', () => {
     expect(JSON.stringify([world, log])).not.toContain(running.projects[0]?.tokens.readWrite);
   });
 
-  test('control says what is wrong, and turns other clients away', async () => {
+  test('control names the error, and refuses clients of other machines', async () => {
     for (const body of ['{"do": "explode"}', '{"do": "delete_ip", "id": 1}', '[']) {
       expect((await control('POST', '/mutations', body)).status).toBe(422);
     }

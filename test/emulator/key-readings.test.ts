@@ -102,7 +102,7 @@ describe('src/emulator/pipeline.ts: a key in flight', () => {
 });
 
 describe('src/emulator/pipeline.ts: refusals and the key', () => {
-  test('402 before the key also hides a stored success and refuses a probe, and spares what spends nothing', async () => {
+  test('402 before the key also hides a stored success and refuses a probe, but not a write without spending', async () => {
     const { call, send, emulator } = stageWith({ paymentCheck: 'beforeKey' });
     const bought = await call('POST', '/ips', {}, { key });
     emulator.mutate({ do: 'set_standing', standing: 'suspended' });

@@ -13,7 +13,7 @@ async function withServer(readings: Partial<Readings>) {
 describe('src/emulator/readings.ts', () => {
   const table = readFileSync(new URL('../../docs/contributing/assumptions.md', import.meta.url), 'utf8');
 
-  test('every reading stands in the table of assumptions, with its default in bold', () => {
+  test('the table of assumptions has every reading, with its default in bold', () => {
     for (const [name, value] of Object.entries(defaultReadings)) {
       const [, shown] = new RegExp(`\`${name}\`: \\*\\*([^*]+)\\*\\*`).exec(table) ?? [];
       expect([name, shown]).toEqual([name, String(value)]);

@@ -141,7 +141,7 @@ describe('src/emulator/tasks.ts: work that shows after its task was reported as 
     expect((await call('GET', `/tasks/${created.body.task.id}`)).body.data.status).toBe('failed');
   });
 
-  test('what somebody deletes meanwhile does not come back', async () => {
+  test('a resource that is deleted in the meantime does not come back', async () => {
     const { list, clock, emulator, id } = await creating({}, { faults: [later('create_server')] });
     await clock.forward(minute);
     emulator.mutate({ do: 'delete_server', id });

@@ -62,7 +62,7 @@ describe('src/simulation/questions.ts', () => {
     expect(broken('key_too_old', failing, [], 23 * hour)).toEqual([]);
   });
 
-  test('what another entry or a later run settles is no question', () => {
+  test('a block that another entry or a later run settles is no question', () => {
     const coverage = createCoverage();
     const questions = new Questions({
       story: calm,

@@ -200,7 +200,7 @@ describe('src/simulation', () => {
     ]);
   });
 
-  test('a failing story shrinks to what it needs', async () => {
+  test('a failing story shrinks to the parts that it needs', async () => {
     const story = generateStory(5);
 
     const least = await shrink(story, async ({ specs }) => Object.keys(specs[0]?.networks ?? {}).length > 0);

@@ -12,7 +12,7 @@ const serverIn = (text: string, name: string) =>
 const keysIn = (text: string) => read(text).resources.map(({ key }) => key);
 
 describe('src/spec/defaults.ts', () => {
-  test('a server has what it does not say itself, and its own fields count', () => {
+  test('a server has the defaults of the fields that it lacks, and its own fields count', () => {
     const text = spec(...defaults, 'servers: {a: {}, b: {cores: 4}, c: }');
     expect(serverIn(text, 'a')).toMatchObject({ image: 'debian-13', cores: 2 });
     expect(serverIn(text, 'b')).toMatchObject({ cores: 4, memory_mb: 2048 });
@@ -45,7 +45,7 @@ describe('src/spec/defaults.ts', () => {
     expect(serverIn(text, 'a')).toMatchObject({ public_ipv4: { ip: 'web' } });
   });
 
-  test('what is inside servers comes from defaults too, but not into one that is not managed', () => {
+  test('the parts of servers come from defaults too, but not into an unmanaged server', () => {
     const text = spec(
       'defaults: {servers: {server_type: 3, image: x, plan_id: 1, backup: {max_age: 24h}}}',
       'servers: {a: {}, b: {managed: false}}',
@@ -54,7 +54,7 @@ describe('src/spec/defaults.ts', () => {
     expect(keysIn(text)).not.toContain('servers.b.backup');
   });
 
-  test('a wrong default is told once, where it stands', () => {
+  test('a wrong default is reported once, with its place', () => {
     expect(
       errorsIn(
         spec(

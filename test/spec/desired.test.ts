@@ -23,7 +23,7 @@ describe('src/spec: desired', () => {
     expect(read(spec()).settings).toEqual(settingsSchema.parse({}));
   });
 
-  test('makes resources of a server and of what is inside it', () => {
+  test('makes resources of a server and of its parts', () => {
     const { resources, projectId } = read(
       spec(
         'networks: {n: {managed: false}}',
@@ -98,7 +98,7 @@ describe('src/spec: desired', () => {
     expect(resources[1]?.value).toEqual({ rules });
   });
 
-  test('knows where each field of an entry stands, what a field contains, and what is inside a server', () => {
+  test('knows the place of each field of an entry, and of each part of a server', () => {
     const { resources } = read(
       spec('servers:', '  a:', '    id: 12', '    firewall:', '      enabled: true'),
     );
@@ -124,7 +124,7 @@ describe('src/spec: desired', () => {
     expect(read(spec('ips: {a: {}, b: {server_type_id: 4}}')).digest).not.toBe(one.digest);
   });
 
-  test('tells servers apart by what is in the spec alone', () => {
+  test('distinguishes servers by the spec alone', () => {
     const digests = ['{}', '{protect: true}', '{managed: false}', '{id: 5}', '{server_type_id: 5}'].map(
       (entry) => read(spec(`ips: {a: ${entry}}`)).digest,
     );
@@ -135,7 +135,7 @@ describe('src/spec: desired', () => {
     expect(read(readFileSync(`examples/${name}.yaml`, 'utf8')).projectId).toBe(4711);
   });
 
-  test('suggests what is near, and nothing that is not', () => {
+  test('suggests a similar name, and no other name', () => {
     expect(editDistance('netwroks', 'networks')).toBe(1);
     expect(editDistance('', 'abc')).toBe(3);
     expect(nearMiss('Cores', ['cores', 'name'])).toBe('cores');

@@ -20,14 +20,14 @@ describe('src/spec/environment.ts', () => {
     expect(environment?.texts.get(url)).toBe('https://u:hunter2-hunter2@example.com/x.iso');
   });
 
-  test('leaves what is escaped as it is, and takes nothing from inside a value', () => {
+  test('keeps escaped text, and expands nothing inside a value', () => {
     expect(expand('$${env:A} ${env:A} $A ${A}', { A: '${env:B}' })).toEqual({
       text: '${env:A} ${env:B} $A ${A}',
       used: ['A'],
     });
   });
 
-  test('refuses what is not set, or not a name, where it stands', () => {
+  test('refuses an unset variable or a wrong name, with its place', () => {
     const rule =
       'write `${env:NAME}` with the name of an environment variable, or `$${env:` for the characters themselves';
     expect(
@@ -44,7 +44,7 @@ describe('src/spec/environment.ts', () => {
     ]);
   });
 
-  test('never shows what the environment holds', () => {
+  test('never shows a value of the environment', () => {
     const value = `"${env('SECRET')}"`;
     const text = spec(
       `settings: {drift: ${value}, suspend: {reason: x, until: ${value}}}`,
@@ -104,7 +104,7 @@ describe('src/spec/environment.ts: what a spec may use', () => {
     return 'text' in text;
   };
 
-  test('at the desk everything but what vdcsync reads for itself', () => {
+  test('on the command line, every variable except those of vdcsync', () => {
     expect(['HOME', 'DATABASE_URL', 'VDCX'].map((each) => takes(each, operatorsSpec))).toEqual([
       true,
       true,
@@ -114,7 +114,7 @@ describe('src/spec/environment.ts: what a spec may use', () => {
       expect(takes(each, operatorsSpec)).toBe(false);
   });
 
-  test('of others only what the operator lists, and never a token', () => {
+  test('in a daemon, only the listed variables, and never a token', () => {
     const trust: SpecTrust = {
       variables: ['A', 'TOKEN_1', 'VDC_TOKEN'],
       tokens: { prefix: 'TOKEN_', base: '/' },

@@ -266,7 +266,7 @@ describe('src/reconcilers: fields', () => {
     expect(errorsIn(text)).toEqual(expected);
   });
 
-  test('judges what is right in an entry although something else in it is wrong', () => {
+  test('checks the valid fields of an entry that has a wrong field', () => {
     const text = spec(
       'servers:',
       '  a: {server_type: 3, image: x, cores: four, public_ipv4: {ip: web}, network_interfaces: [b]}',

@@ -121,7 +121,7 @@ describe('src/spec: hostile files', () => {
     }
   });
 
-  test('what was not read in time is tried again', async () => {
+  test('a read that took too long is repeated', async () => {
     const [only] = await take([good], { eachMs: 1_000, allMs: 0 });
     expect(only).toMatchObject({ mayPass: true });
   });

@@ -46,7 +46,7 @@ describe('src/spec/overlay.ts', () => {
     });
   });
 
-  test('what removes nothing, and a whole map that is removed', () => {
+  test('a null that removes nothing, and a map that is removed', () => {
     expect(load('servers: {nope: null}').digest).toBe(loadSpec([base], {}).digest);
     expect(load('servers: null').resources.map(({ key }) => key)).toEqual(['networks.backend']);
   });
@@ -63,7 +63,7 @@ describe('src/spec/overlay.ts', () => {
     ]);
   });
 
-  test('an error of what the overlay leaves behind names both files, too', () => {
+  test('an error in the remainder of the base names both files, too', () => {
     expect(errorsOf(() => load('networks: null\nservers: {web: {image: null}}\n'))).toEqual([
       expect.stringMatching(/^base\.yaml:6:8: `image` is missing.* \(changed at o0\.yaml:2:11\)$/),
       expect.stringMatching(/^base\.yaml:6:68: unknown network "backend"/),
@@ -86,7 +86,7 @@ describe('src/spec/overlay.ts', () => {
     expect(wantedOf('servers.web', 'defaults: {servers: {ssh_keys: [7]}}')).toMatchObject({ ssh_keys: [7] });
   });
 
-  test('what is no map is no overlay; one with broken YAML is told where', () => {
+  test('an overlay must be a map, and an error of its YAML has its place', () => {
     expect(errorsOf(() => load('[1]'))).toEqual(['o0.yaml:1:1: an overlay is a map of changes']);
     expect(errorsOf(() => load('servers: {web: '))[0]).toMatch(/^o0\.yaml:/);
   });

@@ -122,7 +122,7 @@ describe('src/spec: properties', () => {
     );
   });
 
-  test('what is right is read as it stands', () => {
+  test('a valid spec is read without a change', () => {
     fc.assert(
       fc.property(wanted, (data) => {
         const { resources, projectId, settings } = read(stringify(data));

@@ -158,7 +158,7 @@ describe('src/spec/references.ts', () => {
     ]);
   });
 
-  test('tells errors in the order of the files, then of their lines', () => {
+  test('reports errors in the order of the files, then of their lines', () => {
     expect(errorsOf(() => load('version: 2', 'version: 2', ''))).toHaveLength(4);
     expect(errorsOf(() => load(spec('x: 1', 'y: 1'), spec('z: 1'))).map((each) => each.slice(0, 10))).toEqual(
       ['0.yaml:3:1', '0.yaml:4:1', '1.yaml:3:1'],

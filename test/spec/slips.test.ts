@@ -28,7 +28,7 @@ describe('src/spec: slips that deserve a word of their own', () => {
     expect(error).toContain('write `${env:NAME}`');
   });
 
-  test('with another dollar it stands for itself', () => {
+  test('with another dollar it is plain text', () => {
     const { environment } = read(spec('isos: {a: {url: "https://$${env.HOST}/a.iso"}}'));
     expect([...(environment?.texts.values() ?? [])]).toEqual(['https://${env.HOST}/a.iso']);
   });

@@ -22,11 +22,11 @@ describe('src/spec: where a project names its token', () => {
     expect(load('{id: 1}').token).toBeUndefined();
   });
 
-  test('is no part of what is wanted: another place plans nothing', () => {
+  test('is not part of the desired state: another place plans nothing', () => {
     expect(load('{id: 1, token_env: SHOP_TOKEN}').digest).toBe(load('{id: 1}').digest);
   });
 
-  test('refuses both at once, and what looks like a token itself', () => {
+  test('refuses both at once, and a value that looks like a token', () => {
     expect(problems('{id: 1, token_env: A, token_file: b}')).toMatch(/both given/);
     expect(problems('{id: 1, token_env: "vdc_pat-1234.abcd"}')).toMatch(
       /vdcsync.yaml:2:\d+: .*name of an environment variable/,

@@ -138,7 +138,7 @@ describe('src/spec: yaml', () => {
     ]);
   });
 
-  test('tells all errors of the YAML and of its content at once', () => {
+  test('reports all errors of the YAML and of its content at once', () => {
     expect(errorsIn(spec('ips:', '  a: *b', '  c: {id: x}', 'networks: !x', '  n: {}'))).toEqual([
       'a.yaml:4:6: aliases are not accepted: replace `*b` by its value',
       'a.yaml:5:11: `id` must be a whole number, not "x"',
