@@ -39,8 +39,14 @@ export function resourcesOf(facts: ProjectFacts, beside: Beside): readonly Resou
     if (standing !== 'converged' || !isAddress(kindOf(key))) return standing;
     // The address of a server comes with the server and has no operation.
     const id = idOf(key);
-    if (id === undefined) return 'unknown';
-    const isGone = beside.addresses?.every((each) => each.id !== id);
+    if (id === undefined) {
+      const { parent } = takeApart(key);
+      const server = parent === undefined ? standing : statusOfKey(parent);
+      return server === 'blocked' || server === 'waiting' ? 'waiting' : 'pending';
+    }
+    // An address that was bound after the refresh is not in its list.
+    const isSeen = (bound.get(key)?.boundAt ?? 0) <= (refreshedAt ?? 0);
+    const isGone = isSeen && beside.addresses?.every((each) => each.id !== id);
     return isGone ? 'differs' : standing;
   };
   const creations = new Map(intents.flatMap((each) => (each.verb === 'create' ? [[each.key, each]] : [])));

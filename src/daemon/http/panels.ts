@@ -302,9 +302,8 @@ export function resourcesPanel(view: ProjectView, pager: Pager): Html {
   const rest = rows.filter(({ standing }) => standing === folded);
   const row = (each: ResourceView): Html => {
     const { key, standing, id, protect } = each;
-    const status = id === null && plan !== null && standing === 'unknown' ? 'pending' : statusText(standing);
     const known = id !== null ? `id ${id}` : plan === null ? 'no id' : absenceText(each);
-    return html`<li><span class="row-key">${keyText(key)}</span> <span class="${standing}">${status}</span> <span class="dim">${known}${protect ? ', protected' : ''}</span></li>`;
+    return html`<li><span class="row-key">${keyText(key)}</span> <span class="${standing}">${statusText(standing)}</span> <span class="dim">${known}${protect ? ', protected' : ''}</span></li>`;
   };
   const label =
     folded === 'unknown'

@@ -119,7 +119,7 @@ function boxId(address: AddressView): string {
 
 /** All addresses of the project, and those that are only declared so far. */
 function addressBoxes(view: ProjectView, resources: readonly ResourceView[]): Outline[] {
-  const { addresses, plan } = view;
+  const { addresses } = view;
   const declared = new Map<string, ResourceView>(
     resources.flatMap((each) => (isAddress(each.kind) ? [[each.key, each]] : [])),
   );
@@ -142,10 +142,8 @@ function addressBoxes(view: ProjectView, resources: readonly ResourceView[]): Ou
   };
   const absent = (each: ResourceView): Box => {
     const { key, id, standing } = each;
-    // The address of a server comes with the server.
-    const says = standing === 'unknown' && plan !== null ? { says: 'pending' } : {};
     const note = id === null ? absenceText(each) : `id ${id}`;
-    return { id: key, title: nameOf(key), note, standing, ...says, idle: false };
+    return { id: key, title: nameOf(key), note, standing, idle: false };
   };
   const shown = new Set<string | null>(addresses?.map(({ key }) => key));
   return [
