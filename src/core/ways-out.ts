@@ -4,7 +4,7 @@ import { edit, outside, type Remedy, run } from './remedy.ts';
 export function waysWithBackups(server: string): readonly Remedy[] {
   return [
     outside('delete the backups that you do not need in the client area', {
-      next: [run('ignore', [server])],
+      next: [run('ignore', [server], { when: 'to end this report' })],
     }),
   ];
 }
