@@ -24,7 +24,9 @@ const file = (...entries: readonly (string | object)[]) =>
     }),
   }) as unknown as Desired;
 const boundTo = (...names: readonly string[]) =>
-  new Map(names.map((name) => [key(name), { key: name, id: `id of ${name}` } as unknown as Binding]));
+  new Map(
+    names.map((name) => [key(name), { key: name, id: `id of ${name}`, identity: {} } as unknown as Binding]),
+  );
 const openOf = (...names: readonly string[]) =>
   new Map(
     names.map((name) => [key(name), { key: name, verb: 'create', phase: 'accepted' } as unknown as Intent]),
