@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { attribute } from '../../src/core/attribute.ts';
 import type { Claim } from '../../src/core/claims.ts';
-import type { ResourceKey } from '../../src/core/keys.ts';
+import { type ResourceKey, takeApart } from '../../src/core/keys.ts';
 import type { WorldParts } from '../../src/core/kind.ts';
 import { resolveText } from '../../src/core/remedy.ts';
 import type { Binding, Intent } from '../../src/core/state.ts';
@@ -471,16 +471,11 @@ describe('src/plan/purchases.ts: the address of an earlier server', () => {
     ' address a51 was released from servers.web before, and is free: the creation would buy another address → ';
   const reuse = 'write `public_ipv4: {reuse: true}` in servers.web (to use that address again)';
   const one = { parts: free, claims: [own] };
+  const leaves = (...of: Parameters<typeof left>) => ({ ...one, claims: [left(...of)] });
   const web = 'servers.web';
   test.each<[string, string, Given, object | undefined, string | undefined]>([
     ['that is free', web, one, undefined, `${said}${reuse}${other}`],
-    [
-      'that was released alone',
-      web,
-      { ...one, claims: [left(51, 'servers.web')] },
-      undefined,
-      `${said}${reuse}${other}`,
-    ],
+    ['that was released alone', web, leaves(51, 'servers.web'), undefined, `${said}${reuse}${other}`],
     [
       'beside another free one',
       web,
@@ -490,29 +485,11 @@ describe('src/plan/purchases.ts: the address of an earlier server', () => {
     ],
     ['that a server has', web, { ...one, parts: theirs }, undefined, undefined],
     ['that a key is bound to', web, { ...one, bindings: [bound('ips.a', 'ip', '51')] }, undefined, undefined],
-    [
-      'that another key had',
-      web,
-      { ...one, claims: [left(51, 'servers.bare.public_ipv4')] },
-      undefined,
-      undefined,
-    ],
-    ['that is ignored', web, { ...one, claims: [left(51, 'servers.web', 'ignored')] }, undefined, undefined],
+    ['that another key had', web, leaves(51, 'servers.bare.public_ipv4'), undefined, undefined],
+    ['that is ignored', web, leaves(51, 'servers.web', 'ignored'), undefined, undefined],
     ['that nobody had', web, { parts: free }, undefined, undefined],
-    [
-      'of an entry that takes any',
-      'servers.any',
-      { ...one, claims: [left(51, 'servers.any')] },
-      undefined,
-      undefined,
-    ],
-    [
-      'of an entry without one',
-      'servers.bare',
-      { ...one, claims: [left(51, 'servers.bare')] },
-      undefined,
-      undefined,
-    ],
+    ['of an entry that takes any', 'servers.any', leaves(51, 'servers.any'), undefined, undefined],
+    ['of an entry without one', 'servers.bare', leaves(51, 'servers.bare'), undefined, undefined],
     [
       'of an entry for an address',
       'ips.a',
@@ -609,10 +586,10 @@ describe('src/plan/purchases.ts: an earlier state', () => {
 
 describe('src/plan/purchases.ts: an unresolved creation', () => {
   const unconfirmed = { why: 'lost', question: { stage: 'fenced', probes: 0 } };
-  const open = (key: string, kind: string, more: object = {}) =>
+  const open = (key: string, more: object = {}) =>
     ({
       key,
-      kind,
+      kind: takeApart(key as ResourceKey).kind,
       verb: 'create',
       phase: 'blocked',
       unconfirmed,
@@ -620,113 +597,96 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
       blocked: { candidates: [] },
       ...more,
     }) as unknown as Intent;
+  const beside = (...of: Parameters<typeof open>) => ({ open: [open(...of)] });
   const text = (key: string) =>
     ` the creation of ${key} is unconfirmed, and this creation could be confused with it → resolve ${key} first; then vdcsync apply`;
   test.each<[string, string, Given, object | undefined, string | undefined]>([
-    [
-      'a server that takes any address',
-      'servers.any',
-      { open: [open('ips.a', 'ip')] },
-      undefined,
-      text('ips.a'),
-    ],
+    ['a server that takes any address', 'servers.any', beside('ips.a'), undefined, text('ips.a')],
     [
       'the replacement of such a server',
       'servers.any',
-      { open: [open('ips.a', 'ip')] },
+      beside('ips.a'),
       { verdict: 'replace' },
       text('ips.a'),
     ],
-    [
-      'the update of such a server',
-      'servers.any',
-      { open: [open('ips.a', 'ip')] },
-      { verdict: 'update' },
-      undefined,
-    ],
+    ['the update of such a server', 'servers.any', beside('ips.a'), { verdict: 'update' }, undefined],
     [
       'such a server with an open write',
       'servers.any',
-      { open: [open('ips.a', 'ip'), open('servers.any', 'server')] },
+      { open: [open('ips.a'), open('servers.any')] },
       undefined,
       undefined,
     ],
     [
       'such a server beside a creation that is not asked about',
       'servers.any',
-      { open: [open('ips.a', 'ip', { phase: 'unknown' })] },
+      beside('ips.a', { phase: 'unknown' }),
       undefined,
       undefined,
     ],
-    ['a server with a new address', 'servers.web', { open: [open('ips.a', 'ip')] }, undefined, undefined],
+    ['a server with a new address', 'servers.web', beside('ips.a'), undefined, undefined],
     [
       'a server with a new address beside a server that takes any',
       'servers.web',
-      { open: [open('servers.any', 'server')] },
+      beside('servers.any'),
       undefined,
       text('servers.any'),
     ],
     [
       'a server beside a creation that has left the file',
       'servers.web',
-      { open: [open('servers.old', 'server')] },
+      beside('servers.old'),
       undefined,
       undefined,
     ],
     [
       'a server that takes any address beside a network',
       'servers.any',
-      { open: [open('networks.n', 'network')] },
+      beside('networks.n'),
       undefined,
       undefined,
     ],
-    [
-      'a network beside another one',
-      'networks.n',
-      { open: [open('networks.z', 'network')] },
-      undefined,
-      undefined,
-    ],
+    ['a network beside another one', 'networks.n', beside('networks.z'), undefined, undefined],
     [
       'a network beside a server that takes any address',
       'networks.n',
-      { open: [open('servers.any', 'server')] },
+      beside('servers.any'),
       undefined,
       undefined,
     ],
     [
       'a resource that is not in the file',
       'ips.old',
-      { open: [open('servers.any', 'server')], drop: [], bindings: [] },
+      { open: [open('servers.any')], drop: [], bindings: [] },
       undefined,
       undefined,
     ],
-    ['a deletion', 'servers.any', { open: [open('ips.a', 'ip', { verb: 'delete' })] }, undefined, undefined],
+    ['a deletion', 'servers.any', beside('ips.a', { verb: 'delete' }), undefined, undefined],
     [
       'a confirmed creation',
       'servers.any',
-      { open: [open('ips.a', 'ip', { unconfirmed: undefined })] },
+      beside('ips.a', { unconfirmed: undefined }),
       undefined,
       undefined,
     ],
     [
       'a server beside an address that has come since',
       'servers.web',
-      { open: [open('ips.a', 'ip')], parts: free },
+      { open: [open('ips.a')], parts: free },
       undefined,
       text('ips.a'),
     ],
     [
       'a server beside an address that was there',
       'servers.web',
-      { open: [open('ips.a', 'ip', { preimage: { ips: ['51'] } })], parts: free },
+      { open: [open('ips.a', { preimage: { ips: ['51'] } })], parts: free },
       undefined,
       undefined,
     ],
     [
       'a server beside a server that has come since',
       'servers.web',
-      { open: [open('servers.bare', 'server')], parts: { servers: [{ id: 2001, name: 'x' }] as never } },
+      { open: [open('servers.bare')], parts: { servers: [{ id: 2001, name: 'x' }] as never } },
       undefined,
       text('servers.bare'),
     ],
@@ -734,7 +694,7 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
       'a server beside a server that was there',
       'servers.web',
       {
-        open: [open('servers.bare', 'server', { preimage: { servers: ['2001'] } })],
+        open: [open('servers.bare', { preimage: { servers: ['2001'] } })],
         parts: { servers: [{ id: 2001, name: 'x' }] as never },
       },
       undefined,
@@ -744,7 +704,7 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
       'a server beside a server of this file',
       'servers.web',
       {
-        open: [open('servers.bare', 'server')],
+        open: [open('servers.bare')],
         parts: { servers: [{ id: 2001, name: 'x' }] as never },
         bindings: [bound('servers.named', 'server', '2001')],
       },
@@ -754,14 +714,14 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
     [
       'a server beside an address of this file',
       'servers.web',
-      { open: [open('ips.a', 'ip')], parts: free, bindings: [bound('ips.b', 'ip', '51')] },
+      { open: [open('ips.a')], parts: free, bindings: [bound('ips.b', 'ip', '51')] },
       undefined,
       undefined,
     ],
     [
       'a server beside the address that the creation was answered with',
       'servers.web',
-      { open: [open('ips.a', 'ip', { answer: { id: '51', facts: {} } })], parts: free },
+      { open: [open('ips.a', { answer: { id: '51', facts: {} } })], parts: free },
       undefined,
       undefined,
     ],
@@ -792,34 +752,28 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
     [
       'the shown address of an entry, beside an address that waits',
       'servers.named',
-      open('ips.b', 'ip', { phase: 'waiting' }),
+      open('ips.b', { phase: 'waiting' }),
       false,
     ],
     [
       'the shown address of an entry, beside an address that is unknown',
       'servers.named',
-      open('ips.b', 'ip', { phase: 'unknown' }),
+      open('ips.b', { phase: 'unknown' }),
       true,
     ],
     [
       'the shown address of an entry, beside a server that waits',
       'servers.named',
-      open('servers.web', 'server', { phase: 'waiting' }),
+      open('servers.web', { phase: 'waiting' }),
       true,
     ],
-    [
-      'any address, beside an address that waits',
-      'servers.any',
-      open('ips.b', 'ip', { phase: 'waiting' }),
-      true,
-    ],
+    ['any address, beside an address that waits', 'servers.any', open('ips.b', { phase: 'waiting' }), true],
   ])('a server that takes %s', (_name, key, intent, isOne) => {
     expect(confusable(key, intent, [bound('ips.a', 'ip', '51')], isThere)).toBe(isOne);
   });
 
   test('an unconfirmed creation that is not blocked finds its own result', () => {
-    const came = (phase: string) =>
-      confusable('servers.web', open('ips.b', 'ip', { phase }), [], undefined, free);
+    const came = (phase: string) => confusable('servers.web', open('ips.b', { phase }), [], undefined, free);
     expect([came('blocked'), came('unknown')]).toEqual([true, false]);
   });
 

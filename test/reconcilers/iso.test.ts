@@ -21,6 +21,27 @@ describe('src/reconcilers/iso.ts', () => {
     expect((await plan(rescue)).operations).toEqual([]);
   });
 
+  test.each([
+    'status/error',
+    'download_status/reason',
+  ] as const)('a failed download is told with its reason, and made again by a later run (%s)', async (isoFields) => {
+    const { apply, plan, emulator } = rig({ emulator: { readings: { isoFields } } });
+
+    const first = await apply(failing);
+
+    expect(first.outcome).toBe('blocked');
+    expect(first.results).toMatchObject([
+      { key: 'isos.rescue', outcome: 'blocked', detail: expect.stringContaining('the server answered 404') },
+    ]);
+    expect(countOf(emulator, 'add_iso')).toBe(1);
+    const planned = await plan(rescue);
+    expect(planned.summary).toMatchObject({ replace: 1, blocked: 0 });
+    expect(planned.operations[0]?.reason).toContain('the server answered 404');
+
+    expect((await apply(rescue)).outcome).toBe('converged');
+    expect(projectOf(emulator).isos).toMatchObject([{ name: 'rescue', status: 'available' }]);
+  });
+
   test('a download that keeps failing is tried once a run, whatever else is done', async () => {
     const { apply, emulator } = rig();
 

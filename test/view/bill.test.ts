@@ -22,6 +22,7 @@ const intent = (key: string, kind: string, more: object = {}) =>
   }) as unknown as Intent;
 const claim = (kind: string, id: string, holder: object, more: object = {}) =>
   ({ kind, id, identity: {}, holder, at: 3_000, ...more }) as Claim;
+const onAddress = (holder: object) => claim('ip', '51', holder, { identity: { address: 'a51' } });
 const answered = (id: string, more: object = {}) => ({
   phase: 'accepted',
   answer: { id, facts: {}, ...more },
@@ -102,16 +103,8 @@ describe('src/view/bill.ts: an address', () => {
       { operations: [{ ...asked, verb: 'adopt', target: '51' }], bindings: [bound('ips.b', 'ip', '51')] },
       'idle ips.b  ',
     ],
-    [
-      'the operator ignores',
-      { claims: [claim('ip', '51', byOperator, { identity: { address: 'a51' } })] },
-      'ignored   ',
-    ],
-    [
-      'the file ignores',
-      { claims: [claim('ip', '51', { is: 'ignored', by: 'file' }, { identity: { address: 'a51' } })] },
-      'idle   ',
-    ],
+    ['the operator ignores', { claims: [onAddress(byOperator)] }, 'ignored   '],
+    ['the file ignores', { claims: [onAddress({ is: 'ignored', by: 'file' })] }, 'idle   '],
     [
       'a creation may have made',
       { intents: [intent('ips.a', 'ip', { ...lost, preimage: { ips: [] } })] },
@@ -125,11 +118,7 @@ describe('src/view/bill.ts: an address', () => {
       `attached ips.a servers.web ${at(1_000)}`,
     ],
     ['an unmanaged server has', { ips: [ip(51, 7)] }, 'attached   '],
-    [
-      'an ignored server has',
-      { ips: [ip(51, 7)], claims: [claim('ip', '51', byOperator, { identity: { address: 'a51' } })] },
-      'attached   ',
-    ],
+    ['an ignored server has', { ips: [ip(51, 7)], claims: [onAddress(byOperator)] }, 'attached   '],
     ['a deleted server had', { history: [gone()] }, `idle   ${at(9_000)}`],
     [
       'a deleted server had, and a key is bound to',

@@ -26,6 +26,7 @@ const deletion: SentFacts = { verb: 'delete', asks: false };
 type Said = Partial<Omit<Conclusive, 'type' | 'status'>>;
 const said = (status: number, more: Said = {}): Conclusive =>
   ({ type: 'answer', status, requestId: 'req_1', replayed: false, ...more }) as Conclusive;
+const coded = (status: number, code: string, more: Said = {}) => said(status, { code, ...more });
 const field = (name: string): Said => ({ invalidParams: [{ name, reason: 'no' }] });
 const task = { id: 't-1', terminal: false } as NonNullable<Conclusive['task']>;
 
@@ -39,8 +40,10 @@ const resent = (why: string, stage: string) => ({ do: 'look', afterMs: 1_000, wh
 const looks = (why: string) => ({ do: 'look', afterMs: settleMs, why });
 const refused = (code: string, until: string) => ({ do: 'refuse', code, until });
 const waits = (code: string, afterMs: number) => ({ do: 'wait', afterMs, code });
+const paused = (pause: string, later: string) => ({ ...refused('no', 'replan'), pause, later });
 /** 5 s twice doubled, and half of a tenth. */
 const busy = 20_000 * 1.05;
+const doubts = (code: string) => ({ ...waits(code, busy), doubted: true });
 
 describe('src/engine/intents/outcome.ts: the step after an answer', () => {
   test.each<[string, WriteResult, SentFacts, object]>([
@@ -83,155 +86,110 @@ describe('src/engine/intents/outcome.ts: the step after an answer', () => {
     ['429 of one token', said(429, { ofToken: true }), purchase, waits('rate_limit_exceeded', 0)],
     ['a replayed 429', said(429, { replayed: true, code: 'slow' }), purchase, refused('slow', 'now')],
     ['a replayed 429 to a lost update', said(429, { replayed: true }), lostUpdate, looks('refused')],
-    ['409 with a time', said(409, { code: 'odd', retryAfterMs: 30_000 }), purchase, waits('odd', 15_750)],
-    [
-      '409 with a long time',
-      said(409, { code: 'odd', retryAfterMs: 3_600_000 }),
-      purchase,
-      waits('odd', 315_000),
-    ],
-    ['409 because of a state', said(409, { code: 'server_busy' }), purchase, waits('server_busy', busy)],
-    ['409 because of an address', said(409, { code: 'ip_in_use' }), deletion, waits('ip_in_use', busy)],
+    ['409 with a time', coded(409, 'odd', { retryAfterMs: 30_000 }), purchase, waits('odd', 15_750)],
+    ['409 with a long time', coded(409, 'odd', { retryAfterMs: 3_600_000 }), purchase, waits('odd', 315_000)],
+    ['409 because of a state', coded(409, 'server_busy'), purchase, waits('server_busy', busy)],
+    ['409 because of an address', coded(409, 'ip_in_use'), deletion, waits('ip_in_use', busy)],
     [
       '409 without an interface',
-      said(409, { code: 'firewall_no_public_iface' }),
+      coded(409, 'firewall_no_public_iface'),
       update,
       waits('firewall_no_public_iface', busy),
     ],
-    ['409 of another code', said(409, { code: 'odd' }), purchase, { ...waits('odd', busy), doubted: true }],
-    ['409 without a code', said(409), purchase, { ...waits('http_409', busy), doubted: true }],
+    ['409 of another code', coded(409, 'odd'), purchase, doubts('odd')],
+    ['409 without a code', said(409), purchase, doubts('http_409')],
     [
       '409 that names a parameter',
-      said(409, { code: 'odd', ...field('idempotency_key') }),
+      coded(409, 'odd', { ...field('idempotency_key') }),
       purchase,
-      { ...waits('odd', busy), doubted: true },
+      doubts('odd'),
     ],
-    ['no capacity', said(409, { code: 'no_gpu_capacity' }), purchase, { do: 'next_preference' }],
+    ['no capacity', coded(409, 'no_gpu_capacity'), purchase, { do: 'next_preference' }],
     [
       'no capacity for a doubted purchase',
-      said(409, { code: 'no_gpu_capacity' }),
+      coded(409, 'no_gpu_capacity'),
       doubtedPurchase,
       resent('conflict', 'asking'),
     ],
-    [
-      '409 to a doubted purchase',
-      said(409, { code: 'odd' }),
-      doubtedPurchase,
-      { ...waits('odd', busy), doubted: true },
-    ],
-    [
-      '401',
-      said(401, { code: 'no' }),
-      purchase,
-      { ...refused('no', 'replan'), pause: 'everything', later: 'everything' },
-    ],
-    [
-      '402',
-      said(402, { code: 'no' }),
-      purchase,
-      { ...refused('no', 'replan'), pause: 'spending', later: 'spending' },
-    ],
-    [
-      'a replayed 402',
-      said(402, { code: 'no', replayed: true }),
-      purchase,
-      { ...refused('no', 'replan'), pause: 'spending', later: 'spending' },
-    ],
-    [
-      '403',
-      said(403, { code: 'no' }),
-      purchase,
-      { ...refused('no', 'replan'), pause: 'operation', later: 'operation' },
-    ],
+    ['409 to a doubted purchase', coded(409, 'odd'), doubtedPurchase, doubts('odd')],
+    ['401', coded(401, 'no'), purchase, paused('everything', 'everything')],
+    ['402', coded(402, 'no'), purchase, paused('spending', 'spending')],
+    ['a replayed 402', coded(402, 'no', { replayed: true }), purchase, paused('spending', 'spending')],
+    ['403', coded(403, 'no'), purchase, paused('operation', 'operation')],
     [
       '403 for the scope',
-      said(403, { code: 'insufficient_scope' }),
+      coded(403, 'insufficient_scope'),
       purchase,
       { ...refused('insufficient_scope', 'replan'), pause: 'everything', later: 'everything' },
     ],
-    [
-      '405',
-      said(405, { code: 'no' }),
-      purchase,
-      { ...refused('no', 'replan'), pause: 'everything', later: 'operation' },
-    ],
-    [
-      '415',
-      said(415, { code: 'no' }),
-      purchase,
-      { ...refused('no', 'replan'), pause: 'everything', later: 'operation' },
-    ],
-    ['403 of one token', said(403, { code: 'no', ofToken: true }), purchase, refused('no', 'token')],
-    ['404', said(404, { code: 'no' }), purchase, refused('no', 'replan')],
+    ['405', coded(405, 'no'), purchase, paused('everything', 'operation')],
+    ['415', coded(415, 'no'), purchase, paused('everything', 'operation')],
+    ['403 of one token', coded(403, 'no', { ofToken: true }), purchase, refused('no', 'token')],
+    ['404', coded(404, 'no'), purchase, refused('no', 'replan')],
     ['404 to a deletion', said(404), deletion, looks('not_found')],
-    ['404 to an update', said(404, { code: 'no' }), update, refused('no', 'replan')],
-    ['422 to a deletion', said(422, { code: 'no' }), deletion, refused('no', 'file')],
-    ['422 of an unknown code', said(422, { code: 'no' }), purchase, resent('refused', 'taken')],
-    ['400 of an unknown code', said(400, { code: 'no' }), purchase, resent('refused', 'taken')],
-    ['410 of an unknown code', said(410, { code: 'no' }), purchase, refused('no', 'file')],
+    ['404 to an update', coded(404, 'no'), update, refused('no', 'replan')],
+    ['422 to a deletion', coded(422, 'no'), deletion, refused('no', 'file')],
+    ['422 of an unknown code', coded(422, 'no'), purchase, resent('refused', 'taken')],
+    ['400 of an unknown code', coded(400, 'no'), purchase, resent('refused', 'taken')],
+    ['410 of an unknown code', coded(410, 'no'), purchase, refused('no', 'file')],
     [
       '422 for a field',
-      said(422, { code: 'no', ...field('cores') }),
+      coded(422, 'no', { ...field('cores') }),
       purchase,
       { ...refused('no', 'file'), parameters: ['cores'] },
     ],
     [
       '422 for the key',
-      said(422, { code: 'no', ...field('Idempotency-Key') }),
+      coded(422, 'no', { ...field('Idempotency-Key') }),
       purchase,
       resent('refused', 'taken'),
     ],
-    [
-      'a code for the key',
-      said(410, { code: 'idempotency_key_reused' }),
-      purchase,
-      resent('refused', 'taken'),
-    ],
+    ['a code for the key', coded(410, 'idempotency_key_reused'), purchase, resent('refused', 'taken')],
     [
       'a code for the key of a deletion',
-      said(422, { code: 'idempotency_key_reused' }),
+      coded(422, 'idempotency_key_reused'),
       deletion,
       refused('idempotency_key_reused', 'now'),
     ],
     [
       'a replayed refusal',
-      said(422, { code: 'no', replayed: true, ...field('cores') }),
+      coded(422, 'no', { replayed: true, ...field('cores') }),
       purchase,
       { ...refused('no', 'now'), parameters: ['cores'] },
     ],
     [
       'a replayed refusal of a lost purchase',
-      said(422, { code: 'no', replayed: true }),
+      coded(422, 'no', { replayed: true }),
       lostPurchase,
       refused('no', 'now'),
     ],
     [
       'the replay of a refusal that was fresh',
-      said(422, { code: 'no', replayed: true }),
+      coded(422, 'no', { replayed: true }),
       { ...purchase, unconfirmed: lost('taken', 'refused') },
       refused('no', 'file'),
     ],
     [
       'a replayed refusal under a taken key',
-      said(422, { code: 'no', replayed: true }),
+      coded(422, 'no', { replayed: true }),
       { ...purchase, unconfirmed: lost('taken') },
       refused('no', 'now'),
     ],
     [
       'a replayed refusal, asked',
-      said(422, { code: 'no', replayed: true }),
+      coded(422, 'no', { replayed: true }),
       { ...purchase, unconfirmed: lost('asking', 'refused') },
       refused('no', 'now'),
     ],
     [
       '402 to a lost purchase',
-      said(402, { code: 'no' }),
+      coded(402, 'no'),
       lostPurchase,
       { do: 'hold', code: 'no', pause: 'spending', later: 'spending' },
     ],
     [
       '415 to a lost purchase',
-      said(415, { code: 'no' }),
+      coded(415, 'no'),
       lostPurchase,
       { do: 'hold', code: 'no', pause: 'everything', later: 'operation' },
     ],
@@ -243,65 +201,55 @@ describe('src/engine/intents/outcome.ts: the step after an answer', () => {
     ],
     [
       '409 with a time to a lost purchase',
-      said(409, { code: 'odd', retryAfterMs: 30_000 }),
+      coded(409, 'odd', { retryAfterMs: 30_000 }),
       lostPurchase,
       waits('odd', 15_750),
     ],
-    [
-      'a busy server to a lost purchase',
-      said(409, { code: 'server_busy' }),
-      lostPurchase,
-      waits('server_busy', busy),
-    ],
+    ['a busy server to a lost purchase', coded(409, 'server_busy'), lostPurchase, waits('server_busy', busy)],
     [
       '409 to a lost purchase',
-      said(409, { code: 'odd' }),
+      coded(409, 'odd'),
       lostPurchase,
       { ...resent('conflict', 'asking'), conflict: true },
     ],
     [
       '422 to a lost purchase',
-      said(422, { code: 'odd' }),
+      coded(422, 'odd'),
       lostPurchase,
       { ...resent('conflict', 'asking'), conflict: true },
     ],
     [
       '422 for a field to a lost purchase',
-      said(422, { code: 'no', ...field('cores') }),
+      coded(422, 'no', { ...field('cores') }),
       lostPurchase,
       resent('refused', 'open'),
     ],
     [
       '422 with a time to a lost purchase',
-      said(422, { code: 'no', retryAfterMs: 1, ...field('cores') }),
+      coded(422, 'no', { retryAfterMs: 1, ...field('cores') }),
       lostPurchase,
       resent('refused', 'open'),
     ],
-    ['404 to a lost purchase', said(404, { code: 'server_busy' }), lostPurchase, resent('refused', 'open')],
+    ['404 to a lost purchase', coded(404, 'server_busy'), lostPurchase, resent('refused', 'open')],
     [
       '422 to a doubted purchase',
-      said(422, { code: 'no', ...field('cores') }),
+      coded(422, 'no', { ...field('cores') }),
       doubtedPurchase,
       resent('conflict', 'asking'),
     ],
     [
       '402 to a doubted purchase',
-      said(402, { code: 'no' }),
+      coded(402, 'no'),
       doubtedPurchase,
       { do: 'hold', code: 'no', pause: 'spending', later: 'spending' },
     ],
     [
       'a replayed refusal to a doubted purchase',
-      said(422, { code: 'no', replayed: true }),
+      coded(422, 'no', { replayed: true }),
       doubtedPurchase,
       refused('no', 'now'),
     ],
-    [
-      '422 to a doubted update',
-      said(422, { code: 'no' }),
-      { ...update, doubted: true },
-      refused('no', 'file'),
-    ],
+    ['422 to a doubted update', coded(422, 'no'), { ...update, doubted: true }, refused('no', 'file')],
     ['409 to a lost update', said(409), lostUpdate, looks('conflict')],
     ['422 to a lost update', said(422), lostUpdate, looks('refused')],
     ['404 to a lost deletion', said(404), { ...deletion, unconfirmed: lost() }, looks('refused')],
@@ -361,10 +309,10 @@ describe('src/engine/intents/outcome.ts: the answer to a probe', () => {
     ['400', said(400), 'taken'],
     ['422', said(422, field('name')), 'taken'],
     ['404', said(404), 'nothing'],
-    ['409', said(409, { code: 'odd' }), 'nothing'],
-    ['409 of a used key', said(409, { code: 'used' }), 'taken'],
+    ['409', coded(409, 'odd'), 'nothing'],
+    ['409 of a used key', coded(409, 'used'), 'taken'],
     ['409 without a code', said(409), 'nothing'],
-    ['410 of the same code', said(410, { code: 'used' }), 'nothing'],
+    ['410 of the same code', coded(410, 'used'), 'nothing'],
     ...[401, 402, 403, 405, 415, 429, 500, 503].map((status): [string, Conclusive, string] => [
       `${status}`,
       said(status, field('vdcsync_probe')),
@@ -375,14 +323,14 @@ describe('src/engine/intents/outcome.ts: the answer to a probe', () => {
   });
 
   test('409 is taken for a used key only if this API has refused one so', () => {
-    expect(probeAnswer(said(409, { code: 'used' }), undefined)).toBe('nothing');
+    expect(probeAnswer(coded(409, 'used'), undefined)).toBe('nothing');
     expect(reuseRefusal(said(409))).toEqual({ status: 409, code: 'http_409' });
     expect(probeAnswer(said(409), reuseRefusal(said(409)))).toBe('taken');
   });
 
   test('an answer is told with its status, its code, its text and its fields', () => {
     const invalidParams = [{ name: 'cores', reason: 'too many.' }];
-    const told1 = told(said(422, { code: 'no', title: 'No.', detail: 'Not so...', invalidParams }));
+    const told1 = told(coded(422, 'no', { title: 'No.', detail: 'Not so...', invalidParams }));
     expect(told1).toBe('422 no · Not so... · cores: too many');
     expect(told(said(500, { title: 'No.' }))).toBe('500 · No');
     expect(told(said(500))).toBe('500');

@@ -93,6 +93,9 @@ function running({
   return { ...made, run, changes, given };
 }
 type Given = NonNullable<Parameters<typeof running>[0]>;
+const has = (...of: Parameters<typeof bound>) => ({ bindings: [bound(...of)] });
+const keeps = (...of: Parameters<typeof claimed>) => ({ claims: [claimed(...of)] });
+const ignoring = { settings: { unmanaged: 'ignore' } };
 
 /** `bind ips.x 7`, `release ips.x gone`, `claim ip 7 found`, `next ips.x`. */
 const shown = (changes: readonly StateChange[]) =>
@@ -140,44 +143,19 @@ describe('src/engine/intents/transfer.ts', () => {
   });
   test.each<[string, object, Given, string]>([
     ['a creation', ip, {}, 'done, bind ips.x 7'],
-    [
-      'a deletion',
-      { ...ip, verb: 'delete' },
-      { bindings: [bound('ips.x', 'ip', '7')] },
-      'done, release ips.x gone',
-    ],
+    ['a deletion', { ...ip, verb: 'delete' }, has('ips.x', 'ip', '7'), 'done, release ips.x gone'],
     ['an update', put, {}, 'done, bind servers.x.firewall 7'],
     ['a question', { ...ip, recovers: 'ips.x' }, {}, 'absent, claim ip 7 found'],
-    [
-      'a creation beside another address',
-      ip,
-      { bindings: [bound('ips.y', 'ip', '8')] },
-      'done, bind ips.x 7',
-    ],
-    [
-      'an id of another key',
-      ip,
-      { bindings: [bound('ips.y', 'ip', '7')] },
-      'done, release ips.y gone, bind ips.x 7',
-    ],
-    [
-      'an id that an update found',
-      { ...ip, verb: 'update' },
-      { bindings: [bound('ips.y', 'ip', '7')] },
-      'done, bind ips.x 7',
-    ],
-    [
-      'an id that a later key has',
-      ip,
-      { bindings: [bound('ips.y', 'ip', '7', { boundAt: sentAt + 1 })] },
-      'bound_already',
-    ],
-    ['a key that is bound', ip, { bindings: [bound('ips.x', 'ip', '8')] }, 'bound_already'],
-    ['the same id again', ip, { bindings: [bound('ips.x', 'ip', '7')] }, 'done, bind ips.x 7'],
+    ['a creation beside another address', ip, has('ips.y', 'ip', '8'), 'done, bind ips.x 7'],
+    ['an id of another key', ip, has('ips.y', 'ip', '7'), 'done, release ips.y gone, bind ips.x 7'],
+    ['an id that an update found', { ...ip, verb: 'update' }, has('ips.y', 'ip', '7'), 'done, bind ips.x 7'],
+    ['an id that a later key has', ip, has('ips.y', 'ip', '7', { boundAt: sentAt + 1 }), 'bound_already'],
+    ['a key that is bound', ip, has('ips.x', 'ip', '8'), 'bound_already'],
+    ['the same id again', ip, has('ips.x', 'ip', '7'), 'done, bind ips.x 7'],
     [
       'a part of a new server',
       { ...ip, parentId: '2' },
-      { bindings: [bound('ips.x', 'ip', '8', { parentId: '1' })] },
+      has('ips.x', 'ip', '8', { parentId: '1' }),
       'done, bind ips.x 7',
     ],
     [
@@ -189,25 +167,25 @@ describe('src/engine/intents/transfer.ts', () => {
     [
       'the next backup',
       backup,
-      { bindings: [bound('servers.x.backup', 'backup', '8')] },
+      has('servers.x.backup', 'backup', '8'),
       'done, bind servers.x.backup 7, next servers.x.backup',
     ],
     [
       'a replacement',
       { ...server, replaces: '8' },
-      { bindings: [bound('servers.x', 'server', '8')] },
+      has('servers.x', 'server', '8'),
       'done, release servers.x, bind servers.x~8 8, next servers.x, bind servers.x 7',
     ],
     [
       'a replacement of another one',
       { ...server, replaces: '9' },
-      { bindings: [bound('servers.x', 'server', '8')] },
+      has('servers.x', 'server', '8'),
       'bound_already',
     ],
     [
       'a replacement with the same id',
       { ...server, replaces: '7' },
-      { bindings: [bound('servers.x', 'server', '7')] },
+      has('servers.x', 'server', '7'),
       'done, next servers.x, bind servers.x 7',
     ],
     [
@@ -233,88 +211,68 @@ describe('src/engine/intents/transfer.ts', () => {
     [
       'a replay',
       { ...ip, ...sent('earlier_send') },
-      { bindings: [bound('ips.y', 'ip', '7', { identity: { address: 'a7' }, ...earlier })] },
+      has('ips.y', 'ip', '7', { identity: { address: 'a7' }, ...earlier }),
       'done, release ips.y gone, bind ips.x 7',
     ],
     [
       'an unknown answer that another key has',
       unknown,
-      { bindings: [bound('ips.y', 'ip', '7', { identity: a7, ...earlier })] },
+      has('ips.y', 'ip', '7', { identity: a7, ...earlier }),
       'key_conflict, bind ips.y 7',
     ],
     [
       'an unknown answer with an id that is used again',
       unknown,
-      { bindings: [bound('ips.y', 'ip', '7', { identity: { address: 'b' } })] },
+      has('ips.y', 'ip', '7', { identity: { address: 'b' } }),
       'done, release ips.y gone, bind ips.x 7',
     ],
     ['an unknown answer', unknown, {}, 'done, bind ips.x 7'],
-    [
-      'an unknown answer where all others are ignored',
-      unknown,
-      { settings: { unmanaged: 'ignore' } },
-      'key_conflict, claim ip 7 found',
-    ],
+    ['an unknown answer where all others are ignored', unknown, ignoring, 'key_conflict, claim ip 7 found'],
     [
       'a replay where all others are ignored',
       { ...ip, ...sent('earlier_send') },
-      { settings: { unmanaged: 'ignore' } },
+      ignoring,
       'done, bind ips.x 7',
     ],
-    [
-      'a network where all others are ignored',
-      sent('unknown_send'),
-      { settings: { unmanaged: 'ignore' } },
-      'done, bind networks.x 7',
-    ],
-    ['an ignored address', unknown, { claims: [claimed('ip', '7', ofOperator, a7)] }, 'key_conflict'],
+    ['a network where all others are ignored', sent('unknown_send'), ignoring, 'done, bind networks.x 7'],
+    ['an ignored address', unknown, keeps('ip', '7', ofOperator, a7), 'key_conflict'],
     [
       'an address that the file ignores with its server',
       unknown,
-      { claims: [claimed('ip', '7', ofFile, a7)] },
+      keeps('ip', '7', ofFile, a7),
       'done, bind ips.x 7',
     ],
     [
       'another address with the id',
       unknown,
-      { claims: [claimed('ip', '7', ofOperator, { address: 'b' })] },
+      keeps('ip', '7', ofOperator, { address: 'b' }),
       'done, bind ips.x 7',
     ],
-    [
-      'an address that was found',
-      unknown,
-      { claims: [claimed('ip', '7', { is: 'found' }, a7)] },
-      'done, bind ips.x 7',
-    ],
+    ['an address that was found', unknown, keeps('ip', '7', { is: 'found' }, a7), 'done, bind ips.x 7'],
     [
       'a released address',
       unknown,
-      { claims: [claimed('ip', '7', { is: 'released', by: 'file', formerKey: 'ips.y' }, a7)] },
+      keeps('ip', '7', { is: 'released', by: 'file', formerKey: 'ips.y' }, a7),
       'key_conflict',
     ],
-    [
-      'an ignored address after a fresh answer',
-      ip,
-      { claims: [claimed('ip', '7', ofOperator, a7)] },
-      'done, bind ips.x 7',
-    ],
+    ['an ignored address after a fresh answer', ip, keeps('ip', '7', ofOperator, a7), 'done, bind ips.x 7'],
     [
       'an ignored address without an answer',
       { ...ip, phase: 'unknown', answer: undefined },
-      { claims: [claimed('ip', '7', ofOperator, a7)] },
+      keeps('ip', '7', ofOperator, a7),
       'done, bind ips.x 7',
     ],
     ['an address that no read shows', unknown, { isUnnamed: true }, 'done, bind ips.x 7'],
     [
       'an ignored server',
       { ...server, ...sent('unknown_send') },
-      { claims: [claimed('server', '7', ofOperator)] },
+      keeps('server', '7', ofOperator),
       'key_conflict',
     ],
     [
       'a server that the file ignores',
       { ...server, ...sent('earlier_send') },
-      { claims: [claimed('server', '7', ofFile)] },
+      keeps('server', '7', ofFile),
       'key_conflict, claim server 7 found',
     ],
     [
@@ -354,11 +312,7 @@ describe('src/engine/intents/transfer.ts', () => {
       undefined,
     ]);
     expect(tainted.ends).toEqual([{ outcome: 'failed', text: 'broken' }]);
-    const replacing = await settle(
-      { ...server, replaces: '8' },
-      { bindings: [bound('servers.x', 'server', '8')] },
-      'broken',
-    );
+    const replacing = await settle({ ...server, replaces: '8' }, has('servers.x', 'server', '8'), 'broken');
     expect(replacing.text).toBe('tainted, bind servers.x~7 7');
     const text = 'tainted, bind servers.x.backup 7, next servers.x.backup';
     expect((await settle(backup, {}, 'broken')).text).toBe(text);
@@ -375,7 +329,7 @@ describe('src/engine/intents/transfer.ts', () => {
       ['update', ''],
     ])
       expect((await settle({ ...unknown, verb })).ends).toEqual([{ outcome: 'done', text }]);
-    const { changes } = await settle({ ...ip, verb: 'delete' }, { bindings: [bound('ips.x', 'ip', '7')] });
+    const { changes } = await settle({ ...ip, verb: 'delete' }, has('ips.x', 'ip', '7'));
     expect(changes[0]).toMatchObject([{ reason: 'deleted' }]);
   });
 
@@ -419,19 +373,15 @@ describe('src/engine/intents/transfer.ts', () => {
 
   test('a refused answer names its holder, and the ways out', async () => {
     const reasonOf = async (write: object, given: Given) => (await settle(write, given)).progress;
-    const before = await settle(ip, { bindings: [bound('ips.x', 'ip', '8')] });
+    const before = await settle(ip, has('ips.x', 'ip', '8'));
     expect(before.recorded).toMatchObject([{ stage: { blocked: { candidates: ['7'] } } }]);
-    expect((await settle(unknown, { settings: { unmanaged: 'ignore' } })).ends).toMatchObject([
-      { outcome: 'void' },
-    ]);
-    const owned = await reasonOf(unknown, {
-      bindings: [bound('ips.y', 'ip', '7', { identity: a7, ...earlier })],
-    });
+    expect((await settle(unknown, ignoring)).ends).toMatchObject([{ outcome: 'void' }]);
+    const owned = await reasonOf(unknown, has('ips.y', 'ip', '7', { identity: a7, ...earlier }));
     expect(owned).toMatchObject({
       now: 'blocked',
       reason: expect.stringMatching(/key of ips\.x before, and address a7 is bound to ips\.y$/),
     });
-    const ignored = await reasonOf(unknown, { claims: [claimed('ip', '7', ofOperator, a7)] });
+    const ignored = await reasonOf(unknown, keeps('ip', '7', ofOperator, a7));
     expect(ignored).toMatchObject({ reason: expect.stringMatching(/address a7 is ignored$/) });
     expect(ignored).toMatchObject({
       remedies: [
@@ -465,41 +415,29 @@ describe('src/engine/intents/transfer.ts', () => {
     ['a free object', {}, {}, 'absent, claim ip 7 found', {}],
     [
       'an object that was found before',
-      { claims: [claimed('ip', '7', { is: 'found' })] },
+      keeps('ip', '7', { is: 'found' }),
       {},
       'absent, claim ip 7 found',
       {},
     ],
-    ['an ignored object', { claims: [claimed('ip', '7', ofOperator)] }, {}, 'void', {}],
-    ['an object of the same key', { bindings: [bound('ips.x', 'ip', '7')] }, {}, 'void', {}],
+    ['an ignored object', keeps('ip', '7', ofOperator), {}, 'void', {}],
+    ['an object of the same key', has('ips.x', 'ip', '7'), {}, 'void', {}],
     [
       'an object of another key',
-      { bindings: [bound('ips.y', 'ip', '7')] },
+      has('ips.y', 'ip', '7'),
       {},
       'void, bind ips.y 7',
       { formerKeys: ['ips.x'] },
     ],
-    [
-      'an object that had the key before',
-      { bindings: [bound('ips.y', 'ip', '7', { formerKeys: ['ips.x'] })] },
-      {},
-      'void',
-      {},
-    ],
+    ['an object that had the key before', has('ips.y', 'ip', '7', { formerKeys: ['ips.x'] }), {}, 'void', {}],
     [
       'an object with other earlier keys',
-      { bindings: [bound('ips.y', 'ip', '7', { formerKeys: ['ips.z'] })] },
+      has('ips.y', 'ip', '7', { formerKeys: ['ips.z'] }),
       {},
       'void, bind ips.y 7',
       { formerKeys: ['ips.z', 'ips.x'] },
     ],
-    [
-      'an object of another kind',
-      { bindings: [bound('networks.y', 'network', '7')] },
-      {},
-      'absent, claim ip 7 found',
-      {},
-    ],
+    ['an object of another kind', has('networks.y', 'network', '7'), {}, 'absent, claim ip 7 found', {}],
     [
       'a free object of the line',
       {},
@@ -549,7 +487,7 @@ describe('src/engine/intents/transfer.ts', () => {
   });
 
   test('only the key of the replaced resource takes its place', () => {
-    const { run } = running({ bindings: [bound('servers.x', 'server', '8')] });
+    const { run } = running(has('servers.x', 'server', '8'));
     const replaced = (write: object, own: object) =>
       shown(replacedBy(run, intentOf({ ...server, replaces: '8', ...write }), own as Binding));
     expect(replaced({}, { key: 'servers.x', id: '7' })).toEqual([
@@ -615,48 +553,36 @@ describe('src/engine/intents/transfer.ts', () => {
     ],
     [
       'a binding of the same moment',
-      { bindings: [bound('ips.y', 'ip', '7', { boundAt: sentAt })] },
+      has('ips.y', 'ip', '7', { boundAt: sentAt }),
       {},
       false,
       [{ key: 'ips.y' }],
     ],
     [
       'a later binding',
-      { bindings: [bound('ips.y', 'ip', '7', { boundAt: sentAt + 1 })] },
+      has('ips.y', 'ip', '7', { boundAt: sentAt + 1 }),
       {},
       false,
       { key: 'ips.y', isOpen: false },
     ],
     [
       'a later binding, of a fresh answer',
-      { bindings: [bound('ips.y', 'ip', '7', { boundAt: sentAt + 1 })] },
+      has('ips.y', 'ip', '7', { boundAt: sentAt + 1 }),
       {},
       true,
       [{ key: 'ips.y', gone: true, reason: 'its id 7 was given to ips.x' }],
     ],
-    ['a name that the request gave', { bindings: [bound('ips.y', 'ip', '7')] }, image, false, []],
-    [
-      'a name of an address',
-      { bindings: [bound('ips.y', 'ip', '7')] },
-      { entry: image.entry },
-      false,
-      [{ key: 'ips.y' }],
-    ],
+    ['a name that the request gave', has('ips.y', 'ip', '7'), image, false, []],
+    ['a name of an address', has('ips.y', 'ip', '7'), { entry: image.entry }, false, [{ key: 'ips.y' }]],
     [
       'another name',
-      { bindings: [bound('ips.y', 'ip', '7')] },
+      has('ips.y', 'ip', '7'),
       { ...image, entry: { value: { name: '8' } } },
       false,
       [{ key: 'ips.y' }],
     ],
-    [
-      'a name without an entry',
-      { bindings: [bound('ips.y', 'ip', '7')] },
-      { kind: 'server_image' },
-      false,
-      [{ key: 'ips.y' }],
-    ],
-    ['a backup', { bindings: [bound('ips.y', 'ip', '7')] }, { kind: 'backup' }, false, []],
+    ['a name without an entry', has('ips.y', 'ip', '7'), { kind: 'server_image' }, false, [{ key: 'ips.y' }]],
+    ['a backup', has('ips.y', 'ip', '7'), { kind: 'backup' }, false, []],
     ['no rival', {}, {}, false, []],
   ])('%s', async (_name, given, write, isFresh, expected) => {
     const { run } = running(given);
@@ -813,15 +739,15 @@ describe('src/engine/intents/bound-by.ts', () => {
     [
       'an update of a recovered resource',
       { verb: 'update' },
-      { bindings: [bound('ips.x', 'ip', '7', { recovered: true })] },
+      has('ips.x', 'ip', '7', { recovered: true }),
       true,
     ],
-    ['an update of another one', { verb: 'update' }, { bindings: [bound('ips.x', 'ip', '7')] }, undefined],
+    ['an update of another one', { verb: 'update' }, has('ips.x', 'ip', '7'), undefined],
     ['an update of an unbound one', { verb: 'update' }, {}, undefined],
     [
       'a creation of a recovered resource',
       created('7'),
-      { bindings: [bound('ips.x', 'ip', '7', { recovered: true })] },
+      has('ips.x', 'ip', '7', { recovered: true }),
       undefined,
     ],
   ])('a resource is recovered after %s: %#', (_name, write, given, recovered) => {
