@@ -21,7 +21,7 @@ export function interruption(run: Run, error: unknown, halt: AbortSignal = run.h
   }
   const reason = `a read failed, so nothing is known: ${error.message}`;
   if (error instanceof ApiProblem && error.status === 401)
-    run.pauseAll({ code: error.code ?? 'unauthorized', reason });
+    run.facts.pauseAll({ code: error.code ?? 'unauthorized', reason });
   return { now: 'unread', reason };
 }
 

@@ -28,13 +28,8 @@ export interface RunContext {
   /** Aborted: every wait ends at once. This follows `stop`, when the firewalls of open servers are set. */
   readonly halt: AbortSignal;
   readonly grace: Grace;
-  readonly repeating: Repeating | undefined;
-  /** The part of the plan that this run applies. */
-  readonly selection: Selection | undefined;
-  /** Deletes all managed resources. */
-  readonly destroy: boolean;
-  /** An operator reads and approves the plans of this run. */
-  readonly attended: boolean;
+  readonly mode: RunMode;
+  readonly facts: RunFacts;
   readonly stopwatch: Stopwatch;
   kindOf(name: KindName): ResourceKind;
   /**
@@ -61,8 +56,19 @@ export interface RunContext {
   ): void;
 }
 
-/** The state, the project and the results of this run, as the run knows them. */
-export type RunMemory = RunState & RunView & RunFacts;
+/** The request of the caller. */
+export interface RunMode {
+  readonly repeating: Repeating | undefined;
+  /** The part of the plan that this run applies. */
+  readonly selection: Selection | undefined;
+  /** Deletes all managed resources. */
+  readonly destroy: boolean;
+  /** An operator reads and approves the plans of this run. */
+  readonly attended: boolean;
+}
+
+/** The state and the project, as the run knows them. */
+export type RunMemory = RunState & RunView;
 
 /** The state as a run knows it. A change shows here only after the store has made the change durable. */
 export interface RunState {

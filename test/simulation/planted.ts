@@ -418,7 +418,7 @@ export const plantedBugs: readonly Planted[] = [
     name: 'a replaced server is deleted before the proof of the new one',
     file: 'engine/run/operate.ts',
     find: '  const unproved = await provedBefore(run, world, operation);\n  if (unproved !== undefined) return unproved;\n',
-    replace: '  if (run.destroy) await provedBefore(run, world, operation);\n',
+    replace: '  if (run.mode.destroy) await provedBefore(run, world, operation);\n',
     stories: '--actions',
   },
   {

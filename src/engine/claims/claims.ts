@@ -155,7 +155,7 @@ export async function claimChanges(run: Run, { plan, register }: Judged): Promis
     ...claimsWith(run, register),
   ].filter((claim) => !isHeld(run, claim));
   const asks = plan.blocked.some(({ code }) => asksNewState.has(code));
-  const isKnown = register.isNew && !asks && run.selection === undefined;
+  const isKnown = register.isNew && !asks && run.mode.selection === undefined;
   const baseline = isKnown && (ignores || (await isWithoutUnmanaged(run, register)));
   return [
     ...(await goneClaims(run, register)),

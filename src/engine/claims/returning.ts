@@ -20,7 +20,7 @@ export async function takeBack(run: Run): Promise<boolean> {
   const next = returnsOf(run);
   if (next.moves.length + next.held.length === 0) return false;
   run.renewMoves(next);
-  if (next.moves.length > 0) await run.refresh(run.repeating === undefined ? undefined : 0);
+  if (next.moves.length > 0) await run.refresh(run.mode.repeating === undefined ? undefined : 0);
   return next.held.length > 0;
 }
 

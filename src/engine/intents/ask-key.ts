@@ -45,7 +45,7 @@ export function askKey(run: Run, intent: Intent): Promise<Progress> | Progress {
 
 async function askNow(run: Run, intent: Intent): Promise<Progress> {
   // A probe does not spend money.
-  const paused = run.heldBy(intent.request, 'none');
+  const paused = run.facts.heldBy(intent.request, 'none');
   if (paused !== undefined) return { now: 'blocked', ...paused };
   run.gate.readyNext();
   const { held, asking } = await probeKey(run, intent);

@@ -16,7 +16,7 @@ export function contextOf(run: Run, operation: WriteContext['operation'], world:
     observed: world.observed.get(operation.key),
     world,
     operation,
-    exhausted: run.exhaustedOf(operation.key),
+    exhausted: run.facts.exhaustedOf(operation.key),
   };
 }
 

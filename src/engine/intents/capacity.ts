@@ -20,12 +20,12 @@ export async function nextPreference(run: Run, intent: Intent, reason: string): 
   const sent = sentPreference(run, intent) ?? '';
   const because = 'no_capacity';
   const ended = { outcome: 'refused', because, text: reason } as const;
-  const exhausted = [...run.exhaustedOf(intent.key), sent];
+  const exhausted = [...run.facts.exhaustedOf(intent.key), sent];
   if (wanted.some((each) => !exhausted.includes(each))) {
-    run.exhaust(intent.key, exhausted);
+    run.facts.exhaust(intent.key, exhausted);
     return close(run, intent, ended, { retryAfterMs: 0 });
   }
-  run.exhaust(intent.key, []);
+  run.facts.exhaust(intent.key, []);
   const now = run.deps.clock.now();
   const row = [intent, ...(await unbrokenRow(run, intent, (past) => partsOf(past).because === because))];
   const deadline = Math.min(...row.map(({ createdAt }) => createdAt)) + deadlineMs;

@@ -71,7 +71,7 @@ export async function askAgain(run: Run, intent: Intent): Promise<void> {
   const request = requestOf(run, operation);
   if (request === undefined) return;
   await inWriteSlot(run, intent, async () => {
-    if (run.heldBy(request, 'none') !== undefined) return;
+    if (run.facts.heldBy(request, 'none') !== undefined) return;
     const { held, asking } = await probeKey(run, intent);
     if (held.is !== 'taken') return;
     await close(run, asking, { outcome: 'void', text: 'the entry was edited since' });
@@ -118,7 +118,7 @@ async function isAsked(run: Run, key: ResourceKey): Promise<boolean> {
 async function isNextUsed(run: Run, { key, kind }: Binding): Promise<boolean | undefined> {
   const operation = { key, kind, verb: 'create', changes: [] } as const;
   const request = requestOf(run, operation);
-  if (request === undefined || run.heldBy(request, 'none') !== undefined) return undefined;
+  if (request === undefined || run.facts.heldBy(request, 'none') !== undefined) return undefined;
   const preimage = await preimageOf(run, operation, run.world);
   const begun = { world: run.world, preimage, question: unasked, recovers: key, ahead: 1 };
   for (let attempt = 0; attempt < mostAttempts; attempt++) {

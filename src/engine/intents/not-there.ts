@@ -63,7 +63,7 @@ const replayedUnreported =
 
 /** Whether the API marks replayed answers, and only these. A fresh answer that is marked by mistake is a purchase. */
 async function marksReplaysAlone(run: Run, intent: Intent): Promise<boolean> {
-  if (run.heldBy(intent.request, 'none') !== undefined) return false;
+  if (run.facts.heldBy(intent.request, 'none') !== undefined) return false;
   const behaviour = await inWriteSlot(run, intent, () => calibrated(run, intent));
   return !('type' in behaviour) && behaviour.storesRefusals;
 }

@@ -36,7 +36,7 @@ type Written = Pick<Operation, 'kind' | 'verb'> & { readonly spend: Operation['s
  * @param later the class in later runs, if it is smaller
  */
 export async function pauseClass(
-  run: Pick<Run, 'deps' | 'pause'>,
+  run: Pick<Run, 'deps' | 'facts'>,
   { kind, verb, request }: Pick<Intent, 'kind' | 'verb' | 'request'>,
   scope: PauseScope,
   refusal: { readonly code: string; readonly reason: string },
@@ -44,7 +44,7 @@ export async function pauseClass(
 ): Promise<void> {
   const { clock, writes, store } = run.deps;
   const at = clock.now();
-  run.pause(scope, request, refusal);
+  run.facts.pause(scope, request, refusal);
   // The plan of another process reports the refusal too.
   const refused = { scope: later, kind, verb, ...refusal, token: writes.token(), name: request.name };
   const claim = { ...classObject(refused), identity: {}, holder: { is: 'paused', ...refused }, at } as const;

@@ -56,7 +56,7 @@ export async function record(run: Run, intent: Intent, result: WriteResult): Pro
   };
   const next = disposition(result, sent, pace);
   const requestId = result.type === 'answer' ? { requestId: result.requestId } : {};
-  if (result.type === 'answer') run.answered(intent.key, result.requestId);
+  if (result.type === 'answer') run.facts.answered(intent.key, result.requestId);
   const early = await refusedEarly(run, intent, result);
   if (early !== undefined) return early;
   switch (next.do) {
@@ -256,7 +256,7 @@ async function refused(
 /** The server is exposed from now on. The write gate keeps a slot of the write budget for its firewall. */
 async function exposed(run: Run, server: ResourceKey, isNew: boolean): Promise<void> {
   const { gate, deps, world } = run;
-  run.expose(server, deps.clock.monotonic(), isNew);
+  run.facts.expose(server, deps.clock.monotonic(), isNew);
   const firewall = firewallOf(world, server);
   if (firewall === undefined) return;
   if (gate.firewallAfterMs > 0) await sendAfterCreation(run);

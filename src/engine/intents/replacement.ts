@@ -68,7 +68,8 @@ export async function secondHalfPaused(
   const second = madeRoomFor(run, world, key, verb);
   const [half] = second;
   if (half === undefined) return undefined;
-  const paused = (await pausedBefore(run.deps, second, { key, verb })) ?? run.heldBy(request, half.spend);
+  const paused =
+    (await pausedBefore(run.deps, second, { key, verb })) ?? run.facts.heldBy(request, half.spend);
   return paused === undefined ? unresolvedCreate(run, half) : { now: 'blocked', ...paused };
 }
 

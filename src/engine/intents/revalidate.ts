@@ -76,13 +76,13 @@ export async function revalidate(
   const drafts = [...new Set([subject, next ?? subject])].map((each) => draftOne(kinds, world, each));
   const register = drafts.some(isBought) ? await registerOf(run) : undefined;
   const [objection] = objectionsTo(drafts, {
-    ...{ kinds, destroy: run.destroy, deletedBefore: 0, now: clock.now() },
+    ...{ kinds, destroy: run.mode.destroy, deletedBefore: 0, now: clock.now() },
     openIntents: [...run.intents.values()],
     world: creation === undefined ? world : await withProject(run, world),
     get register() {
       return register ?? knownRegister(run);
     },
-    plannedMost: run.plannedMost,
+    plannedMost: run.facts.plannedMost,
     endsReplacement: verb === 'create' && replacement !== undefined,
   }).values();
   return objection && overtaken(objection.reason);

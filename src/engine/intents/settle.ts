@@ -117,7 +117,7 @@ function resend(run: Run, intent: Intent, half: Half): Promise<Progress> {
 async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress> {
   run.stop.throwIfAborted();
   const { writes, clock } = run.deps;
-  const held = run.heldBy(intent.request, spendOf(run, intent));
+  const held = run.facts.heldBy(intent.request, spendOf(run, intent));
   // The intent stays open, because a pause ends later.
   if (held !== undefined) return { now: 'blocked', ...held };
   await roomToWrite(run);

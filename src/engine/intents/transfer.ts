@@ -264,7 +264,7 @@ export async function takeOver(
   if (!isFresh && isSame && bound.boundAt > intent.firstSentAt) return { key: bound.key, isOpen: false };
   if (maker !== undefined) await supersede(run, maker, intent);
   if (bound === undefined) return [];
-  run.supersede(bound.key, intent.key);
+  run.facts.supersede(bound.key, intent.key);
   return released(run, bound.key, `its id ${bound.id} was given to ${intent.key}`);
 }
 
@@ -276,7 +276,7 @@ function isLater(one: Intent, other: Intent): boolean {
 
 /** The work on the key of `maker` closes `maker`. That work may be waiting for the task of `maker` now. */
 async function supersede(run: Run, maker: Intent, { key }: Intent): Promise<void> {
-  run.supersede(maker.key, key);
+  run.facts.supersede(maker.key, key);
   const { id, facts = {} } = partsOf(maker).answer ?? {};
   run.stopwatch.mark(maker.id, 'due', staleMs);
   await run.update(maker, {

@@ -147,7 +147,7 @@ class Rounds {
     if (round === 1 && run.intents.size > 0) await this.#settleEarlier();
     const planned = await traced(run.deps.tracing, 'plan', { 'vdcsync.round': round }, () => this.#plan());
     const { plan } = planned;
-    run.countPlanned(planned.most);
+    run.facts.countPlanned(planned.most);
     this.#note(planned, round);
     run.stop.throwIfAborted();
     if (round === 1 && saved !== undefined) refuseStale(run.deps.hidden.shown(plan), saved);
@@ -188,7 +188,7 @@ class Rounds {
       // Reads from before the writes show no created resource, so a plan from these reads would ask for each one again.
       run.halt.throwIfAborted();
       run.cache.forgetLists();
-      await run.refresh(run.repeating === undefined ? this.#readSince : 0);
+      await run.refresh(run.mode.repeating === undefined ? this.#readSince : 0);
     }
     if (await takeBack(run)) {
       await settleMoves(run);
@@ -264,7 +264,7 @@ class Rounds {
     const run = this.#run;
     const { clock } = run.deps;
     const adopted = pending.filter((key) => !run.intents.has(key));
-    if (adopted.length === 0 || plan.blocked.length > 0 || run.repeating !== undefined) return false;
+    if (adopted.length === 0 || plan.blocked.length > 0 || run.mode.repeating !== undefined) return false;
     this.#creationSince ??= clock.monotonic();
     const deadlines = adopted.map((key) => run.kindOf(takeApart(key).kind).timing.deadlineMs);
     if (clock.monotonic() - this.#creationSince > Math.max(...deadlines)) return false;
@@ -306,7 +306,7 @@ class Rounds {
     // The refusal of a class of writes has its own record and its own end, so it is not recorded as a finding.
     const paused = await withPauses(run.deps, last);
     const held = new Set(paused.blocked.map(({ key }) => key));
-    const recorded = run.allPaused() === undefined ? found.filter(({ key }) => !held.has(key)) : [];
+    const recorded = run.facts.allPaused() === undefined ? found.filter(({ key }) => !held.has(key)) : [];
     const further = withFurther(withFindings(paused, found), applying(earlier, plan, run.world));
     const record = { kept: earlier, found: recorded, plan: further, at: run.deps.clock.now() };
     return this.#report(outcome, await recordFindings(store, run.world, run.intents, record));
@@ -342,7 +342,7 @@ class Rounds {
 /** The operator has approved a plan that shows the recovered resources. */
 async function confirmRecovered(run: Run, { warnings }: Plan): Promise<void> {
   const shown = new Set(warnings.flatMap(({ code, key }) => (code === 'recovered_unconfirmed' ? [key] : [])));
-  const recovered = [...run.bindings.values()].filter(({ key }) => run.attended && shown.has(key));
+  const recovered = [...run.bindings.values()].filter(({ key }) => run.mode.attended && shown.has(key));
   if (recovered.length === 0) return;
   await run.change(
     recovered.map(({ recovered: _confirmed, ...binding }) => ({ type: 'bind', binding }) as const),

@@ -135,7 +135,7 @@ class Drain {
     }
     run.grace.delete(operation.key);
     const isRefused = result.outcome === 'blocked' && result.code !== 'dependency_blocked';
-    if (isRefused && operation.replacement !== undefined) run.stopReplacements(operation.key);
+    if (isRefused && operation.replacement !== undefined) run.facts.stopReplacements(operation.key);
   }
 
   /** The firewall of a server that the API has just accepted is sent now, if it is part of this run. */
@@ -213,7 +213,7 @@ export function resultOf(
   { key, verb }: Pick<Operation, 'key' | 'verb'>,
   turn: Exclude<Turn, { now: 'again' }> | Interrupted,
   durationMs: number,
-  requestId = run.requestIdOf(key),
+  requestId = run.facts.requestIdOf(key),
 ): OperationResult {
   const base = { key, verb, durationMs, ...(requestId === undefined ? {} : { requestId }) };
   switch (turn.now) {
@@ -249,7 +249,7 @@ export function resultOf(
 async function exposure(run: Run, { key, verb }: Operation): Promise<number | undefined> {
   const server = run.world.subjects.get(key)?.parent;
   if (verb !== 'create' || server === undefined) return undefined;
-  const since = run.exposedSince(server);
+  const since = run.facts.exposedSince(server);
   const [put] = await run.deps.store.intents({ key, limit: 1 });
   const answer = put && partsOf(put).answer;
   const coveredFor =

@@ -108,14 +108,14 @@ export function stillOpen(run: Run, unsettled: readonly OperationResult[]): read
 
 /** If an API gives out the same id again and again, each round would buy the resource again. */
 export function isSuperseded(run: Run, { key, verb }: Operation): boolean {
-  return verb === 'create' && run.supersededBy(key) !== undefined;
+  return verb === 'create' && run.facts.supersededBy(key) !== undefined;
 }
 
 export function supersededOf(run: Run, { operations }: Plan): readonly OperationResult[] {
   return operations
     .filter((each) => isSuperseded(run, each))
     .map(({ key, verb }) => {
-      const detail = `its id was given to ${run.supersededBy(key)}, so the resource is gone. The next run creates it again`;
+      const detail = `its id was given to ${run.facts.supersededBy(key)}, so the resource is gone. The next run creates it again`;
       return { key, verb, outcome: 'blocked', code: 'superseded', detail, durationMs: 0 };
     });
 }

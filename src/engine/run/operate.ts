@@ -38,7 +38,7 @@ export async function operate(run: Run, operation: Operation): Promise<Turn> {
   const open = run.intents.get(operation.key);
   if (open !== undefined) return goOnWith(run, operation, open);
   if (operation.verb === 'adopt') return adopt(run, operation);
-  const held = run.allPaused();
+  const held = run.facts.allPaused();
   if (held !== undefined) return { now: 'blocked', ...held };
   const gone = await confirmLost(run, operation);
   if (gone !== undefined) return gone;
@@ -70,7 +70,7 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   if (unresolved !== undefined) return unresolved;
   const token = await run.fence();
   const request = run.kindOf(operation.kind).writes.request(contextOf(run, operation, world));
-  const held = run.heldBy(request, operation.spend);
+  const held = run.facts.heldBy(request, operation.spend);
   if (held !== undefined) return { now: 'blocked', ...held };
   const waits = await secondHalfPaused(run, world, { ...operation, request });
   if (waits !== undefined) return waits;
@@ -87,7 +87,7 @@ export function stoppedBy(
   run: Run,
   { key, needs, replacement }: Operation,
 ): Exclude<Turn, { now: 'again' }> | undefined {
-  const other = run.stoppedReplacement();
+  const other = run.facts.stoppedReplacement();
   const begins = replacement !== undefined && !needs.includes(replacement);
   if (!begins || other === undefined || other === key) return undefined;
   const reason = `waits for ${other}, whose replacement is blocked`;
@@ -146,7 +146,7 @@ async function worldFor(run: Run, operation: Operation): Promise<World | undefin
 /** The creation of the server has ended a moment ago. */
 function isJustCreated(run: Run, firewall: ResourceKey, server: ResourceKey): boolean {
   const { boundAt = 0 } = run.bindings.get(server) ?? {};
-  const isNew = run.isNew(server) && !run.world.observed.has(firewall);
+  const isNew = run.facts.isNew(server) && !run.world.observed.has(firewall);
   return isNew && Math.abs(run.deps.clock.now() - boundAt) < observationValidMs;
 }
 
@@ -262,7 +262,7 @@ function isUnconfirmed(run: Run, { kind, desired, parent }: Subject): Binding['r
   const { holder } = run.claims.get(objectName({ kind, id: desired?.id ?? '' })) ?? {};
   if ((holder?.is === 'released' || holder?.is === 'found') && holder.recovered) return holder.recovered;
   const server = parent === undefined ? undefined : run.bindings.get(parent);
-  return !run.attended && (desired?.held?.by === 'found' || server?.recovered !== undefined);
+  return !run.mode.attended && (desired?.held?.by === 'found' || server?.recovered !== undefined);
 }
 
 /**

@@ -76,7 +76,8 @@ const recovering = runs('apply', [], {
 /** The plan from the last refresh of the run. */
 export async function planFor(run: Run, deletedBefore: number, increasedBefore?: string): Promise<Judged> {
   const register = await registerOf(run);
-  const { deps, world, moves, waitingMoves, selection, destroy } = run;
+  const { deps, world, moves, waitingMoves } = run;
+  const { selection, destroy } = run.mode;
   const planned = buildPlan({
     ...{ world, moves, selection, register, destroy, deletedBefore, increasedBefore },
     recreated: await recreatedServers(run),
@@ -95,7 +96,7 @@ export async function planFor(run: Run, deletedBefore: number, increasedBefore?:
  * with many runs does not ask: the read would be one more statement of each reconciliation.
  */
 async function formerScope(run: Run): Promise<readonly ResourceKey[]> {
-  if (run.repeating !== undefined) return [];
+  if (run.mode.repeating !== undefined) return [];
   const { projectId, scope } = run.desired;
   const done = await run.deps.store.intents({ outcome: 'done', limit: 100 });
   return done.flatMap((intent) => {

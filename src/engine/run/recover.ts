@@ -62,7 +62,7 @@ export async function recover(run: Run): Promise<boolean> {
   const isAlone = !isShown && register.unlisted === undefined && !taken;
   let any = false;
   for (const resource of wanted) {
-    if (run.stop.aborted || run.allPaused() !== undefined) break;
+    if (run.stop.aborted || run.facts.allPaused() !== undefined) break;
     // The creation itself asks the key of the resource, and not its earlier keys. If an ignored resource has used the
     // key, the creation shows that.
     const isIgnored = run.desired.settings.unmanaged === 'ignore' && factsOf(resource.kind).bought;
@@ -164,7 +164,7 @@ async function lookUpOne(
   // The key holds the answer to the request that was answered before, no matter how the entry was edited since.
   const answered = (await answeredCreation(run, key))?.request;
   const request = sent ?? answered ?? requestOf(run, operation, world);
-  if (request === undefined || run.heldBy(request, 'none') !== undefined) return undefined;
+  if (request === undefined || run.facts.heldBy(request, 'none') !== undefined) return undefined;
   const intent = run.intents.get(key) ?? (await begin(run, operation, request, { world, own }));
   const end = (
     outcome: IntentOutcome,
@@ -273,7 +273,7 @@ async function answerAtLast(run: Run, intent: Intent): Promise<Held> {
     const held = await inWriteSlot(run, intent, () =>
       answerUnder(run, run.intents.get(intent.key) ?? intent),
     );
-    if (held !== 'unknown' || turn === mostTurns || run.heldBy(intent.request, 'none') !== undefined)
+    if (held !== 'unknown' || turn === mostTurns || run.facts.heldBy(intent.request, 'none') !== undefined)
       return held;
   }
 }
@@ -292,7 +292,7 @@ export async function answerUnder(run: Run, intent: Intent): Promise<Held> {
       await pauseIfRefused(run, intent, held.result);
       return 'unknown';
     case 'taken':
-      return run.heldBy(asking.request, spendOf(run, asking)) === undefined
+      return run.facts.heldBy(asking.request, spendOf(run, asking)) === undefined
         ? replayed(run, asking, held.reuse)
         : 'unknown';
   }

@@ -16,7 +16,7 @@ import { resultOf } from './drain.ts';
  * because the plan shows whether the write is still wanted. Returns the writes that still need a wait or an operator.
  */
 export async function settleOpen(run: Run): Promise<readonly OperationResult[]> {
-  if (run.repeating !== undefined) return settleFor(run, run.repeating.settleMs);
+  if (run.mode.repeating !== undefined) return settleFor(run, run.mode.repeating.settleMs);
   return settleUntil(run, run.halt);
 }
 

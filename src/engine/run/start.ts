@@ -51,7 +51,8 @@ export async function openRun(
   stopwatch.keep(new Set([...loaded.intents.values()].map(({ id }) => id)));
   const broken = new AbortController();
   const context: RunContext = {
-    ...{ deps, desired, cache, gate, repeating, selection, destroy, attended, stopwatch, grace },
+    ...{ deps, desired, cache, gate, stopwatch, grace, facts: createFacts(options.pauses ?? new Map()) },
+    mode: { repeating, selection, destroy, attended },
     stop: AbortSignal.any([stop, halt, broken.signal]),
     halt: AbortSignal.any([ended, broken.signal]),
     kindOf(name) {
@@ -81,7 +82,7 @@ export async function openRun(
   const view = createView({ deps, desired, cache, bindings, onRefresh: repeating?.onRefresh, proofChecks });
   const state = createRunState({ ...{ deps, desired, cache, flaggedBy, onChange: view.follow }, ...loaded });
   await view.refresh(repeating === undefined ? undefined : 0);
-  return joined(context, joined(joined(state, view), createFacts(options.pauses ?? new Map())));
+  return joined(context, joined(state, view));
 }
 
 function never(): AbortSignal {

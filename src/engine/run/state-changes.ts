@@ -39,10 +39,10 @@ async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
     }
     // A plan that waits for a rename asks for no operations, so the plan does not show which writes are wanted.
     if (intent.phase !== 'waiting' || run.waitingMoves.length > 0) continue;
-    if (run.selection !== undefined && !isSelected(run.selection, intent.key)) continue;
+    if (run.mode.selection !== undefined && !isSelected(run.mode.selection, intent.key)) continue;
     const planned = plan.operations.some(({ key, verb }) => key === intent.key && verb === intent.verb);
     // A partial run leaves out some operations. The file still asks for them, so their writes wait for a full run.
-    const asked = planned || (run.selection !== undefined && !whyNotWanted(run, run.world, intent));
+    const asked = planned || (run.mode.selection !== undefined && !whyNotWanted(run, run.world, intent));
     const subject = run.world.subjects.get(intent.key);
     if (asked && intent.basis === digestOf(subject?.desired?.value ?? null)) continue;
     await giveUp(run, intent, 'no longer in the spec');
@@ -63,7 +63,7 @@ export async function settleMoves(run: Run): Promise<void> {
   run.renewMoves();
 }
 
-function flagChanges({ world, selection }: Run): StateChange[] {
+function flagChanges({ world, mode: { selection } }: Run): StateChange[] {
   return [...world.subjects.values()].flatMap((subject) => {
     if (selection !== undefined && !isSelected(selection, subject.key)) return [];
     const flags = newFlags(subject, world);

@@ -107,7 +107,7 @@ function running(given: Given = {}) {
     fenced: async (ask: (port: object) => Promise<unknown>) => ask(read),
     line: () => new Set(['line']),
     held: () => 'held',
-    ...{ desired, world },
+    ...{ desired, world, mode: {} },
     ...given.more,
   };
   return { run: run as Run, asked };
@@ -444,7 +444,7 @@ describe('src/engine/claims/claims.ts: the claims of a plan', () => {
   test.each<[string, Given, object, boolean, readonly string[]]>([
     ['a new state of an empty project', isNew, {}, true, []],
     ['a state that has one', {}, {}, false, []],
-    ['a plan of a selection', { ...isNew, more: { selection: {} } }, {}, false, []],
+    ['a plan of a selection', { ...isNew, more: { mode: { selection: {} } } }, {}, false, []],
     ['a question about images', isNew, asks('image_taken_before'), false, []],
     ['a question about earlier names', isNew, asks('moved_from_unknown'), false, []],
     ['a question about unmanaged resources', isNew, asks('unmanaged_resources'), false, []],

@@ -50,7 +50,10 @@ async function ask(
     ...made.run,
     stop: new AbortController().signal,
     fence: async () => 't',
-    heldBy: (_request: unknown, spend: string) => (spend === 'none' ? held : undefined),
+    facts: {
+      ...made.run.facts,
+      heldBy: (_request: unknown, spend: string) => (spend === 'none' ? held : undefined),
+    },
     gate: {
       isWaited: () => false,
       readyNext: () => void marks.push(['gate', 'next']),

@@ -43,7 +43,7 @@ function beginning({
     ...{ world, desired: { projectId: 5, ...(scope === undefined ? {} : { scope }) } },
     ...{ stop: new AbortController().signal, gate: { isWaited: () => false }, fence: async () => 't' },
     bindings: new Map(bound.map((id) => ['networks.x', { id }])),
-    exhaustedOf: (key: string) => [`exhausted ${key}`],
+    facts: { ...made.run.facts, exhaustedOf: (key: string) => [`exhausted ${key}`] },
     cache: { since: (at: number) => ({ at, apiNow: () => 1_000 + at }), forget: () => {} },
     begin: async (intent: Intent) => void log.push(intent),
     close: async (_intent: unknown, ended: { outcome: string }, changes: unknown) =>
@@ -295,7 +295,10 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     const run = {
       ...made.run,
       kindOf: () => ({ timing: { urgency: 1 }, writes: 'writes' in given ? given.writes : writes }),
-      heldBy: (_request: unknown, spend: string) => (spend === 'none' && 'held' in given ? {} : undefined),
+      facts: {
+        ...made.run.facts,
+        heldBy: (_request: unknown, spend: string) => (spend === 'none' && 'held' in given ? {} : undefined),
+      },
       gate: { ...made.run.gate, run: (write: () => unknown) => write() },
       observe: async (of: string) => void asks.push(of),
     } as unknown as typeof made.run;
@@ -346,7 +349,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     const run = {
       ...made.run,
       kindOf: () => ({ timing: {}, writes: { request: () => edited } }),
-      heldBy: () => undefined,
+      facts: { ...made.run.facts, heldBy: () => undefined },
       gate: { ...made.run.gate, run: (write: () => unknown) => write() },
     } as unknown as typeof made.run;
     await askAgain(run, asked());
@@ -419,7 +422,10 @@ describe('src/engine/intents/next-incarnation.ts', () => {
         timing: {},
         writes: { request: ({ subject }: { subject: { desired: object } }) => subject.desired && request },
       }),
-      heldBy: (_request: unknown, spend: string) => (spend === 'none' && given.held ? {} : undefined),
+      facts: {
+        ...made.run.facts,
+        heldBy: (_request: unknown, spend: string) => (spend === 'none' && given.held ? {} : undefined),
+      },
       gate: { ...made.run.gate, run: (write: () => unknown) => write() },
       observe: async () => {},
       change: async (these: readonly unknown[]) => void changes.push(...these),

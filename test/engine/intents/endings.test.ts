@@ -258,8 +258,11 @@ describe('src/engine/intents/not-there.ts', () => {
     const changes: unknown[] = [];
     const run = {
       ...made.run,
-      heldBy: (_: unknown, spend: string) =>
-        'held' in behaviour && spend === 'none' ? { code: 'x', reason: '' } : undefined,
+      facts: {
+        ...made.run.facts,
+        heldBy: (_: unknown, spend: string) =>
+          'held' in behaviour && spend === 'none' ? { code: 'x', reason: '' } : undefined,
+      },
       gate: { run: (each: () => unknown) => each() },
       close: async (_intent: unknown, given: object, all: readonly unknown[]) => {
         made.ends.push(given as never);
@@ -421,8 +424,10 @@ describe('src/engine/intents/capacity.ts', () => {
       past,
       more: {
         world: asks(...list),
-        exhaustedOf: () => tried,
-        exhaust: (_key: string, all: unknown) => void exhausted.push(all),
+        facts: {
+          exhaustedOf: () => tried,
+          exhaust: (_key: string, all: unknown) => void exhausted.push(all),
+        },
       },
     });
     const progress = await nextPreference(made.run, sent(name, more), 'no capacity');
@@ -472,7 +477,7 @@ describe('src/engine/intents/capacity.ts', () => {
   });
 
   test('a creation whose entry or kind has no list waits under its key', async () => {
-    const more = { exhaustedOf: () => [], exhaust: () => {} };
+    const more = { facts: { exhaustedOf: () => [], exhaust: () => {} } };
     for (const [kind, subject] of [
       ['server', undefined],
       ['server', {}],

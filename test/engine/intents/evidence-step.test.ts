@@ -98,7 +98,7 @@ function reading({
     },
     tell: (_of: unknown, step: string, detail: string, wait?: object) =>
       void told.push([step, detail, ...(wait === undefined ? [] : [wait])]),
-    heldBy: () => undefined,
+    facts: { ...made.run.facts, heldBy: () => undefined },
     known: (kind: string) => new Set([`known ${kind}`]),
     boundIn: () => [],
     fenced: async (read: () => unknown) => {

@@ -100,13 +100,16 @@ function running(given: Given) {
     fence: async () => 't',
     cache: { since: () => ({ apiNow: () => sentAt, findNetworkInterfaces: async () => [] }) },
     observe: async () => world,
-    exhaustedOf: () => [],
     known: () => ['known'],
-    allPaused: () => undefined,
-    heldBy: (_request: object, spend: string) =>
-      given.held?.(spend, log.filter((each) => each === 'send' || each === 'probe').length)
-        ? { code: 'held' }
-        : undefined,
+    facts: {
+      ...stub.run.facts,
+      exhaustedOf: () => [],
+      allPaused: () => undefined,
+      heldBy: (_request: object, spend: string) =>
+        given.held?.(spend, log.filter((each) => each === 'send' || each === 'probe').length)
+          ? { code: 'held' }
+          : undefined,
+    },
     line: ({ key }: { key: ResourceKey }) => new Set([key, ...(line ?? [])]),
     fenced: async (read: (port: object) => unknown) => read({}),
     kindOf: (kind: string) => ({
@@ -447,7 +450,7 @@ describe('src/engine/run/recover.ts', () => {
       [],
     ],
     ['a run that is to stop', { more: { stop: AbortSignal.abort() } }, []],
-    ['a run in which all is paused', { more: { allPaused: () => ({}) } }, []],
+    ['a run in which all is paused', { more: { facts: { allPaused: () => ({}) } } }, []],
   ])('%s: the keys that are asked', async (_name, given, expected) => {
     const { log } = await play({ ...given, answers: [...unused, ...unused] });
     expect(log.flatMap((each) => /^begin (\S+)/.exec(each)?.[1] ?? [])).toEqual(expected);

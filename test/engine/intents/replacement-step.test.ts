@@ -104,15 +104,18 @@ function playing(given: Given) {
     ...{
       world,
       desired: { settings: world.settings },
-      destroy: given.destroy === true,
-      plannedMost: () => undefined,
+      mode: { destroy: given.destroy === true },
     },
     ...{
       line: (of: { key: ResourceKey }) => new Set([of.key, ...(given.line ?? [])]),
       held: () => undefined,
     },
     intents: new Map(open.map((each) => [each.key, each])),
-    heldBy: (_request: object, spend: string) => (spend === 'adds' ? given.held : undefined),
+    facts: {
+      ...made.run.facts,
+      plannedMost: () => undefined,
+      heldBy: (_request: object, spend: string) => (spend === 'adds' ? given.held : undefined),
+    },
     cache: {
       since: (at: number) => ({
         project: async () => {

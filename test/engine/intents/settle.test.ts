@@ -53,9 +53,13 @@ function running({
       at.now += fenceMs;
       return 't';
     },
-    heldBy: (_request: unknown, spend: unknown) => {
-      spends.push(spend);
-      return held;
+    facts: {
+      ...made.run.facts,
+      heldBy: (_request: unknown, spend: unknown) => {
+        spends.push(spend);
+        return held;
+      },
+      plannedMost: () => undefined,
     },
     cache: { since: () => ({ apiNow: () => at.now }), forget: () => void made.stale.push('read again') },
     stopwatch: {
@@ -134,7 +138,7 @@ describe('src/engine/intents/settle.ts', () => {
   const wanting = (given: NonNullable<Parameters<typeof running>[0]> = {}) => {
     const world = worldOf(load('networks: {x: {cidr: 10.1.0.0/24}}\n'));
     const more = {
-      ...{ observe: async () => world, world, plannedMost: () => undefined, held: () => undefined },
+      ...{ observe: async () => world, world, held: () => undefined },
       line: ({ key }: { key: string }) => new Set([key]),
     };
     return running({ ...given, more });
@@ -172,7 +176,7 @@ describe('src/engine/intents/settle.ts', () => {
     };
     const claims = [{ kind: 'project', id: 'p', identity: {}, at: 1, holder }];
     const store = { ...stubRun({ claims }).run.deps.store, isOwned: () => true };
-    const more = { observe: async () => world, world, plannedMost: () => undefined, held: () => undefined };
+    const more = { observe: async () => world, world, held: () => undefined };
     const cache = {
       since: () => ({ apiNow: () => 1, project: async () => world.project }),
       forget: () => {},
@@ -272,8 +276,10 @@ describe('src/engine/intents/settle.ts', () => {
       more:
         stage === 'asking'
           ? {
-              heldBy: (_: unknown, spend: string) =>
-                spend === 'none' ? { code: 'unauthorized', reason: '' } : undefined,
+              facts: {
+                heldBy: (_: unknown, spend: string) =>
+                  spend === 'none' ? { code: 'unauthorized', reason: '' } : undefined,
+              },
             }
           : {},
     });

@@ -53,14 +53,18 @@ export function stubRun({
       claims: new Map(),
       world: { subjects: new Map(), childrenOf: () => [] },
     },
-    ...{ tell: noted('tell'), answered: noted('answered'), pause: noted('pause'), expose: noted('expose') },
-    ...{ change: noted('run.change'), supersede: noted('supersede') },
+    ...{ tell: noted('tell'), change: noted('run.change'), mode: {} },
     update: async (intent: Intent, patch: { readonly stage?: object }) => {
       recorded.push(patch);
       return { ...intent, ...patch, ...patch.stage };
     },
     close: async (_intent: Intent, ended: object) => void ends.push({ ...ended }),
     ...more,
+    facts: {
+      ...{ answered: noted('answered'), pause: noted('pause') },
+      ...{ expose: noted('expose'), supersede: noted('supersede') },
+      ...('facts' in more ? (more.facts as object) : {}),
+    },
   };
   return { run: run as Run, recorded, ends, calls };
 }
