@@ -1,9 +1,6 @@
 import type { Clock } from '../core/clock.ts';
-import type { StateStore } from '../core/state.ts';
+import { lateArrivalMs, type UseMemory, UseRecord } from './use-record.ts';
 import { isDeferrable, type ReadPriority, WaitingLine } from './waiting-line.ts';
-
-/** The part of the store that keeps recent requests and small learnt facts for the next process. */
-export type UseMemory = Pick<StateStore, 'recordUse' | 'recentUse' | 'note' | 'putNote'>;
 
 /**
  * The same memory for a dry run. A dry run reads the memory, so that the limits hold, and never writes it. So
@@ -13,8 +10,6 @@ export type UseMemory = Pick<StateStore, 'recordUse' | 'recentUse' | 'note' | 'p
  */
 export function readOnlyMemory(memory: UseMemory): UseMemory {
   return {
-    recordUse: async () => {},
-    recentUse: (bucket, since) => memory.recentUse(bucket, since),
     note: (name) => memory.note(name),
     putNote: async () => {},
   };
@@ -62,8 +57,6 @@ export interface Slot {
 const maxInFlight = 8;
 /** A wait of at least this time, in real ms, is reported. */
 const toldWaitMs = 5_000;
-/** A lost request is taken to arrive no later than this after it was given up. */
-export const lateArrivalMs = 30_000;
 /** At most this share of the slots is reserved. The other requests always have the rest. */
 const mostReserved = 1 / 3;
 /** The longest closing that a remembered note can cause, for any value in the note. */
@@ -98,6 +91,7 @@ export class Budget {
   readonly #options: BudgetOptions;
   readonly #timing: Timing;
   readonly #line = new WaitingLine();
+  readonly #record: UseRecord;
   #cooling: CoolingSlot[] = [];
   #inFlight = 0;
   /** The deferrable requests among them. */
@@ -118,6 +112,9 @@ export class Budget {
     this.limit = options.limit;
     this.#options = options;
     this.#timing = budgetTiming(options);
+    const { rememberMs } = this.#timing;
+    const inBlocks = options.memory.isShared === true && options.bucket.endsWith(':reads');
+    this.#record = new UseRecord({ ...options, rememberMs, inBlocks });
   }
 
   /**
@@ -129,7 +126,7 @@ export class Budget {
     for (;;) {
       const slot = await this.#take(priority, signal);
       try {
-        await this.#record(clock.now());
+        await this.#record.add(clock.now());
       } catch (error) {
         slot.unsent();
         throw error;
@@ -231,7 +228,7 @@ export class Budget {
   async #load(): Promise<void> {
     const { clock, memory } = this.#options;
     const now = clock.now();
-    const uses = await memory.recentUse(this.bucket, now - this.#timing.rememberMs);
+    const uses = await this.#record.load();
     const closed = await memory.note(closedNote(this.bucket));
     for (const at of uses) {
       // A lost request is recorded ahead; anything further in the future means that the clock was set back.
@@ -267,11 +264,6 @@ export class Budget {
     };
   }
 
-  #record(at: number): Promise<void> {
-    const { clock, memory } = this.#options;
-    return memory.recordUse(this.bucket, at, clock.now() - this.#timing.rememberMs - clockJumpMs);
-  }
-
   /** `lateMs`: how much later it may still arrive. */
   #end(startedAt: number, lateMs: number, ofDeferrable: boolean): void {
     const { clock } = this.#options;
@@ -282,7 +274,7 @@ export class Budget {
     this.#pump();
     // The record of the start is too early for a slow or late exchange. A second record counts twice, which is safe.
     const slow = now - startedAt > this.#timing.promptMs;
-    if (slow || lateMs > 0) this.#record(clock.now() + lateMs).catch(() => {});
+    if (slow || lateMs > 0) this.#record.add(clock.now() + lateMs).catch(() => {});
   }
 
   /** Hands out the free slots and sets an alarm for the next one. Every change of state ends here. */
@@ -353,9 +345,6 @@ function waitMs(cooling: readonly CoolingSlot[], ahead: number, now: number): nu
   const times = cooling.map(({ freeAt }) => freeAt).sort((a, b) => a - b);
   return (times[Math.min(ahead, times.length - 1)] ?? now) - now;
 }
-
-/** A clock that jumps by a day must not make the store forget the requests of the last minute. */
-const clockJumpMs = 26 * 3_600_000;
 
 function closedNote(bucket: string): string {
   return `closed:${bucket}`;

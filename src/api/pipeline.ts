@@ -6,11 +6,12 @@ import { type Span, type SpanAttributes, type Tracing, traced } from '../core/tr
 import { type HttpRequest, type HttpResponse, type Transport, TransportError } from '../core/transport.ts';
 import { type ApiAnswer, readAnswer } from './answer.ts';
 import type { ApiClock } from './api-clock.ts';
-import { Budget, type BudgetWait, type Slot, type UseMemory } from './budget.ts';
+import { Budget, type BudgetWait, type Slot } from './budget.ts';
 import type { Call } from './call.ts';
 import type { ApiLogger } from './logging.ts';
 import type { TokenLevel } from './token-level.ts';
 import { type Budgets, type PooledToken, type ProjectCheck, TokenPool } from './token-pool.ts';
+import type { UseMemory } from './use-record.ts';
 
 /** Requests sent so far; `reads` does not hold the `polls`, and `limited` are answers 429 among them all. */
 export interface Counters {

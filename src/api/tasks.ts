@@ -4,10 +4,10 @@ import type { TaskEnd, TaskWait, TaskWatch } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { Task } from '../core/resources.ts';
 import { isFailedRead } from '../core/transport.ts';
-import type { UseMemory } from './budget.ts';
 import { createDurations, type Estimate } from './durations.ts';
 import type { ApiLogger } from './logging.ts';
 import type { Reads } from './reads.ts';
+import type { UseMemory } from './use-record.ts';
 
 export interface TasksOptions {
   readonly reads: Reads;

@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import type { WriteName, WriteResult } from '../core/ports.ts';
-import type { UseMemory } from './budget.ts';
+import type { UseMemory } from './use-record.ts';
 
 /** The level of one token, as far as the API's answers to writes have shown it. */
 export interface TokenLevel {

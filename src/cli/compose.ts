@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { ApiAnswer } from '../api/answer.ts';
-import { type BudgetWait, readOnlyMemory, type UseMemory } from '../api/budget.ts';
+import { type BudgetWait, readOnlyMemory } from '../api/budget.ts';
 import { createClient, parseBaseUrl } from '../api/client.ts';
 import { type ApiLogger, silent } from '../api/logging.ts';
 import type { TokenLevel } from '../api/token-level.ts';
-import { inBlocks } from '../api/use-blocks.ts';
+import type { UseMemory } from '../api/use-record.ts';
 import { type Clock, scaledClock } from '../core/clock.ts';
 import type { TokenPlace } from '../core/desired.ts';
 import { ConfigError, StateError } from '../core/errors.ts';
@@ -283,10 +283,14 @@ async function checkService(store: StateStore, name: ServiceName, mode: 'read' |
   if (service === null && mode === 'write') await store.claimService(name);
 }
 
-/** The replicas of a fleet share a database: each statement of theirs counts. */
 function memoryOf(store: StateStore, { mode, replica }: SessionOptions): UseMemory {
   if (mode !== 'write') return readOnlyMemory(store);
-  return replica === undefined ? store : inBlocks(store);
+  if (replica === undefined) return store;
+  return {
+    note: (name) => store.note(name),
+    putNote: (name, value) => store.putNote(name, value),
+    isShared: true,
+  };
 }
 
 function tellerOf(io: Io, { writeLog }: Pick<SessionOptions, 'writeLog'>): (line: string) => void {

@@ -350,7 +350,7 @@ export interface StateStore {
   /** Whether this process is still the owner, as far as it knows; left out where only its end ends ownership. */
   isOwned?(): boolean;
   /** Aborts with a `StateError` when the owner loses the state; left out where only its end ends ownership. */
-  readonly lost?: AbortSignal;
+  readonly lost?: AbortSignal | undefined;
   /** Binds the state to a project; rejects if the state is bound to another project. */
   claimProject(projectId: number): Promise<void>;
   /** Binds the state to an API; rejects if the state is bound to another one. */
@@ -383,14 +383,8 @@ export interface StateStore {
    */
   prune(before: number): Promise<number>;
 
-  /** Counts requests (default: one) against a budget, by the hash of its token. Forgets those of the bucket before `since`. */
-  recordUse(bucket: string, at: number, since: number, count?: number): Promise<void>;
-  /** Wall times in ms, oldest first. */
-  recentUse(bucket: string, since: number): Promise<readonly number[]>;
-
   /**
-   * Small facts that only save time: learnt task durations, the moment when a bucket opens again. Losing them is
-   * harmless. Each reader checks the form of its note, and treats another form as no note.
+   * Small facts that only save time: learnt task durations, the requests of the last minute. Losing them is harmless. Each reader checks the form of its note, and treats another form as no note.
    */
   note(name: string): Promise<unknown>;
   /** Rejects a value that is not JSON. */

@@ -38,7 +38,7 @@ export const changing = [
 ] as const;
 
 /** The calls of a state that change it. */
-export const writing = new Set<string>([...changing, 'recordUse', 'putNote']);
+export const writing = new Set<string>([...changing, 'putNote']);
 
 /** Notes each write, and each binding that comes without one, as the operation that it is. */
 export function noted(
@@ -176,9 +176,6 @@ export function watchedStore(
     intents: (filter) => call('intents', () => store.intents(filter)),
     journal: (filter) => call('journal', () => store.journal(filter)),
     prune: (before) => call('prune', () => store.prune(before)),
-    recordUse: (bucket, at, since, count) =>
-      call('recordUse', () => store.recordUse(bucket, at, since, count)),
-    recentUse: (bucket, since) => call('recentUse', () => store.recentUse(bucket, since)),
     note: (name) => call('note', () => store.note(name)),
     putNote: (name, value) => call('putNote', () => store.putNote(name, value)),
     close: () => call('close', () => store.close()),

@@ -1,7 +1,8 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { StateStore } from '../core/state.ts';
+import { SqlStore } from './sql-store.ts';
+import { SqliteDriver } from './sqlite-driver.ts';
 import { createTables } from './sqlite-file.ts';
-import { SqliteStore } from './sqlite-store.ts';
 import { SqliteWriter } from './sqlite-writer.ts';
 
 export interface MemoryStateOptions {
@@ -17,7 +18,7 @@ export function memoryState({ createdAt, lineage, mode = 'write' }: MemoryStateO
   const db = new DatabaseSync(inMemory, { enableForeignKeyConstraints: true });
   createTables(db, inMemory, createdAt, lineage);
   const writer = new SqliteWriter(db, inMemory);
-  return new SqliteStore({ queries: writer, ...(mode === 'write' && { writer }) });
+  return new SqlStore(new SqliteDriver({ connection: writer, ...(mode === 'write' && { owner: writer }) }));
 }
 
 const inMemory = ':memory:';

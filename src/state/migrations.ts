@@ -12,9 +12,9 @@ export interface Migration {
 }
 
 /**
- * Each object of the project has one row in `claims`, so that it has one holder: a row with a key is a binding, a row
- * without a key is another claim. Values that queries search for are in columns generated from the JSON of the row, so
- * that the two cannot disagree. Times are REAL: a scaled clock gives fractions of milliseconds.
+ * The tables and columns of a state in PostgreSQL, so that both have the same statements. A file has one state. Each
+ * object of the project has one row in `claims`, so that it has one holder: a row with a key is a binding, a row without
+ * a key is another claim. Times are REAL: a scaled clock gives fractions of milliseconds.
  *
  * Journal and intents are kept for a long time after their end: `history` shows them, and they count how often a
  * resource was created.
@@ -23,8 +23,8 @@ export const migrations: readonly Migration[] = [
   {
     version: 1,
     sql: `
-      CREATE TABLE meta (
-        one INTEGER PRIMARY KEY CHECK (one = 1),
+      CREATE TABLE states (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
         lineage TEXT NOT NULL,
         serial INTEGER NOT NULL,
         created_at REAL NOT NULL,
@@ -32,46 +32,51 @@ export const migrations: readonly Migration[] = [
         service TEXT
       ) STRICT;
       CREATE TABLE claims (
-        object TEXT PRIMARY KEY,
-        key TEXT UNIQUE,
-        body TEXT NOT NULL CHECK (json_valid(body))
+        state_id INTEGER NOT NULL REFERENCES states (id),
+        object TEXT NOT NULL,
+        key TEXT,
+        body TEXT NOT NULL CHECK (json_valid(body)),
+        PRIMARY KEY (state_id, object),
+        UNIQUE (state_id, key)
       ) STRICT, WITHOUT ROWID;
       CREATE TABLE incarnations (
-        key TEXT PRIMARY KEY,
-        gone INTEGER NOT NULL
+        state_id INTEGER NOT NULL REFERENCES states (id),
+        key TEXT NOT NULL,
+        gone INTEGER NOT NULL,
+        PRIMARY KEY (state_id, key)
       ) STRICT, WITHOUT ROWID;
       CREATE TABLE intents (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        id TEXT NOT NULL UNIQUE,
+        state_id INTEGER NOT NULL REFERENCES states (id),
+        id TEXT NOT NULL,
+        key TEXT NOT NULL,
+        verb TEXT NOT NULL,
+        incarnation TEXT NOT NULL,
+        attempt INTEGER NOT NULL,
+        phase TEXT NOT NULL,
+        outcome TEXT,
         body TEXT NOT NULL CHECK (json_valid(body)),
-        key TEXT NOT NULL GENERATED ALWAYS AS (body ->> '$.key') VIRTUAL,
-        verb TEXT NOT NULL GENERATED ALWAYS AS (body ->> '$.verb') VIRTUAL,
-        incarnation TEXT NOT NULL GENERATED ALWAYS AS (body ->> '$.incarnation') VIRTUAL,
-        attempt INTEGER NOT NULL GENERATED ALWAYS AS (body ->> '$.attempt') VIRTUAL,
-        phase TEXT NOT NULL GENERATED ALWAYS AS (body ->> '$.phase') VIRTUAL,
-        outcome TEXT GENERATED ALWAYS AS (body ->> '$.outcome') VIRTUAL
+        UNIQUE (state_id, id)
       ) STRICT;
-      CREATE UNIQUE INDEX one_open_intent ON intents (key) WHERE phase <> 'closed';
-      CREATE INDEX attempts ON intents (key, verb, incarnation, attempt);
-      CREATE INDEX ended ON intents (outcome, seq);
+      CREATE UNIQUE INDEX one_open_intent ON intents (state_id, key) WHERE phase <> 'closed';
+      CREATE INDEX attempts ON intents (state_id, key, verb, incarnation, attempt);
+      CREATE INDEX ended ON intents (state_id, outcome, seq);
       CREATE TABLE journal (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        state_id INTEGER NOT NULL,
         at REAL NOT NULL,
         key TEXT NOT NULL,
         event TEXT NOT NULL,
-        intent_id TEXT REFERENCES intents (id),
-        data TEXT NOT NULL CHECK (json_valid(data))
+        intent_id TEXT,
+        data TEXT NOT NULL CHECK (json_valid(data)),
+        FOREIGN KEY (state_id, intent_id) REFERENCES intents (state_id, id)
       ) STRICT;
-      CREATE INDEX journal_of_key ON journal (key, seq);
-      CREATE TABLE uses (
-        seq INTEGER PRIMARY KEY,
-        bucket TEXT NOT NULL,
-        at REAL NOT NULL
-      ) STRICT;
-      CREATE INDEX uses_of_bucket ON uses (bucket, at);
+      CREATE INDEX journal_of_key ON journal (state_id, key, seq);
       CREATE TABLE notes (
-        name TEXT PRIMARY KEY,
-        value TEXT NOT NULL CHECK (json_valid(value))
+        state_id INTEGER NOT NULL REFERENCES states (id),
+        name TEXT NOT NULL,
+        value TEXT NOT NULL CHECK (json_valid(value)),
+        PRIMARY KEY (state_id, name)
       ) STRICT, WITHOUT ROWID;
     `,
   },

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { StateError } from '../core/errors.ts';
 import { endsConnection, postgresFailure } from './postgres-failure.ts';
 import type { PostgresLocation } from './postgres-url.ts';
-import type { Row } from './queries.ts';
+import type { Row } from './sql-driver.ts';
 
 /**
  * One connection to PostgreSQL. All statements on it run one after the other.

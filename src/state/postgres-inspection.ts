@@ -3,8 +3,8 @@ import type { LockHolder } from './owner-lock.ts';
 import { PostgresConnection } from './postgres-connection.ts';
 import { lockClass, schemaVersion } from './postgres-migrations.ts';
 import { parsePostgresUrl } from './postgres-url.ts';
-import type { Row } from './queries.ts';
 import { noteOf } from './rows.ts';
+import type { Row } from './sql-driver.ts';
 
 /** One of the states in a database, from outside. */
 export interface InspectedState {

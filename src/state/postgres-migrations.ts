@@ -15,8 +15,7 @@ export interface PostgresMigration {
  * has no body. `waiting_specs` wait while a change is rolled out in waves; one without a body waits for a newer spec.
  *
  * Bodies are JSON as text: `jsonb` would refuse some valid JSON (`\u0000`) and reorder
- * the rest. Values that queries search for are in separate columns, compared byte by byte (`"C"`), as in the other
- * stores. Times are doubles: a scaled clock gives fractions of milliseconds.
+ * the rest. Values that queries search for are in separate columns, compared byte by byte (`"C"`), as in SQLite. Times are doubles: a scaled clock gives fractions of milliseconds.
  */
 export const postgresMigrations: readonly PostgresMigration[] = [
   {
@@ -88,12 +87,6 @@ export const postgresMigrations: readonly PostgresMigration[] = [
         FOREIGN KEY (state_id, intent_id) REFERENCES vdcsync.intents (state_id, id)
       );
       CREATE INDEX journal_of_key ON vdcsync.journal (state_id, key, seq);
-      CREATE TABLE vdcsync.uses (
-        state_id integer NOT NULL REFERENCES vdcsync.states (id),
-        bucket text COLLATE "C" NOT NULL,
-        at double precision NOT NULL
-      );
-      CREATE INDEX uses_of_bucket ON vdcsync.uses (state_id, bucket, at);
       CREATE TABLE vdcsync.notes (
         state_id integer NOT NULL REFERENCES vdcsync.states (id),
         name text COLLATE "C" NOT NULL,

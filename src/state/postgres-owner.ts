@@ -5,8 +5,8 @@ import { heldBy, type LockHolder, type OwnerLockOptions } from './owner-lock.ts'
 import type { PostgresConnection } from './postgres-connection.ts';
 import { lockClass } from './postgres-migrations.ts';
 import type { Replica } from './postgres-sessions.ts';
-import { headColumns } from './postgres-writer.ts';
-import type { Row } from './queries.ts';
+import { headColumns } from './rows.ts';
+import type { Row } from './sql-driver.ts';
 
 interface AcquireOptions extends OwnerLockOptions {
   readonly replica?: Replica;

@@ -1,8 +1,9 @@
 import type { Json } from '../core/json.ts';
 import type { OpenPostgresOptions } from './postgres.ts';
-import { openPostgresStore } from './postgres.ts';
-import type { PostgresStore } from './postgres-store.ts';
-import type { Row } from './queries.ts';
+import { openPostgresDriver } from './postgres.ts';
+import type { PostgresDriver } from './postgres-driver.ts';
+import type { Row } from './sql-driver.ts';
+import { SqlStore } from './sql-store.ts';
 
 /** One spec as a fleet has published it. */
 export interface SpecRow {
@@ -39,20 +40,22 @@ export async function openPublications(
   url: string,
   options: OpenPostgresOptions,
 ): Promise<PostgresPublications | undefined> {
-  const store = await openPostgresStore(url, options);
-  return store && new PostgresPublications(store);
+  const driver = await openPostgresDriver(url, options);
+  return driver && new PostgresPublications(driver);
 }
 
 /** The specs that a fleet has published: one row each, with the serial of the state at its last change. */
 export class PostgresPublications {
-  readonly #store: PostgresStore;
+  readonly #driver: PostgresDriver;
+  readonly #store: SqlStore;
 
-  constructor(store: PostgresStore) {
-    this.#store = store;
+  constructor(driver: PostgresDriver) {
+    this.#driver = driver;
+    this.#store = new SqlStore(driver);
   }
 
   isOwned(): boolean {
-    return this.#store.isOwned();
+    return this.#driver.isOwned();
   }
 
   /** The version of the last publication, and its head. `undefined` if there was no publication. */
@@ -137,8 +140,8 @@ export class PostgresPublications {
     { put, gone }: { readonly put: readonly WaitingSpecRow[]; readonly gone: readonly number[] } = none,
   ): Promise<number> {
     let version = 0;
-    await this.#store.writing(async () => {
-      await this.#store.run(
+    await this.#driver.writing(async () => {
+      await this.#driver.run(
         `INSERT INTO vdcsync.specs (state_id, name, version, project, body)
          SELECT id, spec ->> 'name', serial, (spec ->> 'project')::bigint, spec ->> 'body'
          FROM vdcsync.states, json_array_elements($2::json) AS spec WHERE id = $1
@@ -146,7 +149,7 @@ export class PostgresPublications {
         JSON.stringify(specs),
       );
       if (put.length + gone.length > 0)
-        await this.#store.run(
+        await this.#driver.run(
           `WITH gone AS (
              DELETE FROM vdcsync.waiting_specs WHERE state_id = $1
                AND project IN (SELECT value::bigint FROM json_array_elements_text($3::json)))
@@ -157,7 +160,7 @@ export class PostgresPublications {
           JSON.stringify(put),
           JSON.stringify(gone),
         );
-      const [row] = await this.#store.run(
+      const [row] = await this.#driver.run(
         `INSERT INTO vdcsync.notes (state_id, name, value)
          SELECT id, 'publication', json_build_object('version', serial, 'head', $2::json)::text FROM vdcsync.states WHERE id = $1
          ON CONFLICT (state_id, name) DO UPDATE SET value = excluded.value
@@ -170,11 +173,11 @@ export class PostgresPublications {
   }
 
   close(): Promise<void> {
-    return this.#store.close();
+    return this.#driver.close();
   }
 
   #read(sql: string, ...values: readonly (number | string)[]): Promise<readonly Row[]> {
-    return this.#store.reading(() => this.#store.run(sql, ...values));
+    return this.#driver.reading(() => this.#driver.run(sql, ...values));
   }
 }
 

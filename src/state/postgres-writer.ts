@@ -1,10 +1,7 @@
 import { StateError } from '../core/errors.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
 import { postgresVersion } from './postgres-migrations.ts';
-import type { Row } from './queries.ts';
-
-/** Of `vdcsync.states`. */
-export const headColumns = 'lineage, serial, created_at, project_id, service';
+import type { Row } from './sql-driver.ts';
 
 /**
  * Increments the serial if no other process has done so, if this connection belongs to the owner, and if no other
@@ -27,7 +24,8 @@ export class PostgresWriter {
   /** As the owner found the state. */
   readonly head: Row;
   private readonly epoch: number;
-  private serial: number;
+  /** Counts every change that this owner has made. */
+  serial: number;
   private refused = false;
 
   /** `head`: the state's row, as `acquireOwnership` returned it. */
@@ -63,11 +61,6 @@ export class PostgresWriter {
     const statement = `WITH fence AS (${fence}) ${sql} RETURNING 1`;
     this.checkMoved(await this.connection.durable('be written', statement, ...this.#known(), ...values));
     this.serial += 1;
-  }
-
-  /** Counts every change that this owner has made. */
-  get lastSerial(): number {
-    return this.serial;
   }
 
   /** Whether a write was refused because another owner has come: every later one would be. */

@@ -3,12 +3,13 @@ import type { StateStore } from '../core/state.ts';
 import { memoryState } from './memory.ts';
 import { heldBy, type OwnerLockOptions } from './owner-lock.ts';
 import { PostgresConnection } from './postgres-connection.ts';
+import { PostgresDriver } from './postgres-driver.ts';
 import { knownVersion, schemaVersion } from './postgres-migrations.ts';
 import { acquireOwnership, releaseOwnership } from './postgres-owner.ts';
 import { PostgresSessions, type Replica } from './postgres-sessions.ts';
-import { PostgresStore } from './postgres-store.ts';
 import { type PostgresLocation, parsePostgresUrl } from './postgres-url.ts';
 import { PostgresWriter } from './postgres-writer.ts';
+import { SqlStore } from './sql-store.ts';
 
 export interface OpenPostgresOptions extends OwnerLockOptions {
   /** `read` never creates nor changes anything, takes no lock, and works while another process writes. */
@@ -47,19 +48,20 @@ export interface OpenPostgresOptions extends OwnerLockOptions {
  */
 export async function openPostgresState(url: string, options: OpenPostgresOptions): Promise<StateStore> {
   const { now, lineage } = options;
-  return (await openPostgresStore(url, options)) ?? memoryState({ createdAt: now, lineage, mode: 'read' });
+  const driver = await openPostgresDriver(url, options);
+  return driver === undefined ? memoryState({ createdAt: now, lineage, mode: 'read' }) : new SqlStore(driver);
 }
 
 /** The same; `undefined` where there is nothing to be read. */
-export async function openPostgresStore(
+export async function openPostgresDriver(
   url: string,
   options: OpenPostgresOptions,
-): Promise<PostgresStore | undefined> {
+): Promise<PostgresDriver | undefined> {
   const location = parsePostgresUrl(url, options.name);
   return options.mode === 'read' ? openForReading(location) : openForWriting(location, options);
 }
 
-async function openForReading(location: PostgresLocation): Promise<PostgresStore | undefined> {
+async function openForReading(location: PostgresLocation): Promise<PostgresDriver | undefined> {
   const connection = await PostgresConnection.open(location, 'read');
   const close = () => connection.close();
   try {
@@ -68,7 +70,7 @@ async function openForReading(location: PostgresLocation): Promise<PostgresStore
         ? undefined
         : await findState(connection, location.state),
     );
-    if (stateId !== undefined) return new PostgresStore({ connection, stateId, close });
+    if (stateId !== undefined) return new PostgresDriver({ connection, stateId, close });
     await close();
     return undefined;
   } catch (error) {
@@ -80,7 +82,7 @@ async function openForReading(location: PostgresLocation): Promise<PostgresStore
 async function openForWriting(
   location: PostgresLocation,
   options: OpenPostgresOptions,
-): Promise<PostgresStore> {
+): Promise<PostgresDriver> {
   const sessions = options.replica?.sessions ?? new PostgresSessions(location);
   const end = async () => (options.replica?.sessions === undefined ? sessions.close() : undefined);
   let connection: PostgresConnection | undefined;
@@ -101,16 +103,16 @@ async function own(
   location: PostgresLocation,
   options: OpenPostgresOptions,
   end: () => Promise<void>,
-): Promise<PostgresStore> {
+): Promise<PostgresDriver> {
   const alone = <T>(work: () => Promise<T>) =>
     connection.exclusive(() => connection.failingAs('be opened', work));
   const stateId = await alone(() => findOrCreateState(connection, location.state, options));
   if (!sessions.own(stateId)) throw new StateHeldError(heldBy(location.label, undefined));
   try {
     const head = await acquireOwnership(connection, stateId, { ...options, alone, label: location.label });
-    const writer = new PostgresWriter(connection, stateId, head);
-    return new PostgresStore({
-      ...{ connection, stateId, writer },
+    const owner = new PostgresWriter(connection, stateId, head);
+    return new PostgresDriver({
+      ...{ connection, stateId, owner },
       ...(options.replica === undefined ? {} : { isAlive: () => options.replica?.isAlive() !== false }),
       close: async () => {
         await connection

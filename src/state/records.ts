@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Claim } from '../core/claims.ts';
 import { StateError } from '../core/errors.ts';
 import type { Binding, Intent } from '../core/state.ts';
-import type { Row } from './queries.ts';
+import type { Row } from './sql-driver.ts';
 
 /**
  * The records in the rows of either database. Purchases and deletions depend on them, so a damaged record is refused.

@@ -1,7 +1,10 @@
 import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { JournalEntry, StateInfo } from '../core/state.ts';
-import type { Row } from './queries.ts';
+import type { Row } from './sql-driver.ts';
+
+/** Of `states`. */
+export const headColumns = 'lineage, serial, created_at, project_id, service';
 
 /** The values in a row of either database, in the types of the program. */
 export function infoOf(row: Row): StateInfo {

@@ -66,7 +66,7 @@ export function checkSound(path: string): void {
   try {
     const found = reader.all('PRAGMA quick_check(3)').map((row) => String(row.quick_check));
     const sound = found.length === 1 && found[0] === 'ok';
-    if (sound && reader.all('SELECT 1 FROM meta').length === 1) return;
+    if (sound && reader.all('SELECT 1 FROM states').length === 1) return;
     throw new StateError(
       `The state ${path} is damaged (${sound ? 'its header is missing' : found.join('; ')}) and was left unchanged. ` +
         'Restore it from a backup, or move it away and adopt the resources that it managed.',
@@ -105,7 +105,7 @@ export function createState(path: string, createdAt: number, lineage: string): v
 /** Creates an empty state in an empty database. */
 export function createTables(db: DatabaseSync, path: string, createdAt: number, lineage: string): void {
   migrate(db, path);
-  db.prepare('INSERT INTO meta (one, lineage, serial, created_at) VALUES (1, ?, 0, ?)').run(
+  db.prepare('INSERT INTO states (id, lineage, serial, created_at) VALUES (1, ?, 0, ?)').run(
     lineage,
     createdAt,
   );

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
-import type { Queries, Row } from './queries.ts';
+import type { Row } from './sql-driver.ts';
 import { stateFailure } from './sqlite-failure.ts';
 
 /**
@@ -15,7 +15,7 @@ import { stateFailure } from './sqlite-failure.ts';
  * With a WAL, a writer is at work or was killed, and the two files exist anyway. Then every query has a connection of
  * its own: an idle connection would keep the writer from deleting the two files at its end.
  */
-export class SqliteReader implements Queries {
+export class SqliteReader {
   private readonly path: string;
   private frozen: { readonly db: DatabaseSync; readonly signature: string } | undefined;
 
@@ -37,6 +37,11 @@ export class SqliteReader implements Queries {
         if (!moved || tries === mostTries) throw stateFailure(error, this.path, 'be read');
       }
     }
+  }
+
+  /** Each statement is read by itself. */
+  reading<T>(work: () => Promise<T>): Promise<T> {
+    return work();
   }
 
   close(): void {

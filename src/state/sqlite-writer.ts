@@ -2,7 +2,8 @@ import { statSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { StateError } from '../core/errors.ts';
 import { migrate } from './migrations.ts';
-import type { Queries, Row } from './queries.ts';
+import { headColumns } from './rows.ts';
+import type { Row } from './sql-driver.ts';
 import { codeOf, sqliteCode, stateFailure } from './sqlite-failure.ts';
 
 /**
@@ -13,13 +14,15 @@ import { codeOf, sqliteCode, stateFailure } from './sqlite-failure.ts';
  * vdcsync one connection does both and readers do neither, so those versions are safe too. Node 24 contains later
  * versions.
  */
-export class SqliteWriter implements Queries {
+export class SqliteWriter {
   private readonly path: string;
   private readonly db: DatabaseSync;
   /** `undefined`: the database is in memory. */
   private readonly inode: bigint | undefined;
   private readonly statements = new Map<string, StatementSync>();
-  private serial: number;
+  /** As the owner found the state. */
+  readonly head: Row;
+  serial: number;
   /** Why nothing is written any more. */
   private broken: string | undefined;
 
@@ -27,7 +30,8 @@ export class SqliteWriter implements Queries {
     this.db = db;
     this.path = path;
     this.inode = inode;
-    this.serial = Number(db.prepare('SELECT serial FROM meta').get()?.serial);
+    this.head = db.prepare(`SELECT ${headColumns} FROM states`).get() ?? {};
+    this.serial = Number(this.head.serial);
   }
 
   /** Opens the file, and brings an older state up to date first. */
@@ -45,17 +49,18 @@ export class SqliteWriter implements Queries {
     }
   }
 
+  /** One statement inside `reading` or `transaction`. */
   all(sql: string, ...values: readonly SQLInputValue[]): readonly Row[] {
+    return this.statement(sql).all(...values);
+  }
+
+  /** @throws StateError that says which file cannot be read */
+  async reading<T>(work: () => Promise<T>): Promise<T> {
     try {
-      return this.statement(sql).all(...values);
+      return await work();
     } catch (error) {
       throw stateFailure(error, this.path, 'be read');
     }
-  }
-
-  /** One statement inside `transaction`. */
-  run(sql: string, ...values: readonly SQLInputValue[]): void {
-    this.statement(sql).run(...values);
   }
 
   /**
@@ -64,13 +69,13 @@ export class SqliteWriter implements Queries {
    * @throws StateError where it could not be made durable, where another process has
    * written since, or where the file is no longer the one that was opened.
    */
-  transaction(changes: () => void): void {
+  async transaction(changes: () => Promise<void>): Promise<void> {
     if (this.broken !== undefined) throw new StateError(this.broken);
     try {
       this.checkFile();
       this.db.exec('BEGIN IMMEDIATE');
       this.moveSerial();
-      changes();
+      await changes();
       this.db.exec('COMMIT');
       this.serial += 1;
     } catch (error) {
@@ -103,7 +108,7 @@ export class SqliteWriter implements Queries {
   }
 
   private moveSerial(): void {
-    const { changes } = this.statement('UPDATE meta SET serial = serial + 1 WHERE serial = ?').run(
+    const { changes } = this.statement('UPDATE states SET serial = serial + 1 WHERE serial = ?').run(
       this.serial,
     );
     if (changes === 1) return;

@@ -3,9 +3,10 @@ import { resolve } from 'node:path';
 import type { StateStore } from '../core/state.ts';
 import { memoryState } from './memory.ts';
 import { acquireOwnerLock, type OwnerLockOptions } from './owner-lock.ts';
+import { SqlStore } from './sql-store.ts';
+import { SqliteDriver } from './sqlite-driver.ts';
 import { checkSound, createFolder, createState, lookAt, refuseLinks } from './sqlite-file.ts';
 import { SqliteReader } from './sqlite-reader.ts';
-import { SqliteStore } from './sqlite-store.ts';
 import { SqliteWriter } from './sqlite-writer.ts';
 
 export interface OpenSqliteOptions extends OwnerLockOptions {
@@ -39,7 +40,7 @@ function openForReading(path: string, options: OpenSqliteOptions): StateStore {
     return memoryState({ createdAt: options.now, lineage: options.lineage, mode: 'read' });
   }
   checkSound(path);
-  return new SqliteStore({ queries: new SqliteReader(path) });
+  return new SqlStore(new SqliteDriver({ connection: new SqliteReader(path) }));
 }
 
 async function openForWriting(path: string, options: OpenSqliteOptions): Promise<StateStore> {
@@ -53,7 +54,9 @@ async function openForWriting(path: string, options: OpenSqliteOptions): Promise
     if (lookAt(path) === 'missing') createState(path, options.now, options.lineage);
     checkSound(path);
     const writer = SqliteWriter.open(path);
-    return new SqliteStore({ queries: writer, writer, onClose: () => lock.release() });
+    return new SqlStore(
+      new SqliteDriver({ connection: writer, owner: writer, onClose: () => lock.release() }),
+    );
   } catch (error) {
     lock.release();
     throw error;

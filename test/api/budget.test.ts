@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Budget, lateArrivalMs, readOnlyMemory } from '../../src/api/budget.ts';
+import { Budget, readOnlyMemory } from '../../src/api/budget.ts';
+import { lateArrivalMs } from '../../src/api/use-record.ts';
 import type { ReadPriority } from '../../src/api/waiting-line.ts';
 import { type VirtualClock, virtualClock } from '../support/virtual-clock.ts';
 import { type Memory, memory } from './support.ts';
@@ -192,6 +193,7 @@ describe('src/api/budget.ts', () => {
     const memo = memory();
     const first = budgetOf(1, clock, memo);
     (await clock.run(first.acquire('operation'))).lost();
+    await clock.advance(0);
     await clock.run(Promise.all([use(budgetOf(1, clock, memo)), clock.sleep(1)]));
     expect(clock.monotonic()).toBeGreaterThan(60_000 + lateArrivalMs);
   });
@@ -202,6 +204,7 @@ describe('src/api/budget.ts', () => {
     const slot = await clock.run(budgetOf(1, clock, memo).acquire('operation'));
     await clock.advance(25_000);
     slot.answered();
+    await clock.advance(0);
     await clock.run(use(budgetOf(1, clock, memo)));
     expect(clock.monotonic()).toBeGreaterThan(85_000);
   });
@@ -230,7 +233,10 @@ describe('src/api/budget.ts', () => {
   test('holds back a granted request that is not sent when it is closed', async () => {
     const clock = virtualClock();
     const memo = memory();
-    const slow = { ...memo, recordUse: () => clock.sleep(5) };
+    const slow = {
+      ...memo,
+      putNote: async (name: string) => (name.startsWith('used:') ? clock.sleep(5) : undefined),
+    };
     const budget = new Budget({
       bucket: 'b',
       limit: 9,
@@ -287,7 +293,7 @@ describe('src/api/budget.ts', () => {
   test('a use that cannot be recorded is not sent', async () => {
     const clock = virtualClock();
     const memo = memory();
-    const broken = { ...memo, recordUse: () => Promise.reject(new Error('disk full')) };
+    const broken = { ...memo, putNote: () => Promise.reject(new Error('disk full')) };
     const budget = new Budget({
       bucket: 'b',
       limit: 1,

@@ -1,6 +1,7 @@
-import type { BudgetWait, UseMemory } from '../../src/api/budget.ts';
+import type { BudgetWait } from '../../src/api/budget.ts';
 import { createClient } from '../../src/api/client.ts';
 import type { ApiLogger } from '../../src/api/logging.ts';
+import type { UseMemory } from '../../src/api/use-record.ts';
 import type { Clock } from '../../src/core/clock.ts';
 import { type ApiProfile, documentedProfile } from '../../src/core/profile.ts';
 import type { HttpRequest, HttpResponse, SendOptions, Transport } from '../../src/core/transport.ts';
@@ -11,27 +12,26 @@ export interface Memory extends UseMemory {
   readonly notes: Map<string, unknown>;
 }
 
+/** `notes` has those that are no record of requests. */
 export function memory(): Memory {
-  const uses: { bucket: string; at: number }[] = [];
   const notes = new Map<string, unknown>();
+  const used = new Map<string, number[]>();
   return {
-    uses,
-    notes,
-    recordUse: async (bucket, at, since) => {
-      uses.splice(0, uses.length, ...uses.filter((use) => use.bucket !== bucket || use.at >= since));
-      uses.push({ bucket, at });
+    get uses() {
+      return [...used].flatMap(([name, times]) =>
+        times.map((at) => ({ bucket: name.slice(prefix.length), at })),
+      );
     },
-    recentUse: async (bucket, since) =>
-      uses
-        .filter((use) => use.bucket === bucket && use.at >= since)
-        .map(({ at }) => at)
-        .sort((a, b) => a - b),
-    note: async (name) => notes.get(name),
+    notes,
+    note: async (name) => used.get(name) ?? notes.get(name),
     putNote: async (name, value) => {
-      notes.set(name, value);
+      if (name.startsWith(prefix)) used.set(name, value as number[]);
+      else notes.set(name, value);
     },
   };
 }
+
+const prefix = 'used:';
 
 export type Handler = (
   request: HttpRequest,

@@ -211,9 +211,10 @@ describe('src/api/tasks.ts', () => {
     const { client, clock, sent } = rig(() => ok({ id: 't', status: 'running', is_terminal: false }), {
       memory: {
         ...failing,
-        recordUse: async (bucket, at, since) => {
-          if (failing.uses.length === 2) throw new StateError('the connection is gone');
-          await failing.recordUse(bucket, at, since);
+        putNote: async (name, value) => {
+          if (name.startsWith('used:') && failing.uses.length === 2)
+            throw new StateError('the connection is gone');
+          await failing.putNote(name, value);
         },
       },
     });

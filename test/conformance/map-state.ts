@@ -64,7 +64,6 @@ class MapState implements StateStore {
   private readonly byId = new Map<string, Intent>();
   private readonly openByKey = new Map<ResourceKey, string>();
   private readonly lines: JournalEntry[] = [];
-  private readonly uses = new Map<string, number[]>();
   private readonly notes = new Map<string, Json>();
 
   constructor(options: MapStateOptions) {
@@ -208,23 +207,6 @@ class MapState implements StateStore {
     this.lines.splice(0, this.lines.length, ...this.lines.filter((_, at) => !dropped.has(at)));
     this.serial += 1;
     return lines.length;
-  }
-
-  async recordUse(bucket: string, at: number, since: number, count = 1): Promise<void> {
-    this.checkOpen();
-    validTime(at, `A request of ${bucket}`);
-    const uses = this.uses.get(bucket) ?? [];
-    const firstKept = uses.findIndex((use) => use >= since);
-    uses.splice(0, firstKept === -1 ? uses.length : firstKept);
-    // The uses stay sorted, also if the clock was set back.
-    uses.splice(uses.findLastIndex((use) => use <= at) + 1, 0, ...Array.from({ length: count }, () => at));
-    this.uses.set(bucket, uses);
-    this.serial += 1;
-  }
-
-  async recentUse(bucket: string, since: number): Promise<readonly number[]> {
-    this.checkOpen();
-    return (this.uses.get(bucket) ?? []).filter((use) => use >= since);
   }
 
   async note(name: string): Promise<Json | undefined> {

@@ -11,7 +11,7 @@ import { backend, later, sampleBinding, sampleIntent, web } from './state-sample
 
 const server = postgresServer();
 
-describe('src/state/postgres-store.ts', () => {
+describe('src/state/sql-store.ts: PostgreSQL', () => {
   stateConformance('postgres', postgresHarness('one'));
   stateConformance('postgres, beside states of other projects on the same connection', neighbouredHarness());
   stateEquivalence('postgres', postgresHarness('any'), 40);
@@ -54,7 +54,6 @@ function neighbouredHarness(): Required<StateHarness> {
       await store.closeIntent(id, { outcome: 'done', text: 'of a neighbour' }, [], later);
     }
     await store.beginIntent(sampleIntent('d', web));
-    await store.recordUse('writes', 1_000, 0);
     for (const note of ['name', 'a', 'service']) await store.putNote(note, name);
     neighbours.push({ store, name, before: await inDatabase(name) });
   };
@@ -95,7 +94,6 @@ async function everything(store: StateStore): Promise<unknown> {
     seen: await seen(store),
     gone: await store.incarnation(web),
     attempt: await store.lastAttempt(web, 'create', '0'),
-    uses: await store.recentUse('writes', 0),
     notes: [await store.note('name'), await store.note('a'), await store.note('service')],
   };
 }

@@ -14,6 +14,7 @@ const keys = ['servers.a', 'servers.a.firewall', 'networks.b'] as ResourceKey[];
 const key = fc.constantFrom(...keys);
 const id = fc.constantFrom('1', '2', '3', '4', '5', '6');
 const time = fc.double({ min: 0, max: 100, noNaN: true });
+const noteName = fc.constantFrom('a', 'b');
 const json = fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<Json>;
 
 const change: fc.Arbitrary<StateChange> = fc.oneof(
@@ -65,10 +66,7 @@ const move: fc.Arbitrary<Move> = fc.oneof(
     store.closeIntent(some, { outcome: how, text }, made, at),
   ),
   step('prune', fc.tuple(time), (store, [before]) => store.prune(before)),
-  step('use', fc.tuple(fc.constantFrom('reads', 'writes'), time, time), (store, args) =>
-    store.recordUse(...args),
-  ),
-  step('note', fc.tuple(fc.string(), json), (store, args) => store.putNote(...args)),
+  step('note', fc.tuple(noteName, json), (store, args) => store.putNote(...args)),
   fc.constant<Move>({ name: 'reopen' }),
 );
 
@@ -102,7 +100,7 @@ async function everything(store: StateStore): Promise<unknown> {
         await store.journal({ key: each, limit: 3 }),
       ]),
     ),
-    uses: [await store.recentUse('reads', 0), await store.recentUse('writes', 0)],
+    notes: [await store.note('a'), await store.note('b')],
   };
 }
 

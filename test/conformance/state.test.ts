@@ -17,7 +17,7 @@ describe('src/state/memory.ts', () => {
   });
 });
 
-describe('src/state/sqlite-store.ts', () => {
+describe('src/state/sql-store.ts: SQLite', () => {
   stateConformance('sqlite', sqliteHarness());
   stateEquivalence('sqlite', sqliteHarness(), 60);
 });

@@ -20,7 +20,7 @@ export function stateConformance(name: string, harness: StateHarness): void {
     closing(harness);
     pruned(harness);
     looking(harness);
-    budgetsAndNotes(harness);
+    notes(harness);
     readingOnly(harness);
     ending(harness);
     if (harness.reopen !== undefined) reopening(harness, harness.reopen.bind(harness));
@@ -90,42 +90,16 @@ function identity(harness: StateHarness): void {
     await note();
     await store.closeIntent('a', { outcome: 'done', text: '' }, none, later);
     await note();
-    await store.recordUse('writes', 5, 0);
-    await note();
     await store.putNote('n', 1);
     await note();
     await seen(store);
-    await store.recentUse('writes', 6);
     await store.change(none, later);
     await note();
-    expect(serials).toEqual([1, 2, 3, 4, 5, 6, 7, 7]);
+    expect(serials).toEqual([1, 2, 3, 4, 5, 6, 6]);
   });
 }
 
-function budgetsAndNotes(harness: StateHarness): void {
-  test('uses are counted by bucket, oldest first, however they were recorded', async () => {
-    const store = await harness.create();
-    for (const at of [30, 10.5, 20, 20]) await store.recordUse('writes', at, 0);
-    await store.recordUse('reads', 15, 0);
-    await store.recordUse('block', 15, 0, 3);
-    expect(await store.recentUse('block', 0)).toEqual([15, 15, 15]);
-    expect(await store.recentUse('writes', 0)).toEqual([10.5, 20, 20, 30]);
-    expect(await store.recentUse('writes', 20)).toEqual([20, 20, 30]);
-    expect(await store.recentUse('reads', 0)).toEqual([15]);
-    expect(await store.recentUse('other', 0)).toEqual([]);
-  });
-
-  test('a use forgets the uses before a moment, of its bucket alone', async () => {
-    const store = await harness.create();
-    for (const bucket of ['writes', 'reads']) {
-      for (const at of [10, 20, 30]) await store.recordUse(bucket, at, 0);
-    }
-    await store.recordUse('writes', 40, 20);
-    expect(await store.recentUse('writes', 0)).toEqual([20, 30, 40]);
-    expect(await store.recentUse('reads', 0)).toEqual([10, 20, 30]);
-    await expectRejected(store, () => store.recordUse('writes', Number.NaN, 0), /no time/);
-  });
-
+function notes(harness: StateHarness): void {
   test('a note is any JSON, and the last one counts', async () => {
     const store = await harness.create();
     expect(await store.note('tasks')).toBeUndefined();
@@ -150,9 +124,7 @@ function readingOnly(harness: StateHarness): void {
       () => store.closeIntent('z', { outcome: 'done', text: '' }, none, later),
       refused,
     );
-    await expectRejected(store, () => store.recordUse('writes', 1, 0), refused);
     await expectRejected(store, () => store.putNote('n', 1), refused);
-    expect(await store.recentUse('never used', 0)).toEqual([]);
     expect(await store.note('never put')).toBeUndefined();
     expect(await store.incarnation('networks.never' as ResourceKey)).toBe(0);
     expect(await store.lastAttempt('networks.never' as ResourceKey, 'create', '0')).toBe(-1);
@@ -183,13 +155,11 @@ function reopening(harness: StateHarness, reopen: (store: StateStore) => Promise
       ],
       later,
     );
-    await store.recordUse('writes', 10, 0);
     await store.putNote('n', { deep: [1] });
     const before = await seen(store);
 
     store = await reopen(store);
     expect(await seen(store)).toEqual(before);
-    expect(await store.recentUse('writes', 0)).toEqual([10]);
     expect(await store.note('n')).toEqual({ deep: [1] });
     expect(await store.incarnation(web)).toBe(1);
     expect(await store.lastAttempt(web, 'create', '0')).toBe(3);

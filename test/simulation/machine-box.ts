@@ -84,6 +84,7 @@ export function createRecorder(): Recorder {
           if (!identifying.has(name)) return method?.bind(target);
           return async (...given: unknown[]) => {
             await method.apply(target, given);
+            if (String(given[0]).startsWith('used:')) return;
             changes.push((other) => Reflect.get(other, name).apply(other, given));
           };
         },

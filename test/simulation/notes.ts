@@ -1,6 +1,6 @@
 import type { Json } from '../../src/core/json.ts';
 import type { StateStore } from '../../src/core/state.ts';
-import { SqliteStore } from '../../src/state/sqlite-store.ts';
+import { SqlStore } from '../../src/state/sql-store.ts';
 import { createCoverage } from './coverage.ts';
 import { generateStory } from './generator.ts';
 import { play } from './play.ts';
@@ -17,18 +17,18 @@ const isEmptied = (name: string) => prefixes.some((each) => name.startsWith(each
 /** The notes that the current run of each state has written. */
 const written = new WeakMap<StateStore, Set<string>>();
 
-const store = SqliteStore.prototype;
+const store = SqlStore.prototype;
 const { info, note, putNote } = store;
 // Each run begins with this call.
-store.info = function (this: SqliteStore) {
+store.info = function (this: SqlStore) {
   written.delete(this);
   return info.call(this);
 };
-store.note = async function (this: SqliteStore, name: string) {
+store.note = async function (this: SqlStore, name: string) {
   const isEmpty = isEmptied(name) && written.get(this)?.has(name) !== true;
   return isEmpty ? undefined : note.call(this, name);
 };
-store.putNote = function (this: SqliteStore, name: string, value: Json) {
+store.putNote = function (this: SqlStore, name: string, value: Json) {
   written.set(this, (written.get(this) ?? new Set()).add(name));
   return putNote.call(this, name, value);
 };

@@ -97,7 +97,7 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'no next incarnation for what is gone',
-    file: 'state/sqlite-store.ts',
+    file: 'state/sql-store.ts',
     find: "if (change.type === 'next_incarnation' || (change.type === 'release' && change.gone)) {",
     replace: "if (change.type === 'next_incarnation') {",
   },
@@ -327,8 +327,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'a dry run that keeps notes',
     file: 'api/budget.ts',
-    find: '    recordUse: async () => {},',
-    replace: '    recordUse: (bucket, at, since) => memory.recordUse(bucket, at, since),',
+    find: '    putNote: async () => {},',
+    replace: '    putNote: (name, value) => memory.putNote(name, value),',
   },
   {
     name: 'the newest backups go, and the oldest stay',
@@ -396,8 +396,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'an entry that returns does not take back the released resource',
     file: 'engine/claims/line.ts',
-    find: "return holder.is === 'found' ? [holder.key] : [holder.formerKey, ...(holder.formerKeys ?? [])];",
-    replace: "return holder.is === 'found' ? [holder.key] : [];",
+    find: ': [holder.formerKey, ...(holder.formerKeys ?? [])];',
+    replace: ': [];',
     stories: '--actions',
   },
   {

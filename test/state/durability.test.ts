@@ -1,8 +1,9 @@
 import { copyFileSync, renameSync, rmSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { SqlStore } from '../../src/state/sql-store.ts';
 import { openSqliteState } from '../../src/state/sqlite.ts';
-import { SqliteStore } from '../../src/state/sqlite-store.ts';
+import { SqliteDriver } from '../../src/state/sqlite-driver.ts';
 import { SqliteWriter } from '../../src/state/sqlite-writer.ts';
 import { expectReplayed } from '../conformance/state-checks.ts';
 import { sampleIntent, web } from '../conformance/state-samples.ts';
@@ -35,7 +36,7 @@ describe('src/state/sqlite.ts: durability', () => {
     const state = await openSqliteState(path, options);
     await state.close();
     const writer = SqliteWriter.open(path);
-    const store = new SqliteStore({ queries: writer, writer });
+    const store = new SqlStore(new SqliteDriver({ connection: writer, owner: writer }));
     const pages = (limit: number) => writer.all(`PRAGMA max_page_count = ${limit}`);
     pages(1);
     const large = sampleIntent('a', web, { preimage: { backups: ['x'.repeat(100_000)] } });

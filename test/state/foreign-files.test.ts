@@ -71,7 +71,7 @@ describe('src/state/sqlite.ts: refuses and leaves as it is', () => {
   test("another program's database, in either journal mode", async () => {
     for (const mode of ['delete', 'wal']) {
       const path = newStatePath();
-      sql(path, `PRAGMA journal_mode = ${mode}; CREATE TABLE meta (a); INSERT INTO meta VALUES (1)`);
+      sql(path, `PRAGMA journal_mode = ${mode}; CREATE TABLE states (a); INSERT INTO states VALUES (1)`);
       await expectRefused(path, /is the database of another program/);
     }
   });
@@ -98,7 +98,7 @@ describe('src/state/sqlite.ts: refuses and leaves as it is', () => {
 
   test('a state that has lost its first row', async () => {
     const path = await filledState();
-    sql(path, 'DELETE FROM meta');
+    sql(path, 'PRAGMA foreign_keys = OFF; DELETE FROM states');
     await expectRefused(path, /its header is missing/);
   });
 

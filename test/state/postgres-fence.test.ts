@@ -25,7 +25,6 @@ const script: readonly ((store: StateStore) => Promise<unknown>)[] = [
       at,
     ),
   (store) => store.change([{ type: 'release', key: web, gone: true, reason: 'gone' }] as never, at),
-  (store) => store.recordUse('reads', at, 0),
   (store) => store.putNote('n', 1),
 ];
 
@@ -41,7 +40,7 @@ afterAll(() => other.end());
 
 /** All that a state holds, but for its owner. */
 async function contentOf(name: string): Promise<string> {
-  const tables = ['intents', 'journal', 'incarnations', 'uses', 'notes'];
+  const tables = ['intents', 'journal', 'incarnations', 'notes'];
   const all = (table: string) =>
     `(SELECT json_agg(t ORDER BY t::text) FROM vdcsync.${table} t WHERE t.state_id = s.id) AS ${table}`;
   const { rows } = await other.query(

@@ -151,7 +151,7 @@ describe('src/state/sqlite.ts', () => {
 describe('src/state/migrations.ts', () => {
   const further: Migration = {
     version: 2,
-    sql: "ALTER TABLE meta ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'",
+    sql: "ALTER TABLE states ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'",
   };
 
   test('are numbered from 1 without a gap', () => {
@@ -166,7 +166,7 @@ describe('src/state/migrations.ts', () => {
     const db = new DatabaseSync(path);
     migrate(db, path, [...migrations, further]);
     expect(db.prepare('PRAGMA user_version').get()).toMatchObject({ user_version: 2 });
-    expect(db.prepare('SELECT lineage, colour FROM meta').get()).toMatchObject({
+    expect(db.prepare('SELECT lineage, colour FROM states').get()).toMatchObject({
       lineage: 'test',
       colour: 'red',
     });
@@ -181,7 +181,7 @@ describe('src/state/migrations.ts', () => {
     const failing: Migration = { version: 2, sql: `${further.sql}; SELECT * FROM no_such_table` };
     expect(() => migrate(db, path, [...migrations, failing])).toThrow(/could not be brought to version 2/);
     expect(db.prepare('PRAGMA user_version').get()).toMatchObject({ user_version: 1 });
-    expect(() => db.prepare('SELECT colour FROM meta')).toThrow();
+    expect(() => db.prepare('SELECT colour FROM states')).toThrow();
     db.close();
   });
 });

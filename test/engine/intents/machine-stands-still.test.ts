@@ -12,11 +12,11 @@ const wanted = `${head}networks:\n  backend: {cidr: 10.20.0.0/24}\n`;
 /** A machine that stands still once, in the last moment before a write goes out. */
 function sleeper(pause: (played: Rig) => Promise<void>): Rig {
   const store = memoryState({ createdAt: 1, lineage: 'test' });
-  const record = store.recordUse.bind(store);
+  const record = store.putNote.bind(store);
   let pauses = 1;
-  store.recordUse = async (bucket, at, since) => {
-    await record(bucket, at, since);
-    if (bucket.endsWith(':writes') && pauses-- > 0) await pause(played);
+  store.putNote = async (name, value) => {
+    await record(name, value);
+    if (name.startsWith('used:') && name.endsWith(':writes') && pauses-- > 0) await pause(played);
   };
   const played: Rig = rig({ store });
   return played;

@@ -1,4 +1,4 @@
-import type { Claim } from '../core/claims.ts';
+import { type Claim, type LiveObject, objectName } from '../core/claims.ts';
 import { partsOf, patched } from '../core/intent.ts';
 import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
@@ -25,11 +25,7 @@ import {
   updatedEntry,
   validTime,
 } from './journal.ts';
-import { applyChange } from './postgres-changes.ts';
-import type { PostgresConnection } from './postgres-connection.ts';
-import { headColumns, type PostgresWriter } from './postgres-writer.ts';
 import { type PastIntent, pastLine, pruning } from './prune.ts';
-import type { Row } from './queries.ts';
 import { bindingOf, claimOf, intentOf } from './records.ts';
 import {
   checkPatch,
@@ -38,32 +34,27 @@ import {
   refuseOtherProject,
   refuseOtherService,
   refuseReadOnly,
+  refuseSecondHolder,
   refuseSecondIntent,
   refuseUsedId,
   stillOpen,
 } from './refusals.ts';
-import { infoOf, journalEntryOf, noteOf } from './rows.ts';
+import { headColumns, infoOf, journalEntryOf, noteOf } from './rows.ts';
+import type { Row, SqlDriver, SqlValue } from './sql-driver.ts';
 
-export interface PostgresStoreDeps {
-  readonly connection: PostgresConnection;
-  /** The row of `vdcsync.states`. */
-  readonly stateId: number;
-  /** Left out: every change is rejected. */
-  readonly writer?: PostgresWriter;
-  /** Of a replica: whether its jobs were confirmed lately. */
-  readonly isAlive?: () => boolean;
-  /** Releases this state's part of the connection, if the connection still exists. Never rejects. */
-  readonly close: () => Promise<void>;
-}
+/** More rows than a state has. */
+const all = 2 ** 31;
+/** So many rows are removed by one statement. */
+const atOnce = 200;
 
 /**
- * The state in PostgreSQL. Which one, who may write it and when: `openPostgresState`.
+ * The state in a database. Which one, who may write it and when: `openState`.
  *
- * Calls are carried out in the order in which they were made, each alone on the
- * connection; values are copied when the call is made, before anything is awaited.
+ * Calls are carried out in the order in which they were made; values are copied when the call is made, before anything
+ * is awaited.
  */
-export class PostgresStore implements StateStore {
-  private readonly deps: PostgresStoreDeps;
+export class SqlStore implements StateStore {
+  private readonly driver: SqlDriver;
   /**
    * The rows that the owner has read. No other process changes them: the fence of the next write would detect it. Each
    * own write drops the rows when it is called.
@@ -71,26 +62,25 @@ export class PostgresStore implements StateStore {
   private readonly known = new Map<string, Promise<readonly Row[]>>();
   private closed = false;
 
-  constructor(deps: PostgresStoreDeps) {
-    this.deps = deps;
-    if (deps.writer !== undefined) this.known.set('head', Promise.resolve([deps.writer.head]));
+  constructor(driver: SqlDriver) {
+    this.driver = driver;
+    if (driver.owner !== undefined) this.known.set('head', Promise.resolve([driver.owner.head]));
   }
 
   isOwned(): boolean {
-    const { connection, writer, isAlive } = this.deps;
-    return !this.closed && connection.isOpen() && writer?.isFenced !== true && isAlive?.() !== false;
+    return !this.closed && this.driver.isOwned?.() !== false;
   }
 
-  get lost(): AbortSignal {
-    return this.deps.connection.lost;
+  get lost(): AbortSignal | undefined {
+    return this.driver.lost;
   }
 
   async info(): Promise<StateInfo> {
     const [row = {}] = await this.knowing('head', `SELECT ${headColumns} FROM vdcsync.states WHERE id = $1`);
-    const { writer, connection } = this.deps;
-    if (writer === undefined) return infoOf(row);
+    const { owner } = this.driver;
+    if (owner === undefined) return infoOf(row);
     // In its turn, after the writes that were called before.
-    return connection.exclusive(async () => ({ ...infoOf(row), serial: writer.lastSerial }));
+    return this.driver.reading(async () => ({ ...infoOf(row), serial: owner.serial }));
   }
 
   async claimProject(projectId: number): Promise<void> {
@@ -111,21 +101,21 @@ export class PostgresStore implements StateStore {
 
   async incarnation(key: ResourceKey): Promise<number> {
     const sql = 'SELECT gone FROM vdcsync.incarnations WHERE state_id = $1 AND key = $2';
-    return Number((await this.reading(() => this.run(sql, key)))[0]?.gone ?? 0);
+    return Number((await this.read(() => this.run(sql, key)))[0]?.gone ?? 0);
   }
 
   async change(changes: readonly StateChange[], at: number): Promise<void> {
-    this.writer();
+    this.checkWritable();
     validTime(at, 'A change');
     const copies = throughJson(changes, 'A change');
     if (copies.length === 0) return;
-    await this.writing(() => this.apply(copies, at));
+    await this.write(() => this.apply(copies, at));
   }
 
   async beginIntent(intent: Intent): Promise<void> {
-    this.writer();
+    this.checkWritable();
     const copy = begun(intent);
-    await this.writing(async () => {
+    await this.write(async () => {
       if ((await this.find(copy.id)) !== undefined) refuseUsedId(copy.id);
       const [open] = await this.run(
         `SELECT id, body FROM vdcsync.intents WHERE state_id = $1 AND key = $2 AND phase <> 'closed'`,
@@ -143,12 +133,12 @@ export class PostgresStore implements StateStore {
   }
 
   async updateIntent(id: string, patch: IntentPatch, at: number, note?: Json): Promise<void> {
-    this.writer();
+    this.checkWritable();
     const copy = throughJson(
       { patch, ...(note === undefined ? {} : { note }) },
       `The update of intent ${id}`,
     );
-    await this.writing(async () => {
+    await this.write(async () => {
       const intent = stillOpen(id, await this.find(id));
       checkPatch(intent, copy.patch);
       validTime(at, `The update of intent ${id}`);
@@ -158,9 +148,9 @@ export class PostgresStore implements StateStore {
   }
 
   async closeIntent(id: string, how: Ended, changes: readonly StateChange[], at: number): Promise<void> {
-    this.writer();
+    this.checkWritable();
     const copies = throughJson(changes, `The end of intent ${id}`);
-    await this.writing(async () => {
+    await this.write(async () => {
       const intent = stillOpen(id, await this.find(id));
       validTime(at, `The end of intent ${id}`);
       await this.put(ended(intent, how, at));
@@ -177,15 +167,14 @@ export class PostgresStore implements StateStore {
   async lastAttempt(key: ResourceKey, verb: Verb, incarnation: string): Promise<number> {
     const sql = `SELECT max(attempt) AS last FROM vdcsync.intents
       WHERE state_id = $1 AND key = $2 AND verb = $3 AND incarnation = $4 AND outcome IS DISTINCT FROM 'void'`;
-    return Number((await this.reading(() => this.run(sql, key, verb, incarnation)))[0]?.last ?? -1);
+    return Number((await this.read(() => this.run(sql, key, verb, incarnation)))[0]?.last ?? -1);
   }
 
   async intents(filter: IntentFilter): Promise<readonly Intent[]> {
     const { key, outcome, limit } = filter;
     const select = 'SELECT id, body FROM vdcsync.intents';
     const ended = outcome === undefined ? '' : ` AND outcome = '${outcome}'`;
-    const most = Number.isFinite(limit) ? limit : 'ALL';
-    const sql = `${select} WHERE state_id = $1${ended} ORDER BY seq DESC LIMIT ${most}`;
+    const sql = `${select} WHERE state_id = $1${ended} ORDER BY seq DESC LIMIT ${limitOf(limit)}`;
     const rows = await (key === undefined ? this.knowing(sql, sql) : this.newest(select, filter));
     return rows.map(intentOf);
   }
@@ -196,9 +185,9 @@ export class PostgresStore implements StateStore {
   }
 
   async prune(before: number): Promise<number> {
-    this.writer();
+    this.checkWritable();
     validTime(before, 'The moment to prune before');
-    const { intents, lines, detached } = await this.reading(async () => {
+    const { intents, lines, detached } = await this.driver.reading(async () => {
       const past = await this.run(
         'SELECT id, key, verb, incarnation, attempt, phase, outcome FROM vdcsync.intents WHERE state_id = $1 ORDER BY seq',
       );
@@ -213,54 +202,35 @@ export class PostgresStore implements StateStore {
       );
     });
     if (intents.length + lines.length === 0) return 0;
-    await this.writing(async () => {
-      const { connection, stateId } = this.deps;
-      const each = (sql: string, values: readonly (string | number)[]) =>
-        connection.query(sql, stateId, values.map(String));
-      await each('DELETE FROM vdcsync.journal WHERE state_id = $1 AND seq = ANY($2::bigint[])', lines);
-      await each(
-        'UPDATE vdcsync.journal SET intent_id = NULL WHERE state_id = $1 AND seq = ANY($2::bigint[])',
-        detached,
-      );
-      await each('DELETE FROM vdcsync.intents WHERE state_id = $1 AND id = ANY($2::text[])', intents);
+    await this.write(async () => {
+      const each = async (sql: string, values: readonly SqlValue[]) => {
+        for (let at = 0; at < values.length; at += atOnce) {
+          const some = values.slice(at, at + atOnce);
+          const list = some.map((_, index) => `$${index + 2}`).join(', ');
+          await this.run(`${sql} IN (${list})`, ...some);
+        }
+      };
+      await each('DELETE FROM vdcsync.journal WHERE state_id = $1 AND seq', lines);
+      await each('UPDATE vdcsync.journal SET intent_id = NULL WHERE state_id = $1 AND seq', detached);
+      await each('DELETE FROM vdcsync.intents WHERE state_id = $1 AND id', intents);
     });
     return lines.length;
   }
 
-  async recordUse(bucket: string, at: number, since: number, count = 1): Promise<void> {
-    this.writer();
-    validTime(at, `A request of ${bucket}`);
-    await this.changing(
-      `, old AS (DELETE FROM vdcsync.uses USING fence WHERE state_id = $1 AND bucket = $6 AND at < $8)
-       INSERT INTO vdcsync.uses (state_id, bucket, at) SELECT $1, $6, $7 FROM fence, generate_series(1, $9::integer)`,
-      () => [bucket, at, since, count],
-    );
-  }
-
-  async recentUse(bucket: string, since: number): Promise<readonly number[]> {
-    const sql = 'SELECT at FROM vdcsync.uses WHERE state_id = $1 AND bucket = $2 AND at >= $3 ORDER BY at';
-    const rows = await this.reading(() => this.run(sql, bucket, since));
-    return rows.map(({ at }) => Number(at));
-  }
-
   async note(name: string): Promise<Json | undefined> {
-    if (this.deps.writer === undefined) {
+    if (this.driver.owner === undefined) {
       const sql = 'SELECT value FROM vdcsync.notes WHERE state_id = $1 AND name = $2';
-      return noteOf((await this.reading(() => this.run(sql, name)))[0]);
+      return noteOf((await this.read(() => this.run(sql, name)))[0]);
     }
     const all = await this.knowing('notes', 'SELECT name, value FROM vdcsync.notes WHERE state_id = $1');
     return noteOf(all.find((row) => row.name === name));
   }
 
   async putNote(name: string, value: Json): Promise<void> {
-    this.writer();
+    this.checkWritable();
     const text = JSON.stringify(throughJson(value, `The note ${name}`));
     const before = this.known.get('notes');
-    const writing = this.changing(
-      `INSERT INTO vdcsync.notes (state_id, name, value) SELECT $1, $6, $7 FROM fence
-       ON CONFLICT (state_id, name) DO UPDATE SET value = excluded.value`,
-      () => [name, text],
-    );
+    const writing = this.driver.writeNote(name, text);
     if (before !== undefined) {
       const others = Promise.all([before, writing]).then(([rows]) => rows.filter((row) => row.name !== name));
       this.remember(
@@ -274,18 +244,16 @@ export class PostgresStore implements StateStore {
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
-    await this.deps.close();
+    await this.driver.close();
   }
 
-  private newest(select: string, { key, event, limit: most }: JournalFilter) {
-    // NULL is SQL's "no limit"; Infinity is no integer to it.
-    const limit = Number.isFinite(most) ? most : null;
+  private newest(select: string, { key, event, limit }: JournalFilter) {
     const asked = Object.entries({ key, event }).flatMap(([name, value]) =>
       value === undefined ? [] : [[name, value] as const],
     );
     const also = asked.map(([name], at) => ` AND ${name} = $${at + 3}`).join('');
     const sql = `${select} WHERE state_id = $1${also} ORDER BY seq DESC LIMIT $2`;
-    return this.reading(() => this.run(sql, limit, ...asked.map(([, value]) => value)));
+    return this.read(() => this.run(sql, limitOf(limit), ...asked.map(([, value]) => value)));
   }
 
   /** Records a value of the head that never changes. `known` may be older than the row. */
@@ -295,10 +263,10 @@ export class PostgresStore implements StateStore {
     value: Value,
     refuse: (recorded: Value, asked: Value) => never,
   ): Promise<void> {
-    this.writer();
+    this.checkWritable();
     if (isRecorded(known, value, refuse)) return;
     this.known.delete('head');
-    await this.writing(async () => {
+    await this.write(async () => {
       const [row] = await this.run(`SELECT ${column} AS recorded FROM vdcsync.states WHERE id = $1`);
       if (row !== undefined && row.recorded !== null) refuse(row.recorded as Value, value);
       await this.run(`UPDATE vdcsync.states SET ${column} = $2 WHERE id = $1`, value);
@@ -307,9 +275,35 @@ export class PostgresStore implements StateStore {
 
   private async apply(changes: readonly StateChange[], at: number, intent?: Intent): Promise<void> {
     for (const change of changes) {
-      await applyChange((sql, ...values) => this.run(sql, ...values), change);
+      if (change.type === 'bind') {
+        await this.run(release, change.binding.key);
+        await this.hold(change.binding, change.binding.key);
+      } else if (change.type === 'release') {
+        await this.run(release, change.key);
+      } else if (change.type === 'claim') {
+        await this.run(unclaim, objectName(change.claim));
+        await this.hold(change.claim, null);
+      } else if (change.type === 'unclaim') {
+        await this.run(unclaim, objectName(change.object));
+      }
+      if (change.type === 'next_incarnation' || (change.type === 'release' && change.gone)) {
+        await this.run(nextIncarnation, change.key);
+      }
       await this.append(changeEntry(change, at, intent));
     }
+  }
+
+  private async hold(body: LiveObject, key: ResourceKey | null): Promise<void> {
+    const object = objectName(body);
+    const [holder] = await this.run(
+      'SELECT key FROM vdcsync.claims WHERE state_id = $1 AND object = $2',
+      object,
+    );
+    if (holder !== undefined) refuseSecondHolder(object, holder.key as ResourceKey | null);
+    await this.run(
+      'INSERT INTO vdcsync.claims (state_id, object, key, body) VALUES ($1, $2, $3, $4)',
+      ...[object, key, JSON.stringify(body)],
+    );
   }
 
   /** Bindings by key, then claims by object. */
@@ -340,25 +334,22 @@ export class PostgresStore implements StateStore {
     return rows.map(intentOf)[0];
   }
 
-  /** One statement about this state: `$1` is its id. */
-  run(sql: string, ...values: readonly (string | number | null)[]): Promise<readonly Row[]> {
-    return this.deps.connection.query(sql, this.deps.stateId, ...values);
+  private run(sql: string, ...values: readonly SqlValue[]): Promise<readonly Row[]> {
+    return this.driver.run(sql, ...values);
   }
 
-  reading<T>(work: () => Promise<T>): Promise<T> {
+  private read<T>(work: () => Promise<T>): Promise<T> {
     if (this.closed) refuseClosedStore();
-    const { connection } = this.deps;
-    return connection.exclusive(() => connection.failingAs('be read', work));
+    return this.driver.reading(work);
   }
 
   /** Reads once, where this is the owner. */
   private knowing(what: string, sql: string): Promise<readonly Row[]> {
     if (this.closed) refuseClosedStore();
-    const { writer, connection } = this.deps;
     const known = this.known.get(what);
-    if (known !== undefined && connection.isOpen()) return known;
-    const reading = this.reading(() => this.run(sql));
-    if (writer !== undefined) this.remember(what, reading);
+    if (known !== undefined && this.driver.isOpen()) return known;
+    const reading = this.read(() => this.run(sql));
+    if (this.driver.owner !== undefined) this.remember(what, reading);
     return reading;
   }
 
@@ -368,21 +359,25 @@ export class PostgresStore implements StateStore {
     rows.catch(() => this.known.get(what) === rows && this.known.delete(what));
   }
 
-  /** One statement behind the fence, which needs no check. */
-  private changing(sql: string, values: () => readonly (string | number)[]): Promise<void> {
-    const writer = this.writer();
-    return this.deps.connection.exclusive(() => writer.change(sql, ...values()));
-  }
-
   /** Checks and changes in one transaction, behind the fence. */
-  writing(work: () => Promise<void>): Promise<void> {
-    const writer = this.writer();
+  private write(work: () => Promise<void>): Promise<void> {
+    this.checkWritable();
     for (const what of this.known.keys()) if (what !== 'head' && what !== 'notes') this.known.delete(what);
-    return this.deps.connection.exclusive(() => writer.transaction(work));
+    return this.driver.writing(work);
   }
 
-  private writer(): PostgresWriter {
+  private checkWritable(): void {
     if (this.closed) refuseClosedStore();
-    return this.deps.writer ?? refuseReadOnly();
+    if (this.driver.owner === undefined) refuseReadOnly();
   }
+}
+
+const release = 'DELETE FROM vdcsync.claims WHERE state_id = $1 AND key = $2';
+const unclaim = 'DELETE FROM vdcsync.claims WHERE state_id = $1 AND object = $2 AND key IS NULL';
+const nextIncarnation = `INSERT INTO vdcsync.incarnations AS known (state_id, key, gone) VALUES ($1, $2, 1)
+  ON CONFLICT (state_id, key) DO UPDATE SET gone = known.gone + 1`;
+
+/** SQL has no infinite number. */
+function limitOf(limit: number): number {
+  return Math.min(limit, all);
 }

@@ -1,0 +1,107 @@
+import type { Clock } from '../core/clock.ts';
+import type { StateStore } from '../core/state.ts';
+
+/** The part of the store that keeps recent requests and small learnt facts for the next process. */
+export interface UseMemory extends Pick<StateStore, 'note' | 'putNote'> {
+  /** Other processes share its database, so each of its statements counts. */
+  readonly isShared?: boolean;
+}
+
+/** A lost request is taken to arrive no later than this after it was given up. */
+export const lateArrivalMs = 30_000;
+/** The requests that one record of a shared state covers, because that database would otherwise get a statement for each. */
+const blockSize = 8;
+/** How long the requests of a block may be sent, in ms. */
+const blockMs = 3_000;
+
+interface Block {
+  left: number;
+  readonly from: number;
+  readonly to: number;
+  readonly recorded: Promise<void>;
+}
+
+export interface UseRecordOptions {
+  readonly bucket: string;
+  readonly clock: Clock;
+  readonly memory: UseMemory;
+  /** How long a request counts, in ms. */
+  readonly rememberMs: number;
+  /**
+   * Records requests in blocks: before the first one is sent, and as if all of them were sent at the end of the block. So
+   * the next process counts too many requests, and never too few.
+   */
+  readonly inBlocks: boolean;
+}
+
+/**
+ * The note from which the next process knows the requests that still count: their wall times. A request leaves the note by
+ * the monotonic clock, so a wall clock that jumps forgets nothing.
+ */
+export class UseRecord {
+  readonly #options: UseRecordOptions;
+  #uses: { readonly at: number; readonly until: number }[] = [];
+  #block: Block | undefined;
+  /** The record that is about to be made. */
+  #next: Promise<void> | undefined;
+
+  constructor(options: UseRecordOptions) {
+    this.#options = options;
+  }
+
+  /** The wall times that the process before has recorded. */
+  async load(): Promise<readonly number[]> {
+    const { bucket, memory } = this.#options;
+    const note = await memory.note(usedNote(bucket));
+    const times = Array.isArray(note) ? note.filter((at) => typeof at === 'number') : [];
+    this.#uses = times.map((at) => this.#use(at));
+    return times;
+  }
+
+  /** Resolves when the request is durable. `at`: wall ms. */
+  add(at: number): Promise<void> {
+    let block = this.#block;
+    if (block === undefined || block.left === 0 || at < block.from || at > block.to) block = this.#begin(at);
+    block.left -= 1;
+    return block.recorded;
+  }
+
+  #begin(at: number): Block {
+    const { clock, inBlocks } = this.#options;
+    const [left, to] = inBlocks ? [blockSize, at + blockMs] : [1, at];
+    const now = clock.monotonic();
+    this.#uses = this.#uses.filter(({ until }) => until > now);
+    for (let each = 0; each < left; each += 1) this.#uses.push(this.#use(to));
+    const recorded = this.#put();
+    const block = { left, from: at, to, recorded };
+    this.#block = block;
+    recorded.catch(() => {
+      if (this.#block === block) this.#block = undefined;
+    });
+    return block;
+  }
+
+  /** Requests that begin at the same moment have one record. */
+  #put(): Promise<void> {
+    const { bucket, memory } = this.#options;
+    this.#next ??= Promise.resolve().then(() => {
+      this.#next = undefined;
+      return memory.putNote(
+        usedNote(bucket),
+        this.#uses.map(({ at }) => at),
+      );
+    });
+    return this.#next;
+  }
+
+  #use(at: number) {
+    const { clock, rememberMs } = this.#options;
+    // A time far in the future was recorded before the clock was set back.
+    const aheadMs = Math.min(Math.max(0, at - clock.now()), lateArrivalMs);
+    return { at, until: clock.monotonic() + aheadMs + rememberMs };
+  }
+}
+
+function usedNote(bucket: string): string {
+  return `used:${bucket}`;
+}

@@ -1,0 +1,52 @@
+/** One row of an answer, by its columns. */
+export type Row = Readonly<Record<string, unknown>>;
+
+export type SqlValue = string | number | null;
+
+/**
+ * One state in a database, for one process. Pieces of work are carried out one after the other, in the order of the
+ * calls. Statements are in the words that SQLite and PostgreSQL share; `$1` is the id of the state.
+ */
+export interface SqlDriver {
+  /** The part of the owner. Left out: the state is open for reading only. */
+  readonly owner?: {
+    /** The row of the state when it was opened. */
+    readonly head: Row;
+    /** Counts every change that this owner has made. */
+    readonly serial: number;
+  };
+  /** Whether no end of the connection is known. */
+  isOpen(): boolean;
+  /** See `StateStore`. */
+  isOwned?(): boolean;
+  readonly lost?: AbortSignal;
+  /** @throws StateError if the state cannot be read */
+  reading<T>(work: () => Promise<T>): Promise<T>;
+  /**
+   * Makes the changes as one durable change, or none of them. Only for the owner.
+   *
+   * @throws StateError if they could not be made durable, or if another process has written since
+   */
+  writing(changes: () => Promise<void>): Promise<void>;
+  /** The same for the value of a note, as one statement. */
+  writeNote(name: string, value: string): Promise<void>;
+  /** One statement. Only inside `reading` and `writing`. */
+  run(sql: string, ...values: readonly SqlValue[]): Promise<readonly Row[]>;
+  close(): Promise<void>;
+}
+
+/** Runs each piece of work when those before it have ended. */
+export class Turns {
+  #tail: Promise<unknown> = Promise.resolve();
+
+  take<T>(work: () => T | Promise<T>): Promise<T> {
+    const done = this.#tail.then(work);
+    this.#tail = done.catch(() => undefined);
+    return done;
+  }
+
+  /** Resolves when all earlier work has ended. */
+  async end(): Promise<void> {
+    await this.#tail;
+  }
+}
