@@ -144,7 +144,11 @@ function billedOf(facts: ProjectFacts, addresses: readonly AddressView[] | null)
   const adopting = (facts.plan?.operations ?? []).flatMap(({ key, kind, verb, target: id }) =>
     verb === 'adopt' && id !== undefined && !adopted.has(key) ? [{ key, kind, id, boundAt: undefined }] : [],
   );
-  const ending = new Set(facts.plan?.warnings.flatMap(({ code, key }) => (code === 'released' ? [key] : [])));
+  const ended = [
+    ...(facts.plan?.warnings ?? []).filter(({ code }) => code === 'released'),
+    ...(facts.plan?.blocked ?? []).filter(({ code }) => code === 'not_found'),
+  ];
+  const ending = new Set(ended.map(({ key }) => key));
   const bound = bindings.filter(({ key }) => !ending.has(key) || facts.world?.observed.has(key) !== false);
   const bought = [...bound, ...arriving, ...adopting]
     .filter(({ kind }) => factsOf(kind).counted)

@@ -39,6 +39,7 @@ interface Given {
   readonly entries?: readonly object[];
   readonly operations?: readonly object[];
   readonly warnings?: readonly object[];
+  readonly blocked?: readonly object[];
   readonly unmanaged?: string;
   readonly more?: object;
 }
@@ -51,13 +52,13 @@ function bill({
   observed = new Map(),
   ...given
 }: Given) {
-  const { entries, operations, warnings = [], unmanaged = 'block', more = {} } = given;
+  const { entries, operations, warnings = [], blocked = [], unmanaged = 'block', more = {} } = given;
   return billOf({
     id: 4711,
     known: { now: 0, bindings, intents, claims, ...(history && { history }) },
     ...(ips && { world: { ips, observed } }),
     ...(entries && { offer: { desired: { resources: entries, settings: { unmanaged } } } }),
-    ...(operations && { plan: { operations, warnings } }),
+    ...(operations && { plan: { operations, warnings, blocked } }),
     ...more,
   } as unknown as ProjectFacts);
 }
@@ -273,6 +274,11 @@ describe('src/view/bill.ts: the billed resources', () => {
       'a server whose binding ends, and that was observed',
       { operations: [], warnings: [released], ips: [], observed: new Map([['servers.w', {}]]) },
       true,
+    ],
+    [
+      'a server that the project no longer has',
+      { operations: [], blocked: [{ code: 'not_found', key: 'servers.w' }], ips: [] },
+      false,
     ],
     ['a server whose binding ends, unread', { operations: [], warnings: [released] }, true],
     [
