@@ -307,12 +307,17 @@ function truth(stage: StoryStage, intent: Intent): Resolution {
   const asWell = ({ idempotencyKey }: Execution) =>
     intent.kind !== 'backup' &&
     JSON.stringify(history.writes.get(idempotencyKey ?? '')?.request) === JSON.stringify(intent.request);
+  // The operator has given the server to another entry since.
+  const isGivenAway = ({ kind, id }: Execution) => {
+    const line = kind === 'server' && id !== null ? history.lineGiven(id) : undefined;
+    return line !== undefined && line !== stage.file.lines.nameOf(intent.recovers ?? intent.key);
+  };
   const named = partsOf(intent).answer?.id;
   const inside = intent.parentId === undefined ? '' : `${intent.parentId}/`;
   // An earlier state may have used the key inside another server.
   const live = history
     .executionsUnder(intent.idempotencyKey)
-    .filter((each) => history.isLive(each) && each.id?.startsWith(inside));
+    .filter((each) => history.isLive(each) && each.id?.startsWith(inside) && !isGivenAway(each));
   const made =
     // After a day a key creates another resource, and the answer named its id.
     live.find((each) => named !== undefined && each.id?.endsWith(`/${named}`)) ??

@@ -16,6 +16,8 @@ const sections = ['servers', 'networks', 'isos', 'ips'] as const;
 export function editDrillOf(seed: number): Omit<Story, 'seed'> {
   const reverting = chance(seed ^ 0x4e7e47);
   if (reverting.happens(0.3)) return revertedDrillOf(reverting);
+  const giving = chance(seed ^ 0x61f7);
+  if (giving.happens(0.2)) return givenAwayDrillOf(giving);
   const dice = chance(seed ^ 0xd0111);
   const section = dice.pick(sections);
   const actions = dice.pick([renamedInFlight, destroyed, foundAndLeft])(dice, section);
@@ -69,6 +71,26 @@ function revertedDrillOf(dice: Chance): Omit<Story, 'seed'> {
       ...(dice.happens(0.5) ? [edited(third, inBetween()), edited(first, inBetween())] : []),
     ],
     pausesMs: [dice.pick([1_000, 60_000])],
+  };
+}
+
+/** The operator gives the resource of one entry to another entry of a new state, and edits the first entry. */
+function givenAwayDrillOf(dice: Chance): Omit<Story, 'seed'> {
+  const sizes = dice.pick([{ cores: 3 }, { image: 'ubuntu-24.04' }, { public_ipv4: { new: true } }]);
+  const of = (place: number) => ({ section: 'servers', place }) as const;
+  const edited: OperatorAction = { do: 'change_fields', of: of(0), all: false, fields: sizes };
+  const spec: SpecModel = {
+    ...{ settings: { max_deletions: 10 }, networks: {}, isos: {}, ips: {} },
+    servers: { web: size, www: size },
+  };
+  return {
+    ...{ state: 'memory', readings: {}, specs: [spec], faults: [], incidents: [] },
+    actions: [
+      { when: 'at_rest', what: { do: 'lose_the_state' } },
+      { when: 'at_once', what: { do: 'adopt', of: of(1), id: 'other' } },
+      { when: dice.pick(['at_once', { boundary: 'closeIntent:after', nth: 1 }] as const), what: edited },
+    ],
+    pausesMs: [dice.pick([60_000, 90 * 60_000])],
   };
 }
 

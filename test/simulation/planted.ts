@@ -212,9 +212,9 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'what comes later without its doing is taken as known',
     file: 'engine/claims/claims.ts',
-    find: '  return { ...attribution, claims, isNew,',
+    find: '  return { ...attribution, isNew, unlisted: unlistedHere, ...known };',
     replace:
-      '  const unmanaged = isNew ? attribution.unmanaged : { servers: [], addresses: [] };\n  return { ...attribution, unmanaged, claims, isNew,',
+      '  const unmanaged = isNew ? attribution.unmanaged : { servers: [], addresses: [] };\n  return { ...attribution, unmanaged, isNew, unlisted: unlistedHere, ...known };',
   },
   {
     name: 'a 429 is a refusal',
@@ -398,6 +398,13 @@ export const plantedBugs: readonly Planted[] = [
     file: 'engine/claims/line.ts',
     find: ': [holder.formerKey, ...(holder.formerKeys ?? [])];',
     replace: ': [];',
+    stories: '--actions',
+  },
+  {
+    name: 'the bytes of an edited entry are sent under a key that was answered to its earlier bytes',
+    file: 'engine/claims/owner.ts',
+    find: "return because === 'found' && outcome === 'void' ? last : undefined;",
+    replace: 'return undefined;',
     stories: '--actions',
   },
   {
