@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { planText } from '../../src/cli/render/plan-text.ts';
 import { plainPaint } from '../../src/cli/terminal.ts';
+import type { ResourceKey } from '../../src/core/keys.ts';
 import { resolveOf, resolving } from '../support/resolve.ts';
 import { load, rig } from '../support/rig.ts';
 import { codesOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
@@ -489,5 +490,43 @@ describe('src/reconcilers/server.ts: what exists already', () => {
     await clock.run(engine.adopt(load(text), 'ips.spare' as never, String(free.id)));
     expect((await apply(text)).outcome).toBe('converged');
     expect(emulator.billed()).toHaveLength(3);
+  });
+
+  test('an adopted one compares what an operator has confirmed, in whatever notation', async () => {
+    const { apply, plan, emulator, engine, clock } = rig();
+    const { id } = emulator.mutate({ do: 'add_server', name: 'web' }) as { id: number };
+    const entry = servers({ web: `id: ${id}, ${sliders}` });
+    await apply(entry);
+    await clock.run(engine.adopt(load(entry), 'servers.web' as ResourceKey, String(id)));
+    const image = emulator.world.serverTypes[0]?.images[0]?.id;
+
+    const same = await plan(
+      servers({ web: `id: ${id}, server_type: 3, image: ${image}, cores: 1, memory_mb: 1024, disk_gb: 20` }),
+    );
+    const other = await plan(
+      servers({
+        web: `id: ${id}, ${sliders.replace('cores: 1', 'cores: 8')}, replace: {order: delete_first}`,
+      }),
+    );
+
+    expect([same.operations, same.blocked]).toEqual([[], []]);
+    expect(codesOf(other)).toEqual({ 'servers.web': 'replace_not_allowed' });
+    expect(resolveOf(other.blocked[0])).toContain('remove `id` in servers.web');
+    const free = servers({
+      web: `${sliders.replace('cores: 1', 'cores: 8')}, replace: {order: delete_first}`,
+    });
+    expect((await plan(`settings: {prune: true}\n${free}`)).summary.replace).toBe(1);
+  });
+
+  test('one that is not managed has to exist, and is left alone', async () => {
+    const { apply, plan, emulator } = rig();
+    expect(codesOf(await plan(servers({ other: 'id: 2001, managed: false' })))).toEqual({
+      'servers.other': 'not_found',
+    });
+    emulator.mutate({ do: 'add_server', name: 'other' });
+
+    expect((await apply(servers({ other: 'id: 2001, managed: false' }))).outcome).toBe('converged');
+    expect((await apply(prune)).outcome).toBe('converged');
+    expect(projectOf(emulator).servers).toHaveLength(1);
   });
 });
