@@ -69,6 +69,7 @@ servers:
 
       expect(codesOf(planned)).toMatchObject({ 'servers.one': 'address_not_the_only_free_one' });
       expect(planned.blocked.at(-1)?.reason).toContain('once the old server is deleted');
+      expect(planned.blocked.at(-1)?.remedies[0]).toMatchObject({ when: 'to keep it unchanged' });
       expect(report.outcome).toBe('blocked');
       expect(countOf(world.emulator, 'delete_server')).toBe(0);
       const out = more.includes('a:') ? text('{ip: b}', 'b: {}') : text('{reuse: true}', more);

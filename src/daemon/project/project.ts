@@ -23,6 +23,7 @@ import { reconcile } from './reconciliation.ts';
 import { TurnRecord } from './turn-record.ts';
 import { ended } from './use-meter.ts';
 import {
+  abortedWith,
   isEmpty,
   openWorkspace,
   type ProjectParts,
@@ -107,7 +108,6 @@ export class DaemonProject {
     return this.#offer?.desired.digest;
   }
 
-  /** Whether no session is open. */
   get isIdle(): boolean {
     return this.#workspace === undefined;
   }
@@ -249,17 +249,14 @@ export class DaemonProject {
         }),
       ),
     );
-    const over = new AbortController();
-    const end = () => over.abort(stop.reason);
-    stop.addEventListener('abort', end, { once: true });
-    if (stop.aborted) end();
+    const { own: over, release } = abortedWith(stop);
     const recalled = this.#record.recall(session.store, this.#offer?.desired);
     const working = recalled.then(() => work(workspace, over.signal));
     try {
       await Promise.race([working, beside.then(() => undefined)]);
     } finally {
       background.abort();
-      stop.removeEventListener('abort', end);
+      release();
       over.abort(new Error('the session ends'));
       await working.catch(() => undefined);
       this.#workspace = undefined;
@@ -331,18 +328,15 @@ export class DaemonProject {
     stop: AbortSignal,
   ): Promise<void> {
     const halt = new AbortController();
-    // A signal of its own, because the engine adds listeners, and `stop` outlives the reconciliation.
-    const ending = new AbortController();
-    const onStop = () => ending.abort(new Error('the daemon stops'));
-    stop.addEventListener('abort', onStop, { once: true });
-    if (stop.aborted) onStop();
+    // The engine adds listeners, and `stop` outlives the reconciliation.
+    const ending = abortedWith(stop);
     this.#halt = halt;
     this.#reconciling = offer.desired.digest;
     this.#nextReconciliationAt = undefined;
     this.#options.onChange();
-    const signals = { halt, stop: ending.signal };
+    const signals = { halt, stop: ending.own.signal };
     const ended = await reconcile(offer, triggers, workspace, this.#parts, signals).finally(() => {
-      stop.removeEventListener('abort', onStop);
+      ending.release();
       this.#halt = undefined;
     });
     await this.#conclude(offer, ended);

@@ -134,3 +134,15 @@ export function isEmpty({ known }: Pick<ProjectFacts, 'known'>): boolean {
   const { bindings, intents, claims } = knownIn({ known });
   return bindings.length + intents.length + leftBackups(claims).length === 0;
 }
+
+/** A controller that aborts with the signal, until `release`. */
+export function abortedWith(signal: AbortSignal): {
+  readonly own: AbortController;
+  readonly release: () => void;
+} {
+  const own = new AbortController();
+  const abort = () => own.abort(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  if (signal.aborted) abort();
+  return { own, release: () => signal.removeEventListener('abort', abort) };
+}

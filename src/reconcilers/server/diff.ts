@@ -5,6 +5,7 @@ import { childKey, type ResourceKey, retiredFrom, topLevelKey } from '../../core
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import type { Change, Verb, Warning } from '../../core/plan.ts';
 import { edit, outside, run } from '../../core/remedy.ts';
+import { restoring } from '../../core/restoring.ts';
 import { poolCautions } from '../address-pool.ts';
 import { blocked, fromNothing, incomplete, lostOf, toNothing, unchanged } from '../existence.ts';
 import { addressAlongside, addressOf, addressProblem, mayExchangeWarning } from './address.ts';
@@ -107,7 +108,8 @@ function diffReplace(
 ): Diff {
   const { subject, entry, live, world } = existing;
   const resolved = resolveBody(entry, world, []);
-  if ('problem' in resolved) return impossible('update', subject.key, needing(existing, resolved.problem));
+  if ('problem' in resolved)
+    return impossible('update', subject.key, needing(existing, resolved.problem, changes));
   const exchange = exchangeProblem(subject.key, world);
   if (exchange !== undefined) return impossible('update', subject.key, exchange);
   const order = orderOf(existing);
@@ -115,7 +117,7 @@ function diffReplace(
     order === 'create_first' && holdsNamed(existing)
       ? heldByOld(existing)
       : addressProblem(subject.key, entry, world);
-  if (problem !== undefined) return impossible('update', subject.key, needing(existing, problem));
+  if (problem !== undefined) return impossible('update', subject.key, needing(existing, problem, changes));
   const fixed = changes.filter((each) => !(resizable && isSize(each)));
   const isServed = holdsNamed(existing) && !changes.some(({ path }) => path === 'server_type');
   const stays = whatStays(subject, live, world);
@@ -140,8 +142,10 @@ function diffReplace(
   };
 }
 
-/** The problem, with the further edits that the replacement needs. */
-function needing({ subject, entry }: Existing, problem: BodyProblem): BodyProblem {
+/** The problem, with the edit that keeps the server, and the further edits that the replacement needs. */
+function needing({ subject, entry }: Existing, found: BodyProblem, changes: readonly Change[]): BodyProblem {
+  const keeping = { ...restoring(changes, subject.key), when: 'to keep it unchanged' };
+  const problem: BodyProblem = { ...found, remedies: (key) => [keeping, ...found.remedies(key)] };
   const edits = [
     ...(subject.desired?.protect === true ? ['`protect: false`'] : []),
     ...(permitted(entry) === undefined ? ['`replace: allowed`'] : []),

@@ -108,6 +108,7 @@ export class Purchases {
           execution.atMs - each.atMs < keyLifeMs
         : history.isLive(each) &&
           !retires(each, intent, mirror.bindings) &&
+          !isOfAnotherEntry(each, intent, running) &&
           (intent.kind !== 'network_interface' ||
             this.#isSameCard(each, execution, lines.nameOf(takeApart(intent.key).parent ?? intent.key))),
     );
@@ -261,6 +262,18 @@ function retires({ kind, id }: Execution, { key, replaces }: Intent, bindings: M
   const owner = takeApart(key).parent ?? key;
   if (kind === 'server' && id !== null && id === replaces) return true;
   return (kind === 'server' || kind === 'card') && bindings.has(retiringKey(owner, server));
+}
+
+/** The spec gives the resource, or its server, to another entry, for which vdcsync does not manage it. */
+function isOfAnotherEntry({ id }: Execution, { key, parentId }: Intent, { controller }: Running): boolean {
+  const [collection = '', name = ''] = key.split('.');
+  const entries = Object.entries(Object(member(controller.file.model, collection)));
+  return entries.some(
+    ([other, entry]) =>
+      other !== name &&
+      member(entry, 'managed') === false &&
+      String(member(entry, 'id')) === (parentId === undefined ? id : id?.split('/')[0]),
+  );
 }
 
 /** The state binds the resource to an earlier key of the line, and neither the binding nor the spec connects the two keys. */
