@@ -1,6 +1,7 @@
-import { NotAbsentError, TooSoonError } from '../core/errors.ts';
+import { ApiProblem, NotAbsentError, TooSoonError } from '../core/errors.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { CommandResult, Remedy } from '../core/remedy.ts';
+import { TransportError } from '../core/transport.ts';
 import type { Controller } from './controller.ts';
 import type { StoryStage } from './stage.ts';
 import type { SpecModel } from './story.ts';
@@ -17,6 +18,7 @@ export async function runCommand(
   file: SpecModel,
   text: string,
   run: Work,
+  tries = 1,
 ): Promise<CommandResult | Error | undefined> {
   const desired = stage.load(file);
   const { running, engine } = await stage.start(controller, desired);
@@ -33,7 +35,22 @@ export async function runCommand(
     await stage.clock.advance(Math.ceil(said.restMs / 1000) * 1000);
     return runCommand(stage, controller, file, text, run);
   }
+  if (isOfApi(said) && tries < mostTries) {
+    await stage.clock.advance(60_000);
+    return runCommand(stage, controller, file, text, run, tries + 1);
+  }
   return said;
+}
+
+/** A person gives a command no more often. */
+const mostTries = 10;
+
+/** The API did not answer the reads of the command, which has then changed nothing. */
+function isOfApi(said: unknown): boolean {
+  return (
+    said instanceof TransportError ||
+    (said instanceof ApiProblem && (said.status === 429 || said.status >= 500))
+  );
 }
 
 /** A command that must succeed; gives the remedies that it names afterwards. */
