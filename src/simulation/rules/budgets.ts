@@ -10,7 +10,8 @@ const endedMs = 1_000;
 export class BudgetRules {
   readonly #truth: Truth;
   readonly #arrivals = new Map<string, number[]>();
-  readonly #closedUntil = new Map<string, number>();
+  /** Since the last 429, and until when. */
+  readonly #closed = new Map<string, { readonly since: number; readonly until: number }>();
 
   constructor(truth: Truth) {
     this.#truth = truth;
@@ -25,8 +26,10 @@ export class BudgetRules {
     const bucket = this.#bucketOf(request);
     const now = this.#truth.elapsed();
     this.#checkWindow(running, bucket, isWrite(request), refused);
-    if (retryAfterMs !== undefined)
-      this.#closedUntil.set(bucket, Math.max(this.#closedUntil.get(bucket) ?? 0, now + retryAfterMs));
+    if (retryAfterMs !== undefined) {
+      const until = Math.max(this.#closed.get(bucket)?.until ?? 0, now + retryAfterMs);
+      this.#closed.set(bucket, { since: now, until });
+    }
     if (taskEnded) running.endedTasks.set(pathOf(request), now);
   }
 
@@ -35,8 +38,9 @@ export class BudgetRules {
     const recent = (this.#arrivals.get(bucket) ?? []).filter((at) => at > now - minute);
     this.#arrivals.set(bucket, [...recent, now]);
     if (controller.budgetUnknown()) return;
-    if (now < (this.#closedUntil.get(bucket) ?? 0))
-      this.#truth.fail('I9', 'a request before Retry-After has passed');
+    const { since = 0, until = 0 } = this.#closed.get(bucket) ?? {};
+    // At the moment of the 429, other requests were on their way.
+    if (now > since && now < until) this.#truth.fail('I9', 'a request before Retry-After has passed');
   }
 
   /** A later poll is allowed: a run may have to give up the work that followed the task. */
