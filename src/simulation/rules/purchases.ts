@@ -122,6 +122,8 @@ export class Purchases {
       giveUp('only a list shows the resource, and the list is cut off');
     else if (machines() > 1 && this.#haveParted(first, execution, intent, running))
       giveUp('two states that have parted');
+    else if (another && this.#isIgnoredByFile(first, execution, running))
+      giveUp('an earlier state bought the resource, its key is forgotten, and the spec ignores it');
     else if (behind && isRenamedSince(first, intent, running))
       giveUp('an old copy of the state has another key for the resource, and no `moved` names that key');
     else if (another && first.kind === 'iso' && this.#isRenamedIso(first, intent, running))
@@ -165,6 +167,12 @@ export class Purchases {
     const binding = mirror.bindings.get(retiringKey(key, id));
     if (binding === undefined || binding.tainted !== undefined) return false;
     return equal(this.#truth.history.writes.get(idempotencyKey ?? '')?.request.body, request.body);
+  }
+
+  /** No key shows the resource any more, and the spec says that no unmanaged resource belongs to it. @source API §8 */
+  #isIgnoredByFile(first: Execution, { atMs }: Execution, { desired }: Running): boolean {
+    const isBought = first.kind === 'server' || first.kind === 'ip';
+    return isBought && desired.settings.unmanaged === 'ignore' && atMs - first.atMs >= keyLifeMs;
   }
 
   /** Only the clock of the host showed the age of the key, and that clock is wrong. @source API §8 */
