@@ -57,3 +57,24 @@ export function entryOf(file: SpecModel, key: string): Fields | undefined {
   const entry = (file as unknown as Readonly<Record<string, Entries>>)[collection]?.[name];
   return field === undefined ? entry : (entry?.[field] as Fields | undefined);
 }
+
+/** The server with a reference under its new name, or without it. */
+export function referring(
+  server: Fields,
+  section: EditedSection,
+  from: string,
+  to: string | undefined,
+): Fields {
+  const { network_interfaces: cards, public_ipv4: address, iso } = server;
+  if (section === 'networks' && Array.isArray(cards) && cards.includes(from)) {
+    const renamed = cards.flatMap((each) => (each === from ? (to ?? []) : [each]));
+    return { ...server, network_interfaces: renamed };
+  }
+  if (section === 'ips' && (address as { readonly ip?: string } | undefined)?.ip === from) {
+    if (to !== undefined) return { ...server, public_ipv4: { ip: to } };
+    const { public_ipv4: _address, firewall: _firewall, ...others } = server;
+    return others;
+  }
+  if (section === 'isos' && iso === from) return { ...server, iso: to ?? null };
+  return server;
+}

@@ -1,7 +1,7 @@
 import { type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Blocked } from '../core/plan.ts';
 import { type Edit, type Remedy, stepsOf } from '../core/remedy.ts';
-import { entryOf } from './edited-file.ts';
+import { entryOf, referring } from './edited-file.ts';
 import type { StoryStage } from './stage.ts';
 import type { SpecModel } from './story.ts';
 
@@ -97,7 +97,8 @@ function carriedOut(stage: StoryStage, file: SpecModel, step: Edit, code: string
     const old =
       stage.file.earlier(path) ??
       stage.story.specs.map((spec) => entryOf(spec, path)).findLast((each) => each !== undefined);
-    return old === undefined ? undefined : withFields(stage, file, path, { ...old, protect: false });
+    if (old === undefined) return undefined;
+    return withFields(stage, file, path, { ...withPresentNames(stage, file, old), protect: false });
   }
   if (entry === 'replace' || entryOf(file, path) === undefined) return undefined;
   if (code === 'address_in_use' && Object.hasOwn(choose, 'public_ipv4'))
@@ -107,6 +108,17 @@ function carriedOut(stage: StoryStage, file: SpecModel, step: Edit, code: string
   if (fields.length === 0 && code !== 'immutable' && code !== 'sizing_mode_mismatch') return undefined;
   const removed = remove.flatMap((name) => (identity.has(name) ? [] : [[name, undefined]]));
   return withFields(stage, file, path, Object.fromEntries([...fields, ...removed]));
+}
+
+/** The entry, with the present names of the entries that were renamed since it left. */
+function withPresentNames({ file: { history, lines } }: StoryStage, file: SpecModel, entry: Entry): Entry {
+  let named = entry;
+  for (const { section, name } of history) {
+    const now = takeApart(lines.keyOf(lines.nameOf(`${section}.${name}` as ResourceKey))).name;
+    const isRenamed = file[section][name] === undefined && file[section][now] !== undefined;
+    if (isRenamed) named = referring(named, section, name, now);
+  }
+  return named;
 }
 
 type Sections = Readonly<Record<string, Readonly<Record<string, Entry>>>>;

@@ -1,4 +1,9 @@
-import type { EditedFile, EditedSection, Fields } from '../../../src/simulation/edited-file.ts';
+import {
+  type EditedFile,
+  type EditedSection,
+  type Fields,
+  referring,
+} from '../../../src/simulation/edited-file.ts';
 import type { Entries, SpecModel } from '../../../src/simulation/story.ts';
 import type { EntryPlace, FileEdit, GivenId } from './operator-action.ts';
 
@@ -197,19 +202,4 @@ function withReferences(
     }),
   );
   return { ...model, servers, ...(model.server_images === undefined ? {} : { server_images: images }) };
-}
-
-function referring(server: Fields, section: EditedSection, from: string, to: string | undefined): Fields {
-  const { network_interfaces: cards, public_ipv4: address, iso } = server;
-  if (section === 'networks' && Array.isArray(cards) && cards.includes(from)) {
-    const renamed = cards.flatMap((each) => (each === from ? (to ?? []) : [each]));
-    return { ...server, network_interfaces: renamed };
-  }
-  if (section === 'ips' && (address as { readonly ip?: string } | undefined)?.ip === from) {
-    if (to !== undefined) return { ...server, public_ipv4: { ip: to } };
-    const { public_ipv4: _address, firewall: _firewall, ...others } = server;
-    return others;
-  }
-  if (section === 'isos' && iso === from) return { ...server, iso: to ?? null };
-  return server;
 }
