@@ -1,4 +1,5 @@
 import { addressObject, objectName, serverObject } from '../../core/claims.ts';
+import type { DesiredResource } from '../../core/desired.ts';
 import { ConfigError, NotAbsentError, TooSoonError } from '../../core/errors.ts';
 import { isUnconfirmed, partsOf } from '../../core/intent.ts';
 import { nounOf, type ResourceKey } from '../../core/keys.ts';
@@ -173,7 +174,9 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
     await endQuestion(run, intent, holder);
     return result(`${holder.key} is bound to ${id}, so the write of ${intent.key} is ended.`);
   }
-  const asker = [...run.bindings.values(), ...run.desired.resources].find((each) => asksAbout(intent, each));
+  const asker =
+    [...run.bindings.values(), ...run.desired.resources].find((each) => asksAbout(intent, each)) ??
+    renamedEntry(run, intent);
   if (asker !== undefined && asker.key !== intent.key) {
     const said = await adoptKey(run, asker.key, id);
     const binding = run.bindings.get(asker.key);
@@ -207,7 +210,6 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
     run.kindOf(intent.kind).writes.evidence({ ...intent, answer }, read, () => new Set()),
   );
   const fits = 'id' in found && found.id === id;
-  // Another request used the key, so its resource may differ from the request of this intent.
   const other = fits ? undefined : await madeByOther(run, intent, id);
   if (!fits && other === undefined) {
     throw new ConfigError(
@@ -243,9 +245,21 @@ function heldInstead(run: Run, intent: Intent, id: string): Binding | undefined 
   return isHeld && holder.tainted === undefined && !identityChanged(run, holder.key) ? holder : undefined;
 }
 
+/** Another state may have used the key, so the resource may differ from the request of this state. */
+function mayBeOther(intent: Intent): boolean {
+  return intent.recovers !== undefined || partsOf(intent).blocked?.code === 'key_conflict';
+}
+
+/** The entry that has another key by now. Its `moved` waits for the end of the write. */
+function renamedEntry(run: Run, intent: Intent): DesiredResource | undefined {
+  const { key, recovers = key, replaces } = intent;
+  if (!mayBeOther(intent) || replaces !== undefined) return undefined;
+  return run.desired.resources.find((each) => run.line(each).has(recovers));
+}
+
 async function madeByOther(run: Run, intent: Intent, id: string): Promise<StateChange[] | undefined> {
   const subject = run.world.subjects.get(intent.key);
-  if (partsOf(intent).blocked?.code !== 'key_conflict' || subject?.desired === undefined) return undefined;
+  if (!mayBeOther(intent) || subject?.desired === undefined) return undefined;
   const world = await worldWith(run, subject, id);
   return world && [{ type: 'bind', binding: bindingOf(run, subject, id, world) }];
 }

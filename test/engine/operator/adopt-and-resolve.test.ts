@@ -85,6 +85,30 @@ describe('src/engine/operator: an operator decides', () => {
     expect(played.emulator.billed()).toHaveLength(2);
   });
 
+  test.each([
+    'ask',
+    'ignore',
+  ])('unmanaged: %s: a network of a lost state whose entry was edited and renamed since is adopted by that entry', async (unmanaged) => {
+    const spec = (entry: string) =>
+      `settings: {exclusive: true, unmanaged: ${unmanaged}}\nnetworks: {${entry}}\n`;
+    const edited = spec('one: {name: other, cidr: 10.21.0.0/24}');
+    const renamed = spec('two: {name: other, cidr: 10.21.0.0/24, moved: {from: networks.one}}');
+    const played = rig();
+    await played.apply(spec('one: {name: net, cidr: 10.20.0.0/24}'));
+    const [project] = played.emulator.world.projects;
+    const { id } = project?.networks.find(({ name }) => name === 'net') ?? { id: 0 };
+    played.restart(lost());
+    const { blocked: asked } = await played.apply(edited);
+    expect(asked).toMatchObject([{ key: 'networks.one', code: 'key_conflict' }]);
+
+    const { text } = await played.clock.run(
+      played.engine.resolve(load(renamed), 'networks.one' as never, { type: 'adopt', id: `${id}` }),
+    );
+
+    expect(text).toContain(`networks.two is bound to ${id}`);
+    expect(await played.store.openIntents()).toEqual([]);
+  });
+
   const blind = gpu
     .replace('[l40s-2, l40s-1]', 'l40s-1')
     .replace('exclusive: true', 'exclusive: true, unconfirmed_servers: ask');
