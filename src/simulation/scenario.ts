@@ -57,7 +57,11 @@ export async function play(story: Story, parts: StoryParts = {}): Promise<Outcom
   const wishes: Wishes = { spec: 0, second: undefined, tokenRuns: 0, left: new Set(story.incidents) };
   const main = stage.controller('a', 'readWrite');
   const player = parts.actions?.(stage, main) ?? noActions;
-  plantIncidents(stage, wishes, strike, (running, name) => player.crossed(running, name));
+  /** From then on, no action is due any more: it would end a run that nothing may disturb. */
+  let isHealed = false;
+  plantIncidents(stage, wishes, strike, (running, name) => {
+    if (!isHealed) player.crossed(running, name);
+  });
   /** The spec of that number comes into the spec once. */
   let written = 0;
   const current = (): SpecModel => {
@@ -111,6 +115,7 @@ export async function play(story: Story, parts: StoryParts = {}): Promise<Outcom
         idle = 0;
       }
     }
+    isHealed = true;
     if (stage.violation === undefined && !stage.givenUp) await heal(stage, main, wishes);
     for (
       ;
