@@ -42,7 +42,7 @@ export async function runCommand(
   return said;
 }
 
-/** A person gives a command no more often. */
+/** The operator gives a command no more often. */
 const mostTries = 10;
 
 /** The API did not answer the reads of the command, which has then changed nothing. */
