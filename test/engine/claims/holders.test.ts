@@ -8,7 +8,15 @@ import {
   leftByDeletion,
   leftoverChanges,
 } from '../../../src/engine/claims/left-backups.ts';
-import { identityChanged, isAnother, makerOf, ownerOf, wasNamed } from '../../../src/engine/claims/owner.ts';
+import {
+  answeredElsewhere,
+  identityChanged,
+  isAnother,
+  lastCreation,
+  makerOf,
+  ownerOf,
+  wasNamed,
+} from '../../../src/engine/claims/owner.ts';
 import { exchanging, released, releasing } from '../../../src/engine/claims/release.ts';
 import { deleted, retiring } from '../../../src/engine/claims/retire.ts';
 import type { Run } from '../../../src/engine/run.ts';
@@ -132,6 +140,66 @@ describe('src/engine/claims/owner.ts', () => {
     expect(wasNamed(answer({ to: 'unknown_send' }), '1')).toBe(false);
     expect(wasNamed(undefined, '1')).toBe(false);
     expect(identityChanged(knowing([]), key('servers.x'))).toBe(false);
+  });
+});
+
+describe('src/engine/claims/owner.ts: a key that was answered with the resource of another entry', () => {
+  const holder = bound('servers.b', 'server', '1', { formerKeys: ['servers.a', 'servers.z'] });
+  const creation = (more: object = {}) =>
+    ({
+      ...{ key: 'servers.a', kind: 'server', verb: 'create', phase: 'closed', incarnation: '0' },
+      ...{ because: 'found', outcome: 'void' },
+      ...more,
+    }) as unknown as Intent;
+  const asked = (
+    past: readonly Intent[],
+    {
+      bindings = [holder],
+      desired = { 'servers.a': { managed: true } } as Record<string, object>,
+      gone = 0,
+    } = {},
+  ) => {
+    const run = knowing(bindings, { desired });
+    const store = {
+      intents: async ({ key: of }: { key: string }) => past.filter((each) => each.key === of),
+      incarnation: async () => gone,
+    };
+    return { ...run, deps: { ...run.deps, store } } as unknown as Run;
+  };
+
+  test.each<[string, readonly Intent[], Parameters<typeof asked>[1], boolean]>([
+    ['its last creation', [creation()], {}, true],
+    ['no creation', [], {}, false],
+    ['a creation of an earlier incarnation', [creation()], { gone: 1 }, false],
+    ['a creation that ended otherwise', [creation({ outcome: 'done' })], {}, false],
+    ['a creation with another reason', [creation({ because: undefined })], {}, false],
+    ['a deletion', [creation({ verb: 'delete' })], {}, false],
+    ['an open creation', [creation({ phase: 'sending' })], {}, false],
+    [
+      'the creation of an entry that is bound',
+      [creation()],
+      { bindings: [holder, bound('servers.a', 'server', '2')] },
+      false,
+    ],
+    [
+      'the creation of an entry that is not managed',
+      [creation()],
+      { desired: { 'servers.a': { managed: false } } },
+      false,
+    ],
+    ['the creation of an entry that has left', [creation()], { desired: {} }, false],
+    ['an entry without a spec', [creation()], { desired: { 'servers.a': undefined as never } }, false],
+    ['a key that no other entry has had', [creation()], { bindings: [server] }, false],
+  ])('%s', async (_name, past, more, isAnswered) => {
+    const answered = await answeredElsewhere(asked(past, more));
+    expect([...answered]).toEqual(isAnswered ? [['servers.a', holder]] : []);
+  });
+
+  test('the last creation is the newest that has ended', async () => {
+    const [open, newest] = [creation({ phase: 'sending' }), creation({ id: 'new' })];
+    const deletion = creation({ verb: 'delete' });
+    const run = asked([open, deletion, newest, creation({ id: 'old' })]);
+    expect(await lastCreation(run, key('servers.a'))).toBe(newest);
   });
 });
 

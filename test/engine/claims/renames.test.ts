@@ -93,6 +93,68 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     expect(movesOf(file(...entries), boundTo(...names), new Map()).moves.map(arrow)).toEqual(expected);
   });
 
+  describe('a network interface whose network has another key now', () => {
+    const to = 'servers.a.network_interfaces.m';
+    const interfaceIn = (network: string | undefined, name = card) =>
+      ({
+        ...{ key: name, kind: 'network_interface', id: name },
+        identity: network === undefined ? {} : { network_id: network },
+      }) as unknown as Binding;
+    const network = { key: 'networks.m', id: 'n1', identity: {} } as unknown as Binding;
+    const entry = { key: to, kind: 'network_interface', parent: 'servers.a' };
+    const server = { key: 'servers.a' };
+    const moved = (entries: readonly object[], bindings: readonly Binding[], open: readonly string[] = []) =>
+      movesOf(file(...entries), new Map(bindings.map((each) => [each.key, each])), openOf(...open)).moves.map(
+        arrow,
+      );
+
+    test.each<[string, readonly object[], readonly Binding[], readonly string[], boolean]>([
+      ['follows the bound network', [server, entry], [interfaceIn('n1'), network], [], true],
+      [
+        'follows the network that the entry names',
+        [server, entry, { key: 'networks.m', id: 'n1' }],
+        [interfaceIn('n1')],
+        [],
+        true,
+      ],
+      ['stays without an identity', [server, entry], [interfaceIn(undefined), network], [], false],
+      ['stays in another network', [server, entry], [interfaceIn('n2'), network], [], false],
+      [
+        'stays while its own entry is there',
+        [server, entry, { key: card, kind: 'network_interface', parent: 'servers.a' }],
+        [interfaceIn('n1'), network],
+        [],
+        false,
+      ],
+      ['stays while it has an open write', [server, entry], [interfaceIn('n1'), network], [card], false],
+      ['stays while the other has an open write', [server, entry], [interfaceIn('n1'), network], [to], false],
+      [
+        'stays if the other is bound',
+        [server, entry],
+        [interfaceIn('n1'), interfaceIn('n1', to), network],
+        [],
+        false,
+      ],
+      [
+        'stays in another server',
+        [server, { ...entry, key: 'servers.b.network_interfaces.m', parent: 'servers.b' }],
+        [interfaceIn('n1'), network],
+        [],
+        false,
+      ],
+      [
+        'stays if the entry is of another kind',
+        [{ ...entry, kind: 'ip' }],
+        [interfaceIn('n1'), network],
+        [],
+        false,
+      ],
+      ['stays without any entry', [server], [interfaceIn('n1'), network], [], false],
+    ])('%s', (_name, entries, bindings, open, follows) => {
+      expect(moved(entries, bindings, open)).toEqual(follows ? [`${card} > ${to}`] : []);
+    });
+  });
+
   test.each<[string, readonly string[], readonly string[], readonly string[], string | undefined]>([
     ['an open write of the earlier key', ['ips.b<ips.a'], ['ips.a'], ['ips.a'], 'ips.b waits for ips.a'],
     ['an open write of the new key', ['ips.b<ips.a'], ['ips.a'], ['ips.b'], 'ips.b waits for ips.b'],

@@ -86,6 +86,40 @@ describe('src/engine/claims/run-state.ts', () => {
     expect(changed).toEqual(['ips.a', 'ips.b']);
   });
 
+  test('the first change of a renamed binding is stored as its move', async () => {
+    const moves = [
+      { from: 'ips.a', to: 'ips.b' },
+      { from: 'ips.c', to: 'ips.d' },
+    ];
+    const { run, calls } = state({
+      bindings: [bound('ips.b', 'ip', '1'), bound('ips.d', 'ip', '2'), bound('ips.e', 'ip', '3')],
+      moves,
+    });
+    const other = claim('ip', '8', ignored);
+    const free = { type: 'claim', claim: other } as const;
+    await run.change([
+      bind(bound('ips.e', 'ip', '3')),
+      release('ips.d'),
+      bind(bound('ips.b', 'ip', '1')),
+      free,
+    ]);
+    await run.change([bind(bound('ips.b', 'ip', '1')), release('ips.e')]);
+    expect(calls.map(([, changes]) => changes)).toMatchObject([
+      [
+        { type: 'bind', binding: { key: 'ips.e' } },
+        { type: 'release', key: 'ips.c', reason: 'r' },
+        { type: 'release', key: 'ips.a', gone: false, reason: 'moved to ips.b' },
+        { type: 'bind', binding: { key: 'ips.b' } },
+        { type: 'claim' },
+      ],
+      [
+        { type: 'bind', binding: { key: 'ips.b' } },
+        { type: 'release', key: 'ips.e' },
+      ],
+    ]);
+    expect([...run.bindings.keys()]).toEqual(['ips.b']);
+  });
+
   test('an intent is stored before it is known, and its end forgets it', async () => {
     const { run, calls, forgotten } = state();
     const first = intent('ips.a', 'ip');

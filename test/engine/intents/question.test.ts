@@ -5,7 +5,9 @@ import {
   doubtedKey,
   isReplay,
   isServerError,
+  isSettledByKey,
   keyIsFresh,
+  mayReplace,
   questionOf,
   unasked,
 } from '../../../src/engine/intents/question.ts';
@@ -69,6 +71,28 @@ describe('src/engine/intents/question.ts', () => {
     expect(doubtedKey).toEqual({ why: 'conflict', question: unasked });
     const question = { stage: 'taken', probes: 3 } as const;
     expect(questionOf({ phase: 'unknown', unconfirmed: { why: 'lost', question } } as Intent)).toBe(question);
+  });
+
+  test.each([
+    ['asking', 1, true],
+    ['taken', 1, true],
+    ['fenced', 1, false],
+    ['open', 1, false],
+    ['asking', 24, false],
+    ['taken', 24, false],
+  ] as const)('a key at the stage %s, of %d h, settles its write: %s', (stage, hours, settles) => {
+    const unconfirmed = { why: 'lost', question: { stage, probes: 1 } };
+    const intent = { phase: 'unknown', unconfirmed, firstSentAt: sentAt, firstSentApiAt: sentAt };
+    expect(isSettledByKey(runAt(hours, hours), intent as unknown as Intent)).toBe(settles);
+  });
+
+  test.each([
+    ['server', '1', true],
+    ['server', '0', false],
+    ['ip', '1', false],
+    ['ip', '0', false],
+  ] as const)('the %s of incarnation %s may replace another one: %s', (kind, incarnation, may) => {
+    expect(mayReplace({ kind, incarnation })).toBe(may);
   });
 
   test.each([
