@@ -26,7 +26,6 @@ export const mutated: readonly Mutated[] = [
   intents('probe-key', ['ask-key-step', 'begin'], 95),
   intents('write-slot', ['write-slot'], 100),
   intents('begin', ['begin'], 100),
-  intents('idempotency-key', ['idempotency-keys'], 100),
   intents('endings', ['endings'], 99),
   intents('transfer', ['transfer-step'], 98),
   intents('after-absence', ['after-absence'], 95),
