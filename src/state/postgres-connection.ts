@@ -4,7 +4,7 @@ import pg from 'pg';
 import { StateError } from '../core/errors.ts';
 import { endsConnection, postgresFailure } from './postgres-failure.ts';
 import type { PostgresLocation } from './postgres-url.ts';
-import type { Row } from './sql-driver.ts';
+import { type Row, Turns } from './sql-driver.ts';
 
 /**
  * One connection to PostgreSQL. All statements on it run one after the other.
@@ -18,7 +18,7 @@ export class PostgresConnection {
   /** The server's process on the other end: another one would not have our locks. */
   backendPid = 0;
   private readonly client: pg.Client;
-  private tail: Promise<unknown> = Promise.resolve();
+  private readonly turns = new Turns();
   /** Why nothing goes through any more. */
   private broken: string | undefined;
   private readonly loss = new AbortController();
@@ -63,9 +63,7 @@ export class PostgresConnection {
    * a check and the change that the check guards.
    */
   exclusive<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.tail.then(work);
-    this.tail = done.catch(() => undefined);
-    return done;
+    return this.turns.take(work);
   }
 
   /** Runs one statement. Only inside `exclusive`, or while no other caller has the connection. */
@@ -138,7 +136,7 @@ export class PostgresConnection {
   /** Closes the connection after all earlier requests. */
   async close(): Promise<void> {
     if (this.ended) return;
-    await this.tail;
+    await this.turns.end();
     this.ended = true;
     this.broken ??= `The connection to the state ${this.label} is closed.`;
     await this.hangUp();
