@@ -48,7 +48,7 @@ export interface KeyStory {
     readonly protect: boolean;
     readonly entry: unknown;
   } | null;
-  /** Whether a file was read. Without a file, no key is declared. */
+  /** Whether a spec was read. Without a spec, no key is declared. */
   readonly file_read: boolean;
   readonly bound: {
     readonly id: string;
@@ -79,7 +79,7 @@ interface Write {
 
 const mostPastWrites = 3;
 
-/** All that file, state and API say about one key. Pure. */
+/** All that spec, state and API say about one key. Pure. */
 export function storyOf(key: ResourceKey, facts: ProjectFacts, view: ProjectView): KeyStory {
   const isOf = (each: { readonly key: ResourceKey | null }) => each.key === key;
   const desired = facts.offer?.desired;

@@ -24,7 +24,7 @@ export type Attributed =
   | Extract<Holder, { readonly is: 'ignored' | 'released' }>
   | { readonly is: 'unmanaged' };
 
-/** Objects that are in neither file nor state. */
+/** Objects that are in neither spec nor state. */
 export interface Unmanaged {
   readonly servers: readonly number[];
   /** Theirs, and those that are free. */

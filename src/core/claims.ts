@@ -70,7 +70,7 @@ export type Holder =
   | { readonly is: 'awaiting_approval'; readonly digest: string }
   /**
    * Of the project: the plan that the operator has approved. A reconciliation that makes the plan again adds its
-   * operations, by content, and the digest of its file.
+   * operations, by content, and the digest of its spec.
    */
   | {
       readonly is: 'approved';

@@ -157,7 +157,7 @@ export interface Desired {
   readonly token?: TokenPlace;
   /** Absent if there are none. */
   readonly environment?: EnvironmentTexts;
-  /** `sha256:` over the canonical form: files that differ only in notation have equal digests. */
+  /** `sha256:` over the canonical form: specs that differ only in notation have equal digests. */
   readonly digest: string;
 }
 

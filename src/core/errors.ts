@@ -5,7 +5,7 @@ import type { Remedy } from './remedy.ts';
 export interface Diagnostic {
   readonly position: Position;
   readonly message: string;
-  /** The line of the file, and a mark under the column. It may hold any text of the file, so only a terminal shows it. */
+  /** The line of the spec, and a mark under the column. It may hold any text of the spec, so only a terminal shows it. */
   readonly excerpt?: string;
 }
 

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { EntryFields } from './desired.ts';
 import type { ResourceKey } from './keys.ts';
 
-/** The entries of a kind in its top-level map of the spec file. */
+/** The entries of a kind in its top-level map of the spec. */
 export interface SectionTraits {
   readonly description: string;
   readonly example: Readonly<Record<string, unknown>>;

@@ -5,7 +5,7 @@
 export interface KindFacts {
   /** The kind as an operator calls it; the name of the kind where left out. */
   readonly noun?: string;
-  /** The top-level map of the spec file that holds the entries of the kind. */
+  /** The top-level map of the spec that holds the entries of the kind. */
   readonly collection?: string;
   /** The field of a server's entry that declares the resources of the kind inside the server. */
   readonly field?: string;
@@ -102,12 +102,12 @@ export type KindName = keyof typeof table;
 
 type CollectionOf<Facts> = Facts extends { readonly collection: infer Name } ? Name : never;
 
-/** A top-level map of the spec file that holds resources. */
+/** A top-level map of the spec that holds resources. */
 export type Collection = CollectionOf<(typeof table)[KindName]>;
 
 export const kindNames = Object.keys(table) as unknown as readonly [KindName, ...KindName[]];
 
-/** The facts of a kind of the table, whose maps are maps of the spec file. */
+/** The facts of a kind of the table, whose maps are maps of the spec. */
 interface KnownFacts extends KindFacts {
   readonly collection?: Collection;
   readonly namedAfter?: Collection;

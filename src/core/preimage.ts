@@ -5,7 +5,7 @@ import type { Collection } from './kind-facts.ts';
  * object that is on no list came after the write. A kind adds values of its own, and only that kind reads them.
  */
 export type Preimage = {
-  /** The ids in the list of a kind, by its map in the spec file. */
+  /** The ids in the list of a kind, by its map in the spec. */
   readonly [List in Collection]?: readonly (number | string)[];
 } & {
   /** The ids of the backups of a server. */

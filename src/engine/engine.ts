@@ -24,7 +24,7 @@ export interface Engine {
   prove(desired: Desired, options?: PlanOptions): Promise<Plan>;
   /** Applies until a fresh plan is empty or the remaining operations need an operator. */
   apply(desired: Desired, options: ApplyOptions): Promise<ApplyReport>;
-  /** Binds a key of the file to a live resource, after a read shows the resource. Returns the binding as text. */
+  /** Binds a key of the spec to a live resource, after a read shows the resource. Returns the binding as text. */
   adopt(desired: Desired, key: ResourceKey, id: string): Promise<CommandResult>;
   /** Marks servers, by id, and addresses as ignored. */
   ignore(desired: Desired, names: readonly string[]): Promise<CommandResult>;

@@ -30,7 +30,7 @@ export interface ObserveInput {
   readonly catalogueRead: ReadPort;
 }
 
-/** Observes all resources that the file or the state names, once. Throws `FenceError` in another project. */
+/** Observes all resources that the spec or the state names, once. Throws `FenceError` in another project. */
 export async function observeAll(input: ObserveInput): Promise<World> {
   const { read, kinds } = input;
   const subjects = subjectsOf(input);
@@ -75,7 +75,7 @@ export function refuseOtherState(desired: Desired, { projectId }: StateInfo): vo
   );
 }
 
-/** @throws FenceError if the token belongs to another project than the file. */
+/** @throws FenceError if the token belongs to another project than the spec. */
 export function refuseOtherProject({ projectId }: Desired, { id, name }: Project): void {
   if (id === projectId) return;
   throw new FenceError(
@@ -158,7 +158,7 @@ async function observe(
 }
 
 /**
- * The server types that the file names, with prices and images. The other types of bound servers come with prices
+ * The server types that the spec names, with prices and images. The other types of bound servers come with prices
  * alone.
  */
 async function readCatalogue({

@@ -19,7 +19,7 @@ export type Run = RunContext & RunMemory;
 /** The objects that a run is started with, and that its parts share. */
 export interface RunContext {
   readonly deps: EngineDeps;
-  /** The file, combined with the state. */
+  /** The spec, combined with the state. */
   readonly desired: Desired;
   readonly cache: ReadCache;
   readonly gate: WriteGate;
@@ -33,7 +33,7 @@ export interface RunContext {
   readonly stopwatch: Stopwatch;
   kindOf(name: KindName): ResourceKind;
   /**
-   * Throws `FenceError` unless the token belongs to the project of the file, as of the last minute. Returns the name
+   * Throws `FenceError` unless the token belongs to the project of the spec, as of the last minute. Returns the name
    * of the token, so that no request goes out under another token.
    */
   fence(): Promise<string>;
@@ -77,7 +77,7 @@ export interface RunState {
   readonly claims: ReadonlyMap<string, Claim>;
   /** The open intents. */
   readonly intents: ReadonlyMap<ResourceKey, Intent>;
-  /** Keys that the file has renamed, until the state records the new names. */
+  /** Keys that the spec has renamed, until the state records the new names. */
   readonly moves: readonly Move[];
   /** Moves that cannot happen yet. No other operation is planned meanwhile. */
   readonly waitingMoves: readonly WaitingMove[];

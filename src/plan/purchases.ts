@@ -95,7 +95,7 @@ export function lineOpen(
   return held?.holder.is === 'found' ? answeredWith(desired, held.id, world) : undefined;
 }
 
-/** A key of the line was answered with the resource. Under `unmanaged: ignore`, that may be one of another file. */
+/** A key of the line was answered with the resource. Under `unmanaged: ignore`, that may be one of another spec. */
 function answeredWith({ key, kind }: DesiredResource, id: string, { settings }: World): Objection {
   const what = `${nounOf(kind)} ${id}`;
   const reason = `an idempotency key of ${key} was used for ${what}`;

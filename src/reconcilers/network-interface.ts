@@ -14,7 +14,7 @@ import { priceOfCard } from './prices.ts';
  * A server's network interface in a network. Any network interface in that network satisfies the entry; a missing
  * one is added. Removing one is not documented, so a second one would remain permanently.
  * If the profile enables `remove_network_interface`, a network interface of this spec is removed once the
- * file no longer names its network. @assumption A27
+ * spec no longer names its network. @assumption A27
  */
 export type NetworkInterfaceEntry = {
   readonly network: ResourceKey;

@@ -11,7 +11,7 @@ export interface EarlierEntry {
   readonly entry: Fields;
 }
 
-/** A file that an operator edits, with the entries that its history shows. */
+/** A spec that an operator edits, with the entries that its history shows. */
 export class EditedFile {
   readonly lines: ActionLines;
   #model: SpecModel;

@@ -2,7 +2,7 @@ import { namesakeOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import { editedSections, type SpecModel } from './story.ts';
 
 /**
- * The truth about renames: which keys of one file mean the same resource over time. A line has the name of its first
+ * The truth about renames: which keys of one spec mean the same resource over time. A line has the name of its first
  * key. A line continues with a `moved`, and with the return of a key that it had before.
  */
 export class ActionLines {
@@ -16,7 +16,7 @@ export class ActionLines {
   readonly #unused = new Set<string>();
   #split = 0;
 
-  /** `prefix` distinguishes files whose names have nothing to do with each other. */
+  /** `prefix` distinguishes specs whose names have nothing to do with each other. */
   constructor(prefix = '') {
     this.#prefix = prefix;
   }

@@ -5,7 +5,7 @@ import { entryOf, referring } from './edited-file.ts';
 import type { StoryStage } from './stage.ts';
 import type { SpecModel } from './story.ts';
 
-/** An entry put back may name others that have left too: then the whole file is put back. */
+/** An entry put back may name others that have left too: then the whole spec is put back. */
 export function valid(stage: StoryStage, file: SpecModel | undefined): SpecModel | undefined {
   if (file === undefined) return undefined;
   try {

@@ -20,7 +20,7 @@ import type { SpecModel } from './story.ts';
 /**
  * The operator reads each block, checks the client area (the emulator's world), and runs the command of the message,
  * or makes the edit that the message asks for. The operator answers with the truth and knows only facts that a real
- * operator could find out. Returns the edited file.
+ * operator could find out. Returns the edited spec.
  */
 export async function operate(
   stage: StoryStage,

@@ -24,7 +24,7 @@ export interface StoryParts extends StageOptions {
 /** The actions of operators between the runs. */
 export interface Actions {
   readonly isOver: boolean;
-  /** The machines of other files. */
+  /** The machines of other specs. */
   readonly others: readonly Controller[];
   /** How the next run of the machine is called, once. */
   takeCall(controller: Controller): RunCall;

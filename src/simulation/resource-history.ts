@@ -32,7 +32,7 @@ export interface Birth {
  * still exists. The rules measure the conclusions of the controllers against these facts.
  */
 export interface ResourceHistory {
-  /** The write that an idempotency key identifies. It is the same write for every controller with the same file. */
+  /** The write that an idempotency key identifies. It is the same write for every controller with the same spec. */
   readonly writes: ReadonlyMap<string, Intent>;
   /** `lines`: of the spec that the write is for. */
   recordWrite(intent: Intent, lines: ActionLines): void;
@@ -227,7 +227,7 @@ export function createResourceHistory(
       const line = birth && history.lineOf(birth);
       if (line === undefined) return undefined;
       const key = lines().keyOf(line);
-      // The key may have another line by now. The line of another file has no key here.
+      // The key may have another line by now. The line of another spec has no key here.
       return parseKey(key) !== undefined && lines().nameOf(key) !== line ? undefined : key;
     },
     isExcused: (execution) => excused.has(execution),

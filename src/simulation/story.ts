@@ -36,7 +36,7 @@ export interface Story {
   readonly cut?: { readonly back: number; readonly afterMs: number };
 }
 
-/** The spec file as JSON, which is YAML too. */
+/** The spec as JSON, which is YAML too. */
 export interface SpecModel {
   readonly settings: Readonly<Record<string, unknown>>;
   readonly networks: Entries;
@@ -92,7 +92,7 @@ export type Disturbance =
   /** The same for the resource at that place of the list; no effect if the list is empty. */
   | { readonly do: 'remove'; readonly sort: 'server' | 'ip' | 'network' | 'iso'; readonly place: number }
   | { readonly do: 'open_firewall'; readonly place: number }
-  /** Another machine with the same file starts: with a state of its own, and this or its own token. */
+  /** Another machine with the same spec starts: with a state of its own, and this or its own token. */
   | { readonly do: 'second'; readonly token: 'same' | 'member' };
 
 /** Polls are this far apart where the limit of reads is used up. */
@@ -122,7 +122,7 @@ export function specSources({ under, ...model }: SpecModel, projectId: number): 
   ];
 }
 
-/** The text of the spec file, without an overlay. */
+/** The text of the spec, without an overlay. */
 export function specText(model: SpecModel, projectId: number): string {
   return JSON.stringify(plainFile(model, projectId));
 }

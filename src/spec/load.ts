@@ -130,7 +130,7 @@ function readRoots(
   return withDefaults(patched, report);
 }
 
-/** The place of the token in the file. Two places are an error, because neither takes precedence. */
+/** The place of the token in the spec. Two places are an error, because neither takes precedence. */
 function tokenPlace(
   project: ReadonlyMap<string, Located>,
   trust: SpecTrust,
@@ -241,7 +241,7 @@ function isUnreadIn(root: Located, collection: string): boolean {
   return isUnread(root) || (map !== undefined && isUnread(map));
 }
 
-/** A message in one line, without control characters: it can contain any name from the file. */
+/** A message in one line, without control characters: it can contain any name from the spec. */
 function printable(message: string): string {
   const short = message.length > 1000 ? `${message.slice(0, 1000).toWellFormed()}...` : message;
   return escapeUnseen(short);

@@ -23,7 +23,7 @@ export type ServerInput = Entry<typeof serverSchema> & {
   iso?: z.input<typeof driveSchema>;
 };
 
-/** The spec file as a value, before any default is filled in. */
+/** The spec as a value, before any default is filled in. */
 export interface ProjectInput {
   version?: 1;
   project: z.input<typeof projectSchema>;

@@ -1,7 +1,7 @@
 import type { ResourceKey } from '../core/keys.ts';
 import { isLeft, type Plan } from '../core/plan.ts';
 
-/** All differences between project and file, a line each: first those that no operation corrects. */
+/** All differences between project and spec, a line each: first those that no operation corrects. */
 export function differences(plan: Plan | undefined): readonly string[] {
   return [...leftIn(plan), ...plannedIn(plan)];
 }

@@ -263,7 +263,7 @@ type Fixed<Value> = unknown extends Value
       : { readonly [Name in keyof Value]: Fixed<Value[Name]> };
 
 export type ProjectView = Fixed<z.infer<typeof projectViewSchema>>;
-/** The resources of file and state, in the order of their keys. */
+/** The resources of spec and state, in the order of their keys. */
 export function resourcesIn({ resources, unbound }: ProjectView): readonly ResourceView[] {
   return [...resources, ...unbound].sort((a, b) => (a.key < b.key ? -1 : 1));
 }

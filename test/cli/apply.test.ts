@@ -126,7 +126,7 @@ describe('src/cli/commands/apply.ts', () => {
     expect(plan.stdout).toMatch(/^Nothing to do/);
   });
 
-  test('the emulated project has to be the one of the file', async () => {
+  test('the emulated project has to be the one of the spec', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork, 'other.yaml': oneNetwork.replace('4711', '5') });
     await inProcess(['apply', '--emulator', '--yes'], { cwd });
     const { code, stderr } = await inProcess(['plan', '--emulator', '-f', 'other.yaml'], { cwd });

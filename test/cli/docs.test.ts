@@ -83,7 +83,7 @@ describe('docs', () => {
     for (const name of undocumentedOperations) expect(page).toContain(`\`${name}\``);
   });
 
-  test('the reference of the file says what of YAML is not accepted, and of which words nobody knows all', () => {
+  test('the reference of the spec says what of YAML is not accepted, and of which words nobody knows all', () => {
     const page = readFileSync(join(root, 'docs/reference/file.md'), 'utf8');
     for (const what of ['aliases', 'merge keys', 'tags', 'directives', '1 MiB', '32 levels'])
       expect(page).toContain(what);

@@ -114,7 +114,7 @@ export class Operator {
     return { code, blocked };
   }
 
-  /** Applies the file for the first time. */
+  /** Applies the spec for the first time. */
   async applied(sections: Sections): Promise<void> {
     this.write(sections);
     expect(await this.apply()).toEqual({ code: 0, blocked: [] });

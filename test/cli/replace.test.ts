@@ -37,7 +37,7 @@ async function scene(readings: Partial<Readings> = {}): Promise<{ scene: Scene; 
   return { scene: started, operator: started.operator() };
 }
 
-/** One server and one address remain, as the file asks. */
+/** One server and one address remain, as the spec asks. */
 function expectOne({ project }: Scene, cores: number): void {
   expect(project.servers).toMatchObject([{ cores, firewall: { enabled: true } }]);
   expect(project.ips).toMatchObject([{ serverId: project.servers[0]?.id }]);

@@ -24,7 +24,7 @@ function loadedBy(args: readonly string[]): ReadonlySet<string> {
 }
 
 describe('src/cli/main.ts: start-up loads what a call needs', () => {
-  test('--help: neither the file, nor the API, nor the emulator', () => {
+  test('--help: neither the spec, nor the API, nor the emulator', () => {
     expect([...loadedBy(['--help'])].sort()).toEqual(['commander', 'src/cli', 'src/core']);
   });
 

@@ -76,7 +76,7 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
     expect(bodies).toContainEqual(expect.stringContaining('"dev 198.51.100.7/32"'));
   });
 
-  test('are recognised: nothing is planned again, also by another process and once they stand in the file', async () => {
+  test('are recognised: nothing is planned again, also by another process and once they stand in the spec', async () => {
     const one = await applied();
     expect((await planOf(one)).operations).toEqual([]);
     one.restart();
@@ -233,7 +233,7 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
     expect(rules).toMatchObject([{ description: `\${env:NOTE} ${value}`.trim() }]);
   });
 
-  test('a text of the file that resembles one of the state is sent as it is', async () => {
+  test('a text of the spec that resembles one of the state is sent as it is', async () => {
     const text = `note [sealed:${'c'.repeat(64)}]`;
     const one = rig();
     const plain = load(spec.replace('${env:NOTE} ${env:OFFICE}', text));

@@ -396,7 +396,7 @@ describe('src/daemon/sources: commands beside a folder of projects', () => {
     const daemon = await keep(api, { folder });
     const notified = await daemon.until(
       ({ daemon: { error } }) => error !== null,
-      'the state of the file alone is told',
+      'the state of the spec alone is told',
     );
     const way = /move the state: (.*)\. If/.exec(notified.daemon.error ?? '')?.[1] ?? '';
     await program('sh', ['-c', way], folder);

@@ -71,7 +71,7 @@ describe('src/daemon/project: what takes long', () => {
     await until(
       async () => notices.bodies.map(({ event }) => event),
       (events) => events.includes('drift'),
-      'drift is reported although the file was never settled',
+      'drift is reported although the spec was never settled',
     );
     expect(daemon.log().map(({ msg }) => msg)).toContain('drift found');
     expect(live(api).servers).toHaveLength(1);

@@ -27,7 +27,7 @@ describe('src/engine/intents/evidence.ts', () => {
 describe('src/engine/run/apply.ts', () => {
   test('the run that created a server on an unmanaged address reports the address', async () => {
     const spec = `${head}ips:\n  web: {}\nservers:\n  web: {${size}, public_ipv4: {ip: web}}\n`;
-    /** Another client takes the address of the file, and leaves one of its own, just before the server is created. */
+    /** Another client takes the address of the spec, and leaves one of its own, just before the server is created. */
     const exchanging = (inner: Transport): Transport => ({
       ...inner,
       send(request, options) {

@@ -12,7 +12,7 @@ const sorts = {
   'a server with an address': `servers: {web: {${slider}, public_ipv4: {new: true}}}\n`,
   'an address': 'ips: {web: {server_type_id: 3}}\n',
   'a server without an address': `servers: {web: {${slider}}}\n`,
-  'a server with an address of the file': `ips: {web: {}}\nservers: {web: {${slider}, public_ipv4: {ip: web}}}\n`,
+  'a server with an address of the spec': `ips: {web: {}}\nservers: {web: {${slider}, public_ipv4: {ip: web}}}\n`,
 };
 const scoped = (spec: string) => `version: 1\nproject: {id: 4711, scope: b}\n${spec}`;
 

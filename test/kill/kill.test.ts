@@ -52,7 +52,7 @@ const wanted = { backup: 1, ip: 3, iso: 1, network: 2, network_interface: 2, ser
 describe.concurrent('src/engine: the built command, killed again and again', () => {
   test.each(
     Array.from({ length: playsAll ? stories : 1 }, (_, at) => at + 1),
-  )(`story %i survives ${killsAStory} kills, ends as the file says, and nothing was made twice`, async (seed) => {
+  )(`story %i survives ${killsAStory} kills, ends as the spec says, and nothing was made twice`, async (seed) => {
     const chance = seededRandom(seed);
     const service = await startEmulator({
       speed,

@@ -154,7 +154,7 @@ describe('src/plan/guards.ts: one guard each', () => {
       'a51 is still attached to server 9 → vdcsync apply (once the address is detached) | vdcsync forget servers.web.public_ipv4 (to keep it, no longer managed and still billed)',
     ],
     [
-      'an address on a server of this file',
+      'an address on a server of this spec',
       address,
       remove,
       { ...live(9), bindings: [bound(address, '51'), bound(web, '9')] },
@@ -317,7 +317,7 @@ describe('src/plan/guards.ts: one guard each', () => {
     ['another kind', 'ips.a', adopt('51'), two('networks.n', '51'), undefined],
     ['an update', 'ips.a', { ...update, target: '51' }, two('ips.b', '51'), undefined],
     [
-      'what an entry has that has left the file',
+      'what an entry has that has left the spec',
       'ips.a',
       adopt('51'),
       two('ips.b', '51', { drop: ['ips.b'] }),
@@ -344,14 +344,14 @@ describe('src/plan/guards.ts: one guard each', () => {
 
   rows('prune_disabled', [
     [
-      'what has left the file',
+      'what has left the spec',
       'networks.n',
       remove,
       gone(),
       'networks.n has left the spec, and settings.prune is false. With `prune: true`, network 3 would be deleted → put networks.n back into the spec (to keep it managed) | vdcsync forget networks.n (to keep it, no longer managed and still billed) ⇒ write `prune: true` under `settings` (to delete it, and each other resource that has left the spec)',
     ],
     [
-      'what has left the file, without a binding',
+      'what has left the spec, without a binding',
       'networks.z',
       remove,
       {},
@@ -359,9 +359,9 @@ describe('src/plan/guards.ts: one guard each', () => {
     ],
     ['with prune', 'networks.n', remove, { ...gone(), settings: 'prune: true' }, undefined],
     ['destroy', 'networks.n', remove, { ...gone(), input: { destroy: true } }, undefined],
-    ['by the file', 'networks.n', { ...remove, byFile: true }, gone(), undefined],
+    ['by the spec', 'networks.n', { ...remove, byFile: true }, gone(), undefined],
     ['no deletion', 'networks.n', { verdict: 'release' }, gone(), undefined],
-    ['what is in the file', 'networks.n', remove, {}, undefined],
+    ['what is in the spec', 'networks.n', remove, {}, undefined],
     ['a server that retires', 'servers.web~1', remove, { bindings: [retired()] }, undefined],
     [
       'an address that retires',
@@ -382,7 +382,7 @@ describe('src/plan/guards.ts: one guard each', () => {
       "servers.web~1 has left the spec, and settings.prune is false. With `prune: true`, server 1 would be deleted with all data on its disks → vdcsync forget 'servers.web~1' (to keep it, no longer managed and still billed) ⇒ write `prune: true` under `settings` (to delete it, and each other resource that has left the spec)",
     ],
     [
-      'a server that retires, and has left the file',
+      'a server that retires, and has left the spec',
       'servers.web~1',
       remove,
       { bindings: [retired(), bound(web, '2')], drop: [web] },
@@ -538,7 +538,7 @@ describe('src/plan/guards.ts: one guard each', () => {
       undefined,
     ],
     [
-      'a part that has left the file',
+      'a part that has left the spec',
       web,
       create,
       {

@@ -18,7 +18,7 @@ const text = (model: Model) =>
     .map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`)
     .join('');
 
-/** Carries out the steps of remedies, as an operator does. `before`: the file as it was. */
+/** Carries out the steps of remedies, as an operator does. `before`: the spec as it was. */
 async function follow(
   played: Rig,
   model: Model,

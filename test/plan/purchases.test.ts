@@ -336,7 +336,7 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
       undefined,
     ],
     [
-      'an adoption that the file names, where all others are ignored',
+      'an adoption that the spec names, where all others are ignored',
       'ips.a',
       { settings: 'unmanaged: ignore' },
       { verdict: 'adopt', target: '7' },
@@ -369,8 +369,8 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
   const renamed = (...formerKeys: string[]) => [bound('ips.old', 'ip', '7', { formerKeys })];
   const soon = ' ips.old is the earlier name of ips.a, which takes its resource back → vdcsync apply';
   test.each<[string, string, Given, string | undefined]>([
-    ['was renamed from a key in the file', 'ips.old', { bindings: renamed('ips.z', 'ips.a') }, soon],
-    ['was renamed from a key that has left the file', 'ips.old', { bindings: renamed('ips.z') }, undefined],
+    ['was renamed from a key in the spec', 'ips.old', { bindings: renamed('ips.z', 'ips.a') }, soon],
+    ['was renamed from a key that has left the spec', 'ips.old', { bindings: renamed('ips.z') }, undefined],
     ['was never renamed', 'ips.old', { bindings: oldBound }, undefined],
     [
       'was renamed from a bound key',
@@ -528,7 +528,7 @@ describe('src/plan/purchases.ts: an earlier state', () => {
     ['none', isNew, [], undefined, false],
     ['a like one, and a state that knows it', {}, [earlier(true)], undefined, false],
     [
-      'a like one, which the file ignores',
+      'a like one, which the spec ignores',
       { ...isNew, settings: 'unmanaged: ignore' },
       [earlier(true)],
       undefined,
@@ -573,7 +573,7 @@ describe('src/plan/purchases.ts: an earlier state', () => {
       undefined,
       false,
     ],
-    ['an older server that is not in the file', image, { ...isNew, drop: ['servers.web'] }, undefined, false],
+    ['an older server that is not in the spec', image, { ...isNew, drop: ['servers.web'] }, undefined, false],
     ['an address', 'ips.a', { ...isNew, bindings: web() }, undefined, false],
   ])('an image may be older than the state: %s', (_name, key, given, verdict, isBlocked) => {
     const text = ask(takenBefore, key, given, verdict);
@@ -633,7 +633,7 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
       text('servers.any'),
     ],
     [
-      'a server beside a creation that has left the file',
+      'a server beside a creation that has left the spec',
       'servers.web',
       beside('servers.old'),
       undefined,
@@ -655,7 +655,7 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
       undefined,
     ],
     [
-      'a resource that is not in the file',
+      'a resource that is not in the spec',
       'ips.old',
       { open: [open('servers.any')], drop: [], bindings: [] },
       undefined,
@@ -701,7 +701,7 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
       undefined,
     ],
     [
-      'a server beside a server of this file',
+      'a server beside a server of this spec',
       'servers.web',
       {
         open: [open('servers.bare')],
@@ -712,7 +712,7 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
       undefined,
     ],
     [
-      'a server beside an address of this file',
+      'a server beside an address of this spec',
       'servers.web',
       { open: [open('ips.a')], parts: free, bindings: [bound('ips.b', 'ip', '51')] },
       undefined,

@@ -21,7 +21,7 @@ export const catalogue: World['catalogue'] = {
   images: new Map([3, 8].map((id) => [id, [{ id: `os-${id}`, name: 'ubuntu-24.04', type: 'os' }]])),
 } as unknown as World['catalogue'];
 
-/** A project in which nothing of the file is there yet; `parts` puts something there. */
+/** A project in which nothing of the spec is there yet; `parts` puts something there. */
 export function worldOf(
   desired: Desired,
   parts: Partial<WorldParts> = {},

@@ -105,9 +105,9 @@ describe('src/plan/unmanaged.ts: addresses of the servers of the spec', () => {
     ['an adopted server that names one', { spec: web(entry), bindings: ofWeb(null) }, true],
     ['a created server that names one', { spec: web(entry), bindings: ofWeb(created) }, false],
     ['a created server that named one', { spec: web(entry), bindings: ofWeb(named) }, true],
-    ['a server that the file names by id', { spec: web(reuse, ', id: 1') }, true],
-    ['a server that has left the file', { bindings: ofWeb(null) }, false],
-    ['a server that has left the file of a new state', { bindings: ofWeb(null), isNew: true }, true],
+    ['a server that the spec names by id', { spec: web(reuse, ', id: 1') }, true],
+    ['a server that has left the spec', { bindings: ofWeb(null) }, false],
+    ['a server that has left the spec of a new state', { bindings: ofWeb(null), isNew: true }, true],
     [
       'an adopted server without one, and a new state',
       { spec: web(''), bindings: ofWeb(null), isNew: true },
@@ -128,7 +128,7 @@ describe('src/plan/unmanaged.ts: addresses of the servers of the spec', () => {
       { spec: web(reuse), bindings: ofWeb({ ...created, mayBeOlder: true }) },
       true,
     ],
-    ['a server that has left the file and named one', { bindings: ofWeb(named) }, false],
+    ['a server that has left the spec and named one', { bindings: ofWeb(named) }, false],
     ['a server that does not exist', { spec: web(reuse) }, false],
     ['a bound address', { spec: web(reuse), bindings: [...ofWeb(null), bound('ips.a', 'ip', '10')] }, false],
     [

@@ -53,7 +53,7 @@ describe('src/reconcilers/server: an adopted server whose entry is corrected', (
     expect(warningsOf(await plan(right))).toEqual([]);
     const edited = await plan(file(sliders.replace('cores: 1', 'cores: 4')));
     expect(idsOf(edited)).toEqual(['create:servers.old', 'delete:servers.old~2001']);
-    expect(warningsOf(edited), 'it was said, and it is not true of what the file says now').toEqual([
+    expect(warningsOf(edited), 'it was said, and it is not true of what the spec says now').toEqual([
       'billed_twice',
     ]);
   });

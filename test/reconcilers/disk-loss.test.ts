@@ -56,7 +56,7 @@ describe('src/reconcilers/server/disk-loss.ts: a disk that a resize makes smalle
   test.each([
     '',
     allowed,
-  ])('is left where somebody made it larger, whatever the file allows (%s)', async (word) => {
+  ])('is left where somebody made it larger, whatever the spec allows (%s)', async (word) => {
     const world = played();
     await world.apply(file(80, word));
     Object.assign(projectOf(world.emulator).servers[0] ?? {}, { diskGb: 160 });

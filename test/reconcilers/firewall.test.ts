@@ -171,7 +171,7 @@ describe('src/reconcilers/firewall.ts', () => {
     const swapped = await plan(file(`enabled: true, rules: [${ssh}, ${web}]`));
     expect(JSON.stringify(swapped.operations.map(({ changes }) => changes))).not.toMatch(/position|"id":\d/);
     expect(warningsOf(swapped)).toEqual([]);
-    // Rules that the file leaves out are sent back as the document shows them.
+    // Rules that the spec leaves out are sent back as the document shows them.
     expect((await apply(file('enabled: true, policy_in: accept'))).outcome).toBe('converged');
     // Others change them, and every rule carries what the server adds.
     emulator.mutate({ do: 'set_firewall', server_id: 2001, rules: [{ direction: 'in', action: 'drop' }] });

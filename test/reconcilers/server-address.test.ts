@@ -6,7 +6,7 @@ import { resolveOf, resolving } from '../support/resolve.ts';
 import { load, rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
-/** Which address each server holds, by their names in the file. */
+/** Which address each server holds, by their names in the spec. */
 function holders(emulator: ReturnType<typeof rig>['emulator']) {
   const { servers, ips } = projectOf(emulator);
   return Object.fromEntries(
@@ -57,7 +57,7 @@ servers:
       `settings: {prune: true}\nips: {${ips}}\nservers: {one: {${sliders}, replace: {order: delete_first}, keep_ip: true, public_ipv4: ${address}}}\n`;
 
     test.each([
-      ['an address that the file keeps', '{new: true}', 'b: {}', 'b: {}'],
+      ['an address that the spec keeps', '{new: true}', 'b: {}', 'b: {}'],
       ['another entry of the spec', '{ip: a}', 'a: {}', 'a: {}, b: {}'],
     ])('%s: nothing is deleted, and each way out that is named is one', async (_case, address, ips, more) => {
       const world = rig();

@@ -21,7 +21,7 @@ const drillEvery = 17;
 /** One of so many other seeds has a profile, and the fields that only a profile enables. */
 const profileEvery = 16;
 
-/** Draws a story in which operators edit the file, give commands, and lose the state, among the faults of the others. */
+/** Draws a story in which operators edit the spec, give commands, and lose the state, among the faults of the others. */
 export function generateActionStory(seed: number): Story {
   if (seed % drillEvery === 0) return { seed, ...editDrillOf(seed) };
   const dice = chance(seed ^ 0xac7105);

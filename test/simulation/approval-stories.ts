@@ -5,7 +5,7 @@ import type { Incident, SpecModel, Story } from '../../src/simulation/story.ts';
 const seeds = { every: 38, all: 9, thresholds: 33 };
 
 /**
- * The same story with `settings.approval` in all versions of the file. Every second one is edited after the first
+ * The same story with `settings.approval` in all versions of the spec. Every second one is edited after the first
  * approval, and each of the others while its approved plan is carried out. Another user changes the project between the
  * writes of an approved plan, and after the plan is done.
  */
@@ -33,7 +33,7 @@ export function withApproval(story: Story): Story {
   };
 }
 
-/** The file, and the file with one server less: the rest of the plan is a part of the approved plan. */
+/** The spec, and the spec with one server less: the rest of the plan is a part of the approved plan. */
 function shortened(spec: SpecModel): readonly SpecModel[] {
   const servers = Object.entries(spec.servers).slice(0, -1);
   const isPossible =

@@ -21,7 +21,7 @@ export const rows = {
   '2xx, task null or none': everything.filter((each) => !withTask.includes(each) || eitherWay.includes(each)),
   // The document promises no task for writes that only a profile enables.
   '2xx without the task field': operationsWith(({ task, profile }) => task && !profile),
-  // An existing network interface or backup satisfies the file, no matter which program made it. So its key is not used again.
+  // An existing network interface or backup satisfies the spec, no matter which program made it. So its key is not used again.
   'replayed 2xx': creations.slice(0, 4),
   'refused before sending': everything,
   'reset, time-out, unidentified': everything,

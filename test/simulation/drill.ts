@@ -94,7 +94,7 @@ const further: readonly Drill[] = [
   // More than a minute's worth of writes, and the same with a new process in the middle.
   { specs: subjects.many ?? [], faults: [], incidents: [], pausesMs: [1_000] },
   { specs: subjects.many ?? [], faults: [], incidents: [crash('write:after', 15)], pausesMs: [1_000] },
-  // Another user allocates an address while an answer is lost, and the file does not set `exclusive`.
+  // Another user allocates an address while an answer is lost, and the spec does not set `exclusive`.
   {
     specs: (subjects.ip ?? []).map((spec) => ({ ...spec, settings: { ...spec.settings, exclusive: false } })),
     faults: [faultRule({ path: 'allocate_ip', nth: 1 }, { do: 'reset' })],

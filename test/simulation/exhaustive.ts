@@ -47,7 +47,7 @@ function writesIn(subject: string): readonly string[] {
   return operationsWith((write) => write.subject === subject).map((name) => writes[name].name);
 }
 
-/** The file is emptied once the first run has nothing left to do. */
+/** The spec is emptied once the first run has nothing left to do. */
 async function boundariesOf(specs: readonly SpecModel[]): Promise<number> {
   const { boundaries } = await play(base(specs, [late]));
   return boundaries.get('*') ?? 0;

@@ -268,7 +268,7 @@ function editSpec(dice: Chance, spec: SpecModel): SpecModel {
   return copy as unknown as SpecModel;
 }
 
-/** Removes the entry together with the entries that reference it, so that the file stays valid. */
+/** Removes the entry together with the entries that reference it, so that the spec stays valid. */
 function removeEntry(
   copy: Record<string, Record<string, Record<string, unknown>>>,
   collection: 'servers' | 'ips' | 'isos' | 'networks',

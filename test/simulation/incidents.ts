@@ -15,7 +15,7 @@ type Write = keyof typeof writes;
 interface Operation {
   readonly label: string;
   readonly write: Write;
-  /** The file and its edits. */
+  /** The spec and its edits. */
   readonly specs: readonly SpecModel[];
   /** The send of that write, from 1, that the incident strikes: the first one. */
   readonly nth?: number;
@@ -165,7 +165,7 @@ export async function playCell(incident: IncidentKind, operation: Operation): Pr
   };
 }
 
-/** @param exclusive the file says that nobody else creates in the project */
+/** @param exclusive the spec says that nobody else creates in the project */
 type Pair = readonly [incident: IncidentKind, operation: Operation];
 
 interface CellOptions {

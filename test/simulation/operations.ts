@@ -5,7 +5,7 @@ import type { TaskEffect } from '../../src/emulator/world.ts';
 
 /** How a write is met with in stories. */
 interface Write {
-  /** The file that needs it, by its name among the subjects. */
+  /** The spec that needs it, by its name among the subjects. */
   readonly subject: string;
   /** Its name in the emulator. */
   readonly name: string;

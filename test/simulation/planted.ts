@@ -138,7 +138,7 @@ export const plantedBugs: readonly Planted[] = [
     replace: '',
   },
   {
-    name: 'an approval counts for the file after an edit',
+    name: 'an approval counts for the spec after an edit',
     file: 'engine/run/approval.ts',
     find: '    if (holder.desired !== desired) return new Map();\n',
     replace: '',
@@ -437,7 +437,7 @@ export const plantedBugs: readonly Planted[] = [
     stories: '--actions',
   },
   {
-    name: 'a disk is cut down without a word of the file',
+    name: 'a disk is cut down without a word of the spec',
     file: 'reconcilers/server/believed-size.ts',
     find: '  return Object.keys(set).length === 0 ? undefined : ',
     replace: '  return Object.keys(set).length >= 0 ? undefined : ',

@@ -15,7 +15,7 @@ const usage = `npm run simulate -- [options]
   --seed N [--verbose]   plays one seed; --verbose prints its whole trace
   --seeds N              plays the first N seeds, and wants full coverage
   --seeds N --from M     plays N seeds from M on
-  --actions              stories in which operators edit the file and give commands
+  --actions              stories in which operators edit the spec and give commands
   --guided               new pairs of trace lines choose the stories that are varied next
   --single, --pairs      every single fault at every boundary; pairs on purchases
   --cuts                 every earlier state put back, behind every write and at rest

@@ -8,7 +8,7 @@ const mostPlays = 400;
 
 /**
  * Removes the parts that a failing story does not need: faults, incidents, actions, edits, readings,
- * entries of the file. It repeats until every further removal makes the story succeed.
+ * entries of the spec. It repeats until every further removal makes the story succeed.
  */
 export async function shrink(story: Story, stillFails: StillFails): Promise<Story> {
   let best = story;
@@ -51,7 +51,7 @@ function* candidates(story: Story): Generator<Story> {
   if (story.state === 'sqlite') yield { ...story, state: 'memory' };
 }
 
-/** The same entry, or field of a server, left out of every version of the file. */
+/** The same entry, or field of a server, left out of every version of the spec. */
 function* smallerSpecs(specs: readonly SpecModel[]): Generator<readonly SpecModel[]> {
   for (const collection of ['servers', 'isos', 'ips', 'networks'] as const) {
     const names = new Set(specs.flatMap((spec) => Object.keys(spec[collection])));

@@ -6,7 +6,7 @@ import { generateStory } from './generator.ts';
 import { play } from './play.ts';
 import { pairsOf } from './trace-pairs.ts';
 
-/** `actions`: the stories in which operators edit the file and give commands. */
+/** `actions`: the stories in which operators edit the spec and give commands. */
 export type Family = 'faults' | 'actions';
 
 export const storyOf = (family: Family, seed: number): Story =>

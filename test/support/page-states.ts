@@ -110,7 +110,7 @@ interface Story {
   readonly before?: Story;
   readonly problem?: readonly Diagnostic[];
   readonly revoked?: boolean;
-  /** Bought by somebody else, and not by this file. */
+  /** Bought by somebody else, and not by this spec. */
   readonly strays?: number;
 }
 

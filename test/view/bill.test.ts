@@ -105,7 +105,7 @@ describe('src/view/bill.ts: an address', () => {
       'idle ips.b  ',
     ],
     ['the operator ignores', { claims: [onAddress(byOperator)] }, 'ignored   '],
-    ['the file ignores', { claims: [onAddress({ is: 'ignored', by: 'file' })] }, 'idle   '],
+    ['the spec ignores', { claims: [onAddress({ is: 'ignored', by: 'file' })] }, 'idle   '],
     [
       'a creation may have made',
       { intents: [intent('ips.a', 'ip', { ...lost, preimage: { ips: [] } })] },
@@ -336,8 +336,8 @@ describe('src/view/bill.ts: the billed resources', () => {
       { ips: [ip(51, 9), ip(52, 9), ip(53)] },
       ['server 9 a51,a52', 'ip 53 a53'],
     ],
-    ['nothing of the file', { ips: [ip(51)], bindings: [bound('ips.a', 'ip', '51')] }, []],
-    ['nothing that the file ignores', { ips: [ip(51)], entries: [], unmanaged: 'ignore' }, []],
+    ['nothing of the spec', { ips: [ip(51)], bindings: [bound('ips.a', 'ip', '51')] }, []],
+    ['nothing that the spec ignores', { ips: [ip(51)], entries: [], unmanaged: 'ignore' }, []],
     ['what no file ignores', { ips: [ip(51)], entries: [] }, ['ip 51 a51']],
   ])('are unmanaged: %s', (_name, given, expected) => {
     const found = bill(given).unmanaged?.map(

@@ -115,7 +115,7 @@ async function recordedIn(store: StateStore): Promise<Words> {
   }
 }
 
-/** The flags among the typed words that say which file and which state are meant. */
+/** The flags among the typed words that say which spec and which state are meant. */
 function flagsOf(command: Command, typed: readonly string[]): CommonFlags {
   const given = (long: string) => {
     const option = command.options.find((each) => each.long === long);

@@ -47,7 +47,7 @@ async function keyTexts(topic: string, flags: StatusFlags, io: Io): Promise<Text
 
 async function unknownTopic(topic: string, flags: StatusFlags, io: Io): Promise<ConfigError> {
   const near = nearMiss(topic, Object.keys({ ...codes, ...apiCodes, ...conditionCodes }));
-  // Without a readable file or state there is no key to compare with.
+  // Without a readable spec or state there is no key to compare with.
   const known = await statusFacts({ ...flags, offline: true }, io).then(
     ({ facts }) => knownKeys(facts),
     () => [],

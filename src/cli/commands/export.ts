@@ -24,13 +24,13 @@ export interface ExportFlags extends CommonFlags {
   readonly out?: string;
 }
 
-/** Prints a spec of the live project, ids included. Reads only; with a file, of that file's project alone. */
+/** Prints a spec of the live project, ids included. Reads only; with a spec, of its project alone. */
 export async function exportProject(flags: ExportFlags, io: Io): Promise<ExitCode> {
   const { out } = flags;
   if (out !== undefined && existsSync(resolve(io.cwd, out))) {
     throw new ConfigError(`${out} exists, and export does not overwrite it. Name another file with --out`);
   }
-  // Without -f, export reads no file: this command writes the first one.
+  // Without -f, export reads no spec: this command writes the first one.
   const desired = flags.file === undefined ? undefined : await readSpec(flags, io);
   const live = io.stderr.isTTY && io.env.TERM !== 'dumb';
   const session = await openSession(flags, io, {

@@ -30,7 +30,7 @@ const defaultLimit = 50;
 const mostWrites = 100_000;
 
 /**
- * Every write ever sent, newest first, by runs. Reads the state alone; with a file, that of the file's project.
+ * Every write ever sent, newest first, by runs. Reads only the state: with a spec, the state of its project.
  *
  * @param of a key, or a run by the time of its first write, as the list prints it
  */

@@ -55,7 +55,7 @@ type FirstServer = Readonly<Record<string, string | number>>;
 const sliders = { cores: 2, memory_mb: 4096, disk_gb: 40 };
 const usualServer: FirstServer = { server_type: 'sliders-1', image: 'ubuntu-24.04', ...sliders };
 
-/** The project of the token and a server of its catalogue. A first file can be written without the API. */
+/** The project of the token and a server of its catalogue. A first spec can be written without the API. */
 async function lookUp(flags: InitFlags, io: Io): Promise<{ project?: number; server: FirstServer }> {
   if (flags.emulator !== true && !io.env.VDC_BASE_URL) return { server: usualServer };
   const session = await openSession(flags, io, { mode: 'read', projectId: flags.project ?? 4711 });

@@ -19,7 +19,7 @@ interface Read {
 }
 
 /**
- * Checks the file offline, or every file of a folder, as each is a project of its own. Errors are
+ * Checks the spec offline, or every spec of a folder, as each is a project of its own. Errors are
  * thrown as `SpecError`, all at once, or listed as JSON.
  */
 export async function validate(flags: ValidateFlags, io: Io): Promise<ExitCode> {

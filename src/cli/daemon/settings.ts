@@ -158,7 +158,7 @@ function filesOf(flags: RunFlags, io: Io): DaemonSettings['files'] {
   return [...files, ...overlays];
 }
 
-/** The durations of the file count API time, like those of the flags. */
+/** The durations of the spec count API time, like those of the flags. */
 function rolloutOf(flags: RunFlags, io: Io, timeScale: number): RolloutPolicy {
   const file = flags.fleetConfig ?? io.env.VDCSYNC_FLEET_CONFIG ?? '';
   const policy = file === '' ? defaultPolicy : loadFleetConfig(readText(file, 'the fleet file', io), file);

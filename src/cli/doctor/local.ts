@@ -28,7 +28,7 @@ export interface StateFacts {
   readonly projectId: number | null;
 }
 
-/** The file, if there is one. */
+/** The spec, if there is one. */
 export async function checkSpec(
   flags: CommonFlags,
   io: Io,

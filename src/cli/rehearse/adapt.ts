@@ -5,7 +5,7 @@ import { type Section, sections } from '../../spec/schemas.ts';
 
 type Fields = Record<string, unknown>;
 
-/** The file in a form that the emulator can play. `notes` lists the values that were substituted. */
+/** The spec in a form that the emulator can play. `notes` lists the values that were substituted. */
 export interface Adapted {
   readonly spec: SpecModel;
   readonly notes: readonly string[];

@@ -88,7 +88,7 @@ interface BesideStates {
 }
 
 /**
- * Resources that were created with a project's file alone are in the given state, and not in the project's own state. A
+ * Resources that were created with a project's spec alone are in the given state, and not in the project's own state. A
  * daemon that reads the file as part of a folder would buy them again. Returns whether the project's own state
  * belongs to a project already, so that no later check is necessary.
  *

@@ -18,7 +18,7 @@ export interface RefreshOptions {
   readonly intervalMs: number;
   /** Whether the API is known to be out of reach: then only reconciliations find out when it is back. */
   readonly isPaused: () => boolean;
-  /** Whether the project's file or state still knows the server, by its live id. */
+  /** Whether the project's spec or state still knows the server, by its live id. */
   readonly isWanted: (server: string) => boolean;
   /** An answer differs from the last one. */
   readonly onChange: (server: string) => void;
@@ -28,7 +28,7 @@ export interface RefreshOptions {
 /**
  * Reads the inside of servers again, one answer after the other, evenly spread over time: the oldest answer first,
  * recently changed servers sooner. So a reconciliation costs a few lists for any number of servers, and an edit of the
- * file does not wait for a burst of reads.
+ * spec does not wait for a burst of reads.
  *
  * With `n` servers of `r` reads each, every answer is refreshed once in max(interval, n · r · pace), where pace =
  * window / (reads · share).

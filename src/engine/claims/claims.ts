@@ -119,7 +119,7 @@ const asksNewState: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The claims of an approved plan: the resources that the file marks as not managed, the resources that a deletion
+ * The claims of an approved plan: the resources that the spec marks as not managed, the resources that a deletion
  * leaves, the addresses that claimed servers hold now, and the resources that `unmanaged: ignore` ignores. The state
  * has its baseline once no resource is unmanaged.
  */
@@ -199,7 +199,7 @@ export function claimsOn(
 ): readonly Claim[] {
   const at = deps.clock.now();
   const own = new Set<number>(servers);
-  // If an unmanaged server holds an address of this file, the address stays bound to this file.
+  // If an unmanaged server holds an address of this spec, the address stays bound to this spec.
   const held = world.ips.filter((ip) => own.has(ip.server_id ?? Number.NaN) && world.isUnbound(ip));
   const further = addresses.filter((ip) => !held.includes(ip));
   return [

@@ -14,9 +14,9 @@ interface Known {
 }
 
 /**
- * The lines of the entries of a file. The line of an entry has every key under which its resource may have been bought:
+ * The lines of the entries of a spec. The line of an entry has every key under which its resource may have been bought:
  * its own key first, the key that its `moved` names, and each key that ever had an object in common with a key of the
- * line. Another entry of the file, and an object that is bound to it, belong to the line of that entry alone.
+ * line. Another entry of the spec, and an object that is bound to it, belong to the line of that entry alone.
  *
  * A purchase needs proof that nothing of its line exists.
  */
@@ -33,7 +33,7 @@ export class Lines {
     this.#entries = desired.resources;
     this.#bindings = bindings;
     this.#declared = new Set(desired.resources.map(({ key }) => key));
-    // The keys of another scope say nothing about the entries of this file.
+    // The keys of another scope say nothing about the entries of this spec.
     this.#held = [...claims]
       .filter(isHeldClaim)
       .filter(({ holder }) => holder.is === 'released' || holder.scope === desired.scope);
@@ -113,7 +113,7 @@ function rankOf(claim: HeldClaim, key: ResourceKey): string {
   return [claim.holder.is, keyOf(claim) === key ? 0 : 1, age, objectName(claim), key].join(' ');
 }
 
-/** The file, in which each entry without a binding takes back the object of its line. The plan shows the adoption. */
+/** The spec, in which each entry without a binding takes back the object of its line. The plan shows the adoption. */
 export function withHeldObjects(
   desired: Desired,
   claims: ReadonlyMap<string, Claim>,

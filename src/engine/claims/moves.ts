@@ -6,7 +6,7 @@ import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import type { Move, Moves, WaitingMove } from '../run.ts';
 
 /**
- * The bindings that the file has renamed, with the resources inside them. An unsettled write ends under the key that
+ * The bindings that the spec has renamed, with the resources inside them. An unsettled write ends under the key that
  * it was sent for, so a rename of either key waits for the write.
  */
 export function movesOf(
@@ -66,7 +66,7 @@ function followedNames(
   return new Map(pairs);
 }
 
-/** The file without previous names that have no binding: a new resource gets the name of its own key. */
+/** The spec without previous names that have no binding: a new resource gets the name of its own key. */
 export function ownNames(
   desired: Desired,
   bindings: ReadonlyMap<ResourceKey, Binding>,
@@ -82,8 +82,8 @@ export function ownNames(
 }
 
 /**
- * The file with the reverted renames: an entry that has no binding takes back the binding of the key that it became,
- * if the file leaves that key out.
+ * The spec with the reverted renames: an entry that has no binding takes back the binding of the key that it became,
+ * if the spec leaves that key out.
  */
 export function withReverts(desired: Desired, bindings: ReadonlyMap<ResourceKey, Binding>): Desired {
   const named = new Set(desired.resources.flatMap(({ key, moved }) => [key, moved]));

@@ -14,7 +14,7 @@ export function retiring(run: Run, server: Binding): StateChange[] {
 }
 
 /**
- * The changes after the deletion of a resource. If the file still declares it, a new one takes over its key: the address
+ * The changes after the deletion of a resource. If the spec still declares it, a new one takes over its key: the address
  * of a deleted server then retires, and stays until the new server exists.
  */
 export function deleted(run: Run, key: ResourceKey, reason: string): StateChange[] {
@@ -30,7 +30,7 @@ export function deleted(run: Run, key: ResourceKey, reason: string): StateChange
 function passing(run: Run, binding: Binding, from: ResourceKey, to: ResourceKey): StateChange[] {
   const key = `${to}${binding.key.slice(from.length)}` as ResourceKey;
   const { formerKeys: _, ...rest } = binding;
-  // From now on, no entry of the file says that the address stays, or that the server is protected.
+  // From now on, no entry of the spec says that the address stays, or that the server is protected.
   const entry = run.world.subjects.get(from)?.desired;
   const keep = rest.keep || (entry?.value.keep_ip === true && comesWithServer(takeApart(key)));
   const protect = entry?.protect ?? rest.protect;

@@ -10,7 +10,7 @@ import type { Move, Moves, Run } from '../run.ts';
 import { waitingFor } from './moves.ts';
 
 /**
- * Gives a key back to its retiring server if the file asks for that server again, such as after a reverted edit. No
+ * Gives a key back to its retiring server if the spec asks for that server again, such as after a reverted edit. No
  * purchase is needed, and the server that had the key retires in its place. A plan shows this, and an apply records it
  * before its first write. Returns whether a key waits for open writes.
  */

@@ -15,13 +15,13 @@ interface StateOptions {
   readonly deps: Pick<EngineDeps, 'store' | 'clock' | 'kinds'>;
   readonly desired: Desired;
   readonly cache: ReadCache;
-  /** The loaded bindings, under the keys that the file has renamed them to. */
+  /** The loaded bindings, under the keys that the spec has renamed them to. */
   readonly bindings: Map<ResourceKey, Binding>;
   readonly claims: Map<string, Claim>;
   readonly intents: Map<ResourceKey, Intent>;
   readonly moves: readonly Move[];
   readonly waitingMoves: readonly WaitingMove[];
-  /** The binding with the flags of the file. */
+  /** The binding with the flags of the spec. */
   readonly flaggedBy: (binding: Binding) => Binding;
   /** Called with each key whose binding has changed. */
   readonly onChange: (key: ResourceKey) => void;

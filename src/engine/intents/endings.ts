@@ -16,7 +16,7 @@ export type Progress =
       readonly retryAfterMs?: number;
       readonly detail: string;
     }
-  /** The intent stays open until the operator, the file or time changes something. */
+  /** The intent stays open until the operator, the spec or time changes something. */
   | Stopped;
 
 /** `until`: the step waits for the end of the open write of that key. */
@@ -99,7 +99,7 @@ export function after(why: string, intent: Intent): string {
   return said === '' ? why : `${said}; given up later: ${why}`;
 }
 
-/** Leaves the decision to the operator, or to the file. */
+/** Leaves the decision to the operator, or to the spec. */
 export async function block(
   run: Run,
   intent: Intent,

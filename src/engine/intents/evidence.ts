@@ -227,7 +227,7 @@ function bind(reading: Reading, found: Found<'done'>): Promise<Progress> | Progr
 /**
  * A resource that only a difference of lists shows may be unmanaged, or of another creation, which ends first. It is
  * ours only if the project is exclusive, no other creation is unconfirmed, and the key is fresh: a restored state
- * does not know the resources that this file created and deleted meanwhile. @assumption A72
+ * does not know the resources that this spec created and deleted meanwhile. @assumption A72
  */
 function ifOurs(
   run: Run,
@@ -270,7 +270,7 @@ function failureOf({ detail }: Intent): string {
 
 /**
  * If the key holds no answer, only a lost server error with an effect can have created a resource that no read shows.
- * The file says whether to take that risk. A candidate that appeared since may be the created resource.
+ * The spec says whether to take that risk. A candidate that appeared since may be the created resource.
  */
 function riskNext(reading: Reading, found: Found<'unseen'>): Promise<Progress> {
   const { run, intent } = reading;

@@ -135,7 +135,7 @@ async function isNextUsed(run: Run, { key, kind }: Binding): Promise<boolean | u
   return true;
 }
 
-/** `undefined`: the request needs a resource that does not exist yet, or an entry that has left the file. */
+/** `undefined`: the request needs a resource that does not exist yet, or an entry that has left the spec. */
 export function requestOf(
   run: Run,
   operation: WriteContext['operation'],
@@ -148,7 +148,7 @@ export function requestOf(
   }
 }
 
-/** `undefined` if the entry has left the file. */
+/** `undefined` if the entry has left the spec. */
 function isEdited(run: Run, { key, basis }: Intent): boolean | undefined {
   const desired = run.world.subjects.get(key)?.desired;
   return desired && digestOf(desired.value ?? null) !== basis;

@@ -29,7 +29,7 @@ import { takeOver } from './transfer.ts';
 /** Malformed answers to one key before reads decide. @source API §8.1 */
 const mostUnreadable = 3;
 
-/** The effect of the write on spending, by the current file and project. */
+/** The effect of the write on spending, by the current spec and project. */
 export function spendOf(run: Run, { key, kind, verb }: Intent): Spend {
   const subject = run.world.subjects.get(key);
   const drafted = subject && operationsOf(draftOne(run.deps.kinds, run.world, subject));

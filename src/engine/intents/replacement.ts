@@ -12,7 +12,7 @@ import { awaitEnd, type Progress, unresolved } from './endings.ts';
 import { pausedBefore } from './pauses.ts';
 
 /**
- * The creation that a deletion of the key makes room for, by the current file and project: the creation of the same
+ * The creation that a deletion of the key makes room for, by the current spec and project: the creation of the same
  * key, or of the server that the address came with.
  */
 export function creationAfter(

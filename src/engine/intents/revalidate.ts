@@ -88,7 +88,7 @@ export async function revalidate(
   return objection && overtaken(objection.reason);
 }
 
-/** The successor of a retiring server, or a resource inside it, exists as the file declares it. */
+/** The successor of a retiring server, or a resource inside it, exists as the spec declares it. */
 function isComplete(run: Run, world: World, key: ResourceKey): boolean {
   const subject = world.subjects.get(key);
   if (subject === undefined || run.intents.has(key)) return false;

@@ -212,7 +212,7 @@ async function refuse(run: Run, intent: Intent, own: Binding, foreign: string): 
 
 /**
  * The holder because of which a creation must not bind the resource that a replayed answer named: the resource is
- * ignored, or another entry is bound to it. Another file of the project may use the same key.
+ * ignored, or another entry is bound to it. Another spec of the project may use the same key.
  */
 function foreignHolder(run: Run, intent: Intent, own: Binding): string | undefined {
   const to = partsOf(intent).answer?.to ?? 'this_send';
@@ -226,7 +226,7 @@ function foreignHolder(run: Run, intent: Intent, own: Binding): string | undefin
   const isSame = factsOf(kind).container
     ? attributionOf(run).server(id).is === claim?.holder.is
     : claim?.identity.address === own.identity.address;
-  // The file ignores an address together with the server that holds it, and not as the resource of this entry.
+  // The spec ignores an address together with the server that holds it, and not as the resource of this entry.
   const isAlong = isAddress(kind) && claim?.holder.is === 'ignored' && claim.holder.by === 'file';
   if (claim !== undefined && isSame && claim.holder.is !== 'found' && !isAlong) return `${noun} is ignored`;
   return to === 'unknown_send' && run.desired.settings.unmanaged === 'ignore'

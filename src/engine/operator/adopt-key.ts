@@ -16,7 +16,7 @@ import { bindingOf } from '../run/operate.ts';
 import type { Run } from '../run.ts';
 import { bindingsOf, stays, wayToForget } from './ignore.ts';
 
-/** Binds a key of the file to a live resource of any origin. */
+/** Binds a key of the spec to a live resource of any origin. */
 export async function adoptKey(run: Run, key: ResourceKey, named: string): Promise<CommandResult> {
   const id = idOf(run, key, named);
   const subject = run.world.subjects.get(key);
@@ -73,7 +73,7 @@ export async function adoptKey(run: Run, key: ResourceKey, named: string): Promi
 
 /**
  * The operator confirms that a resource with another identity is still the same. The binding gets the current
- * identity. Its recorded fields stay, but fields that no read shows are taken from the file.
+ * identity. Its recorded fields stay, but fields that no read shows are taken from the spec.
  */
 async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<string> {
   const { key, id } = before;
@@ -101,7 +101,7 @@ async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<s
   return `${key} was already bound to ${id}. The binding is confirmed, and the state records the current identity of the ${nounOf(subject.kind)}, such as its name or address.${believed(run, subject, seen)}`;
 }
 
-/** The replacement that the file would then ask for, which would delete the adopted resource. */
+/** The replacement that the spec would then ask for, which would delete the adopted resource. */
 function comesAnew(run: Run, subject: Subject, live: Seen | undefined): string {
   const { verdict } = run.kindOf(subject.kind).diff(subject, live, run.world);
   if (verdict.verdict !== 'replace' || !verdict.allowed) return '';

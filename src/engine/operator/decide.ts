@@ -160,7 +160,7 @@ async function goneAndUsedAgain(run: Run, { key, kind, id }: Binding): Promise<C
     server !== null && run.world.keyOf(serverObject(server)) !== undefined;
   const ignored = ignoring(run, {
     servers: isServer ? [Number(id)] : [],
-    // An address that came with a server of this file belongs to that server.
+    // An address that came with a server of this spec belongs to that server.
     addresses: address === undefined || isOurs(address.server_id) ? [] : [address],
   });
   await run.change(ignored.length > 0 ? ignored : goneAndReused(run, key));
@@ -233,7 +233,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
 }
 
 /**
- * The binding of another key to the resource of a creation: the entry of the creation has left the file, or its `moved`
+ * The binding of another key to the resource of a creation: the entry of the creation has left the spec, or its `moved`
  * takes over the binding once the write is ended.
  */
 function heldInstead(run: Run, intent: Intent, id: string): Binding | undefined {

@@ -69,7 +69,7 @@ export async function ignore(run: Run, names: readonly string[]): Promise<Comman
     ...ignoring(run, { servers, addresses }),
   ]);
   if (servers.length + addresses.length === 0) return result(reports.join(' '));
-  // An address of this file stays bound to this file, even if an ignored server holds it.
+  // An address of this spec stays bound to this spec, even if an ignored server holds it.
   const held = servers.flatMap((id) => world.ipsOf(String(id))).filter(world.isUnbound);
   const others = addresses.filter(({ id }) => !held.some((each) => each.id === id));
   const what = described({ servers, addresses: [...others, ...held] });
@@ -170,7 +170,7 @@ export function bindingsOf({ bindings }: Run, changes: readonly StateChange[]): 
   return changes.flatMap((change) => (change.type === 'release' ? (bindings.get(change.key) ?? []) : []));
 }
 
-/** A key of the file is released by its entry: without the binding, the next apply would create the resource again. */
+/** A key of the spec is released by its entry: without the binding, the next apply would create the resource again. */
 function waysToRelease(run: Run, key: ResourceKey, id: string): readonly Remedy[] {
   const desired = run.world.subjects.get(key)?.desired;
   if (desired === undefined || takeApart(key).parent !== undefined) return [runs('forget', [key])];
@@ -181,7 +181,7 @@ function waysToRelease(run: Run, key: ResourceKey, id: string): readonly Remedy[
   ];
 }
 
-/** Releases the resource of a key. A key in the file leaves the file first. */
+/** Releases the resource of a key. A key in the spec leaves the spec first. */
 export function wayToForget({ world }: Run, key: ResourceKey, when: string): Remedy {
   const forget = runs('forget', [key]);
   if (world.subjects.get(key)?.desired === undefined || takeApart(key).parent !== undefined)
@@ -291,7 +291,7 @@ function isSame(
   return String(ip.id) === id && ip.address === identity.address;
 }
 
-/** If the file marks the object, the next apply would mark the object again. */
+/** If the spec marks the object, the next apply would mark the object again. */
 function refuseDeclared(noun: string, key: string | undefined): void {
   if (key !== undefined)
     throw new ConfigError(

@@ -217,7 +217,7 @@ async function creationUnderWay(run: Run, operation: Operation): Promise<Turn | 
   return { now: 'again', afterMs: taskReadGapMs };
 }
 
-/** Binds the resource that the file names by id, after a read shows the resource. */
+/** Binds the resource that the spec names by id, after a read shows the resource. */
 async function adopt(run: Run, operation: Operation): Promise<Turn> {
   const underWay = await creationUnderWay(run, operation);
   if (underWay !== undefined) return underWay;
@@ -232,7 +232,7 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   if (maker !== undefined)
     return { now: 'blocked', code: 'bound_already', reason: `${id} was created for ${maker.key}` };
   const owner = ownerOf(run, binding);
-  // The file gives another name to a resource whose previous entry is gone: only the previous name ends.
+  // The spec gives another name to a resource whose previous entry is gone: only the previous name ends.
   const renamed =
     owner === undefined ? [] : releasing(run, owner.key, 'file', `its key in the spec is ${subject.key} now`);
   const before = subject.binding?.id;
@@ -266,7 +266,7 @@ function isUnconfirmed(run: Run, { kind, desired, parent }: Subject): Binding['r
 }
 
 /**
- * The resources that came with a creation of an earlier state, such as an address that the file does not ask for.
+ * The resources that came with a creation of an earlier state, such as an address that the spec does not ask for.
  * @assumption A22
  */
 async function cameWith(

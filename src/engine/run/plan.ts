@@ -108,7 +108,7 @@ async function formerScope(run: Run): Promise<readonly ResourceKey[]> {
   });
 }
 
-/** The servers of the file that existed before, and do not exist now. */
+/** The servers of the spec that existed before, and do not exist now. */
 async function recreatedServers({ deps, world }: Run): Promise<ReadonlySet<ResourceKey>> {
   const keys = world.serverSubjects().flatMap(({ key, desired }) => {
     const mayBeReplaced = desired?.managed === true && (desired.value.replace ?? 'never') !== 'never';

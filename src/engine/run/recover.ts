@@ -76,7 +76,7 @@ export async function recover(run: Run): Promise<boolean> {
 }
 
 /**
- * Asks about servers whose creation shows that they are gone, and whose entries have left the file: a newer state may
+ * Asks about servers whose creation shows that they are gone, and whose entries have left the spec: a newer state may
  * have bought another server under the next incarnation of the key, and no creation asks that key.
  */
 export async function recoverLeft(run: Run): Promise<void> {
@@ -117,7 +117,7 @@ function isNameTaken(run: Run, { key }: DesiredResource): boolean {
   return sameName.length > 0;
 }
 
-/** A top-level resource without a binding, an open intent, an id in the file or a live object to take back. */
+/** A top-level resource without a binding, an open intent, an id in the spec or a live object to take back. */
 function isWanted(run: Run, { key, kind, id, held, managed, parent }: DesiredResource): boolean {
   const isTaken = held === undefined ? id !== undefined : run.world.isThere(key);
   if (!managed || isTaken || parent !== undefined) return false;

@@ -75,7 +75,7 @@ async function settleOne(
 ): Promise<Next> {
   const intent = run.intents.get(key);
   if (intent === undefined) return { next: 'done' };
-  // The plan ends a refused write whose entry the file has changed.
+  // The plan ends a refused write whose entry the spec has changed.
   if (intent.phase === 'waiting' || isOvertaken(intent, run.world)) return { next: 'done' };
   try {
     const progress = await spans.within(intent, () => advance(run, intent, {}, halt));

@@ -89,7 +89,7 @@ function never(): AbortSignal {
   return new AbortController().signal;
 }
 
-/** Loads the state, and combines the file with the state. */
+/** Loads the state, and combines the spec with the state. */
 async function load({ store, hidden }: EngineDeps, file: Desired, destroy: boolean) {
   const flagged = (binding: Binding) => (destroy ? flaggedBy(binding, file) : binding);
   const claims = new Map(hidden.recorded(await store.claims()).map((claim) => [objectName(claim), claim]));
@@ -143,7 +143,7 @@ function createFacts(pauses: Map<string, Pause>): RunFacts {
 }
 
 /**
- * The part of the file that remains when all managed resources are deleted (`vdcsync destroy`): the unmanaged entries
+ * The part of the spec that remains when all managed resources are deleted (`vdcsync destroy`): the unmanaged entries
  * whose resources the state binds. vdcsync releases these resources and does not delete them.
  */
 function withoutManaged(desired: Desired, bindings: readonly Binding[]): Desired {
@@ -153,7 +153,7 @@ function withoutManaged(desired: Desired, bindings: readonly Binding[]): Desired
   return { ...desired, resources, digest: `${desired.digest} destroyed` };
 }
 
-/** A binding with the deletion protection that the file asks for now, even if no apply has recorded the protection. */
+/** A binding with the deletion protection that the spec asks for now, even if no apply has recorded the protection. */
 function flaggedBy(binding: Binding, { resources }: Desired): Binding {
   const { kind, parent } = takeApart(binding.key);
   const own = resources.find((each) => isOf(binding, each));

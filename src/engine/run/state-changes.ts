@@ -30,7 +30,7 @@ export async function applyStateChanges(run: Run, planned: Judged): Promise<void
   if (changes.length > 0) await run.change(changes);
 }
 
-/** Closes writes without effect so far that the plan, or the current file, no longer asks for. */
+/** Closes writes without effect so far that the plan, or the current spec, no longer asks for. */
 async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
   for (const intent of [...run.intents.values()]) {
     if (isOvertaken(intent, run.world)) {
@@ -41,7 +41,7 @@ async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
     if (intent.phase !== 'waiting' || run.waitingMoves.length > 0) continue;
     if (run.mode.selection !== undefined && !isSelected(run.mode.selection, intent.key)) continue;
     const planned = plan.operations.some(({ key, verb }) => key === intent.key && verb === intent.verb);
-    // A partial run leaves out some operations. The file still asks for them, so their writes wait for a full run.
+    // A partial run leaves out some operations. The spec still asks for them, so their writes wait for a full run.
     const asked = planned || (run.mode.selection !== undefined && !whyNotWanted(run, run.world, intent));
     const subject = run.world.subjects.get(intent.key);
     if (asked && intent.basis === digestOf(subject?.desired?.value ?? null)) continue;
@@ -50,7 +50,7 @@ async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
 }
 
 /**
- * Renames the bindings of settled writes, and settles the writes in flight under keys that the file has renamed. A write
+ * Renames the bindings of settled writes, and settles the writes in flight under keys that the spec has renamed. A write
  * without effect so far is planned again.
  */
 export async function settleMoves(run: Run): Promise<void> {

@@ -10,7 +10,7 @@ import type { Truth } from './truth.ts';
 
 /**
  * I17: an operation of a plan that `settings.approval` asks about begins only under the last plan that the operator
- * approved, for the same file and with the same content, and is done once. A state that was put back may contain any
+ * approved, for the same spec and with the same content, and is done once. A state that was put back may contain any
  * earlier approval.
  */
 export function checkApproved(

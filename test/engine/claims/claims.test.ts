@@ -235,7 +235,7 @@ describe('src/engine/claims/claims.ts: the register', () => {
       [],
     ],
     [
-      'with a server of this file',
+      'with a server of this spec',
       {
         ...n,
         claims: [],
@@ -270,7 +270,7 @@ describe('src/engine/claims/claims.ts: the register', () => {
       ['since 60 s', 'interfaces 9'],
     ],
     [
-      'with a server of this file on another network',
+      'with a server of this spec on another network',
       {
         ...{ ...n, claims: [], known: ['1'], bindings: [bound('servers.web', '1')] },
         observed: { 'servers.web': { id: '1', cards: [card(4)] } },
@@ -323,7 +323,7 @@ describe('src/engine/claims/claims.ts: the claims of a plan', () => {
   test.each<[string, Given, object | undefined, readonly string[]]>([
     ['nothing', {}, {}, []],
     [
-      'what the file leaves',
+      'what the spec leaves',
       { spec: left(), ips: [ip(51, 9), ip(7), ip(52)] },
       {},
       [
@@ -333,7 +333,7 @@ describe('src/engine/claims/claims.ts: the claims of a plan', () => {
       ],
     ],
     [
-      'what the file leaves, except for a wrong id',
+      'what the spec leaves, except for a wrong id',
       { spec: left(), ips: [ip(7)] },
       {
         blocked: [
@@ -343,16 +343,16 @@ describe('src/engine/claims/claims.ts: the claims of a plan', () => {
       },
       ['ip 7 a7 released by file of ips.a'],
     ],
-    ['what the file leaves, without an id', { spec: 'servers: {web: {managed: false}}\n' }, {}, []],
+    ['what the spec leaves, without an id', { spec: 'servers: {web: {managed: false}}\n' }, {}, []],
     ['what is managed by its id', { spec: 'ips: {a: {id: 7}}\n', ips: [ip(7)] }, {}, []],
     [
-      'what the file leaves, where it is bound',
+      'what the spec leaves, where it is bound',
       { spec: left(), ips: [ip(51, 9), ip(7)], bindings: [bound('ips.a', '7')] },
       {},
       ['server 9 released by file of servers.web', 'ip 51 a51 in 9 released by file of servers.web'],
     ],
     [
-      'what the file leaves, where it is claimed',
+      'what the spec leaves, where it is claimed',
       {
         spec: left(),
         ips: [ip(51, 9), ip(7)],
@@ -362,7 +362,7 @@ describe('src/engine/claims/claims.ts: the claims of a plan', () => {
       [],
     ],
     [
-      'what the file leaves, where another one is claimed',
+      'what the spec leaves, where another one is claimed',
       {
         spec: left(),
         ips: [ip(51, 9), ip(7)],
@@ -400,14 +400,14 @@ describe('src/engine/claims/claims.ts: the claims of a plan', () => {
       [],
     ],
     [
-      'what the file ignores',
+      'what the spec ignores',
       { spec: ignoring, ips: [ip(51, 9), ip(52)] },
       {},
       ['server 9 ignored by file', 'ip 51 a51 in 9 ignored by file', 'ip 52 a52 ignored by file'],
     ],
-    ['what the file does not ignore', { ips: [ip(51, 9), ip(52)] }, {}, []],
+    ['what the spec does not ignore', { ips: [ip(51, 9), ip(52)] }, {}, []],
     [
-      'an address that a server of this file has, where others are ignored',
+      'an address that a server of this spec has, where others are ignored',
       {
         spec: `settings: {unmanaged: ignore}\nservers: {web: {${sliders}, public_ipv4: {reuse: true}}}\n`,
         ips: [ip(52, 1)],

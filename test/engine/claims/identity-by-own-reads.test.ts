@@ -37,7 +37,7 @@ describe.each([
   const named = `${head}ips:\n  x: {id: 5001}\nservers:\n  web: {id: 2001, public_ipv4: {ip: x}}\n`;
 
   test.each([
-    ['as the file says', undefined],
+    ['as the spec says', undefined],
     ["on an operator's word", 'adopt'],
   ])('what is adopted %s is known by what its own reads show', async (_how, said) => {
     const it = played();

@@ -22,7 +22,7 @@ async function copied(played: Rig) {
   return copy;
 }
 
-/** Another copy buys what the file asks for while an operator thinks about the plan. */
+/** Another copy buys what the spec asks for while an operator thinks about the plan. */
 async function boughtWhileAsked(played: ReturnType<typeof rig>, spec: ReturnType<typeof load>) {
   const laptop = await copied(played);
   const other = played.engine;

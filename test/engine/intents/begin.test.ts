@@ -213,7 +213,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
       conflict('lost'),
       { subjects: [{ ...networkX, desired: { value: {}, protect: false } }] },
     ],
-    ['an entry that has left the file', conflict('lost'), { subjects: [] }],
+    ['an entry that has left the spec', conflict('lost'), { subjects: [] }],
     [
       'a resource without an entry',
       { ...conflict('lost'), basis: digestOf(null) },
@@ -333,7 +333,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     ['of a replacement', asked({ replaces: '9' }), [taken], {}],
     ['after a server error', asked({ unconfirmed: { why: 'server_error', question: {} } }), [taken], {}],
     ['of the same entry', asked({ basis: digestOf(entry.value) }), [taken], {}],
-    ['of an entry that has left the file', asked(), [taken], { subjects: [] }],
+    ['of an entry that has left the spec', asked(), [taken], { subjects: [] }],
     ['under an old key', asked({ firstSentAt: sentAt - 24 * 3_600_000 }), [taken], {}],
     ['whose request is not possible yet', asked(), [taken], { writes: refusing }],
     ['while its class is paused', asked(), [taken], { held: true }],

@@ -26,7 +26,7 @@ interface Row {
   /** Of a creation, whose key is asked. */
   readonly created?: string;
   readonly but?: Readonly<Record<string, string>>;
-  /** The file says that an operator decides about what no read shows. */
+  /** The spec says that an operator decides about what no read shows. */
   readonly asks?: true;
 }
 

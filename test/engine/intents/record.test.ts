@@ -275,7 +275,7 @@ describe('src/engine/intents/record.ts', () => {
     expect(await stepOf(result, write, 0, past)).toMatchObject(step);
   });
 
-  test('a refusal of the file names no parameters if the API names none', async () => {
+  test('a refusal of the spec names no parameters if the API names none', async () => {
     const { recorded } = await stepOf(said(410, { code: 'no' }));
     expect(recorded[0]).toEqual({ requestId: 'req_1', stage: { phase: 'sending' } });
     expect(recorded[1]?.stage).toMatchObject({ blocked: { until: 'file' } });

@@ -601,7 +601,7 @@ describe('src/engine/run/recover.ts', () => {
     ],
     ['a deletion', { past: [left({ verb: 'delete' })], incarnations: { 'servers.old': 1 } }, false],
     [
-      'a server in the file',
+      'a server in the spec',
       { past: [left({ key: 'servers.web' })], file: web, incarnations: { 'servers.web': 1 } },
       false,
     ],

@@ -33,7 +33,7 @@ const remove = { verdict: 'delete', changes: [] };
 const replace = { verdict: 'replace', changes: [], reason: '', order: 'create_first' };
 
 interface Given {
-  /** Keys in the file. The entry of a key is managed. */
+  /** Keys in the spec. The entry of a key is managed. */
   readonly declared?: readonly string[];
   readonly bound?: readonly string[];
   readonly there?: readonly string[];
@@ -174,7 +174,7 @@ describe('src/engine/intents/replacement.ts', () => {
       'create:servers.web.firewall',
     ],
     [
-      'an address of the file',
+      'an address of the spec',
       { declared: ['ips.a'], verdicts: { 'ips.a': create } },
       'ips.a',
       'delete',
@@ -442,13 +442,13 @@ describe('src/engine/intents/revalidate.ts', () => {
     ['an operation that is not wanted', { declared: [web] }, operation('delete'), wanted],
     ['an unknown resource', {}, operation('create'), wanted],
     [
-      'a deletion that the file does not permit',
+      'a deletion that the spec does not permit',
       { bound: ['networks.n'], verdicts: { 'networks.n': remove } },
       operation('delete', { key: key('networks.n'), kind: 'network' }),
       'prune',
     ],
     [
-      'a deletion that the file permits',
+      'a deletion that the spec permits',
       { bound: ['networks.n'], verdicts: { 'networks.n': remove }, settings: pruning },
       operation('delete', { key: key('networks.n'), kind: 'network' }),
       undefined,

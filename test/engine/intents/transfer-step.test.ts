@@ -237,7 +237,7 @@ describe('src/engine/intents/transfer.ts', () => {
     ['a network where all others are ignored', sent('unknown_send'), ignoring, 'done, bind networks.x 7'],
     ['an ignored address', unknown, keeps('ip', '7', ofOperator, a7), 'key_conflict'],
     [
-      'an address that the file ignores with its server',
+      'an address that the spec ignores with its server',
       unknown,
       keeps('ip', '7', ofFile, a7),
       'done, bind ips.x 7',
@@ -270,7 +270,7 @@ describe('src/engine/intents/transfer.ts', () => {
       'key_conflict',
     ],
     [
-      'a server that the file ignores',
+      'a server that the spec ignores',
       { ...server, ...sent('earlier_send') },
       keeps('server', '7', ofFile),
       'key_conflict, claim server 7 found',

@@ -24,7 +24,7 @@ function written({ settings, entries }: File): string {
   return `settings: ${flowYaml(settings)}\n${lines.join('')}`;
 }
 
-/** The file after an edit that a remedy asks for. */
+/** The spec after an edit that a remedy asks for. */
 function edited(file: File, { path, set = {}, entry }: Edit): File {
   if (path === 'settings') return { ...file, settings: { ...file.settings, ...set } };
   const { [path]: _old, ...others } = file.entries;

@@ -27,7 +27,7 @@ export class FileEditor {
   }
 
   /**
-   * The file after the edit; `undefined` if the edit has nothing to change. `isApplied`: a run has carried out the file,
+   * The spec after the edit; `undefined` if the edit has nothing to change. `isApplied`: a run has carried out the spec,
    * so that a `moved` has done its work.
    */
   edited(edit: FileEdit, ids: KnownIds, isApplied: boolean): SpecModel | undefined {
@@ -179,13 +179,13 @@ function withWhole(model: SpecModel, section: EditedSection, name: string, entry
   return { ...model, [section]: { ...model[section], [name]: entry } };
 }
 
-/** Removes the entry, and the references to it, so that the file stays valid. */
+/** Removes the entry, and the references to it, so that the spec stays valid. */
 function withoutEntry(model: SpecModel, section: EditedSection, name: string): SpecModel {
   const { [name]: _entry, ...others } = model[section];
   return withReferences({ ...model, [section]: others }, section, name, undefined);
 }
 
-/** The file with the references to an entry under its new name, or without them. */
+/** The spec with the references to an entry under its new name, or without them. */
 function withReferences(
   model: SpecModel,
   section: EditedSection,

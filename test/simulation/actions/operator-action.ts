@@ -1,7 +1,7 @@
 import type { EditedSection, Fields } from '../../../src/simulation/edited-file.ts';
 
 /**
- * One thing that an operator does: an edit of the file, a command, a change of the state. Plain JSON. A place counts
+ * One thing that an operator does: an edit of the spec, a command, a change of the state. Plain JSON. A place counts
  * through the entries, keys or resources that exist at that moment, so that an action keeps a meaning when earlier
  * actions are taken out of a story.
  */
@@ -39,7 +39,7 @@ export type FileEdit =
     }
   | { readonly do: 'drop_moved'; readonly place: number }
   | { readonly do: 'remove_entry'; readonly of: EntryPlace }
-  /** An entry that was in the file before. */
+  /** An entry that was in the spec before. */
   | { readonly do: 'return_entry'; readonly place: number }
   | { readonly do: 'copy_entry'; readonly of: EntryPlace }
   | { readonly do: 'give_id'; readonly of: EntryPlace; readonly id: GivenId | 'none' }
@@ -48,7 +48,7 @@ export type FileEdit =
   | { readonly do: 'change_fields'; readonly of: EntryPlace; readonly all: boolean; readonly fields: Fields }
   | { readonly do: 'change_settings'; readonly fields: Fields }
   | { readonly do: 'give_scope'; readonly scope: string | null }
-  /** Later edits are written into an overlay, or into the file itself again. */
+  /** Later edits are written into an overlay, or into the spec itself again. */
   | { readonly do: 'begin_overlay' | 'end_overlay' }
   | { readonly do: 'empty_file' };
 

@@ -177,7 +177,7 @@ export class ActionPlayer implements Actions {
     controller.file.model = model;
     if (controller === this.#main) {
       this.#isApplied = false;
-      // The report is about the file before.
+      // The report is about the spec before.
       this.#report = undefined;
     }
     trace.add('op', `the file is ${JSON.stringify(model)}`);
@@ -288,7 +288,7 @@ export class ActionPlayer implements Actions {
       undo ? 'unignore' : 'ignore',
       [name],
     );
-    // The operator takes the resource out of the file's hands: the file may buy another one.
+    // The operator takes the resource out of the management of the spec, which may buy another one.
     if (said && !undo) for (const birth of births) if (birth !== undefined) history.dismiss(birth);
   }
 
