@@ -2,9 +2,10 @@ import { isIPv4, Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
 import { StateError } from '../core/errors.ts';
+import { Turns } from '../core/turns.ts';
 import { endsConnection, postgresFailure } from './postgres-failure.ts';
 import type { PostgresLocation } from './postgres-url.ts';
-import { type Row, Turns } from './sql-driver.ts';
+import type { Row } from './sql-driver.ts';
 
 /**
  * One connection to PostgreSQL. All statements on it run one after the other.

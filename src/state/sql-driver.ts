@@ -34,19 +34,3 @@ export interface SqlDriver {
   run(sql: string, ...values: readonly SqlValue[]): Promise<readonly Row[]>;
   close(): Promise<void>;
 }
-
-/** Runs each piece of work when those before it have ended. */
-export class Turns {
-  #tail: Promise<unknown> = Promise.resolve();
-
-  take<T>(work: () => T | Promise<T>): Promise<T> {
-    const done = this.#tail.then(work);
-    this.#tail = done.catch(() => undefined);
-    return done;
-  }
-
-  /** Resolves when all earlier work has ended. */
-  async end(): Promise<void> {
-    await this.#tail;
-  }
-}

@@ -1,5 +1,6 @@
+import { Turns } from '../core/turns.ts';
 import { refuseReadOnly } from './refusals.ts';
-import { type SqlDriver, type SqlValue, Turns } from './sql-driver.ts';
+import type { SqlDriver, SqlValue } from './sql-driver.ts';
 import type { SqliteReader } from './sqlite-reader.ts';
 import type { SqliteWriter } from './sqlite-writer.ts';
 

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../core/clock.ts';
 import { StateError } from '../../core/errors.ts';
 import type { Json } from '../../core/json.ts';
+import { Turns } from '../../core/turns.ts';
 import type { ReconciliationMemory } from '../project/memory.ts';
 import type { Commit, SpecText } from '../sources/source.ts';
 import { markOf, type Rollout, readRollouts, type Shared, type Waiting } from './rollout.ts';
@@ -120,7 +121,7 @@ export class Board {
    * Runs one reading after the other. Parallel readings would each open a connection, or lose the connection of
    * another reading, and a replica could take in an older version after a newer one.
    */
-  #queue: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns();
   /** Of the leader: the specs in force. */
   readonly #specs = new Map<string, Known>();
   readonly #names = new Map<number, string>();
@@ -212,7 +213,7 @@ export class Board {
     const news = [...changed, ...gone.map((name) => ({ name, project: null, body: null }))];
     const own: Head = { commit: commit ?? null, rollouts, ...(counted === undefined ? {} : { counted }) };
     const head = own as unknown as Json;
-    await this.#inSequence(async () => {
+    await this.#turns.take(async () => {
       this.#take(await owned.publish(news, head, moved), head, news);
       this.#waiting = wait;
     });
@@ -225,7 +226,7 @@ export class Board {
    */
   async published(): Promise<Shared | undefined> {
     const owned = this.#leading();
-    return this.#inSequence(async () => {
+    return this.#turns.take(async () => {
       const shared = await this.#catchUp(owned);
       this.#waiting ??= new Map((await owned.waiting()).map((each) => [each.project, parsed(each)]));
       return shared && { ...shared, waiting: [...this.#waiting.values()] };
@@ -293,7 +294,7 @@ export class Board {
 
   async close(): Promise<void> {
     await this.yieldLead();
-    await this.#queue;
+    await this.#turns.end();
     await this.#reader?.close();
     this.#reader = undefined;
   }
@@ -353,13 +354,7 @@ export class Board {
   }
 
   #reading<T>(read: (store: Publications | undefined) => Promise<T>): Promise<T> {
-    return this.#inSequence(() => this.#readNow(read));
-  }
-
-  #inSequence<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#queue.then(work);
-    this.#queue = done.catch(() => undefined);
-    return done;
+    return this.#turns.take(() => this.#readNow(read));
   }
 
   /** Reads on a shared connection. After an error the next reading opens a new connection. */
