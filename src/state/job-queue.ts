@@ -133,9 +133,16 @@ export class JobQueue<Data extends object, Hint extends object> {
 
   /** Adds the jobs. Where a job of the key waits already, that one takes the new data, priority and time. */
   async put(jobs: readonly WantedJob<Data>[]): Promise<void> {
-    const waiting = jobs.length > fewKeys ? await this.add(jobs) : jobs;
-    for (const { data, ...job } of waiting) {
-      await this.#boss.upsert(this.#jobs, data, optionsOf(job));
+    let left = jobs.length > fewKeys ? await this.add(jobs) : jobs;
+    // `upsert` of pg-boss is a transaction with three statements and more.
+    while (left.length > 0) {
+      const missed: WantedJob<Data>[] = [];
+      for (const job of left) {
+        const { data, ...options } = job;
+        const { updated } = await this.#boss.update(this.#jobs, data, optionsOf(options));
+        if (updated === 0) missed.push(job);
+      }
+      left = await this.add(missed);
     }
   }
 

@@ -3,7 +3,7 @@ import { pid } from 'node:process';
 import { StateHeldError } from '../core/errors.ts';
 import { heldBy, type LockHolder, type OwnerLockOptions } from './owner-lock.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
-import { lockClass } from './postgres-migrations.ts';
+import { lockClass, postgresVersion } from './postgres-migrations.ts';
 import type { Replica } from './postgres-sessions.ts';
 import { headColumns } from './rows.ts';
 import type { Row } from './sql-driver.ts';
@@ -12,6 +12,8 @@ interface AcquireOptions extends OwnerLockOptions {
   readonly replica?: Replica;
   /** Has the connection for one piece of work. */
   readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
+  /** `tryLock` for the state. */
+  readonly take: () => Promise<Row | undefined>;
   readonly label: string;
 }
 
@@ -31,18 +33,16 @@ interface AcquireOptions extends OwnerLockOptions {
 export async function acquireOwnership(
   connection: PostgresConnection,
   stateId: number,
-  { now, waitMs = 0, clock, onWait, replica, alone, label }: AcquireOptions,
+  { waitMs = 0, clock, onWait, replica, alone, take, label }: AcquireOptions,
 ): Promise<Row> {
   const giveUpAt = clock === undefined ? 0 : clock.monotonic() + waitMs;
   for (let tries = 0; ; tries += 1) {
     const leftMs = clock === undefined ? 0 : giveUpAt - clock.monotonic();
     const isLast = clock === undefined || leftMs <= 0;
     const head = await alone(async () => {
-      const taken = await tryLock(connection, stateId, now, replica);
+      const taken = await take();
       const ends = taken === undefined && isLast && replica !== undefined;
-      return ends && (await endReplica(connection, stateId, replica))
-        ? tryLock(connection, stateId, now, replica)
-        : taken;
+      return ends && (await endReplica(connection, stateId, replica)) ? take() : taken;
     });
     if (head !== undefined) return head;
     const holder = await alone(() => readHolder(connection, stateId));
@@ -53,26 +53,28 @@ export async function acquireOwnership(
 }
 
 /**
- * The state's row, or `undefined` if another connection has the lock. One statement takes the lock and records the
- * owner: a process that is stopped between two statements would have a lock that no other process may end. The update
- * waits for a write of the previous owner that is being committed, so the serial is the last one.
+ * The row of the state, or `undefined` if there is no state of this name, another connection has its lock, or the tables have
+ * another version. One statement finds the state, takes the lock and records the owner: a process that is stopped between two
+ * statements would have a lock that no other process may end. The update waits for a write of the previous owner that
+ * is being committed, so the serial is the last one.
  */
-async function tryLock(
+export async function tryLock(
   connection: PostgresConnection,
-  stateId: number,
-  now: number,
-  replica: Replica | undefined,
+  name: string,
+  { now, replica }: { readonly now: number; readonly replica?: Replica },
 ): Promise<Row | undefined> {
   const [taken] = await connection.query(
-    `WITH lock AS MATERIALIZED (SELECT pg_try_advisory_lock($1::integer, $2::integer) AS taken),
+    `WITH state AS MATERIALIZED (SELECT id FROM vdcsync.states
+       WHERE name = $2 AND EXISTS (SELECT 1 FROM vdcsync.schema_version WHERE version = $7::integer)),
+     lock AS MATERIALIZED (SELECT id, pg_try_advisory_lock($1::integer, id) AS taken FROM state),
      owner AS (
      INSERT INTO vdcsync.owners (state_id, pid, host, since, backend, replica)
-     SELECT $2::integer, $3::integer, $4, $5::double precision, pg_backend_pid(), $6 FROM lock WHERE taken
+     SELECT id, $3::integer, $4, $5::double precision, pg_backend_pid(), $6 FROM lock WHERE taken
      ON CONFLICT (state_id) DO UPDATE SET pid = excluded.pid, host = excluded.host, since = excluded.since,
        backend = excluded.backend, replica = excluded.replica
      RETURNING state_id)
-     UPDATE vdcsync.states SET epoch = epoch + 1 FROM owner WHERE id = state_id RETURNING epoch, ${headColumns}`,
-    ...[lockClass, stateId, pid, hostname(), now, replica?.id ?? null],
+     UPDATE vdcsync.states SET epoch = epoch + 1 FROM owner WHERE id = state_id RETURNING id, epoch, ${headColumns}`,
+    ...[lockClass, name, pid, hostname(), now, replica?.id ?? null, postgresVersion],
   );
   return taken;
 }

@@ -1,4 +1,5 @@
 import { StateError } from '../core/errors.ts';
+import { Turns } from '../core/turns.ts';
 import { PostgresConnection } from './postgres-connection.ts';
 import { lockClass, migratePostgres } from './postgres-migrations.ts';
 import type { PostgresLocation } from './postgres-url.ts';
@@ -28,8 +29,8 @@ export class PostgresSessions {
   readonly #most: number;
   /** How many states are owned on each. */
   readonly #users = new Map<PostgresConnection, number>();
-  readonly #owned = new Set<number>();
-  #opening: Promise<unknown> = Promise.resolve();
+  readonly #owned = new Set<string>();
+  readonly #opening = new Turns();
 
   /** `most`: connections, however many states are owned. */
   constructor(location: PostgresLocation, most = 4) {
@@ -43,9 +44,7 @@ export class PostgresSessions {
    * @throws StateError where none can be made.
    */
   take(): Promise<PostgresConnection> {
-    const taken = this.#opening.then(() => this.#take());
-    this.#opening = taken.catch(() => undefined);
-    return taken;
+    return this.#opening.take(() => this.#take());
   }
 
   giveBack(connection: PostgresConnection): void {
@@ -54,18 +53,18 @@ export class PostgresSessions {
   }
 
   /** Reserves the state for this process. Returns whether no other part of this process owned the state. */
-  own(stateId: number): boolean {
-    if (this.#owned.has(stateId)) return false;
-    this.#owned.add(stateId);
+  own(state: string): boolean {
+    if (this.#owned.has(state)) return false;
+    this.#owned.add(state);
     return true;
   }
 
-  release(stateId: number): void {
-    this.#owned.delete(stateId);
+  release(state: string): void {
+    this.#owned.delete(state);
   }
 
   async close(): Promise<void> {
-    await this.#opening;
+    await this.#opening.end();
     await Promise.all([...this.#users.keys()].map((connection) => connection.close()));
     this.#users.clear();
   }

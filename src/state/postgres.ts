@@ -5,7 +5,7 @@ import { heldBy, type OwnerLockOptions } from './owner-lock.ts';
 import { PostgresConnection } from './postgres-connection.ts';
 import { PostgresDriver } from './postgres-driver.ts';
 import { knownVersion, schemaVersion } from './postgres-migrations.ts';
-import { acquireOwnership, releaseOwnership } from './postgres-owner.ts';
+import { acquireOwnership, releaseOwnership, tryLock } from './postgres-owner.ts';
 import { PostgresSessions, type Replica } from './postgres-sessions.ts';
 import { type PostgresLocation, parsePostgresUrl } from './postgres-url.ts';
 import { PostgresWriter } from './postgres-writer.ts';
@@ -106,10 +106,16 @@ async function own(
 ): Promise<PostgresDriver> {
   const alone = <T>(work: () => Promise<T>) =>
     connection.exclusive(() => connection.failingAs('be opened', work));
-  const stateId = await alone(() => findOrCreateState(connection, location.state, options));
-  if (!sessions.own(stateId)) throw new StateHeldError(heldBy(location.label, undefined));
+  const { state: name, label } = location;
+  if (!sessions.own(name)) throw new StateHeldError(heldBy(label, undefined));
   try {
-    const head = await acquireOwnership(connection, stateId, { ...options, alone, label: location.label });
+    const take = () => tryLock(connection, name, options);
+    const acquire = async () => {
+      const id = await alone(() => findOrCreateState(connection, name, options));
+      return acquireOwnership(connection, id, { ...options, alone, take, label });
+    };
+    const head = (await alone(take)) ?? (await acquire());
+    const stateId = Number(head.id);
     const owner = new PostgresWriter(connection, stateId, head);
     return new PostgresDriver({
       ...{ connection, stateId, owner },
@@ -119,13 +125,13 @@ async function own(
           .exclusive(() => releaseOwnership(connection, stateId))
           // The lock is gone with the connection, or goes with it now.
           .catch(() => connection.close());
-        sessions.release(stateId);
+        sessions.release(name);
         sessions.giveBack(connection);
         await end();
       },
     });
   } catch (error) {
-    sessions.release(stateId);
+    sessions.release(name);
     throw error;
   }
 }

@@ -46,6 +46,8 @@ import type { Row, SqlDriver, SqlValue } from './sql-driver.ts';
 const all = 2 ** 31;
 /** So many rows are removed by one statement. */
 const atOnce = 200;
+/** So many intents are read together. */
+const few = 100;
 
 /**
  * The state in a database. Which one, who may write it and when: `openState`.
@@ -160,8 +162,13 @@ export class SqlStore implements StateStore {
   }
 
   async openIntents(): Promise<readonly Intent[]> {
+    const newest = await this.newestIntents();
     const sql = `SELECT id, body FROM vdcsync.intents WHERE state_id = $1 AND phase <> 'closed' ORDER BY seq`;
-    return (await this.knowing('open intents', sql)).map(intentOf);
+    const rows =
+      newest.length < few
+        ? newest.filter(({ phase }) => phase !== 'closed').toReversed()
+        : await this.knowing('open intents', sql);
+    return rows.map(intentOf);
   }
 
   async lastAttempt(key: ResourceKey, verb: Verb, incarnation: string): Promise<number> {
@@ -173,10 +180,19 @@ export class SqlStore implements StateStore {
   async intents(filter: IntentFilter): Promise<readonly Intent[]> {
     const { key, outcome, limit } = filter;
     const select = 'SELECT id, body FROM vdcsync.intents';
+    if (key !== undefined) return (await this.newest(select, filter)).map(intentOf);
+    const newest = await this.newestIntents();
+    const found = newest.filter((row) => outcome === undefined || row.outcome === outcome);
+    const isAll = newest.length < few || found.length >= limit;
     const ended = outcome === undefined ? '' : ` AND outcome = '${outcome}'`;
     const sql = `${select} WHERE state_id = $1${ended} ORDER BY seq DESC LIMIT ${limitOf(limit)}`;
-    const rows = await (key === undefined ? this.knowing(sql, sql) : this.newest(select, filter));
-    return rows.map(intentOf);
+    return (isAll ? found.slice(0, limit) : await this.knowing(sql, sql)).map(intentOf);
+  }
+
+  /** Most states have no other ones: one statement then answers every question of a run that changes nothing. */
+  private newestIntents(): Promise<readonly Row[]> {
+    const sql = `SELECT id, phase, outcome, body FROM vdcsync.intents WHERE state_id = $1 ORDER BY seq DESC LIMIT ${few}`;
+    return this.knowing('newest intents', sql);
   }
 
   async journal(filter: JournalFilter): Promise<readonly JournalEntry[]> {
