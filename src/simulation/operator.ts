@@ -308,10 +308,9 @@ function truth(stage: StoryStage, intent: Intent): Resolution {
     intent.kind !== 'backup' &&
     JSON.stringify(history.writes.get(idempotencyKey ?? '')?.request) === JSON.stringify(intent.request);
   // The operator has given the server to another entry since.
-  const isGivenAway = ({ kind, id }: Execution) => {
-    const line = kind === 'server' && id !== null ? history.lineGiven(id) : undefined;
-    return line !== undefined && line !== stage.file.lines.nameOf(intent.recovers ?? intent.key);
-  };
+  const line = stage.file.lines.nameOf(intent.recovers ?? intent.key);
+  const isGivenAway = ({ kind, id }: Execution) =>
+    kind === 'server' && id !== null && (history.lineGiven(id, line) ?? line) !== line;
   const named = partsOf(intent).answer?.id;
   const inside = intent.parentId === undefined ? '' : `${intent.parentId}/`;
   // An earlier state may have used the key inside another server.

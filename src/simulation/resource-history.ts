@@ -45,16 +45,19 @@ export interface ResourceHistory {
   bound(binding: Binding): void;
   birthBoundAs(binding: Binding): Birth | undefined;
   /**
-   * Creations that took effect for a line, oldest first, as far as its resources have not been given to another line. A
-   * part of a server is given with its server.
+   * Creations that took effect for a line, oldest first, as far as its resources have not been given to another line of
+   * the same spec. A part of a server is given with its server.
    */
   executionsOf(line: string): readonly Execution[];
   /** An operator, or the spec, has given a resource to a line. */
   give(birth: Birth, line: string): void;
-  /** The line that the server was given to. */
-  lineGiven(server: string): string | undefined;
-  /** The line of a resource; `undefined` where no controller made it, and no line was given it. */
-  lineOf(birth: Birth): string | undefined;
+  /** The line that the server was given to in the spec of `line`. */
+  lineGiven(server: string, line: string): string | undefined;
+  /**
+   * The line of a resource, as the spec of `line` has it. `undefined`: no controller made the resource, and no line was
+   * given it.
+   */
+  lineOf(birth: Birth, line: string): string | undefined;
   executionsUnder(idempotencyKey: string): readonly Execution[];
   /** The executions that a state with this intent can know of: the API had not forgotten the key when the intent began. */
   knowableUnder(intent: Intent): readonly Execution[];
@@ -106,7 +109,9 @@ export function createResourceHistory(
   /** The line for which each key was last used, and each creation was made. */
   const keyLines = new Map<string, MadeFor>();
   const madeLines = new Map<Execution, MadeFor>();
-  const given = new Map<number, string>();
+  /** The line that a resource was given to, by the spec of the line and the birth: two specs may have one resource. */
+  const given = new Map<string, string>();
+  const givenIn = (line: string, birth: number | undefined) => given.get(`${specOf(line)}${birth}`);
   const releases = new Set<number>();
   const adoptions = new Set<number>();
   const bared = new Set<number>();
@@ -173,13 +178,13 @@ export function createResourceHistory(
     executionsOf: (line) =>
       executions().filter((each) => {
         const made = madeLines.get(each);
-        const owner = given.get(madeBirths.get(each) ?? -1) ?? made?.owner;
+        const owner = givenIn(line, madeBirths.get(each)) ?? made?.owner;
         return owner !== undefined && owner + (made?.part ?? '') === line;
       }),
-    give: (birth, line) => void given.set(birth.number, line),
-    lineGiven: (server) => given.get(living.get(`server ${server}`)?.number ?? -1),
-    lineOf: (birth) =>
-      given.get(birth.number) ??
+    give: ({ number }, line) => void given.set(`${specOf(line)}${number}`, line),
+    lineGiven: (server, line) => givenIn(line, living.get(`server ${server}`)?.number),
+    lineOf: (birth, line) =>
+      givenIn(line, birth.number) ??
       executions().flatMap((each) =>
         isSort(each.kind) && madeBirths.get(each) === birth.number ? (madeLines.get(each)?.owner ?? []) : [],
       )[0],
@@ -224,7 +229,7 @@ export function createResourceHistory(
       )[0],
     makerOf(sort, id) {
       const birth = living.get(`${sort} ${id}`);
-      const line = birth && history.lineOf(birth);
+      const line = birth && history.lineOf(birth, '');
       if (line === undefined) return undefined;
       const key = lines().keyOf(line);
       // The key may have another line by now. The line of another spec has no key here.
@@ -256,6 +261,11 @@ export function createResourceHistory(
 
 export function isSort(kind: string): kind is ResourceSort {
   return (sorts as readonly string[]).includes(kind);
+}
+
+/** The spec of a line, as the prefix of its name. */
+function specOf(line: string): string {
+  return line.slice(0, line.indexOf('/') + 1);
 }
 
 function nameOf({ key, id, boundAt }: Binding): string {

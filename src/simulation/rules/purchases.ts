@@ -246,14 +246,14 @@ export class Purchases {
    */
   #isSameCard(first: Execution, execution: Execution, line: string): boolean {
     const [before = '', now = ''] = [first, execution].map(({ id }) => (id ?? '').split('/')[0]);
-    if (before !== now && this.#truth.history.lineGiven(now) === line) return false;
+    if (before !== now && this.#truth.history.lineGiven(now, line) === line) return false;
     if (this.#isReplacement(now, before)) return false;
-    const networkOf = ({ idempotencyKey }: Execution) =>
-      (
-        this.#truth.history.writes.get(idempotencyKey ?? '')?.request.body as
-          | { readonly network_id?: number }
-          | undefined
-      )?.network_id;
+    // A later request of another state may have had the key of the first one, and another network.
+    const networkOf = ({ id }: Execution) => {
+      const [server, card] = (id ?? '').split('/');
+      const { cards } = projectOf(this.#truth).servers.find((each) => String(each.id) === server) ?? {};
+      return cards?.find((each) => each.id === card)?.networkId;
+    };
     return first.id !== execution.id && networkOf(first) === networkOf(execution);
   }
 
