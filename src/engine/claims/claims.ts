@@ -132,12 +132,12 @@ export async function claimChanges(run: Run, { plan, register }: Judged): Promis
     plan.blocked.some(({ key, code }) => code === 'not_found' && key === named);
   const leaving = plan.operations.filter(({ kind, verb }) => isServer(kind) && verb === 'delete');
   const claims = [
-    ...desired.resources.flatMap(({ key, kind, id, managed }) =>
+    ...desired.resources.flatMap(({ key, kind, id, managed, moved }) =>
       managed || id === undefined || isWrong(key)
         ? []
         : claimsOn(
             run,
-            { is: 'released', by: 'file', formerKey: key },
+            { is: 'released', by: 'file', formerKey: key, ...(moved && { formerKeys: [moved] }) },
             isServer(kind)
               ? { servers: [Number(id)], addresses: [] }
               : alone(world.addressesOf({ kind, id })),

@@ -298,7 +298,8 @@ const text = (change: StateChange) => {
   const { claim: each } = change;
   const { holder } = each;
   const by = 'by' in holder ? ` by ${holder.by}` : '';
-  const of = 'formerKey' in holder ? ` of ${holder.formerKey}` : '';
+  const former = holder.is === 'released' ? [holder.formerKey, ...(holder.formerKeys ?? [])] : [];
+  const of = former.length === 0 ? '' : ` of ${former.join(', ')}`;
   const missed = each.missedAt === undefined ? '' : ` missed ${(now - each.missedAt) / hour}`;
   const inside = each.parentId === undefined ? '' : ` in ${each.parentId}`;
   const since = each.at === now ? '' : ' before';
@@ -342,6 +343,12 @@ describe('src/engine/claims/claims.ts: the claims of a plan', () => {
         ],
       },
       ['ip 7 a7 released by file of ips.a'],
+    ],
+    [
+      'what the spec leaves, renamed since',
+      { spec: 'servers: {web: {id: 9, managed: false, moved: {from: servers.a}}}\n' },
+      {},
+      ['server 9 released by file of servers.web, servers.a'],
     ],
     ['what the spec leaves, without an id', { spec: 'servers: {web: {managed: false}}\n' }, {}, []],
     ['what is managed by its id', { spec: 'ips: {a: {id: 7}}\n', ips: [ip(7)] }, {}, []],
