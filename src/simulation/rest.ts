@@ -171,9 +171,13 @@ function checkNothingLeft(
       // If the resource is billed, a warning also reports a resource that a lost state no longer knows, or that appeared
       // after the operator had given up its creation.
       const isLost = forgotten || (birth !== undefined && stage.history.isGivenUp(birth));
+      const isReplaced = ({ code, key, message }: Warning) =>
+        code === 'recovered_unconfirmed' &&
+        message.includes(`another ${sort}`) &&
+        key === stage.history.makerOf('server', String(id));
       if (
         traceLineOf ||
-        (sort === 'server' && areCounted) ||
+        (sort === 'server' && (areCounted || warnings.some(isReplaced))) ||
         (forgotten && stage.ignoresUnmanaged) ||
         (isUnbilled && isLost)
       )

@@ -111,5 +111,11 @@ describe('src/engine: a server without an address, which no list shows, stays in
     expect(found.map(({ message }) => message)).toEqual([expect.stringContaining('found server 2001')]);
     expect(found[0]?.message).toContain('may have left another server');
     expect(project(played).servers).toHaveLength(2);
+    // The yes to a plan does not end the warning. A command that names the server does.
+    const warned = async () =>
+      (await played.apply(file())).plan.warnings.filter(({ code }) => code === 'recovered_unconfirmed');
+    expect(await warned()).toHaveLength(1);
+    await played.clock.run(played.engine.adopt(load(file()), key, '2001'));
+    expect(await warned()).toEqual([]);
   });
 });

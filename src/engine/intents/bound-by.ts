@@ -79,15 +79,20 @@ export function movedFrom({ moved }: Pick<DesiredResource, 'moved'> = {}): Pick<
   return moved === undefined ? {} : { formerKeys: [moved] };
 }
 
-/** Marks the bindings of resources that an idempotency key showed, and that no operator has confirmed. */
+/**
+ * Marks the bindings of resources that an idempotency key showed, and that no operator has confirmed. The mark of a
+ * server says whether a replacement may have left another server.
+ */
 export function recoveredIf(
   recovered: Binding['recovered'] | false,
   changes: readonly StateChange[],
 ): readonly StateChange[] {
   if (!recovered) return changes;
-  return changes.map((change) =>
-    change.type === 'bind' ? { ...change, binding: { ...change.binding, recovered } } : change,
-  );
+  return changes.map((change) => {
+    if (change.type !== 'bind') return change;
+    const mark = factsOf(change.binding.kind).container ? recovered : true;
+    return { ...change, binding: { ...change.binding, recovered: mark } };
+  });
 }
 
 /** The fields of a creation that show which resources came with it. */

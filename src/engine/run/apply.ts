@@ -339,10 +339,15 @@ class Rounds {
   }
 }
 
-/** The operator has approved a plan that shows the recovered resources. */
+/**
+ * The operator has approved a plan that shows the recovered resources. If a replacement may have left another resource,
+ * its warning remains until the operator adopts the shown resource: no later plan could name the other one.
+ */
 async function confirmRecovered(run: Run, { warnings }: Plan): Promise<void> {
   const shown = new Set(warnings.flatMap(({ code, key }) => (code === 'recovered_unconfirmed' ? [key] : [])));
-  const recovered = [...run.bindings.values()].filter(({ key }) => run.mode.attended && shown.has(key));
+  const recovered = [...run.bindings.values()].filter(
+    (each) => run.mode.attended && each.recovered === true && shown.has(each.key),
+  );
   if (recovered.length === 0) return;
   await run.change(
     recovered.map(({ recovered: _confirmed, ...binding }) => ({ type: 'bind', binding }) as const),

@@ -73,7 +73,7 @@ function checkForeign({ history, fail }: Truth, running: Running, binding: Bindi
  */
 function noteHolder(
   history: Truth['history'],
-  { desired, byPerson, controller: { file, confirmed } }: Running,
+  { desired, byPerson, mirror, controller: { file, confirmed } }: Running,
   { key, id }: Binding,
   birth: Birth,
 ): void {
@@ -82,13 +82,22 @@ function noteHolder(
   const line = file.lines.nameOf(key);
   const isNamed = desired.resources.some((each) => each.key === key && each.id === id && !each.held);
   if (isNamed || byPerson) confirmed.add(birth.number);
-  const owner = history.lineOf(birth);
+  // The operator has checked for the other server that the warning mentions.
+  if (byPerson && mirror.bindings.get(key)?.recovered === 'replacement')
+    for (const { kind, id: other } of history.executionsOf(line))
+      if (kind === 'server' && other !== null && other !== id) dismiss(history, other);
+  const owner = history.lineOf(birth, line);
   if (owner === undefined) return;
   if (owner === line) {
     if (byPerson) history.give(birth, line);
     return;
   }
   if (isNamed || file.lines.hasHad(line, history.madeUnder(birth) ?? key)) history.give(birth, line);
+}
+
+function dismiss(history: Truth['history'], server: string): void {
+  const birth = history.birthOf('server', server);
+  if (birth !== undefined) history.dismiss(birth);
 }
 
 /** I2: a resource has one key. Its server alone identifies a firewall or a backup. */
