@@ -242,6 +242,8 @@ export interface RecordedWrite {
    * found, and never bound.
    */
   readonly recovers?: ResourceKey;
+  /** When the write was ready, in wall ms, if it then waited for its turn or for the request limit. */
+  readonly queuedAt?: number;
   /** Wall times in ms. */
   readonly createdAt: number;
   readonly firstSentAt: number;

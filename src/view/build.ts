@@ -91,11 +91,13 @@ export function viewWithoutResources(facts: ProjectFacts, blocked = blockedIn(fa
 
 /** A write of the journal. */
 export function writeView(intent: Intent): ProjectView['writes'][number] {
-  const { key, verb, kind, phase, detail, changes, sends, createdAt, lastSentAt, requestId } = intent;
+  const { key, verb, kind, phase, detail, changes, sends, queuedAt, createdAt, lastSentAt, requestId } =
+    intent;
   const { closedAt } = partsOf(intent);
   const outcome = endOf(intent) ?? null;
   return {
     ...{ key, verb, kind, phase, outcome, detail: detail || null, request_id: requestId ?? null },
+    queued_at: timeOrNull(queuedAt),
     ...{ since: time(createdAt), last_sent_at: sends === 0 ? null : time(lastSentAt) },
     closed_at: timeOrNull(closedAt),
     public: verb === 'create' && changes.some(({ path }) => path === 'public_ipv4'),

@@ -124,6 +124,9 @@ const write = z.strictObject({
   phase: text,
   outcome: text.nullable(),
   detail: text.nullable(),
+  queued_at: maybe.describe(
+    'When the write was ready; null if it did not wait for its turn or the request limit.',
+  ),
   since: moment,
   last_sent_at: maybe,
   closed_at: maybe,

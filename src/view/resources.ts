@@ -45,7 +45,7 @@ export function resourcesOf(facts: ProjectFacts, beside: Beside): readonly Resou
       return server === 'blocked' || server === 'waiting' ? 'waiting' : 'pending';
     }
     // An address that was bound after the refresh is not in its list.
-    const isSeen = (bound.get(key)?.boundAt ?? 0) <= (refreshedAt ?? 0);
+    const isSeen = (bound.get(key)?.boundAt ?? 0) < (refreshedAt ?? 0);
     const isGone = isSeen && beside.addresses?.every((each) => each.id !== id);
     return isGone ? 'differs' : standing;
   };

@@ -53,14 +53,14 @@ export function runsOf<Any>(
 }
 
 /**
- * The writes of the last run as bars. A write is recorded when its turn has come, so a bar begins with its first send.
+ * The writes of the last run as bars. A bar begins when the write is ready.
  *
  * @param now wall ms, for the writes that have not ended
  */
 export function timelineOf(writes: readonly Write[], now: number): readonly Bar[] {
   const timed = writes.map((write) => ({
     ...write,
-    from: Date.parse(write.since),
+    from: Date.parse(write.queued_at ?? write.since),
     to: write.closed_at === null ? Math.max(now, Date.parse(write.since)) : Date.parse(write.closed_at),
   }));
   const { startMs: start, writes: run } = runsOf(timed, ({ from, to }) => [from, to])[0] ?? {
@@ -68,8 +68,8 @@ export function timelineOf(writes: readonly Write[], now: number): readonly Bar[
     writes: [],
   };
   const span = (from: number, to: number) => ({ startMs: from - start, endMs: to - start });
-  return run.map(({ key, verb, kind, outcome, from, to, last_sent_at: sent }) => {
-    const again = sent === null ? from : Date.parse(sent);
+  return run.map(({ key, verb, kind, outcome, from, to, since, last_sent_at: sent }) => {
+    const again = Date.parse(sent ?? since);
     const isFirst =
       factsOf(kind).endsExposure === true && !run.some((each) => each.key === key && each.to < to);
     const opened = run.find((each) => isFirst && each.public && key === firewallKey(each.key))?.to ?? to;
@@ -127,7 +127,7 @@ export function barsPicture(bars: readonly Bar[], title: string, style = ''): st
   const sorts = [
     ['works', 'the API works'],
     ...(bars.some(({ waits }) => waits.length > 0)
-      ? [['waits', 'vdcsync waits: next poll, request limit or retry']]
+      ? [['waits', 'vdcsync waits: turn, poll, request limit or retry']]
       : []),
     ...(bars.some(({ outcome }) => sortOf(outcome) === 'other') ? [['other', 'not done']] : []),
     ...(bars.some(({ exposed }) => exposed !== undefined) ? [['open', 'the server is exposed']] : []),
@@ -169,10 +169,12 @@ export function named(id: string): string {
   return linesText([id.replace(':', ' ')]);
 }
 
-/** `1:05` */
+/** `1:05`, or `2:01:05` with hours. */
 export function clock(ms: number): string {
   const seconds = Math.round(ms / 1000);
-  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+  const minutes = Math.floor(seconds / 60);
+  const two = (count: number) => String(count % 60).padStart(2, '0');
+  return `${minutes < 60 ? minutes : `${Math.floor(minutes / 60)}:${two(minutes)}`}:${two(seconds)}`;
 }
 
 function sortOf(outcome: string | undefined): string {

@@ -39,4 +39,16 @@ describe('src/engine: a write budget that is closed for long', () => {
     expect(left, JSON.stringify(report)).toEqual(expect.arrayContaining(['theirs', 'theirs too']));
     await expectInvariants(played);
   });
+
+  test('a write records since when it was ready, if it waited', async () => {
+    const played = rig();
+    await played.apply(
+      `networks:\n${Array.from({ length: 21 }, (_, at) => `  n${at}: {cidr: 10.20.${at}.0/24}\n`).join('')}`,
+    );
+    const waits = (await played.store.intents({ limit: 30 })).map(
+      ({ createdAt, queuedAt = createdAt }) => createdAt - queuedAt,
+    );
+    expect(Math.max(...waits)).toBeGreaterThan(50_000);
+    expect(Math.min(...waits)).toBe(0);
+  });
 });

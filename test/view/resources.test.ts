@@ -15,6 +15,7 @@ const boundAt = (ms: number) => ({
 describe('src/view/resources.ts', () => {
   test.each([
     ['before the refresh differs', 900, 'differs'],
+    ['in the millisecond of the refresh is converged', 1_000, 'converged'],
     ['after the refresh is converged', 1_100, 'converged'],
   ])('an address that no list shows, and that was bound %s', (_name, ms, standing) => {
     const facts = boundAt(ms) as unknown as ProjectFacts;

@@ -7,7 +7,12 @@ const at = (minute: number) => new Date(Date.UTC(2026, 0, 5, 9, minute)).toISOSt
 
 function write(key: string, kind: Write['kind'], from: number, to: number | null): Write {
   const closed = { phase: 'closed', outcome: to === null ? null : 'done', detail: null, request_id: null };
-  const times = { since: at(from), last_sent_at: at(from), closed_at: to === null ? null : at(to) };
+  const times = {
+    queued_at: null,
+    since: at(from),
+    last_sent_at: at(from),
+    closed_at: to === null ? null : at(to),
+  };
   return { key, verb: 'create', kind, ...closed, ...times, public: kind === 'server' } as Write;
 }
 
@@ -29,6 +34,16 @@ describe('src/view/timeline.ts', () => {
     expect(bars).toEqual([
       expect.objectContaining({ id: 'create:ips.b', waits: [{ startMs: 0, endMs: 300_000 }] }),
     ]);
+  });
+
+  test('a write shows the wait for its turn and for the request limit', () => {
+    const queued = { ...write('ips.b', 'ip', 65, 70), queued_at: at(60) };
+    const bars = timelineOf([queued, write('ips.a', 'ip', 61, 62)], 0);
+    expect(bars.find(({ id }) => id === 'create:ips.b')).toMatchObject({
+      ...{ startMs: 0, endMs: 600_000, waits: [{ startMs: 0, endMs: 300_000 }] },
+    });
+    const svg = barsSvg(timelineOf([write('ips.a', 'ip', 0, 130)], 0), 'x');
+    expect(svg).toContain('create ips.a: 0:00 to 2:10:00, done');
   });
 
   test('a write that has not ended lasts until now', () => {

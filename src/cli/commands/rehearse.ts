@@ -143,7 +143,7 @@ function rehearsalText(rehearsal: Rehearsal, io: Io): string {
     ...adapted.notes.map((note) => paint('dim', printable(note))),
     '',
     ...barsText(bars),
-    paint('dim', '█ the API works  ░ vdcsync waits: next poll, request limit or retry'),
+    paint('dim', '█ the API works  ░ vdcsync waits: turn, poll, request limit or retry'),
     '',
     `Requests: ${requestsText(requests)}`,
     `Time: ${span(durationMs)} with the task durations of the emulator${plan.effort.seconds_at_least === 0 ? '' : `; the request limits alone need ${plan.effort.seconds_at_least} s`}`,

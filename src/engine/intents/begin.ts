@@ -43,6 +43,7 @@ export async function preimageOf(
  * @param recovers the entry that a new state asks about
  * @param question the key is asked, as after a send that this state does not know of, and nothing is sent yet
  * @param ahead incarnations after the current one, whose key is asked
+ * @param queuedAt wall ms, since when the write was ready
  */
 export async function beginIntent(
   run: Run,
@@ -54,12 +55,14 @@ export async function beginIntent(
     question,
     recovers,
     ahead = 0,
+    queuedAt,
   }: {
     readonly world: World;
     readonly preimage: Preimage;
     readonly question?: KeyQuestion;
     readonly recovers?: ResourceKey | undefined;
     readonly ahead?: number;
+    readonly queuedAt?: number;
   },
 ): Promise<Intent> {
   const { store, clock, random, writes } = run.deps;
@@ -108,6 +111,7 @@ export async function beginIntent(
     lost: 0,
     detail: '',
     createdAt: now,
+    ...(queuedAt === undefined || now - queuedAt < shownWaitMs ? {} : { queuedAt }),
     firstSentAt: now,
     firstSentApiAt: run.cache.since(0).apiNow(),
     lastSentAt: now,
@@ -121,6 +125,9 @@ export async function beginIntent(
 function entryOf({ value, protect, moved }: DesiredResource): NonNullable<Intent['entry']> {
   return { value, protect, ...(moved && { moved }) };
 }
+
+/** A shorter wait before a write is not recorded. */
+const shownWaitMs = 1_000;
 
 /** An older list makes evidence less precise, but never wrong: known resources are left out of the list. */
 const preimageFreshMs = 60_000;

@@ -42,7 +42,8 @@ export async function operate(run: Run, operation: Operation): Promise<Turn> {
   if (held !== undefined) return { now: 'blocked', ...held };
   const gone = await confirmLost(run, operation);
   if (gone !== undefined) return gone;
-  return inWriteSlot(run, operation, () => beginAndSend(run, operation));
+  const queuedAt = run.deps.clock.now();
+  return inWriteSlot(run, operation, () => beginAndSend(run, operation, queuedAt));
 }
 
 /** An open intent of another verb blocks the operation. The end of this intent is not the end of the operation. */
@@ -56,7 +57,7 @@ async function goOnWith(run: Run, operation: Operation, open: Intent): Promise<T
  * Runs when the operation has its turn. The wait for the write budget comes first, because it may be long: the
  * observation after the wait is fresh.
  */
-async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
+async function beginAndSend(run: Run, operation: Operation, queuedAt: number): Promise<Turn> {
   run.stop.throwIfAborted();
   await roomToWrite(run);
   const holds = sinceObservation(run);
@@ -78,7 +79,7 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   if (unproved !== undefined) return unproved;
   const preimage = await preimageOf(run, operation, world);
   if (!holds(observationValidMs)) return { now: 'again', afterMs: 0 };
-  const intent = await beginIntent(run, operation, request, { world, preimage });
+  const intent = await beginIntent(run, operation, request, { world, preimage, queuedAt });
   return send(run, intent, token, holds);
 }
 
