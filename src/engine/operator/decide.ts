@@ -2,7 +2,7 @@ import { addressObject, objectName, serverObject } from '../../core/claims.ts';
 import type { DesiredResource } from '../../core/desired.ts';
 import { ConfigError, NotAbsentError, TooSoonError } from '../../core/errors.ts';
 import { isUnconfirmed, partsOf } from '../../core/intent.ts';
-import { nounOf, type ResourceKey } from '../../core/keys.ts';
+import { nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { Conclusive, ReadPort } from '../../core/ports.ts';
 import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
@@ -183,6 +183,8 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
     if (binding !== undefined) await endQuestion(run, intent, binding);
     return said;
   }
+  if (mayBeOther(intent) && run.world.subjects.get(intent.key)?.desired === undefined)
+    return adoptLeft(run, intent, id);
   if (intent.verb === 'delete') {
     throw new ConfigError(`${intent.key} is being deleted, so it cannot adopt a resource.`, true, [
       runs('resolve', [intent.key, '--absent'], { when: 'once the resource is gone' }),
@@ -262,6 +264,19 @@ async function madeByOther(run: Run, intent: Intent, id: string): Promise<StateC
   if (!mayBeOther(intent) || subject?.desired === undefined) return undefined;
   const world = await worldWith(run, subject, id);
   return world && [{ type: 'bind', binding: bindingOf(run, subject, id, world) }];
+}
+
+/** The entry has left the spec. If it returns, it takes the resource back. */
+async function adoptLeft(run: Run, intent: Intent, id: string): Promise<CommandResult> {
+  const { key, kind } = intent;
+  const { parent } = takeApart(key);
+  if ((await worldWith(run, { key, kind, ...(parent && { parent }) }, id)) === undefined)
+    throw new ConfigError(`The project has no ${nounOf(kind)} ${id}.`);
+  const changes = releasedClaim(run, { key, kind, id, identity: {} }, 'operator');
+  await close(run, intent, { outcome: 'done', text: `the operator reported it as ${id}` }, { changes });
+  return result(
+    `${capitalised(nounOf(kind))} ${id} is recorded for ${key}, which has left the spec. If that entry returns, it takes the ${nounOf(kind)} back.`,
+  );
 }
 
 /** The decision of the operator counts if reads show no evidence. It does not count against evidence. */

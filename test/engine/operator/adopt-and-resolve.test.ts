@@ -109,6 +109,29 @@ describe('src/engine/operator: an operator decides', () => {
     expect(await played.store.openIntents()).toEqual([]);
   });
 
+  test('a resource of a lost state whose entry was edited, and has left the spec: the entry takes the resource back', async () => {
+    const spec = (networks: string) => `settings: {prune: true}\nnetworks: {${networks}}\n`;
+    const edited = 'one: {name: other, cidr: 10.21.0.0/24}';
+    const played = rig();
+    await played.apply(spec('one: {cidr: 10.20.0.0/24}'));
+    const [project] = played.emulator.world.projects;
+    const { id } = project?.networks.find(({ name }) => name === 'one') ?? { id: 0 };
+    played.restart(lost());
+    await played.apply(spec(edited));
+    const adopt = (named: string) =>
+      played.clock.run(
+        played.engine.resolve(load(spec('')), 'networks.one' as never, { type: 'adopt', id: named }),
+      );
+
+    await expect(adopt('999999')).rejects.toThrow('The project has no network 999999');
+    expect((await adopt(`${id}`)).text).toContain('networks.one, which has left the spec');
+
+    expect((await played.apply(spec(''))).outcome).toBe('converged');
+    expect(project?.networks.map((each) => each.id)).toContain(id);
+    expect((await played.apply(spec('one: {cidr: 10.20.0.0/24}'))).outcome).toBe('converged');
+    expect(await played.store.bindings()).toMatchObject([{ key: 'networks.one', id: `${id}` }]);
+  });
+
   const blind = gpu
     .replace('[l40s-2, l40s-1]', 'l40s-1')
     .replace('exclusive: true', 'exclusive: true, unconfirmed_servers: ask');
