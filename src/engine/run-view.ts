@@ -6,7 +6,7 @@ import type { Binding } from '../core/state.ts';
 import type { EngineDeps } from './deps.ts';
 import { type ObserveInput, observeAll, observeOne, subjectOf, worldOf } from './observe.ts';
 import type { ReadCache } from './read-cache.ts';
-import type { RunView } from './run.ts';
+import type { RunMemory } from './run.ts';
 
 /** The highest age of an observation that decides an operation, in ms. */
 export const freshMs = 60_000;
@@ -55,11 +55,8 @@ export function createView({ deps, desired, bindings, cache, onRefresh, proofChe
     return latest;
   }
 
-  return {
+  const view = {
     observe,
-    get world() {
-      return known();
-    },
     async refresh(since = clock.monotonic()) {
       latest = await observeAll(input(since));
       allAt = since;
@@ -70,6 +67,13 @@ export function createView({ deps, desired, bindings, cache, onRefresh, proofChe
       const oldest = clock.monotonic() - freshMs;
       const isFresh = Math.max(allAt, refreshedAt.get(key) ?? 0) >= oldest;
       return isFresh ? known() : observe(key);
+    },
+  };
+
+  return {
+    view,
+    get world() {
+      return known();
     },
     /** Takes the changed binding of a key into the view, without a read. */
     follow(key: ResourceKey): void {
@@ -90,5 +94,5 @@ export function createView({ deps, desired, bindings, cache, onRefresh, proofChe
       const observed = new Map([...latest.observed].filter(([each]) => !stale.has(each)));
       latest = worldOf(input(0), { ...latest, subjects, observed });
     },
-  } satisfies RunView & { follow: (key: ResourceKey) => void };
+  } satisfies Pick<RunMemory, 'view' | 'world'> & { follow: (key: ResourceKey) => void };
 }

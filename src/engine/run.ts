@@ -1,6 +1,7 @@
 import type { Claim, HeldClaim, PauseScope } from '../core/claims.ts';
 import type { Desired, DesiredResource } from '../core/desired.ts';
-import type { ResourceKey } from '../core/keys.ts';
+import { partsOf } from '../core/intent.ts';
+import { isInside, type ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import type { KindName } from '../core/kind-facts.ts';
 import type { Blocked, Operation, Selection, Spend } from '../core/plan.ts';
@@ -23,27 +24,12 @@ export interface RunContext {
   readonly desired: Desired;
   readonly cache: ReadCache;
   readonly gate: WriteGate;
-  /** Aborted: no new write is sent. */
-  readonly stop: AbortSignal;
-  /** Aborted: every wait ends at once. This follows `stop`, when the firewalls of open servers are set. */
-  readonly halt: AbortSignal;
-  readonly grace: Grace;
+  readonly signals: RunSignals;
   readonly mode: RunMode;
   readonly facts: RunFacts;
   readonly stopwatch: Stopwatch;
   kindOf(name: KindName): ResourceKind;
-  /**
-   * Throws `FenceError` unless the token belongs to the project of the spec, as of the last minute. Returns the name
-   * of the token, so that no request goes out under another token.
-   */
-  fence(): Promise<string>;
-  /**
-   * Reads after the project fence, because the token of another project shows no resource. Returns `undefined` if the
-   * token was exchanged meanwhile: the reads then do not count.
-   */
-  fenced<Result>(read: (port: ReadPort) => Promise<Result>): Promise<Result | undefined>;
-  /** Ends the run. No step of the run continues after this call. */
-  giveUp(cause: unknown): void;
+  readonly fence: RunFence;
   /**
    * Wall ms: `untilMs` is the time when the step continues or usually ends, `deadlineMs` the time when the step is given up. `code`
    * is the code of the refusal that the step waits for.
@@ -54,6 +40,31 @@ export interface RunContext {
     detail: string,
     wait?: { readonly untilMs?: number; readonly deadlineMs?: number; readonly code?: string },
   ): void;
+}
+
+/** The ends of a run. */
+export interface RunSignals {
+  /** Aborted: no new write is sent. */
+  readonly stop: AbortSignal;
+  /** Aborted: every wait ends at once. This follows `stop`, when the firewalls of open servers are set. */
+  readonly halt: AbortSignal;
+  readonly grace: Grace;
+  /** Ends the run. No step of the run continues after this call. */
+  giveUp(cause: unknown): void;
+}
+
+/** Holds a run to the project of the spec. */
+export interface RunFence {
+  /**
+   * Throws `FenceError` unless the token belongs to the project of the spec, as of the last minute. Returns the name
+   * of the token, so that no request goes out under another token.
+   */
+  check(): Promise<string>;
+  /**
+   * Reads after the check, because the token of another project shows no resource. Returns `undefined` if the
+   * token was exchanged meanwhile: the reads then do not count.
+   */
+  read<Result>(work: (port: ReadPort) => Promise<Result>): Promise<Result | undefined>;
 }
 
 /** The request of the caller. */
@@ -67,42 +78,50 @@ export interface RunMode {
   readonly attended: boolean;
 }
 
-/** The state and the project, as the run knows them. */
-export type RunMemory = RunState & RunView;
-
-/** The state as a run knows it. A change shows here only after the store has made the change durable. */
-export interface RunState {
+/** The state and the project, as a run knows them. */
+export interface RunMemory {
   readonly bindings: ReadonlyMap<ResourceKey, Binding>;
   /** By the name of the claimed object. */
   readonly claims: ReadonlyMap<string, Claim>;
   /** The open intents. */
   readonly intents: ReadonlyMap<ResourceKey, Intent>;
-  /** Keys that the spec has renamed, until the state records the new names. */
-  readonly moves: readonly Move[];
-  /** Moves that cannot happen yet. No other operation is planned meanwhile. */
-  readonly waitingMoves: readonly WaitingMove[];
+  readonly state: RunState;
+  readonly moves: RunMoves;
+  /** The lines of the entries, with the present bindings, claims and intents. */
+  lines(): RunLines;
+  /** The last refresh. Each operation observes its own resources again. */
+  readonly world: World;
+  readonly view: RunView;
+}
+
+/** The changes of the state. A change shows in the run only after the store has made the change durable. */
+export interface RunState {
   begin(intent: Intent): Promise<void>;
   update(intent: Intent, patch: IntentPatch): Promise<Intent>;
   close(intent: Intent, ended: Ended, changes: readonly StateChange[]): Promise<void>;
   change(changes: readonly StateChange[]): Promise<void>;
-  /** Adds moves: by default, the renames that are possible after writes were settled. The next refresh shows them. */
-  renewMoves(next?: Moves): void;
-  /** Makes the moves durable. */
-  keepMoves(): Promise<void>;
-  /** Every key under which the resource of an entry may have been bought, its own key first. */
-  line(entry: Pick<DesiredResource, 'key' | 'moved'>): ReadonlySet<ResourceKey>;
-  /** The object that the entry of the key takes back from the next plan on. */
-  held(key: ResourceKey): HeldClaim | undefined;
-  /** Bindings of the resources inside a server. */
-  boundIn(server: ResourceKey): readonly Binding[];
-  /** Live ids of the kind that already belong to a key, so that no creation takes them as its own new resource. */
-  known(kind: KindName, but?: Intent): ReadonlySet<string>;
 }
 
-/** The project as a run observes it. */
+/** Keys that the spec has renamed, until the state records the new names. */
+export interface RunMoves {
+  readonly all: readonly Move[];
+  /** Moves that cannot happen yet. No other operation is planned meanwhile. */
+  readonly waiting: readonly WaitingMove[];
+  /** Adds moves: by default, the renames that are possible after writes were settled. The next refresh shows them. */
+  renew(next?: Moves): void;
+  /** Makes the moves durable. */
+  keep(): Promise<void>;
+}
+
+export interface RunLines {
+  /** Every key under which the resource of an entry may have been bought, its own key first. */
+  of(entry: Pick<DesiredResource, 'key' | 'moved'>): ReadonlySet<ResourceKey>;
+  /** The objects that entries take back from the next plan on. */
+  held(): ReadonlyMap<ResourceKey, HeldClaim>;
+}
+
+/** The reads by which a run observes the project. */
 export interface RunView {
-  /** The last refresh. Each operation observes its own resources again. */
-  readonly world: World;
   /**
    * Refreshes all resources. `since` (monotonic ms) is the earliest start of a read that is still usable, now by
    * default. A write makes older reads unusable.
@@ -115,6 +134,24 @@ export interface RunView {
   observe(key: ResourceKey, since?: number): Promise<World>;
   /** Observes one resource again unless the resource was observed or bound within the last minute. */
   observeIfOld(key: ResourceKey): Promise<World>;
+}
+
+/** Bindings of the resources inside a server. */
+export function boundIn({ bindings }: Pick<Run, 'bindings'>, server: ResourceKey): readonly Binding[] {
+  return [...bindings.values()].filter(({ key }) => isInside(key, server));
+}
+
+/** Live ids of the kind that already belong to a key, so that no creation takes them as its own new resource. */
+export function knownIds(
+  { bindings, intents }: Pick<Run, 'bindings' | 'intents'>,
+  kind: KindName,
+  but?: Intent,
+): ReadonlySet<string> {
+  const bound = [...bindings.values()].filter((each) => each.kind === kind).map(({ id }) => id);
+  const underWay = [...intents.values()]
+    .filter((each) => each.kind === kind && each.id !== but?.id)
+    .flatMap((each) => partsOf(each).answer?.id ?? []);
+  return new Set([...bound, ...underWay]);
 }
 
 /** A binding that gets another key. */

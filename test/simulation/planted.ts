@@ -297,8 +297,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'a lost resource is made again after one look',
     file: 'engine/run/operate.ts',
-    find: '  await clock.sleep(absenceGapMs, run.stop);\n',
-    replace: '  await clock.sleep(0, run.stop);\n',
+    find: '  await clock.sleep(absenceGapMs, run.signals.stop);\n',
+    replace: '  await clock.sleep(0, run.signals.stop);\n',
   },
   {
     name: 'deleted after one read',
@@ -357,7 +357,7 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'a probe without a record',
     file: 'engine/intents/probe-key.ts',
-    find: '    asking = await run.update(asking, { stage: asked(asking, question) });\n',
+    find: '    asking = await run.state.update(asking, { stage: asked(asking, question) });\n',
     replace: '',
   },
   {
@@ -410,8 +410,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'a retiring server does not take its key back',
     file: 'engine/claims/returning.ts',
-    find: '  if (run.waitingMoves.length > 0) return false;\n',
-    replace: '  if (run.waitingMoves.length >= 0) return false;\n',
+    find: '  if (run.moves.waiting.length > 0) return false;\n',
+    replace: '  if (run.moves.waiting.length >= 0) return false;\n',
     stories: '--actions',
   },
   {

@@ -24,7 +24,7 @@ import {
   type Unlisted,
   unlisted,
 } from '../../plan/unmanaged.ts';
-import type { Run } from '../run.ts';
+import { knownIds, type Run } from '../run.ts';
 import { answeredElsewhere, identityChanged } from './owner.ts';
 
 /** A plan, and the register that it was made with. */
@@ -72,8 +72,8 @@ export function knownRegister(run: Run): Register {
   return { ...attributionOf(run), claims, ...unread, ...linesOf(run) };
 }
 
-function linesOf({ line, held }: Run): Pick<Register, 'line' | 'held'> {
-  return { line, held };
+function linesOf({ lines }: Run): Pick<Register, 'line' | 'held'> {
+  return { line: (entry) => lines().of(entry), held: (key) => lines().held().get(key) };
 }
 
 export function attributionOf(run: Run, removed: readonly Intent[] = []): Attribution {
@@ -101,12 +101,15 @@ function mayBeCounted({ intents }: Run, absent: readonly Intent[]): boolean {
  * The servers that no list shows. Not counted are the servers that this state knows by id (bound, claimed, or answered
  * to an open creation), and the servers that their addresses show.
  */
-async function unlistedBeside({ world, cache, deps, claims, known }: Run): Promise<Unlisted | undefined> {
+async function unlistedBeside(run: Run): Promise<Unlisted | undefined> {
+  const { world, cache, deps, claims } = run;
   const ours = observedInterfaces(world);
   if (unlisted(world, ours) === undefined) return undefined;
   const claimed = [...claims.values()].flatMap(({ kind, id }) => (isServer(kind) ? [id] : []));
   const shown = [...serversShown(world)].map(String);
-  const others = [...new Set([...shown, ...claimed, ...known('server')])].filter((id) => !ours.has(id));
+  const others = [...new Set([...shown, ...claimed, ...knownIds(run, 'server')])].filter(
+    (id) => !ours.has(id),
+  );
   const read = cache.since(deps.clock.monotonic() - interfacesFreshMs);
   return unlisted(world, new Map([...ours, ...(await interfacesOf(others, read))]));
 }
@@ -180,8 +183,8 @@ async function isWithoutUnmanaged(run: Run, register: Register): Promise<boolean
  * from a second read of the lists too. The second read follows at once, because a pause of a minute would slow each
  * first apply. The refresh before a purchase shows any resource that the second read adds. @assumption A8
  */
-async function isEmptyStill({ deps, halt, cache, world }: Run): Promise<boolean> {
-  const read = deps.reads('operation', halt);
+async function isEmptyStill({ deps, signals, cache, world }: Run): Promise<boolean> {
+  const read = deps.reads('operation', signals.halt);
   const lists = [
     { was: world.ips, is: await read.ips() },
     { was: world.servers ?? [], is: (await read.servers?.()) ?? [] },
@@ -266,7 +269,7 @@ function withoutMissed({ missedAt: _, ...claim }: Claim): StateChange {
 
 async function goneOf(run: Run, due: readonly Claim[]): Promise<readonly Claim[]> {
   if (due.length === 0) return [];
-  const seen = await run.fenced((read) =>
+  const seen = await run.fence.read((read) =>
     Promise.all(
       due.map(async ({ kind, id, identity }) => {
         if (isAddress(kind)) return (await read.findIp(Number(id) as IpId))?.address === identity.address;

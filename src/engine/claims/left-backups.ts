@@ -2,7 +2,7 @@ import { backupObject, type Claim } from '../../core/claims.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { Intent, StateChange } from '../../core/state.ts';
-import type { Run, RunState } from '../run.ts';
+import { boundIn, type Run } from '../run.ts';
 
 /**
  * Backups that the state knew when their server was deleted. The backups stay billed, and no documented read shows
@@ -34,7 +34,7 @@ export function leftBackups(claims: Iterable<Claim>): readonly LeftBackups[] {
  * the server existed. `now` is in wall ms. The state is the one just before the change.
  */
 export function leftoverChanges(
-  { bindings, claims, boundIn }: Pick<RunState, 'bindings' | 'claims' | 'boundIn'>,
+  { bindings, claims }: Pick<Run, 'bindings' | 'claims'>,
   now: number,
   changes: readonly StateChange[],
   deletion?: Intent,
@@ -44,7 +44,9 @@ export function leftoverChanges(
     return binding && factsOf(binding.kind).container ? [binding] : [];
   });
   return servers.flatMap(({ key, id: server }): StateChange[] => {
-    const bound = boundIn(key).flatMap(({ kind, id }) => (factsOf(kind).staysBilled ? [id] : []));
+    const bound = boundIn({ bindings }, key).flatMap(({ kind, id }) =>
+      factsOf(kind).staysBilled ? [id] : [],
+    );
     const of = ({ kind, parentId }: Claim) => factsOf(kind).staysBilled && parentId === server;
     const released = [...claims.values()].filter((claim) => of(claim) && claim.holder.is === 'released');
     // The deletion of the server has read the backups that still exist.

@@ -2,14 +2,14 @@ import type { Claim } from '../../core/claims.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
-import type { Run } from '../run.ts';
+import { boundIn, type Run } from '../run.ts';
 
 /**
  * The bindings that end with a resource that is gone: the network interfaces and firewall of a server, but not its
  * address.
  */
 export function released(run: Run, key: ResourceKey, reason: string): StateChange[] {
-  const children = run.boundIn(key).filter((each) => !factsOf(each.kind).independent);
+  const children = boundIn(run, key).filter((each) => !factsOf(each.kind).independent);
   return [
     { type: 'release', key, gone: true, reason },
     ...children.map(
@@ -30,7 +30,7 @@ export function releasing(
   reason: string,
 ): StateChange[] {
   const own = run.bindings.get(key);
-  const inside = run.boundIn(key);
+  const inside = boundIn(run, key);
   return [
     ...[key, ...inside.map((child) => child.key)].map(
       (each) => ({ type: 'release', key: each, gone: false, reason }) as const,

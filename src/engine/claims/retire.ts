@@ -1,6 +1,6 @@
 import { comesWithServer, type ResourceKey, retiringKey, takeApart } from '../../core/keys.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
-import type { Run } from '../run.ts';
+import { boundIn, type Run } from '../run.ts';
 import { released } from './release.ts';
 
 /**
@@ -10,7 +10,7 @@ import { released } from './release.ts';
  */
 export function retiring(run: Run, server: Binding): StateChange[] {
   const to = retiringKey(server.key, server.id);
-  return [server, ...run.boundIn(server.key)].flatMap((each) => passing(run, each, server.key, to));
+  return [server, ...boundIn(run, server.key)].flatMap((each) => passing(run, each, server.key, to));
 }
 
 /**
@@ -20,7 +20,7 @@ export function retiring(run: Run, server: Binding): StateChange[] {
 export function deleted(run: Run, key: ResourceKey, reason: string): StateChange[] {
   const id = run.bindings.get(key)?.id;
   const isReplaced = id !== undefined && run.world.subjects.get(key)?.desired?.managed === true;
-  const addresses = run.boundIn(key).filter(({ kind }) => comesWithServer({ kind, parent: key }));
+  const addresses = boundIn(run, key).filter(({ kind }) => comesWithServer({ kind, parent: key }));
   return [
     ...(isReplaced ? addresses.flatMap((each) => passing(run, each, key, retiringKey(key, id))) : []),
     ...released(run, key, reason),

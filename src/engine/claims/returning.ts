@@ -6,7 +6,7 @@ import { restoring } from '../../core/restoring.ts';
 import { createWorld } from '../../core/world.ts';
 import { draftOne } from '../../plan/draft.ts';
 import { isOvertaken } from '../../plan/open-writes.ts';
-import type { Move, Moves, Run } from '../run.ts';
+import { boundIn, type Move, type Moves, type Run } from '../run.ts';
 import { waitingFor } from './moves.ts';
 
 /**
@@ -16,11 +16,11 @@ import { waitingFor } from './moves.ts';
  */
 export async function takeBack(run: Run): Promise<boolean> {
   // As long as a rename waits, nothing else is planned.
-  if (run.waitingMoves.length > 0) return false;
+  if (run.moves.waiting.length > 0) return false;
   const next = returnsOf(run);
   if (next.moves.length + next.held.length === 0) return false;
-  run.renewMoves(next);
-  if (next.moves.length > 0) await run.refresh(run.mode.repeating === undefined ? undefined : 0);
+  run.moves.renew(next);
+  if (next.moves.length > 0) await run.view.refresh(run.mode.repeating === undefined ? undefined : 0);
   return next.held.length > 0;
 }
 
@@ -48,8 +48,8 @@ export async function giveBack(run: Run, key: ResourceKey, id: string): Promise<
     throw new ConfigError(`${open.key} has an open write (${open.verb}). Let it end first.`, false, [
       runs('apply'),
     ]);
-  run.renewMoves({ moves: exchange(run, move), held: [] });
-  await run.keepMoves();
+  run.moves.renew({ moves: exchange(run, move), held: [] });
+  await run.moves.keep();
   return before?.id;
 }
 
@@ -115,9 +115,9 @@ function openIn({ intents, world }: Run, { from, to }: Move) {
 }
 
 /** The server that has the key retires, and the retiring server takes the key back, both with all resources inside. */
-function exchange({ bindings, boundIn }: Run, { from, to }: Move): Move[] {
-  const present = bindings.get(to)?.id ?? boundIn(to)[0]?.parentId;
-  const keys = [...bindings.keys()];
+function exchange(run: Run, { from, to }: Move): Move[] {
+  const present = run.bindings.get(to)?.id ?? boundIn(run, to)[0]?.parentId;
+  const keys = [...run.bindings.keys()];
   const pairs = [
     ...(present === undefined ? [] : [{ from: to, to: retiringKey(to, present) }]),
     { from, to },

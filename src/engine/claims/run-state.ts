@@ -1,12 +1,12 @@
 import { type Claim, objectName } from '../../core/claims.ts';
 import type { Desired } from '../../core/desired.ts';
-import { partsOf, patched } from '../../core/intent.ts';
-import { isInside, type ResourceKey } from '../../core/keys.ts';
+import { patched } from '../../core/intent.ts';
+import type { ResourceKey } from '../../core/keys.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import type { EngineDeps } from '../deps.ts';
 import type { ReadCache } from '../read-cache.ts';
-import type { Move, RunState, WaitingMove } from '../run.ts';
+import type { Move, RunMemory, RunMoves, RunState, WaitingMove } from '../run.ts';
 import { leftoverChanges } from './left-backups.ts';
 import { Lines } from './line.ts';
 import { composed, moveChanges, movedBindings, movesOf } from './moves.ts';
@@ -27,24 +27,19 @@ interface StateOptions {
   readonly onChange: (key: ResourceKey) => void;
 }
 
-export function createRunState(options: StateOptions): RunState {
+export function createRunState(options: StateOptions): Omit<RunMemory, 'view' | 'world'> {
   const { desired, cache, bindings, claims, intents, flaggedBy, onChange } = options;
   const { store, clock, kinds } = options.deps;
   const moves = [...options.moves];
-  const waitingMoves = [...options.waitingMoves];
+  const waiting = [...options.waitingMoves];
 
   let lines: Lines | undefined;
   const linesNow = () => {
     lines ??= new Lines({ desired, bindings, claims: claims.values(), intents: intents.values() });
     return lines;
   };
-  const line: RunState['line'] = (entry) => linesNow().of(entry);
-  const held: RunState['held'] = (key) => linesNow().held().get(key);
-
-  const boundIn = (server: ResourceKey) => [...bindings.values()].filter(({ key }) => isInside(key, server));
-
   const whole = (changes: readonly StateChange[], deletion?: Intent) => {
-    const known = { bindings, claims, boundIn };
+    const known = { bindings, claims };
     return transferred([...changes, ...leftoverChanges(known, clock.now(), changes, deletion)], known);
   };
 
@@ -81,8 +76,8 @@ export function createRunState(options: StateOptions): RunState {
     follow(changes);
   }
 
-  return {
-    ...{ bindings, claims, intents, moves, waitingMoves, line, held, boundIn, change },
+  const state: RunState = {
+    change,
     async begin(intent) {
       await store.beginIntent(intent);
       lines = undefined;
@@ -102,26 +97,26 @@ export function createRunState(options: StateOptions): RunState {
       intents.delete(intent.key);
       follow(changes);
     },
-    renewMoves(next = movesOf(desired, bindings, intents)) {
+  };
+
+  const moving: RunMoves = {
+    all: moves,
+    waiting,
+    renew(next = movesOf(desired, bindings, intents)) {
       const moved = movedBindings(bindings, next.moves);
       lines = undefined;
       bindings.clear();
       for (const [key, binding] of moved) bindings.set(key, binding);
       moves.splice(0, moves.length, ...composed(moves, next.moves));
-      waitingMoves.splice(0, waitingMoves.length, ...next.held);
+      waiting.splice(0, waiting.length, ...next.held);
     },
-    async keepMoves() {
+    async keep() {
       const changes = moveChanges(moves.splice(0), bindings);
       if (changes.length > 0) await change(changes);
     },
-    known(kind, but) {
-      const bound = [...bindings.values()].filter((each) => each.kind === kind).map(({ id }) => id);
-      const underWay = [...intents.values()]
-        .filter((each) => each.kind === kind && each.id !== but?.id)
-        .flatMap((each) => partsOf(each).answer?.id ?? []);
-      return new Set([...bound, ...underWay]);
-    },
   };
+
+  return { bindings, claims, intents, state, moves: moving, lines: linesNow };
 }
 
 /**
@@ -130,7 +125,7 @@ export function createRunState(options: StateOptions): RunState {
  */
 function transferred(
   changes: readonly StateChange[],
-  { bindings, claims }: Pick<RunState, 'bindings' | 'claims'>,
+  { bindings, claims }: Pick<RunMemory, 'bindings' | 'claims'>,
 ): StateChange[] {
   const names = new Map<ResourceKey, string>();
   for (const each of changes) {

@@ -118,7 +118,7 @@ export async function beginIntent(
     dueAt: now,
   };
   await store.claimProject(run.desired.projectId);
-  await run.begin(intent);
+  await run.state.begin(intent);
   return intent;
 }
 

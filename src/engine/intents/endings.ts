@@ -62,7 +62,7 @@ export async function close(
   { changes = [], retryAfterMs }: { changes?: readonly StateChange[]; retryAfterMs?: number } = {},
 ): Promise<Progress> {
   const { outcome, text } = ended;
-  await run.close(intent, ended, [...unconfirmedUpdate(run, intent, outcome), ...changes]);
+  await run.state.close(intent, ended, [...unconfirmedUpdate(run, intent, outcome), ...changes]);
   return { now: 'closed', outcome, detail: text, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
 }
 
@@ -108,13 +108,13 @@ export async function block(
   more: Partial<Question> = {},
 ): Promise<Progress> {
   const blocked = { code, reason, candidates: [], ...more };
-  await run.update(intent, { stage: { phase: 'blocked', blocked, ...effectOf(intent) } });
+  await run.state.update(intent, { stage: { phase: 'blocked', blocked, ...effectOf(intent) } });
   return { now: 'blocked', code, reason };
 }
 
 /** Records the patch, and continues with the intent. */
 export async function goOn(run: Run, intent: Intent, patch: IntentPatch, afterMs = 0): Promise<Progress> {
-  await run.update(intent, patch);
+  await run.state.update(intent, patch);
   if (patch.dueAt !== undefined) run.stopwatch.mark(intent.id, 'due', afterMs);
   return again(afterMs);
 }

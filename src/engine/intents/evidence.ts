@@ -5,7 +5,7 @@ import { factsOf } from '../../core/kind-facts.ts';
 import { fitsPath } from '../../core/path-id.ts';
 import type { TaskId } from '../../core/resources.ts';
 import type { InPhase, Intent } from '../../core/state.ts';
-import type { Run } from '../run.ts';
+import { knownIds, type Run } from '../run.ts';
 import { absenceGapMs, nextReadMs, staleMs } from '../staleness.ts';
 import { sendAgain } from './after-absence.ts';
 import { replayLater } from './ask-key.ts';
@@ -154,7 +154,7 @@ async function awaitTask(
       return goOn(run, intent, { stage: { phase: 'accepted', answer: { ...answer, end: 'unreported' } } });
     case 'succeeded':
       run.stopwatch.mark(intent.id, 'ended');
-      if (needsFirewall(run, intent)) run.grace.add(intent.key);
+      if (needsFirewall(run, intent)) run.signals.grace.add(intent.key);
       run.tell(intent, 'checking', questionAbout(intent));
       // The firewall goes before the reads of its server.
       if (isExposedUntilEnd(run, intent)) return again(0);
@@ -188,10 +188,13 @@ function sortOf(run: Run, intent: Intent): Sort {
 /** Reads evidence again. Returns `undefined` if the token was exchanged meanwhile. */
 async function readEvidence(run: Run, intent: Intent): Promise<Evidence | undefined> {
   const { writes } = run.kindOf(intent.kind);
-  const found = await run.fenced(() => {
-    const inside = run.deps.reads(isExposedUntilEnd(run, intent) ? 'operation' : 'evidence', run.halt);
+  const found = await run.fence.read(() => {
+    const inside = run.deps.reads(
+      isExposedUntilEnd(run, intent) ? 'operation' : 'evidence',
+      run.signals.halt,
+    );
     const read = run.cache.since(run.deps.clock.monotonic(), inside);
-    return writes.evidence(intent, read, (kind) => run.known(kind, intent));
+    return writes.evidence(intent, read, (kind) => knownIds(run, kind, intent));
   });
   if (found === undefined || !('id' in found) || fitsPath(found.id)) return found;
   const reason = `the new resource has the id ${JSON.stringify(found.id)}, which cannot be part of a URL path`;

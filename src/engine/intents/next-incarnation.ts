@@ -49,7 +49,7 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
   const same = await beginIntent(run, operation, request, { ...begun, question });
   // The new record replaces the previous record, so it keeps the time and number of its sends.
   const { sends, lastSentAt } = intent;
-  return run.update(same, {
+  return run.state.update(same, {
     sends,
     lastSentAt,
     stage: { phase: 'unknown', unconfirmed: { why, question } },
@@ -82,7 +82,7 @@ export async function askAgain(run: Run, intent: Intent): Promise<void> {
       question,
       recovers,
     });
-    await run.update(next, { sends, lastSentAt });
+    await run.state.update(next, { sends, lastSentAt });
   });
 }
 
@@ -103,7 +103,7 @@ export async function askSuccessors(run: Run): Promise<boolean> {
     const isUnseen = factsOf(kind).container === true && run.world.ipsOf(id).length === 0;
     if (recovered !== true || !isUnseen || run.intents.has(key) || (await isAsked(run, key))) continue;
     const used = await isNextUsed(run, binding);
-    if (used) await run.change([{ type: 'bind', binding: { ...binding, recovered: 'replacement' } }]);
+    if (used) await run.state.change([{ type: 'bind', binding: { ...binding, recovered: 'replacement' } }]);
     any ||= used === true;
   }
   return any;

@@ -104,7 +104,7 @@ export function heldClasses(claims: Iterable<Claim>, holding: Holding): readonly
 
 /** Does not send the writes that an earlier run of this process, or of another one, was refused. */
 export async function keepRefused(
-  { deps, claims, world, change }: Pick<Run, 'deps' | 'claims' | 'world' | 'change'>,
+  { deps, claims, world, state }: Pick<Run, 'deps' | 'claims' | 'world' | 'state'>,
   { probeMs }: Pick<Repeating, 'probeMs'>,
   pauses: Map<string, Pause>,
 ): Promise<void> {
@@ -115,7 +115,7 @@ export async function keepRefused(
   const unpaid = status === active ? [] : pausesIn(claims.values(), holding.token).filter(isSpending);
   const seen = unpaid.filter(({ holder }) => holder.unpaid === undefined);
   const marked = seen.map((each) => ({ ...each, holder: { ...each.holder, unpaid: true } }) as const);
-  if (marked.length > 0) await change(marked.map((claim) => ({ type: 'claim', claim }) as const));
+  if (marked.length > 0) await state.change(marked.map((claim) => ({ type: 'claim', claim }) as const));
 }
 
 /**

@@ -40,7 +40,7 @@ export async function probeKey(
   let asking = intent;
   for (let probe = 1; probe <= mostFresh; probe++) {
     const question = { ...questionOf(asking), probes: questionOf(asking).probes + 1 };
-    asking = await run.update(asking, { stage: asked(asking, question) });
+    asking = await run.state.update(asking, { stage: asked(asking, question) });
     run.tell(intent, 'checking', `the idempotency key: probe ${question.probes}`);
     const result = await sendFenced(run, { ...intent.request, probe: 1 }, intent.idempotencyKey);
     if (result.type !== 'answer') return { held: { is: 'untold', result }, asking };

@@ -69,7 +69,11 @@ export async function record(run: Run, intent: Intent, result: WriteResult): Pro
       return nextPreference(run, intent, next.reason);
     case 'refuse':
       // Only the replay of its own refusal shows that an unconfirmed creation was refused.
-      return refused(run, await run.update(intent, { ...requestId, stage: { phase: 'sending' } }), next);
+      return refused(
+        run,
+        await run.state.update(intent, { ...requestId, stage: { phase: 'sending' } }),
+        next,
+      );
     case 'look':
       return waitAndObserve(run, intent, next, result);
     case 'hold':
@@ -200,7 +204,7 @@ async function accept(
   const accepted = run.kindOf(intent.kind).writes.accept(answer, intent.request, intent.preimage);
   if (intent.verb === 'create' && accepted.id !== undefined && !answer.replayed) {
     const taken = await takeOver(run, intent, { ...intent, id: accepted.id, identity: {} }, true);
-    if (!('isOpen' in taken) && taken.length > 0) await run.change(taken);
+    if (!('isOpen' in taken) && taken.length > 0) await run.state.change(taken);
   }
   if (!answer.replayed) await lift(run.deps, { ...intent, spend: spendOf(run, intent) });
   if (factsOf(intent.kind).container && intent.verb === 'create')
@@ -260,6 +264,6 @@ async function exposed(run: Run, server: ResourceKey, isNew: boolean): Promise<v
   const firewall = firewallOf(world, server);
   if (firewall === undefined) return;
   if (gate.firewallAfterMs > 0) await sendAfterCreation(run);
-  else run.grace.add(firewall.key);
+  else run.signals.grace.add(firewall.key);
   gate.expect(firewall.key);
 }

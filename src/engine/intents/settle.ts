@@ -26,7 +26,7 @@ export async function advance(
   run: Run,
   intent: Intent,
   half: Half = {},
-  halt: AbortSignal = run.halt,
+  halt: AbortSignal = run.signals.halt,
 ): Promise<Progress> {
   const isOpen = intent.phase !== 'blocked' && intent.phase !== 'superseded';
   if (isOpen && serverIsGone(run, intent)) return endWithServer(run, intent);
@@ -115,7 +115,7 @@ function resend(run: Run, intent: Intent, half: Half): Promise<Progress> {
 }
 
 async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress> {
-  run.stop.throwIfAborted();
+  run.signals.stop.throwIfAborted();
   const { writes, clock } = run.deps;
   const held = run.facts.heldBy(intent.request, spendOf(run, intent));
   // The intent stays open, because a pause ends later.
@@ -125,7 +125,7 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
   // The id may belong to another resource by now, so the resource is observed again before each deletion. @assumption A17
   const unconfirmed = partsOf(intent).unconfirmed;
   if (unconfirmed === undefined || intent.verb === 'delete') {
-    const world = await run.observe(intent.key);
+    const world = await run.view.observe(intent.key);
     const not = await revalidate(run, world, { ...half, ...intent });
     // A new intent passes the same checks as any other intent.
     if (not !== undefined)
@@ -135,7 +135,7 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
     const waits = await secondHalfPaused(run, world, intent);
     if (waits !== undefined) return waits;
   }
-  const token = await run.fence();
+  const token = await run.fence.check();
   if (!isValid(observationValidMs)) return again(0);
   if (!keyIsFresh(run, intent))
     return newKey(run, intent, 'key_too_old', 'its idempotency key is too old to be sent again');
@@ -146,7 +146,7 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
       'profile_changed',
       'the API profile or an environment variable has changed, so a repeated request would differ from the first one',
     );
-  const sending = await run.update(intent, {
+  const sending = await run.state.update(intent, {
     stage: { phase: 'sending', ...(unconfirmed && { unconfirmed }), ...doubtOf(intent) },
     sends: intent.sends + 1,
     lastSentAt: clock.now(),

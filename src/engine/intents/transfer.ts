@@ -279,7 +279,7 @@ async function supersede(run: Run, maker: Intent, { key }: Intent): Promise<void
   run.facts.supersede(maker.key, key);
   const { id, facts = {} } = partsOf(maker).answer ?? {};
   run.stopwatch.mark(maker.id, 'due', staleMs);
-  await run.update(maker, {
+  await run.state.update(maker, {
     stage: { phase: 'superseded', by: key, former: { ...(id === undefined ? {} : { id }), facts } },
     dueAt: run.deps.clock.now() + staleMs,
   });
@@ -303,7 +303,7 @@ export async function endSuperseded(run: Run, intent: InPhase<'superseded'>): Pr
 async function leftBy(run: Run, intent: InPhase<'superseded'>): Promise<StateChange[] | undefined> {
   const { id: formerId, facts } = intent.former;
   if (formerId === undefined || facts.address === undefined) return [];
-  const ips = await run.fenced((read) => read.ips());
+  const ips = await run.fence.read((read) => read.ips());
   const addresses = ips?.flatMap(({ id, address, server_id }) =>
     server_id === null && address === facts.address ? [{ id, address }] : [],
   );

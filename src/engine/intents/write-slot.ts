@@ -18,18 +18,18 @@ export function inWriteSlot<Result>(
   write: () => Promise<Result>,
 ): Promise<Result> {
   run.tell(of, 'queued', 'for its turn');
-  const look = () => void run.observe(of.key).catch(() => undefined);
+  const look = () => void run.view.observe(of.key).catch(() => undefined);
   return run.gate.run(write, {
     urgency: run.kindOf(of.kind).timing.urgency,
-    signal: run.stop,
+    signal: run.signals.stop,
     getReady: look,
     exposes: of.verb === 'create' && firewallOf(run.world, of.key) !== undefined,
   });
 }
 
 /** Waits for the write budget. Then the next writes make their observations. */
-export async function roomToWrite({ deps, gate, stop }: Run): Promise<void> {
-  await deps.writes.room(stop, gate.isWaited());
+export async function roomToWrite({ deps, gate, signals }: Run): Promise<void> {
+  await deps.writes.room(signals.stop, gate.isWaited());
   gate.readyNext();
 }
 
@@ -41,11 +41,11 @@ export function sinceObservation({ deps: { clock } }: Run): (validMs: number) =>
 
 /** Sends under the token that passed the project fence, unless the machine is suspended in between. */
 export async function sendFenced(run: Run, request: WriteRequest, key: string): Promise<WriteResult> {
-  run.stop.throwIfAborted();
+  run.signals.stop.throwIfAborted();
   const { writes, store } = run.deps;
-  await writes.room(run.stop, run.gate.isWaited());
+  await writes.room(run.signals.stop, run.gate.isWaited());
   const pauses = sinceObservation(run);
-  const token = await run.fence();
+  const token = await run.fence.check();
   if (!pauses(observationValidMs)) return { type: 'unsent', reason: 'the project fence took too long' };
   return writes.send(request, key, token, () => pauses(sendValidMs) && store.isOwned?.() !== false);
 }

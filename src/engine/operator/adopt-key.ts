@@ -13,7 +13,7 @@ import { answeredElsewhere, identityChanged, isAnother, makerOf, ownerOf } from 
 import { exchanging, released } from '../claims/release.ts';
 import { giveBack } from '../claims/returning.ts';
 import { bindingOf } from '../run/operate.ts';
-import type { Run } from '../run.ts';
+import { boundIn, type Run } from '../run.ts';
 import { bindingsOf, stays, wayToForget } from './ignore.ts';
 
 /** Binds a key of the spec to a live resource of any origin. */
@@ -48,14 +48,14 @@ export async function adoptKey(run: Run, key: ResourceKey, named: string): Promi
   if (world === undefined) throw new ConfigError(`The project has no ${nounOf(subject.kind)} ${id}.`);
   const live = world.observed.get(key);
   await run.deps.store.claimProject(run.desired.projectId);
-  await run.keepMoves();
+  await run.moves.keep();
   if (bound !== undefined)
     return result([await knowAgain(run, subject, bound), ...warningsOf(run, subject, id)].join(''));
   const binding = bindingOf(run, subject, id, world);
   const before = subject.binding;
   const left = before === undefined ? [] : exchanging(run, key, 'operator', id);
   const ended = bindingsOf(run, left);
-  await run.change([...takenFrom(run, binding), ...left, { type: 'bind', binding }]);
+  await run.state.change([...takenFrom(run, binding), ...left, { type: 'bind', binding }]);
   const ignoring =
     before && factsOf(before.kind).container
       ? [runs('ignore', [before.id], { when: `if this spec shall no longer manage server ${before.id}` })]
@@ -86,13 +86,13 @@ async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<s
   const said = subject.desired === undefined ? {} : { protect };
   const taken = applied === undefined ? {} : { applied };
   // The resources that came with a server are confirmed with it.
-  const inside = run
-    .boundIn(key)
-    .flatMap(({ recovered: isRecovered, ...each }) => (isRecovered ? [each] : []));
+  const inside = boundIn(run, key).flatMap(({ recovered: isRecovered, ...each }) =>
+    isRecovered ? [each] : [],
+  );
   // The other entries whose key was answered with the resource are created under their next key.
   const answered = await answeredElsewhere(run);
   const others = (binding.formerKeys ?? []).filter((each) => answered.get(each)?.key === key);
-  await run.change([
+  await run.state.change([
     ...others.map((each) => ({ type: 'next_incarnation', key: each }) as const),
     ...[{ ...binding, ...said, ...taken, identity }, ...inside].map(
       (each) => ({ type: 'bind', binding: each }) as const,
@@ -214,14 +214,14 @@ export function takenFrom(
 }
 
 /** The addresses under the old key that this server holds. The new key takes them. */
-function heldBy({ boundIn, world }: Run, live: Binding, owner: Binding): StateChange[] {
+function heldBy(run: Run, live: Binding, owner: Binding): StateChange[] {
   const reason = `created with ${live.id}, which is bound to ${live.key} now`;
   // A list may end early. An address that no list shows belongs to the server, unless the server is another one.
   // @assumption A8
   const isHeld = (ip: Ip | undefined) =>
     ip === undefined ? !isAnother(owner, live) : String(ip.server_id) === live.id;
-  return boundIn(owner.key)
-    .filter(({ kind, id }) => isAddress(kind) && isHeld(world.ip(id)))
+  return boundIn(run, owner.key)
+    .filter(({ kind, id }) => isAddress(kind) && isHeld(run.world.ip(id)))
     .map(({ key }) => ({ type: 'release', key, gone: false, reason }));
 }
 
@@ -244,7 +244,7 @@ export async function worldWith(run: Run, subject: Subject, id: string): Promise
   const { key, kind } = subject;
   const unknown = { identity: {}, applied: null, protect: false, keep: false, boundAt: 0 };
   const asked = [{ ...subject, binding: { key, kind, id, ...unknown } }];
-  const seen = await run.fenced((read) => run.kindOf(kind).observe(read, asked, run.world.idOf));
+  const seen = await run.fence.read((read) => run.kindOf(kind).observe(read, asked, run.world.idOf));
   return seen?.get(key)?.id === id
     ? { ...run.world, observed: new Map([...run.world.observed, ...seen]) }
     : undefined;

@@ -23,7 +23,7 @@ import { asksAbout, endQuestion, replacedBy } from '../intents/transfer.ts';
 import { inWriteSlot } from '../intents/write-slot.ts';
 import { bindingOf } from '../run/operate.ts';
 import { answerUnder, type Held } from '../run/recover.ts';
-import type { Run } from '../run.ts';
+import { knownIds, type Run } from '../run.ts';
 import {
   adoptKey,
   refuseContradiction,
@@ -40,7 +40,7 @@ export async function resolveIntent(
   key: ResourceKey,
   resolution: Resolution,
 ): Promise<CommandResult> {
-  await run.keepMoves();
+  await run.moves.keep();
   const intent = run.intents.get(key);
   const bound = run.bindings.get(key);
   if (
@@ -163,7 +163,7 @@ async function goneAndUsedAgain(run: Run, { key, kind, id }: Binding): Promise<C
     // An address that came with a server of this spec belongs to that server.
     addresses: address === undefined || isOurs(address.server_id) ? [] : [address],
   });
-  await run.change(ignored.length > 0 ? ignored : goneAndReused(run, key));
+  await run.state.change(ignored.length > 0 ? ignored : goneAndReused(run, key));
   return result(`The resource of ${key} is recorded as gone. The present ${nounOf(kind)} ${id} is ignored.`);
 }
 
@@ -243,7 +243,8 @@ function heldInstead(run: Run, intent: Intent, id: string): Binding | undefined 
   const holder = intent.verb === 'create' ? ownerOf(run, { ...intent, id }) : undefined;
   if (holder === undefined) return undefined;
   const [own, its] = [intent.key, holder.key].map((key) => subjects.get(key)?.desired);
-  const isHeld = own === undefined ? its !== undefined : its === undefined && run.line(own).has(holder.key);
+  const isHeld =
+    own === undefined ? its !== undefined : its === undefined && run.lines().of(own).has(holder.key);
   return isHeld && holder.tainted === undefined && !identityChanged(run, holder.key) ? holder : undefined;
 }
 
@@ -256,7 +257,7 @@ function mayBeOther(intent: Intent): boolean {
 function renamedEntry(run: Run, intent: Intent): DesiredResource | undefined {
   const { key, recovers = key, replaces } = intent;
   if (!mayBeOther(intent) || replaces !== undefined) return undefined;
-  return run.desired.resources.find((each) => run.line(each).has(recovers));
+  return run.desired.resources.find((each) => run.lines().of(each).has(recovers));
 }
 
 async function madeByOther(run: Run, intent: Intent, id: string): Promise<StateChange[] | undefined> {
@@ -284,7 +285,7 @@ async function absentOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   const { key, verb, kind } = intent;
   refuseTooSoon(run, intent);
   const [found, ips] = await fenced(run, async (read) => [
-    await run.kindOf(kind).writes.evidence(intent, read, (each) => run.known(each, intent)),
+    await run.kindOf(kind).writes.evidence(intent, read, (each) => knownIds(run, each, intent)),
     await read.ips(),
   ]);
   if (verb === 'delete' && found.verdict !== 'done') {
@@ -305,7 +306,7 @@ async function absentOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   const changes =
     verb === 'delete' ? deleted(run, key, 'the operator reported that the resource is gone') : [];
   const outcome = verb === 'delete' ? 'done' : 'absent';
-  const ours = run.known(addressObject(0).kind, intent);
+  const ours = knownIds(run, addressObject(0).kind, intent);
   const left = cameFree(intent, ips, ({ id }) => ours.has(String(id)));
   const text = 'the operator reported it absent';
   await close(run, intent, { outcome, because: 'reported_absent', text }, { changes });
@@ -317,7 +318,7 @@ async function absentOutcome(run: Run, intent: Intent): Promise<CommandResult> {
 
 /** @throws ConfigError if the token was exchanged: the reads may be about another project */
 async function fenced<Result>(run: Run, work: (read: ReadPort) => Promise<Result>): Promise<Result> {
-  const result = await run.fenced(work);
+  const result = await run.fence.read(work);
   if (result === undefined)
     throw new ConfigError('The token was exchanged during the command, so nothing was recorded. Try again.');
   return result;

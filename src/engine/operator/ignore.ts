@@ -59,7 +59,7 @@ export async function ignore(run: Run, names: readonly string[]): Promise<Comman
     ({ server, backups }) =>
       `vdcsync no longer reports the backups of server ${server}: ${backups.join(', ')}.`,
   );
-  await run.change([
+  await run.state.change([
     ...forgotten.flatMap(({ server, backups }) =>
       backups.map((id) => {
         const object = backupObject(id, server);
@@ -157,11 +157,11 @@ export async function forgetKey(run: Run, key: ResourceKey): Promise<CommandResu
       false,
       waysToRelease(run, key, id),
     );
-  await run.keepMoves();
+  await run.moves.keep();
   const changes = releasing(run, key, 'operator', 'the operator released the resource');
   const ended = bindingsOf(run, changes);
   const listed = factsOf(kind).staysBilled && parent !== undefined ? await listedBackups(run, ended) : [];
-  await run.change([...changes, ...listed]);
+  await run.state.change([...changes, ...listed]);
   return result(`${key} is released.${stays(run, binding, ended)}`);
 }
 
@@ -241,7 +241,7 @@ export async function unignore(run: Run, names: readonly string[]): Promise<Comm
       ? servers.some((each) => String(each) === id)
       : addresses.includes(identity.address ?? '') || held.some((ip) => isSame(ip, { id, identity }));
   const claims = foreignClaims(run.claims.values());
-  await run.change(
+  await run.state.change(
     claims
       .filter(isMeant)
       .map((object) => ({ type: 'unclaim', object, reason: 'the operator no longer ignores it' }) as const),

@@ -65,7 +65,7 @@ async function recovered<Result>(run: Run, ask: (run: Run) => Promise<Result>): 
   try {
     return await ask(run);
   } catch (error) {
-    if (isFailedRead(error) || isAbort(run, error)) return undefined;
+    if (isFailedRead(error) || isAbort(run.signals, error)) return undefined;
     throw error;
   }
 }
@@ -73,7 +73,7 @@ async function recovered<Result>(run: Run, ask: (run: Run) => Promise<Result>): 
 /** Ends the run when the store loses the state: from then on, the store cannot record any step of the run. */
 async function whileOwned(run: Run, work: () => Promise<ApplyReport>): Promise<ApplyReport> {
   const { lost } = run.deps.store;
-  const onLost = () => run.giveUp(lost?.reason);
+  const onLost = () => run.signals.giveUp(lost?.reason);
   if (lost?.aborted === true) onLost();
   lost?.addEventListener('abort', onLost, { once: true });
   try {
@@ -133,7 +133,8 @@ class Rounds {
       }
     } catch (error) {
       // An abort loses no write: the state records each write in flight.
-      if (!isAbort(this.#run, error) && !(this.#run.stop.aborted && isFailedRead(error))) throw error;
+      if (!isAbort(this.#run.signals, error) && !(this.#run.signals.stop.aborted && isFailedRead(error)))
+        throw error;
       this.#results.push(...unfinished(this.#run, this.#results));
       if (this.#planned !== undefined) return this.#stopped(this.#planned.plan);
       throw error;
@@ -149,7 +150,7 @@ class Rounds {
     const { plan } = planned;
     run.facts.countPlanned(planned.most);
     this.#note(planned, round);
-    run.stop.throwIfAborted();
+    run.signals.stop.throwIfAborted();
     if (round === 1 && saved !== undefined) refuseStale(run.deps.hidden.shown(plan), saved);
     const withheld = closure(plan.operations, (operation) => this.#isPaused(operation));
     const isExact = saved !== undefined && round > 1;
@@ -186,9 +187,9 @@ class Rounds {
     const run = this.#run;
     if (this.#readSince !== undefined) {
       // Reads from before the writes show no created resource, so a plan from these reads would ask for each one again.
-      run.halt.throwIfAborted();
+      run.signals.halt.throwIfAborted();
       run.cache.forgetLists();
-      await run.refresh(run.mode.repeating === undefined ? this.#readSince : 0);
+      await run.view.refresh(run.mode.repeating === undefined ? this.#readSince : 0);
     }
     if (await takeBack(run)) {
       await settleMoves(run);
@@ -269,7 +270,7 @@ class Rounds {
     const deadlines = adopted.map((key) => run.kindOf(takeApart(key).kind).timing.deadlineMs);
     if (clock.monotonic() - this.#creationSince > Math.max(...deadlines)) return false;
     for (const key of adopted) run.tell({ key, verb: 'adopt' }, 'checking', 'still being created');
-    await clock.sleep(creationGapMs, run.stop);
+    await clock.sleep(creationGapMs, run.signals.stop);
     this.#readSince = clock.monotonic();
     return true;
   }
@@ -281,7 +282,7 @@ class Rounds {
     this.#results.push(...done);
     const ended = new Set(done.flatMap((each) => (each.outcome === 'done' ? [idOf(each)] : [])));
     this.#deleted += deletionsOf({ operations: plan.operations.filter(({ id }) => ended.has(id)) });
-    if (run.stop.aborted || done.some(isProgress)) return undefined;
+    if (run.signals.stop.aborted || done.some(isProgress)) return undefined;
     return this.#reportFindings(done.some(hasFailed) ? 'failed' : 'blocked', await this.#plan());
   }
 
@@ -349,7 +350,7 @@ async function confirmRecovered(run: Run, { warnings }: Plan): Promise<void> {
     (each) => run.mode.attended && each.recovered === true && shown.has(each.key),
   );
   if (recovered.length === 0) return;
-  await run.change(
+  await run.state.change(
     recovered.map(({ recovered: _confirmed, ...binding }) => ({ type: 'bind', binding }) as const),
   );
 }

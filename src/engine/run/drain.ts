@@ -40,7 +40,7 @@ class Drain {
 
   constructor(run: Run, { operations }: Plan, approved: ReadonlySet<OperationId>) {
     this.#run = run;
-    this.#graced = joined(run, { stop: run.halt });
+    this.#graced = joined(run, { signals: { ...run.signals, stop: run.signals.halt } });
     this.#approved = approved;
     this.#spans = new IntentSpans(run.deps.tracing);
     this.#keys = new Map(operations.map(({ id, key }) => [id, key]));
@@ -50,7 +50,7 @@ class Drain {
     );
     this.#waitingFor = dependentsOf(this.#todo);
     const work = (key: ResourceKey) => this.#work(key);
-    this.#queue = new WorkQueue({ clock: run.deps.clock, concurrency, work, stop: run.halt });
+    this.#queue = new WorkQueue({ clock: run.deps.clock, concurrency, work, stop: run.signals.halt });
   }
 
   async carryOut(): Promise<OperationResult[]> {
@@ -59,7 +59,7 @@ class Drain {
       await this.#queue.drained();
     } finally {
       for (const key of this.#todo.keys()) {
-        this.#run.grace.delete(key);
+        this.#run.signals.grace.delete(key);
         this.#run.gate.settle(key);
       }
       this.#spans.endAll();
@@ -80,13 +80,13 @@ class Drain {
     const run = this.#run;
     const operation = this.#todo.get(key)?.[0];
     if (operation === undefined || !this.#isReady(operation)) {
-      run.grace.delete(key);
+      run.signals.grace.delete(key);
       return { next: 'done' };
     }
     const isGraced = endsExposure(operation) && run.intents.get(key)?.phase !== 'accepted';
-    if (isGraced) run.grace.add(key);
+    if (isGraced) run.signals.grace.add(key);
     if (!this.#startedAt.has(operation.id)) {
-      if (run.stop.aborted && !isGraced && !run.intents.has(key)) return { next: 'done' };
+      if (run.signals.stop.aborted && !isGraced && !run.intents.has(key)) return { next: 'done' };
       this.#start(operation);
     }
     const turn = await this.#spans.within(operation, () => turnOf(isGraced ? this.#graced : run, operation));
@@ -133,7 +133,7 @@ class Drain {
     } else {
       for (const dependent of this.#waitingFor.get(operation.id) ?? []) this.#run.gate.settle(dependent);
     }
-    run.grace.delete(operation.key);
+    run.signals.grace.delete(operation.key);
     const isRefused = result.outcome === 'blocked' && result.code !== 'dependency_blocked';
     if (isRefused && operation.replacement !== undefined) run.facts.stopReplacements(operation.key);
   }
@@ -145,7 +145,7 @@ class Drain {
     if (this.#todo.has(firewall)) this.#queue.add(firewall);
     else {
       this.#run.gate.settle(firewall);
-      this.#run.grace.delete(firewall);
+      this.#run.signals.grace.delete(firewall);
     }
   }
 
@@ -153,7 +153,7 @@ class Drain {
   #covered(operation: Operation): void {
     if (!endsExposure(operation)) return;
     this.#run.gate.settle(operation.key);
-    this.#run.grace.delete(operation.key);
+    this.#run.signals.grace.delete(operation.key);
   }
 
   /** Needs that were not approved were met before. Otherwise the plan would not contain the operation. */

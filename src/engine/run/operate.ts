@@ -58,7 +58,7 @@ async function goOnWith(run: Run, operation: Operation, open: Intent): Promise<T
  * observation after the wait is fresh.
  */
 async function beginAndSend(run: Run, operation: Operation, queuedAt: number): Promise<Turn> {
-  run.stop.throwIfAborted();
+  run.signals.stop.throwIfAborted();
   await roomToWrite(run);
   const holds = sinceObservation(run);
   const world = await worldFor(run, operation);
@@ -69,7 +69,7 @@ async function beginAndSend(run: Run, operation: Operation, queuedAt: number): P
   if (stopped !== undefined) return stopped;
   const unresolved = unresolvedCreate(run, operation) ?? (await unprovenLine(run, operation));
   if (unresolved !== undefined) return unresolved;
-  const token = await run.fence();
+  const token = await run.fence.check();
   const request = run.kindOf(operation.kind).writes.request(contextOf(run, operation, world));
   const held = run.facts.heldBy(request, operation.spend);
   if (held !== undefined) return { now: 'blocked', ...held };
@@ -153,12 +153,12 @@ function isJustCreated(run: Run, firewall: ResourceKey, server: ResourceKey): bo
 
 /** Observes the resource and the resources that it depends on: its server may be another server by now. */
 async function observeFor(run: Run, operation: Operation): Promise<World> {
-  const world = await run.observe(operation.key);
+  const world = await run.view.observe(operation.key);
   const below = new Set(restsOn(operation, run.deps.kinds, world));
-  for (const key of below) await run.observeIfOld(key);
+  for (const key of below) await run.view.observeIfOld(key);
   // Only a read shows that the successor of a retiring server is complete.
   if (operation.verb === 'delete')
-    for (const key of successorsOf(operation.key, world)) await run.observe(key);
+    for (const key of successorsOf(operation.key, world)) await run.view.observe(key);
   return run.world;
 }
 
@@ -177,13 +177,13 @@ async function confirmLost(run: Run, operation: Operation): Promise<Turn | undef
   const { clock } = run.deps;
   const untilMs = clock.now() + absenceGapMs;
   run.tell(operation, 'checking', `again whether ${creation.key} is gone`, { untilMs });
-  await clock.sleep(absenceGapMs, run.stop);
-  const world = await run.fenced(() => run.observe(creation.key, clock.monotonic()));
+  await clock.sleep(absenceGapMs, run.signals.stop);
+  const world = await run.fence.read(() => run.view.observe(creation.key, clock.monotonic()));
   if (world === undefined) return { now: 'again', afterMs: 0 };
   const not = whyNotWanted(run, world, { ...creation, changes: [] });
   if (not !== undefined) return not;
   // A repeating resource, such as a backup, stays known until its successor exists.
-  if (verb === 'create' && !factsOf(creation.kind).repeats) await run.change(gone);
+  if (verb === 'create' && !factsOf(creation.kind).repeats) await run.state.change(gone);
   return undefined;
 }
 
@@ -208,7 +208,7 @@ async function creationUnderWay(run: Run, operation: Operation): Promise<Turn | 
   const { kind, target = '' } = operation;
   const { holder, at = 0 } = run.claims.get(objectName({ kind, id: target })) ?? {};
   if (holder?.is !== 'found' || holder.taskId === undefined) return undefined;
-  await run.fence();
+  await run.fence.check();
   const task = await run.cache.since(clock.monotonic()).findTask(holder.taskId);
   if (task === undefined || task.is_terminal) return undefined;
   const deadlineMs = at + run.kindOf(operation.kind).timing.deadlineMs;
@@ -222,7 +222,7 @@ async function creationUnderWay(run: Run, operation: Operation): Promise<Turn | 
 async function adopt(run: Run, operation: Operation): Promise<Turn> {
   const underWay = await creationUnderWay(run, operation);
   if (underWay !== undefined) return underWay;
-  const world = await run.observe(operation.key);
+  const world = await run.view.observe(operation.key);
   const not = await revalidate(run, world, operation);
   if (not !== undefined) return not;
   const subject = world.subjects.get(operation.key);
@@ -239,7 +239,7 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   const before = subject.binding?.id;
   const left = before === undefined || before === id ? [] : exchanging(run, subject.key, 'file', id);
   await run.deps.store.claimProject(run.desired.projectId);
-  await run.change([
+  await run.state.change([
     ...renamed,
     ...left,
     ...recoveredIf(isUnconfirmed(run, subject), [

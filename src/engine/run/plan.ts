@@ -76,13 +76,13 @@ const recovering = runs('apply', [], {
 /** The plan from the last refresh of the run. */
 export async function planFor(run: Run, deletedBefore: number, increasedBefore?: string): Promise<Judged> {
   const register = await registerOf(run);
-  const { deps, world, moves, waitingMoves } = run;
+  const { deps, world, moves } = run;
   const { selection, destroy } = run.mode;
   const planned = buildPlan({
-    ...{ world, moves, selection, register, destroy, deletedBefore, increasedBefore },
+    ...{ world, moves: moves.all, selection, register, destroy, deletedBefore, increasedBefore },
     recreated: await recreatedServers(run),
     formerScope: await formerScope(run),
-    waitingMoves: waitingMoves.map(({ blocked }) => blocked),
+    waitingMoves: moves.waiting.map(({ blocked }) => blocked),
     kinds: deps.kinds,
     openIntents: [...run.intents.values()],
     desiredDigest: run.desired.digest,

@@ -64,7 +64,7 @@ async function proofOf(run: Run, operation: Operation): Promise<Proof | undefine
       await roomToWrite(run);
       const proof = await prove(run, key, request);
       if (proof.is !== 'unanswered' || tries >= mostTries) return proof;
-      await run.deps.clock.sleep(proof.afterMs * run.deps.profile.timeScale, run.stop);
+      await run.deps.clock.sleep(proof.afterMs * run.deps.profile.timeScale, run.signals.stop);
     }
   });
 }

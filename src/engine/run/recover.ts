@@ -18,7 +18,7 @@ import { asksKey, isReplay, keyIsFresh, questionOf, unasked } from '../intents/q
 import { spendOf } from '../intents/record.ts';
 import { found } from '../intents/transfer.ts';
 import { inWriteSlot, sendFenced } from '../intents/write-slot.ts';
-import type { Run } from '../run.ts';
+import { knownIds, type Run } from '../run.ts';
 import { absenceGapMs } from '../staleness.ts';
 
 /** The most incarnations and attempts of one key that are asked. */
@@ -62,7 +62,7 @@ export async function recover(run: Run): Promise<boolean> {
   const isAlone = !isShown && register.unlisted === undefined && !taken;
   let any = false;
   for (const resource of wanted) {
-    if (run.stop.aborted || run.facts.allPaused() !== undefined) break;
+    if (run.signals.stop.aborted || run.facts.allPaused() !== undefined) break;
     // The creation itself asks the key of the resource, and not its earlier keys. If an ignored resource has used the
     // key, the creation shows that.
     const isIgnored = run.desired.settings.unmanaged === 'ignore' && factsOf(resource.kind).bought;
@@ -98,7 +98,7 @@ export async function unprovenKeys(
   run: Run,
   entry: Pick<DesiredResource, 'key' | 'moved'>,
 ): Promise<readonly ResourceKey[]> {
-  const line = [...run.line(entry)].filter((key) => key !== entry.key);
+  const line = [...run.lines().of(entry)].filter((key) => key !== entry.key);
   const proven = await Promise.all(line.map((key) => isProven(run, key)));
   return line.filter((_key, at) => !proven[at]);
 }
@@ -186,7 +186,7 @@ async function lookUpOne(
     const id = answeredId ?? (await idByEvidence(run, intent));
     if (id === undefined) {
       // No read shows the resource yet. The run waits for the resource, as after any lost answer.
-      await run.update(intent, { stage: takenKey, dueAt: run.deps.clock.now() });
+      await run.state.update(intent, { stage: takenKey, dueAt: run.deps.clock.now() });
       return undefined;
     }
     switch (await lifeOf(run, intent, { id, facts: facts ?? {} }, held.answer)) {
@@ -223,7 +223,9 @@ async function begin(
 async function idByEvidence(run: Run, intent: Intent): Promise<string | undefined> {
   const { writes } = run.kindOf(intent.kind);
   const asked = { ...intent, preimage: {}, phase: 'accepted' as const };
-  const seen = await run.fenced((read) => writes.evidence(asked, read, (kind) => run.known(kind, intent)));
+  const seen = await run.fence.read((read) =>
+    writes.evidence(asked, read, (kind) => knownIds(run, kind, intent)),
+  );
   return seen?.verdict === 'done' && seen.certain ? seen.id : undefined;
 }
 
@@ -247,10 +249,10 @@ async function lifeOf(run: Run, intent: Intent, made: Made, { task }: Conclusive
   const id = taskOf(task);
   if (id !== undefined) {
     const watch = { id, sort: intent.request.name, acceptedAt: clock.now(), deadlineMs };
-    const { end } = await tasks.wait(watch, run.halt);
+    const { end } = await tasks.wait(watch, run.signals.halt);
     if (end === 'stuck') return 'unknown';
   }
-  await clock.sleep(task === 'missing' ? showsWithinMs : absenceGapMs, run.halt);
+  await clock.sleep(task === 'missing' ? showsWithinMs : absenceGapMs, run.signals.halt);
   return look(run, intent, made);
 }
 
@@ -262,7 +264,7 @@ async function look(run: Run, intent: Intent, made: Made): Promise<Life> {
   const { writes } = run.kindOf(intent.kind);
   const answer = { ...made, at: 0, to: 'unknown_send', end: 'reported' } as const;
   const asked = { ...intent, phase: 'accepted' as const, answer };
-  const seen = await run.fenced((read) => writes.evidence(asked, read, () => new Set()));
+  const seen = await run.fence.read((read) => writes.evidence(asked, read, () => new Set()));
   if (seen === undefined) return 'unknown';
   return 'id' in seen ? 'live' : 'gone';
 }
@@ -306,11 +308,11 @@ async function replayed(run: Run, intent: Intent, reuse: ReuseRefusal | undefine
   const question = { ...questionOf(intent), stage: 'taken' } as const;
   const unconfirmed = { why: 'lost', question } as const;
   const lastSentAt = run.deps.clock.now();
-  await run.update(intent, { stage: asked(intent, question) });
-  await run.update(intent, { stage: { phase: 'sending', unconfirmed }, sends: 1, lastSentAt });
+  await run.state.update(intent, { stage: asked(intent, question) });
+  await run.state.update(intent, { stage: { phase: 'sending', unconfirmed }, sends: 1, lastSentAt });
   const result = await sendFenced(run, intent.request, intent.idempotencyKey);
   if (result.type === 'unsent') {
-    await run.update(intent, { stage: { phase: 'unknown', unconfirmed }, sends: 0 });
+    await run.state.update(intent, { stage: { phase: 'unknown', unconfirmed }, sends: 0 });
     return 'unknown';
   }
   if (result.type !== 'answer' || (result.status >= 300 && !result.replayed)) {
@@ -319,14 +321,14 @@ async function replayed(run: Run, intent: Intent, reuse: ReuseRefusal | undefine
       ? ({ why: 'conflict', question: { ...question, conflict: true } } as const)
       : unconfirmed;
     const dueAt = run.deps.clock.now();
-    await run.update(intent, {
+    await run.state.update(intent, {
       stage: { phase: 'unknown', unconfirmed: known },
       lost: isConflict ? 0 : 1,
       dueAt,
     });
     return 'open';
   }
-  await run.update(intent, { stage: { phase: 'sending' } });
+  await run.state.update(intent, { stage: { phase: 'sending' } });
   return result.status < 300 ? { answer: result } : 'refused';
 }
 

@@ -17,7 +17,7 @@ import { resultOf } from './drain.ts';
  */
 export async function settleOpen(run: Run): Promise<readonly OperationResult[]> {
   if (run.mode.repeating !== undefined) return settleFor(run, run.mode.repeating.settleMs);
-  return settleUntil(run, run.halt);
+  return settleUntil(run, run.signals.halt);
 }
 
 /** A longer task continues in parallel with the plan. The next work on its key waits for the task. */
@@ -28,7 +28,7 @@ async function settleFor(run: Run, patienceMs: number): Promise<readonly Operati
     () => late.abort(new Error('the task still runs')),
     () => undefined,
   );
-  const halt = AbortSignal.any([run.halt, late.signal]);
+  const halt = AbortSignal.any([run.signals.halt, late.signal]);
   const left = await settleUntil(run, halt);
   early.abort();
   await alarm;
@@ -55,7 +55,7 @@ async function settleUntil(run: Run, halt: AbortSignal): Promise<readonly Operat
   try {
     await queue.drained();
   } finally {
-    for (const key of settling) run.grace.delete(key);
+    for (const key of settling) run.signals.grace.delete(key);
     spans.endAll();
   }
   return left;

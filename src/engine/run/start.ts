@@ -12,7 +12,7 @@ import { Grace } from '../grace.ts';
 import { knownChecks } from '../intents/prove.ts';
 import { refuseOtherProject, refuseOtherState } from '../observe.ts';
 import { createReadCache } from '../read-cache.ts';
-import { joined, type Run, type RunContext, type RunFacts } from '../run.ts';
+import { joined, type Run, type RunContext, type RunFacts, type RunFence } from '../run.ts';
 import { createView, freshMs } from '../run-view.ts';
 import { createStopwatch } from '../stopwatch.ts';
 import type { WriteGate } from '../write-gate.ts';
@@ -50,17 +50,8 @@ export async function openRun(
   const stopwatch = repeating?.stopwatch ?? createStopwatch(clock, profile.timeScale);
   stopwatch.keep(new Set([...loaded.intents.values()].map(({ id }) => id)));
   const broken = new AbortController();
-  const context: RunContext = {
-    ...{ deps, desired, cache, gate, stopwatch, grace, facts: createFacts(options.pauses ?? new Map()) },
-    mode: { repeating, selection, destroy, attended },
-    stop: AbortSignal.any([stop, halt, broken.signal]),
-    halt: AbortSignal.any([ended, broken.signal]),
-    kindOf(name) {
-      const kind = kinds.get(name);
-      if (kind === undefined) throw new Error(`Unknown kind: ${name}`);
-      return kind;
-    },
-    async fence() {
+  const fence: RunFence = {
+    async check() {
       for (;;) {
         const token = deps.writes.token();
         const project = await cache.since(clock.monotonic() - freshMs).project();
@@ -68,21 +59,35 @@ export async function openRun(
         if (deps.writes.token() === token) return token;
       }
     },
-    async fenced(read) {
-      const token = await context.fence();
-      const result = await read(cache.since(clock.monotonic()));
+    async read(work) {
+      const token = await fence.check();
+      const result = await work(cache.since(clock.monotonic()));
       return deps.writes.token() === token ? result : undefined;
     },
-    giveUp: (cause) => broken.abort(new Error('The run has failed.', { cause })),
+  };
+  const context: RunContext = {
+    ...{ deps, desired, cache, gate, stopwatch, fence, facts: createFacts(options.pauses ?? new Map()) },
+    mode: { repeating, selection, destroy, attended },
+    signals: {
+      stop: AbortSignal.any([stop, halt, broken.signal]),
+      halt: AbortSignal.any([ended, broken.signal]),
+      grace,
+      giveUp: (cause) => broken.abort(new Error('The run has failed.', { cause })),
+    },
+    kindOf(name) {
+      const kind = kinds.get(name);
+      if (kind === undefined) throw new Error(`Unknown kind: ${name}`);
+      return kind;
+    },
     tell: ({ key, verb }, step, detail, wait) =>
       deps.onEvent?.({ type: 'progress', at: clock.now(), key, verb, step, detail, ...wait }),
   };
   const { bindings } = loaded;
   const proofChecks = await knownChecks(store);
-  const view = createView({ deps, desired, cache, bindings, onRefresh: repeating?.onRefresh, proofChecks });
-  const state = createRunState({ ...{ deps, desired, cache, flaggedBy, onChange: view.follow }, ...loaded });
-  await view.refresh(repeating === undefined ? undefined : 0);
-  return joined(context, joined(state, view));
+  const seen = createView({ deps, desired, cache, bindings, onRefresh: repeating?.onRefresh, proofChecks });
+  const state = createRunState({ ...{ deps, desired, cache, flaggedBy, onChange: seen.follow }, ...loaded });
+  await seen.view.refresh(repeating === undefined ? undefined : 0);
+  return joined(context, joined(state, seen));
 }
 
 function never(): AbortSignal {

@@ -19,7 +19,7 @@ import { planFor } from './plan.ts';
 export async function applyStateChanges(run: Run, planned: Judged): Promise<void> {
   const { plan, releases } = planned;
   await run.deps.store.claimProject(run.desired.projectId);
-  await run.keepMoves();
+  await run.moves.keep();
   await closeOvertaken(run, plan);
   const changes = [
     ...flagChanges(run),
@@ -27,7 +27,7 @@ export async function applyStateChanges(run: Run, planned: Judged): Promise<void
     ...(await releaseChanges(run, releases)),
     ...(await claimChanges(run, planned)),
   ];
-  if (changes.length > 0) await run.change(changes);
+  if (changes.length > 0) await run.state.change(changes);
 }
 
 /** Closes writes without effect so far that the plan, or the current spec, no longer asks for. */
@@ -38,7 +38,7 @@ async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
       continue;
     }
     // A plan that waits for a rename asks for no operations, so the plan does not show which writes are wanted.
-    if (intent.phase !== 'waiting' || run.waitingMoves.length > 0) continue;
+    if (intent.phase !== 'waiting' || run.moves.waiting.length > 0) continue;
     if (run.mode.selection !== undefined && !isSelected(run.mode.selection, intent.key)) continue;
     const planned = plan.operations.some(({ key, verb }) => key === intent.key && verb === intent.verb);
     // A partial run leaves out some operations. The spec still asks for them, so their writes wait for a full run.
@@ -54,13 +54,13 @@ async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
  * without effect so far is planned again.
  */
 export async function settleMoves(run: Run): Promise<void> {
-  for (const key of new Set(run.waitingMoves.flatMap(({ waitsFor }) => waitsFor))) {
+  for (const key of new Set(run.moves.waiting.flatMap(({ waitsFor }) => waitsFor))) {
     const intent = run.intents.get(key);
     if (intent === undefined) continue;
     if (isOvertaken(intent, run.world) || intent.phase === 'waiting')
       await giveUp(run, intent, 'no longer in the spec');
   }
-  run.renewMoves();
+  run.moves.renew();
 }
 
 function flagChanges({ world, mode: { selection } }: Run): StateChange[] {
@@ -109,9 +109,11 @@ function subjectOf(change: StateChange): string {
 /** One read that does not find a resource does not prove its absence: a second read decides. @assumption A9 */
 async function confirmGone(run: Run, releases: readonly Release[]): Promise<readonly Release[]> {
   if (releases.length === 0) return [];
-  await run.deps.clock.sleep(absenceGapMs, run.stop);
+  await run.deps.clock.sleep(absenceGapMs, run.signals.stop);
   const since = run.deps.clock.monotonic();
-  const seen = await run.fenced(() => Promise.all(releases.map(({ key }) => run.observe(key, since))));
+  const seen = await run.fence.read(() =>
+    Promise.all(releases.map(({ key }) => run.view.observe(key, since))),
+  );
   if (seen === undefined) return [];
   const again = new Set((await planFor(run, 0)).releases.map(({ key }) => key));
   return releases.filter(({ key }) => again.has(key));

@@ -9,11 +9,11 @@ import {
   knownRegister,
   registerOf,
 } from '../../../src/engine/claims/claims.ts';
-import type { Run } from '../../../src/engine/run.ts';
 import { kinds } from '../../../src/reconcilers/registry.ts';
 import { worldOf } from '../../plan/support.ts';
 import { sliders } from '../../reconcilers/support.ts';
 import { load } from '../../support/rig.ts';
+import { asRun } from '../intents/stub-run.ts';
 
 const hour = 3_600_000;
 const now = 1_000 * hour;
@@ -52,7 +52,6 @@ interface Given {
   readonly bindings?: readonly never[];
   readonly claims?: readonly Claim[];
   readonly intents?: readonly object[];
-  readonly known?: readonly string[];
   /** The closed writes of the store, and those with the outcome `absent`. */
   readonly past?: readonly object[];
   readonly absent?: readonly object[];
@@ -81,7 +80,7 @@ function running(given: Given = {}) {
     ips: async () => again.ips ?? ips,
     ...(servers && { servers: async () => again.servers ?? servers }),
   };
-  const run: unknown = {
+  const run = {
     deps: {
       kinds,
       clock: { now: () => now, monotonic: () => now },
@@ -103,14 +102,13 @@ function running(given: Given = {}) {
     bindings: new Map(bindings.map((each) => [(each as { key: string }).key, each])),
     intents: new Map(intents.map((each) => [(each as { key: string }).key, each])),
     claims: new Map(claims.map((each) => [objectName(each), each])),
-    known: (kind: string) => (kind === 'server' ? (given.known ?? []) : []),
-    fenced: async (ask: (port: object) => Promise<unknown>) => ask(read),
+    read: async (ask: (port: object) => Promise<unknown>) => ask(read),
     line: () => new Set(['line']),
     held: () => 'held',
     ...{ desired, world, mode: {} },
     ...given.more,
   };
-  return { run: run as Run, asked };
+  return { run: asRun(run), asked };
 }
 
 describe('src/engine/claims/claims.ts: the register', () => {
@@ -198,6 +196,7 @@ describe('src/engine/claims/claims.ts: the register', () => {
   });
 
   const n = { networks: [{ id: 3, name: 'n', server_count: 1 }] };
+  const answered = creation('servers.web', { id: 'i', phase: 'accepted', answer: { id: '9', facts: {} } });
   const counted = { network: 'n', servers: 1 };
   const gone = absent();
   test.each<[string, Given, object | undefined, readonly string[]]>([
@@ -259,20 +258,20 @@ describe('src/engine/claims/claims.ts: the register', () => {
     ],
     [
       'with a known server',
-      { ...n, claims: [], known: ['9'], reads: { 'interfaces 9': [card(3)] } },
+      { ...n, claims: [], intents: [answered], reads: { 'interfaces 9': [card(3)] } },
       undefined,
       ['since 60 s', 'interfaces 9'],
     ],
     [
       'with a known server, read once',
-      { ...n, claims: [claim('server', '9')], known: ['9'], reads: { 'interfaces 9': [card(3)] } },
+      { ...n, claims: [claim('server', '9')], intents: [answered], reads: { 'interfaces 9': [card(3)] } },
       undefined,
       ['since 60 s', 'interfaces 9'],
     ],
     [
       'with a server of this spec on another network',
       {
-        ...{ ...n, claims: [], known: ['1'], bindings: [bound('servers.web', '1')] },
+        ...{ ...n, claims: [], bindings: [bound('servers.web', '1')] },
         observed: { 'servers.web': { id: '1', cards: [card(4)] } },
       },
       counted,
@@ -526,7 +525,7 @@ describe('src/engine/claims/claims.ts: the claims of a plan', () => {
       {
         claims: [claim('server', '9', missed(1))],
         more: {
-          fenced: (ask: (port: object) => unknown) => ask({ findNetworkInterfaces: async () => undefined }),
+          read: (ask: (port: object) => unknown) => ask({ findNetworkInterfaces: async () => undefined }),
         },
       },
       [`unclaim server 9: ${ended}`],
@@ -565,7 +564,7 @@ describe('src/engine/claims/claims.ts: the claims of a plan', () => {
     ],
     [
       'an address whose own read gets no answer',
-      { claims: [onAddress('7', missed(1))], more: { fenced: async () => undefined } },
+      { claims: [onAddress('7', missed(1))], more: { read: async () => undefined } },
       ['ip 7 a7 ignored by operator missed 0 before'],
       [],
     ],

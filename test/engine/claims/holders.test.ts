@@ -58,7 +58,6 @@ function knowing(
     bindings: byKey,
     intents: new Map(intents.map((each) => [(each as Intent).key, each])),
     claims: new Map(claims.map((each, at) => [String(at), each])),
-    boundIn: (of: string) => bindings.filter((each) => each.key.startsWith(`${of}.`)),
     deps: { clock: { now: () => now } },
     world: {
       ips,

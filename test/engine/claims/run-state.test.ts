@@ -3,6 +3,7 @@ import type { Claim } from '../../../src/core/claims.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Binding, Intent, StateChange } from '../../../src/core/state.ts';
 import { createRunState } from '../../../src/engine/claims/run-state.ts';
+import { boundIn, knownIds } from '../../../src/engine/run.ts';
 import { kinds } from '../../../src/reconcilers/registry.ts';
 import { bound } from '../../plan/support.ts';
 
@@ -77,7 +78,7 @@ describe('src/engine/claims/run-state.ts', () => {
         { type: 'next_incarnation', key: key('ips.z') } as const,
       ],
     ];
-    await run.change(asked);
+    await run.state.change(asked);
     expect(calls).toEqual([['change', asked, 50]]);
     expect([...run.bindings.values()].map(({ key: name, protect }) => [name, protect])).toEqual([
       ['ips.b', true],
@@ -97,13 +98,13 @@ describe('src/engine/claims/run-state.ts', () => {
     });
     const other = claim('ip', '8', ignored);
     const free = { type: 'claim', claim: other } as const;
-    await run.change([
+    await run.state.change([
       bind(bound('ips.e', 'ip', '3')),
       release('ips.d'),
       bind(bound('ips.b', 'ip', '1')),
       free,
     ]);
-    await run.change([bind(bound('ips.b', 'ip', '1')), release('ips.e')]);
+    await run.state.change([bind(bound('ips.b', 'ip', '1')), release('ips.e')]);
     expect(calls.map(([, changes]) => changes)).toMatchObject([
       [
         { type: 'bind', binding: { key: 'ips.e' } },
@@ -123,25 +124,25 @@ describe('src/engine/claims/run-state.ts', () => {
   test('an intent is stored before it is known, and its end forgets it', async () => {
     const { run, calls, forgotten } = state();
     const first = intent('ips.a', 'ip');
-    await run.begin(first);
+    await run.state.begin(first);
     expect([calls, run.intents.get(key('ips.a'))]).toEqual([[['begin', first]], first]);
-    const patched = await run.update(first, { lost: 2, stage: { phase: 'waiting' } });
+    const patched = await run.state.update(first, { lost: 2, stage: { phase: 'waiting' } });
     expect(patched).toMatchObject({ lost: 2, phase: 'waiting', key: 'ips.a' });
     expect(run.intents.get(key('ips.a'))).toBe(patched);
     expect(calls[1]).toEqual(['update', 'i ips.a', { lost: 2, stage: { phase: 'waiting' } }, 50]);
     // An earlier copy of the intent does not bring back the fields of that time.
-    expect(await run.update(first, { sends: 3 })).toMatchObject({ lost: 2, sends: 3 });
+    expect(await run.state.update(first, { sends: 3 })).toMatchObject({ lost: 2, sends: 3 });
     const ended = { outcome: 'done', text: '' } as const;
-    await run.close(first, ended, [bind(bound('ips.a', 'ip', '1'))]);
+    await run.state.close(first, ended, [bind(bound('ips.a', 'ip', '1'))]);
     expect(calls[3]).toMatchObject(['close', 'i ips.a', ended, [{ type: 'bind' }], 50]);
     expect([run.intents.size, run.bindings.size, forgotten]).toEqual([0, 1, []]);
     const unknown = intent('ips.z', 'ip');
-    expect(await run.update(unknown, { lost: 1 })).toMatchObject({ key: 'ips.z', lost: 1 });
+    expect(await run.state.update(unknown, { lost: 1 })).toMatchObject({ key: 'ips.z', lost: 1 });
   });
 
   test('the reads of other resources are forgotten after a deletion', async () => {
     const { run, forgotten } = state();
-    await run.close(
+    await run.state.close(
       intent('servers.a', 'server', { verb: 'delete', request: { name: 'delete_server', path: { id: 1 } } }),
       { outcome: 'done', text: '' },
       [],
@@ -149,7 +150,7 @@ describe('src/engine/claims/run-state.ts', () => {
     expect(forgotten).toEqual([
       kinds.get('server')?.writes.stale({ name: 'delete_server', path: { id: 1 } } as never),
     ]);
-    await run.close(intent('odd.a', 'odd', { verb: 'delete' }), { outcome: 'done', text: '' }, []);
+    await run.state.close(intent('odd.a', 'odd', { verb: 'delete' }), { outcome: 'done', text: '' }, []);
     expect(forgotten[1]).toEqual({});
   });
 
@@ -165,7 +166,7 @@ describe('src/engine/claims/run-state.ts', () => {
       bound('servers.a.backup', 'backup', 'b1', { parentId: '1' }),
     ];
     const { run, calls } = state({ bindings });
-    await run.close(deletion, { outcome: 'done', text: '' }, [
+    await run.state.close(deletion, { outcome: 'done', text: '' }, [
       { ...release('servers.a'), gone: true },
       release('servers.a.backup'),
     ]);
@@ -244,7 +245,7 @@ describe('src/engine/claims/run-state.ts', () => {
     ],
   ])('a store gets %s', async (_name, given, asked, expected) => {
     const { run, calls } = state(given);
-    await run.change(asked);
+    await run.state.change(asked);
     const text = sent(calls).map((each) => {
       if (each.type === 'bind')
         return `bind ${each.binding.key}${each.binding.formerKeys ? ` of ${each.binding.formerKeys}` : ''}`;
@@ -263,32 +264,32 @@ describe('src/engine/claims/run-state.ts', () => {
     const entry = { key: 'ips.a', kind: 'ip', managed: true, value: {} };
     const { run } = state({ entries: [entry], claims: [claim('ip', '1', released('ips.a'))] });
     const lineOf = (moved?: string) => [
-      ...run.line({ key: key('ips.a'), ...(moved && { moved: key(moved) }) }),
+      ...run.lines().of({ key: key('ips.a'), ...(moved && { moved: key(moved) }) }),
     ];
-    expect([run.held(key('ips.a'))?.id, lineOf('ips.z')]).toEqual(['1', ['ips.a', 'ips.z']]);
-    await run.begin(intent('ips.a', 'ip', { entry: { value: {}, moved: 'ips.y' } }));
+    expect([run.lines().held().get(key('ips.a'))?.id, lineOf('ips.z')]).toEqual(['1', ['ips.a', 'ips.z']]);
+    await run.state.begin(intent('ips.a', 'ip', { entry: { value: {}, moved: 'ips.y' } }));
     expect(lineOf()).toEqual(['ips.a', 'ips.y']);
-    await run.close(intent('ips.a', 'ip'), { outcome: 'done', text: '' }, [bind(a())]);
-    expect([run.held(key('ips.a')), lineOf()]).toEqual([undefined, ['ips.a']]);
-    await run.change([bind(a({ formerKeys: ['ips.x'] }))]);
+    await run.state.close(intent('ips.a', 'ip'), { outcome: 'done', text: '' }, [bind(a())]);
+    expect([run.lines().held().get(key('ips.a')), lineOf()]).toEqual([undefined, ['ips.a']]);
+    await run.state.change([bind(a({ formerKeys: ['ips.x'] }))]);
     expect(lineOf()).toEqual(['ips.a', 'ips.x']);
   });
 
   test('moves are known at once, and stored together', async () => {
     const entries = [{ key: 'ips.b', kind: 'ip', managed: true, moved: 'ips.a', value: {} }];
     const { run, calls } = state({ bindings: [a(), bound('ips.n', 'ip', '3')], entries });
-    expect([...run.line({ key: key('ips.b') })]).toEqual(['ips.b']);
-    run.renewMoves();
+    expect([...run.lines().of({ key: key('ips.b') })]).toEqual(['ips.b']);
+    run.moves.renew();
     expect([...run.bindings.keys()]).toEqual(['ips.n', 'ips.b']);
-    expect([...run.line({ key: key('ips.b') })]).toEqual(['ips.b', 'ips.a']);
-    expect(run.moves).toEqual([{ from: 'ips.a', to: 'ips.b' }]);
-    await run.keepMoves();
+    expect([...run.lines().of({ key: key('ips.b') })]).toEqual(['ips.b', 'ips.a']);
+    expect(run.moves.all).toEqual([{ from: 'ips.a', to: 'ips.b' }]);
+    await run.moves.keep();
     expect(sent(calls)).toMatchObject([
       { type: 'release', key: 'ips.a' },
       { type: 'bind', binding: { key: 'ips.b' } },
     ]);
-    expect(run.moves).toEqual([]);
-    await run.keepMoves();
+    expect(run.moves.all).toEqual([]);
+    await run.moves.keep();
     expect(calls).toHaveLength(1);
   });
 
@@ -302,12 +303,12 @@ describe('src/engine/claims/run-state.ts', () => {
       intents: [intent('ips.a', 'ip')],
       moves: [{ from: 'ips.z', to: 'ips.a' }],
     });
-    expect(run.waitingMoves).toEqual(waiting);
-    run.renewMoves();
-    expect(run.waitingMoves.map(({ blocked }) => blocked.code)).toEqual(['moved_in_flight']);
-    expect(run.moves).toEqual([{ from: 'ips.z', to: 'ips.a' }]);
-    run.renewMoves();
-    expect(run.waitingMoves).toHaveLength(1);
+    expect(run.moves.waiting).toEqual(waiting);
+    run.moves.renew();
+    expect(run.moves.waiting.map(({ blocked }) => blocked.code)).toEqual(['moved_in_flight']);
+    expect(run.moves.all).toEqual([{ from: 'ips.z', to: 'ips.a' }]);
+    run.moves.renew();
+    expect(run.moves.waiting).toHaveLength(1);
   });
 
   test('the known ids of a kind are those that are bound, and those of open answers', () => {
@@ -320,12 +321,12 @@ describe('src/engine/claims/run-state.ts', () => {
       intent('ips.e', 'ip'),
     ];
     const { run } = state({ bindings: [a(), bound('networks.a', 'network', '9')], intents });
-    expect([...run.known('ip')]).toEqual(['1', '2', '3']);
-    expect([...run.known('ip', intents[0])]).toEqual(['1', '3']);
-    expect(run.boundIn(key('ips.a'))).toEqual([]);
+    expect([...knownIds(run, 'ip')]).toEqual(['1', '2', '3']);
+    expect([...knownIds(run, 'ip', intents[0])]).toEqual(['1', '3']);
+    expect(boundIn(run, key('ips.a'))).toEqual([]);
     const inside = state({
       bindings: [bound('servers.a', 'server', '1'), bound('servers.a.firewall', 'firewall', '1')],
     });
-    expect(inside.run.boundIn(key('servers.a')).map((each) => each.key)).toEqual(['servers.a.firewall']);
+    expect(boundIn(inside.run, key('servers.a')).map((each) => each.key)).toEqual(['servers.a.firewall']);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Conclusive, WriteResult } from '../../../src/core/ports.ts';
 import { askKey, replayLater } from '../../../src/engine/intents/ask-key.ts';
-import { intentOf, sentAt, stubRun } from './stub-run.ts';
+import { asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
 
 const second = 1_000;
 const minute = 60 * second;
@@ -45,11 +45,11 @@ async function ask(
   const marks: unknown[][] = [];
   const now = sentAt + ageMs;
   const made = stubRun({ ageMs });
-  const { deps, update, kindOf, tell } = made.run;
-  const run = {
+  const { deps } = made.run;
+  const run = asRun({
     ...made.run,
     stop: new AbortController().signal,
-    fence: async () => 't',
+    check: async () => 't',
     facts: {
       ...made.run.facts,
       heldBy: (_request: unknown, spend: string) => (spend === 'none' ? held : undefined),
@@ -85,8 +85,7 @@ async function ask(
         },
       },
     },
-    ...{ update, kindOf, tell },
-  } as unknown as typeof made.run;
+  });
   const progress = await askKey(run, intent);
   const [last] = made.recorded.slice(-1);
   return {

@@ -8,7 +8,7 @@ import type { Intent } from '../../../src/core/state.ts';
 import { beginIntent, contextOf, preimageOf } from '../../../src/engine/intents/begin.ts';
 import { askAgain, askSuccessors, tryNextIncarnation } from '../../../src/engine/intents/next-incarnation.ts';
 import { probeKey } from '../../../src/engine/intents/probe-key.ts';
-import { intentOf, sentAt, stubRun } from './stub-run.ts';
+import { asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
 
 const keyOf = (write: object) => `vdcsync-${hash('sha256', canonicalJson(write as never), 'base64url')}`;
 const entry = { value: { cidr: '10.0.0.0/24' }, protect: true };
@@ -38,10 +38,10 @@ function beginning({
     idOf: (key: string) => (key === 'servers.x' ? '1' : undefined),
     childrenOf: () => [],
   };
-  const run = {
+  const run = asRun({
     ...made.run,
     ...{ world, desired: { projectId: 5, ...(scope === undefined ? {} : { scope }) } },
-    ...{ stop: new AbortController().signal, gate: { isWaited: () => false }, fence: async () => 't' },
+    ...{ stop: new AbortController().signal, gate: { isWaited: () => false }, check: async () => 't' },
     bindings: new Map(bound.map((id) => ['networks.x', { id }])),
     facts: { ...made.run.facts, exhaustedOf: (key: string) => [`exhausted ${key}`] },
     cache: { since: (at: number) => ({ at, apiNow: () => 1_000 + at }), forget: () => {} },
@@ -65,7 +65,7 @@ function beginning({
         send: async () => left.shift(),
       },
     },
-  } as unknown as typeof made.run;
+  });
   return { ...made, run, world: world as unknown as World, log };
 }
 
@@ -292,7 +292,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
         return edited;
       },
     };
-    const run = {
+    const run = asRun({
       ...made.run,
       kindOf: () => ({ timing: { urgency: 1 }, writes: 'writes' in given ? given.writes : writes }),
       facts: {
@@ -301,7 +301,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
       },
       gate: { ...made.run.gate, run: (write: () => unknown) => write() },
       observe: async (of: string) => void asks.push(of),
-    } as unknown as typeof made.run;
+    });
     await askAgain(run, intent);
     return made.log.flatMap((each) => {
       if (Array.isArray(each)) return each.length === 2 ? [each] : [];
@@ -346,12 +346,12 @@ describe('src/engine/intents/next-incarnation.ts', () => {
   test('a conflict without a mark asks too, and keeps the number of its sends', async () => {
     expect(await again(asked({ unconfirmed: undefined }))).toHaveLength(2);
     const made = beginning({ answers: [taken], behaviour: storesRefusals });
-    const run = {
+    const run = asRun({
       ...made.run,
       kindOf: () => ({ timing: {}, writes: { request: () => edited } }),
       facts: { ...made.run.facts, heldBy: () => undefined },
       gate: { ...made.run.gate, run: (write: () => unknown) => write() },
-    } as unknown as typeof made.run;
+    });
     await askAgain(run, asked());
     expect(made.recorded.at(-1)).toEqual({ sends: 4, lastSentAt: sentAt + 7 });
   });
@@ -413,7 +413,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     const changes: unknown[] = [];
     const asked: unknown[] = [];
     const { store } = made.run.deps;
-    const run = {
+    const run = asRun({
       ...made.run,
       world: { ...made.run.world, ipsOf: (id: string) => (id === '1' ? given.ips : []) },
       bindings: new Map(given.bindings.map((each) => [each.key, each])),
@@ -440,7 +440,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
           },
         },
       },
-    } as unknown as typeof made.run;
+    });
     expect(await askSuccessors(run)).toBe(isNew);
     const closed = made.log.flatMap((each) => (Array.isArray(each) && each.length === 2 ? [each[0]] : []));
     expect(closed).toEqual(ends);

@@ -17,7 +17,7 @@ import {
 } from '../../../src/engine/intents/endings.ts';
 import { giveUp } from '../../../src/engine/intents/give-up.ts';
 import { notThere } from '../../../src/engine/intents/not-there.ts';
-import { intentOf, sentAt, stubRun } from './stub-run.ts';
+import { asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -37,8 +37,8 @@ function ending(more: { readonly past?: readonly object[] } = {}) {
     return more.past ?? [];
   };
   const { deps } = made.run;
-  const run = { ...made.run, close: close2, deps: { ...deps, store: { ...deps.store, intents } } };
-  return { run: run as unknown as typeof made.run, changes, asked };
+  const run = asRun({ ...made.run, close: close2, deps: { ...deps, store: { ...deps.store, intents } } });
+  return { run, changes, asked };
 }
 const kept = { type: 'next_incarnation', key: 'networks.x' } as never;
 
@@ -256,7 +256,7 @@ describe('src/engine/intents/not-there.ts', () => {
   ) {
     const made = stubRun({ past: before });
     const changes: unknown[] = [];
-    const run = {
+    const run = asRun({
       ...made.run,
       facts: {
         ...made.run.facts,
@@ -272,7 +272,7 @@ describe('src/engine/intents/not-there.ts', () => {
         ...made.run.deps,
         store: { ...made.run.deps.store, note: async () => ({ create_network: behaviour }) },
       },
-    } as unknown as typeof made.run;
+    });
     const progress = await notThere({ run, intent: intentOf(write) }, {
       verdict: 'not_done',
       ...evidence,

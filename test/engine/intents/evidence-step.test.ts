@@ -3,7 +3,7 @@ import type { Evidence } from '../../../src/core/evidence.ts';
 import type { InPhase, Intent } from '../../../src/core/state.ts';
 import { finish, readForEffect, seenSince } from '../../../src/engine/intents/evidence.ts';
 import { kinds } from '../../../src/reconcilers/registry.ts';
-import { intentOf, sentAt, stubRun } from './stub-run.ts';
+import { asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -86,7 +86,7 @@ function reading({
     ...{ key: 'servers.x.firewall', kind: 'firewall', parent: 'servers.x' },
     desired: { managed: true, value: { enabled: true } },
   };
-  const run = {
+  const run = asRun({
     ...made.run,
     ...{
       halt,
@@ -99,9 +99,7 @@ function reading({
     tell: (_of: unknown, step: string, detail: string, wait?: object) =>
       void told.push([step, detail, ...(wait === undefined ? [] : [wait])]),
     facts: { ...made.run.facts, heldBy: () => undefined },
-    known: (kind: string) => new Set([`known ${kind}`]),
-    boundIn: () => [],
-    fenced: async (read: () => unknown) => {
+    read: async (read: () => unknown) => {
       const result = await read();
       return isExchanged ? undefined : result;
     },
@@ -152,7 +150,7 @@ function reading({
       made.ends.push({ ...ended });
       changes.push(given);
     },
-  } as unknown as typeof made.run;
+  });
   /** One step of the write, with its recorded stage or end. */
   const step = async (more: object) => {
     const intent = intentOf({ detail: 'why', dueAt: sentAt, ...more, ...and });
@@ -392,7 +390,7 @@ describe('src/engine/intents/evidence.ts', () => {
     const succeeded = await played({ end: 'succeeded' }, { sinceMs: { accepted: 7_000 } });
     expect(succeeded.shown).toBe('closed done');
     expect(succeeded.told).toContainEqual(['i', 'ended']);
-    expect([...(succeeded.run.grace as never as string[])]).toEqual([]);
+    expect([...(succeeded.run.signals.grace as never as string[])]).toEqual([]);
     const acceptedAt = sentAt + 20 * minute - 7_000;
     expect(succeeded.waits).toMatchObject([
       { id: 't', sort: 'create_network', acceptedAt, deadlineMs, isUrgent: false },
@@ -416,15 +414,15 @@ describe('src/engine/intents/evidence.ts', () => {
     };
     const made = reading({ ageMs: 20 * minute, firewall: true });
     expect(await made.step(write)).toBe('again 0');
-    expect([...(made.run.grace as never as string[])]).toEqual(['servers.x']);
+    expect([...(made.run.signals.grace as never as string[])]).toEqual(['servers.x']);
     expect(made.waits).toMatchObject([{ isUrgent: true }]);
     const read = { at: 20 * minute, port: 'operation' };
     const ended = reading({ ageMs: 20 * minute, firewall: true, marked: ['ended'] });
     await ended.step(write);
-    expect(ended.ports).toMatchObject([[read, new Set(['known network'])]]);
+    expect(ended.ports).toMatchObject([[read, new Set()]]);
     const other = reading({ ageMs: 20 * minute });
     await other.step(write);
-    expect(other.ports).toMatchObject([[{ ...read, port: 'evidence' }, new Set(['known network'])]]);
+    expect(other.ports).toMatchObject([[{ ...read, port: 'evidence' }, new Set()]]);
   });
 
   test('evidence of an earlier send is its answer', async () => {

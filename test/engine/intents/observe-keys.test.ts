@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Conclusive, WriteResult } from '../../../src/core/ports.ts';
 import { calibrated, observeKeys, spareKey } from '../../../src/engine/intents/calibrate.ts';
-import { intentOf, stubRun } from './stub-run.ts';
+import { asRun, intentOf, stubRun } from './stub-run.ts';
 
 const answer = (status: number, more: Partial<Conclusive> = {}): Conclusive => ({
   ...{ type: 'answer', status, requestId: 'req_1', replayed: false },
@@ -94,9 +94,9 @@ describe('src/engine/intents/calibrate.ts', () => {
     const left = [...good];
     const made = stubRun();
     const store = { note: async (name: string) => (name === 'key_behaviour' ? note : undefined) };
-    const run = {
+    const run = asRun({
       ...made.run,
-      ...{ stop: new AbortController().signal, gate: { isWaited: () => false }, fence: async () => 't' },
+      ...{ stop: new AbortController().signal, gate: { isWaited: () => false }, check: async () => 't' },
       deps: {
         ...made.run.deps,
         store: { ...store, putNote: async (...given: unknown[]) => void notes.push(given) },
@@ -108,7 +108,7 @@ describe('src/engine/intents/calibrate.ts', () => {
           },
         },
       },
-    } as unknown as typeof made.run;
+    });
     return { behaviour: await calibrated(run, intentOf({})), notes, sent, run };
   };
 

@@ -436,7 +436,7 @@ describe('src/engine/intents/record.ts', () => {
     const bindings = new Map([
       ['networks.old', { key: 'networks.old', kind: 'network', id: '7', identity: {} }],
     ]);
-    const more = { more: { bindings, boundIn: () => [] } };
+    const more = { more: { bindings } };
     const release = expect.objectContaining({ type: 'release', key: 'networks.old' });
     expect((await stepOf(made, {}, 0, [], more)).calls).toContainEqual(['run.change', [release]]);
     for (const [result, write] of [

@@ -8,7 +8,7 @@ import { kinds } from '../../../src/reconcilers/registry.ts';
 import { worldOf } from '../../plan/support.ts';
 import { sliders } from '../../reconcilers/support.ts';
 import { load } from '../../support/rig.ts';
-import { intentOf, sentAt, stubRun } from './stub-run.ts';
+import { asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
 
 const hour = 3_600_000;
 const answer = (status: number, more: Partial<Conclusive> = {}): Conclusive => ({
@@ -89,7 +89,7 @@ function running(given: Given) {
       return seen.shift();
     },
   });
-  const run: unknown = {
+  const run = asRun({
     ...stub.run,
     ...{ world, desired: { ...desired, resources }, intents },
     bindings: new Map(bindings.map((each) => [(each as { key: string }).key, each])),
@@ -97,10 +97,9 @@ function running(given: Given) {
     stop: new AbortController().signal,
     halt: new AbortController().signal,
     gate: { isWaited: () => false, run: (write: () => unknown) => write() },
-    fence: async () => 't',
+    check: async () => 't',
     cache: { since: () => ({ apiNow: () => sentAt, findNetworkInterfaces: async () => [] }) },
     observe: async () => world,
-    known: () => ['known'],
     facts: {
       ...stub.run.facts,
       exhaustedOf: () => [],
@@ -111,7 +110,7 @@ function running(given: Given) {
           : undefined,
     },
     line: ({ key }: { key: ResourceKey }) => new Set([key, ...(line ?? [])]),
-    fenced: async (read: (port: object) => unknown) => read({}),
+    read: async (read: (port: object) => unknown) => read({}),
     kindOf: (kind: string) => ({
       ...kinds.get(kind as never),
       timing: { urgency: 1, deadlineMs: 600_000, showsWithinMs: 5_000 },
@@ -187,8 +186,8 @@ function running(given: Given) {
       },
     },
     ...given.more,
-  };
-  return { run: run as typeof stub.run, log, changes, asked, intents, calls: stub.calls };
+  });
+  return { run, log, changes, asked, intents, calls: stub.calls };
 }
 
 function partOutcome(intent: Intent): string | undefined {
@@ -569,9 +568,10 @@ describe('src/engine/run/recover.ts', () => {
     const { asked, calls } = await play({
       answers: [taken, made(undefined)],
       seen: [{ ...live, certain: true }, live],
+      bindings: { 'ips.z': '9' },
     });
     expect(asked).toMatchObject([
-      { phase: 'accepted', verb: 'create', changes: [], preimage: {}, known: ['known'] },
+      { phase: 'accepted', verb: 'create', changes: [], preimage: {}, known: ['9'] },
       {
         phase: 'accepted',
         answer: { id: '7', facts: {}, at: 0, to: 'unknown_send', end: 'reported' },

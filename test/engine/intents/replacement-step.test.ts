@@ -13,7 +13,7 @@ import {
 import { revalidate, whyNotWanted } from '../../../src/engine/intents/revalidate.ts';
 import { kinds } from '../../../src/reconcilers/registry.ts';
 import { load } from '../../support/rig.ts';
-import { intentOf, sentAt, stubRun } from './stub-run.ts';
+import { asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
 
 const key = (name: string) => name as ResourceKey;
 const kindOf = (name: string) =>
@@ -99,7 +99,7 @@ function playing(given: Given) {
   );
   const made = stubRun({ claims: given.claims ?? [], more: given.more ?? {} });
   const ages: number[] = [];
-  const run = {
+  const run = asRun({
     ...made.run,
     ...{
       world,
@@ -136,7 +136,7 @@ function playing(given: Given) {
         },
       },
     },
-  } as unknown as typeof made.run;
+  });
   return { ...made, run, world, ages };
 }
 

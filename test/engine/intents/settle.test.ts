@@ -4,7 +4,7 @@ import type { Intent } from '../../../src/core/state.ts';
 import { advance, send } from '../../../src/engine/intents/settle.ts';
 import { worldOf } from '../../plan/support.ts';
 import { load } from '../../support/rig.ts';
-import { intentOf, sentAt, stubRun } from './stub-run.ts';
+import { asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -41,7 +41,7 @@ function running({
   const spends: unknown[] = [];
   const stop = new AbortController();
   const made = { ...stubRun({ ageMs }), stale: [] as string[] };
-  const run = {
+  const run = asRun({
     ...made.run,
     ...{ stop: stop.signal, halt: stop.signal, bindings, world: { childrenOf: () => [], ...world } },
     gate: { isWaited: () => false, readyNext: () => {}, run: (write: () => unknown) => write() },
@@ -49,7 +49,7 @@ function running({
       observed.push(key);
       return { subjects: new Map() };
     },
-    fence: async () => {
+    check: async () => {
       at.now += fenceMs;
       return 't';
     },
@@ -81,7 +81,7 @@ function running({
       },
     },
     ...more,
-  } as unknown as typeof made.run;
+  });
   const step = (intent: Intent) => advance(run, intent);
   return { ...made, run, step, sent, observed, spends, stop };
 }
@@ -197,7 +197,7 @@ describe('src/engine/intents/settle.ts', () => {
     const answered = (read: object | undefined) =>
       running({
         world: { subjects: new Map(), networks: [] },
-        more: { fenced: async () => read, intents: new Map([['networks.x', intent]]) },
+        more: { read: async () => read, intents: new Map([['networks.x', intent]]) },
       }).step(intent);
     expect(await answered(undefined)).toMatchObject({ now: 'blocked', code: 'not_there' });
     expect(await answered(found)).toMatchObject({ now: 'closed', outcome: 'done' });

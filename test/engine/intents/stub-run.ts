@@ -28,7 +28,7 @@ export function stubRun({
     (name: string) =>
     (...given: readonly unknown[]) =>
       void calls.push([name, ...given]);
-  const run: unknown = {
+  const run = {
     deps: {
       clock: { now, monotonic: () => ageMs },
       random: { next: () => 0 },
@@ -66,7 +66,28 @@ export function stubRun({
       ...('facts' in more ? (more.facts as object) : {}),
     },
   };
-  return { run: run as Run, recorded, ends, calls };
+  return { run: asRun(run), recorded, ends, calls };
+}
+
+/** The members of a run by their group. */
+const groups = {
+  signals: ['stop', 'halt', 'grace', 'giveUp'],
+  fence: ['check', 'read'],
+  state: ['begin', 'update', 'close', 'change'],
+  view: ['refresh', 'observe', 'observeIfOld'],
+} as const;
+
+/** A run of these members. The members of its groups may stand beside the groups: `stop` is `signals.stop`. */
+export function asRun({ line, held, ...members }: Record<string, unknown>): Run {
+  const grouped = Object.entries(groups).map(([group, names]) => {
+    const given = names.flatMap((name) => (name in members ? [[name, members[name]]] : []));
+    return [group, { ...(members[group] as object | undefined), ...Object.fromEntries(given) }];
+  });
+  const lines =
+    line === undefined && held === undefined
+      ? {}
+      : { lines: () => ({ of: line, held: () => ({ get: held }) }) };
+  return { ...members, ...lines, ...Object.fromEntries(grouped) } as never;
 }
 
 export function intentOf(more: object): Intent {

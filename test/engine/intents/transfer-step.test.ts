@@ -20,7 +20,7 @@ import {
   settled,
   takeOver,
 } from '../../../src/engine/intents/transfer.ts';
-import { intentOf, sentAt, stubRun } from './stub-run.ts';
+import { asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
 
 const bound = (key: string, kind: string, id: string, more: object = {}) =>
   ({
@@ -53,19 +53,18 @@ function running({
   const changes: StateChange[][] = [];
   const given: unknown[] = [];
   const byKey = new Map(bindings.map((each) => [each.key, each]));
-  const run = {
+  const run = asRun({
     ...made.run,
     ...{ bindings: byKey, intents: new Map(open.map((each) => [each.key, each])) },
     claims: new Map(claims.map((each) => [`${each.kind} ${each.id}`, each])),
     desired: { settings, ...(scope === undefined ? {} : { scope }) },
-    boundIn: (of: string) => bindings.filter((each) => each.key.startsWith(`${of}.`)),
     world: {
       ...{ subjects: new Map(subjects.map((each) => [each.key, each])), ips: ips ?? [], observed: new Map() },
       ...{
         keyOf: ({ kind, id }: Claim) => bindings.find((each) => each.kind === kind && each.id === id)?.key,
       },
     },
-    fenced: async (read: (port: object) => unknown) =>
+    read: async (read: (port: object) => unknown) =>
       ips === undefined ? undefined : read({ ips: async () => ips }),
     stopwatch: {
       ...{ mark: (...of: unknown[]) => void made.calls.push(['mark', ...of]) },
@@ -89,7 +88,7 @@ function running({
       made.ends.push({ ...ended });
       changes.push(these);
     },
-  } as unknown as typeof made.run;
+  });
   return { ...made, run, changes, given };
 }
 type Given = NonNullable<Parameters<typeof running>[0]>;
@@ -653,7 +652,7 @@ describe('src/engine/intents/transfer.ts', () => {
       afterMs: 5,
     });
     const exchanged = running();
-    const run = { ...exchanged.run, fenced: async () => undefined };
+    const run = asRun({ ...exchanged.run, read: async () => undefined });
     expect(await endSuperseded(run, superseded(address))).toEqual({ now: 'again', afterMs: 0 });
   });
 });

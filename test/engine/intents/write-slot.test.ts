@@ -15,7 +15,7 @@ function sending({ monotonicMs = 0, wallMs = 0, pausedMs = 0, isOwned = true as 
     more: {
       stop: stop.signal,
       gate: { isWaited: () => true, readyNext: () => void waits.push(['ready']) },
-      fence: async () => {
+      check: async () => {
         at.monotonic += monotonicMs;
         at.wall += wallMs;
         return 'token-1';
