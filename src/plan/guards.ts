@@ -83,7 +83,7 @@ function protect(draft: Draft, { world, destroy }: GuardInput): Objection | unde
   if (verdict.verdict === 'replace') {
     return {
       reason: `${verdict.reason}, and ${subject.key} is protected. In a replacement, ${impactOf(draft, world)}`,
-      remedies: [reverting(draft, verdict)],
+      remedies: [reverting(draft, verdict, world)],
       permit: permitting(subject, verdict, { protect: false }),
     };
   }
@@ -115,7 +115,7 @@ function recovered(draft: Draft, { world }: GuardInput): Objection | undefined {
   return {
     reason: `${foundText(binding, world)}. ${capitalised(impactOf(draft, world))}`,
     remedies: [
-      ...(draft.diff.verdict.verdict === 'replace' ? [reverting(draft, draft.diff.verdict)] : []),
+      ...(draft.diff.verdict.verdict === 'replace' ? [reverting(draft, draft.diff.verdict, world)] : []),
       keeping(draft),
     ],
     permit: confirming(binding),
@@ -150,8 +150,9 @@ function restored({ subject: { key, parent } }: Draft): readonly Remedy[] {
 function reverting(
   { subject: { key } }: Draft,
   { changes }: Verdict & { readonly verdict: 'replace' },
+  { subjects }: World,
 ): Remedy {
-  return { ...restoring(changes, key), when: 'to keep it unchanged' };
+  return { ...restoring(changes, key, subjects), when: 'to keep it unchanged' };
 }
 
 /** No key is bound to the server of the address, or a list is out of date: in both cases the address is in use. */
@@ -228,7 +229,7 @@ function replacement(draft: Draft, { world }: GuardInput): Objection | undefined
   if (verdict.allowed && id === undefined) return undefined;
   return {
     reason: `${verdict.reason}. In a replacement, ${impactOf(draft, world)}${id === undefined ? '' : `. vdcsync does not create an entry with \`id:\``}`,
-    remedies: [reverting(draft, verdict)],
+    remedies: [reverting(draft, verdict, world)],
     permit: permitting(subject, verdict),
   };
 }

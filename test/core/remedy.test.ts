@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
+import type { Subject } from '../../src/core/kind.ts';
 import { edit, outside, remedyText, resolveText, run, stepsOf } from '../../src/core/remedy.ts';
 import { restoring } from '../../src/core/restoring.ts';
 
@@ -43,6 +44,18 @@ describe('src/core/remedy.ts', () => {
       { path: 'plan_id', from: null, to: 52 },
     ];
     expect(restoring(changes, key)).toEqual(edit(key, { set: { cores: 2 }, remove: ['plan_id'] }));
+  });
+
+  test('an address that has left the spec is put back with the field that names it', () => {
+    const ip = 'ips.a' as ResourceKey;
+    const next = (subject: Partial<Subject>) =>
+      restoring(
+        [{ path: 'public_ipv4', from: ip, to: 'ips.b' }],
+        key,
+        new Map([[ip, { key: ip, ...subject } as Subject]]),
+      ).next;
+    expect(next({})).toEqual([edit(ip, { entry: 'restore' })]);
+    expect(next({ desired: {} as NonNullable<Subject['desired']> })).toBeUndefined();
   });
 
   test('the next steps are part of one remedy, and a bar separates other remedies', () => {

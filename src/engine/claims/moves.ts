@@ -126,15 +126,19 @@ export function waitingFor(open: readonly Intent[], { from, to }: Move): Waiting
   return [{ blocked, waitsFor: open.map(({ key }) => key) }];
 }
 
+/** The new key of an address may be bound to the address of a deleted server. */
 function ontoBound({ from, to }: Move): WaitingMove {
+  const before = takeApart(from).parent ?? from;
+  const after = takeApart(to).parent ?? to;
+  const given = before === from ? from : to;
   const reason = `${from} cannot become ${to}: each of the two keys is bound to a resource`;
   const remedies = [
-    run('forget', [from], { when: 'to release its resource: it stays, and is still billed' }),
-    edit(to, { remove: ['moved'], when: `to give ${from} up` }),
-    edit(to, {
+    run('forget', [given], { when: 'to release its resource: it stays, and is still billed' }),
+    edit(after, { remove: ['moved'], when: `to give ${before} up` }),
+    edit(after, {
       entry: 'remove',
       when: `to delete the resource of ${to} first, with \`prune: true\` under \`settings\`; then rename again`,
-      next: [edit(from, { entry: 'restore' }), run('apply')],
+      next: [edit(before, { entry: 'restore' }), run('apply')],
     }),
   ];
   return { blocked: { key: to, verb: 'update', code: 'moved_onto_bound', reason, remedies }, waitsFor: [] };

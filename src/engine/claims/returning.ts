@@ -35,12 +35,15 @@ export async function giveBack(run: Run, key: ResourceKey, id: string): Promise<
   const [subject, retiring] = [key, move.from].map((each) => run.world.subjects.get(each));
   if (subject !== undefined && retiring !== undefined && isSatisfied(run, subject)) {
     const { verdict } = diffWith(run, subject, retiring);
+    const kept = verdict.verdict === 'replace' ? [restoring(verdict.changes, key, run.world.subjects)] : [];
     throw new ConfigError(
       `${key} is bound to ${before?.id}, which has the values of the spec. Server ${id} retires, and has other values.`,
       false,
-      verdict.verdict === 'replace'
-        ? [{ ...restoring(verdict.changes, key), when: `to keep server ${id}`, next: [runs('apply')] }]
-        : [],
+      kept.map((each) => ({
+        ...each,
+        when: `to keep server ${id}`,
+        next: [...(each.next ?? []), runs('apply')],
+      })),
     );
   }
   const [open] = openIn(run, move);

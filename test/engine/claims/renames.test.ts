@@ -196,6 +196,16 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
       'remove ips.b from the spec; then put ips.a back into the spec; then vdcsync apply (to delete the resource of ips.b first, ',
     ];
     expect(resolveText(onto?.blocked.remedies ?? []).startsWith(ways.join(' | '))).toBe(true);
+    const left = movesOf(
+      file('servers.b<servers.a'),
+      boundTo('servers.a', 'servers.a.public_ipv4', 'servers.b.public_ipv4'),
+      new Map(),
+    ).held.map(({ blocked }) => resolveText(blocked.remedies));
+    expect(left).toEqual([
+      expect.stringMatching(
+        /^vdcsync forget servers\.b\.public_ipv4 \(.*\) \| remove `moved` in servers\.b \(to give servers\.a up\) \| remove servers\.b from the spec; then put servers\.a back into/,
+      ),
+    ]);
     const open = (phase: string) => ({ key: 'ips.a', verb: 'create', phase }) as unknown as Intent;
     const move = { from: key('ips.a'), to: key('ips.b') };
     const [first] = waitingFor([open('accepted'), open('blocked')], move);
