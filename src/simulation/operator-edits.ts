@@ -42,8 +42,14 @@ export function edit(
   // Without a command that adopts the other resource, both are kept.
   if (code === 'name_exists' && stepsOf(remedies).every(({ type }) => type === 'edit'))
     return withFields(stage, file, key, { name: `${takeApart(key).name}-own` });
-  for (const each of edits) {
-    const edited = carriedOut(stage, file, each, code);
+  for (const remedy of remedies) {
+    const steps = stepsOf([remedy]);
+    const ends = steps.findIndex(({ type }) => type !== 'edit');
+    const together = steps.slice(0, ends === -1 ? undefined : ends) as Edit[];
+    const edited = together.reduce<SpecModel | undefined>(
+      (whole, each) => carriedOut(stage, whole ?? file, each, code) ?? whole,
+      undefined,
+    );
     if (edited !== undefined) return edited;
   }
   return undefined;

@@ -1,6 +1,6 @@
 import { questionClass } from '../core/codes.ts';
 import { partsOf } from '../core/intent.ts';
-import type { ResourceKey } from '../core/keys.ts';
+import { type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Blocked } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
 import { type Remedy, resolveText, stepsOf } from '../core/remedy.ts';
@@ -38,6 +38,8 @@ export async function operate(
       `reads ${blocked.key} ${blocked.code}: ${blocked.reason} → ${resolveText(blocked.remedies)}`,
     );
     file = await answer(stage, controller, file, blocked);
+    // The messages hold for the spec that was applied. The next run has those of the edited one.
+    if (file !== spec) return file;
   }
   return file;
 }
@@ -78,12 +80,15 @@ async function answer(
       : (valid(stage, edit(stage, file, blocked)) ?? file);
   if (blocked.code === 'unlisted_servers' && (await isOfAnotherEntry(stage, controller, file, key)))
     return file;
-  if (blocked.code === 'ip_in_use' && runs(remedies, 'forget').some(([its]) => its === key)) {
+  const isLeft =
+    blocked.code === 'ip_in_use' ||
+    (blocked.code === 'moved_onto_bound' && takeApart(key).parent !== undefined);
+  const wish = isLeft ? undefined : edit(stage, file, blocked);
+  const edited = valid(stage, wish);
+  if ((isLeft || edited !== wish) && runs(remedies, 'forget').some(([its]) => its === key)) {
     await command(stage, controller, file, `forget ${key}`, (engine, desired) => engine.forget(desired, key));
     return file;
   }
-  const wish = edit(stage, file, blocked);
-  const edited = valid(stage, wish);
   if (blocked.code === 'network_in_use' && edited !== wish) {
     await leave(stage, controller, blocked);
     return file;
@@ -188,7 +193,8 @@ async function isOfAnotherEntry(
   await controller.box.release();
   const bound = new Set(bindings.flatMap(({ kind, id }) => (kind === 'server' ? [id] : [])));
   const has = new Set(bindings.map((each) => each.key));
-  const wanted = new Set(stage.load(file).resources.map((each) => each.key));
+  const entries = stage.load(file).resources.filter(({ managed }) => managed);
+  const wanted = new Set(entries.map((each) => each.key));
   const { servers } = stage.emulator.world.projects[0] as Project;
   const others = servers.flatMap(({ id }) => {
     const maker = stage.history.makerOf('server', String(id));
@@ -298,9 +304,11 @@ function truth(stage: StoryStage, intent: Intent): Resolution {
   const nothing = isRefused ? ({ type: 'retry' } as const) : ({ type: 'absent' } as const);
   // A resource that is written as a whole is the same after each repetition.
   if (intent.verb === 'update') return { type: 'retry' };
-  if (isRefused && history.executionsUnder(intent.idempotencyKey).length === 0) return nothing;
-  const gone = intent.parentId !== undefined && !servers.some(({ id }) => String(id) === intent.parentId);
-  if (gone) return nothing;
+  if (
+    isRefused &&
+    history.executionsUnder(intent.idempotencyKey).every((each) => history.isOfAnother(each, intent))
+  )
+    return nothing;
   const server = servers.find(({ id }) => String(id) === intent.parentId);
   if (intent.kind === 'firewall' && server !== undefined && isLike(server.firewall, intent.request.body))
     return { type: 'adopt', id: String(server.id) };

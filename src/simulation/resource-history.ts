@@ -61,6 +61,8 @@ export interface ResourceHistory {
   executionsUnder(idempotencyKey: string): readonly Execution[];
   /** The executions that a state with this intent can know of: the API had not forgotten the key when the intent began. */
   knowableUnder(intent: Intent): readonly Execution[];
+  /** Another intent had the key when the creation took effect, such as that of another state. */
+  isOfAnother(execution: Execution, intent: Intent): boolean;
   isLive(execution: Execution): boolean;
   /** An operator, or the spec, released the resource of the key. */
   released(key: ResourceKey, id: string): void;
@@ -112,6 +114,7 @@ export function createResourceHistory(
   /** The line that a resource was given to, by the spec of the line and the birth: two specs may have one resource. */
   const given = new Map<string, string>();
   const givenIn = (line: string, birth: number | undefined) => given.get(`${specOf(line)}${birth}`);
+  const madeBy = new Map<Execution, string>();
   const releases = new Set<number>();
   const adoptions = new Set<number>();
   const bared = new Set<number>();
@@ -149,6 +152,8 @@ export function createResourceHistory(
         unborn.add(made);
         const line = keyLines.get(made.idempotencyKey ?? '');
         if (line !== undefined) madeLines.set(made, line);
+        const write = writes.get(made.idempotencyKey ?? '');
+        if (write !== undefined) madeBy.set(made, write.id);
       }
       // A resource that a task creates belongs to the request that began the task, no matter who acts meanwhile.
       const expected = new Set([...unborn].map(({ kind, id }) => `${kind} ${id}`));
@@ -191,6 +196,7 @@ export function createResourceHistory(
     executionsUnder: (name) => executions().filter(({ idempotencyKey }) => idempotencyKey === name),
     knowableUnder: ({ id, idempotencyKey }) =>
       history.executionsUnder(idempotencyKey).filter(({ atMs }) => (begunAt.get(id) ?? 0) - atMs < keyLifeMs),
+    isOfAnother: (execution, { id }) => madeBy.get(execution) !== id,
     isLive(execution) {
       const { kind, id } = execution;
       // Another server may have the server's id by now, with a network interface of the same name.

@@ -143,7 +143,11 @@ function diffReplace(
 }
 
 /** The problem, with the edit that keeps the server, and the further edits that the replacement needs. */
-function needing({ subject, entry, world }: Existing, found: BodyProblem, changes: readonly Change[]): BodyProblem {
+function needing(
+  { subject, entry, world }: Existing,
+  found: BodyProblem,
+  changes: readonly Change[],
+): BodyProblem {
   const keeping = { ...restoring(changes, subject.key, world.subjects), when: 'to keep it unchanged' };
   const problem: BodyProblem = { ...found, remedies: (key) => [keeping, ...found.remedies(key)] };
   const edits = [
