@@ -67,6 +67,14 @@ describe('src/cli/commands/rehearse.ts', () => {
     expect([0, 1]).toContain(code);
   });
 
+  test('with an approval, a network interface of a network that is not managed is what was approved', async () => {
+    const server = `{server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, network_interfaces: [default]}`;
+    const spec = `settings: {approval: plan}\nnetworks: {default: {managed: false}}\nservers: {web: ${server}}\n`;
+    const cwd = folderWith({ 'vdcsync.yaml': `version: 1\nproject: {id: 4711}\n${spec}` });
+    const { stdout } = await inProcess(['rehearse', '--trials', '2', '--format', 'json'], { cwd });
+    expect(JSON.parse(stdout)).toMatchObject({ converged: 2, failures: [] });
+  });
+
   test.each([
     '{enabled: true}',
     '{policy_in: drop}',

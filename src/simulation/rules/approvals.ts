@@ -5,19 +5,16 @@ import type { ResourceKey } from '../../core/keys.ts';
 import { type Change, type Operation, operationId, type Plan } from '../../core/plan.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Running } from '../controller.ts';
-import type { Mirror } from '../durable.ts';
-import type { Truth } from './truth.ts';
+import { projectOf, type Truth } from './truth.ts';
 
 /**
  * I17: an operation of a plan that `settings.approval` asks about begins only under the last plan that the operator
  * approved, for the same spec and with the same content, and is done once. A state that was put back may contain any
  * earlier approval.
  */
-export function checkApproved(
-  { fail }: Truth,
-  { desired, controller, byPerson, plan, mirror }: Running,
-  intent: Intent,
-): void {
+export function checkApproved(truth: Truth, running: Running, intent: Intent): void {
+  const { fail } = truth;
+  const { desired, controller, byPerson, plan } = running;
   const { approval } = desired.settings;
   if (approval === 'none' || byPerson) return;
   // A question about a key that an earlier state may have used. It is no operation of a plan.
@@ -37,7 +34,7 @@ export function checkApproved(
         );
   const approved = granted.filter((each) => each !== undefined);
   if (approved.length === 0) fail('I17', `${id} begins, and the operator has not approved it`);
-  else if (!approved.some((each) => isSame(each, intent, mirror)))
+  else if (!approved.some((each) => isSame(each, intent, (key) => liveIdOf(key, running, truth))))
     fail('I17', `${id} begins with other content than the operator has approved`);
 }
 
@@ -60,7 +57,11 @@ function isOver(
 }
 
 /** The same changes of the same resource, and a request with the values that the plan shows. */
-function isSame(operation: Operation, intent: Intent, { bindings }: Mirror): boolean {
+function isSame(
+  operation: Operation,
+  intent: Intent,
+  idOf: (key: ResourceKey) => string | undefined,
+): boolean {
   const { changes, target, verb } = operation;
   const { path, body } = intent.request;
   if (verb === 'delete' && path.id !== undefined && String(path.id) !== target) return false;
@@ -69,12 +70,17 @@ function isSame(operation: Operation, intent: Intent, { bindings }: Mirror): boo
   return changes.every((change) => {
     const value = sent[change.path] ?? sent[`${change.path}_id`];
     // A plan shows another resource by its key.
-    return (
-      value === undefined ||
-      isShown(value, change) ||
-      String(value) === bindings.get(change.to as ResourceKey)?.id
-    );
+    return value === undefined || isShown(value, change) || String(value) === idOf(change.to as ResourceKey);
   });
+}
+
+/** The id behind a key of the spec. A network that is not managed has no binding, and is known by its name. */
+function liveIdOf(key: ResourceKey, { desired, mirror }: Running, truth: Truth): string | undefined {
+  const bound = mirror.bindings.get(key)?.id;
+  if (bound !== undefined) return bound;
+  const entry = desired.resources.find((each) => each.key === key && !each.managed);
+  const network = projectOf(truth).networks.find(({ name }) => name === entry?.value.name);
+  return network && String(network.id);
 }
 
 /**
