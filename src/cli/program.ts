@@ -1,18 +1,6 @@
 import { Command, Option } from 'commander';
 import { asksForJson, inOwnForm, known, withCommand } from './arguments.ts';
 import type { ApplyFlags } from './commands/apply.ts';
-import type { DoctorFlags } from './commands/doctor.ts';
-import type { EmulatorFlags } from './commands/emulator.ts';
-import type { ExportFlags } from './commands/export.ts';
-import type { HistoryFlags } from './commands/history.ts';
-import type { InitFlags } from './commands/init.ts';
-import type { OutputsFlags } from './commands/outputs.ts';
-import type { PlanFlags } from './commands/plan.ts';
-import type { RehearseFlags } from './commands/rehearse.ts';
-import type { RenderFlags } from './commands/render.ts';
-import type { AdoptFlags, IgnoreFlags, ResolveFlags } from './commands/settle.ts';
-import type { StatusFlags } from './commands/status.ts';
-import type { ValidateFlags } from './commands/validate.ts';
 import type { RunFlags } from './daemon/settings.ts';
 import { type ExitCode, exitCodes, report } from './exit.ts';
 import { durationRange, positiveNumber, wholeNumber } from './flag-values.ts';
@@ -61,9 +49,13 @@ export async function main(args: readonly string[], own: Io): Promise<ExitCode> 
   }
 }
 
+type Action = (...given: unknown[]) => Promise<void>;
+
 /** The parts that each command needs. `end` receives the exit code of the command that ran. */
 interface Making {
   readonly command: (name: string, description: string) => Command;
+  /** The action that runs a function of a command's own module, with the arguments, the flags and `io`. */
+  readonly calls: (load: () => Promise<(...given: never[]) => Promise<ExitCode>>) => Action;
   readonly io: Io;
   readonly end: (code: ExitCode) => void;
 }
@@ -71,7 +63,17 @@ interface Making {
 /** Every command and flag, in the order of the help. */
 export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
   const program = new Command('vdcsync');
-  const making: Making = { command: commandFactory(program, io), io, end };
+  const making: Making = {
+    command: commandFactory(program, io),
+    // The parser gives the arguments, the flags and the command.
+    calls:
+      (load) =>
+      async (...given) => {
+        const run = (await load()) as (...given: unknown[]) => Promise<ExitCode>;
+        end(await run(...given.slice(0, -1), io));
+      },
+    ...{ io, end },
+  };
   program
     .description('Keeps one Virtual Data Center project equal to a YAML file.')
     .version(version)
@@ -90,16 +92,13 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
   return program;
 }
 
-function addPlanAndApply({ command, io, end }: Making): void {
+function addPlanAndApply({ command, calls, io, end }: Making): void {
   withFile(
     command('validate', 'check the spec offline, and print every error as file:line:col: message'),
     `${specOrFolder}; - is standard input`,
   )
     .addOption(textOrJson())
-    .action(async (flags: ValidateFlags) => {
-      const { validate } = await import('./commands/validate.ts');
-      end(await validate(flags, io));
-    });
+    .action(calls(async () => (await import('./commands/validate.ts')).validate));
 
   withSelection(withPrices(withApi(command('plan', 'show the operations of the next apply; change nothing'))))
     .addOption(new Option('--format <format>', 'format of the result (default: text)').choices(planFormats))
@@ -109,20 +108,14 @@ function addPlanAndApply({ command, io, end }: Making): void {
     .addOption(new Option('--timeout <duration>', 'there is nothing to wait for').hideHelp())
     .option('--prove', 'also ask the API whether it accepts the creations, by requests that create nothing')
     .option('--detailed-exitcode', 'exit with 2 if there are changes, and with 3 if an operation is blocked')
-    .action(async (flags: PlanFlags) => {
-      const { plan } = await import('./commands/plan.ts');
-      end(await plan(flags, io));
-    });
+    .action(calls(async () => (await import('./commands/plan.ts')).plan));
 
   withSelection(withChanges(command('apply', 'apply the plan until the project has converged')))
     .option(
       '--plan <file>',
       'apply exactly this saved plan, with its --target and --exclude; fail if the project or the spec has changed',
     )
-    .action(async (flags: ApplyFlags) => {
-      const { apply } = await import('./commands/apply.ts');
-      end(await apply(flags, io));
-    });
+    .action(calls(async () => (await import('./commands/apply.ts')).apply));
 
   withChanges(command('destroy', 'delete all managed resources'))
     .option(
@@ -146,33 +139,24 @@ function addPlanAndApply({ command, io, end }: Making): void {
 }
 
 /** The commands that bind, release and resolve resources. */
-function addBinding({ command, io, end }: Making): void {
+function addBinding({ command, calls }: Making): void {
   withApi(command('export', 'print a spec of the live project, with the ids of its resources'))
     .option('--out <file>', 'write the spec to a new file')
     .addOption(
       new Option('--format <format>', 'format of the result (default: yaml)').choices(['yaml', 'json']),
     )
-    .action(async (flags: ExportFlags) => {
-      const { exportProject } = await import('./commands/export.ts');
-      end(await exportProject(flags, io));
-    });
+    .action(calls(async () => (await import('./commands/export.ts')).exportProject));
 
   withApi(command('adopt', 'bind a key of the spec to a live resource'))
     .argument('<key>', 'such as servers.web-1')
     .argument('<id>', "the API's own id")
     .addOption(textOrJson())
-    .action(async (key: string, id: string, flags: AdoptFlags) => {
-      const { adopt } = await import('./commands/settle.ts');
-      end(await adopt(key, id, flags, io));
-    });
+    .action(calls(async () => (await import('./commands/settle.ts')).adopt));
 
   withApi(command('forget', 'release a resource: vdcsync no longer manages it, and it stays unchanged'))
     .argument('<key>', 'such as servers.old')
     .addOption(textOrJson())
-    .action(async (key: string, flags: AdoptFlags) => {
-      const { forget } = await import('./commands/settle.ts');
-      end(await forget(key, flags, io));
-    });
+    .action(calls(async () => (await import('./commands/settle.ts')).forget));
 
   withApi(command('ignore', 'mark servers, addresses and backups as not managed by this spec'))
     .argument(
@@ -181,10 +165,7 @@ function addBinding({ command, io, end }: Making): void {
     )
     .option('--undo', 'remove the mark; `vdcsync status` lists ignored resources')
     .addOption(textOrJson())
-    .action(async (names: readonly string[], flags: IgnoreFlags) => {
-      const { ignore } = await import('./commands/settle.ts');
-      end(await ignore(names, flags, io));
-    });
+    .action(calls(async () => (await import('./commands/settle.ts')).ignore));
 
   withApi(command('resolve', 'resolve a blocked write: report its outcome, or give it up'))
     .argument('<key>', 'such as servers.web-1')
@@ -193,33 +174,24 @@ function addBinding({ command, io, end }: Making): void {
     .option('--retry', 'the write had no effect, or the reason of the refusal is gone: send the write again')
     .option('--abandon', 'give up the write')
     .addOption(textOrJson())
-    .action(async (key: string, flags: ResolveFlags) => {
-      const { resolve } = await import('./commands/settle.ts');
-      end(await resolve(key, flags, io));
-    });
+    .action(calls(async () => (await import('./commands/settle.ts')).resolve));
 }
 
-function addApproval({ command, io, end }: Making): void {
+function addApproval({ command, calls }: Making): void {
   withApi(command('approve', 'approve a plan that a daemon waits to apply (settings.approval)'))
     .argument('<digest>', 'the digest in the log, the notification or the status page')
     .addOption(textOrJson())
-    .action(async (digest: string, flags: AdoptFlags) => {
-      const { approve } = await import('./commands/settle.ts');
-      end(await approve(digest, flags, io));
-    });
+    .action(calls(async () => (await import('./commands/settle.ts')).approve));
 }
 
-function addFleet({ command, io, end }: Making): void {
+function addFleet({ command, calls }: Making): void {
   command('approve-commit', 'continue a rollout of a fleet that waits for approval or has stopped')
     .option('--state <url>', 'postgres:// URL of the state of the fleet (default: VDCSYNC_STATE)')
     .argument('<commit>', 'the commit or digest in the log, in the notification or in /status of the daemon')
-    .action(async (change: string, flags: CommonFlags) => {
-      const { approveCommit } = await import('./commands/approve-commit.ts');
-      end(await approveCommit(change, flags, io));
-    });
+    .action(calls(async () => (await import('./commands/approve-commit.ts')).approveCommit));
 }
 
-function addReports({ command, io, end }: Making): void {
+function addReports({ command, calls }: Making): void {
   withPrices(
     withApi(command('status', 'show managed, blocked, billed and unused resources, and open writes')),
   )
@@ -229,29 +201,20 @@ function addReports({ command, io, end }: Making): void {
       '--detailed-exitcode',
       'exit with 2 if the project has not converged, with 3 if an operation is blocked, and with 1 if the API was not read',
     )
-    .action(async (flags: StatusFlags) => {
-      const { status } = await import('./commands/status.ts');
-      end(await status(flags, io));
-    });
+    .action(calls(async () => (await import('./commands/status.ts')).status));
 
   withApi(command('explain', 'explain a code, or show everything that vdcsync knows about a key'))
     .argument('<code-or-key>', 'such as outcome_unknown or servers.web-1')
     .option('--offline', 'use the state only')
     .addOption(textOrJson())
-    .action(async (topic: string, flags: StatusFlags) => {
-      const { explain } = await import('./commands/explain.ts');
-      end(await explain(topic, flags, io));
-    });
+    .action(calls(async () => (await import('./commands/explain.ts')).explain));
 
   withApi(command('output', 'print addresses, ids and names of managed resources for other programs'))
     .addOption(new Option('--format <format>', 'format of the result (default: json)').choices(outputFormats))
     .option('--key <key>', 'only this resource, such as servers.web-1')
     .option('--offline', 'use the state only; it has no private addresses')
     .option('--out <file>', 'write the result to a file')
-    .action(async (flags: OutputsFlags) => {
-      const { outputs } = await import('./commands/outputs.ts');
-      end(await outputs(flags, io));
-    });
+    .action(calls(async () => (await import('./commands/outputs.ts')).outputs));
 
   withApi(command('doctor', 'check token, project, clock, state and API; only --probe-writes sends writes'))
     .addOption(textOrJson())
@@ -259,10 +222,7 @@ function addReports({ command, io, end }: Making): void {
       '--probe-writes',
       'also check how the API treats idempotency keys, with requests that it must refuse',
     )
-    .action(async (flags: DoctorFlags) => {
-      const { doctor } = await import('./commands/doctor.ts');
-      end(await doctor(flags, io));
-    });
+    .action(calls(async () => (await import('./commands/doctor.ts')).doctor));
 
   withState(withFile(command('history', 'show the writes that vdcsync has sent, newest first')))
     .addOption(textOrJson())
@@ -273,10 +233,7 @@ function addReports({ command, io, end }: Making): void {
       wholeNumber(1, 100_000),
     )
     .option('--svg <file>', 'write a picture of the run, or of the last one, on a time axis')
-    .action(async (of: string | undefined, flags: HistoryFlags) => {
-      const { history } = await import('./commands/history.ts');
-      end(await history(of, flags, io));
-    });
+    .action(calls(async () => (await import('./commands/history.ts')).history));
 
   withFile(
     command(
@@ -297,13 +254,10 @@ function addReports({ command, io, end }: Making): void {
       wholeNumber(1, 100_000),
     )
     .addOption(textOrJson())
-    .action(async (flags: RehearseFlags) => {
-      const { rehearse } = await import('./commands/rehearse.ts');
-      end(await rehearse(flags, io));
-    });
+    .action(calls(async () => (await import('./commands/rehearse.ts')).rehearse));
 }
 
-function addTools({ command, io, end }: Making): void {
+function addTools({ command, calls, io }: Making): void {
   command('emulator', 'serve an emulated API on this machine')
     .option('--port <port>', 'port; 0 selects a free one (default: 0)', wholeNumber(0, 65_535))
     .option('--speed <factor>', 'speed of its clock, as a multiple of real time (default: 1)', positiveNumber)
@@ -318,10 +272,7 @@ function addTools({ command, io, end }: Making): void {
       wholeNumber(1, Number.MAX_SAFE_INTEGER),
     )
     .addOption(textOrJson())
-    .action(async (flags: EmulatorFlags) => {
-      const { emulator } = await import('./commands/emulator.ts');
-      end(await emulator(flags, io));
-    });
+    .action(calls(async () => (await import('./commands/emulator.ts')).emulator));
 
   command('init', 'write a first spec to edit: a network, an address and a server')
     .option('--out <file>', 'new file (default: vdcsync.yaml)')
@@ -331,18 +282,12 @@ function addTools({ command, io, end }: Making): void {
       wholeNumber(1, Number.MAX_SAFE_INTEGER),
     )
     .option('--emulator', 'use the catalogue of the emulator')
-    .action(async (flags: InitFlags) => {
-      const { init } = await import('./commands/init.ts');
-      end(await init(flags, io));
-    });
+    .action(calls(async () => (await import('./commands/init.ts')).init));
 
   command('render', 'run a TypeScript or JavaScript file that defines a project, and print its spec')
     .argument('<program>', 'the file; its default export is the project')
     .option('--out <file>', 'write the spec to this file')
-    .action(async (file: string, flags: RenderFlags) => {
-      const { render } = await import('./commands/render.ts');
-      end(await render(file, flags, io));
-    });
+    .action(calls(async () => (await import('./commands/render.ts')).render));
 
   command('schema', 'print the JSON Schema of the spec file').action(async () => {
     const { projectSchemaText } = await import('../spec/json-schema.ts');
