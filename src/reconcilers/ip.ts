@@ -334,6 +334,14 @@ function unknownAddress(subject: Subject, { id, address }: Ip): Diff {
  */
 function isGivenUp({ key }: Subject, server: Subject | undefined): boolean {
   if (server?.desired === undefined) return true;
-  const had = member(member(server.binding?.applied, 'entry'), 'public_ipv4');
+  const applied = server.binding?.applied;
+  // A server from outside this state keeps its address if its entry asks for any address.
+  const isFromOutside = member(applied, 'body') == null;
+  if (
+    isFromOutside &&
+    (takesAny(server) || member(member(server.desired.value, 'public_ipv4'), 'new') === true)
+  )
+    return false;
+  const had = member(member(applied, 'entry'), 'public_ipv4');
   return key === `ips.${member(had, 'ip')}`;
 }

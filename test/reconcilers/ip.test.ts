@@ -63,6 +63,23 @@ describe('src/reconcilers/ip.ts', () => {
     expect(emulator.billed()).toEqual([]);
   });
 
+  test.each([
+    'new',
+    'reuse',
+  ])('is not released if its adopted server asks for any address: %s', async (any) => {
+    const { apply, plan, engine, clock, emulator } = rig();
+    const named = `ips: {web: {}}\nservers: {one: {${sliders}, public_ipv4: {ip: web}}}\n`;
+    await apply(named);
+    const id = String(projectOf(emulator).servers[0]?.id);
+    const key = 'servers.one' as ResourceKey;
+    await clock.run(engine.forget(load('ips: {web: {}}\n'), key));
+    await clock.run(engine.adopt(load(named), key, id));
+
+    const planned = await plan(`${prune}servers: {one: {${sliders}, public_ipv4: {${any}: true}}}\n`);
+
+    expect(codesOf(planned)).toEqual({ 'ips.web': 'ip_in_use' });
+  });
+
   test('of an adopted one, the pool is believed as it was adopted, and an edit of it is told until an operator confirms that', async () => {
     const { plan, apply, engine, emulator, clock } = rig();
     emulator.mutate({ do: 'add_ip' });
