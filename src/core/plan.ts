@@ -287,6 +287,15 @@ export function deletionsOf({ operations }: Pick<Plan, 'operations'>): number {
 /** The largest number of warnings in an output of a plan. A large project can have one for each resource. */
 const mostWarnings = 500;
 
+/** Without remedies of a warning that a blocked operation with the same code has too. */
+export function withoutRepeats(
+  warnings: readonly Warning[],
+  blocked: readonly { readonly code: string }[],
+): readonly Warning[] {
+  const codes = new Set(blocked.map(({ code }) => code));
+  return warnings.map((each) => (codes.has(each.code) ? { ...each, remedies: [] } : each));
+}
+
 /** The warnings that an output shows, and how many more there are. */
 export function firstWarnings(warnings: readonly Warning[]) {
   return {

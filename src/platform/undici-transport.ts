@@ -165,6 +165,18 @@ function timedOut(timeoutMs: number, effect: Effect): TransportError {
   return new TransportError(`no complete answer within ${timeoutMs} ms`, effect, 'TIMEOUT');
 }
 
+const systemWords: ReadonlyMap<string, string> = new Map([
+  ['ECONNREFUSED', 'the connection was refused'],
+  ['ECONNRESET', 'the connection was reset'],
+  ['EPIPE', 'the connection was closed'],
+  ['ETIMEDOUT', 'the connection timed out'],
+  ['UND_ERR_CONNECT_TIMEOUT', 'the connection timed out'],
+  ['EHOSTUNREACH', 'the network has no route to the host'],
+  ['ENETUNREACH', 'the network has no route to the host'],
+  ['ENOTFOUND', 'the name of the host has no address'],
+  ['EAI_AGAIN', 'the name of the host cannot be resolved now'],
+]);
+
 /** Plain words for errors whose own text only names internals of the library. */
 function wordsOf(code: string): string | undefined {
   if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG') {
@@ -172,7 +184,7 @@ function wordsOf(code: string): string | undefined {
   }
   if (code === 'DEPTH_ZERO_SELF_SIGNED_CERT') return 'its certificate is self-signed';
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'its certificate is for another host';
-  return code.startsWith('ERR_SSL_') ? 'no secure connection could be made' : undefined;
+  return code.startsWith('ERR_SSL_') ? 'no secure connection could be made' : systemWords.get(code);
 }
 
 function asTransportError(error: unknown, effect: Effect): TransportError {

@@ -11,7 +11,7 @@ import { endLine, stepText, Tally } from '../../src/cli/render/progress.ts';
 import { liveProgress } from '../../src/cli/render/progress-live.ts';
 import { plainProgress } from '../../src/cli/render/progress-plain.ts';
 import { reportJson, reportText } from '../../src/cli/render/report.ts';
-import { changeLines, shown, span } from '../../src/cli/render/values.ts';
+import { changeLines, shown, span, wrapped } from '../../src/cli/render/values.ts';
 import { askYesNo, type Io, plainPaint } from '../../src/cli/terminal.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import type { ApplyReport, ProgressEvent } from '../../src/core/progress.ts';
@@ -252,6 +252,22 @@ function terminal(rows: number, columns: number) {
   stderr.on('data', (data: Buffer) => written.push(data.toString()));
   return { io: { stderr, env: {} } as unknown as Io, written };
 }
+
+describe('src/cli/render/values.ts', () => {
+  test('a long rule is shown whole, in lines that fit a terminal', () => {
+    const rule = {
+      direction: 'in',
+      destination_port: '22,443',
+      description: 'ssh and https',
+      source: '10.20.0.0/24',
+    };
+    const [, line] = changeLines({ path: 'rules', from: null, to: [rule] }, true);
+    expect(wrapped(line?.text ?? '')).toEqual([
+      '  - {direction: in, destination_port: "22,443",',
+      '     description: ssh and https, source: 10.20.0.0/24}',
+    ]);
+  });
+});
 
 describe('src/cli/render/plan-markdown.ts', () => {
   test('of a plan too long for a comment says what it leaves out', () => {

@@ -154,8 +154,8 @@ describe('src/cli/program.ts: wrong usage', () => {
     expect((await inProcess(['validate', '-f', 'fleet', '-f', 'fleet/a.yaml'], { cwd })).code).toBe(64);
     const plan = await inProcess(['plan', '--emulator', '-f', 'fleet'], { cwd });
     expect([plan.code, plan.stderr]).toEqual([
-      1,
-      expect.stringMatching(/^fleet:1:1: .* run and validate accept: name one/),
+      64,
+      expect.stringMatching(/^vdcsync: fleet is a folder, which only run and validate accept/),
     ]);
   });
 
@@ -342,7 +342,7 @@ describe('src/cli/program.ts: commands without API', () => {
 
   test.each([
     ['is not there', 'gone.yaml', /^gone\.yaml:1:1: .*the file does not exist/],
-    ['is a folder', 'folder', /^folder:1:1: .*folder/],
+    ['is an empty folder', 'folder', /^vdcsync: the folder folder holds no spec/],
     ['is no text', 'bytes.yaml', /^bytes\.yaml:1:1: .*UTF-8/],
     ['is empty', 'empty.yaml', /^empty\.yaml:1:1: /],
   ])('validate: a file that %s', async (_name, file, message) => {
@@ -350,7 +350,7 @@ describe('src/cli/program.ts: commands without API', () => {
     writeFileSync(`${cwd}/bytes.yaml`, Buffer.from([0x76, 0xff, 0xfe]));
     const { code, stderr } = await inProcess(['validate', '-f', file], { cwd });
     expect(stderr).toMatch(message);
-    expect(code).toBe(1);
+    expect(code).toBe(file === 'folder' ? 64 : 1);
   });
 
   test('two files add up to one spec', async () => {

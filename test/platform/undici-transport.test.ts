@@ -158,6 +158,7 @@ describe('src/platform/undici-transport.ts', () => {
     expect((await failure(post(transport(), url))).effect).toBe('unknown');
     expect((await failure(get(transport(), url))).effect).toBe('unknown');
     expect(requests).toBe(2);
+    await expect(get(transport(), url)).rejects.toThrow(/^the connection was reset$/);
   });
 
   test('a kept connection that dies under a request is not tried again', async () => {

@@ -95,8 +95,7 @@ function filesOfFolder(flags: ValidateFlags, io: Io): string[] | undefined {
   const found = specNames(readdirSync(resolve(io.cwd, folder))).map((name) => join(folder, name));
   const specs = found.filter((file) => !overlays.has(resolve(io.cwd, file)));
   if (specs.length > 0) return specs;
-  const message = 'the folder holds no spec: no file in it ends in .yaml or .yml';
-  throw new SpecError([{ position: { file: folder, line: 1, column: 1 }, message }]);
+  throw new ConfigError(`the folder ${folder} holds no spec: none of its files ends in .yaml or .yml`, true);
 }
 
 function flat({ position, message }: Pick<Diagnostic, 'position' | 'message'>) {

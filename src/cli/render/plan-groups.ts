@@ -148,8 +148,7 @@ function alongside({ operations }: Plan): string {
   return ` (${counted(count, 'address', 'addresses')} with ${count === 1 ? 'its server' : 'their servers'})`;
 }
 
-const newState =
-  'The state is new. If an earlier state created one of these resources in the last 24 hours, apply finds it by its idempotency key, and creates no second one.';
+const newState = 'New state: apply adopts resources that a lost state created within 24 hours.';
 
 /** A line about the cost and a line about the requests, if there are any. */
 export function costLines({ cost, effort, operations, new_state: isNew }: Plan): string[] {

@@ -1,7 +1,14 @@
 import { retiredFrom } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { moment } from '../../core/moment.ts';
-import { type Blocked, comesFirst, firstWarnings, isWaiting, type Plan } from '../../core/plan.ts';
+import {
+  type Blocked,
+  comesFirst,
+  firstWarnings,
+  isWaiting,
+  type Plan,
+  withoutRepeats,
+} from '../../core/plan.ts';
 import { commandLine, piecesOf, type Remedy, run } from '../../core/remedy.ts';
 import { counted } from '../../core/text.ts';
 import { consequences, liveOf } from '../../view/consequences.ts';
@@ -34,7 +41,9 @@ export function planMarkdown(plan: Plan, flags = ''): string {
       ...remedies.map((each) => remedyMarkdown(each, flags)),
     ].join('  \n  ');
   const first = plan.warnings.filter(comesFirst).map((each) => `> **Warning**: ${warning(each)}`);
-  const { shown: listed, more } = firstWarnings(plan.warnings.filter((each) => !comesFirst(each)));
+  const { shown: listed, more } = firstWarnings(
+    withoutRepeats(plan.warnings, plan.blocked).filter((each) => !comesFirst(each)),
+  );
   const warnings = [
     ...listed.map((each) => `- ${warning(each)}`),
     ...(more === 0 ? [] : [`- and ${counted(more, 'more warning')}`]),

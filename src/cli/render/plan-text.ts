@@ -11,13 +11,14 @@ import {
   type Operation,
   type Plan,
   type Warning,
+  withoutRepeats,
 } from '../../core/plan.ts';
 import { counted } from '../../core/text.ts';
 import { consequences, liveOf } from '../../view/consequences.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
 import { costLines, groupsOf, openText, type PlanLine, type Sign, summaryLine } from './plan-groups.ts';
 import { remedyLines } from './remedies.ts';
-import { changeLines, declaredChanges, shown } from './values.ts';
+import { changeLines, declaredChanges, shown, wrapped } from './values.ts';
 
 const colours: Readonly<Record<Sign | ' ', Style | undefined>> = {
   '+': 'green',
@@ -64,7 +65,7 @@ export function planText(plan: Plan, paint: Paint, isApplied = false): string {
         ];
   const first = plan.warnings.filter(comesFirst).flatMap((warning) => warningLines(warning, paint));
   const others = plan.warnings.filter((each) => !comesFirst(each) && !isRename(each));
-  const { shown: listed, more } = firstWarnings(others);
+  const { shown: listed, more } = firstWarnings(withoutRepeats(others, plan.blocked));
   const warnings = [
     ...sameWarnings(listed).flatMap((alike) => alikeLines(alike, paint)),
     ...(more === 0 ? [] : [paint('yellow', `And ${counted(more, 'more warning')}.`)]),
@@ -126,15 +127,19 @@ function operationLines({ sign, operation, name }: PlanLine, plan: Plan, paint: 
     return [`${head}  ${only.text}`, ...after(operation, plan, paint)];
   return [
     `${head}${about.length === 0 ? '' : paint('dim', `  ${about.join(', ')}`)}`,
-    ...details.map(
-      ({ mark, text }) => `      ${tint(mark, `${mark === ' ' ? margin : `${mark} `}${text}`, paint)}`,
+    ...details.flatMap(({ mark, text }) =>
+      wrapped(`${mark === ' ' ? margin : `${mark} `}${text}`).map(
+        (line) => `      ${tint(mark, line, paint)}`,
+      ),
     ),
     ...after(operation, plan, paint),
   ];
 }
 
 function after(operation: Operation, plan: Plan, paint: Paint): string[] {
-  return consequences(operation, plan).map((text) => `      ${paint('yellow', `→ ${printable(text)}`)}`);
+  return consequences(operation, plan).flatMap((text) =>
+    wrapped(`→ ${printable(text)}`).map((line) => `      ${paint('yellow', line)}`),
+  );
 }
 
 function tint(sign: Sign | ' ', text: string, paint: Paint): string {

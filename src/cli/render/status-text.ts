@@ -1,6 +1,6 @@
 import type { KeyStatus } from '../../core/key-status.ts';
 import { moment } from '../../core/moment.ts';
-import { firstWarnings } from '../../core/plan.ts';
+import { firstWarnings, withoutRepeats } from '../../core/plan.ts';
 import { commandLine, run } from '../../core/remedy.ts';
 import { counted } from '../../core/text.ts';
 import { waysWithBackups, waysWithIdle, waysWithIgnored } from '../../core/ways-out.ts';
@@ -37,7 +37,7 @@ export function statusText(view: ProjectView, paint: Paint, timeScale = 1): stri
   const now = view.at === null ? undefined : Date.parse(view.at);
   const bound = new Set(resources.map(({ key }) => key));
   const missing = pendingOperations(view).filter(({ key }) => !bound.has(key));
-  const { shown: shownWarnings, more: moreWarnings } = firstWarnings(view.warnings);
+  const { shown: shownWarnings, more: moreWarnings } = firstWarnings(withoutRepeats(view.warnings, blocked));
   const project = view.project.id === null ? 'Project unknown' : `Project ${view.project.id}`;
   const recorded =
     state?.exists === true

@@ -9,10 +9,29 @@ import { printable } from '../terminal.ts';
 const maxLength = 160;
 
 /** A value as an operator writes it: text bare, the rest as compact JSON. */
-export function shown(value: unknown): string {
+export function shown(value: unknown, most = maxLength): string {
   if (value === null || value === undefined) return 'none';
   const text = printable(flow(value));
-  return text.length > maxLength ? `${text.slice(0, maxLength)}…` : text;
+  return text.length > most ? `${text.slice(0, most)}…` : text;
+}
+
+/** The longest element of a list, such as a firewall rule: an operator reviews each of its fields. */
+const maxElement = 1_000;
+/** The width of a line of details, after its margin. */
+const detailWidth = 74;
+
+/** Lines of at most this width, if the text has enough commas. Further lines begin below the content of the first. */
+export function wrapped(text: string): string[] {
+  if (text.length <= detailWidth) return [text];
+  const margin = ' '.repeat(/^\W*/.exec(text)?.[0].length ?? 0);
+  const lines: string[] = [];
+  for (const part of text.split(/(?<=, )(?=\w)/)) {
+    const last = lines.at(-1);
+    if (last !== undefined && `${last}${part.trimEnd()}`.length <= detailWidth)
+      lines[lines.length - 1] = `${last}${part}`;
+    else lines.push(last === undefined ? part : `${margin}${part}`);
+  }
+  return lines.map((line) => line.trimEnd());
 }
 
 /** As the spec writes it in one line: `{direction: in, destination_port: "22,443"}`. */
@@ -46,7 +65,7 @@ export function changeLines(change: Change, isNew: boolean): ChangeLine[] {
       [to, from].flatMap((list) => (isObjectList(list) ? list.flatMap(Object.keys) : [])),
     );
     const told = (list: unknown) =>
-      isObjectList(list) ? list.map((each) => shown(inOrder(each, fields))) : [];
+      isObjectList(list) ? list.map((each) => shown(inOrder(each, fields), maxElement)) : [];
     const [before, after] = [told(from), told(to)];
     if (isNew)
       return [

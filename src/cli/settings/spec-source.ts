@@ -73,11 +73,14 @@ async function readSource(file: string, io: Io): Promise<Source> {
   try {
     const stats = statSync(path);
     if (stats.isDirectory())
-      return unreadable(file, 'it is a folder, which only run and validate accept: name one of its files');
+      throw new ConfigError(
+        `${file} is a folder, which only run and validate accept. Name one of its files with -f`,
+        true,
+      );
     if (stats.size > mostBytes) return unreadable(file, 'it is longer than 1 MiB');
     return { file, text: decode(readFileSync(path), file) };
   } catch (error) {
-    if (error instanceof SpecError) throw error;
+    if (error instanceof SpecError || error instanceof ConfigError) throw error;
     return unreadable(file, reasonOf(error));
   }
 }

@@ -2,7 +2,14 @@ import { html, raw } from 'hono/html';
 import { keyStatuses } from '../../core/key-status.ts';
 import { takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import { type Blocked, type Change, isLeft, type Operation, type Warning } from '../../core/plan.ts';
+import {
+  type Blocked,
+  type Change,
+  isLeft,
+  type Operation,
+  type Warning,
+  withoutRepeats,
+} from '../../core/plan.ts';
 import { run } from '../../core/remedy.ts';
 import { capitalised, counted } from '../../core/text.ts';
 import { shortDigest } from '../../engine/run/approval.ts';
@@ -281,8 +288,9 @@ export function warningsPanel(view: ProjectView, pager: Pager): Html {
     remedies.some(
       (each) => each.type === 'run' && each.command === 'ignore' && each.args.every((id) => shown.has(id)),
     );
-  const warnings = view.warnings.filter(
-    (each) => !isLeft(each) && !elsewhere.has(each.code) && !isIdle(each),
+  const warnings = withoutRepeats(
+    view.warnings.filter((each) => !isLeft(each) && !elsewhere.has(each.code) && !isIdle(each)),
+    view.blocked,
   );
   if (warnings.length === 0) return '';
   return html`<section id="warnings"><h2>${counted(warnings.length, 'warning')}</h2><ul>
