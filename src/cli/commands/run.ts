@@ -93,7 +93,10 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   const shareSource = (source: SpecSource, { fleet, queue, releases }: OpenFleet) => {
     const { board } = fleet;
     const intervalMs = settings.intervalMs / settings.timeScale;
-    const led = fleetSource({ source, board, queue, releases, intake, intervalMs, clock: systemClock, log });
+    const led = fleetSource({
+      ...{ source, board, releases, intake, intervalMs, clock: systemClock, log },
+      queue: { ...queue, ask: (...wanted) => fleet.ask(...wanted) },
+    });
     const ofTurns = new Intake({ ...reading, keeps: specsOfTurns });
     return { source: led, fleet: { fleet, intake: ofTurns, lead: (over: AbortSignal) => led.lead(over) } };
   };

@@ -109,6 +109,12 @@ export class Fleet {
     this.#send({ of: 'projects', trigger });
   }
 
+  /** Asks for turns of these projects, and takes some of them at once. Only for the leader. */
+  async ask(...wanted: Parameters<FleetQueue['ask']>): Promise<void> {
+    await this.#options.queue.ask(...wanted);
+    this.#awake.abort();
+  }
+
   /** How long the jobs that this replica took last were due, at most. Ms. */
   lagMs(): number {
     return this.#lateMs;
