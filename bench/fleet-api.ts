@@ -15,8 +15,20 @@ const api = await startEmulator({ speed, projects: projects.map((id) => ({ id, n
 const tokens = projects.map((id) => [id, api.emulator.tokens(id).readWrite] as const);
 process.send?.({ baseUrl: api.baseUrl, tokens });
 
-/** Answers when the project was sent a POST with this text. */
-process.on('message', ({ project, text }: Watch) => {
+/** Gives each project the resources of the first one. */
+function copyFirst(): void {
+  const world = api.emulator.snapshot();
+  const [first] = world.projects;
+  if (first === undefined) return;
+  world.projects = world.projects.map(({ id, name }) => ({ ...structuredClone(first), id, name }));
+  api.emulator.restore(world);
+  process.send?.({ copied: projects.length });
+}
+
+/** `copy`, or a watch: answers when the project was sent a POST with this text. */
+process.on('message', (message: Watch | 'copy') => {
+  if (message === 'copy') return copyFirst();
+  const { project, text } = message;
   const { requests } = api.emulator;
   const [last] = requests.slice(-1);
   const timer = setInterval(() => {

@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { OwnPostgres } from '../test/support/postgres-server.ts';
+import { copyState } from './fleet-copies.ts';
 import { fleetSpec } from './fleet-spec.ts';
 import { cpuSeconds, postgresCpuSeconds, rssMb } from './processes.ts';
 
@@ -22,6 +23,8 @@ const { values } = parseArgs({
     speed: { type: 'string', default: '60' },
     edits: { type: 'string', default: '20' },
     parallel: { type: 'string', default: '10' },
+    // Begins with projects that have converged: the first one is made, and the others are copies of it.
+    copies: { type: 'boolean', default: false },
     verbose: { type: 'boolean', default: false },
     // The heap limit of each replica, in MB. Node derives it from the memory of a container, and without one from the machine.
     heap: { type: 'string', default: '320' },
@@ -64,7 +67,8 @@ async function bench(): Promise<void> {
     writeFileSync(join(folder, 'new'), specOf(id, more));
     renameSync(join(folder, 'new'), join(folder, 'specs', `${id}.yaml`));
   };
-  for (const id of ids) write(id);
+  const [template = 0, ...copies] = ids;
+  for (const id of values.copies ? [template] : ids) write(id);
   writeFileSync(join(folder, 'profile.yaml'), `time_scale: ${speed}\n`);
   const db = new pg.Client({ connectionString: server.url(), application_name: 'bench' });
   await db.connect();
@@ -79,13 +83,13 @@ async function bench(): Promise<void> {
   const converged = () =>
     count(`SELECT count(*) ${memory} AND value LIKE '%"condition":"converged"%'`).catch(() => 0);
   const reconciliations = () =>
-    count(`SELECT sum((value::jsonb->'history'->>'reconciliations')::int) AS count ${memory}`);
+    count(`SELECT sum((value::jsonb->'history'->>'reconciliations')::int) AS count ${memory}`).catch(() => 0);
   const connections = () => count("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'vdcsync'");
   const sessions = () => count("SELECT sessions AS count FROM pg_stat_database WHERE datname = 'postgres'");
 
   const children: ChildProcess[] = [];
-  const startedAt = performance.now();
-  for (let at = 0; at < replicas; at += 1) {
+  const start = () => {
+    const at = children.length;
     const more = at === 0 ? values['node-options'].split(' ').filter(Boolean) : [];
     const child = spawn(
       process.execPath,
@@ -112,7 +116,8 @@ async function bench(): Promise<void> {
       child.kill(more.length > 0 ? 'SIGTERM' : 'SIGKILL');
       return exit;
     });
-  }
+    return { child, exit };
+  };
   const used = () => {
     const [own, emulator] = [
       children.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0),
@@ -130,7 +135,7 @@ async function bench(): Promise<void> {
   /** Asks seldom: with thousands of projects each question is work for the database. */
   const reach = async (ask: () => Promise<number>, wanted: number, what: string) => {
     let saidAt = performance.now();
-    const since = saidAt === startedAt ? undefined : used();
+    const since = used();
     for (;;) {
       const asked = performance.now();
       const now = await ask();
@@ -144,13 +149,31 @@ async function bench(): Promise<void> {
       await pause(Math.max(200, 20 * (performance.now() - asked)));
     }
   };
-  await reach(converged, projects, 'converged');
-  const convergedAfter = seconds(startedAt);
+  if (values.copies) {
+    const { child, exit } = start();
+    await reach(converged, 1, 'converged');
+    child.kill('SIGTERM');
+    await exit;
+    children.length = 0;
+    await copyState(db, template, copies);
+    api.send('copy');
+    await once(api, 'message');
+    for (const id of copies) write(id);
+    say('copied');
+  }
+  const before = await reconciliations();
+  const startedAt = performance.now();
+  const statementsBefore = await statements();
+  for (let at = 0; at < replicas; at += 1) start();
+  if (values.copies) await reach(reconciliations, before + projects, 'reconciled a first time');
+  else await reach(converged, projects, 'converged');
   const { own } = used();
-  say(`${projects} projects, ${replicas} replicas: converged from nothing after ${convergedAfter} s`);
+  say(
+    `${projects} projects, ${replicas} replicas: ${values.copies ? 'reconciled once from converged states' : 'converged from nothing'} after ${seconds(startedAt)} s`,
+  );
   say(`${((own / projects) * 1000).toFixed(1)} ms of CPU for each project; ${await figures()}`);
   say(
-    `connections: ${await connections()}; statements for each project: ${((await statements()) / projects).toFixed(1)}`,
+    `connections: ${await connections()}; statements for each project: ${(((await statements()) - statementsBefore) / projects).toFixed(1)}`,
   );
 
   // What only the first reconciles do is done.
@@ -194,10 +217,10 @@ async function bench(): Promise<void> {
     `idle: ${fixed.toFixed(1)} statements/s and ${(((used().own - idle.used.own) / idleS) * 100).toFixed(1)} % of a core`,
   );
   if (values.verbose) await sayCounted();
-  await round('reconciled a second time', fixed);
+  if (!values.copies) await round('reconciled a second time', fixed);
   await pause(3_000);
   if (values.verbose) await counting();
-  const perReconcile = await round('reconciled a third time', fixed);
+  const perReconcile = await round('reconciled once more', fixed);
   if (values.verbose) await sayCounted();
   say(`with an interval of 5 min: ${(fixed + (projects / 300) * perReconcile).toFixed(1)} statements/s`);
 
