@@ -67,13 +67,12 @@ describe('src/reconcilers/ip.ts', () => {
     'new',
     'reuse',
   ])('is not released if its adopted server asks for any address: %s', async (any) => {
-    const { apply, plan, engine, clock, emulator } = rig();
-    const named = `ips: {web: {}}\nservers: {one: {${sliders}, public_ipv4: {ip: web}}}\n`;
-    await apply(named);
-    const id = String(projectOf(emulator).servers[0]?.id);
-    const key = 'servers.one' as ResourceKey;
-    await clock.run(engine.forget(load('ips: {web: {}}\n'), key));
-    await clock.run(engine.adopt(load(named), key, id));
+    const { plan, engine, clock, emulator } = rig();
+    const { id } = emulator.mutate({ do: 'add_server', name: 'one', public: true }) as { id: number };
+    const named = load(`ips: {web: {}}\nservers: {one: {${sliders}, public_ipv4: {ip: web}}}\n`);
+    const ip = String(projectOf(emulator).ips[0]?.id);
+    await clock.run(engine.adopt(named, 'ips.web' as ResourceKey, ip));
+    await clock.run(engine.adopt(named, 'servers.one' as ResourceKey, String(id)));
 
     const planned = await plan(`${prune}servers: {one: {${sliders}, public_ipv4: {${any}: true}}}\n`);
 
