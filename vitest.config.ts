@@ -16,7 +16,7 @@ const long = [
   'test/daemon/{monitoring,page-states,panels,poisoned,reported-once,soak,work}.test.ts',
   'test/engine/{crash,several-tokens}.test.ts',
   'test/engine/claims/recorded-findings.test.ts',
-  'test/engine/intents/{ask-key,keys-of-a-lost-state}.test.ts',
+  'test/engine/intents/keys-of-a-lost-state.test.ts',
   'test/examples/{adding-a-kind,lifecycle,pipelines,policy}.test.ts',
   'test/fleet/{failover,faults,fleet,job-queue,killed-replica,places,releases,rollout,statements,tenants,upgrade}.test.ts',
   'test/golden/serving.test.ts',

@@ -65,13 +65,11 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
   const program = new Command('vdcsync');
   const making: Making = {
     command: commandFactory(program, io),
-    // The parser gives the arguments, the flags and the command.
     calls:
       (load) =>
-      async (...given) => {
-        const run = (await load()) as (...given: unknown[]) => Promise<ExitCode>;
-        end(await run(...given.slice(0, -1), io));
-      },
+      // The parser gives the arguments, the flags and the command.
+      async (...given) =>
+        end(await Reflect.apply(await load(), undefined, [...given.slice(0, -1), io])),
     ...{ io, end },
   };
   program

@@ -346,12 +346,10 @@ class Rounds {
  */
 async function confirmRecovered(run: Run, { warnings }: Plan): Promise<void> {
   const shown = new Set(warnings.flatMap(({ code, key }) => (code === 'recovered_unconfirmed' ? [key] : [])));
-  const recovered = [...run.bindings.values()].filter(
-    (each) => run.mode.attended && each.recovered === true && shown.has(each.key),
-  );
-  if (recovered.length === 0) return;
+  const found = [...run.bindings.values()].filter((each) => each.recovered === true && shown.has(each.key));
+  if (!run.mode.attended || found.length === 0) return;
   await run.state.change(
-    recovered.map(({ recovered: _confirmed, ...binding }) => ({ type: 'bind', binding }) as const),
+    found.map(({ recovered: _confirmed, ...binding }) => ({ type: 'bind', binding }) as const),
   );
 }
 

@@ -1,12 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { type FaultAction, faultRule } from '../../../src/emulator/faults.ts';
 import type { Readings } from '../../../src/emulator/readings.ts';
-import { memoryState } from '../../../src/state/memory.ts';
-import { crashable } from '../../support/crashable.ts';
-import { drawn } from '../../support/drawn.ts';
 import { expectFixedPoint, expectInvariants, isProbe, isSpare } from '../../support/invariants.ts';
 import { type Rig, rig } from '../../support/rig.ts';
-import { virtualClock } from '../../support/virtual-clock.ts';
 import { executed, gpu, head, hour, ips } from '../shop.ts';
 
 const network = `${head}networks:\n  backend: {cidr: 10.20.0.0/24}\n`;
@@ -91,43 +87,5 @@ describe('src/engine/intents/ask-key.ts', () => {
     expect(played.emulator.world.executions.map(({ idempotencyKey }) => idempotencyKey)).not.toContain(
       first?.key,
     );
-  });
-
-  test.each(bodyChecks)('a process that dies at any moment goes on asking (%s)', async (bodyCheck) => {
-    for (const action of drawn([lost, done, { do: 'late', ms: 65_000, holdsKey: false } as const])) {
-      for (const [spec, path, kind] of [
-        [ips('web'), 'allocate_ip', 'ip'],
-        [gpu, 'create_server', 'server'],
-      ] as const) {
-        for (const when of ['before', 'after'] as const) {
-          for (let moment = 1, alive = false; !alive; moment++) {
-            const death = crashable();
-            const store = memoryState({ createdAt: virtualClock().now(), lineage: 'test' });
-            const played = rig({
-              store: death.store(store),
-              wrap: death.transport,
-              emulator: { readings: { bodyCheck } },
-            });
-            played.emulator.setFaults([faultRule({ path, nth: 1 }, action)]);
-            death.dieAt(moment, when);
-            alive = await played.apply(spec).then(
-              () => true,
-              () => false,
-            );
-            death.dieAt(undefined, when);
-            played.restart();
-
-            const report = await played.apply(spec);
-
-            const at = `${action.do} ${kind} ${when} ${moment}`;
-            expect(report.blocked, at).toEqual([]);
-            expect(report.outcome, at).toBe('converged');
-            await played.clock.advance(hour);
-            expect(executed(played, kind), at).toBe(1);
-            await expectInvariants({ emulator: played.emulator, store, sent: played.sent });
-          }
-        }
-      }
-    }
   });
 });
