@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect, createServer as createProxy, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -152,6 +152,85 @@ describe('src/daemon/fleet', () => {
     expect(creations(api)).toEqual(ids.map(() => 1));
   });
 
+  test('a replica whose messages to the database are lost is replaced, and sends nothing once they arrive again', async () => {
+    const api = await cloud();
+    const state = await database(server, 'black_hole');
+    const [one, two] = [folderWith(), folderWith()];
+    specs(one);
+    specs(two);
+    const args = ['-f', 'specs', '--interval', '10h', '--parallel', '2'];
+    const [toApi, toDatabase] = [await wayTo(api), await wayToDatabase(server.port)];
+    const url = new URL(state);
+    url.port = String(toDatabase.port);
+    const cut = await replica(api, url.href, one, { args, env: { VDC_BASE_URL: toApi.baseUrl } });
+    await allConverged(api, cut);
+    const other = await replica(api, state, two, { args });
+    specs(one, withServer);
+    specs(two, withServer);
+    // With an answer of the API on its way.
+    await until(
+      () => ownersOf(state),
+      (owners) => owners.size > 0,
+      'a project is reconciled',
+    );
+    await toApi.at(1, () => toDatabase.hold());
+    const since = performance.now();
+    await until(
+      async () => [billed(api), (await fleetOf(other)).projects, (await fleetOf(other)).leads] as const,
+      ([found, projects, leads]) =>
+        leads &&
+        found.every(([servers]) => servers === 1) &&
+        projects.every(({ condition, worker }) => condition === 'converged' && worker === null),
+      'the other one leads, and every project has its server',
+    );
+    process.stdout.write(
+      `black hole: all done elsewhere after ${Math.round(performance.now() - since)} ms\n`,
+    );
+    const ready = () => fetch(`${cut.url}/readyz`).then(({ status }) => status);
+    expect(await ready()).toBe(503);
+    const before = toApi.writes();
+    toDatabase.release();
+    await until(ready, (status) => status === 200, 'it is one of the fleet again');
+    await pause(3_000);
+    expect(toApi.writes()).toBe(before);
+    expect(billed(api)).toEqual(ids.map(() => [1, 1]));
+    expect(creations(api)).toEqual(ids.map(() => 1));
+  });
+
+  test('a project whose state cannot be read delays no other one, and is tried less and less often', async () => {
+    const api = await cloud();
+    const state = await database(server, 'poisoned');
+    const folder = folderWith();
+    specs(folder);
+    const args = ['-f', 'specs', '--interval', '10h', '--parallel', '1'];
+    const only = await replica(api, state, folder, { args });
+    await allConverged(api, only);
+    await sql(
+      state,
+      "UPDATE vdcsync.claims SET body = 'no JSON' WHERE state_id = (SELECT id FROM vdcsync.states WHERE project_id = 4711)",
+    );
+    specs(folder, '  extra: { cidr: 10.21.0.0/24 }\n');
+    const attempts = async () => {
+      const [job] = await sql(
+        state,
+        "SELECT max(retry_count) AS count FROM vdcsync_jobs.job_common WHERE singleton_key = '4711' AND state = 'retry'",
+      );
+      return Number(job?.count ?? 0);
+    };
+    await until(attempts, (count) => count >= 3, 'the project has failed and failed again');
+    await until(
+      async () => api.emulator.world.projects.slice(1),
+      (others) => others.every(({ networks }) => networks.some(({ name }) => name === 'extra')),
+      'the edits of the others are carried out',
+    );
+    expect(await fetch(`${only.url}/readyz`).then(({ status }) => status)).toBe(200);
+    const [before, since] = [await attempts(), performance.now()];
+    await pause(10_000);
+    // Each time after twice as long: 1, 2, 4, 8 s.
+    const made = (await attempts()) - before;
+    expect(made).toBeLessThanOrEqual(Math.ceil((performance.now() - since) / 2_000));
+  });
+
   test('a state that another process holds blocks no place: the project is given back, and tried again', async () => {
     const api = await cloud();
     const state = await database(server, 'held');
@@ -191,7 +270,9 @@ describe('src/daemon/fleet', () => {
     specs(two);
     const bad = await replica(api, state, one, { env });
     const good = await replica(api, state, two);
+    const since = performance.now();
     await allConverged(api, good);
+    expect(performance.now() - since).toBeLessThan(60_000);
     await until(
       () => fetch(`${bad.url}/readyz`).then(({ status }) => status),
       (status) => status === 503,
@@ -286,5 +367,49 @@ async function wayTo({ baseUrl }: RunningEmulator) {
           resolve();
         };
       }),
+  };
+}
+
+/** A way to the database that can hold everything back, also new connections, without an end of any connection. */
+async function wayToDatabase(target: number) {
+  let open = true;
+  let waiting: (() => void)[] = [];
+  const sockets = new Set<Socket>();
+  const keep = (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => sockets.delete(socket));
+  };
+  const proxy = createProxy((near) => {
+    keep(near);
+    const join = () => {
+      const far = connect(target, '127.0.0.1');
+      keep(far);
+      near.pipe(far);
+      far.pipe(near);
+      near.on('close', () => far.destroy());
+      far.on('close', () => near.destroy());
+    };
+    if (open) join();
+    else waiting.push(join);
+  });
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    proxy.close();
+  });
+  return {
+    port: (proxy.address() as AddressInfo).port,
+    hold: () => {
+      open = false;
+      for (const socket of sockets) socket.pause();
+    },
+    release: () => {
+      open = true;
+      for (const socket of sockets) socket.resume();
+      for (const join of waiting) join();
+      waiting = [];
+    },
   };
 }
