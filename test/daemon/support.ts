@@ -137,15 +137,16 @@ export async function until<Value>(
   isWanted: (value: Value) => boolean,
   what: string,
   more: () => string = () => '',
+  withinMs = longestMs,
 ): Promise<Value> {
   let last: Value | undefined;
-  for (const endsAt = performance.now() + longestMs; performance.now() < endsAt; ) {
+  for (const endsAt = performance.now() + withinMs; performance.now() < endsAt; ) {
     last = await ask();
     if (isWanted(last)) return last;
     await pause(50);
   }
   throw new Error(
-    `not so within ${longestMs / 1_000} s: ${what}; it is ${JSON.stringify(last)?.slice(0, 3_000)}\n${more().slice(-3_000)}`,
+    `not so within ${withinMs / 1_000} s: ${what}; it is ${JSON.stringify(last)?.slice(0, 3_000)}\n${more().slice(-3_000)}`,
   );
 }
 

@@ -60,6 +60,7 @@ class SimulatedFleet {
   #last: { readonly version: number; readonly head: Json } | undefined;
   #owner: object | undefined;
   #hints: readonly HeardHint[] = [];
+  unreadable = false;
   #asked = 0;
 
   /** A commit that gives these projects another text. */
@@ -220,6 +221,7 @@ class SimulatedFleet {
   }
 
   #snapshot(): Snapshot {
+    if (this.unreadable) throw new SourceError('the branch cannot be read');
     const commit: Commit = {
       id: `commit-${this.#commit}`,
       ref: 'main',
@@ -379,6 +381,22 @@ describe('src/daemon/fleet/releases.ts', () => {
     expect([fleet.with('less'), fleet.planned]).toEqual([[], 1_000]);
     expect(fleet.notices).toHaveLength(1);
     fleet.approve(change);
+    await fleet.advance(10);
+    expect(fleet.with('less')).toEqual(ids);
+  });
+
+  test('an approval that a leader has heard and not carried out is carried out by the next one', async () => {
+    const { fleet, leader } = await fleetAtRest(defaultPolicy);
+    fleet.deletions = 1;
+    const change = fleet.push('less');
+    await fleet.advance(60);
+    fleet.unreadable = true;
+    fleet.approve(change);
+    await fleet.advance(10);
+    leader.kill();
+    fleet.unreadable = false;
+    expect(fleet.with('less')).toEqual([]);
+    fleet.lead(defaultPolicy);
     await fleet.advance(10);
     expect(fleet.with('less')).toEqual(ids);
   });

@@ -8,7 +8,8 @@ import { database, fleetOf, specOf } from './rig.ts';
 
 const server = postgresServer();
 /** `npm run test:fleet` plays the long form. */
-const [most, few] = process.env.FLEET_FAULTS === undefined ? [30, 3] : [500, 50];
+const [most, few, speed, longestMs] =
+  process.env.FLEET_FAULTS === undefined ? [30, 3, 60, 90_000] : [500, 50, 20, 500_000];
 const large = Array.from({ length: most }, (_, at) => 4_711 + at);
 const small = Array.from({ length: few }, (_, at) => 5_801 + at);
 const ids = [...large, ...small];
@@ -28,7 +29,7 @@ const textOf = (id: number, extras: number) => {
 
 describe('src/daemon/fleet: two tenants', () => {
   test('refused and missing tokens, a trip and full rounds of one tenant delay no edit of the other', async () => {
-    const api = await emulate({ projects: ids.map((id) => ({ id, name: `project ${id}` })) });
+    const api = await emulate({ speed, projects: ids.map((id) => ({ id, name: `project ${id}` })) });
     const state = await database(server, 'tenants');
     const folders = [0, 1].map(() => folderWith({ 'fleet.yaml': config, 'specs/.keep': '' }));
     const write = (id: number, extras: number) => {
@@ -43,7 +44,9 @@ describe('src/daemon/fleet: two tenants', () => {
     ]);
     const args = ['-f', 'specs', '--fleet-config', 'fleet.yaml', '--state', state, '--interval', '30m'];
     const env = Object.fromEntries(tokens);
-    const replicas = await Promise.all(folders.map((folder) => startDaemon(api, { folder, args, env })));
+    const replicas = await Promise.all(
+      folders.map((folder) => startDaemon(api, { folder, args, env, speed })),
+    );
     const networksOf = (id: number) =>
       api.emulator.world.projects[ids.indexOf(id)]?.networks.map(({ name }) => name) ?? [];
     const working = ids.filter((id) => !missing.includes(id));
@@ -52,6 +55,7 @@ describe('src/daemon/fleet: two tenants', () => {
       (left) => left.length === 0,
       'all projects with tokens have their networks',
       () => JSON.stringify(replicas.flatMap((each) => each.log().slice(-10))),
+      longestMs,
     );
     /** The time from the edit of each small project to its network, in ms. */
     const edited = async (at: number) => {
@@ -62,6 +66,7 @@ describe('src/daemon/fleet: two tenants', () => {
         (left) => left.length === 0,
         'the edits of the small tenant are carried out',
         () => JSON.stringify(replicas.flatMap((each) => each.log().slice(-10))),
+        longestMs,
       );
       return performance.now() - since;
     };
@@ -76,7 +81,9 @@ describe('src/daemon/fleet: two tenants', () => {
           rollouts: { phase: string; projects: number }[];
         }
       ).rollouts;
-    await until(phases, (found) => found.some(({ phase }) => phase === 'waiting'), 'the deletions wait');
+    const isHeldBack = (found: Awaited<ReturnType<typeof phases>>) =>
+      found.some(({ phase }) => phase === 'waiting');
+    await until(phases, isHeldBack, 'the deletions wait', () => '', longestMs);
     const beside: number[] = [];
     for (const at of [4, 5, 6]) {
       for (const { child } of replicas) child.kill('SIGHUP');
