@@ -310,6 +310,9 @@ function truth(stage: StoryStage, intent: Intent): Resolution {
   )
     return nothing;
   const server = servers.find(({ id }) => String(id) === intent.parentId);
+  const isGone = intent.parentId !== undefined && server === undefined;
+  // Backups survive their server, and a read may show them. @assumption A42
+  if (isGone && stage.emulator.readings.orphanBackups !== 'listed') return nothing;
   if (intent.kind === 'firewall' && server !== undefined && isLike(server.firewall, intent.request.body))
     return { type: 'adopt', id: String(server.id) };
   const asWell = ({ idempotencyKey }: Execution) =>
