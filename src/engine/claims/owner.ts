@@ -36,6 +36,19 @@ export async function lastCreation({ deps }: Run, key: ResourceKey): Promise<Int
   return past.find(({ verb, phase }) => verb === 'create' && phase === 'closed');
 }
 
+/**
+ * An earlier state may have created this server to replace another one, which may still exist: this state has seen no
+ * server of the incarnation before.
+ */
+export async function mayReplace({ deps }: Run, { key, kind, incarnation }: Intent): Promise<boolean> {
+  if (factsOf(kind).container !== true || incarnation === '0') return false;
+  const before = String(Number(incarnation) - 1);
+  const past = await deps.store.intents({ key, limit: 50 });
+  const last = past.find((each) => each.verb === 'create' && each.incarnation === before);
+  const { outcome } = last === undefined ? {} : partsOf(last);
+  return outcome !== 'done' && outcome !== 'absent';
+}
+
 /** The creation of the current incarnation whose idempotency key was answered with a resource of another holder. */
 export async function answeredCreation(run: Run, key: ResourceKey): Promise<Intent | undefined> {
   const last = await lastCreation(run, key);

@@ -7,7 +7,7 @@ import { factsOf } from '../../core/kind-facts.ts';
 import type { Binding, Facts, Intent, KnownEffect, RecordedWrite, StateChange } from '../../core/state.ts';
 import { makerOf, ownerOf, wasNamed } from '../claims/owner.ts';
 import type { Run } from '../run.ts';
-import { isReplay, mayReplace } from './question.ts';
+import { isReplay } from './question.ts';
 
 interface Created {
   readonly id: string;
@@ -16,6 +16,8 @@ interface Created {
   readonly under: ResourceKey;
   /** The operator named the resource. */
   readonly byOperator?: true;
+  /** An earlier state may have created the server to replace another one. */
+  readonly mayReplace?: boolean;
 }
 
 /** The key for the remains of a failed creation. If the creation should replace a resource, that resource keeps its key. */
@@ -27,7 +29,7 @@ export function remainsOf({ key, replaces }: Pick<Intent, 'key' | 'replaces'>, i
 export function boundBy(
   run: Run,
   intent: Intent,
-  { id, facts, under, byOperator }: Created,
+  { id, facts, under, byOperator, mayReplace = false }: Created,
 ): [Extract<StateChange, { readonly type: 'bind' }>, ...StateChange[]] {
   const kind = run.kindOf(intent.kind);
   const subject = run.world.subjects.get(intent.key) ?? { key: intent.key, kind: intent.kind };
@@ -37,7 +39,7 @@ export function boundBy(
   // An update does not show whose resource it is.
   const recovered =
     intent.verb === 'create'
-      ? isReplay(intent) && (mayReplace(intent) ? 'replacement' : true)
+      ? isReplay(intent) && (mayReplace ? 'replacement' : true)
       : run.bindings.get(under)?.recovered;
   const binding: Binding = {
     key: under,

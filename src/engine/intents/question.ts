@@ -1,5 +1,4 @@
 import { partsOf } from '../../core/intent.ts';
-import { factsOf } from '../../core/kind-facts.ts';
 import type { Intent, KeyQuestion, Unconfirmed, WhyUnknown } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 
@@ -16,11 +15,6 @@ export function keyIsFresh(run: Run, { firstSentAt, firstSentApiAt }: Intent): b
 /** The answer to a send that this state never made. */
 export function isReplay(intent: Intent): boolean {
   return partsOf(intent).answer?.to === 'unknown_send';
-}
-
-/** An earlier state may have created this server to replace another one, and the replacement may not have ended. */
-export function mayReplace({ kind, incarnation }: Pick<Intent, 'kind' | 'incarnation'>): boolean {
-  return factsOf(kind).container === true && incarnation !== '0';
 }
 
 /** Only the key of a creation is asked. Reads settle an update, and a firewall has a new key for each write. */

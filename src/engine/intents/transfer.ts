@@ -7,14 +7,14 @@ import type { TaskId } from '../../core/resources.ts';
 import { namedAddress } from '../../core/server-entry.ts';
 import type { Binding, Facts, InPhase, Intent, StateChange } from '../../core/state.ts';
 import { attributionOf } from '../claims/claims.ts';
-import { isAnother, makerOf, ownerOf } from '../claims/owner.ts';
+import { isAnother, makerOf, mayReplace, ownerOf } from '../claims/owner.ts';
 import { released } from '../claims/release.ts';
 import { deleted, retiring } from '../claims/retire.ts';
 import type { Run } from '../run.ts';
 import { staleMs } from '../staleness.ts';
 import { boundBy, companionsOf, remainsOf } from './bound-by.ts';
 import { again, awaitEnd, block, close, closeBlocked, type Progress, sentPreference } from './endings.ts';
-import { isReplay, mayReplace } from './question.ts';
+import { isReplay } from './question.ts';
 
 /** A created resource, as an answer or evidence shows it. */
 export interface Created {
@@ -49,7 +49,8 @@ export async function settled(
     );
   // The resource that a failed creation would have replaced keeps its key.
   const under = damage === undefined ? intent.key : remainsOf(intent, id);
-  const bound = boundBy(run, intent, { id, facts, under });
+  const may = intent.verb === 'create' && isReplay(intent) && (await mayReplace(run, intent));
+  const bound = boundBy(run, intent, { id, facts, under, mayReplace: may });
   const taken = intent.verb === 'create' ? await transferred(run, intent, bound[0].binding) : [];
   if ('now' in taken) return taken;
   const exchange = intent.verb === 'create' ? exchangedAddresses(run, intent, facts) : [];
@@ -73,7 +74,7 @@ export async function settled(
  * Ends the question of a new state with the resource that its key was answered with. A resource that is already bound or
  * claimed keeps its holder. A binding records the answered key as an earlier one, because it may be wrong.
  */
-export function found(run: Run, intent: Intent, id: string, taskId?: TaskId): Promise<Progress> {
+export async function found(run: Run, intent: Intent, id: string, taskId?: TaskId): Promise<Progress> {
   const { key, kind, recovers = key } = intent;
   const object = { kind, id };
   const isHeld = (each: LiveObject) => objectName(each) === objectName(object);
@@ -84,7 +85,7 @@ export function found(run: Run, intent: Intent, id: string, taskId?: TaskId): Pr
     ...foundUnder(run, key),
     ...(recovers === key ? {} : { askedFor: recovers }),
     ...(taskId === undefined ? {} : { taskId }),
-    ...(mayReplace(intent) ? ({ recovered: 'replacement' } as const) : {}),
+    ...((await mayReplace(run, intent)) ? ({ recovered: 'replacement' } as const) : {}),
   };
   const claim = { ...object, identity: {}, holder, at: run.deps.clock.now() };
   // The key stays in use: a creation under the key gets this answer again.

@@ -14,6 +14,7 @@ import {
   isAnother,
   lastCreation,
   makerOf,
+  mayReplace,
   ownerOf,
   wasNamed,
 } from '../../../src/engine/claims/owner.ts';
@@ -192,6 +193,20 @@ describe('src/engine/claims/owner.ts: a key that was answered with the resource 
   ])('%s', async (_name, past, more, isAnswered) => {
     const answered = await answeredElsewhere(asked(past, more));
     expect([...answered]).toEqual(isAnswered ? [['servers.a', holder]] : []);
+  });
+
+  test.each<[string, object, readonly object[], boolean]>([
+    ['after a conflict', {}, [{ outcome: 'void' }], true],
+    ['after an unknown one', {}, [], true],
+    ['after a deletion alone', {}, [{ verb: 'delete', outcome: 'done' }], true],
+    ['after one that this state has had', {}, [{ outcome: 'done' }], false],
+    ['after one that is gone', {}, [{ outcome: 'absent' }, { outcome: 'void' }], false],
+    ['the first one', { incarnation: '0' }, [], false],
+    ['a network', { kind: 'network' }, [], false],
+  ])('a found server may have replaced another one: %s', async (_name, more, past, may) => {
+    const later = creation({ incarnation: '1', outcome: 'done' });
+    const run = asked([later, ...past.map((each) => creation(each))]);
+    expect(await mayReplace(run, creation({ incarnation: '1', ...more }))).toBe(may);
   });
 
   test('the last creation is the newest that has ended', async () => {

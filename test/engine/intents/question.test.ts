@@ -7,7 +7,6 @@ import {
   isServerError,
   isSettledByKey,
   keyIsFresh,
-  mayReplace,
   questionOf,
   unasked,
 } from '../../../src/engine/intents/question.ts';
@@ -84,15 +83,6 @@ describe('src/engine/intents/question.ts', () => {
     const unconfirmed = { why: 'lost', question: { stage, probes: 1 } };
     const intent = { phase: 'unknown', unconfirmed, firstSentAt: sentAt, firstSentApiAt: sentAt };
     expect(isSettledByKey(runAt(hours, hours), intent as unknown as Intent)).toBe(settles);
-  });
-
-  test.each([
-    ['server', '1', true],
-    ['server', '0', false],
-    ['ip', '1', false],
-    ['ip', '0', false],
-  ] as const)('the %s of incarnation %s may replace another one: %s', (kind, incarnation, may) => {
-    expect(mayReplace({ kind, incarnation })).toBe(may);
   });
 
   test.each([

@@ -726,14 +726,15 @@ describe('src/engine/intents/bound-by.ts', () => {
     expect([older(unknown, {}), older(created('7'), { byOperator: true })]).toEqual([true, true]);
   });
 
-  test.each<[string, object, Given, unknown]>([
+  test.each<[string, object, Given, unknown, object?]>([
     ['a fresh answer', created('7'), {}, undefined],
     ['an unknown answer', unknown, {}, true],
     [
       'an unknown answer that may replace another',
-      { ...unknown, ...server, incarnation: '1' },
+      { ...unknown, ...server },
       {},
       'replacement',
+      { mayReplace: true },
     ],
     [
       'an update of a recovered resource',
@@ -749,8 +750,8 @@ describe('src/engine/intents/bound-by.ts', () => {
       has('ips.x', 'ip', '7', { recovered: true }),
       undefined,
     ],
-  ])('a resource is recovered after %s: %#', (_name, write, given, recovered) => {
-    const { changes } = bind(write, { ...given, came: [bound('ips.z', 'ip', '9')] });
+  ])('a resource is recovered after %s: %#', (_name, write, given, recovered, more) => {
+    const { changes } = bind(write, { ...given, came: [bound('ips.z', 'ip', '9')] }, more);
     expect(changes.map((each) => each.type === 'bind' && each.binding.recovered)).toEqual([
       recovered,
       recovered && true,
