@@ -6,11 +6,14 @@ import { factsOf } from '../../core/kind-facts.ts';
 import { operationId } from '../../core/plan.ts';
 import type { WriteRequest } from '../../core/ports.ts';
 import type { Binding, Intent } from '../../core/state.ts';
+import { draftOne } from '../../plan/draft.ts';
+import { deleted } from '../claims/retire.ts';
 import type { Run } from '../run.ts';
+import { absenceGapMs } from '../staleness.ts';
 import { beginIntent, contextOf, preimageOf } from './begin.ts';
 import { close, type Progress } from './endings.ts';
 import { probeKey } from './probe-key.ts';
-import { isServerError, keyIsFresh, unasked } from './question.ts';
+import { asksKey, isServerError, keyIsFresh, unasked } from './question.ts';
 import { inWriteSlot } from './write-slot.ts';
 
 /**
@@ -107,6 +110,31 @@ export async function askSuccessors(run: Run): Promise<boolean> {
     any ||= used === true;
   }
   return any;
+}
+
+/**
+ * The bound resource is gone, and the key of the next incarnation was used: a newer state has replaced the resource. The
+ * binding ends, so that this key is asked for the new resource.
+ *
+ * @source API §8.1
+ */
+export async function endReplaced(run: Run, { key, kind }: Pick<Binding, 'key' | 'kind'>): Promise<void> {
+  const binding = run.bindings.get(key);
+  if (binding === undefined || !isLost(run, key) || run.intents.has(key)) return;
+  if (!asksKey(run, { verb: 'create', kind }) || (await isAsked(run, key))) return;
+  if (!(await isNextUsed(run, binding))) return;
+  const { clock } = run.deps;
+  await clock.sleep(absenceGapMs, run.signals.halt);
+  const world = await run.fence.read(() => run.view.observe(key, clock.monotonic()));
+  if (world !== undefined && isLost(run, key))
+    await run.state.change(deleted(run, key, 'another state has replaced the resource'));
+}
+
+/** The spec asks for a resource in place of the bound one, which reads do not find. */
+function isLost({ bindings, deps, world }: Run, key: ResourceKey): boolean {
+  const subject = world.subjects.get(key);
+  if (subject === undefined || !bindings.has(key)) return false;
+  return draftOne(deps.kinds, world, subject).diff.verdict.verdict === 'create';
 }
 
 async function isAsked(run: Run, key: ResourceKey): Promise<boolean> {

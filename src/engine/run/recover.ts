@@ -11,7 +11,7 @@ import { registerOf } from '../claims/claims.ts';
 import { answeredCreation, lastCreation } from '../claims/owner.ts';
 import { beginIntent, preimageOf } from '../intents/begin.ts';
 import { close } from '../intents/endings.ts';
-import { askAgain, requestOf, tryNextIncarnation } from '../intents/next-incarnation.ts';
+import { askAgain, endReplaced, requestOf, tryNextIncarnation } from '../intents/next-incarnation.ts';
 import { probeAnswer, type ReuseRefusal } from '../intents/outcome.ts';
 import { asked, pauseIfRefused, probeKey } from '../intents/probe-key.ts';
 import { asksKey, isReplay, keyIsFresh, questionOf, unasked } from '../intents/question.ts';
@@ -54,6 +54,11 @@ export type Held =
 export async function recover(run: Run): Promise<boolean> {
   for (const intent of [...run.intents.values()]) await askAgain(run, intent);
   const register = await registerOf(run);
+  const mayBeReplaced = run.desired.resources.filter(
+    ({ kind, managed, parent }) =>
+      managed && parent === undefined && !isNone(unmanagedFor(kind, register, run.world)),
+  );
+  for (const each of mayBeReplaced) await endReplaced(run, each);
   const wanted = run.desired.resources.filter(
     (each) => isWanted(run, each) && !register.answeredElsewhere.has(each.key),
   );

@@ -73,6 +73,40 @@ describe('src/engine/claims: a state that is behind the project', () => {
   });
 });
 
+describe('src/engine/intents/next-incarnation.ts: an old copy from before a replacement', () => {
+  const spec = (image: string) => head + web.replace('ubuntu-24.04', image);
+  async function replaced(): Promise<Rig> {
+    const played = rig();
+    await played.apply(spec('ubuntu-24.04'));
+    const old = await copied(played);
+    await played.apply(spec('debian-13'));
+    played.restart(old);
+    return played;
+  }
+
+  test('the key of the next incarnation shows the new server, and nobody is asked', async () => {
+    const played = await replaced();
+
+    const report = await played.apply(spec('debian-13'));
+
+    expect([report.outcome, report.results.map(({ key, verb }) => `${verb} ${key}`)]).toEqual([
+      'converged',
+      ['adopt servers.web', 'adopt servers.web.public_ipv4'],
+    ]);
+    expect(project(played).servers.map(({ id }) => id)).toEqual([2002]);
+  });
+
+  test('the operator is asked once the key is too old', async () => {
+    const played = await replaced();
+    await played.clock.advance(25 * hour);
+
+    const report = await played.apply(spec('debian-13'));
+
+    expect(codes(report.plan)).toEqual({ 'servers.web': 'unmanaged_resources' });
+    expect(count(played)).toEqual([1, 1]);
+  });
+});
+
 describe('src/engine/claims: what another copy of the state buys', () => {
   test('while the plan waits for its approval is not bought again', async () => {
     const played = rig();

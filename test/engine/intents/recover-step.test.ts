@@ -430,9 +430,27 @@ describe('src/engine/run/recover.ts', () => {
       { ips: [], line: ['ips.z'], open: [open({ recovers: undefined })] },
       [],
     ],
-    ['a bound key', { bindings: { 'ips.a': '7' } }, []],
+    ['a bound key', { bindings: { 'ips.a': '7' }, observed: { 'ips.a': { id: '7', live: ip(7) } } }, []],
+    ['a bound key whose resource is gone', { bindings: { 'ips.a': '7' } }, ['ips.a']],
+    [
+      'a bound key whose resource is gone, and no other resource',
+      { bindings: { 'ips.a': '7' }, ips: [] },
+      [],
+    ],
+    [
+      'a bound key whose resource is gone, with an open write',
+      { bindings: { 'ips.a': '7' }, open: [open({ recovers: undefined })] },
+      [],
+    ],
     ['a key with an open write', { open: [open({ recovers: undefined })] }, []],
-    ['a part', { file: web, bindings: { 'servers.web': '9' }, ips: [ip(51)] }, []],
+    [
+      'a part',
+      {
+        ...{ file: web, bindings: { 'servers.web': '9' }, ips: [ip(51)] },
+        observed: { 'servers.web': { id: '9', cards: [], addresses: [] } },
+      },
+      [],
+    ],
     ['a resource that is not managed', { file: server }, []],
     ['a resource with an id', { file: 'ips: {a: {id: 7}}\n' }, []],
     [
