@@ -257,7 +257,8 @@ function mayBeOther(intent: Intent): boolean {
 function renamedEntry(run: Run, intent: Intent): DesiredResource | undefined {
   const { key, recovers = key, replaces } = intent;
   if (!mayBeOther(intent) || replaces !== undefined) return undefined;
-  return run.desired.resources.find((each) => run.lines().of(each).has(recovers));
+  const { resources } = run.desired;
+  return resources.find((each) => [key, recovers].some((of) => run.lines().of(each).has(of)));
 }
 
 async function madeByOther(run: Run, intent: Intent, id: string): Promise<StateChange[] | undefined> {

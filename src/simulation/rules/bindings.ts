@@ -8,8 +8,14 @@ import { listsAreCut, type Truth } from './truth.ts';
 export function checkChange(truth: Truth, running: Running, change: StateChange): void {
   if (change.type === 'release') checkRelease(truth, running, change);
   // An entry with `managed: false` also releases a resource that a lost state had bound.
-  if (change.type === 'claim' && change.claim.holder.is === 'released')
-    truth.history.released(change.claim.holder.formerKey, change.claim.id);
+  if (change.type === 'claim' && change.claim.holder.is === 'released') {
+    const { kind, id, holder } = change.claim;
+    truth.history.released(holder.formerKey, id);
+    const birth = isSort(kind) ? truth.history.birthOf(kind, id) : undefined;
+    // The operator has named the resource of a write. A release alone confirms nothing.
+    if (running.byPerson && !holder.recovered && birth !== undefined)
+      running.controller.confirmed.add(birth.number);
+  }
   if (change.type !== 'bind') return;
   truth.history.bound(change.binding);
   checkForeign(truth, running, change.binding);

@@ -132,6 +132,25 @@ describe('src/engine/operator: an operator decides', () => {
     expect(await played.store.bindings()).toMatchObject([{ key: 'networks.one', id: `${id}` }]);
   });
 
+  test('a network of a lost state whose entry was edited and renamed twice is adopted by the last entry', async () => {
+    const spec = (name: string, more = 'name: other, cidr: 10.21.0.0/24, moved: {from: networks.one}') =>
+      `settings: {exclusive: true}\nnetworks: {${name}: {${more}}}\n`;
+    const played = rig();
+    await played.apply(spec('one', 'cidr: 10.20.0.0/24'));
+    const [project] = played.emulator.world.projects;
+    const { id } = project?.networks.find(({ name }) => name === 'one') ?? { id: 0 };
+    const state = lost();
+    played.restart(state);
+    await played.apply(spec('two'));
+    expect(await state.openIntents()).toMatchObject([{ key: 'networks.one', recovers: 'networks.two' }]);
+
+    const { text } = await played.clock.run(
+      played.engine.resolve(load(spec('three')), 'networks.one' as never, { type: 'adopt', id: `${id}` }),
+    );
+
+    expect(text).toContain(`networks.three is bound to ${id}`);
+  });
+
   const blind = gpu
     .replace('[l40s-2, l40s-1]', 'l40s-1')
     .replace('exclusive: true', 'exclusive: true, unconfirmed_servers: ask');
