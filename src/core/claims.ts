@@ -151,8 +151,8 @@ export interface Claim extends LiveObject {
  */
 export function objectName(object: Named): string {
   const { kind, id, parentId, key, identity } = object;
-  const { idMayBeName, independent } = factsOf(kind);
-  if (idMayBeName && identity?.name === id) return `${kind} ${id} of ${key}`;
+  const { unlisted, independent } = factsOf(kind);
+  if (unlisted && identity?.name === id) return `${kind} ${id} of ${key}`;
   return parentId === undefined || independent ? `${kind} ${id}` : `${kind} ${parentId}/${id}`;
 }
 

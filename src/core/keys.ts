@@ -96,9 +96,9 @@ export function parseKey(text: string): ParsedKey | undefined {
   }
   const kind = kindOfField.get(child);
   if (kind === undefined) return undefined;
-  const { namedAfter, hasOlder } = factsOf(kind);
+  const { namedAfter, repeats } = factsOf(kind);
   const hasName = rest.length > 0;
-  if (hasName ? namedAfter === undefined && !hasOlder : namedAfter !== undefined) return undefined;
+  if (hasName ? namedAfter === undefined && !repeats : namedAfter !== undefined) return undefined;
   return { key, kind, name: hasName ? rest.join('.') : child, parent: topLevelKey(collection, name) };
 }
 

@@ -11,8 +11,6 @@ export interface KindFacts {
   readonly field?: string;
   /** The map whose entry gives the last name in the key of a resource inside a server: a network interface. */
   readonly namedAfter?: string;
-  /** A resource that is not the newest of its server has its id as the last name in its key. */
-  readonly hasOlder?: true;
   /** Resources of other kinds are inside it: a server. */
   readonly container?: true;
   /** The field of the identity by which an operator knows the resource, in place of its id. */
@@ -29,10 +27,11 @@ export interface KindFacts {
    * created with its server, but not deleted with it.
    */
   readonly independent?: true;
-  /** No documented read shows resources of the kind. @assumption A51 */
+  /**
+   * No documented read shows resources of the kind. An answer may lack the id too: the name is then the id, and several
+   * resources may have that name. @assumption A51
+   */
   readonly unlisted?: true;
-  /** An answer may lack the id. The name is then the id, and several resources may have that name. @assumption A51 */
-  readonly idMayBeName?: true;
   /** A public server is exposed until this resource is created and enabled. */
   readonly endsExposure?: true;
   /** The form of its ids, and an example of an id. @source API §2: integers are identifiers unless stated otherwise */
@@ -43,7 +42,7 @@ export interface KindFacts {
   readonly deletion?: 'always' | 'alone';
   /**
    * Created again after some time. Each one is another resource and another incarnation, and a new one is no sign of a
-   * change outside vdcsync: a backup.
+   * change outside vdcsync: a backup. One that is not the newest of its server has its id as the last name in its key.
    */
   readonly repeats?: true;
   /** The data that is deleted with the resource. */
@@ -86,7 +85,6 @@ const table = {
   firewall: { field: 'firewall', endsExposure: true },
   backup: {
     field: 'backup',
-    hasOlder: true,
     counted: true,
     staysBilled: true,
     deletion: 'always',
@@ -94,7 +92,7 @@ const table = {
   },
   backup_policy: { field: 'backup_policy' },
   drive: { field: 'iso' },
-  server_image: { collection: 'server_images', counted: true, idMayBeName: true, unlisted: true },
+  server_image: { collection: 'server_images', counted: true, unlisted: true },
 } as const satisfies Record<string, KindFacts>;
 
 /** A sort of resource, by the API's own noun. */

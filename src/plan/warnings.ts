@@ -90,11 +90,11 @@ export function noLongerDeclared(draft: Draft, world: World): Warning[] {
   if (desired !== undefined || binding === undefined || parent === undefined) return [];
   if (comesWithServer(subject) || diff.verdict.verdict !== 'unchanged') return [];
   if (world.subjects.get(parent)?.desired?.managed !== true) return [];
-  const { hasOlder, field = '' } = factsOf(kind.name);
-  const whole = hasOlder ? childKey(parent, field) : key;
+  const { repeats, field = '' } = factsOf(kind.name);
+  const whole = repeats ? childKey(parent, field) : key;
   if (whole !== key && world.subjects.has(whole)) return [];
   const id = binding.id === binding.parentId ? '' : ` ${binding.id}`;
-  const older = hasOlder ? olderThan(subject, world) : '';
+  const older = repeats ? olderThan(subject, world) : '';
   const what = `${nounOf(kind.name)}${id}${older}`;
   const billed = kind.billing.billed ? ', billed' : '';
   const message = `the entry of ${parent} no longer declares this resource: ${what} still exists${billed}, and vdcsync neither compares nor changes it`;

@@ -254,8 +254,8 @@ export async function takeOver(
   own: Pick<Binding, 'key' | 'kind' | 'id' | 'parentId' | 'identity'>,
   isFresh = false,
 ): Promise<StateChange[] | Rival> {
-  const { idMayBeName, repeats } = factsOf(intent.kind);
-  const isNamed = idMayBeName === true && intent.entry?.value.name === own.id;
+  const { unlisted, repeats } = factsOf(intent.kind);
+  const isNamed = unlisted === true && intent.entry?.value.name === own.id;
   if (isNamed || repeats === true) return [];
   const maker = makerOf(run, own);
   if (!isFresh && maker !== undefined && isLater(maker, intent))
