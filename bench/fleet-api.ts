@@ -20,7 +20,9 @@ function copyFirst(): void {
   const world = api.emulator.snapshot();
   const [first] = world.projects;
   if (first === undefined) return;
-  world.projects = world.projects.map(({ id, name }) => ({ ...structuredClone(first), id, name }));
+  world.projects = world.projects.map(({ id, name }) => {
+    return { ...structuredClone({ ...first, tasks: [], answers: [] }), id, name };
+  });
   api.emulator.restore(world);
   process.send?.({ copied: projects.length });
 }
