@@ -3,7 +3,7 @@ import { edit, outside, type Remedy, run } from './remedy.ts';
 /** Ends the warning about the backups of a deleted server. */
 export function waysWithBackups(server: string): readonly Remedy[] {
   return [
-    outside('delete the backups that you do not need in the client area', {
+    outside('in the client area, delete the backups that you do not need', {
       next: [run('ignore', [server], { when: 'to end this report' })],
     }),
   ];

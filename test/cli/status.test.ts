@@ -78,7 +78,7 @@ describe('src/cli/commands/status.ts', () => {
     expect(view.billed.map(({ what }) => what)).toContain('backup 2026-01-01T00:00:00Z of server 9');
     expect(view.left_backups).toMatchObject([{ server_id: '9', key: 'servers.old' }]);
     expect(statusText(view, plainPaint)).toMatch(
-      /1\. delete the backups that you do not need in the client area\n\s+2\. vdcsync ignore 9\n/,
+      /1\. in the client area, delete the backups that you do not need\n\s+2\. vdcsync ignore 9\n/,
     );
   });
 
@@ -167,6 +167,21 @@ describe('src/cli/commands/status.ts', () => {
       holder: { is: 'found', key: 'servers.gone' },
     };
     expect(bill({ ...open, intents: [], claims: [found as never] })).toContain('Billed: 1 server');
+    const warnings = [{ code: 'unlisted_servers', key: null, message: 'network "a" has 1 billed server' }];
+    const shop = { id: 4711, name: 'shop', status: 'Active' };
+    const plan = {
+      project: shop,
+      operations: [],
+      blocked: [],
+      warnings,
+      cost: {
+        left_billed: [],
+        monthly: { known_before: '0', known_after: '0', currency: null, unknown: [] },
+      },
+    };
+    expect(bill({ ...open, intents: [], plan } as unknown as Found)).toBe(
+      'Billed: nothing; not included: servers that the API does not list',
+    );
     const { ips: _none, at: _never, ...never } = open;
     expect(bill({ ...never, exists: false, intents: [] })).toBe('Billed: unknown without the API');
   });

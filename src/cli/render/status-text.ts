@@ -146,7 +146,10 @@ function billedText(view: ProjectView): string {
     open.length === 0 ? '' : `; possibly ${open.join(', ')}: the result of the creation is not known`;
   const known =
     view.billed.length > 0 ? billedSum(view.billed) : `nothing${may === '' ? '' : ' for certain'}`;
-  return `${known}${may}${idle === null ? ' (idle addresses: unknown without the API)' : ''}`;
+  const unlisted = view.warnings.some(({ code }) => code === 'unlisted_servers')
+    ? '; not included: servers that the API does not list'
+    : '';
+  return `${known}${may}${unlisted}${idle === null ? ' (idle addresses: unknown without the API)' : ''}`;
 }
 
 function billedSum(billed: ProjectView['billed']): string {

@@ -24,6 +24,7 @@ export function billPanel(view: ProjectView, pager: Pager): Html {
   return html`<section id="bill"><h2>Cost</h2>${monthly(view)}<ul>
 <li>${[...managed, ...live].join(', ')}</li>
 ${unasked === 0 ? '' : html`<li class="warn">Not included: <a href="#idle">${counted(unasked, 'address', 'addresses')} billed and idle</a>${costOf(view, unasked)}</li>`}
+${view.warnings.some(({ code }) => code === 'unlisted_servers') ? html`<li class="warn">Not included: <a href="#warnings">servers that the API does not list</a></li>` : ''}
 ${pager.of((idle ?? []).filter(({ key }) => key !== null)).map(({ what, key }) => html`<li class="warn"><span class="nowrap">${what.replace(/^address /, '')}</span> is idle and billed${costOf(view, 1)} <span class="dim">${keyText(key ?? '')}</span></li>`)}
 ${pager.of(left).map((text) => html`<li class="warn">${marked(text)}</li>`)}
 ${ignoredItem(view, pager)}</ul>

@@ -39,6 +39,11 @@ const gauges = {
   in_flight: ['Operations in progress, and open writes of earlier runs', 'project'],
   pending_operations: ['Operations of the last plan', 'project', 'verb'],
   differing_resources: ['Resources that differ from the spec', 'project', 'kind'],
+  resource_differs: [
+    '1 for each resource that differs from the spec, at most 100 of a project',
+    'project',
+    'key',
+  ],
   paused_scopes: ['Classes of writes that are paused after a refusal', 'project'],
   last_reconciliation_timestamp_seconds: ['When the last reconciliation ended', 'project'],
   drift_age_seconds: ['How long the project has differed from its spec', 'project'],
@@ -100,6 +105,9 @@ interface Named {
   readonly help: string;
   readonly labelNames: readonly string[];
 }
+
+/** A project that is created or restored differs in each resource, and each is a time series. */
+const mostDiffering = 100;
 
 /** Prometheus metrics: counted when events happen, or computed from the facts for each request. */
 export class Metrics {
@@ -236,6 +244,7 @@ export class Metrics {
     ]);
     const byKind = Map.groupBy(differing, (key) => parseKey(key)?.kind);
     for (const kind of kindNames) gauge('differing_resources', byKind.get(kind)?.length ?? 0, { kind });
+    for (const key of [...differing].slice(0, mostDiffering)) gauge('resource_differs', 1, { key });
     this.#takeBill(facts, view, gauge);
     if (daemon === null) return;
     gauge('paused_scopes', daemon.pauses.length);
