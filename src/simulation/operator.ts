@@ -325,14 +325,15 @@ function truth(stage: StoryStage, intent: Intent): Resolution {
   const named = partsOf(intent).answer?.id;
   const inside = intent.parentId === undefined ? '' : `${intent.parentId}/`;
   // An earlier state may have used the key inside another server.
+  const isInside = (each: Execution) => history.isLive(each) && each.id?.startsWith(inside);
   const live = history
     .executionsUnder(intent.idempotencyKey)
-    .filter((each) => history.isLive(each) && each.id?.startsWith(inside) && !isGivenAway(each));
+    .filter((each) => isInside(each) && !isGivenAway(each));
   const made =
     // After a day a key creates another resource, and the answer named its id.
     live.find((each) => named !== undefined && each.id?.endsWith(`/${named}`)) ??
     live[0] ??
-    stage.executionsOf(intent.key).findLast((each) => asWell(each) && history.isLive(each));
+    stage.executionsOf(intent.key).findLast((each) => asWell(each) && isInside(each));
   const id = apiId(made);
   return id === undefined ? nothing : { type: 'adopt', id };
 }
