@@ -250,7 +250,8 @@ servers:
 
   test('explain', async () => {
     const scene = applied.copy();
-    for (const topic of ['prune_disabled', 'unlisted_servers', 'drift', 'server_bussy'])
+    const codes = ['insufficient_scope', 'fenced', 'task_failed', 'unauthorized'];
+    for (const topic of ['prune_disabled', 'unlisted_servers', 'drift', ...codes, 'server_bussy'])
       await scene.run(['explain', topic]);
     await scene.run(['explain', 'servers.web-1', '--emulator']);
     await scene.run(['explain', 'servers.web-9', '--emulator']);
@@ -354,6 +355,12 @@ servers:
     await scene.run(['plan', '--emulator', '--target', 'servers.web-9']);
     await scene.run(['plan', '--emulator', '-f', 'missing.yaml']);
     await scene.run(['apply', '--emulator', '--yes', '--plan', 'missing.json']);
+    const syntax = Scene.with({
+      'brace.yaml': 'version: 1\nproject: { id: 4711\nnetworks:\n  a: { cidr: 10.0.0.0/24 }\n',
+      'range.yaml': shop.replace('"80,443"', '"8000:8080"').replace('max_age: 24h', 'max_age: 1m'),
+    });
+    for (const name of ['brace.yaml', 'range.yaml']) await syntax.run(['validate', '-f', name]);
+    scene.add(syntax);
     await Scene.with().run(['plan', '--emulator']);
     await matches(scene, 'mistakes');
   });
