@@ -86,7 +86,14 @@ async function answer(
   const wish = isLeft ? undefined : edit(stage, file, blocked);
   const edited = valid(stage, wish);
   if ((isLeft || edited !== wish) && runs(remedies, 'forget').some(([its]) => its === key)) {
-    await command(stage, controller, file, `forget ${key}`, (engine, desired) => engine.forget(desired, key));
+    const store = await controller.box.open(stage.clock.now());
+    // The release of its server, for an earlier message, released it too.
+    const isBound = (await store.bindings()).some((each) => each.key === key);
+    await controller.box.release();
+    if (isBound)
+      await command(stage, controller, file, `forget ${key}`, (engine, desired) =>
+        engine.forget(desired, key),
+      );
     return file;
   }
   if (blocked.code === 'network_in_use' && edited !== wish) {
