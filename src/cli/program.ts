@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import { asksForJson, inOwnForm, known, withCommand } from './arguments.ts';
+import { outputFormats, planFormats, type Shell, shells } from './choices.ts';
 import type { ApplyFlags } from './commands/apply.ts';
 import type { RunFlags } from './daemon/settings.ts';
 import { type ExitCode, exitCodes, report } from './exit.ts';
@@ -16,11 +17,8 @@ import {
   withState,
 } from './flags.ts';
 import { exampleText, programHelp, visibleCommands } from './help.ts';
-import { outputFormats } from './outputs/names.ts';
-import { planFormats } from './plan/formats.ts';
 import { callFlags } from './render/call-flags.ts';
 import type { CommonFlags } from './settings/config.ts';
-import { type Shell, shells } from './shells.ts';
 import type { Io } from './terminal.ts';
 import { version } from './version.ts';
 

@@ -130,13 +130,8 @@ export const cost = z.strictObject({
       unknown: z.array(text).describe('Keys of existing resources without a known price.'),
     })
     .describe('Monthly cost of all managed resources with a known price.'),
-  known_monthly_delta: z
-    .string()
-    .regex(/^-?\d+(\.\d+)?$/)
-    .describe('Decimal. Change of the known monthly cost.'),
-  known_monthly_most: z
-    .string()
-    .regex(/^-?\d+(\.\d+)?$/)
+  known_monthly_delta: decimal.describe('Decimal. Change of the known monthly cost.'),
+  known_monthly_most: decimal
     .optional()
     .describe('The highest possible value, if the spec allows alternatives with different prices.'),
   unknown: z.array(text).describe('Resources without a known price. They are not counted as zero.'),

@@ -1,5 +1,5 @@
 import { script } from '@bomb.sh/tab';
-import type { Shell } from '../shells.ts';
+import type { Shell } from '../choices.ts';
 import type { Io } from '../terminal.ts';
 
 /** Prints the script that makes a shell ask `vdcsync complete` for every word. */

@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 import { ConfigError } from '../../core/errors.ts';
 import { collections } from '../../core/kind-facts.ts';
 import { shellWord } from '../../core/shell.ts';
-import type { OutputFormat } from './names.ts';
+import type { OutputFormat } from '../choices.ts';
 import type { Outputs, ServerOutput } from './outputs.ts';
 
 const writers: Readonly<Record<OutputFormat, (outputs: Outputs) => string>> = {

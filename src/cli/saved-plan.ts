@@ -1,10 +1,10 @@
-import { ConfigError } from '../../core/errors.ts';
-import { member } from '../../core/json.ts';
-import type { Plan } from '../../core/plan.ts';
-import { type Remedy, run } from '../../core/remedy.ts';
-import { planSchema } from '../../view/plan-schema.ts';
-import { readText } from '../settings/config.ts';
-import type { Io } from '../terminal.ts';
+import { ConfigError } from '../core/errors.ts';
+import { member } from '../core/json.ts';
+import type { Plan } from '../core/plan.ts';
+import { type Remedy, run } from '../core/remedy.ts';
+import { planSchema } from '../view/plan-schema.ts';
+import { readText } from './settings/config.ts';
+import type { Io } from './terminal.ts';
 
 /**
  * Reads a saved plan strictly. A plan is a permission, so no value may be guessed.
