@@ -6,7 +6,12 @@ import type { Operation } from '../../../src/core/plan.ts';
 import type { WriteResult } from '../../../src/core/ports.ts';
 import type { Intent } from '../../../src/core/state.ts';
 import { beginIntent, contextOf, preimageOf } from '../../../src/engine/intents/begin.ts';
-import { askAgain, askSuccessors, tryNextIncarnation } from '../../../src/engine/intents/next-incarnation.ts';
+import {
+  askAgain,
+  askSuccessors,
+  endReplaced,
+  tryNextIncarnation,
+} from '../../../src/engine/intents/next-incarnation.ts';
 import { probeKey } from '../../../src/engine/intents/probe-key.ts';
 import { asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
 
@@ -363,6 +368,69 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     ...{ ...fence, replayed: false, code: 'no' },
     invalidParams: [{ name: 'vdcsync_probe', reason: '' }],
   };
+  /** A run with bound servers, whose next keys give these answers. */
+  function bound(answers: readonly WriteResult[], more: object) {
+    const given = {
+      bindings: [found],
+      ips: [] as readonly number[],
+      open: [] as never[],
+      attempts: -1,
+      subjects: [serverX],
+      held: false,
+      setting: false,
+      verdicts: ['create', 'create'],
+      observed: {} as object | undefined,
+      ...more,
+    };
+    const made = beginning({
+      answers,
+      behaviour: storesRefusals,
+      attempts: given.attempts,
+      subjects: given.subjects,
+    });
+    const changes: unknown[] = [];
+    const asked: unknown[] = [];
+    const { store } = made.run.deps;
+    const left = [...given.verdicts];
+    const run = asRun({
+      ...made.run,
+      world: { ...made.run.world, ipsOf: (id: string) => (id === '1' ? given.ips : []) },
+      bindings: new Map(given.bindings.map((each) => [each.key, each])),
+      intents: new Map(given.open),
+      kindOf: () => ({
+        timing: {},
+        setting: given.setting,
+        writes: { request: ({ subject }: { subject: { desired: object } }) => subject.desired && request },
+      }),
+      facts: {
+        ...made.run.facts,
+        heldBy: (_request: unknown, spend: string) => (spend === 'none' && given.held ? {} : undefined),
+      },
+      gate: { ...made.run.gate, run: (write: () => unknown) => write() },
+      read: async (read: () => unknown) => read(),
+      observe: async (_key: string, at: number) => {
+        asked.push(['observed', at]);
+        left.shift();
+        return given.observed;
+      },
+      change: async (these: readonly unknown[]) => void changes.push(...these),
+      deps: {
+        ...made.run.deps,
+        clock: { ...made.run.deps.clock, sleep: async (ms: number) => void asked.push(['slept', ms]) },
+        kinds: new Map([['server', { diff: () => ({ verdict: { verdict: left[0] } }) }]]),
+        store: {
+          ...store,
+          note: async () => ({ create_network: storesRefusals }),
+          lastAttempt: async (...of: [never, never, never]) => {
+            asked.push(of);
+            return given.attempts;
+          },
+        },
+      },
+    });
+    return { made, run, changes, asked };
+  }
+
   const warned = { type: 'bind', binding: { ...found, recovered: 'replacement' } };
   const other = { ...found, key: 'servers.y', id: '2' };
   test.each<[string, readonly WriteResult[], object, readonly string[], boolean]>([
@@ -395,57 +463,12 @@ describe('src/engine/intents/next-incarnation.ts', () => {
       true,
     ],
   ])('the next incarnation of a found server: %s', async (_name, answers, more, ends, isNew) => {
-    const given = {
-      bindings: [found],
-      ips: [] as readonly number[],
-      open: [] as never[],
-      attempts: -1,
-      subjects: [serverX],
-      held: false,
-      ...more,
-    };
-    const made = beginning({
-      answers,
-      behaviour: storesRefusals,
-      attempts: given.attempts,
-      subjects: given.subjects,
-    });
-    const changes: unknown[] = [];
-    const asked: unknown[] = [];
-    const { store } = made.run.deps;
-    const run = asRun({
-      ...made.run,
-      world: { ...made.run.world, ipsOf: (id: string) => (id === '1' ? given.ips : []) },
-      bindings: new Map(given.bindings.map((each) => [each.key, each])),
-      intents: new Map(given.open),
-      kindOf: () => ({
-        timing: {},
-        writes: { request: ({ subject }: { subject: { desired: object } }) => subject.desired && request },
-      }),
-      facts: {
-        ...made.run.facts,
-        heldBy: (_request: unknown, spend: string) => (spend === 'none' && given.held ? {} : undefined),
-      },
-      gate: { ...made.run.gate, run: (write: () => unknown) => write() },
-      observe: async () => {},
-      change: async (these: readonly unknown[]) => void changes.push(...these),
-      deps: {
-        ...made.run.deps,
-        store: {
-          ...store,
-          note: async () => ({ create_network: storesRefusals }),
-          lastAttempt: async (...of: [never, never, never]) => {
-            asked.push(of);
-            return given.attempts;
-          },
-        },
-      },
-    });
+    const { made, run, changes, asked } = bound(answers, more);
     expect(await askSuccessors(run)).toBe(isNew);
     const closed = made.log.flatMap((each) => (Array.isArray(each) && each.length === 2 ? [each[0]] : []));
     expect(closed).toEqual(ends);
     expect(changes).toHaveLength(isNew ? 1 : 0);
-    if (isNew && given.bindings.length === 1) expect(changes).toEqual([warned]);
+    if (isNew && changes[0] !== undefined && !('bindings' in more)) expect(changes).toEqual([warned]);
     for (const each of asked)
       expect(each).toMatchObject(
         [/^servers/, 'create', '1'].map((of) => (typeof of === 'string' ? of : expect.stringMatching(of))),
@@ -459,6 +482,38 @@ describe('src/engine/intents/next-incarnation.ts', () => {
         changes: [],
         unconfirmed: { question: { stage: 'asking' } },
       });
+  });
+
+  test.each<[string, readonly WriteResult[], object, boolean]>([
+    ['a used key', [taken], {}, true],
+    ['an unused key', [fresh, fence], {}, false],
+    ['a key that was asked', [taken], { attempts: 0 }, false],
+    ['a kind without a question', [taken], { setting: true }, false],
+    ['no binding', [taken], { bindings: [] }, false],
+    ['an open write', [taken], { open: [['servers.x', {}]] }, false],
+    ['no entry', [taken], { subjects: [] }, false],
+    ['a server that reads show', [taken], { verdicts: ['unchanged', 'create'] }, false],
+    ['a server that the second read shows', [taken], { verdicts: ['create', 'unchanged'] }, false],
+    ['no second read', [taken], { observed: undefined }, false],
+  ])('the binding of a server that is gone: %s', async (name, answers, more, ends) => {
+    const { run, changes, asked } = bound(answers, more);
+    await endReplaced(run, { key: 'servers.x' as never, kind: 'server' });
+    expect(changes).toEqual(
+      ends
+        ? [
+            {
+              type: 'release',
+              key: 'servers.x',
+              gone: true,
+              reason: 'another state has replaced the resource',
+            },
+          ]
+        : [],
+    );
+    const isRead = ends || name.includes('second');
+    expect(asked.filter((each) => (each as unknown[])[0] === 'slept')).toEqual(
+      isRead ? [['slept', 60_000]] : [],
+    );
   });
 });
 
