@@ -81,7 +81,8 @@ export function correctedIdentity(
     const { id: _id, managed: _managed, moved, ...others } = entry;
     const left = isAboutId && moved !== undefined ? { ...others, moved } : others;
     const isBare = Object.keys(left).length === 0;
-    const whole = (isBare ? stage.file.earlier(path) : undefined) ?? left;
+    const { id: wrong, ...earlier } = (isBare ? stage.file.earlier(path) : undefined) ?? left;
+    const whole = isAboutId || wrong === undefined ? earlier : { id: wrong, ...earlier };
     stage.trace.add('op', `corrects ${path}: ${JSON.stringify(whole)}`);
     return withWhole(file, path, whole);
   }

@@ -80,12 +80,13 @@ async function answer(
       : (valid(stage, edit(stage, file, blocked)) ?? file);
   if (blocked.code === 'unlisted_servers' && (await isOfAnotherEntry(stage, controller, file, key)))
     return file;
+  const isDropped = entryOf(file, key) === undefined;
   const isLeft =
-    blocked.code === 'ip_in_use' ||
+    (blocked.code === 'ip_in_use' && isDropped) ||
     (blocked.code === 'moved_onto_bound' && takeApart(key).parent !== undefined);
   const wish = isLeft ? undefined : edit(stage, file, blocked);
   const edited = valid(stage, wish);
-  if ((isLeft || edited !== wish) && runs(remedies, 'forget').some(([its]) => its === key)) {
+  if ((isLeft || (isDropped && edited !== wish)) && runs(remedies, 'forget').some(([its]) => its === key)) {
     const store = await controller.box.open(stage.clock.now());
     // The release of its server, for an earlier message, released it too.
     const isBound = (await store.bindings()).some((each) => each.key === key);
@@ -108,7 +109,7 @@ async function answer(
     const adopting = its as ResourceKey;
     const own = await freeId(stage, controller, { key: adopting, remedies }, ownId(stage, adopting, offered));
     const id = own ?? (edited === undefined ? offered : undefined);
-    if (id !== undefined && (id === offered || blocked.verb !== 'update')) {
+    if (id !== undefined && id !== 'ID' && (id === offered || blocked.verb !== 'update')) {
       await adopt(stage, controller, file, adopting, id);
       return file;
     }

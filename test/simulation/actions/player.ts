@@ -100,6 +100,8 @@ export class ActionPlayer implements Actions {
       this.#stage.observer.count(`action ${next.what.do}`);
       this.#stage.trace.add('op', JSON.stringify(next.what));
       await this.#carryOut(this.#controllerOf(next), next.what);
+      // The messages of the last run hold for the spec and the state of that run.
+      if (next.what.do !== 'wait') this.#report = undefined;
     }
   }
 
@@ -121,10 +123,8 @@ export class ActionPlayer implements Actions {
       case 'resolve':
         return this.#command(controller, what);
       case 'lose_the_state':
-        this.#report = undefined;
         return exchangeState(controller, () => boxOf(controller).lose(), false);
       case 'put_state_back':
-        this.#report = undefined;
         return exchangeState(controller, () => boxOf(controller).cut(what.changes));
       case 'start_other_file':
         this.#startOther(what.scope);
