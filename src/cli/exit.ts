@@ -12,7 +12,7 @@ import {
 } from '../core/errors.ts';
 import { capitalised } from '../core/text.ts';
 import { TransportError } from '../core/transport.ts';
-import { whyUnreached } from './reach.ts';
+import { whyFailed } from './reach.ts';
 import { remedyLines } from './render/remedies.ts';
 import { type Io, paintFor, printable } from './terminal.ts';
 
@@ -76,37 +76,15 @@ function errorJson(error: unknown, exitCode: ExitCode): object {
 }
 
 function explain(error: unknown): string {
-  if (error instanceof ApiProblem) {
-    const where = error.requestId === null ? '' : ` (request ${printable(error.requestId)})`;
-    return [`${printable(error.message).replace(/\.$/, '')}${where}`, ...hint(error)].join('. ');
-  }
-  if (error instanceof TransportError) {
-    const { problem, advice } = whyUnreached(error);
-    return `${printable(problem)}. ${capitalised(advice)}.`;
-  }
+  const why = whyFailed(error);
+  if (why !== undefined)
+    return [
+      printable(why.problem),
+      ...(why.advice === undefined ? [] : [`${capitalised(why.advice)}.`]),
+    ].join('. ');
   // Messages may hold several lines on purpose, never other control characters.
   const text = error instanceof Error ? error.message : String(error);
   return text.split('\n').map(printable).join('\n');
-}
-
-function hint({ status, code, meaning }: ApiProblem): readonly string[] {
-  if (status === 401)
-    return [
-      'The token is unknown, expired or revoked. Issue a new token in the client area, and put it into VDC_TOKEN or VDC_TOKEN_FILE.',
-    ];
-  if (code === 'insufficient_privileges')
-    return [
-      'The token belongs to a team member without this permission. Change the permissions in the client area.',
-    ];
-  if (status === 403) return ['The token may not do this: changes need a token that may read and write.'];
-  if (meaning === 'no_project') return ['Check VDC_BASE_URL: its path does not lead to this API.'];
-  if (meaning === 'undocumented')
-    return ['Check VDC_BASE_URL: it may name another service, or another version of the API.'];
-  if (status >= 500)
-    return [
-      'The fault is in the API. Run the command again later. If the fault lasts, report the request to the provider.',
-    ];
-  return [];
 }
 
 const expected = [ApiProblem, ConfigError, FenceError, PlanStaleError, SpecError, StateError, TransportError];

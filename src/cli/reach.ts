@@ -1,4 +1,11 @@
-import type { TransportError } from '../core/transport.ts';
+import { ApiProblem } from '../core/errors.ts';
+import { TransportError } from '../core/transport.ts';
+
+/** The failure, and the advice if there is any; `undefined` for an error that does not come from a request. */
+export function whyFailed(error: unknown): { problem: string; advice?: string } | undefined {
+  if (error instanceof ApiProblem) return whyRefused(error);
+  return error instanceof TransportError ? whyUnreached(error) : undefined;
+}
 
 /** The failure, its reason, and the advice for it. An answer that is not of the API shows that something was reached. */
 export function whyUnreached({ code, message }: TransportError): { problem: string; advice: string } {
@@ -9,6 +16,28 @@ export function whyUnreached({ code, message }: TransportError): { problem: stri
     };
   if (code === 'UNUSABLE_ID') return { problem: message, advice: 'report this to the provider' };
   return { problem: `the API cannot be reached: ${message} [${code}]`, advice: adviceFor(code) };
+}
+
+/** The refusal with its request, and the advice for it, if there is any. */
+function whyRefused(error: ApiProblem): { problem: string; advice?: string } {
+  const { message, requestId } = error;
+  const where = requestId === null ? '' : ` (request ${requestId})`;
+  const advice = adviceForRefusal(error);
+  return { problem: `${message.replace(/\.$/, '')}${where}`, ...(advice === undefined ? {} : { advice }) };
+}
+
+function adviceForRefusal({ status, code, meaning }: ApiProblem): string | undefined {
+  if (status === 401)
+    return 'the token is unknown, expired or revoked. Issue a new token in the client area, and put it into VDC_TOKEN or VDC_TOKEN_FILE';
+  if (code === 'insufficient_privileges')
+    return 'the token belongs to a team member without this permission. Change the permissions in the client area';
+  if (status === 403) return 'the token may not do this: changes need a token that may read and write';
+  if (meaning === 'no_project') return 'check VDC_BASE_URL: its path does not lead to this API';
+  if (meaning === 'undocumented')
+    return 'check VDC_BASE_URL: it may name another service, or another version of the API';
+  if (status >= 500)
+    return 'the fault is in the API. Run the command again later. If the fault lasts, report the request to the provider';
+  return undefined;
 }
 
 function adviceFor(code: string): string {

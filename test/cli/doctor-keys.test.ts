@@ -36,7 +36,8 @@ async function probed(
     const { findings, healthy } = JSON.parse(stdout) as Told;
     const keys = findings.filter(({ id }) => /^(keys:|idempotency_keys)/.test(id));
     const writes = running.emulator.requests.filter(({ method }) => method !== 'GET');
-    return { keys, writes, healthy };
+    const levels = findings.filter(({ id }) => id === 'token_level');
+    return { keys, levels, writes, healthy };
   } finally {
     await running.close();
   }
@@ -78,10 +79,14 @@ describe('src/cli/doctor/keys.ts', () => {
     expect(keys[0]?.message).toContain('differs from the API document');
   });
 
-  test('a token that may only read shows nothing, and gets no further request', async () => {
-    const { keys, writes } = await probed({}, { token: 'read' });
+  test('a token that may only read is not fit to run, and gets no further request', async () => {
+    const { keys, levels, writes, healthy } = await probed({}, { token: 'read' });
 
-    expect(keys).toMatchObject([{ id: 'keys:create_network', level: 'unknown' }]);
+    expect(keys).toEqual([]);
+    expect(levels).toMatchObject([
+      { level: 'error', message: expect.stringContaining('refused create_network') },
+    ]);
+    expect(healthy).toBe(false);
     expect(writes).toHaveLength(1);
   });
 

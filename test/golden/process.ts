@@ -43,6 +43,7 @@ export function masked(text: string): string {
   return text
     .replaceAll(/\d{4}-\d\d-\d\d[T ][\d:.]+(Z| UTC)/g, 'TIME')
     .replaceAll(/TIME, (just now|\d[\w ]* ago)/g, 'TIME, N s ago')
+    .replaceAll(/ in \d[\w ]* (\(emulator clock, 60×\)); .*/g, ' in N s $1')
     .replaceAll(/\b(durationMs=|serial )\d+/g, '$1N')
     .replaceAll(/\b(port=|127\.0\.0\.1:)\d+/g, '$1PORT')
     .replaceAll(/\breq_[0-9a-f]+/g, 'req_ID')

@@ -97,6 +97,39 @@ servers:
     await matches(scene, `resolve-${decision}`);
   });
 
+  test('answers that the API should not give', async () => {
+    const api = await startEmulator({ speed: 60 });
+    onTestFinished(() => api.close());
+    const network = 'version: 1\nproject: { id: 4711 }\nnetworks: { backend: { cidr: 10.20.0.0/24 } }\n';
+    const scene = Scene.with({ 'vdcsync.yaml': network, 'profile.yaml': 'time_scale: 60\n' });
+    const { readWrite: token = '', read = '' } = api.projects[0]?.tokens ?? {};
+    const env = {
+      VDC_BASE_URL: api.baseUrl,
+      VDC_TOKEN: token,
+      VDCSYNC_API_PROFILE: 'profile.yaml',
+      LOG_LEVEL: 'error',
+    };
+    const input = { env, realTime: true };
+    await scene.run(['doctor', '--probe-writes'], { realTime: true, env: { ...env, VDC_TOKEN: read } });
+    for (const then of [{ do: 'malformed' }, { do: 'answer', status: 500 }] as const) {
+      api.emulator.setFaults([faultRule({ method: 'GET', path: '/networks' }, then)]);
+      await scene.run(['plan'], input);
+    }
+    api.emulator.setFaults([
+      faultRule({ path: 'create_network' }, { do: 'answer', status: 401, code: 'unauthorized' }),
+    ]);
+    await scene.run(['apply', '--yes'], input);
+    await scene.run(['status'], input);
+    // The first run asks how the API treats keys, before the write that the API answers with a server error.
+    api.emulator.setFaults([]);
+    await scene.silently(['apply', '--yes'], input);
+    scene.edit('another network', (spec) => spec.replace('} }', '}, front: { cidr: 10.21.0.0/24 } }'));
+    api.emulator.setFaults([faultRule({ path: 'create_network' }, { do: 'answer', status: 503 })]);
+    await scene.silently(['apply', '--yes', '--timeout', '1m'], input);
+    await scene.run(['status'], input);
+    await matches(scene, 'faults');
+  });
+
   test('schema and completion', async () => {
     const scene = Scene.with();
     await scene.run(['schema'], { head: 8 });

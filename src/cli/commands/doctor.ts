@@ -73,10 +73,11 @@ async function checkRemote(
     if (project === undefined) return { project: null, findings };
     const { id, name, status } = project;
     const fence = checkFence(project, wanted, facts.projectId);
+    const level = await checkLevel(session);
     const all = [
       ...findings,
       ...fence,
-      await checkLevel(session),
+      level,
       await checkClock(session),
       ...(await probeOperations(session)),
       ...(flags.probeWrites === true
@@ -84,7 +85,12 @@ async function checkRemote(
         : []),
       await checkBudgets(session),
     ];
-    return { project: { id, name, status }, findings: all };
+    // A refused probe shows the level of the token, which the past writes may not show.
+    const shown = all.findLast((each) => each.id === level.id);
+    return {
+      project: { id, name, status },
+      findings: all.filter((each) => each !== level || each === shown),
+    };
   } finally {
     await session.close();
   }

@@ -7,6 +7,7 @@ import { told } from '../../engine/intents/outcome.ts';
 import { systemRandom } from '../../platform/system-random.ts';
 import type { Session } from '../compose.ts';
 import { type Finding, finding, ok } from './findings.ts';
+import { levelAdvice } from './remote.ts';
 
 /**
  * Reports for each creation whether the API treats idempotency keys as one of the modelled readings of its document: by
@@ -73,6 +74,13 @@ async function probeOne(
 
 function inconclusive(id: string, result: WriteResult): Finding {
   const reason = result.type === 'answer' ? told(result) : result.reason;
+  if (result.type === 'answer' && result.status === 403)
+    return finding(
+      'token_level',
+      'error',
+      `the API refused ${id.replace('keys:', '')} with ${reason}`,
+      levelAdvice,
+    );
   return finding(id, 'unknown', `the API did not judge the request: ${reason}`, [
     run('doctor', ['--probe-writes']),
   ]);

@@ -1,9 +1,7 @@
-import { ApiProblem } from '../../core/errors.ts';
 import { moment } from '../../core/moment.ts';
 import type { Project } from '../../core/resources.ts';
-import { TransportError } from '../../core/transport.ts';
 import type { Session } from '../compose.ts';
-import { whyUnreached } from '../reach.ts';
+import { whyFailed } from '../reach.ts';
 import { span } from '../render/values.ts';
 import { type Finding, finding, ok } from './findings.ts';
 
@@ -40,12 +38,9 @@ export async function checkReach(
           );
     return { findings: [ok('api', 'the API answers'), status], project };
   } catch (error) {
-    if (error instanceof TransportError) {
-      const { problem, advice } = whyUnreached(error);
-      return failed('api', problem, advice);
-    }
-    if (error instanceof ApiProblem)
-      return failed('api', error.message, 'see the code in the error reference of the API');
+    const why = whyFailed(error);
+    if (why !== undefined)
+      return failed('api', why.problem, why.advice ?? 'see the code in the error reference of the API');
     throw error;
   }
 }
@@ -80,6 +75,10 @@ export function checkFence(project: Project, wanted: number | undefined, recorde
   ];
 }
 
+/** The advice after the API has refused a write of the token. */
+export const levelAdvice =
+  'use a token that may read and write, of a team member with this permission. After a change of the permissions, the next apply shows it. For a plan, this token is enough';
+
 /**
  * No documented read shows a token's level. A write is no safe test: a write that was expected
  * to be refused could take effect. So the check uses the past writes of this token.
@@ -100,7 +99,7 @@ export async function checkLevel({ tokenLevels }: Session): Promise<Finding> {
         'token_level',
         'error',
         `${refusal}, and has accepted no write with this token`,
-        'use a token that may read and write, of a team member with this permission. After a change of the permissions, the next apply shows it. For a plan, this token is enough',
+        levelAdvice,
       );
     return finding(
       'token_level',

@@ -13,9 +13,6 @@ import { withBlocked } from '../../plan/totals.ts';
 import type { EngineDeps, Pause, Repeating } from '../deps.ts';
 import type { Run } from '../run.ts';
 
-/** The remedy if the level of the token is too low. */
-export const writingToken = 'use a token that may write';
-
 /** No read shows the permissions of a token, so doctor shows the last accepted and refused write. */
 export const tokenReport = run('doctor', [], {
   when: 'to see the last accepted and refused write of this token',
@@ -228,13 +225,19 @@ function since({ at, holder }: PauseClaim): string {
 }
 
 function liftedBy({ scope, code }: RefusedClass, next: readonly RemedyStep[]): readonly Remedy[] {
-  if (scope === 'spending') return [outside(paying, { next })];
-  if (code === 'insufficient_scope') return [outside(writingToken, { next }), tokenReport];
-  const ofOperation = code.startsWith('insufficient_')
+  const way = outside(endOf(scope, code), { next });
+  return code === 'insufficient_scope' ? [way, tokenReport] : [way];
+}
+
+/** How the operator ends the cause of a refusal of this class. */
+export function endOf(scope: PauseScope, code: string): string {
+  if (scope === 'spending') return paying;
+  if (code === 'insufficient_scope') return 'use a token that may write';
+  if (scope === 'everything')
+    return 'issue a new token in the client area, and put it into VDC_TOKEN or VDC_TOKEN_FILE';
+  return code.startsWith('insufficient_')
     ? 'use a token that may do this, or change its permissions in the client area'
     : 'end the cause of the refusal in the client area, for example a quota';
-  const text = scope === 'operation' ? ofOperation : 'use another token';
-  return [outside(text, { next })];
 }
 
 /** The status of a project that may spend. @assumption A20 */

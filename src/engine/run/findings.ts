@@ -1,11 +1,11 @@
 import { partsOf } from '../../core/intent.ts';
 import type { Blocked, Operation, Plan } from '../../core/plan.ts';
 import type { OperationResult } from '../../core/progress.ts';
-import { outside, paying, type Remedy, run as runs } from '../../core/remedy.ts';
+import { outside, type Remedy, run as runs } from '../../core/remedy.ts';
 import type { Intent } from '../../core/state.ts';
 import { waysOut } from '../../plan/open-writes.ts';
 import { withBlocked } from '../../plan/totals.ts';
-import { tokenReport, writingToken } from '../intents/pauses.ts';
+import { endOf, tokenReport } from '../intents/pauses.ts';
 import { unresolvedBeside } from '../intents/replacement.ts';
 import type { Run } from '../run.ts';
 
@@ -57,15 +57,13 @@ function firstOf(run: Run, { key, verb, code }: Found): string | undefined {
     case 'iso_in_use':
       return 'eject the ISO in the client area';
     case 'payment_required':
-      return paying;
-    case 'insufficient_scope':
-      return writingToken;
+      return endOf('spending', code);
     case 'task_failed':
       return 'ask the provider why the task failed: `vdcsync history` shows its task id and request id';
     case 'insufficient_privileges':
-      return 'use a token that may do this, or change its permissions in the client area';
+      return endOf('operation', code);
     default:
-      return undefined;
+      return run.facts.allPaused()?.code === code ? endOf('everything', code) : undefined;
   }
 }
 

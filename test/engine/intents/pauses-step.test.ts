@@ -170,7 +170,11 @@ describe('src/engine/intents/pauses.ts', () => {
       { scope: 'everything', code: 'insufficient_scope' },
       `use a token that may write; then ${lifted} | vdcsync doctor (to see the last accepted and refused write of this token)`,
     ],
-    ['every write', { scope: 'everything' }, `use another token; then ${lifted}`],
+    [
+      'every write',
+      { scope: 'everything' },
+      `issue a new token in the client area, and put it into VDC_TOKEN or VDC_TOKEN_FILE; then ${lifted}`,
+    ],
     ['every write, by another token', { scope: 'everything', token: 'other' }, undefined],
     [
       'its operation',
