@@ -158,7 +158,8 @@ servers: {web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb
     const api = await emulate();
     const first = await startDaemon(api, { spec: oneNetwork });
     await first.until(({ converged }) => converged, 'the first works');
-    const second = await startDaemon(api, { folder: first.folder });
+    const token = 'approve-canary-of-some-length';
+    const second = await startDaemon(api, { folder: first.folder, env: { VDCSYNC_APPROVE_TOKEN: token } });
     await second.until(({ daemon: { waiting_for: holder } }) => holder !== null, 'the second waits');
     expect((await fetch(`${second.url}/healthz`)).status).toBe(200);
     for (const path of ['/', '/healthz', '/readyz', '/status', '/metrics']) {
@@ -166,6 +167,9 @@ servers: {web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb
       expect([path, wrong.status, wrong.headers.get('allow')]).toEqual([path, 405, 'GET, HEAD']);
     }
     expect((await fetch(`${second.url}/nothing`, { method: 'POST' })).status).toBe(404);
+    const headers = { authorization: `Bearer ${token}` };
+    const approval = { method: 'POST', headers, body: '{"digest": "0123456789ab"}' };
+    expect((await fetch(`${second.url}/approve`, approval)).status).toBe(409);
     expect((await fetch(`${second.url}/readyz`)).status).toBe(503);
     await first.end('SIGKILL');
     await second.until(({ converged }) => converged, 'the second takes over');

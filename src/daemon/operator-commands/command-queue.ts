@@ -17,7 +17,10 @@ export class CommandQueue {
     this.#log = log;
   }
 
-  take(command: OperatorCommand): Promise<CommandAnswer> {
+  /** @param owner the other process that owns the state: only the owner can carry out a command */
+  take(command: OperatorCommand, owner: string | undefined): Promise<CommandAnswer> {
+    if (owner !== undefined)
+      return Promise.resolve({ refused: `another process owns the state: ${owner}`, misuse: false });
     return new Promise((answer) => {
       this.#waiting = [...this.#waiting, { command, answer }];
     });

@@ -171,7 +171,7 @@ export class DaemonProject {
 
   /** Carries out an operator command between two reconciliations. The current reconciliation stops for the command. */
   take(command: OperatorCommand): Promise<CommandAnswer> {
-    const answer = this.#commands.take(command);
+    const answer = this.#commands.take(command, this.#waitingFor);
     this.#wake.nudge('command');
     this.#halt?.abort(new Error('an operator command has arrived'));
     return answer;
