@@ -4,7 +4,8 @@ import { edit, outside, type Remedy, run } from './remedy.ts';
 export function waysWithBackups(server: string): readonly Remedy[] {
   return [
     outside('in the client area, delete the backups that you do not need', {
-      next: [run('ignore', [server], { when: 'to end this report' })],
+      when: 'to end this report',
+      next: [run('ignore', [server])],
     }),
   ];
 }
