@@ -183,7 +183,7 @@ vdcsync does not accept aliases (\`*base\`), merge keys (\`<<\`), directives (\`
 \`\${env:NAME}\` takes the value of the environment variable \`NAME\`, if the command has \`--allow-env NAME\`. Write \`$\${env:\` for the literal characters. It is possible only in the \`url\` of an ISO, and in the \`description\` and the undocumented fields of a firewall rule. For
 other values, use [an overlay or a program](../how-to/environments.md).
 
-Plans, logs, pages and the state show \`\${env:NAME}\` instead of the value, also where an answer of the API repeats the value, but not in names, ids and statuses of the API. \`vdcsync export\` hides values only
+Plans, logs, pages and the state show \`\${env:NAME}\` instead of the value, even if an answer of the API repeats it. Names, ids and statuses of the API stay unchanged. \`vdcsync export\` hides values only
 with \`-f FILE\`.
 
 The state and a saved plan contain a digest of the values, so a reader can test guesses. Use variables only for values that are hard to guess.`;
@@ -250,7 +250,7 @@ export function codesPage(): string {
       return `- \`${code}\`${kind}: ${meaning}`;
     });
   return page('Codes', [
-    'The values of `code` in `plan`, `apply` and `status`. Each message shows the next step, and `vdcsync explain CODE` the cause, the next step and an example.',
+    'The values of `code` in `plan`, `apply` and `status`. `vdcsync explain CODE` shows the cause, the next step and an example.',
     '## Codes that block an operation',
     'The word in parentheses is [the reason why vdcsync asks you](../safety.md#when-vdcsync-asks-you). Some of these codes are also codes of warnings.',
     of(questions).join('\n'),

@@ -32,7 +32,7 @@ for (const { key, kind, verb, replacement, traffic, changes } of operations) {
   }
 }
 
-// A limit that the authors of the spec cannot raise. The comparison also refuses what is not a number.
+// A limit that the authors of the spec cannot raise. The comparison also refuses a value that is not a number.
 const increase = cost.known_monthly_most ?? cost.known_monthly_delta;
 if (!(Number(increase) <= maxMonthlyIncrease)) {
   violations.push(`the plan adds ${increase} a month, more than ${maxMonthlyIncrease}`);

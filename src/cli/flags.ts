@@ -19,11 +19,11 @@ export function withFile(command: Command, meaning = spec): Command {
     .option('--allow-env <name>', 'a variable that the spec may use; repeatable (default: none)', listed)
     .option(
       '--token-folder <folder>',
-      'folder from which the spec may read a token_file (without it: from none)',
+      'folder from which the spec may read a token_file (default: no folder)',
     )
     .option(
       '--token-env-prefix <prefix>',
-      'prefix of the variables that the spec may read as token_env (without it: none)',
+      'prefix of the variables that the spec may read as token_env (default: no variable)',
     );
 }
 
@@ -92,7 +92,7 @@ export function withRun(command: Command): Command {
     .addOption(
       new Option(
         '--require-approval <plans>',
-        'the plans that `approve` must permit, even if settings.approval asks for less',
+        'plans that always need an approval, even if settings.approval asks for less',
       ).choices(['plan']),
     )
     .option(

@@ -34,10 +34,7 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
   adopt: [['vdcsync adopt servers.web-1 2001', 'binds servers.web-1 to server 2001']],
   forget: [['vdcsync forget servers.old', 'releases servers.old: the resource stays in the project']],
   ignore: [
-    [
-      'vdcsync ignore 2001 203.0.113.10',
-      'both belong to another team; vdcsync no longer refuses to create servers because of them',
-    ],
+    ['vdcsync ignore 2001 203.0.113.10', 'both belong to another team, and no longer block creations'],
     [
       'vdcsync ignore --undo 2001',
       'removes the mark: server 2001 is unmanaged again, and may block creations',
@@ -84,7 +81,7 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
   ],
   init: [
     ['vdcsync init', 'writes vdcsync.yaml for the project of the token'],
-    ['vdcsync init --emulator', 'a first file for the emulator'],
+    ['vdcsync init --emulator', 'a first spec for the emulator'],
   ],
   render: [['vdcsync render project.ts --out vdcsync.yaml', 'then review, plan and apply the YAML file']],
   schema: [['vdcsync schema > vdcsync.schema.json', 'for editors']],

@@ -31,13 +31,13 @@ export const settingsSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      'true: only vdcsync creates resources in this project. It then adopts the only new address or server after a lost answer.',
+      'true: only vdcsync creates resources in this project. After a lost answer, vdcsync then adopts the only new address or server.',
     ),
   unconfirmed_servers: z
     .enum(['retry', 'ask'])
     .default('retry')
     .describe(
-      'A server or server image whose creation no answer, read or idempotency key shows. retry: create it again. ask: wait for the operator.',
+      'If no answer, read or idempotency key shows whether a server or server image was created. retry: create it again. ask: wait for the operator.',
     ),
   unmanaged: z
     .enum(['ask', 'ignore'])

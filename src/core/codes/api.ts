@@ -32,7 +32,7 @@ export const apiCodes = {
   payment_required: {
     meaning: 'an invoice is unpaid, so the API accepts nothing that adds spending',
     next: 'pay the invoice, then `vdcsync apply`. The daemon continues by itself',
-    example: 'The creation of servers.web-2 is refused, and deletions go on.',
+    example: 'The creation of servers.web-2 is refused, and deletions continue.',
   },
   resources_managed_by_package: {
     meaning: 'the API accepts no sizes for a server type that is sold in packages',

@@ -126,7 +126,7 @@ export const refusals = {
     ],
   },
   no_gpu_capacity: {
-    meaning: 'for a day, no host had the graphics cards free',
+    meaning: 'for a day, no host had enough free graphics cards',
     next: 'add further packages to `gpu_package`, or wait',
     asks: 'refusal',
     why: 'the provider had no capacity for a day',

@@ -152,7 +152,7 @@ export const warnings = {
   },
   no_firewall: {
     meaning: 'a new server has a public address, and no `firewall` in its entry',
-    next: 'write a firewall; if the server should be exposed, `firewall: {enabled: false}`',
+    next: 'write a firewall; if the server needs none, `firewall: {enabled: false}`',
     example: 'servers.web-1 has `public_ipv4: {new: true}` and no `firewall`.',
     ways: ['servers: {web-1: {firewall: {enabled: true, policy_in: drop, rules: []}}}'],
   },
@@ -187,12 +187,12 @@ export const warnings = {
   replacement_reverted: {
     meaning: 'the spec asks again for the old server of a replacement, and that server still exists',
     next: 'nothing: the old server takes its key back, and the new server is deleted',
-    example: 'servers.web-1 was edited to `cores: 4`, and back while both servers existed.',
+    example: 'servers.web-1 was edited to `cores: 4`, and the edit was reverted while both servers existed.',
     ways: ['vdcsync apply'],
   },
   replacement_unchecked: {
     meaning:
-      'the old server is deleted first, and vdcsync cannot know before whether the API accepts the payment, the quota, and some of the new values',
+      'the old server is deleted first, and the API checks the payment, the quota and some of the new values only after the deletion',
     next: 'first create a second server with these values under a new key, or check them in the client area',
     example:
       'servers.web-1 is replaced, and gets `cores: 64`. The API checks the number of cores only in a creation.',

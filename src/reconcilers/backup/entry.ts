@@ -31,7 +31,7 @@ export const backupSchema = z
       .min(1)
       .optional()
       .describe(
-        'Number of its own backups that vdcsync keeps, if the API profile has delete_backup. Of the backups from before you set keep, it deletes only the newest.',
+        'Number of its own backups that vdcsync keeps, if the API profile has delete_backup. Backups from before you set keep stay, except the newest of them.',
       ),
   })
   .describe('Backups that vdcsync takes.');
