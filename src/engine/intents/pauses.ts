@@ -233,6 +233,8 @@ function liftedBy({ scope, code }: RefusedClass, next: readonly RemedyStep[]): r
 export function endOf(scope: PauseScope, code: string): string {
   if (scope === 'spending') return paying;
   if (code === 'insufficient_scope') return 'use a token that may write';
+  if (scope === 'everything' && code !== 'unauthorized' && code !== 'http_401')
+    return 'report this error to the developers of vdcsync, with the request id';
   if (scope === 'everything')
     return 'issue a new token in the client area, and put it into VDC_TOKEN or VDC_TOKEN_FILE';
   return code.startsWith('insufficient_')

@@ -172,8 +172,13 @@ describe('src/engine/intents/pauses.ts', () => {
     ],
     [
       'every write',
-      { scope: 'everything' },
+      { scope: 'everything', code: 'http_401' },
       `issue a new token in the client area, and put it into VDC_TOKEN or VDC_TOKEN_FILE; then ${lifted}`,
+    ],
+    [
+      'every write, for a request that vdcsync should not send',
+      { scope: 'everything', code: 'http_405' },
+      `report this error to the developers of vdcsync, with the request id; then ${lifted}`,
     ],
     ['every write, by another token', { scope: 'everything', token: 'other' }, undefined],
     [
