@@ -86,7 +86,9 @@ async function answer(
     (blocked.code === 'moved_onto_bound' && takeApart(key).parent !== undefined);
   const wish = isLeft ? undefined : edit(stage, file, blocked);
   const edited = valid(stage, wish);
-  if ((isLeft || (isDropped && edited !== wish)) && runs(remedies, 'forget').some(([its]) => its === key)) {
+  // The whole first spec is back already, and does not help.
+  const isBack = edited !== wish && edited === file;
+  if ((isLeft || (isDropped && isBack)) && runs(remedies, 'forget').some(([its]) => its === key)) {
     const store = await controller.box.open(stage.clock.now());
     // The release of its server, for an earlier message, released it too.
     const isBound = (await store.bindings()).some((each) => each.key === key);
