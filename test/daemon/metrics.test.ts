@@ -21,7 +21,7 @@ function daemonOf(count: number): Daemon {
     }));
     const blocked = operations.map((each) => ({ ...each, reason: '', remedies: [run('resolve')] }));
     const plan = {
-      operations: [],
+      operations: differs ? [{ key: 'networks.c', kind: 'network', verb: 'create', changes: [] }] : [],
       warnings: [],
       blocked: differs ? blocked : [],
       project: {},
@@ -73,7 +73,7 @@ describe('src/daemon/http/metrics.ts', () => {
     const few = await seriesOf(metrics, 3);
     const many = await seriesOf(new Metrics('1', { ofProcess: false, perProject: false }), 1_000);
     expect(many.size).toBe(few.size);
-    expect([...few.keys()].filter((name) => name.includes('project='))).toEqual([]);
+    expect([...few.keys()].filter((name) => /project=|key=/.test(name))).toEqual([]);
     const of = (name: string) => few.get(`vdcsync_${name}`);
     expect([of('projects'), of('converged'), of('blocked')]).toEqual([3, 2, 2]);
     expect(of('condition{condition="converged"}')).toBe(2);
@@ -94,5 +94,7 @@ describe('src/daemon/http/metrics.ts', () => {
     expect(each.get('vdcsync_converged{project="4711"}')).toBe(1);
     expect(each.get('vdcsync_converged{project="4712"}')).toBe(0);
     expect(each.get('vdcsync_reconciliations_total{project="4713",outcome="converged"}')).toBe(1);
+    const differing = [...each.keys()].filter((name) => name.startsWith('vdcsync_resource_differs'));
+    expect(differing).toEqual(['vdcsync_resource_differs{project="4712",key="networks.c"}']);
   });
 });

@@ -244,7 +244,8 @@ export class Metrics {
     ]);
     const byKind = Map.groupBy(differing, (key) => parseKey(key)?.kind);
     for (const kind of kindNames) gauge('differing_resources', byKind.get(kind)?.length ?? 0, { kind });
-    for (const key of [...differing].slice(0, mostDiffering)) gauge('resource_differs', 1, { key });
+    if (this.#perProject)
+      for (const key of [...differing].slice(0, mostDiffering)) gauge('resource_differs', 1, { key });
     this.#takeBill(facts, view, gauge);
     if (daemon === null) return;
     gauge('paused_scopes', daemon.pauses.length);
