@@ -81,3 +81,17 @@ export function adopt(
     engine.adopt(desired, key, id),
   );
 }
+
+/** Releases the resource of the key, unless an earlier message has released it with its server. */
+export async function releaseOnce(
+  stage: StoryStage,
+  controller: Controller,
+  file: SpecModel,
+  key: ResourceKey,
+): Promise<void> {
+  const store = await controller.box.open(stage.clock.now());
+  const isBound = (await store.bindings()).some((each) => each.key === key);
+  await controller.box.release();
+  if (!isBound) return;
+  await command(stage, controller, file, `forget ${key}`, (engine, desired) => engine.forget(desired, key));
+}

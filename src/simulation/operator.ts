@@ -10,7 +10,7 @@ import type { Resolution } from '../engine/deps.ts';
 import { cleanUp, clearRules, eject, leave, releaseFree, releaseReported } from './client-area.ts';
 import type { Controller } from './controller.ts';
 import { entryOf } from './edited-file.ts';
-import { adopt, command } from './operator-command.ts';
+import { adopt, command, releaseOnce } from './operator-command.ts';
 import { correctedIdentity, edit, valid } from './operator-edits.ts';
 import { isSort } from './resource-history.ts';
 import { isLike } from './rest.ts';
@@ -89,14 +89,7 @@ async function answer(
   // The whole first spec is back already, and does not help.
   const isBack = edited !== wish && edited === file;
   if ((isLeft || (isDropped && isBack)) && runs(remedies, 'forget').some(([its]) => its === key)) {
-    const store = await controller.box.open(stage.clock.now());
-    // The release of its server, for an earlier message, released it too.
-    const isBound = (await store.bindings()).some((each) => each.key === key);
-    await controller.box.release();
-    if (isBound)
-      await command(stage, controller, file, `forget ${key}`, (engine, desired) =>
-        engine.forget(desired, key),
-      );
+    await releaseOnce(stage, controller, file, key);
     return file;
   }
   if (blocked.code === 'network_in_use' && edited !== wish) {

@@ -233,10 +233,10 @@ function liftedBy({ scope, code }: RefusedClass, next: readonly RemedyStep[]): r
 export function endOf(scope: PauseScope, code: string): string {
   if (scope === 'spending') return paying;
   if (code === 'insufficient_scope') return 'use a token that may write';
-  if (scope === 'everything' && code !== 'unauthorized' && code !== 'http_401')
-    return 'report this error to the developers of vdcsync, with the request id';
   if (scope === 'everything')
-    return 'issue a new token in the client area, and put it into VDC_TOKEN or VDC_TOKEN_FILE';
+    return code === 'unauthorized' || code === 'http_401'
+      ? 'issue a new token in the client area, and put it into VDC_TOKEN or VDC_TOKEN_FILE'
+      : 'report this error to the developers of vdcsync, with the request id';
   return code.startsWith('insufficient_')
     ? 'use a token that may do this, or change its permissions in the client area'
     : 'end the cause of the refusal in the client area, for example a quota';
