@@ -111,19 +111,19 @@ export const environment: readonly (readonly [name: string, meaning: string])[] 
   ['VDCSYNC_PRICES', 'the same as --prices'],
   [
     'VDCSYNC_HTTP_TOKEN',
-    'token that `run` requires for the status page, /status and /metrics; or VDCSYNC_HTTP_TOKEN_FILE: its file',
+    'token that `run` requires for the status page, /status and /metrics; VDCSYNC_HTTP_TOKEN_FILE: a file with it',
   ],
   [
     'VDCSYNC_APPROVE_TOKEN',
-    'token that `run` requires for `POST /approve`; or VDCSYNC_APPROVE_TOKEN_FILE: its file; see docs/how-to/approval.md',
+    'token that `run` requires for `POST /approve`; VDCSYNC_APPROVE_TOKEN_FILE: a file with it; see docs/how-to/approval.md',
   ],
   [
     'VDCSYNC_WEBHOOK_SECRET',
-    'secret of webhooks; while you rotate it: old and new, separated by a comma; or VDCSYNC_WEBHOOK_SECRET_FILE: its file',
+    'secret of webhooks; while you rotate it: old and new, separated by a comma; VDCSYNC_WEBHOOK_SECRET_FILE: a file with it',
   ],
   [
     'VDCSYNC_GIT_TOKEN',
-    'token for --git-url over https; or VDCSYNC_GIT_TOKEN_FILE: its file; see docs/daemon/git.md',
+    'token for --git-url over https; VDCSYNC_GIT_TOKEN_FILE: a file with it; see docs/daemon/git.md',
   ],
   ['VDCSYNC_GIT_USER', 'user name for VDCSYNC_GIT_TOKEN (default: x-access-token)'],
   ['VDCSYNC_GIT_SSH_KEY_FILE', 'ssh key for --git-url'],
@@ -138,11 +138,11 @@ export const environment: readonly (readonly [name: string, meaning: string])[] 
   ['VDCSYNC_COMMIT_STATUS_URL', 'the same as --commit-status-url of `run`'],
   [
     'VDCSYNC_COMMIT_STATUS_TOKEN',
-    'token for --commit-status; or VDCSYNC_COMMIT_STATUS_TOKEN_FILE: its file; see docs/how-to/commit-status.md',
+    'token for --commit-status; VDCSYNC_COMMIT_STATUS_TOKEN_FILE: a file with it; see docs/how-to/commit-status.md',
   ],
   [
     'VDCSYNC_NOTIFY_URL',
-    'URL for the notifications of `run`, as JSON; or VDCSYNC_NOTIFY_URL_FILE: its file; VDCSYNC_SLACK_URL for Slack',
+    'URL for the notifications of `run`, as JSON; VDCSYNC_NOTIFY_URL_FILE: a file with it; VDCSYNC_SLACK_URL for Slack',
   ],
   ['VDCSYNC_PUBLIC_URL', 'URL of the status page of `run`, for links in notifications'],
   ['LOG_LEVEL', 'lowest level that is logged: fatal, error, warn, info (default), debug, trace; or silent'],

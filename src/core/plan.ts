@@ -100,12 +100,17 @@ export interface Blocked {
 
 /**
  * Whether the operation continues without a decision of the operator: after another operation, an answer of the API or a
- * later run.
+ * later run. The command `resolve` with the key of the operation ends its open write earlier.
  */
-export function isWaiting({ code, remedies }: Pick<Blocked, 'code' | 'remedies'>): boolean {
+export function isWaiting({ key, code, remedies }: Pick<Blocked, 'key' | 'code' | 'remedies'>): boolean {
   return (
     questionClass(code) === 'none' &&
-    remedies.every((way) => way.type === 'outside' || (way.type === 'run' && continuing.has(way.command)))
+    remedies.every(
+      (way) =>
+        way.type === 'outside' ||
+        (way.type === 'run' &&
+          (continuing.has(way.command) || (way.command === 'resolve' && way.args[0] === key))),
+    )
   );
 }
 

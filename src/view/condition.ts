@@ -1,5 +1,5 @@
 import { ApiProblem, FenceError } from '../core/errors.ts';
-import { isLeft, type Plan } from '../core/plan.ts';
+import { isLeft, isWaiting, type Plan } from '../core/plan.ts';
 import { TransportError } from '../core/transport.ts';
 
 /**
@@ -93,18 +93,15 @@ export function conditionOf({ plan, error, observing, awaiting, pauses }: Condit
   if (suspended) return 'suspended';
   // A read that is refused pauses the writes of one reconciliation only.
   const held = new Set(['unauthorized', ...pauses.map(({ code }) => code)]);
-  const waits = new Set([...held, 'dependency_blocked', 'moved_in_flight', 'not_shown']);
-  if (plan.blocked.some(({ code }) => !waits.has(code))) return 'blocked';
+  if (plan.blocked.some((each) => !held.has(each.code) && !isWaiting(each))) return 'blocked';
   if (awaiting !== undefined && plan.operations.length > 0) return 'awaiting_approval';
   const isHeld = plan.blocked.some(({ code }) => held.has(code));
   if (isHeld || (pauses.length > 0 && plan.operations.length + plan.blocked.length > 0)) return 'paused';
-  // The next reconciliation shows and settles the resource.
-  if (plan.blocked.some(({ code }) => code === 'not_shown')) return 'converging';
-  if (plan.blocked.length > 0) return 'blocked';
   if (plan.warnings.some(({ code }) => code === 'drift')) return 'drifting';
   // A write in flight is no longer an operation of the plan, and not done yet.
   if (isInFlight(plan)) return 'converging';
-  if (plan.operations.length === 0) return plan.warnings.some(isLeft) ? 'drifting' : 'converged';
+  if (plan.operations.length + plan.blocked.length === 0)
+    return plan.warnings.some(isLeft) ? 'drifting' : 'converged';
   if (observing) return 'drifting';
   return 'converging';
 }

@@ -2,10 +2,13 @@ import { describe, expect, test } from 'vitest';
 import { planText } from '../../src/cli/render/plan-text.ts';
 import { reportText } from '../../src/cli/render/report.ts';
 import { plainPaint } from '../../src/cli/terminal.ts';
-import { renderBody } from '../../src/daemon/http/page.ts';
+import { stepsOf } from '../../src/core/remedy.ts';
+import { type PageInput, renderBody } from '../../src/daemon/http/page.ts';
 import { viewOf } from '../../src/view/build.ts';
+import { conditionOf } from '../../src/view/condition.ts';
 import type { ProjectFacts } from '../../src/view/facts.ts';
 import { projectViewSchema } from '../../src/view/project-view.ts';
+import { pageStates } from '../support/page-states.ts';
 import { load, rig } from '../support/rig.ts';
 
 const spec = `
@@ -58,5 +61,23 @@ describe('src/view/build.ts', () => {
     expect(countsIn(chips)).toEqual(counts);
     expect(countsIn(planText(plan, plainPaint))).toEqual(counts);
     expect(countsIn(reportText(report, plainPaint))).toEqual(counts);
+  });
+
+  test('a creation that vdcsync repeats by itself waits in every count, and needs no decision', async () => {
+    const { facts, view, ...page } = (await pageStates.blocked?.()) ?? {};
+    const plan = facts?.plan;
+    if (plan === undefined || view === undefined) throw new Error('the project has no plan');
+    const mail = plan.blocked.filter(({ code }) => code === 'key_not_answered');
+    const html = String(await renderBody({ ...(page as PageInput), view }));
+    const counts = ['3 blocked', '1 waiting'];
+
+    expect(stepsOf(mail[0]?.remedies ?? []).map(({ type }) => type)).toContain('run');
+    expect([view.counts.blocked, view.counts.waiting]).toEqual([3, 1]);
+    expect(countsIn(/<nav class="chips"[\s\S]*?<\/nav>/.exec(html)?.[0] ?? '')).toEqual(counts);
+    expect(countsIn(planText(plan, plainPaint))).toEqual(counts);
+    expect(html.split('id="waits"')[1]).toContain('<span>ips.</span><span>mail</span>');
+    expect(
+      conditionOf({ plan: { ...plan, blocked: mail }, error: undefined, observing: false, pauses: [] }),
+    ).toBe('converging');
   });
 });

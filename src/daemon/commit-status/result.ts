@@ -1,6 +1,6 @@
 import { formatDiagnostic } from '../../core/errors.ts';
 import { escapeUnseen } from '../../core/escape.ts';
-import type { Plan } from '../../core/plan.ts';
+import { isWaiting, type Plan } from '../../core/plan.ts';
 import type { Daemon } from '../daemon.ts';
 import type { Rollout } from '../fleet/rollout.ts';
 import type { ProjectResult } from '../project/facts.ts';
@@ -91,7 +91,8 @@ function ofProject(project: ProjectResult, commit: string): Result {
 }
 
 /** A policy refuses the plan as a whole. */
-function blockedText([first, ...more]: ProjectResult['blocked']): string {
+function blockedText(blocked: ProjectResult['blocked']): string {
+  const [first, ...more] = blocked.filter((each) => !isWaiting(each));
   if (first === undefined) return 'Blocked';
   if (first.code === 'check_refused') return `Refused: ${first.reason}`;
   return `Blocked: ${first.key}: ${first.reason}${andMore(more.length)}`;

@@ -96,7 +96,7 @@ export function idlePanel(view: ProjectView, pager: Pager): Html {
     ...(unconfirmed ?? []).map(
       (each) => () =>
         html`<li>${head(each, 'billed and unconfirmed')}
-<p>vdcsync requested ${keyText(each.key ?? '')}, and does not know the result: this address may be it. No server uses the address.${view.blocked.some(({ key }) => key === each.key) ? html` <a href="#blocked">Decide under Blocked</a>.` : ' vdcsync checks this. No action is needed yet.'}</p></li>`,
+<p>vdcsync requested ${keyText(each.key ?? '')}, and does not know the result: this address may be it. No server uses the address.${view.blocked.some(({ key, decision }) => decision && key === each.key) ? html` <a href="#blocked">Decide under Blocked</a>.` : ' vdcsync checks this. No action is needed yet.'}</p></li>`,
     ),
     ...left.map(({ server_id: server, key, backups, since: began }) => () => {
       return html`<li><strong>${keyText(key)}</strong> <span class="warn">deleted, with ${counted(backups.length, 'backup')} still billed${since(began, at)}</span>

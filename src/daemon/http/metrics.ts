@@ -27,7 +27,7 @@ const gauges = {
   source_read_timestamp_seconds: ['When the source was last read'],
   commit_info: ['The commit that is in force', 'commit', 'ref'],
   fleet_leader: ['Whether this replica reads the source'],
-  fleet_queue_lag_seconds: ['Highest delay of the projects that this replica took last'],
+  fleet_queue_lag_seconds: ['How late the last reconciliations of this replica began, at most'],
   fleet_queue_length: ['Due projects of the whole fleet that wait'],
   fleet_up: ['Whether the database of the fleet answers'],
   projects: ['Projects that this process reports'],

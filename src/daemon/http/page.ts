@@ -20,6 +20,7 @@ import {
   journalPanel,
   reconciliationsPanel,
   resourcesPanel,
+  waitingPanel,
   warningsPanel,
 } from './panels.ts';
 import { drawOutline, drawPicture, pictureOf } from './picture.ts';
@@ -150,12 +151,13 @@ function chips(view: ProjectView): Html {
   const pending =
     plan?.awaits_approval === true ? 'to approve' : daemon?.mode === 'observe' ? 'not corrected' : 'pending';
   const unread = plan === null ? Object.values(standings).reduce((sum, each) => sum + each, 0) : 0;
-  const isElsewhere = blocked.every((each) => isInDangers(view, each));
+  const placeOf = (needed: boolean, id: string) =>
+    blocked.every((each) => each.decision !== needed || isInDangers(view, each)) ? 'danger' : id;
   const all: readonly (readonly [number, string, string, string])[] = [
     [counts.exposed, 'danger', 'bad', `${counts.exposed} exposed`],
     [view.spec.broken.length, 'broken', 'bad', 'spec broken'],
-    [counts.blocked, isElsewhere ? 'danger' : 'blocked', 'bad', `${counts.blocked} blocked`],
-    [counts.waiting, isElsewhere ? 'danger' : 'blocked', 'warn', `${counts.waiting} waiting`],
+    [counts.blocked, placeOf(true, 'blocked'), 'bad', `${counts.blocked} blocked`],
+    [counts.waiting, placeOf(false, 'waits'), 'warn', `${counts.waiting} waiting`],
     [counts.in_flight, 'in-flight', 'busy', `${counts.in_flight} in progress`],
     [
       counts.pending,
@@ -178,6 +180,7 @@ function panels(view: ProjectView, pager: Pager): Html[] {
   return [
     approvalPanel(view, pager),
     blockedPanel(view, pager),
+    waitingPanel(view, pager),
     idlePanel(view, pager),
     inFlightPanel(view, pager),
     differencesPanel(view, pager),

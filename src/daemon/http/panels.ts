@@ -118,36 +118,39 @@ const failures: Readonly<Partial<Record<Condition, string>>> = {
   failing: 'The last reconciliation failed',
 };
 
-/** Each entry with how long it has been so, its cause, and the commands that settle it. */
+/** Each decision with how long it has been needed, its cause, and the commands that settle it. */
 export function blockedPanel(view: ProjectView, pager: Pager): Html {
-  const { at, daemon } = view;
-  const { pauses = [], back_off: retries = [] } = daemon ?? {};
   const decisions = view.blocked.filter(({ decision }) => decision);
   const blocked = decisions.filter((each) => !isInDangers(view, each));
+  const elsewhere = decisions.length - blocked.length;
+  if (blocked.length === 0) return '';
+  return html`<section class="wide alarm" id="blocked"><h2>Blocked: manual decision needed</h2><ul>
+${pager.of(blocked).map((each) => blockedItem(each, view))}
+${elsewhere === 0 ? '' : html`<li><a href="#danger">${counted(elsewhere, 'more decision')} under Danger</a></li>`}</ul></section>`;
+}
+
+/** Writes that vdcsync continues by itself: paused classes, failed writes, and operations that wait for others. */
+export function waitingPanel(view: ProjectView, pager: Pager): Html {
+  const { at, daemon } = view;
+  const { pauses = [], back_off: retries = [] } = daemon ?? {};
   const waiting = view.blocked.filter((each) => !each.decision && !isInDangers(view, each));
   const inPlan = new Set(view.blocked.map(({ key }) => key));
   const backOff = retries.filter(({ key }) => !inPlan.has(key));
-  if (blocked.length + waiting.length + pauses.length + backOff.length === 0) return '';
-  const elsewhere = decisions.length - blocked.length;
-  return html`<section class="wide ${blocked.length === 0 ? 'attention' : 'alarm'}" id="blocked"><h2>${blocked.length === 0 ? 'Waiting: no decision needed' : 'Blocked: manual decision needed'}</h2><ul>
-${pager.of(blocked).map((each) => blockedItem(each, view))}
-${elsewhere === 0 ? '' : html`<li><a href="#danger">${counted(elsewhere, 'more decision')} under Danger</a></li>`}
+  if (waiting.length + pauses.length + backOff.length === 0) return '';
+  return html`<section class="wide attention" id="waits"><h2 class="warn">Waiting: no decision needed</h2><ul>
 ${pager
   .of(pauses)
   .map(
     ({ scope, code, reason, probe_at: probe, since: began }) =>
-      html`<li><strong>${pausedText(scope)}</strong> <span class="bad">${since(began, at)}</span> ${codeText({ code, reason })}<p>${marked(sentence(reason))}</p><p class="dim">${probe === null || at === null ? 'These writes continue when the project is Active.' : html`Next attempt: ${timeAhead(probe, at)}.`}</p></li>`,
+      html`<li><strong>${pausedText(scope)}</strong> <span class="warn">${since(began, at)}</span> ${codeText({ code, reason })}<p>${marked(sentence(reason))}</p><p class="dim">${probe === null || at === null ? 'These writes continue when the project is Active.' : html`Next attempt: ${timeAhead(probe, at)}.`}</p></li>`,
   )}
 ${pager
   .of(backOff)
   .map(
     ({ key, failures, until, reason, code }) =>
       html`<li><strong>${keyText(key)}</strong> <span class="warn">failed ${counted(failures, 'time')}</span> ${codeText({ code, reason })}<p>${marked(sentence(reason))}</p>${at === null ? '' : html`<p class="dim">Next attempt: ${timeAhead(until, at)}.</p>`}</li>`,
-  )}</ul>${
-    waiting.length === 0
-      ? ''
-      : html`<details id="waiting-for-blocked"><summary>${counted(waiting.length, 'operation waits', 'operations wait')}, no decision needed</summary><ul>${pager.of(waiting).map((each) => blockedItem(each, view))}</ul></details>`
-  }</section>`;
+  )}
+${pager.of(waiting).map((each) => blockedItem(each, view))}</ul></section>`;
 }
 
 /** The writes of a paused class. A class of one operation has the name of that operation. */

@@ -1,4 +1,4 @@
-import { type OperationId, operationId, type Plan, type Warning } from '../../core/plan.ts';
+import { isWaiting, type OperationId, operationId, type Plan, type Warning } from '../../core/plan.ts';
 import { type Remedy, resolveText } from '../../core/remedy.ts';
 import type { DaemonLogger } from '../ports.ts';
 
@@ -58,8 +58,9 @@ export class PlanReports {
     // and blocked again, it is not logged again.
     const left = new Set(operations.map(({ verb, key }) => operationId(verb, key)));
     const asked = new Map([...this.#asked].filter(([, operation]) => left.has(operation)));
-    for (const { key, verb, code, reason, remedies } of blocked) {
-      if (elsewhere.has(code)) continue;
+    for (const each of blocked) {
+      const { key, verb, code, reason, remedies } = each;
+      if (elsewhere.has(code) || isWaiting(each)) continue;
       const id = operationId(verb, key);
       if (!this.#asked.has(`${code} ${id}`)) {
         this.#log.warn({ key, verb, code, reason, ...this.#resolve(remedies) }, 'manual decision needed');
