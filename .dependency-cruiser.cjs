@@ -12,7 +12,7 @@ const rooms = {
   spec: ['core', 'reconcilers'],
   engine: ['core', 'plan', 'queue'],
   // A second reading of the API's text: it shares no code or schema with the client.
-  emulator: ['core', 'platform/system-clock', 'platform/system-random'],
+  emulator: ['core', 'platform/system'],
   simulation: ['core', 'engine', 'spec', 'reconcilers/registry', 'api', 'emulator', 'state', 'plan'],
   view: ['core', 'plan', 'engine'],
   daemon: ['core', 'engine', 'spec', 'view'],

@@ -1,5 +1,5 @@
 import { readOnce } from '../src/daemon/sources/spec-thread.ts';
-import { systemClock } from '../src/platform/system-clock.ts';
+import { systemClock } from '../src/platform/system.ts';
 import { operatorsSpec } from '../src/spec/environment.ts';
 
 const head = 'version: 1\nproject: { id: 4711 }\n';

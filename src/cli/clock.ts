@@ -1,7 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import type { Random } from '../core/random.ts';
-import { systemClock } from '../platform/system-clock.ts';
-import { systemRandom } from '../platform/system-random.ts';
+import { systemClock, systemRandom } from '../platform/system.ts';
 import type { Io } from './terminal.ts';
 
 /** The clock of a call. */

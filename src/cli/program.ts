@@ -4,10 +4,12 @@ import { outputFormats, planFormats, type Shell, shells } from './choices.ts';
 import type { ApplyFlags } from './commands/apply.ts';
 import type { RunFlags } from './daemon/settings.ts';
 import { type ExitCode, exitCodes, report } from './exit.ts';
-import { durationRange, positiveNumber, wholeNumber } from './flag-values.ts';
 import {
+  durationRange,
+  positiveNumber,
   specOrFolder,
   textOrJson,
+  wholeNumber,
   withApi,
   withChanges,
   withFile,
@@ -295,7 +297,7 @@ function addCompletion({ command, io }: Making, program: Command): void {
   command('completion', 'print a completion script for a shell')
     .addArgument(program.createArgument('<shell>', 'which shell').choices(shells))
     .action(async (shell: Shell) => {
-      const { completion } = await import('./commands/completion.ts');
+      const { completion } = await import('./commands/complete.ts');
       completion(shell, io);
     });
   // The script asks for words by this command: `vdcsync complete -- resolve serv`.

@@ -1,5 +1,5 @@
 import type { Json } from './json.ts';
-import { comesWithServer, type ResourceKey } from './keys.ts';
+import { comesWithServer, type ResourceKey, topLevelKey } from './keys.ts';
 import type { KindName } from './kind-facts.ts';
 
 /** A position in the spec. Lines and columns count from 1. */
@@ -167,4 +167,15 @@ export function publicDigest({
   environment,
 }: Pick<Desired, 'digest' | 'environment'>): string | undefined {
   return environment === undefined ? digest : undefined;
+}
+
+/** The address that the entry asks for; no fields where it asks for none. */
+export function wantedAddress(entry: EntryFields | undefined): WantedAddress {
+  return entry?.public_ipv4 ?? {};
+}
+
+/** The key of the address that the entry names. */
+export function namedAddress(entry: EntryFields | undefined): ResourceKey | undefined {
+  const { ip } = wantedAddress(entry);
+  return ip === undefined ? undefined : topLevelKey('ips', ip);
 }

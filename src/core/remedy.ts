@@ -1,6 +1,5 @@
-import { flowYaml } from './flow-yaml.ts';
+import { flowYaml, shellWord } from './escape.ts';
 import type { ResourceKey } from './keys.ts';
-import { shellWord } from './shell.ts';
 
 /** A command of this program. `ID` and `KEY` among the arguments are the operator's to fill in. */
 export interface CommandStep {
@@ -143,4 +142,31 @@ export interface CommandResult {
 
 export function result(text: string, remedies: readonly Remedy[] = []): CommandResult {
   return { text, remedies };
+}
+
+/** Ends the warning about the backups of a deleted server. */
+export function waysWithBackups(server: string): readonly Remedy[] {
+  return [
+    outside('in the client area, delete the backups that you do not need', {
+      when: 'to end this report',
+      next: [run('ignore', [server])],
+    }),
+  ];
+}
+
+/** The choices for an idle address that is unmanaged. */
+export function waysWithIdle(id: string, address: string): readonly Remedy[] {
+  return [
+    edit('ips', {
+      set: { [`spare-${id}`]: { id: Number(id) } },
+      when: 'to let vdcsync manage the address, under a name of your choice',
+    }),
+    run('ignore', [address], { when: 'if it is not of this spec: it stays billed' }),
+    outside('release it in the client area, if no user needs it'),
+  ];
+}
+
+/** Ends that a resource is ignored. */
+export function waysWithIgnored(): readonly Remedy[] {
+  return [run('ignore', ['--undo', 'ID'], { when: 'with the id of a server, or an address' })];
 }

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../core/clock.ts';
 import type { HttpRequest } from '../core/transport.ts';
-import { systemClock } from '../platform/system-clock.ts';
+import { systemClock } from '../platform/system.ts';
 import { createEmulator } from './emulator.ts';
 import type { FaultRule } from './faults.ts';
 import { loadFaults } from './faults-file.ts';

@@ -5,8 +5,8 @@ import { capitalised } from '../core/text.ts';
 import { type Draft, isDeletion, operationsOf } from './draft.ts';
 import { asBlocked } from './guarded.ts';
 import { impactOf } from './guards.ts';
-import { mostOf } from './money.ts';
 import type { Coded, GuardInput } from './objections.ts';
+import { mostOf } from './totals.ts';
 
 type Objections = ReadonlyMap<Draft, Blocked>;
 type Cap = 'max_deletions' | 'max_monthly_increase';

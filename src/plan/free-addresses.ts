@@ -1,10 +1,10 @@
 import { addressObject } from '../core/claims.ts';
+import { namedAddress, wantedAddress } from '../core/desired.ts';
 import type { Subject, World } from '../core/kind.ts';
 import { isAddress } from '../core/kind-facts.ts';
 import type { Operation, Warning } from '../core/plan.ts';
 import { edit, type Remedy, run } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
-import { namedAddress, wantedAddress } from '../core/server-entry.ts';
 import { isQuiet, type Register } from './unmanaged.ts';
 
 /**

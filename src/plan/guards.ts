@@ -10,7 +10,6 @@ import type { Intent } from '../core/state.ts';
 import { capitalised } from '../core/text.ts';
 import { confirming, type Draft, foundText, keeping, operationsOf } from './draft.ts';
 import { isProtected } from './flags.ts';
-import { mostOf } from './money.ts';
 import { movedFromUnknown } from './moved-from.ts';
 import type { Guard, GuardInput, Objection } from './objections.ts';
 import { isOvertaken } from './open-writes.ts';
@@ -24,6 +23,7 @@ import {
   unlistedServers,
   unmanaged,
 } from './purchases.ts';
+import { mostOf } from './totals.ts';
 
 /** The most fundamental first: the first guard that objects gives the reason. */
 export const guards: readonly Guard[] = [

@@ -1,13 +1,12 @@
 import { appliedServer } from '../core/applied.ts';
 import { type Attributed, type Attribution, cameSince, serversShown } from '../core/attribute.ts';
 import { addressObject, serverObject } from '../core/claims.ts';
-import type { DesiredResource } from '../core/desired.ts';
+import { type DesiredResource, wantedAddress } from '../core/desired.ts';
 import { partsOf } from '../core/intent.ts';
 import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
 import { edit, giveScope, outside, run, setting, settleFirst } from '../core/remedy.ts';
-import { wantedAddress } from '../core/server-entry.ts';
 import type { Binding, Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 import type { GuardInput, Objection, PlanFacts } from './objections.ts';

@@ -1,5 +1,12 @@
 import { appliedServer } from '../core/applied.ts';
-import { type Attributed, type Attribution, cameSince, type Unmanaged } from '../core/attribute.ts';
+import {
+  type Attributed,
+  type Attribution,
+  cameSince,
+  countedBeside,
+  type ServerInterfaces,
+  type Unmanaged,
+} from '../core/attribute.ts';
 import {
   addressObject,
   type Claim,
@@ -8,15 +15,13 @@ import {
   isForeign,
   serverObject,
 } from '../core/claims.ts';
-import type { DesiredResource } from '../core/desired.ts';
+import { type DesiredResource, namedAddress, wantedAddress } from '../core/desired.ts';
 import { partsOf } from '../core/intent.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
-import { countedBeside, type ServerInterfaces } from '../core/network-count.ts';
 import { type CommandStep, type Remedy, run } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
-import { namedAddress, wantedAddress } from '../core/server-entry.ts';
 import type { Binding, Intent } from '../core/state.ts';
 
 /** The holder of each object in the project, and the objects that no list shows. */

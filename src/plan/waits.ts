@@ -1,10 +1,9 @@
+import { namedAddress } from '../core/desired.ts';
 import { type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import { isAddress, type KindName } from '../core/kind-facts.ts';
-import type { Blocked, Operation } from '../core/plan.ts';
-import { operationId } from '../core/plan.ts';
+import { type Blocked, type Operation, operationId } from '../core/plan.ts';
 import { run, settleFirst } from '../core/remedy.ts';
-import { namedAddress } from '../core/server-entry.ts';
 import type { Intent } from '../core/state.ts';
 import { closure, linksOf } from './closure.ts';
 import { type Draft, draftOne } from './draft.ts';

@@ -15,9 +15,9 @@ import type { Warning } from '../core/plan.ts';
 import { edit, run } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import { confirming, type Draft, foundText, keeping } from './draft.ts';
-import { priceChanges } from './money.ts';
 import { movedFromNothing } from './moved-from.ts';
 import type { GuardInput } from './objections.ts';
+import { priceChanges } from './totals.ts';
 import { described, ignoring, isNone, notOurs, perhapsAbsent, type Register } from './unmanaged.ts';
 
 export function inFlightWarning(intent: Intent): Warning[] {

@@ -6,10 +6,9 @@ import type { Change, Warning } from '../core/plan.ts';
 import { edit, outside, run } from '../core/remedy.ts';
 import type { Firewall, FirewallRule, ServerId } from '../core/resources.ts';
 import { blocked, fromNothing, unchanged } from './existence.ts';
+import { firewallCautions, firewallErrors } from './firewall/checks.ts';
 import { type FirewallEntry, firewallSchema, shownRuleFields } from './firewall/entry.ts';
-import { firewallErrors } from './firewall/errors.ts';
 import { type Filter, locksOut, trafficOf } from './firewall/traffic.ts';
-import { firewallCautions } from './firewall/warnings.ts';
 import { observeInside, serverOf } from './inside-server.ts';
 
 interface FirewallObserved {

@@ -1,5 +1,5 @@
 import type { StateStore } from '../core/state.ts';
-import { memoryState } from '../state/memory.ts';
+import { memoryState } from '../state/sqlite-driver.ts';
 
 /** Where one machine keeps its state. Every process opens the state again. */
 export interface StateBox {

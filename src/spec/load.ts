@@ -6,16 +6,14 @@ import { type Diagnostic, formatDiagnostic, SpecError } from '../core/errors.ts'
 import { escapeUnseen } from '../core/escape.ts';
 import { canonicalJson } from '../core/json.ts';
 import { type ResourceKey, topLevelKey } from '../core/keys.ts';
-import { withDefaults } from './defaults.ts';
+import { checkReferences, checkUniqueness } from './cross-checks.ts';
+import { checkExpansion, maxResources, withDefaults } from './defaults.ts';
 import { type Entry, readEntry, SharedParts } from './entries.ts';
 import { type Environment, isReservedVariable, operatorsSpec, type SpecTrust } from './environment.ts';
-import { checkExpansion, maxResources } from './expansion.ts';
 import { expandedIn, formatPosition, isUnread, type Located, type Report, refuseSecret } from './located.ts';
 import { checkSchema } from './messages.ts';
 import { Counterparts, overlaid } from './overlay.ts';
-import { checkReferences } from './references.ts';
 import { fileSchema, sections, settingsSchema } from './schemas.ts';
-import { checkUniqueness } from './uniqueness.ts';
 import { WrittenTexts } from './written-texts.ts';
 import { readYaml } from './yaml-tree.ts';
 

@@ -3,8 +3,8 @@ import { hostname } from 'node:os';
 import { pid } from 'node:process';
 import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../core/clock.ts';
+import { moment } from '../core/duration.ts';
 import { StateHeldError } from '../core/errors.ts';
-import { moment } from '../core/moment.ts';
 import { codeOf, sqliteCode, stateFailure } from './sqlite-failure.ts';
 
 /** Who holds a state, as they wrote it down. */

@@ -3,7 +3,7 @@ import type { LockHolder } from './owner-lock.ts';
 import { PostgresConnection } from './postgres-connection.ts';
 import { lockClass, schemaVersion } from './postgres-migrations.ts';
 import { parsePostgresUrl } from './postgres-url.ts';
-import { noteOf } from './rows.ts';
+import { noteOf } from './records.ts';
 import type { Row } from './sql-driver.ts';
 
 /** One of the states in a database, from outside. */

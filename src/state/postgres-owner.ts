@@ -5,7 +5,7 @@ import { heldBy, type LockHolder, type OwnerLockOptions } from './owner-lock.ts'
 import type { PostgresConnection } from './postgres-connection.ts';
 import { lockClass, postgresVersion } from './postgres-migrations.ts';
 import type { Replica } from './postgres-sessions.ts';
-import { headColumns } from './rows.ts';
+import { headColumns } from './records.ts';
 import type { Row } from './sql-driver.ts';
 
 interface AcquireOptions extends OwnerLockOptions {

@@ -1,6 +1,5 @@
 import { StateHeldError } from '../core/errors.ts';
 import type { StateStore } from '../core/state.ts';
-import { memoryState } from './memory.ts';
 import { heldBy, type OwnerLockOptions } from './owner-lock.ts';
 import { PostgresConnection } from './postgres-connection.ts';
 import { PostgresDriver } from './postgres-driver.ts';
@@ -10,6 +9,7 @@ import { PostgresSessions, type Replica } from './postgres-sessions.ts';
 import { type PostgresLocation, parsePostgresUrl } from './postgres-url.ts';
 import { PostgresWriter } from './postgres-writer.ts';
 import { SqlStore } from './sql-store.ts';
+import { memoryState } from './sqlite-driver.ts';
 
 export interface OpenPostgresOptions extends OwnerLockOptions {
   /** `read` never creates nor changes anything, takes no lock, and works while another process writes. */

@@ -26,7 +26,7 @@ import {
   validTime,
 } from './journal.ts';
 import { type PastIntent, pastLine, pruning } from './prune.ts';
-import { bindingOf, claimOf, intentOf } from './records.ts';
+import { bindingOf, claimOf, headColumns, infoOf, intentOf, journalEntryOf, noteOf } from './records.ts';
 import {
   checkPatch,
   isRecorded,
@@ -39,7 +39,6 @@ import {
   refuseUsedId,
   stillOpen,
 } from './refusals.ts';
-import { headColumns, infoOf, journalEntryOf, noteOf } from './rows.ts';
 import type { Row, SqlDriver, SqlValue } from './sql-driver.ts';
 
 /** More rows than a state has. */

@@ -1,8 +1,12 @@
+import { DatabaseSync } from 'node:sqlite';
+import type { StateStore } from '../core/state.ts';
 import { Turns } from '../core/turns.ts';
 import { refuseReadOnly } from './refusals.ts';
 import type { SqlDriver, SqlValue } from './sql-driver.ts';
+import { SqlStore } from './sql-store.ts';
+import { createTables } from './sqlite-file.ts';
 import type { SqliteReader } from './sqlite-reader.ts';
-import type { SqliteWriter } from './sqlite-writer.ts';
+import { SqliteWriter } from './sqlite-writer.ts';
 
 /** The id of the one state in a file. */
 const stateId = 1;
@@ -63,3 +67,21 @@ export class SqliteDriver implements SqlDriver {
 function inSqlite(sql: string): string {
   return sql.replaceAll('vdcsync.', '').replace(/\$(\d)/g, '?$1');
 }
+
+export interface MemoryStateOptions {
+  /** Wall time in ms. */
+  readonly createdAt: number;
+  readonly lineage: string;
+  /** `read`: the empty state of a dry run, which rejects every change. Default: `write`. */
+  readonly mode?: 'read' | 'write';
+}
+
+/** A state that ends with the process: for tests, the simulation and dry runs without a state. */
+export function memoryState({ createdAt, lineage, mode = 'write' }: MemoryStateOptions): StateStore {
+  const db = new DatabaseSync(inMemory, { enableForeignKeyConstraints: true });
+  createTables(db, inMemory, createdAt, lineage);
+  const writer = new SqliteWriter(db, inMemory);
+  return new SqlStore(new SqliteDriver({ connection: writer, ...(mode === 'write' && { owner: writer }) }));
+}
+
+const inMemory = ':memory:';

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { StateError } from '../core/errors.ts';
 import { migrate } from './migrations.ts';
-import { headColumns } from './rows.ts';
+import { headColumns } from './records.ts';
 import type { Row } from './sql-driver.ts';
 import { codeOf, sqliteCode, stateFailure } from './sqlite-failure.ts';
 

@@ -1,10 +1,9 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { StateStore } from '../core/state.ts';
-import { memoryState } from './memory.ts';
 import { acquireOwnerLock, type OwnerLockOptions } from './owner-lock.ts';
 import { SqlStore } from './sql-store.ts';
-import { SqliteDriver } from './sqlite-driver.ts';
+import { memoryState, SqliteDriver } from './sqlite-driver.ts';
 import { checkSound, createFolder, createState, lookAt, refuseLinks } from './sqlite-file.ts';
 import { SqliteReader } from './sqlite-reader.ts';
 import { SqliteWriter } from './sqlite-writer.ts';

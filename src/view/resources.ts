@@ -1,9 +1,9 @@
 import { networkObject } from '../core/claims.ts';
+import { namedAddress } from '../core/desired.ts';
 import { keyStatusesOf } from '../core/key-status.ts';
 import { namesakeOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
 import type { Blocked } from '../core/plan.ts';
-import { namedAddress } from '../core/server-entry.ts';
 import { grouped } from '../core/world.ts';
 import { knownIn, type ProjectFacts } from './facts.ts';
 import { timeOrNull } from './moments.ts';

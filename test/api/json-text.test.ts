@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { parseBounded } from '../../src/api/json-text.ts';
+import { parseBounded } from '../../src/api/answer.ts';
 import { answer, rig } from './support.ts';
 
 const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 
-describe('src/api/json-text.ts', () => {
+describe('src/api/answer.ts', () => {
   test('brackets in strings are no levels, and neither are those side by side', () => {
     const text = JSON.stringify({ a: '['.repeat(500), 'b"\\': ['{{{{', ...Array(500).fill([{}])] });
     expect(parseBounded(text)).toEqual(JSON.parse(text));

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { callFlags } from '../../src/cli/render/call-flags.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import { fileSource } from '../../src/daemon/sources/file-source.ts';
-import { systemClock } from '../../src/platform/system-clock.ts';
+import { systemClock } from '../../src/platform/system.ts';
 import { folderWith, inProcess, oneNetwork } from './run.ts';
 
 const overlay = 'networks: {backend: {cidr: 10.99.0.0/24}}\n';

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { barsText } from '../../src/cli/rehearse/picture.ts';
+import { barsText } from '../../src/cli/commands/rehearse.ts';
 import { summaryLine } from '../../src/cli/render/plan-groups.ts';
 import { markdownLimit, planMarkdown } from '../../src/cli/render/plan-markdown.ts';
 import { planSvg } from '../../src/cli/render/plan-svg.ts';

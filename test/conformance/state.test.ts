@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe } from 'vitest';
 import type { StateStore } from '../../src/core/state.ts';
-import { memoryState } from '../../src/state/memory.ts';
 import { openSqliteState } from '../../src/state/sqlite.ts';
+import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { stateConformance } from './state.ts';
 import type { StateHarness } from './state-checks.ts';
 import { stateEquivalence } from './state-equivalence.ts';
 import { sampleBinding, sampleIntent, web } from './state-samples.ts';
 
-describe('src/state/memory.ts', () => {
+describe('src/state/sqlite-driver.ts', () => {
   stateConformance('memory', {
     create: async () => memoryState({ createdAt: 1, lineage: 'born' }),
     readOnly: async () => memoryState({ createdAt: 1, lineage: 'born', mode: 'read' }),

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { flowYaml } from '../../src/core/flow-yaml.ts';
+import { flowYaml } from '../../src/core/escape.ts';
 
-describe('src/core/flow-yaml.ts', () => {
+describe('src/core/escape.ts', () => {
   test.each([
     { ip: 'web' },
     { ip: '12' },

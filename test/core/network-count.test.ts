@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { countedBeside } from '../../src/core/network-count.ts';
+import { countedBeside } from '../../src/core/attribute.ts';
 import type { Network, NetworkInterface } from '../../src/core/resources.ts';
 
 const network = (server_count: number | null) => ({ id: 7, server_count }) as unknown as Network;
@@ -11,7 +11,7 @@ const inside = (...servers: (readonly (number | null)[])[]) =>
     ]),
   );
 
-describe('src/core/network-count.ts', () => {
+describe('src/core/attribute.ts', () => {
   test('a server with several interfaces in the network counts once, and one in another network not at all', () => {
     expect(countedBeside(network(3), inside([7, 7], [null, 8], [8, 7]))).toBe(1);
   });

@@ -2,7 +2,7 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { fileSource } from '../../src/daemon/sources/file-source.ts';
-import { systemClock } from '../../src/platform/system-clock.ts';
+import { systemClock } from '../../src/platform/system.ts';
 import { folderWith } from '../cli/run.ts';
 import { until } from './support.ts';
 

@@ -8,7 +8,7 @@ import { type PageInput, renderPage } from '../../src/daemon/http/page.ts';
 import { startServer } from '../../src/daemon/http/server.ts';
 import type { DaemonDeps } from '../../src/daemon/ports.ts';
 import type { ProjectSummary } from '../../src/daemon/project/facts.ts';
-import { systemClock } from '../../src/platform/system-clock.ts';
+import { systemClock } from '../../src/platform/system.ts';
 import type { ProjectFacts } from '../../src/view/facts.ts';
 import { drawn } from '../support/drawn.ts';
 import { pageStates, thousand } from '../support/page-states.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
 import { pruneHistory } from '../../src/daemon/project/reconciliation.ts';
-import { memoryState } from '../../src/state/memory.ts';
+import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { sampleIntent, web } from '../conformance/state-samples.ts';
 
 const day = 24 * 3_600_000;

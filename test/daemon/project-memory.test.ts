@@ -6,9 +6,8 @@ import { documentedProfile } from '../../src/core/profile.ts';
 import { Notifier } from '../../src/daemon/notifications/notifier.ts';
 import type { ProjectSession } from '../../src/daemon/ports.ts';
 import { DaemonProject } from '../../src/daemon/project/project.ts';
-import { systemClock } from '../../src/platform/system-clock.ts';
-import { systemRandom } from '../../src/platform/system-random.ts';
-import { memoryState } from '../../src/state/memory.ts';
+import { systemClock, systemRandom } from '../../src/platform/system.ts';
+import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { load } from '../support/rig.ts';
 
 const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };

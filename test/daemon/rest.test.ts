@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../src/core/plan.ts';
-import { type Rest, restMs } from '../../src/daemon/scheduling/rest.ts';
+import { type Rest, restMs } from '../../src/daemon/scheduling/wake.ts';
 
 const even = { next: () => 0.5 };
 const hour = 3_600_000;
@@ -14,7 +14,7 @@ function rest(code?: 'in_flight', moments: readonly number[] = []): Rest {
   };
 }
 
-describe('src/daemon/scheduling/rest.ts', () => {
+describe('src/daemon/scheduling/wake.ts', () => {
   test('a write that is still in flight is followed within half a minute, however long the interval is', () => {
     expect(restMs(rest('in_flight', [Number.NaN]), even)).toBe(30_000);
     expect(restMs(rest(), even)).toBe(10 * hour);

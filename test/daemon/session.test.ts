@@ -6,9 +6,8 @@ import type { StateStore } from '../../src/core/state.ts';
 import type { DaemonDeps, ProjectSession } from '../../src/daemon/ports.ts';
 import { DaemonProject } from '../../src/daemon/project/project.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import { systemClock } from '../../src/platform/system-clock.ts';
-import { systemRandom } from '../../src/platform/system-random.ts';
-import { memoryState } from '../../src/state/memory.ts';
+import { systemClock, systemRandom } from '../../src/platform/system.ts';
+import { memoryState } from '../../src/state/sqlite-driver.ts';
 
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const worker = { replica: 'r', notified: { notifiedOf: () => ({}), recall: () => {} }, now: () => 0 };

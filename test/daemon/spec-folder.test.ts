@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { fleetBounds } from '../../src/daemon/sources/bounds.ts';
 import { SpecFolder } from '../../src/daemon/sources/spec-folder.ts';
-import { systemClock } from '../../src/platform/system-clock.ts';
+import { systemClock } from '../../src/platform/system.ts';
 import { folderWith } from '../cli/run.ts';
 
 const names = ['a.yaml', 'b.yaml', 'c.yaml'];

@@ -8,7 +8,7 @@ import { ProjectHistory } from '../../src/daemon/project/history.ts';
 import { memoryNote, readMemory } from '../../src/daemon/project/memory.ts';
 import { TurnRecord } from '../../src/daemon/project/turn-record.ts';
 import { KeyBackOff } from '../../src/daemon/scheduling/back-off.ts';
-import { memoryState } from '../../src/state/memory.ts';
+import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { load } from '../support/rig.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
 

@@ -4,7 +4,7 @@ import type { ProjectSession } from '../../src/daemon/ports.ts';
 import { openWorkspace, type ProjectParts } from '../../src/daemon/project/workspace.ts';
 import { createStopwatch } from '../../src/engine/stopwatch.ts';
 import { virtualClock } from '../../src/simulation/virtual-clock.ts';
-import { memoryState } from '../../src/state/memory.ts';
+import { memoryState } from '../../src/state/sqlite-driver.ts';
 
 describe('src/daemon/project/workspace.ts', () => {
   test('an answer to an earlier token does not count for the next token, however fresh it is', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Project } from '../../src/emulator/world.ts';
-import { memoryState } from '../../src/state/memory.ts';
+import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { crashable } from '../support/crashable.ts';
 import { drawn } from '../support/drawn.ts';
 import { expectAccounted, expectFixedPoint, expectInvariants } from '../support/invariants.ts';

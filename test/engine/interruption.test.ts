@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { memoryState } from '../../src/state/memory.ts';
+import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { moments } from '../support/drawn.ts';
 import { rig } from '../support/rig.ts';
 import { virtualClock } from '../support/virtual-clock.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import type { Resolution } from '../../src/engine/deps.ts';
-import { memoryState } from '../../src/state/memory.ts';
+import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { billOf } from '../../src/view/bill.ts';
 import { saidBy } from '../support/resolve.ts';
 import { load, type Rig, rig } from '../support/rig.ts';

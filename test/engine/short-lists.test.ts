@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../src/cli/settings/profile.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { loadProfile as emulatorProfile } from '../../src/emulator/profile.ts';
-import { memoryState } from '../../src/state/memory.ts';
+import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { isProbe } from '../support/invariants.ts';
 import { type Rig, rig } from '../support/rig.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { memoryState } from '../../src/state/memory.ts';
+import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { resolveOf } from '../support/resolve.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
 import { virtualClock } from '../support/virtual-clock.ts';

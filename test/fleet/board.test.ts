@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Board, type Publications } from '../../src/daemon/fleet/board.ts';
 import type { SpecText } from '../../src/daemon/sources/source.ts';
-import { systemClock } from '../../src/platform/system-clock.ts';
+import { systemClock } from '../../src/platform/system.ts';
 import { openPublications } from '../../src/state/postgres-publications.ts';
 import { postgresServer } from '../support/postgres.ts';
 import { specOf } from './rig.ts';

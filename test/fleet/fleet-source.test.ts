@@ -7,7 +7,7 @@ import type { FleetQueue } from '../../src/daemon/fleet/queue.ts';
 import type { Releases } from '../../src/daemon/fleet/releases.ts';
 import { Intake } from '../../src/daemon/sources/intake.ts';
 import { type Snapshot, SourceError, type SpecSource } from '../../src/daemon/sources/source.ts';
-import { systemClock } from '../../src/platform/system-clock.ts';
+import { systemClock } from '../../src/platform/system.ts';
 import { virtualClock } from '../../src/simulation/virtual-clock.ts';
 import { operatorsSpec } from '../../src/spec/environment.ts';
 

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { sumDecimals } from '../../src/core/decimal.ts';
 import { topLevelKey } from '../../src/core/keys.ts';
 import type { Diff } from '../../src/core/kind.ts';
-import { priceChanges } from '../../src/plan/money.ts';
+import { priceChanges } from '../../src/plan/totals.ts';
 
-describe('src/plan/money.ts', () => {
+describe('src/plan/totals.ts', () => {
   test.each([
     [[], '0.00'],
     [['0.10', '-0.2'], '-0.10'],

@@ -74,7 +74,7 @@ const edits: readonly (readonly [string, Fields, (model: Model) => Model])[] = [
   ],
 ];
 
-describe('src/plan/permits.ts: one entry names all edits', () => {
+describe('src/plan/guarded.ts: one entry names all edits', () => {
   test.each(edits)('replacement of three servers: %s', async (_, more, also) => {
     const played = rig();
     const before = three(more);

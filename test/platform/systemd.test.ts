@@ -2,7 +2,7 @@ import { chmodSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/platform/system-clock.ts';
+import { systemClock } from '../../src/platform/system.ts';
 import { keepSystemdNotified } from '../../src/platform/systemd.ts';
 import { folderWith } from '../cli/run.ts';
 

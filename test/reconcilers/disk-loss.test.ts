@@ -21,7 +21,7 @@ const planned = (plan: number, more = '') =>
   `servers: {one: {server_type: plans-1, image: ubuntu-24.04, plan_id: ${plan}${more}}}\n`;
 const allowed = ', replace: allowed';
 
-describe('src/reconcilers/server/disk-loss.ts: a disk that a resize makes smaller', () => {
+describe('src/reconcilers/server/resize.ts: a disk that a resize makes smaller', () => {
   test('takes a word of the spec, and is told and judged as data that goes', async () => {
     const world = played();
     await world.apply(file(80));

@@ -7,7 +7,7 @@ const at =
     .split('\n')
     .findIndex((line) => line.startsWith('servers')) + 1;
 
-describe('src/reconcilers/firewall/errors.ts', () => {
+describe('src/reconcilers/firewall/checks.ts', () => {
   test.each([
     ['destination_prot: "22"', 'destination_prot', 'destination_port'],
     ['destination_ports: "22"', 'destination_ports', 'destination_port'],

@@ -6,7 +6,7 @@ import type { ResourceKey } from '../../src/core/keys.ts';
 import { type FaultAction, faultRule } from '../../src/emulator/faults.ts';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
-import { memoryState } from '../../src/state/memory.ts';
+import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { expectInvariants } from '../support/invariants.ts';
 import { applyWithHelp } from '../support/operator.ts';
 import { resolveOf, saidBy } from '../support/resolve.ts';

@@ -2,7 +2,7 @@ import type { StateStore } from '../../src/core/state.ts';
 import type { Controller } from '../../src/simulation/controller.ts';
 import { changing } from '../../src/simulation/durable.ts';
 import type { Boxes, StateBox } from '../../src/simulation/state-box.ts';
-import { memoryState } from '../../src/state/memory.ts';
+import { memoryState } from '../../src/state/sqlite-driver.ts';
 
 /** A state to which all faults of a disk can occur. */
 export interface MachineBox extends StateBox {

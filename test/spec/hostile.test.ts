@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type Deadlines, Intake, type Taken } from '../../src/daemon/sources/intake.ts';
 import type { SpecText } from '../../src/daemon/sources/source.ts';
-import { systemClock } from '../../src/platform/system-clock.ts';
+import { systemClock } from '../../src/platform/system.ts';
 import type { SpecTrust } from '../../src/spec/environment.ts';
 
 const folder = join(import.meta.dirname, 'hostile');

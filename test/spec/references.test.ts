@@ -4,7 +4,7 @@ import { errorsIn, errorsOf, read, spec } from './read.ts';
 
 const sized = 'server_type: 3, image: x, cores: 1';
 
-describe('src/spec/references.ts', () => {
+describe('src/spec/cross-checks.ts', () => {
   const cases: readonly [string, string, readonly string[]][] = [
     [
       'names that are not there',
@@ -116,7 +116,7 @@ describe('src/spec/references.ts', () => {
   });
 });
 
-describe('src/spec/references.ts', () => {
+describe('src/spec/cross-checks.ts', () => {
   const load = (...texts: readonly string[]) =>
     loadSpec(
       texts.map((text, at) => ({ file: `${at}.yaml`, text })),

@@ -1,8 +1,7 @@
 import { createClient } from '../../src/api/client.ts';
 import type { Desired } from '../../src/core/desired.ts';
 import type { Plan } from '../../src/core/plan.ts';
-import type { ApiProfile } from '../../src/core/profile.ts';
-import { documentedProfile } from '../../src/core/profile.ts';
+import { type ApiProfile, documentedProfile } from '../../src/core/profile.ts';
 import type { ApplyReport, ProgressEvent } from '../../src/core/progress.ts';
 import type { StateStore } from '../../src/core/state.ts';
 import { type Transport, TransportError } from '../../src/core/transport.ts';
@@ -14,7 +13,7 @@ import { createReadCache } from '../../src/engine/read-cache.ts';
 import { createStopwatch } from '../../src/engine/stopwatch.ts';
 import { kinds } from '../../src/reconcilers/registry.ts';
 import { loadSpec } from '../../src/spec/load.ts';
-import { memoryState } from '../../src/state/memory.ts';
+import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { documented } from './documented.ts';
 import { writeTokens } from './tokens.ts';
 import { type VirtualClock, virtualClock } from './virtual-clock.ts';

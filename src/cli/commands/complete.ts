@@ -1,7 +1,8 @@
-import { RootCommand, type Command as TabCommand } from '@bomb.sh/tab';
+import { RootCommand, script, type Command as TabCommand } from '@bomb.sh/tab';
 import type { Command, Option } from 'commander';
 import { partsOf } from '../../core/intent.ts';
 import type { StateStore } from '../../core/state.ts';
+import type { Shell } from '../choices.ts';
 import type { CommonFlags } from '../settings/config.ts';
 import type { Io } from '../terminal.ts';
 
@@ -132,3 +133,19 @@ function flagsOf(command: Command, typed: readonly string[]): CommonFlags {
     ...(typed.includes('--emulator') ? { emulator: true } : {}),
   };
 }
+
+/** Prints the script that makes a shell ask `vdcsync complete` for every word. */
+export function completion(shell: Shell, io: Io): void {
+  script(shell, 'vdcsync', 'vdcsync');
+  if (shell === 'bash') io.stdout.write(bashExtras);
+}
+
+/** The script asks for a function that only the package bash-completion has, and completes no names of files. */
+const bashExtras = `
+if ! declare -F _get_comp_words_by_ref > /dev/null; then
+  _get_comp_words_by_ref() {
+    cur=\${COMP_WORDS[COMP_CWORD]}; prev=\${COMP_WORDS[COMP_CWORD-1]}; words=("\${COMP_WORDS[@]}"); cword=$COMP_CWORD
+  }
+fi
+complete -o default -F __vdcsync_complete vdcsync
+`;

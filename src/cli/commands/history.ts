@@ -1,8 +1,8 @@
+import { moment } from '../../core/duration.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { endOf, partsOf } from '../../core/intent.ts';
 import { member } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
-import { moment } from '../../core/moment.ts';
 import type { Intent, JournalFilter, ProofRecord, StateStore } from '../../core/state.ts';
 import { refuseOtherState } from '../../engine/observe.ts';
 import { writeView } from '../../view/build.ts';
@@ -171,7 +171,7 @@ function purposeOf({ request }: ProofRecord): 'proof' | 'calibration' {
   return request.probe === 'proof' ? 'proof' : 'calibration';
 }
 
-export function proofJson(proof: PastProof): Record<string, unknown> {
+function proofJson(proof: PastProof): Record<string, unknown> {
   const { key, at, answeredAt, request, idempotencyKey, answer } = proof;
   return {
     sent_at: time(at),
@@ -196,7 +196,7 @@ function proofLines(proof: PastProof, dim: (text: string) => string): string[] {
 }
 
 /** A write in the names of the public JSON. */
-export function intentJson({ run, intent, resourceId }: Past): Record<string, unknown> {
+function intentJson({ run, intent, resourceId }: Past): Record<string, unknown> {
   const { key, verb, request, incarnation, attempt, idempotencyKey, phase, sends } = intent;
   const { answer, unconfirmed, outcome, closedAt } = partsOf(intent);
   const optional = {

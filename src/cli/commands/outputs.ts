@@ -1,6 +1,8 @@
+import { stringify } from 'yaml';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
-import { factsOf } from '../../core/kind-facts.ts';
+import { shellWord } from '../../core/escape.ts';
+import { collections, factsOf } from '../../core/kind-facts.ts';
 import type { ServerId } from '../../core/resources.ts';
 import type { Binding, StateInfo } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
@@ -8,8 +10,7 @@ import { refuseOtherProject } from '../../engine/observe.ts';
 import type { OutputFormat } from '../choices.ts';
 import { openSession, openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import { formatOutputs, withoutAddress } from '../outputs/formats.ts';
-import { isShown, type LiveFacts, outputsOf } from '../outputs/outputs.ts';
+import { isShown, type LiveFacts, type Outputs, outputsOf, type ServerOutput } from '../outputs/outputs.ts';
 import type { CommonFlags } from '../settings/config.ts';
 import { refuseNoState, refuseSecondState } from '../settings/own-state.ts';
 import { readSpec } from '../settings/spec-source.ts';
@@ -104,4 +105,125 @@ async function readLive(
 
 function missing(bindings: readonly Binding[], live: LiveFacts | undefined): readonly Binding[] {
   return bindings.filter((each) => live !== undefined && !isShown(each, { live }));
+}
+
+const writers: Readonly<Record<OutputFormat, (outputs: Outputs) => string>> = {
+  json: (outputs) => `${JSON.stringify(outputs, null, 2)}\n`,
+  env,
+  ansible,
+  'ssh-config': sshConfig,
+};
+
+/** @throws ConfigError if two names of the spec become one name of the format. */
+function formatOutputs(outputs: Outputs, format: OutputFormat): string {
+  return writers[format](outputs);
+}
+
+/** `SERVERS_WEB_1_PUBLIC_IPV4=203.0.113.10`: the path of a value in the JSON, in capital letters. */
+function env(outputs: Outputs): string {
+  const values = leaves(Object.fromEntries(collections.map((each) => [each, outputs[each]]))).filter(
+    ([path]) => path.at(-1) !== 'key',
+  );
+  const names = unique(
+    values,
+    ([path]) =>
+      path
+        .join('_')
+        .toUpperCase()
+        .replaceAll(/[^A-Z0-9]/g, '_'),
+    ([path]) => path.join('.'),
+  );
+  return values.map(([, value], at) => `${names[at]}=${shellWord(value)}\n`).join('');
+}
+
+/** Every text inside a value, with its path. A list becomes one text with spaces; null is left out. */
+function leaves(value: unknown, path: readonly string[] = []): (readonly [readonly string[], string])[] {
+  if (typeof value === 'string') return [[path, value]];
+  if (typeof value !== 'object' || value === null) return [];
+  if (Array.isArray(value)) return value.length === 0 ? [] : [[path, value.join(' ')]];
+  return Object.entries(value).flatMap(([name, each]) => leaves(each, [...path, name]));
+}
+
+/** An inventory file for `ansible-playbook -i`: each server, in a group for each of its networks. */
+function ansible(outputs: Outputs): string {
+  const servers = Object.entries(outputs.servers);
+  const networks = [...new Set(servers.flatMap(([, each]) => Object.keys(each.network_interfaces)))].sort();
+  const groups = unique(
+    networks,
+    (name) => `network_${name.replaceAll(/[^A-Za-z0-9_]/g, '_')}`,
+    (name) => name,
+  );
+  const inventory = {
+    all: {
+      hosts: Object.fromEntries(servers.map(([name, server]) => [name, hostVariables(server)])),
+      ...(networks.length === 0
+        ? {}
+        : {
+            children: Object.fromEntries(
+              networks.map((network, at) => {
+                const inside = servers.filter(([, each]) => Object.hasOwn(each.network_interfaces, network));
+                return [groups[at], { hosts: Object.fromEntries(inside.map(([name]) => [name, {}])) }];
+              }),
+            ),
+          }),
+    },
+  };
+  // Ansible reads YAML 1.1, in which more words than in 1.2 are no texts.
+  return `${head(outputs)}${stringify(inventory, { version: '1.1', lineWidth: 0 })}`;
+}
+
+function hostVariables(server: ServerOutput) {
+  const address = addressOf(server);
+  return {
+    ...(address === undefined ? {} : { ansible_host: address }),
+    vdc_id: server.id,
+    vdc_name: server.name,
+    vdc_public_ipv4: server.public_ipv4,
+    vdc_network_interfaces: server.network_interfaces,
+  };
+}
+
+/** For `Include` in `~/.ssh/config`; users, keys and jump hosts stay in the operator's own file. */
+function sshConfig(outputs: Outputs): string {
+  return `${head(outputs)}${reachable(outputs)
+    .map(([name, address]) => `\nHost ${name}\n  HostName ${address}\n`)
+    .join('')}`;
+}
+
+/** The address that a server is reached at: the public one, else that of its first private network. */
+function addressOf({ public_ipv4, network_interfaces }: ServerOutput): string | undefined {
+  return public_ipv4 ?? Object.values(network_interfaces).flatMap(({ addresses }) => addresses)[0];
+}
+
+function reachable({ servers }: Outputs): (readonly [string, string])[] {
+  return Object.entries(servers).flatMap(([name, each]) => {
+    const address = addressOf(each);
+    return address === undefined ? [] : [[name, address] as const];
+  });
+}
+
+/** @throws ConfigError that names both, where two of the list get one name. */
+function unique<T>(list: readonly T[], nameOf: (each: T) => string, told: (each: T) => string): string[] {
+  const taken = new Map<string, T>();
+  return list.map((each) => {
+    const name = nameOf(each);
+    const other = taken.get(name);
+    if (other !== undefined) {
+      throw new ConfigError(
+        `${told(other)} and ${told(each)} both become ${name} in this format. Rename one of them in the spec (\`moved\` keeps the resource), or use --format json.`,
+      );
+    }
+    taken.set(name, each);
+    return name;
+  });
+}
+
+/** Without a time, so that the same addresses give the same file. */
+function head({ project_id }: Outputs): string {
+  return `# Written by vdcsync output for project ${project_id ?? 'unknown'}\n`;
+}
+
+/** Servers that formats of addresses leave out. */
+function withoutAddress({ servers }: Outputs): readonly ServerOutput[] {
+  return Object.values(servers).filter((each) => addressOf(each) === undefined);
 }

@@ -1,10 +1,9 @@
 import type { Plan } from '../../core/plan.ts';
 import { counted } from '../../core/text.ts';
-import { barsSvg } from '../../view/timeline.ts';
+import { type Bar, barsSvg, clock, inOrder, named } from '../../view/timeline.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { type Adapted, adapt } from '../rehearse/adapt.ts';
 import { type CalmRun, calmRun } from '../rehearse/calm-run.ts';
-import { barsText } from '../rehearse/picture.ts';
 import {
   askedByCode,
   exclusively,
@@ -214,3 +213,22 @@ function progressOn({ stderr, env }: Io, of: number): (done: number, name: strin
 
 /** Real ms. */
 const lineEveryMs = 10_000;
+
+const width = 40;
+
+/** Each operation as a bar on the time axis, in the order in which they began; `░` waits, `█` works. */
+export function barsText(bars: readonly Bar[]): string[] {
+  const end = Math.max(1, ...bars.map(({ endMs }) => endMs));
+  const labels = Math.max(0, ...bars.map(({ id }) => id.length));
+  return inOrder(bars).map((bar) => {
+    const { id, startMs, endMs } = bar;
+    const from = Math.min(width - 1, Math.floor((startMs / end) * width));
+    const length = Math.min(width - from, Math.max(1, Math.round(((endMs - startMs) / end) * width)));
+    const cells = Array.from({ length }, (_, at) => {
+      const middle = startMs + ((at + 0.5) / length) * (endMs - startMs);
+      return bar.waits.some((span) => span.startMs <= middle && middle < span.endMs) ? '░' : '█';
+    });
+    const text = `${' '.repeat(from)}${cells.join('')}`.padEnd(width);
+    return `${named(id).padEnd(labels)} ▕${text}▏ ${clock(startMs)} to ${clock(endMs)}`;
+  });
+}

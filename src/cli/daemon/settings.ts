@@ -1,18 +1,22 @@
-import { statSync } from 'node:fs';
+import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { scaledClock } from '../../core/clock.ts';
 import { parseDuration } from '../../core/duration.ts';
 import { ConfigError } from '../../core/errors.ts';
 import type { StatusTarget } from '../../daemon/commit-status/forge.ts';
+import { whyEphemeral } from '../../daemon/ephemeral.ts';
 import { defaultPolicy, type RolloutPolicy } from '../../daemon/fleet/rollout.ts';
-import { type Listen, parseListen } from '../../daemon/http/listen.ts';
+import { type Listen, parseListen } from '../../daemon/http/server.ts';
 import type { Receiver } from '../../daemon/notifications/notifier.ts';
-import type { Mode } from '../../daemon/ports.ts';
-import type { GivenFile } from '../../daemon/sources/file-source.ts';
-import type { GitSettings } from '../../daemon/sources/git-source.ts';
+import type { DaemonDeps, Mode } from '../../daemon/ports.ts';
+import { fleetBounds } from '../../daemon/sources/bounds.ts';
+import { fileSource, type GivenFile } from '../../daemon/sources/file-source.ts';
+import { type GitSettings, gitSource } from '../../daemon/sources/git-source.ts';
 import { checkGitNames, parseGitUrl } from '../../daemon/sources/git-url.ts';
-import { SourceError } from '../../daemon/sources/source.ts';
+import { SourceError, type SpecSource } from '../../daemon/sources/source.ts';
 import { isLoopbackHost } from '../../platform/undici-transport.ts';
 import type { SpecTrust } from '../../spec/environment.ts';
+import { createFolder } from '../../state/sqlite-file.ts';
 import {
   baseUrlOf,
   type CommonFlags,
@@ -21,7 +25,6 @@ import {
   specFiles,
   stateLocation,
 } from '../settings/config.ts';
-import { refuseEphemeral } from '../settings/ephemeral-state.ts';
 import { loadFleetConfig } from '../settings/fleet-config.ts';
 import { guardOf, secretOf } from '../settings/secret.ts';
 import { trustOf } from '../settings/trust.ts';
@@ -242,4 +245,40 @@ function receiversOf(io: Io): Receiver[] {
     ...(json === undefined ? [] : [{ form: 'json' as const, url: json }]),
     ...(slack === undefined ? [] : [{ form: 'slack' as const, url: slack }]),
   ];
+}
+
+/** @throws ConfigError where the state's folder would not outlive this container. */
+function refuseEphemeral(flags: CommonFlags, io: Io): void {
+  if (io.env.VDCSYNC_ALLOW_EPHEMERAL_STATE === '1') return;
+  const location = stateLocation(flags, io);
+  if (/^\w+:\/\//.test(location)) return;
+  const why = location === ':memory:' ? 'it is kept in memory' : whyFolderEphemeral(location);
+  if (why === undefined) return;
+  throw new ConfigError(
+    `the state ${location} would be lost: ${why}. Then vdcsync no longer knows its resources. ` +
+      'Name a folder on a volume with --state, or set VDCSYNC_ALLOW_EPHEMERAL_STATE=1 for a trial.',
+  );
+}
+
+function whyFolderEphemeral(location: string): string | undefined {
+  try {
+    createFolder(location);
+    return whyEphemeral(readFileSync('/proc/self/mountinfo', 'utf8'), realpathSync(dirname(location)));
+  } catch {
+    // Not Linux, or the folder cannot be created: opening the state reports the error.
+    return undefined;
+  }
+}
+
+/** Where the specs come from, as the settings say. */
+export function sourceOf(
+  { git, files, projects, timeScale }: DaemonSettings,
+  deps: DaemonDeps,
+  isFleet: boolean,
+): SpecSource {
+  const { clock, random, log } = deps;
+  const bounds = isFleet ? { most: fleetBounds } : {};
+  if (git === undefined) return fileSource({ files, folder: projects === 'many', clock, log, ...bounds });
+  // Durations in flags run at the API's pace.
+  return gitSource({ ...git, clock: scaledClock(clock, timeScale, clock.now()), random, log, ...bounds });
 }

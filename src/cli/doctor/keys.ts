@@ -4,7 +4,7 @@ import { run } from '../../core/remedy.ts';
 import { capitalised } from '../../core/text.ts';
 import { type KeyBehaviour, observeKeys } from '../../engine/intents/calibrate.ts';
 import { told } from '../../engine/intents/outcome.ts';
-import { systemRandom } from '../../platform/system-random.ts';
+import { systemRandom } from '../../platform/system.ts';
 import type { Session } from '../compose.ts';
 import { type Finding, finding, ok } from './findings.ts';
 import { levelAdvice } from './remote.ts';

@@ -1,4 +1,4 @@
-import { moment } from '../../core/moment.ts';
+import { moment } from '../../core/duration.ts';
 import type { Project } from '../../core/resources.ts';
 import type { Session } from '../compose.ts';
 import { whyFailed } from '../reach.ts';

@@ -10,7 +10,7 @@ import { chance } from '../../simulation/chance.ts';
 import { type SpecModel, specText } from '../../simulation/story.ts';
 import { virtualClock } from '../../simulation/virtual-clock.ts';
 import { loadSpec } from '../../spec/load.ts';
-import { memoryState } from '../../state/memory.ts';
+import { memoryState } from '../../state/sqlite-driver.ts';
 import type { Bar, TimeSpan } from '../../view/timeline.ts';
 
 export interface CalmRun {

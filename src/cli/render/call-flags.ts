@@ -1,4 +1,4 @@
-import { shellWord } from '../../core/shell.ts';
+import { shellWord } from '../../core/escape.ts';
 import type { CommonFlags } from '../settings/config.ts';
 import { stateWord } from '../settings/state-url.ts';
 import type { Io } from '../terminal.ts';

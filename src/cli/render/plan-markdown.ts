@@ -1,6 +1,6 @@
+import { moment } from '../../core/duration.ts';
 import { retiredFrom } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import { moment } from '../../core/moment.ts';
 import {
   type Blocked,
   comesFirst,

@@ -1,6 +1,6 @@
 import equal from 'fast-deep-equal';
+import { moment } from '../../core/duration.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import { moment } from '../../core/moment.ts';
 import {
   type Blocked,
   comesFirst,

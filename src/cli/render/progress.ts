@@ -1,5 +1,5 @@
+import { moment, timeOfDay } from '../../core/duration.ts';
 import type { ResourceKey } from '../../core/keys.ts';
-import { moment, timeOfDay } from '../../core/moment.ts';
 import { operationId, type Verb } from '../../core/plan.ts';
 import type { ApplyReport, OperationResult, ProgressEvent, Step } from '../../core/progress.ts';
 import { type Paint, printable } from '../terminal.ts';
@@ -23,7 +23,7 @@ export interface ProgressView {
 export type Progressed = Extract<ProgressEvent, { type: 'progress' }>;
 
 /** Steps in standard words. */
-export const stepWords: Readonly<Record<Step, string>> = {
+const stepWords: Readonly<Record<Step, string>> = {
   queued: 'queued',
   sent: 'sent',
   task: 'waiting for task',

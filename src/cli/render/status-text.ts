@@ -1,9 +1,8 @@
+import { moment } from '../../core/duration.ts';
 import type { KeyStatus } from '../../core/key-status.ts';
-import { moment } from '../../core/moment.ts';
 import { firstWarnings, withoutRepeats } from '../../core/plan.ts';
-import { commandLine, run } from '../../core/remedy.ts';
+import { commandLine, run, waysWithBackups, waysWithIdle, waysWithIgnored } from '../../core/remedy.ts';
 import { counted } from '../../core/text.ts';
-import { waysWithBackups, waysWithIdle, waysWithIgnored } from '../../core/ways-out.ts';
 import { pendingOperations } from '../../view/build.ts';
 import { ignoredName } from '../../view/ignored.ts';
 import type { BilledView, ProjectView, ResourceView } from '../../view/project-view.ts';

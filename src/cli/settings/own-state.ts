@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
-import { shellWord } from '../../core/shell.ts';
+import { shellWord } from '../../core/escape.ts';
 import { shownLocation } from '../../state/open.ts';
 import type { PostgresInspection } from '../../state/postgres-inspection.ts';
 import { defaultStateName } from '../../state/postgres-url.ts';

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError, SpecError } from '../../core/errors.ts';
-import { systemClock } from '../../platform/system-clock.ts';
+import { systemClock } from '../../platform/system.ts';
 import { allowedEnvironment, type SpecTrust } from '../../spec/environment.ts';
 import { loadSpec, type Source } from '../../spec/load.ts';
 import type { Io } from '../terminal.ts';

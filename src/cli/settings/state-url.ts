@@ -1,4 +1,4 @@
-import { shellWord } from '../../core/shell.ts';
+import { shellWord } from '../../core/escape.ts';
 
 /** Does a state's location name a database and not a file? */
 export function isUrl(location: string): boolean {

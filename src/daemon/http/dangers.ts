@@ -1,8 +1,8 @@
 import { html } from 'hono/html';
 import { firewallKey, type ResourceKey } from '../../core/keys.ts';
 import type { Blocked } from '../../core/plan.ts';
+import { waysWithBackups, waysWithIdle } from '../../core/remedy.ts';
 import { counted } from '../../core/text.ts';
-import { waysWithBackups, waysWithIdle } from '../../core/ways-out.ts';
 import type { BilledView, ProjectView } from '../../view/project-view.ts';
 import type { Pager } from './pager.ts';
 import { flagsOf, remediesHtml } from './remedies.ts';

@@ -4,8 +4,7 @@ import { conditions } from '../../view/condition.ts';
 import type { Rollout } from '../fleet/rollout.ts';
 import type { ProjectSummary } from '../project/facts.ts';
 import { type Headline, headlineOf, type Level, levelOf, wordText } from './headline.ts';
-import { ago } from './spans.ts';
-import { type Html, timeSince } from './text.ts';
+import { ago, type Html, timeSince } from './text.ts';
 
 /** More rows than an operator reads at once; the others are counted, and found by search or filter. */
 const mostRows = 100;

@@ -25,9 +25,8 @@ import {
 } from './panels.ts';
 import { drawOutline, drawPicture, pictureOf } from './picture.ts';
 import { script } from './script.ts';
-import { span } from './spans.ts';
 import { style } from './style.ts';
-import { type Html, since, timeAgo, timeAhead } from './text.ts';
+import { type Html, since, span, timeAgo, timeAhead } from './text.ts';
 
 export interface PageInput {
   /** The project of the page; none for the overview. */

@@ -26,9 +26,8 @@ import { codeText, isInDangers, retryText } from './dangers.ts';
 import { wordText } from './headline.ts';
 import type { Pager } from './pager.ts';
 import { flagsOf, remediesHtml } from './remedies.ts';
-import { span } from './spans.ts';
 import { absenceText, statusText } from './standing.ts';
-import { type Html, keyText, marked, sentence, since, timeAgo, timeAhead } from './text.ts';
+import { type Html, keyText, marked, sentence, since, span, timeAgo, timeAhead } from './text.ts';
 
 /**
  * Problems that stop vdcsync as a whole: as loud as a blocked write.

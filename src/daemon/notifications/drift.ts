@@ -1,4 +1,4 @@
-import { flowYaml } from '../../core/flow-yaml.ts';
+import { flowYaml } from '../../core/escape.ts';
 import { canonicalJson } from '../../core/json.ts';
 import type { Change, Operation, Plan } from '../../core/plan.ts';
 import { consequences } from '../../view/consequences.ts';

@@ -1,8 +1,10 @@
+import type { Clock } from '../../core/clock.ts';
 import { ApiProblem, FenceError, StateError } from '../../core/errors.ts';
+import type { Plan } from '../../core/plan.ts';
 import type { ApplyReport } from '../../core/progress.ts';
-import { countsOf } from '../notifications/reconciliation-line.ts';
 import type { DaemonLogger, ProjectSession, Trigger } from '../ports.ts';
-import { untilRefreshIsDue } from '../scheduling/quiet.ts';
+import type { Wake } from '../scheduling/wake.ts';
+import type { Activity } from './activity.ts';
 import type { Offer, ReconciliationRecord } from './facts.ts';
 import type { ProjectHistory } from './history.ts';
 import type { ProjectParts, Workspace } from './workspace.ts';
@@ -143,4 +145,59 @@ export async function pruneHistory(
   if (typeof last === 'number' && now - last < dayMs && last <= now) return;
   await store.prune(now - keepMs);
   await store.putNote(noteName, now);
+}
+
+/** After this time without progress, a reconciliation that only waits may be cut short for a new refresh. */
+const quietMs = 30_000;
+
+/**
+ * A reconciliation that only waits, for graphics cards or an ISO, must not delay the refresh of the other resources.
+ * Returns `true` once the reconciliation may be cut short, and `false` when `done` aborts first.
+ */
+async function untilRefreshIsDue(
+  activity: Activity,
+  wake: Wake,
+  clock: Clock,
+  intervalMs: number,
+  done: AbortSignal,
+): Promise<boolean> {
+  const startedAt = clock.now();
+  while (!done.aborted) {
+    await clock.sleep(Math.min(quietMs, intervalMs) / 3, done).catch(() => undefined);
+    const now = clock.now();
+    const due = wake.pending() || now - startedAt > intervalMs;
+    if (done.aborted || !due || !activity.isQuietSince(now - quietMs)) continue;
+    wake.nudge('timer');
+    return true;
+  }
+  return false;
+}
+
+export function countsOf(
+  results: ApplyReport['results'],
+): Pick<ReconciliationRecord, 'operations' | 'settled'> {
+  const settled = results.filter(({ outcome }) => outcome === 'done' || outcome === 'failed');
+  return { operations: results.length, settled: settled.length };
+}
+
+/**
+ * Writes one log line for a reconciliation. A reconciliation without changes is logged at level debug, so that an idle
+ * project does not write a line every five minutes.
+ */
+export function logReconciliation(
+  log: DaemonLogger,
+  { triggers, outcome, commit, startedAt, endedAt, operations, settled }: ReconciliationRecord,
+  plan: Plan | undefined,
+  spec: string | undefined,
+): void {
+  const idle = settled === 0 && triggers.every((each) => each === 'timer' || each === 'refresh');
+  // After an error, the plan is the one of an earlier reconciliation, so its counts do not belong into this line.
+  const { blocked, unchanged } = (outcome === 'error' ? undefined : plan?.summary) ?? {};
+  log[idle && outcome !== 'error' ? 'debug' : 'info'](
+    {
+      ...{ trigger: triggers.join(' '), outcome, commit, spec },
+      ...{ durationMs: Math.round(endedAt - startedAt), operations, blocked, unchanged },
+    },
+    'reconciliation ended',
+  );
 }

@@ -1,4 +1,10 @@
-import { type Attribution, attribute, serversShown, type Unmanaged } from '../../core/attribute.ts';
+import {
+  type Attribution,
+  attribute,
+  interfacesOf,
+  serversShown,
+  type Unmanaged,
+} from '../../core/attribute.ts';
 import {
   addressObject,
   type Claim,
@@ -12,7 +18,6 @@ import {
 import { partsOf } from '../../core/intent.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
-import { interfacesOf } from '../../core/network-count.ts';
 import type { Ip, IpId, ServerId } from '../../core/resources.ts';
 import type { Intent, StateChange } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';

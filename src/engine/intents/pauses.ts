@@ -1,7 +1,7 @@
 import type { Claim, PauseScope, RefusedClass } from '../../core/claims.ts';
+import { moment } from '../../core/duration.ts';
 import { type ResourceKey, retiredFrom, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import { moment } from '../../core/moment.ts';
 import { type Blocked, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
 import { outside, paying, type Remedy, type RemedyStep, run, settleFirst } from '../../core/remedy.ts';
 import type { Intent, StateStore } from '../../core/state.ts';

@@ -1,10 +1,10 @@
 import { type LiveObject, objectName } from '../../core/claims.ts';
+import { namedAddress } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
 import { nounOf, takeApart } from '../../core/keys.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import { giveScope, run as runs } from '../../core/remedy.ts';
 import type { TaskId } from '../../core/resources.ts';
-import { namedAddress } from '../../core/server-entry.ts';
 import type { Binding, Facts, InPhase, Intent, StateChange } from '../../core/state.ts';
 import { attributionOf } from '../claims/claims.ts';
 import { isAnother, makerOf, mayReplace, ownerOf } from '../claims/owner.ts';

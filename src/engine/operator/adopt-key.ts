@@ -1,12 +1,11 @@
-import type { Desired, DesiredResource } from '../../core/desired.ts';
+import { type Desired, type DesiredResource, namedAddress } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
-import { flowYaml } from '../../core/flow-yaml.ts';
+import { flowYaml } from '../../core/escape.ts';
 import { nounOf, parseKey, type ResourceKey, retiringKey, takeApart } from '../../core/keys.ts';
 import type { Seen, Subject, World } from '../../core/kind.ts';
 import { factsOf, isAddress, type KindName } from '../../core/kind-facts.ts';
 import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
 import type { Ip } from '../../core/resources.ts';
-import { namedAddress } from '../../core/server-entry.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
 import { answeredElsewhere, identityChanged, isAnother, makerOf, ownerOf } from '../claims/owner.ts';

@@ -15,7 +15,7 @@ import type { ApplyOptions, EngineDeps, Pause } from '../deps.ts';
 import { warn } from '../intents/endings.ts';
 import { askSuccessors } from '../intents/next-incarnation.ts';
 import { keepRefused, withPauses } from '../intents/pauses.ts';
-import { isAbort } from '../interruption.ts';
+import { isAbort, unfinished } from '../interruption.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
 import { drain } from './drain.ts';
@@ -29,7 +29,6 @@ import { refuseStale } from './saved-plan.ts';
 import { settleOpen } from './settle-open.ts';
 import { openRun } from './start.ts';
 import { applyStateChanges, settleMoves } from './state-changes.ts';
-import { unfinished } from './unfinished.ts';
 
 /** Each round except the last round makes progress, so only a bug in vdcsync reaches this limit. */
 const mostRounds = 100;

@@ -8,10 +8,9 @@ import { type Next, WorkQueue } from '../../queue/work-queue.ts';
 import { IntentSpans } from '../intent-spans.ts';
 import { coverable, serverInCreation } from '../intents/created-server.ts';
 import { unresolved } from '../intents/endings.ts';
-import { type Interrupted, interruption } from '../interruption.ts';
+import { type Interrupted, interruption, leftOpen } from '../interruption.ts';
 import { joined, type Run } from '../run.ts';
 import { operate, stoppedBy, type Turn } from './operate.ts';
-import { leftOpen } from './unfinished.ts';
 
 /** The highest number of keys in work at the same time. Most keys wait for their turn or for tasks. */
 const concurrency = 10_000;

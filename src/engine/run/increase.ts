@@ -2,8 +2,7 @@ import { negated } from '../../core/decimal.ts';
 import { type ResourceKey, retiredFrom, takeApart } from '../../core/keys.ts';
 import type { Price } from '../../core/kind.ts';
 import type { OperationResult } from '../../core/progress.ts';
-import { sumOf } from '../../plan/money.ts';
-import { pricesNow } from '../../plan/totals.ts';
+import { pricesNow, sumOf } from '../../plan/totals.ts';
 import type { Run } from '../run.ts';
 
 /** The monthly prices of the project's managed resources, by key. */

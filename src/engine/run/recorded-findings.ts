@@ -3,7 +3,7 @@ import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
 import { type Blocked, blockedName, type Plan } from '../../core/plan.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
-import { isSelected } from '../../plan/selection.ts';
+import { isSelected } from '../../plan/closure.ts';
 import { withBlocked } from '../../plan/totals.ts';
 
 /** The note in the state that holds the findings of the last run, and since when each operation is blocked. */

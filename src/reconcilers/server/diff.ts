@@ -1,5 +1,5 @@
 import { addressObject } from '../../core/claims.ts';
-import { flowYaml } from '../../core/flow-yaml.ts';
+import { flowYaml } from '../../core/escape.ts';
 import { member } from '../../core/json.ts';
 import { childKey, type ResourceKey, retiredFrom, topLevelKey } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';

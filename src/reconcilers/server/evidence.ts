@@ -1,7 +1,7 @@
+import { countedBeside, interfacesOf } from '../../core/attribute.ts';
 import type { LeftBehind, SentWrite } from '../../core/evidence.ts';
 import { member } from '../../core/json.ts';
 import type { Known } from '../../core/kind.ts';
-import { countedBeside, interfacesOf } from '../../core/network-count.ts';
 import type { ReadPort } from '../../core/ports.ts';
 import type { Preimage } from '../../core/preimage.ts';
 import type { Ip, Server, ServerId } from '../../core/resources.ts';

@@ -2,14 +2,15 @@ import { type Json, member } from '../../core/json.ts';
 import type { Diff, Price, Subject, World } from '../../core/kind.ts';
 import type { Change, Operation, Spend } from '../../core/plan.ts';
 import type { WriteRequest } from '../../core/ports.ts';
-import type { Server } from '../../core/resources.ts';
+import { edit, type Remedy, remedyText, run } from '../../core/remedy.ts';
+import type { Server, ServerType } from '../../core/resources.ts';
+import { restoring } from '../../core/restoring.ts';
 import type { Binding } from '../../core/state.ts';
 import { blocked } from '../existence.ts';
 import { priceOfSize } from '../prices.ts';
-import { heldUnconfirmed, type SizeChanges } from './believed-size.ts';
-import { knownOf, madeAs, modeProblem, planProblem, priceApplied, sizes, typeOf } from './body.ts';
-import { diskLoss, heldLoss } from './disk-loss.ts';
+import { knownOf, madeAs, modeProblem, planProblem, plansOf, priceApplied, sizes, typeOf } from './body.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
+import { permitted } from './existing.ts';
 
 /** Whether sizes need no replacement. A packaged server is never resized. @source API §4 */
 export function canResize(entry: ServerEntry, world: World): boolean {
@@ -108,4 +109,146 @@ export function withUnconfirmed({ applied }: Binding, { body }: WriteRequest): J
 /** Sizes that the server may have, and that differ from the spec. */
 export function diffDoubted(entry: ServerEntry, { binding }: Subject): Change[] {
   return diffShown(entry, member(binding?.applied, 'doubted') as Sizes | undefined);
+}
+
+/** A resize that makes the disk smaller, or may do so. */
+export interface DiskLoss {
+  /** The size that decides, whether or not that size changes. */
+  readonly change: Change;
+  /** The data that the resize destroys. */
+  readonly loses: string;
+  readonly size: Certainty;
+}
+
+/**
+ * A resize sends every size that the spec declares, so it also sends a disk size that is only believed.
+ * Only the catalogue can show whether a plan has a smaller disk. @assumption A54
+ */
+function diskLoss(
+  subject: Subject<ServerEntry>,
+  { asked, moved }: SizeChanges,
+  type: ServerType | undefined,
+  shown: Server | undefined,
+  world: World,
+): DiskLoss | undefined {
+  const { binding, desired } = subject;
+  const planned = (plan: unknown) => plansOf(type?.id, world).find(({ id }) => id === plan)?.disk_gb;
+  for (const path of ['disk_gb', 'plan_id'] as const) {
+    const to = desired?.value[path];
+    if (to === undefined) continue;
+    const change = [...asked, ...moved].find((each) => each.path === path) ?? { path, from: to, to };
+    const size = certaintyOf(subject, path, shown);
+    if (size === 'believed' && shown?.disk_gb === undefined) {
+      const unknown = `the API does not show the size of the disk of server ${binding?.id}`;
+      return { change, size, loses: `the data that does not fit on the new disk (${unknown})` };
+    }
+    if (change.from === to) continue;
+    const had = [change.from, ...(size === 'shown' ? [] : doubted(subject, path))];
+    const diskOf = (value: unknown) => (path === 'disk_gb' ? (value as number | null) : planned(value));
+    const before = shown?.disk_gb === undefined ? had.map(diskOf) : [shown.disk_gb];
+    const after = diskOf(to);
+    if (after == null || before.some((each) => each == null)) {
+      const unknown = 'it is not known whether the disk gets smaller';
+      return { change, size, loses: `the data that does not fit on the new disk (${unknown})` };
+    }
+    const largest = Math.max(...before.map(Number));
+    if (after < largest)
+      return { change, size, loses: `the data beyond ${after} GB on its disk of ${largest} GB` };
+  }
+  return undefined;
+}
+
+/** The size that the server may have after a resize that was given up. */
+function doubted({ binding }: Subject, path: string): readonly unknown[] {
+  return [member(member(binding?.applied, 'doubted'), path)].filter((each) => each !== undefined);
+}
+
+/**
+ * A smaller disk destroys data, as a replacement of the server does, so the same setting permits both.
+ * The setting covers only edits of the spec: a disk that another user enlarged may be in use.
+ */
+function heldLoss(
+  subject: Subject<ServerEntry>,
+  { change, loses, size }: DiskLoss,
+  { asked, moved }: SizeChanges,
+  { settings }: World,
+): Diff | undefined {
+  const { key } = subject;
+  const { path, from, to } = change;
+  const hold = (reason: string, ways: readonly Remedy[]) =>
+    blocked('update', 'disk_would_shrink', reason, ways);
+  if (asked.length === 0 && settings.drift === 'report') return undefined;
+  if (moved.includes(change)) {
+    const when = `to keep ${path} ${from}`;
+    return hold(
+      `${path} was changed outside vdcsync from ${to} to ${from}. A change back would destroy ${loses}`,
+      [edit(key, { set: { [path]: from }, when })],
+    );
+  }
+  const allow = wordsLacking(subject);
+  if (allow === undefined) return undefined;
+  if (size !== 'believed') {
+    return hold(`${path}: ${from} → ${to} destroys ${loses}`, [allow, restoring([change], key)]);
+  }
+  const ways = [confirming(subject, [...asked, ...moved]), allow];
+  return hold(`a resize to ${path}: ${to} would destroy ${loses}`, ways);
+}
+
+/**
+ * Whether a read shows the size of a server, or vdcsync sent it or an operator confirmed it, or it is only believed.
+ */
+export type Certainty = 'shown' | 'known' | 'believed';
+
+/** The differences by an edit of the spec, and those without an edit. */
+export interface SizeChanges {
+  readonly asked: readonly Change[];
+  readonly moved: readonly Change[];
+}
+
+function certaintyOf({ binding }: Subject, path: string, shown: Server | undefined): Certainty {
+  if (member(shown, path) !== undefined) return 'shown';
+  const applied = binding?.applied ?? null;
+  return member(applied, 'body') != null || knownOf(applied).includes(path) ? 'known' : 'believed';
+}
+
+/**
+ * A resize sends every size that the spec declares, so it also sends sizes that the edit does not change. @assumption
+ * A48
+ */
+function heldUnconfirmed(
+  subject: Subject<ServerEntry>,
+  { asked, moved }: SizeChanges,
+  shown: Server | undefined,
+  { settings }: World,
+): Diff | undefined {
+  const { key, desired, binding } = subject;
+  const changes = [...asked, ...moved];
+  const along = sizes.filter(
+    (size) =>
+      desired?.value[size] !== undefined &&
+      !changes.some(({ path }) => path === size) &&
+      certaintyOf(subject, size, shown) === 'believed',
+  );
+  const allow = wordsLacking(subject);
+  if (along.length === 0 || allow === undefined) return undefined;
+  if (asked.length === 0 && settings.drift === 'report') return undefined;
+  const sent = along.map((size) => `${size}: ${desired?.value[size]}`).join(', ');
+  const reason = `a resize also sends ${sent}, and the API does not show whether server ${binding?.id} has that already: the resize could change more than your edit`;
+  const less = desired?.id === undefined ? [] : [edit(key, { remove: along })];
+  return blocked('update', 'size_unconfirmed', reason, [confirming(subject, changes), ...less, allow]);
+}
+
+/** The edit that permits a replacement of the server; `undefined` if the spec permits it already. */
+function wordsLacking({ key, desired }: Subject<ServerEntry>): Remedy | undefined {
+  const set = {
+    ...(desired?.protect === true ? { protect: false } : {}),
+    ...(desired !== undefined && permitted(desired.value) !== undefined ? {} : { replace: 'allowed' }),
+  };
+  return Object.keys(set).length === 0 ? undefined : edit(key, { set });
+}
+
+/** The command by which an operator confirms values that are only believed. */
+export function confirming({ key, binding }: Subject, changes: readonly Change[]): Remedy {
+  const when = `if the server has all values of the spec. If not: first ${remedyText(restoring(changes, key))}, adopt, and then edit the spec again`;
+  return run('adopt', [key, binding?.id ?? 'ID'], { when });
 }

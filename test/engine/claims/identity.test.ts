@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { loadProfile as emulatorProfile } from '../../../src/emulator/profile.ts';
-import { memoryState } from '../../../src/state/memory.ts';
+import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import { resolveOf } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { Plan } from '../../../src/core/plan.ts';
-import { memoryState } from '../../../src/state/memory.ts';
+import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import type { Rig } from '../../support/rig.ts';
 
 /** The spec of one server with an address of its own, and what tests ask about it. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../../src/emulator/faults.ts';
-import { memoryState } from '../../../src/state/memory.ts';
+import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import { crashable } from '../../support/crashable.ts';
 import { resolveOf } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';

@@ -3,7 +3,7 @@ import { StateError } from '../../../src/core/errors.ts';
 import type { StateStore } from '../../../src/core/state.ts';
 import { TransportError } from '../../../src/core/transport.ts';
 import { writing } from '../../../src/simulation/durable.ts';
-import { memoryState } from '../../../src/state/memory.ts';
+import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 
 const head = 'settings: {exclusive: true}\n';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../../src/emulator/faults.ts';
 import type { Readings } from '../../../src/emulator/readings.ts';
-import { memoryState } from '../../../src/state/memory.ts';
+import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import { crashable } from '../../support/crashable.ts';
 import { moments } from '../../support/drawn.ts';
 import { expectFixedPoint } from '../../support/invariants.ts';

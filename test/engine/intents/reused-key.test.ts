@@ -3,7 +3,7 @@ import type { ResourceKey } from '../../../src/core/keys.ts';
 import { documentedProfile } from '../../../src/core/profile.ts';
 import { DEFAULT_PROFILE } from '../../../src/emulator/profile.ts';
 import type { Readings } from '../../../src/emulator/readings.ts';
-import { memoryState } from '../../../src/state/memory.ts';
+import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import { settleByHand } from '../../support/operator.ts';
 import { resolveOf, resolving } from '../../support/resolve.ts';
 import { load, type Rig, type RigOptions, rig } from '../../support/rig.ts';

@@ -4,7 +4,7 @@ import { loadProfile } from '../../../src/cli/settings/profile.ts';
 import type { Transport } from '../../../src/core/transport.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
 import { loadProfile as emulatorProfile } from '../../../src/emulator/profile.ts';
-import { memoryState } from '../../../src/state/memory.ts';
+import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import { type Rig, type RigOptions, rig } from '../../support/rig.ts';
 
 const text = readFileSync(new URL('../../../examples/profile.yaml', import.meta.url), 'utf8');

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ApplyReport } from '../../../src/core/progress.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
-import { memoryState } from '../../../src/state/memory.ts';
+import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import { isProbe } from '../../support/invariants.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 import { virtualClock } from '../../support/virtual-clock.ts';

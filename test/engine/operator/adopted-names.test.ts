@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { loadProfile as loadEmulatorProfile } from '../../../src/emulator/profile.ts';
-import { memoryState } from '../../../src/state/memory.ts';
+import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import { saidBy } from '../../support/resolve.ts';
 import { load, rig } from '../../support/rig.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ConfigError } from '../../../src/core/errors.ts';
-import { flowYaml } from '../../../src/core/flow-yaml.ts';
+import { flowYaml } from '../../../src/core/escape.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { type Edit, stepsOf } from '../../../src/core/remedy.ts';
 import { load, rig } from '../../support/rig.ts';

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/platform/system-clock.ts';
-import { systemRandom } from '../../src/platform/system-random.ts';
+import { systemClock, systemRandom } from '../../src/platform/system.ts';
 
-describe('src/platform/system-clock.ts', () => {
+describe('src/platform/system.ts', () => {
   test('sleeps at least as long as asked', async () => {
     for (const ms of [0, 1, 7.5, 20]) {
       const startedAt = systemClock.monotonic();
@@ -28,7 +27,7 @@ describe('src/platform/system-clock.ts', () => {
   });
 });
 
-describe('src/platform/system-random.ts', () => {
+describe('src/platform/system.ts', () => {
   test('gives numbers in [0, 1)', () => {
     const numbers = Array.from({ length: 1_000 }, () => systemRandom.next());
     expect(numbers.every((each) => each >= 0 && each < 1)).toBe(true);

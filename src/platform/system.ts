@@ -1,4 +1,6 @@
+import { getRandomValues } from 'node:crypto';
 import type { Clock } from '../core/clock.ts';
+import type { Random } from '../core/random.ts';
 
 /** The longest span one timer can hold; longer ones are slept in parts. */
 const longestTimerMs = 2 ** 31 - 1;
@@ -34,3 +36,8 @@ function sleep(ms: number, signal?: AbortSignal): Promise<void> {
     arm();
   });
 }
+
+/** The machine's randomness, for jitter. No seed reproduces it. */
+export const systemRandom: Random = {
+  next: () => (getRandomValues(new Uint32Array(1))[0] ?? 0) / 2 ** 32,
+};
