@@ -36,6 +36,8 @@ export interface ResourceHistory {
   readonly writes: ReadonlyMap<string, Intent>;
   /** `lines`: of the spec that the write is for. */
   recordWrite(intent: Intent, lines: ActionLines): void;
+  /** A request of the write reaches the API. */
+  recordRequest(intent: Intent): void;
   /** Records the resources that were created or deleted since the last call. `isForeign`: another program or user made them. */
   look(isForeign: boolean): void;
   /** How many resources there have been. */
@@ -59,7 +61,7 @@ export interface ResourceHistory {
    */
   lineOf(birth: Birth, line: string): string | undefined;
   executionsUnder(idempotencyKey: string): readonly Execution[];
-  /** The executions that a state with this intent can know of: the API had not forgotten the key when the intent began. */
+  /** The executions that a state with this intent can know of: the API had not forgotten the key at its first request. */
   knowableUnder(intent: Intent): readonly Execution[];
   /** Another intent had the key when the creation took effect, such as that of another state. */
   isOfAnother(execution: Execution, intent: Intent): boolean;
@@ -99,8 +101,8 @@ export function createResourceHistory(
   lines: () => ActionLines,
 ): ResourceHistory {
   const writes = new Map<string, Intent>();
-  /** When each intent was first seen, by its id, in the emulator's time. */
-  const begunAt = new Map<string, number>();
+  /** The first request of each intent, by its id, in the emulator's time. */
+  const requestedAt = new Map<string, number>();
   const living = new Map<string, Birth>();
   const boundBirths = new Map<string, Birth>();
   const excused = new Set<Execution>();
@@ -143,7 +145,9 @@ export function createResourceHistory(
       of.use(parent ?? intent.key);
       const owner = parent === undefined || !isPart(intent.kind) ? line : of.nameOf(parent);
       keyLines.set(intent.idempotencyKey, { owner, part: line.slice(owner.length) });
-      if (!begunAt.has(intent.id)) begunAt.set(intent.id, emulator.now());
+    },
+    recordRequest({ id }) {
+      if (!requestedAt.has(id)) requestedAt.set(id, emulator.now());
     },
     look(isForeign) {
       const all = emulator.world.executions;
@@ -194,8 +198,10 @@ export function createResourceHistory(
         isSort(each.kind) && madeBirths.get(each) === birth.number ? (madeLines.get(each)?.owner ?? []) : [],
       )[0],
     executionsUnder: (name) => executions().filter(({ idempotencyKey }) => idempotencyKey === name),
-    knowableUnder: ({ id, idempotencyKey }) =>
-      history.executionsUnder(idempotencyKey).filter(({ atMs }) => (begunAt.get(id) ?? 0) - atMs < keyLifeMs),
+    knowableUnder: ({ id, idempotencyKey }) => {
+      const at = requestedAt.get(id) ?? Number.POSITIVE_INFINITY;
+      return history.executionsUnder(idempotencyKey).filter(({ atMs }) => at - atMs < keyLifeMs);
+    },
     isOfAnother: (execution, { id }) => madeBy.get(execution) !== id,
     isLive(execution) {
       const { kind, id } = execution;

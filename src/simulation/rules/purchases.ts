@@ -20,6 +20,8 @@ const unseenMs = 3 * minute;
 interface Sender {
   readonly controller: Controller;
   readonly state: string;
+  /** Of its spec. */
+  readonly scope: string | undefined;
 }
 
 /** I3: no key buys a second resource while its first resource still exists. */
@@ -45,7 +47,8 @@ export class Purchases {
   /** Before the service sees a write. */
   arrives(running: Running, request: HttpRequest): void {
     const key = keyOf(request);
-    const sender = { controller: running.controller, state: stateOf(running) };
+    const { controller, desired } = running;
+    const sender = { controller, state: stateOf(running), scope: desired.scope };
     this.#waiting.set(key, [...(this.#waiting.get(key) ?? []), sender]);
   }
 
@@ -94,7 +97,9 @@ export class Purchases {
     const { lines } = (this.#makers.get(execution)?.controller ?? running.controller).file;
     const { history, fail, giveUp, machines } = this.#truth;
     const all = history.executionsOf(lines.nameOf(intent.key));
-    const earlier = all.slice(0, all.indexOf(execution)).filter((each) => !history.isExcused(each));
+    const earlier = all
+      .slice(0, all.indexOf(execution))
+      .filter((each) => !history.isExcused(each) && !this.#isOfAnotherScope(each, execution));
     const spare = earlier.find((each) => history.isLive(each) && this.#isSpare(each, intent, running));
     if (spare !== undefined)
       fail(
@@ -151,6 +156,13 @@ export class Purchases {
         'I3',
         `${intent.key} was bought twice: ${first.operation} ${first.id ?? '(pending)'} and ${execution.id ?? '(pending)'}`,
       );
+  }
+
+  /** The specs of two machines with different scopes have different entries, no matter which scope they had before. */
+  #isOfAnotherScope(first: Execution, execution: Execution): boolean {
+    const [maker, buyer] = [this.#makers.get(first), this.#makers.get(execution)];
+    if (maker === undefined || buyer === undefined) return false;
+    return maker.controller !== buyer.controller && maker.scope !== buyer.scope;
   }
 
   /** The state has no binding to the ISO, and neither its key nor its name shows that it is the entry's. @source API §2 */

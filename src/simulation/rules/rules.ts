@@ -9,7 +9,7 @@ import { checkDeletion, checkDisk } from './deletions.ts';
 import { Keys } from './keys.ts';
 import { NegativeReads } from './negative-reads.ts';
 import { Purchases } from './purchases.ts';
-import { type Handled, isWrite, type Truth } from './truth.ts';
+import { type Handled, isWrite, keyOf, type Truth } from './truth.ts';
 import { WriteOrder } from './write-order.ts';
 
 /** The invariants that hold after every step; numbered as in docs/contributing/proof.md. */
@@ -41,6 +41,8 @@ export function createRules(truth: Truth): Rules {
       if (!isWrite(request)) return;
       turns.arrives(running, request);
       purchases.arrives(running, request);
+      const open = [...running.mirror.open.values()].find((each) => each.idempotencyKey === keyOf(request));
+      if (open !== undefined) history.recordRequest(open);
       const intent = keys.arrives(running, request);
       if (intent === undefined) return;
       turns.checkHolds(running, intent);
