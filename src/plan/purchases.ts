@@ -70,8 +70,9 @@ export function lineOpen(
     return world.settings.unmanaged === 'ignore' && factsOf(kind).bought
       ? answeredWith(desired, verdict.target, world)
       : undefined;
-  if (verdict.verdict !== 'create' || desired === undefined) return undefined;
-  if (binding !== undefined) return besideReleased(desired, register, world);
+  // A replacement buys too.
+  const isBought = verdict.verdict === 'create' || verdict.verdict === 'replace';
+  if (!isBought || desired === undefined) return undefined;
   // Another entry of the spec has a line of its own.
   const earlier = [...register.line(desired)].filter(
     (each) => world.subjects.get(each)?.desired === undefined,
@@ -79,7 +80,9 @@ export function lineOpen(
   for (const each of earlier) {
     const open = openIntents.find((intent) => intent.key === each);
     const bound = world.subjects.get(each)?.binding;
-    if (open === undefined && bound === undefined) continue;
+    // A bound entry knows its resource, so that only an open creation may make another one.
+    const isOpen = binding === undefined ? (open ?? bound) !== undefined : open?.verb === 'create';
+    if (!isOpen) continue;
     const what =
       open === undefined ? `is bound to ${nounOf(kind)} ${bound?.id}` : `has an open write (${open.verb})`;
     return {
@@ -87,6 +90,7 @@ export function lineOpen(
       remedies: open?.phase === 'blocked' ? settleFirst(each) : [run('apply')],
     };
   }
+  if (binding !== undefined) return besideReleased(desired, register, world);
   const elsewhere = register.answeredElsewhere.get(key);
   if (elsewhere !== undefined) return answeredWithBound(desired, elsewhere);
   const held = register.held(key);
@@ -140,7 +144,7 @@ function takenBackSoon({ subjects }: World, key: ResourceKey): Objection | undef
   };
 }
 
-/** The bound resource is gone, and another resource that the key was bound to before was released. */
+/** The bound resource is gone or replaced, and another resource that the key was bound to before was released. */
 function besideReleased(entry: DesiredResource, register: Register, world: World): Objection | undefined {
   const { key, kind } = entry;
   const line = register.line(entry);

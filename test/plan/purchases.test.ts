@@ -261,6 +261,27 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
       undefined,
       ' ips.old, an earlier key of ips.a, is bound to address 7: another creation could be a duplicate → vdcsync apply',
     ],
+    [
+      'an earlier key with an open creation, where the resource is gone',
+      'ips.a',
+      { ...old, open: [open('ips.old')], bindings: [bound('ips.a', 'ip', '1')] },
+      undefined,
+      ` ${opened} → vdcsync apply`,
+    ],
+    [
+      'an earlier key with an open deletion, where the resource is gone',
+      'ips.a',
+      { ...old, open: [open('ips.old', { verb: 'delete' })], bindings: [bound('ips.a', 'ip', '1')] },
+      undefined,
+      undefined,
+    ],
+    [
+      'an earlier key that is bound, where the resource is gone',
+      'ips.a',
+      { ...old, bindings: [...oldBound, bound('ips.a', 'ip', '1')] },
+      undefined,
+      undefined,
+    ],
     ['an earlier key without either', 'ips.a', old, undefined, undefined],
     [
       'an earlier key of two that is bound',
@@ -455,8 +476,9 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
       undefined,
     ],
     ['no claim', 'ips.a', { ...gone('ips.a', 'ip'), parts: free }, undefined],
-  ])('a resource that is gone is not created beside %s', (_name, key, given, text) => {
+  ])('a resource that is gone or replaced is not created beside %s', (_name, key, given, text) => {
     expect(ask(lineOpen, key, given)).toBe(text);
+    expect(ask(lineOpen, key, given, { verdict: 'replace' })).toBe(text);
   });
 });
 
