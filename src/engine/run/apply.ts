@@ -24,7 +24,7 @@ import { increaseSince, type Prices, pricesOf } from './increase.ts';
 import { shownBy, unshownResults } from './paused.ts';
 import { planFor } from './plan.ts';
 import { applying, recordFindings, standingFindings, withFurther } from './recorded-findings.ts';
-import { recover, recoverLeft } from './recover.ts';
+import { recover, recovered, recoverLeft, recoverRenamed } from './recover.ts';
 import { refuseStale } from './saved-plan.ts';
 import { settleOpen } from './settle-open.ts';
 import { openRun } from './start.ts';
@@ -50,23 +50,13 @@ export async function apply(
 ): Promise<ApplyReport> {
   const startedAt = deps.clock.monotonic();
   const pauses = new Map<string, Pause>();
-  const first = await openRun(deps, gate, desired, { ...options, pauses });
+  const open = () => openRun(deps, gate, desired, { ...options, pauses });
+  const first = await open();
   return whileOwned(first, async () => {
     if (options.repeating !== undefined) await keepRefused(first, options.repeating, pauses);
     const found = options.saved === undefined && (await recovered(first, recover));
-    const run = found ? await openRun(deps, gate, desired, { ...options, pauses }) : first;
-    return new Rounds(run, options, startedAt).carryOut();
+    return new Rounds(found ? await open() : first, open, options, startedAt).carryOut();
   });
-}
-
-/** A failed read does not end the run. A later run recovers the resource, or asks the operator about the resource. */
-async function recovered<Result>(run: Run, ask: (run: Run) => Promise<Result>): Promise<Result | undefined> {
-  try {
-    return await ask(run);
-  } catch (error) {
-    if (isFailedRead(error) || isAbort(run.signals, error)) return undefined;
-    throw error;
-  }
 }
 
 /** Ends the run when the store loses the state: from then on, the store cannot record any step of the run. */
@@ -89,7 +79,8 @@ async function whileOwned(run: Run, work: () => Promise<ApplyReport>): Promise<A
 
 /** The rounds of one run, and their results so far. */
 class Rounds {
-  readonly #run: Run;
+  #run: Run;
+  readonly #open: () => Promise<Run>;
   readonly #options: ApplyOptions;
   readonly #startedAt: number;
   readonly #results: OperationResult[] = [];
@@ -118,8 +109,10 @@ class Rounds {
   /** The operations of the first plan. */
   #shown: ReadonlySet<OperationId> | undefined;
 
-  constructor(run: Run, options: ApplyOptions, startedAt: number) {
+  /** `open` loads the state again. */
+  constructor(run: Run, open: () => Promise<Run>, options: ApplyOptions, startedAt: number) {
     this.#run = run;
+    this.#open = open;
     this.#options = options;
     this.#startedAt = startedAt;
   }
@@ -142,9 +135,9 @@ class Rounds {
 
   /** `undefined`: another round may make progress. */
   async #round(round: number): Promise<ApplyReport | undefined> {
-    const run = this.#run;
     const { saved } = this.#options;
-    if (round === 1 && run.intents.size > 0) await this.#settleEarlier();
+    if (round === 1 && this.#run.intents.size > 0) await this.#settleEarlier();
+    const run = this.#run;
     const planned = await traced(run.deps.tracing, 'plan', { 'vdcsync.round': round }, () => this.#plan());
     const { plan } = planned;
     run.facts.countPlanned(planned.most);
@@ -171,11 +164,14 @@ class Rounds {
   async #settleEarlier(): Promise<void> {
     const run = this.#run;
     const open = [...run.intents.values()];
+    const isRenamed = run.moves.waiting.length > 0;
     this.#unsettled.push(...(await settleOpen(run)));
     await recovered(run, recoverLeft);
     for (const each of open.flatMap((intent) => leftByDeletion(run, intent))) this.#leftBilled.add(each);
     await settleMoves(run);
     this.#readSince = run.deps.clock.monotonic();
+    if (isRenamed && this.#options.saved === undefined && (await recovered(run, recoverRenamed)))
+      this.#run = await this.#open();
   }
 
   /**

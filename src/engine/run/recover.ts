@@ -6,6 +6,7 @@ import { factsOf } from '../../core/kind-facts.ts';
 import type { Conclusive, WriteRequest } from '../../core/ports.ts';
 import type { TaskId } from '../../core/resources.ts';
 import type { Because, Facts, Intent, IntentOutcome, StateChange } from '../../core/state.ts';
+import { isFailedRead } from '../../core/transport.ts';
 import { isNone, unmanagedFor } from '../../plan/unmanaged.ts';
 import { registerOf } from '../claims/claims.ts';
 import { answeredCreation, lastCreation } from '../claims/owner.ts';
@@ -18,6 +19,7 @@ import { asksKey, isReplay, keyIsFresh, questionOf, unasked } from '../intents/q
 import { spendOf } from '../intents/record.ts';
 import { found } from '../intents/transfer.ts';
 import { inWriteSlot, sendFenced } from '../intents/write-slot.ts';
+import { isAbort } from '../interruption.ts';
 import { knownIds, type Run } from '../run.ts';
 import { absenceGapMs } from '../staleness.ts';
 
@@ -95,6 +97,27 @@ export async function recoverLeft(run: Run): Promise<void> {
     if (incarnation === String(await store.incarnation(key))) continue;
     const position = { file: '', line: 1, column: 1 };
     await lookUp(run, { key, kind, managed: true, position, ...entry }, [key], request);
+  }
+}
+
+/** A rename that waited has a binding now, which another state may have replaced. */
+export async function recoverRenamed(run: Run): Promise<boolean> {
+  if (run.moves.waiting.length > 0) return false;
+  run.cache.forgetLists();
+  await run.view.refresh();
+  return recover(run);
+}
+
+/** A failed read does not end the run. A later run recovers the resource, or asks the operator about the resource. */
+export async function recovered<Result>(
+  run: Run,
+  ask: (run: Run) => Promise<Result>,
+): Promise<Result | undefined> {
+  try {
+    return await ask(run);
+  } catch (error) {
+    if (isFailedRead(error) || isAbort(run.signals, error)) return undefined;
+    throw error;
   }
 }
 
