@@ -1,4 +1,5 @@
 import { ApiProblem } from '../core/errors.ts';
+import { newToken } from '../core/remedy.ts';
 import { TransportError } from '../core/transport.ts';
 
 /** The failure, and the advice if there is any; `undefined` for an error that does not come from a request. */
@@ -27,8 +28,7 @@ function whyRefused(error: ApiProblem): { problem: string; advice?: string } {
 }
 
 function adviceForRefusal({ status, code, meaning }: ApiProblem): string | undefined {
-  if (status === 401)
-    return 'the token is unknown, expired or revoked. Issue a new token in the client area, and put it into VDC_TOKEN or VDC_TOKEN_FILE';
+  if (status === 401) return `the token is unknown, expired or revoked: ${newToken}`;
   if (code === 'insufficient_privileges')
     return 'the token belongs to a team member without this permission. Change the permissions in the client area';
   if (status === 403) return 'the token may not do this: changes need a token that may read and write';

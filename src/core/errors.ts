@@ -17,12 +17,19 @@ export class SpecError extends Error {
   readonly projectId: number | undefined;
   /** Of all errors, those that are not carried included. */
   readonly count: number;
+  /** The warnings about entries that could be read. */
+  readonly cautions: readonly Diagnostic[];
 
-  constructor(diagnostics: readonly Diagnostic[], projectId?: number, count = diagnostics.length) {
+  constructor(
+    diagnostics: readonly Diagnostic[],
+    projectId?: number,
+    { count = diagnostics.length, cautions = [] }: Partial<Pick<SpecError, 'count' | 'cautions'>> = {},
+  ) {
     super(diagnostics.map(formatDiagnostic).join('\n'));
     this.diagnostics = diagnostics;
     this.projectId = projectId;
     this.count = count;
+    this.cautions = cautions;
   }
 }
 

@@ -79,6 +79,9 @@ export const giveScope: Remedy = edit('project', {
 /** The way out where the API refuses to add spending. @source API §1.6 */
 export const paying = 'pay the open invoice, or have the project made Active again';
 
+/** The way out of a 401. */
+export const newToken = 'issue a new token in the client area, and put it into VDC_TOKEN or VDC_TOKEN_FILE';
+
 export function stepsOf(remedies: readonly Remedy[]): readonly RemedyStep[] {
   return remedies.flatMap((remedy) => [remedy, ...(remedy.next ?? [])]);
 }

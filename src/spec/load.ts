@@ -57,10 +57,10 @@ export function loadSpec(
   const roots = readRoots(sources, { environment, trust }, counterparts, report);
   const project = agreed(roots, 'project', report);
   const projectId = project.get('id');
-  const problem = () => {
+  const problem = (cautions: readonly Diagnostic[] = []) => {
     const shown = firstOf(inOrder(diagnostics, sources), dropped);
     const id = typeof projectId?.value === 'number' ? projectId.value : undefined;
-    return new SpecError(shown, id, diagnostics.length + dropped);
+    return new SpecError(shown, id, { count: diagnostics.length + dropped, cautions });
   };
   if (!checkExpansion(roots, report)) throw problem();
   for (const root of roots) checkSchema(fileSchema, root, 'the spec', report);
@@ -83,7 +83,7 @@ export function loadSpec(
   if (roots.length === 0 && diagnostics.length === 0) {
     report({ file: '-', line: 1, column: 1 }, 'no file was given');
   }
-  if (diagnostics.length > 0) throw problem();
+  if (diagnostics.length > 0) throw problem(entries.flatMap(({ resource }) => resource.cautions ?? []));
 
   const given = Object.fromEntries([...settings].map(([name, { value }]) => [name, value]));
   const scope = project.get('scope')?.value;

@@ -141,6 +141,7 @@ describe('src/cli/commands/export.ts', () => {
     const { stdout } = await inProcess(['export'], documented());
     expect(stdout).toContain('# - the ISO in a drive (iso)\n');
     expect(stdout).toContain('# - the type, name, size and image of a server\n');
+    expect(stdout).toMatch(/rename each `server-ID`.*[\s\S]*^ips:\n.*\n {2}ip-203-0-113-\d+: /m);
     expect(stdout).not.toMatch(/^ +iso:/m);
   });
 

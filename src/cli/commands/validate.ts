@@ -16,6 +16,7 @@ export interface ValidateFlags extends CommonFlags {
 interface Read {
   readonly spec?: Desired;
   readonly errors: readonly Diagnostic[];
+  readonly cautions: readonly Diagnostic[];
 }
 
 /**
@@ -26,7 +27,7 @@ export async function validate(flags: ValidateFlags, io: Io): Promise<ExitCode> 
   const projects = filesOfFolder(flags, io)?.map((file) => ({ ...flags, file: [file] })) ?? [flags];
   const read = await oneFileEach(projects, await Promise.all(projects.map((each) => readOne(each, io))));
   const [errors, specs] = [read.flatMap((each) => each.errors), read.flatMap((each) => each.spec ?? [])];
-  const cautions = specs.flatMap(({ resources }) => resources.flatMap((each) => each.cautions ?? []));
+  const cautions = read.flatMap((each) => each.cautions);
   if (flags.format === 'json') {
     const [only] = projects.length === 1 ? specs : [];
     const resources = specs.reduce((sum, each) => sum + entries(each), 0);
@@ -63,7 +64,8 @@ async function oneFileEach(
   const judged = refuseOthers(taken, holdersAfter(taken, {}));
   return read.map((each, at) => {
     const found = judged[at];
-    return found !== undefined && 'problem' in found ? { errors: found.problem } : each;
+    if (found === undefined || !('problem' in found)) return each;
+    return { errors: found.problem, cautions: each.cautions };
   });
 }
 
@@ -74,9 +76,10 @@ function entries({ resources }: Desired): number {
 
 async function readOne(flags: ValidateFlags, io: Io): Promise<Read> {
   try {
-    return { spec: await readSpec(flags, io), errors: [] };
+    const spec = await readSpec(flags, io);
+    return { spec, errors: [], cautions: spec.resources.flatMap((each) => each.cautions ?? []) };
   } catch (error) {
-    if (error instanceof SpecError) return { errors: error.diagnostics };
+    if (error instanceof SpecError) return { errors: error.diagnostics, cautions: error.cautions };
     throw error;
   }
 }

@@ -1,4 +1,5 @@
 import { moment } from '../../core/duration.ts';
+import { newToken } from '../../core/remedy.ts';
 import type { Project } from '../../core/resources.ts';
 import type { Session } from '../compose.ts';
 import { whyFailed } from '../reach.ts';
@@ -16,7 +17,7 @@ export async function checkReach(
       return failed(
         'token',
         `the API does not know the token${code}`,
-        'the token is unknown, expired or revoked: issue a new token in the client area, and put it into VDC_TOKEN or VDC_TOKEN_FILE',
+        `the token is unknown, expired or revoked: ${newToken}`,
       );
     }
     if (answer.sort === 'unidentified') {

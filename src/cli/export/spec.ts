@@ -33,8 +33,10 @@ export function specOf(inventory: Inventory, names: Names): ExportedSpec {
   const networks = exportNetworks(inventory.networks, names);
   const isos = exportIsos(inventory, names, leftOut);
   const isoName = new Map(isos.map(({ fields, name }) => [String(fields.id), name]));
+  // The API has shown no name of a server whose entry is named by its id.
+  const named = servers.filter(({ server, name }) => name !== `server-${server.id}`);
   const holder = new Map(
-    servers.flatMap(({ server, name }) => server.ips.map(({ id }) => [id, name] as const)),
+    named.flatMap(({ server, name }) => server.ips.map(({ id }) => [id, name] as const)),
   );
   const ipName = new Map(
     ips.map(({ id, address, primary }) => {
@@ -44,7 +46,7 @@ export function specOf(inventory: Inventory, names: Names): ExportedSpec {
   );
   return {
     projectId: project.id,
-    head: headOf(inventory),
+    head: headOf(inventory, named.length < servers.length),
     entries: {
       networks: networks.map(({ entry }) => entry),
       ips: ips.map(({ id, address, server_id }) => ({
@@ -61,7 +63,7 @@ export function specOf(inventory: Inventory, names: Names): ExportedSpec {
   };
 }
 
-function headOf({ project, networks, servers, complete }: Inventory): string[] {
+function headOf({ project, networks, servers, complete }: Inventory, isNumbered: boolean): string[] {
   const counted = networks.flatMap(({ id, name, server_count }) => {
     const found = servers.filter(({ cards }) => cards.some((card) => card.network_id === id)).length;
     return (server_count ?? 0) > found
@@ -89,6 +91,9 @@ function headOf({ project, networks, servers, complete }: Inventory): string[] {
         ]),
     'Not shown by the API, so not in this spec:',
     ...unseen.map((each) => `- ${each}`),
+    ...(isNumbered
+      ? ['Before the first apply, you can rename each `server-ID` to the name of that server.']
+      : []),
     'To add a resource, write an entry without `id:` and with all fields that a creation needs.',
     'This spec contains no backups; existing backups are still billed. To take backups, write `backup: {max_age: 24h}` in a server.',
   ];

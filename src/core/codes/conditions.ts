@@ -1,3 +1,4 @@
+import { newToken } from '../remedy.ts';
 import type { Explained } from './explained.ts';
 
 /** Conditions of a project that are no code of an operation, and that only the operator ends. */
@@ -21,7 +22,7 @@ export const conditionCodes = {
   },
   unauthorized: {
     meaning: 'the API does not accept the token: it is unknown, expired or revoked',
-    next: 'issue a new token in the client area, and put it into VDC_TOKEN or VDC_TOKEN_FILE',
+    next: newToken,
     example: 'GET /project answered 401.',
     ways: ['vdcsync doctor   # checks the new token'],
   },

@@ -3,7 +3,15 @@ import { moment } from '../../core/duration.ts';
 import { type ResourceKey, retiredFrom, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { type Blocked, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
-import { outside, paying, type Remedy, type RemedyStep, run, settleFirst } from '../../core/remedy.ts';
+import {
+  newToken,
+  outside,
+  paying,
+  type Remedy,
+  type RemedyStep,
+  run,
+  settleFirst,
+} from '../../core/remedy.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
 import { closure, linksOf } from '../../plan/closure.ts';
@@ -235,7 +243,7 @@ export function endOf(scope: PauseScope, code: string): string {
   if (code === 'insufficient_scope') return 'use a token that may write';
   if (scope === 'everything')
     return code === 'unauthorized' || code === 'http_401'
-      ? 'issue a new token in the client area, and put it into VDC_TOKEN or VDC_TOKEN_FILE'
+      ? newToken
       : 'report this error to the developers of vdcsync, with the request id';
   return code.startsWith('insufficient_')
     ? 'use a token that may do this, or change its permissions in the client area'
