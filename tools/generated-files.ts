@@ -8,6 +8,7 @@ import { daemonStatusSchema } from './daemon-status-schema.ts';
 import { manPages } from './man.ts';
 import { cliPage, codesPage, metricsPage, specPage } from './pages.ts';
 import {
+  billSchema,
   doctorSchema,
   errorSchema,
   explainSchema,
@@ -20,6 +21,7 @@ import {
 
 const results = {
   status: projectViewSchema,
+  bill: billSchema,
   explain: explainSchema,
   history: historySchema,
   output: outputSchema,

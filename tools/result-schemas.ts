@@ -80,6 +80,46 @@ export const explainSchema = z.union([
     .describe('Of a key.'),
 ]);
 
+const amount = text.regex(/^-?\d+\.\d{2,}$/).describe('Decimal.');
+
+/** `vdcsync bill --format json` */
+export const billSchema = z.strictObject({
+  format_version: format,
+  project_id: z.int().nullable(),
+  month: text.describe('In UTC, such as 2026-11.'),
+  from: moment,
+  until: moment.describe('The end of the month; in the current month the present.'),
+  known_since: moment.describe('When the state began. The cost before that moment is not known.'),
+  currency: text.nullable(),
+  cost: amount.describe('Until `until`, without parts that have no price. The sum of the items.'),
+  cost_at_least: amount.describe('Lower than `cost` where a moment is known only within bounds.'),
+  run_rate: amount.describe('The monthly price of everything that is billed at `until`.'),
+  forecast: amount.describe('The cost of the whole month, if nothing changes.'),
+  by_kind: z.record(text, amount),
+  by_entry: z.record(text, amount).describe('A server with everything inside it.'),
+  items: z.array(
+    z.strictObject({
+      key: text,
+      kind: text,
+      id: text,
+      from: moment,
+      until: moment,
+      began: z
+        .enum(['created', 'known'])
+        .describe('`known`: the resource is older than its binding, and the cost before is not known.'),
+      ended: z
+        .enum(['deleted', 'gone', 'released'])
+        .nullable()
+        .describe('`released`: it is still billed, and the cost after is not known.'),
+      monthly: amount.nullable(),
+      cost: amount,
+      cost_at_least: amount,
+      unpriced: text.nullable().describe('The reason why a part has no price.'),
+    }),
+  ),
+  unconfirmed: z.array(text).describe('Keys of creations that the API may have carried out.'),
+});
+
 /** `vdcsync history --format json` */
 export const historySchema = z.strictObject({
   format_version: format,

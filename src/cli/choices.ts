@@ -8,6 +8,9 @@ export type PlanFormat = (typeof planFormats)[number];
 export const outputFormats = ['json', 'env', 'ansible', 'ssh-config'] as const;
 export type OutputFormat = (typeof outputFormats)[number];
 
+export const billFormats = ['text', 'json', 'csv', 'svg'] as const;
+export type BillFormat = (typeof billFormats)[number];
+
 /** Shells that have a completion script. */
 export const shells = ['bash', 'zsh', 'fish', 'powershell'] as const;
 export type Shell = (typeof shells)[number];

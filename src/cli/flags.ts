@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../core/duration.ts';
 import type { Forge } from '../daemon/commit-status/forge.ts';
+import { type Month, monthOf } from '../plan/bill/monthly-bill.ts';
 
 // Flags that several commands have in common. Each function adds its flags to those of a smaller set.
 
@@ -159,6 +160,12 @@ export function wholeNumber(least: number, most: number) {
     if (/^\d+$/.test(text) && value >= least && value <= most) return value;
     throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
   };
+}
+
+export function calendarMonth(text: string): Month {
+  const month = monthOf(text);
+  if (month !== undefined) return month;
+  throw new InvalidArgumentError('It must be a month, such as 2026-11.');
 }
 
 export function positiveNumber(text: string): number {

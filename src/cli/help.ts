@@ -55,6 +55,10 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
     ['vdcsync explain servers.web-1', 'entry, binding, planned operations, and why it is blocked'],
   ],
   status: [['vdcsync status --format json', 'the result as JSON, for scripts']],
+  bill: [
+    ['vdcsync bill --prices prices.yaml', 'the current month, with a forecast'],
+    ['vdcsync bill --month 2026-10 --format csv > october.csv', 'a past month, for a spreadsheet'],
+  ],
   output: [
     ['vdcsync output --format ansible --out inventory.yaml', 'for ansible-playbook -i inventory.yaml'],
     ['vdcsync output --format ssh-config --out ~/.ssh/vdc.conf', 'for Include in ~/.ssh/config'],

@@ -1,10 +1,11 @@
 import { Command, Option } from 'commander';
 import { asksForJson, inOwnForm, known, withCommand } from './arguments.ts';
-import { outputFormats, planFormats, type Shell, shells } from './choices.ts';
+import { billFormats, outputFormats, planFormats, type Shell, shells } from './choices.ts';
 import type { ApplyFlags } from './commands/apply.ts';
 import type { RunFlags } from './daemon/settings.ts';
 import { type ExitCode, exitCodes, report } from './exit.ts';
 import {
+  calendarMonth,
   durationRange,
   positiveNumber,
   specOrFolder,
@@ -200,6 +201,16 @@ function addReports({ command, calls }: Making): void {
       'exit with 2 if the project has not converged, with 3 if an operation is blocked, and with 1 if the API was not read',
     )
     .action(calls(async () => (await import('./commands/status.ts')).status));
+
+  withPrices(withApi(command('bill', 'show the cost of each resource in a month')))
+    .option(
+      '--month <month>',
+      'the month in UTC, such as 2026-11 (default: the current month)',
+      calendarMonth,
+    )
+    .addOption(new Option('--format <format>', 'format of the result (default: text)').choices(billFormats))
+    .option('--offline', 'use the state only; it has no prices of graphics card packages')
+    .action(calls(async () => (await import('./commands/bill.ts')).bill));
 
   withApi(command('explain', 'explain a code, or show everything that vdcsync knows about a key'))
     .argument('<code-or-key>', 'such as outcome_unknown or servers.web-1')

@@ -8,6 +8,13 @@ export function whyFailed(error: unknown): { problem: string; advice?: string } 
   return error instanceof TransportError ? whyUnreached(error) : undefined;
 }
 
+/** The reason why the API was not read, in few words. Other errors are thrown again. */
+export function whyNotRead(error: unknown): string {
+  if (error instanceof TransportError) return whyUnreached(error).problem;
+  if (error instanceof ApiProblem) return `the API refuses: ${error.message}`;
+  throw error;
+}
+
 /** The failure, its reason, and the advice for it. An answer that is not of the API shows that something was reached. */
 export function whyUnreached({ code, message }: TransportError): { problem: string; advice: string } {
   if (code === 'UNREADABLE_ANSWER')

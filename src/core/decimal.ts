@@ -15,6 +15,13 @@ export function part(amount: string, of: number, by = 1): string {
   return written(rounded, 4);
 }
 
+/** The exact sum of `amount × of` over the parts, divided by `by` and rounded to cents: `prorated([['57.00', 1]], 2)` is `28.50`. */
+export function prorated(parts: readonly (readonly [amount: string, of: number])[], by: number): string {
+  const total = parts.reduce((sum, [amount, of]) => sum + scaled(amount, 8) * BigInt(of), 0n);
+  const cent = BigInt(by) * 10n ** 6n;
+  return written((2n * total + cent) / (2n * cent), 2);
+}
+
 /** The amount with the other sign. */
 export function negated(amount: string): string {
   return amount.startsWith('-') ? amount.slice(1) : `-${amount}`;

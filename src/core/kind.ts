@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { AppliedValues, Catalogue, PriceSource } from './catalogue.ts';
 import type { LiveObject } from './claims.ts';
 import type { BlockCode } from './codes.ts';
 import type { DesiredResource, EntryFields, Settings } from './desired.ts';
@@ -12,16 +13,7 @@ import type { Conclusive, ReadPort, StaleReads, WriteName, WriteRequest } from '
 import type { Preimage } from './preimage.ts';
 import type { ApiProfile } from './profile.ts';
 import type { Remedy } from './remedy.ts';
-import type {
-  ImageEntry,
-  Ip,
-  Network,
-  NetworkInterface,
-  Project,
-  Server,
-  ServerType,
-  ServerTypePricing,
-} from './resources.ts';
+import type { Ip, Network, NetworkInterface, Project, Server } from './resources.ts';
 import type { Binding, Facts } from './state.ts';
 
 /** One resource during a reconciliation: the spec declares the resource, the state binds it, or both. */
@@ -31,13 +23,6 @@ export interface Subject<Value = EntryFields> {
   readonly parent?: ResourceKey;
   readonly desired?: DesiredResource<Value>;
   readonly binding?: Binding;
-}
-
-/** Types, prices and images on sale. A reconciliation reads them once, and only those that the spec needs. */
-export interface Catalogue {
-  readonly types: readonly ServerType[];
-  readonly pricing: ReadonlyMap<number, ServerTypePricing>;
-  readonly images: ReadonlyMap<number, readonly ImageEntry[]>;
 }
 
 /** The observed side of a world. */
@@ -286,6 +271,8 @@ export interface BillingTraits<Value = EntryFields, Observed = Seen> {
    * billed nor free counts as spending, but no output calls it billed. @source API §1.6 @assumption A44
    */
   readonly billed: boolean | 'perhaps';
+  /** The monthly price of a resource by its binding alone, also of one that is gone. @param server its server */
+  recordedPrice?(bound: AppliedValues, prices: PriceSource, server: AppliedValues | undefined): Price;
   /** The present monthly price; `undefined` where the resource does not exist, or is free. */
   priceNow?(subject: Subject<Value>, observed: Observed | undefined, world: World): Price | undefined;
 }

@@ -153,6 +153,8 @@ export interface Facts {
 export interface Answer {
   /** Wall time in ms. */
   readonly at: number;
+  /** `at` by the API's clock; left out of evidence. @assumption A35 */
+  readonly apiAt?: number;
   /** The live id. */
   readonly id?: string;
   readonly taskId?: TaskId;

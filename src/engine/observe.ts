@@ -1,9 +1,9 @@
 import { appliedServer } from '../core/applied.ts';
+import type { Catalogue } from '../core/catalogue.ts';
 import type { Desired, DesiredResource } from '../core/desired.ts';
 import { FenceError, StateError } from '../core/errors.ts';
 import { comesWithServer, type ParsedKey, type ResourceKey, takeApart } from '../core/keys.ts';
 import type {
-  Catalogue,
   Observations,
   ProofChecks,
   ResourceKind,

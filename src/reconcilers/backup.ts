@@ -45,6 +45,10 @@ export const backup: ResourceKind<BackupEntry, BackupObserved, BackupBefore> = {
   },
   billing: {
     billed: true,
+    recordedPrice(_binding, prices, server) {
+      const flat = packageOf(server && { binding: server }, prices)?.backup_price;
+      return flat == null ? { unknown: 'the price of a backup depends on its size' } : { known: flat };
+    },
     /** Reported once per server. */
     priceNow(subject, observed, world) {
       const { parent } = subject;

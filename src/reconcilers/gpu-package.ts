@@ -1,5 +1,6 @@
+import type { AppliedValues, PriceSource } from '../core/catalogue.ts';
 import { member } from '../core/json.ts';
-import type { Subject, World } from '../core/kind.ts';
+import type { Subject } from '../core/kind.ts';
 import type { GpuPackage, ServerType } from '../core/resources.ts';
 
 /** The type an entry means, by name or id. */
@@ -7,8 +8,16 @@ export function findType(wanted: unknown, types: readonly ServerType[]): ServerT
   return types.find(({ name }) => name === wanted) ?? types.find(({ id }) => String(id) === String(wanted));
 }
 
+/** The part of a subject that shows how a server was made. */
+export type Recorded = Pick<Subject, 'desired'> & {
+  readonly binding?: AppliedValues | undefined;
+};
+
 /** The package that a server was created from, or would be; `undefined` if it is not sold or there is none. */
-export function packageOf(server: Subject | undefined, world: World): GpuPackage | undefined {
+export function packageOf(
+  server: Recorded | undefined,
+  world: Pick<PriceSource, 'catalogue'>,
+): GpuPackage | undefined {
   const body = member(server?.binding?.applied, 'body');
   const entry = server?.desired?.value;
   const type =

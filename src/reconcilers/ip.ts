@@ -65,6 +65,7 @@ export const ip: ResourceKind<IpEntry, IpObserved, Preimage> = {
   },
   billing: {
     billed: true,
+    recordedPrice: (_binding, prices) => priceOfAddress(prices),
     priceNow: (_subject, observed, world) =>
       observed?.live === undefined ? undefined : priceOfAddress(world),
   },

@@ -53,6 +53,7 @@ export const networkInterface: ResourceKind<
   billing: {
     /** @assumption A44 */
     billed: true,
+    recordedPrice: (_binding, prices) => priceOfCard(prices),
     priceNow({ desired, binding }, observed, world) {
       const network = desired && world.idOf(desired.value.network);
       const there = observed?.cards.some(

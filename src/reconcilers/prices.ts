@@ -1,10 +1,11 @@
+import type { PriceSource } from '../core/catalogue.ts';
 import { money, part, sumDecimals } from '../core/decimal.ts';
-import type { Price, World } from '../core/kind.ts';
+import type { Price } from '../core/kind.ts';
 import type { ServerPrices } from '../core/profile.ts';
 import type { ServerType } from '../core/resources.ts';
 
 /** The price of a size by the operator's own price list, or the reason why the price is unknown. @assumption A39 */
-export function priceOfSize(type: ServerType | undefined, size: SizedServer, world: World): Price {
+export function priceOfSize(type: ServerType | undefined, size: SizedServer, world: PriceSource): Price {
   const mode = type === undefined ? 'its type' : `${type.pricing_mode} types`;
   const list =
     type && (world.profile.prices?.servers?.[type.name] ?? world.profile.prices?.servers?.[String(type.id)]);
@@ -36,12 +37,12 @@ function bySliders(list: ServerPrices, { cores, memory_mb, disk_gb }: SizedServe
 }
 
 /** The price in the price list, if it has one. */
-export function priceOfAddress(world: World): Price {
+export function priceOfAddress(world: PriceSource): Price {
   const known = world.profile.prices?.address;
   return known === undefined ? { unknown: 'the price of an address is not shown' } : { known };
 }
 
-export function priceOfCard(world: World): Price {
+export function priceOfCard(world: PriceSource): Price {
   const known = world.profile.prices?.network_interface;
   return known === undefined ? { unknown: 'the price of a network interface is not shown' } : { known };
 }

@@ -60,6 +60,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
   },
   billing: {
     billed: true,
+    recordedPrice: (binding, prices) => priceApplied({ binding }, undefined, prices),
     priceNow: (subject, observed, world) =>
       isAlive(observed) ? priceApplied(subject, observed.shown, world) : undefined,
   },

@@ -95,6 +95,7 @@ const unconfirmed = z.looseObject({
 });
 const answer = z.looseObject({
   at: number,
+  apiAt: number.optional(),
   id: text.optional(),
   facts: object,
   to: z.enum(['this_send', 'earlier_send', 'unknown_send']),

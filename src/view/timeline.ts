@@ -89,8 +89,16 @@ const chart = 560;
 /** Width of a letter, in pixels. */
 const letter = 7;
 
+/** The meaning of the horizontal axis, and of the colours. */
+export interface BarAxis {
+  ticks(end: number): readonly (readonly [ms: number, label: string])[];
+  readonly legend: readonly (readonly [sort: string, text: string])[];
+  /** The tooltip of a bar. */
+  said(bar: Bar): string;
+}
+
 /** The bars as a picture of 1,000 pixels: no script, no font of its own, readable in light and dark. */
-export function barsSvg(bars: readonly Bar[], title: string): string {
+export function barsSvg(bars: readonly Bar[], title: string, axis?: BarAxis): string {
   return barsPicture(
     bars,
     title,
@@ -99,41 +107,33 @@ text { font: 12.5px system-ui, sans-serif; fill: #1f2328 } .title { font-size: 1
 .tick { stroke: #d1d9e0 } .works { fill: #2f81c9 } .waits { fill: #e8b04b } .other { fill: #cf222e } .open { fill: #cf222e }
 @media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .dim { fill: #9198a1 } .tick { stroke: #3d444d } .waits { fill: #a87a1e } }
 </style>`,
+    axis,
   );
 }
 
-/** @param style that of the picture alone; a page has its own */
-export function barsPicture(bars: readonly Bar[], title: string, style = ''): string {
+/** @param style that of the picture alone; a page has its own. @param axis that of a run, unless another one is given */
+export function barsPicture(bars: readonly Bar[], title: string, style = '', axis = runAxis(bars)): string {
   const end = Math.max(1, ...bars.map(({ endMs }) => endMs));
   const height = 94 + bars.length * row;
   const x = (ms: number) => left + (ms / end) * chart;
-  const ticks = ticksTo(end).map((ms) => {
+  const ticks = axis.ticks(end).map(([ms, label]) => {
     const at = x(ms).toFixed(1);
-    return `<line x1="${at}" y1="64" x2="${at}" y2="${height - 24}" class="tick"/><text x="${at}" y="${height - 8}" text-anchor="middle" class="dim">${clock(ms)}</text>`;
+    return `<line x1="${at}" y1="64" x2="${at}" y2="${height - 24}" class="tick"/><text x="${at}" y="${height - 8}" text-anchor="middle" class="dim">${label}</text>`;
   });
   const rect = ({ startMs, endMs }: TimeSpan, y: number, sort: string, height = 15) =>
     `<rect x="${x(startMs).toFixed(1)}" y="${y}" width="${Math.max(2, x(endMs) - x(startMs)).toFixed(1)}" height="${height}" rx="3" class="${sort}"/>`;
   const rows = inOrder(bars).map((bar, at) => {
-    const { id, startMs, endMs, outcome, waits, exposed } = bar;
+    const { id, outcome, waits, exposed } = bar;
     const y = 66 + at * row;
-    const said = `${named(id)}: ${clock(startMs)} to ${clock(endMs)}, ${outcome ?? 'in progress'}`;
     const parts = [
       rect(bar, y + 3, sortOf(outcome)),
       ...waits.map((each) => rect(each, y + 3, 'waits')),
       ...(exposed === undefined ? [] : [rect(exposed, y + 19, 'open', 4)]),
     ];
-    return `<g><title>${svgText(said)}</title><text x="${left - 10}" y="${y + 15}" text-anchor="end">${svgText(cut(named(id), mostLetters))}</text>${parts.join('')}</g>`;
+    return `<g><title>${svgText(axis.said(bar))}</title><text x="${left - 10}" y="${y + 15}" text-anchor="end">${svgText(cut(named(id), mostLetters))}</text>${parts.join('')}</g>`;
   });
-  const sorts = [
-    ['works', 'the API works'],
-    ...(bars.some(({ waits }) => waits.length > 0)
-      ? [['waits', 'vdcsync waits: turn, poll, request limit or retry']]
-      : []),
-    ...(bars.some(({ outcome }) => sortOf(outcome) === 'other') ? [['other', 'not done']] : []),
-    ...(bars.some(({ exposed }) => exposed !== undefined) ? [['open', 'the server is exposed']] : []),
-  ] as const;
   let nextX = 16;
-  const legend = sorts.map(([sort = '', text = '']) => {
+  const legend = axis.legend.map(([sort = '', text = '']) => {
     const at = nextX;
     nextX += 44 + text.length * letter;
     return `<rect x="${at}" y="36" width="14" height="14" rx="3" class="${sort}"/><text x="${at + 20}" y="48" class="dim">${text}</text>`;
@@ -144,6 +144,25 @@ ${style}
 ${[...legend, ...ticks, ...rows].join('\n')}
 </svg>
 `;
+}
+
+function runAxis(bars: readonly Bar[]): BarAxis {
+  const legend: BarAxis['legend'] = [
+    ['works', 'the API works'],
+    ...(bars.some(({ waits }) => waits.length > 0)
+      ? [['waits', 'vdcsync waits: turn, poll, request limit or retry'] as const]
+      : []),
+    ...(bars.some(({ outcome }) => sortOf(outcome) === 'other') ? [['other', 'not done'] as const] : []),
+    ...(bars.some(({ exposed }) => exposed !== undefined)
+      ? [['open', 'the server is exposed'] as const]
+      : []),
+  ];
+  return {
+    ticks: (end) => ticksTo(end).map((ms) => [ms, clock(ms)] as const),
+    legend,
+    said: ({ id, startMs, endMs, outcome }) =>
+      `${named(id)}: ${clock(startMs)} to ${clock(endMs)}, ${outcome ?? 'in progress'}`,
+  };
 }
 
 const tickSteps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600].map((seconds) => seconds * 1000);

@@ -27,6 +27,8 @@ describe('schemas: results as JSON, as their schemas say', () => {
     ['status', ['status', '--emulator']],
     ['status', ['status', '--offline']],
     ['history', ['history']],
+    ['bill', ['bill', '--emulator']],
+    ['bill', ['bill', '--offline', '--month', '2026-01']],
     ['explain', ['explain', 'outcome_unknown']],
     ['explain', ['explain', 'networks.backend', '--emulator']],
     ['explain', ['explain', 'servers.web-1', '--offline']],

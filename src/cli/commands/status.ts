@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs';
 import type { Desired } from '../../core/desired.ts';
-import { ApiProblem, ConfigError, FenceError } from '../../core/errors.ts';
+import { ConfigError, FenceError } from '../../core/errors.ts';
 import { warningsJson } from '../../core/plan.ts';
 import type { StateStore } from '../../core/state.ts';
-import { TransportError } from '../../core/transport.ts';
 import { standingFindings, withSince } from '../../engine/run/recorded-findings.ts';
 import { shownLocation } from '../../state/open.ts';
 import { viewOf } from '../../view/build.ts';
@@ -12,7 +11,7 @@ import type { ProjectView } from '../../view/project-view.ts';
 import { clockOf } from '../clock.ts';
 import { openSession, openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import { whyUnreached } from '../reach.ts';
+import { whyNotRead } from '../reach.ts';
 import { statusText } from '../render/status-text.ts';
 import { type CommonFlags, specFiles, stateLocation } from '../settings/config.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
@@ -94,7 +93,7 @@ async function readState(flags: CommonFlags, io: Io) {
 }
 
 /** The command can show the state without a spec. If there is a spec, it must be valid. */
-async function specIfAny(flags: CommonFlags, io: Io): Promise<Desired | undefined> {
+export async function specIfAny(flags: CommonFlags, io: Io): Promise<Desired | undefined> {
   try {
     return await readSpec(flags, io);
   } catch (error) {
@@ -134,9 +133,7 @@ async function lookLive(
     return { world, plan, prices, refreshedAt, now: clock.now(), timeScale };
   } catch (error) {
     if (error instanceof TooSlow) return `the API did not answer in ${patienceMs / 1000} s`;
-    if (error instanceof TransportError) return whyUnreached(error).problem;
-    if (error instanceof ApiProblem) return `the API refuses: ${error.message}`;
-    throw error;
+    return whyNotRead(error);
   } finally {
     await session.close();
   }

@@ -212,7 +212,7 @@ async function accept(
   if (breach !== undefined) warn(run, intent.key, 'contract_breach', `${intent.request.name}: ${breach}`);
   run.stopwatch.mark(intent.id, 'accepted');
   const known: Answer = {
-    at: run.deps.clock.now(),
+    ...{ at: run.deps.clock.now(), apiAt: run.cache.since(0).apiNow() },
     ...(task === null ? {} : { taskId: task }),
     ...(accepted.id === undefined ? {} : { id: accepted.id }),
     facts: accepted.facts ?? {},

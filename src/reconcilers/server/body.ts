@@ -1,13 +1,14 @@
 import equal from 'fast-deep-equal';
+import type { PriceSource } from '../../core/catalogue.ts';
 import type { BlockCode } from '../../core/codes.ts';
 import type { DesiredResource } from '../../core/desired.ts';
 import { type Json, member } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
-import type { Price, Subject, World } from '../../core/kind.ts';
+import type { Price, World } from '../../core/kind.ts';
 import type { Change } from '../../core/plan.ts';
 import { edit, type Remedy } from '../../core/remedy.ts';
 import type { GpuPackage, ImageEntry, Server, ServerType } from '../../core/resources.ts';
-import { findType, packageOf } from '../gpu-package.ts';
+import { findType, packageOf, type Recorded } from '../gpu-package.ts';
 import { priceOfSize } from '../prices.ts';
 import type { ServerEntry } from './entry.ts';
 
@@ -367,7 +368,7 @@ function dearest({ gpu_package }: ServerEntry, sold: readonly GpuPackage[]): Pic
  * The price of an existing server, by the catalogue and the price list: by the sizes that reads show, else by the
  * request that created the server, and for an adopted server by the first entry in the spec. @assumption A39
  */
-export function priceApplied(server: Subject, shown: Server | undefined, world: World): Price {
+export function priceApplied(server: Recorded, shown: Server | undefined, world: PriceSource): Price {
   const body = member(server.binding?.applied, 'body');
   if (member(body, 'gpu_package') !== undefined) {
     const price = packageOf(server, world)?.price;
@@ -378,7 +379,7 @@ export function priceApplied(server: Subject, shown: Server | undefined, world: 
 }
 
 /** The known fields of an existing server. */
-export function madeAs({ binding, desired }: Subject, shown: Server | undefined): Made {
+export function madeAs({ binding, desired }: Recorded, shown: Server | undefined): Made {
   const said = { ...(desired?.value as object), ...(member(binding?.applied, 'entry') as object) };
   const seen = sizes.flatMap((size) => (shown?.[size] === undefined ? [] : [[size, shown[size]] as const]));
   return { ...((member(binding?.applied, 'body') as object) ?? said), ...Object.fromEntries(seen) };
@@ -386,7 +387,7 @@ export function madeAs({ binding, desired }: Subject, shown: Server | undefined)
 
 export type Made = Partial<ServerEntry> & { readonly server_type_id?: number };
 
-export function typeOf({ server_type_id, server_type }: Made, world: World): ServerType | undefined {
+export function typeOf({ server_type_id, server_type }: Made, world: PriceSource): ServerType | undefined {
   return findType(server_type_id ?? server_type, world.catalogue.types);
 }
 

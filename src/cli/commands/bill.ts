@@ -1,0 +1,126 @@
+import type { PriceSource } from '../../core/catalogue.ts';
+import { ConfigError, FenceError } from '../../core/errors.ts';
+import { member } from '../../core/json.ts';
+import type { ReadPort } from '../../core/ports.ts';
+import type { ServerTypeId } from '../../core/resources.ts';
+import type { StateStore } from '../../core/state.ts';
+import { refuseOtherState } from '../../engine/observe.ts';
+import { type BilledTime, billedTime } from '../../plan/bill/billed-time.ts';
+import { type Month, type MonthlyBill, monthAt, monthlyBill } from '../../plan/bill/monthly-bill.ts';
+import { kinds } from '../../reconcilers/registry.ts';
+import type { BillFormat } from '../choices.ts';
+import { clockOf } from '../clock.ts';
+import { openSession, openStore } from '../compose.ts';
+import { type ExitCode, exitCodes } from '../exit.ts';
+import { whyNotRead } from '../reach.ts';
+import { type BillContext, billCsv, billJson, billSvg, billText } from '../render/bill.ts';
+import { type CommonFlags, profileOf } from '../settings/config.ts';
+import { refuseSecondState } from '../settings/own-state.ts';
+import { type Io, paintFor } from '../terminal.ts';
+import { specIfAny } from './status.ts';
+
+export interface BillFlags extends CommonFlags {
+  readonly month?: Month;
+  readonly format?: BillFormat;
+  readonly offline?: boolean;
+}
+
+/** Shows the cost of each resource in a month. Reads the state, and the catalogue of the API for its prices. */
+export async function bill(flags: BillFlags, io: Io): Promise<ExitCode> {
+  const desired = await specIfAny(flags, io);
+  if (desired !== undefined) await refuseSecondState(desired.projectId, flags, io);
+  const store = await openStore(flags, io, 'read');
+  const read = await readBilled(store).finally(() => store.close());
+  if (desired !== undefined) refuseOtherState(desired, read.info);
+  const projectId = desired?.projectId ?? read.info.projectId;
+  const { profile } = profileOf(flags, io);
+  const ofState = {
+    catalogue: recordedTypes(read.time),
+    profile,
+    now: Math.max(clockOf(io).now(), read.changedAt),
+  };
+  const isOffline = flags.offline === true || (flags.emulator !== true && !io.env.VDC_BASE_URL);
+  let source: PriceSource & { readonly now: number } = ofState;
+  if (!isOffline && projectId !== null) {
+    const session = await openSession(flags, io, { mode: 'read', projectId, token: desired?.token });
+    try {
+      await refuseOtherToken(session.reads, projectId);
+      const catalogue = await readPackages(session.reads, read.time);
+      source = { catalogue, profile: session.profile, now: session.reads.apiNow() };
+    } catch (error) {
+      io.stderr.write(`vdcsync: graphics card packages have no price, because ${whyNotRead(error)}\n`);
+    } finally {
+      await session.close();
+    }
+  }
+  const current = monthAt(source.now);
+  const { month = current } = flags;
+  if (month.from > current.from)
+    throw new ConfigError(
+      `${month.name} has not begun. Choose a month up to ${current.name} with --month.`,
+      true,
+    );
+  const made = monthlyBill(read.time, month, source.now, kinds, source);
+  const about = { projectId, knownSince: read.info.createdAt, hasPrices: profile.prices !== undefined };
+  io.stdout.write(rendered(made, about, flags.format ?? 'text', io));
+  return exitCodes.done;
+}
+
+function rendered(made: MonthlyBill, about: BillContext, format: BillFormat, io: Io): string {
+  switch (format) {
+    case 'text':
+      return billText(made, about, paintFor(io.stdout, io));
+    case 'json':
+      return `${JSON.stringify(billJson(made, about), null, 2)}\n`;
+    case 'csv':
+      return billCsv(made);
+    case 'svg':
+      return billSvg(made);
+  }
+}
+
+async function readBilled(store: StateStore) {
+  const journal = await store.journal({ limit: mostLines });
+  const time = billedTime(journal, await store.intents({ limit: mostLines }));
+  return { info: await store.info(), time, changedAt: journal.at(-1)?.at ?? 0 };
+}
+
+const mostLines = 10_000_000;
+
+async function refuseOtherToken(reads: ReadPort, projectId: number): Promise<void> {
+  const { id } = await reads.project();
+  if (id === projectId) return;
+  throw new FenceError(
+    `The token is for project ${id}, not for project ${projectId}. Use a token of project ${projectId}, or use the state only with --offline.`,
+  );
+}
+
+/** The catalogue, with the prices of the types of which a graphics card package was bought. */
+async function readPackages(reads: ReadPort, time: BilledTime): Promise<PriceSource['catalogue']> {
+  const types = await reads.serverTypes();
+  const bought = new Set(
+    bodiesIn(time).flatMap((body) =>
+      member(body, 'gpu_package') === undefined ? [] : [member(body, 'server_type_id')],
+    ),
+  );
+  const asked = types.filter(({ id }) => bought.has(id));
+  const pricing = await Promise.all(asked.map(async ({ id }) => [id, await reads.pricing(id)] as const));
+  return { types, pricing: new Map(pricing) };
+}
+
+/** The names and ids of the types that the state has recorded: all that a price list needs. */
+function recordedTypes({ spans }: BilledTime): PriceSource['catalogue'] {
+  const types = spans.flatMap(({ versions }) =>
+    versions.flatMap(({ binding: { applied } }) => {
+      const name = member(member(applied, 'entry'), 'server_type');
+      if (name === undefined) return [];
+      const id = Number(member(member(applied, 'body'), 'server_type_id') ?? name) as ServerTypeId;
+      return [{ id, name: String(name), pricing_mode: 'other', gpu: false }];
+    }),
+  );
+  return { types, pricing: new Map() };
+}
+
+function bodiesIn({ spans }: BilledTime): readonly unknown[] {
+  return spans.flatMap(({ versions }) => versions.map(({ binding }) => member(binding.applied, 'body')));
+}

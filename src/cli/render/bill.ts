@@ -1,0 +1,175 @@
+import { moment } from '../../core/duration.ts';
+import { svgText } from '../../core/escape.ts';
+import { nounOf } from '../../core/keys.ts';
+import { counted } from '../../core/text.ts';
+import { type BillItem, entryOf, type MonthlyBill, sumsBy } from '../../plan/bill/monthly-bill.ts';
+import { barsSvg } from '../../view/timeline.ts';
+import { type Paint, printable } from '../terminal.ts';
+
+/** The parts of a bill that do not come from the journal. */
+export interface BillContext {
+  readonly projectId: number | null;
+  /** When the state began, wall ms. */
+  readonly knownSince: number;
+  readonly hasPrices: boolean;
+}
+
+/** The bill as a table, its sums, and the parts that have no cost. */
+export function billText(bill: MonthlyBill, about: BillContext, paint: Paint): string {
+  const { month, until, currency, items, unconfirmed } = bill;
+  const sum = (amount: string) => (currency === null ? amount : `${amount} ${currency}`);
+  const isCurrent = until < month.to;
+  const head = `Bill for ${monthName(bill)} (UTC)${isCurrent ? `, until ${moment(until)}` : ''}`;
+  const shown = items.filter((item) => !isFree(item));
+  const rows = shown.map((item) => [
+    printable(item.key),
+    item.id,
+    ...[moment(item.from).slice(0, 19), endOf(item, bill)],
+    item.monthly ?? '?',
+    costText(item),
+  ]);
+  const kinds = [...sumsBy(items, ({ kind }) => nounOf(kind))].map(([kind, cost]) => `${kind} ${cost}`);
+  return `${[
+    paint('bold', head),
+    ...(rows.length === 0
+      ? ['No resource of this state was billed in that month.']
+      : ['', ...table([titles, ...rows])]),
+    '',
+    ...(kinds.length < 2 ? [] : [`By kind: ${kinds.join(', ')}`]),
+    paint('bold', `${isCurrent ? 'Cost so far' : 'Cost'}: ${sum(costText(bill))}`),
+    ...(isCurrent
+      ? [`Run rate: ${sum(bill.runRate)} a month`, `Forecast for ${monthName(bill)}: ${sum(bill.forecast)}`]
+      : []),
+    ...missing(bill, about),
+    ...(unconfirmed.length === 0
+      ? []
+      : [
+          '',
+          `Not included: ${unconfirmed.map(printable).join(', ')}. The API may have carried out the creation. Run: vdcsync status`,
+        ]),
+  ].join('\n')}\n`;
+}
+
+const titles = ['RESOURCE', 'ID', 'FROM', 'UNTIL', 'A MONTH', 'COST'];
+
+/** The parts of the month, and the resources, that have no cost in the bill. */
+function missing({ month, items }: MonthlyBill, { knownSince, hasPrices }: BillContext): readonly string[] {
+  const unpriced = items.filter((item) => item.unpriced !== null);
+  const older = items.filter(({ began }) => began === 'known');
+  const left = items.filter(({ ended }) => ended === 'released');
+  return [
+    ...(unpriced.length === 0
+      ? []
+      : [
+          '',
+          `No price for ${counted(unpriced.length, 'resource')}. The cost does not include ${unpriced.length === 1 ? 'it' : 'them'}:`,
+          ...unpriced.map(
+            ({ key, id, unpriced: reason }) => `  ${printable(key)} (${id}): ${printable(reason ?? '')}`,
+          ),
+          `  → ${hasPrices ? 'Add these prices to the price list.' : 'Add prices with --prices FILE, such as examples/prices.yaml.'}`,
+        ]),
+    ...named('Older than its binding, so the cost before the first moment is not known', older),
+    ...named('Released: it is still billed, and the cost after the last moment is not known', left),
+    ...(knownSince > month.from
+      ? ['', `The state began at ${moment(knownSince)}: the cost before that moment is not known.`]
+      : []),
+  ];
+}
+
+function named(text: string, items: readonly BillItem[]): readonly string[] {
+  return items.length === 0 ? [] : ['', `${text}: ${items.map(({ key }) => printable(key)).join(', ')}`];
+}
+
+function isFree({ cost, monthly, unpriced }: BillItem): boolean {
+  return unpriced === null && cost === '0.00' && Number(monthly) === 0;
+}
+
+function costText({ cost, atLeast }: Pick<BillItem, 'cost' | 'atLeast'>): string {
+  return cost === atLeast ? cost : `${atLeast} to ${cost}`;
+}
+
+function endOf({ to, ended }: BillItem, { month, until }: MonthlyBill): string {
+  if (ended !== null) return `${moment(to).slice(0, 19)} ${ended}`;
+  return until < month.to ? 'now' : 'end of month';
+}
+
+function monthName({ month }: MonthlyBill): string {
+  return new Date(month.from).toLocaleString('en', { month: 'long', year: 'numeric', timeZone: 'UTC' });
+}
+
+/** Aligned columns; amounts are in the last two. */
+function table(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths = titles.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
+  const pad = (text: string, at: number) =>
+    at < titles.length - 2 ? text.padEnd(widths[at] ?? 0) : text.padStart(widths[at] ?? 0);
+  return rows.map((row) => row.map(pad).join('  '));
+}
+
+export function billJson(bill: MonthlyBill, { projectId, knownSince }: BillContext) {
+  const time = (ms: number) => new Date(ms).toISOString();
+  const { month, until, currency, items, unconfirmed, cost, atLeast, runRate, forecast } = bill;
+  return {
+    format_version: 1,
+    project_id: projectId,
+    ...{ month: month.name, from: time(month.from), until: time(until), known_since: time(knownSince) },
+    ...{ currency, cost, cost_at_least: atLeast, run_rate: runRate, forecast },
+    by_kind: Object.fromEntries(sumsBy(items, ({ kind }) => kind)),
+    by_entry: Object.fromEntries(sumsBy(items, entryOf)),
+    items: items.map(({ key, kind, id, from, to, began, ended, monthly, unpriced, ...item }) => ({
+      ...{ key, kind, id, from: time(from), until: time(to), began, ended },
+      ...{ monthly, cost: item.cost, cost_at_least: item.atLeast, unpriced },
+    })),
+    unconfirmed,
+  };
+}
+
+/** By RFC 4180. */
+export function billCsv(bill: MonthlyBill): string {
+  const items = billJson(bill, { projectId: null, knownSince: 0, hasPrices: true }).items;
+  const names = [
+    'key',
+    'kind',
+    'id',
+    'from',
+    'until',
+    'began',
+    'ended',
+    'monthly',
+    'cost',
+    'cost_at_least',
+    'unpriced',
+  ] as const;
+  const field = (text: string | null) =>
+    /[",\r\n]/.test(text ?? '') ? `"${text?.replaceAll('"', '""')}"` : (text ?? '');
+  const rows = [
+    ['month', 'currency', ...names],
+    ...items.map((item) => [bill.month.name, bill.currency, ...names.map((name) => item[name])]),
+  ];
+  return rows.map((row) => `${row.map(field).join(',')}\r\n`).join('');
+}
+
+/** The billed time of each resource in the month. */
+export function billSvg(bill: MonthlyBill): string {
+  const { month, items, currency } = bill;
+  const dayMs = 86_400_000;
+  const bars = items
+    .filter((item) => !isFree(item))
+    .map((item) => {
+      const span = { startMs: item.from - month.from, endMs: item.to - month.from };
+      const label = `${item.key} ${item.unpriced === null ? costText(item) : 'without a price'}`;
+      return { ...span, id: label, outcome: 'done', waits: item.unpriced === null ? [] : [span] };
+    });
+  const days = [0, 5, 10, 15, 20, 25].map(
+    (day) => [day * dayMs, svgText(`${month.name}-${String(day + 1).padStart(2, '0')}`)] as const,
+  );
+  const title = `Bill for ${monthName(bill)}: ${costText(bill)}${currency === null ? '' : ` ${currency}`}`;
+  return barsSvg(bars, title, {
+    ticks: (end) => days.filter(([ms]) => ms <= end),
+    legend: [
+      ['works', 'billed'],
+      ['waits', 'without a price'],
+    ],
+    said: ({ id, startMs, endMs }) =>
+      `${id}: ${moment(month.from + startMs)} to ${moment(month.from + endMs)}`,
+  });
+}

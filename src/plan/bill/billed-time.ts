@@ -1,0 +1,142 @@
+import type { AppliedValues } from '../../core/catalogue.ts';
+import { objectName } from '../../core/claims.ts';
+import { isUnconfirmed, effectOf as knownEffect } from '../../core/intent.ts';
+import { member } from '../../core/json.ts';
+import type { ResourceKey } from '../../core/keys.ts';
+import { factsOf, type KindName } from '../../core/kind-facts.ts';
+import type { Binding, Intent, JournalEntry } from '../../core/state.ts';
+
+/** A moment by the API's clock that is known within bounds, in ms: an effect lies between a request and its answer. */
+export interface Bounds {
+  readonly earliest: number;
+  readonly latest: number;
+}
+
+/** The time in which a live object costs money, as far as the state knows. */
+export interface BilledSpan {
+  readonly key: ResourceKey;
+  /** `known`: the object was older when the state began to know it. */
+  readonly began: 'created' | 'known';
+  /** The object since each change: the first one counts from the beginning. */
+  readonly versions: readonly { readonly since: Bounds; readonly binding: Billable }[];
+  /** `gone`: a read showed its absence. `released`: it still exists and is billed, but the state does not follow it. */
+  readonly end: { readonly at: Bounds; readonly how: 'deleted' | 'gone' | 'released' } | undefined;
+}
+
+/** The fields of a binding that decide a price. */
+export type Billable = Pick<Binding, 'key' | 'kind' | 'id' | 'parentId' | 'identity'> & AppliedValues;
+
+export interface BilledTime {
+  readonly spans: readonly BilledSpan[];
+  /** Creations whose effect is not known: each of them may cost money. */
+  readonly unconfirmed: readonly ResourceKey[];
+}
+
+type Open = { -readonly [Name in keyof BilledSpan]: BilledSpan[Name] };
+
+/**
+ * The billed time of each live object, by its own id, because several keys may have named it in turn.
+ *
+ * @param journal oldest line first
+ * @assumption A74
+ */
+export function billedTime(journal: Iterable<JournalEntry>, intents: readonly Intent[]): BilledTime {
+  const byId = new Map(intents.map((intent) => [intent.id, intent]));
+  const spans: Open[] = [];
+  const open = new Map<string, Open>();
+  const named = new Map<ResourceKey, string>();
+  let shift = 0;
+  for (const { at, key, event, intentId, data } of journal) {
+    const intent = byId.get(intentId ?? '');
+    // The API's clock may differ from the local one, which an operator may also set in the meantime.
+    if (intent !== undefined) shift = shiftOf(intent);
+    const now = { earliest: at + shift, latest: at + shift };
+    const when = intent === undefined ? now : effectOf(intent, now.latest);
+    if (event === 'bound') {
+      const binding = member(data, 'binding') as unknown as Binding;
+      const name = objectName(binding);
+      const span = open.get(name);
+      named.set(key, name);
+      if (span === undefined) {
+        const began = madeBy(intent, binding.kind) ? 'created' : 'known';
+        const since = began === 'created' ? when : now;
+        const made: Open = { key, began, versions: [{ since, binding }], end: undefined };
+        open.set(name, made);
+        spans.push(made);
+        continue;
+      }
+      span.key = key;
+      span.end = undefined;
+      const since = intent?.verb === 'update' ? when : now;
+      span.versions = [...span.versions, { since, binding }];
+    } else if (event === 'released') {
+      const name = named.get(key) ?? '';
+      const span = open.get(name);
+      if (span === undefined) continue;
+      const isGone = member(data, 'gone') === true;
+      if (isGone) open.delete(name);
+      if (!isGone) span.end = { at: now, how: 'released' };
+      else if (intent?.verb === 'delete') span.end = { at: when, how: 'deleted' };
+      else span.end = { at: { ...now, earliest: lastKnown(span) }, how: 'gone' };
+    }
+  }
+  const bound = new Set(spans.flatMap(({ versions }) => versions.map(({ binding }) => objectName(binding))));
+  return {
+    spans: [...spans, ...intents.flatMap((intent) => unboundSpan(intent, bound))],
+    unconfirmed: intents.flatMap((intent) => {
+      const isOpen = intent.phase !== 'closed' && intent.verb === 'create';
+      return isOpen && isUnconfirmed(intent) && knownEffect(intent).answer?.id === undefined
+        ? [intent.key]
+        : [];
+    }),
+  };
+}
+
+/** The API's clock minus the local one, when the API last answered the write. */
+function shiftOf(intent: Intent): number {
+  const { answer } = knownEffect(intent);
+  return answer?.apiAt === undefined ? intent.firstSentApiAt - intent.firstSentAt : answer.apiAt - answer.at;
+}
+
+/** A `Date` header has whole seconds, so the moment may be up to a second later. */
+const dateUnitMs = 1_000;
+
+/** When a write took effect: a deletion with a task at its end, other writes at their answer. */
+function effectOf(intent: Intent, ended: number): Bounds {
+  const { answer } = knownEffect(intent);
+  const isOwn = answer?.to === 'this_send' && answer.apiAt !== undefined;
+  const earliest = isOwn ? intent.lastSentAt + shiftOf(intent) : intent.firstSentApiAt;
+  const atEnd = answer?.apiAt === undefined || (intent.verb !== 'create' && answer.taskId !== undefined);
+  return { earliest, latest: Math.max(earliest, (atEnd ? ended : answer.apiAt) + dateUnitMs) };
+}
+
+/** Whether the write created the object. A server that reuses an address may take one that is older. */
+function madeBy(intent: Intent | undefined, kind: KindName): boolean {
+  if (intent?.verb !== 'create' || intent.recovers !== undefined) return false;
+  const isNew = kind === intent.kind || member(member(intent.request.body, 'public_ipv4'), 'new') === true;
+  return isNew && knownEffect(intent).answer?.to !== 'unknown_send';
+}
+
+function lastKnown({ versions }: BilledSpan): number {
+  return versions.at(-1)?.since.latest ?? 0;
+}
+
+/** Of a creation that the API has accepted, and that is not bound: its task still runs, or has failed. */
+function unboundSpan(intent: Intent, bound: ReadonlySet<string>): readonly BilledSpan[] {
+  const { key, kind, verb, parentId, request, entry } = intent;
+  const { answer } = knownEffect(intent);
+  if (verb !== 'create' || answer?.id === undefined || !madeBy(intent, kind)) return [];
+  const applied = { body: request.body ?? null, entry: entry?.value ?? null };
+  const object = { key, kind, id: answer.id, identity: {}, applied };
+  const binding = parentId === undefined ? object : { ...object, parentId };
+  if (bound.has(objectName(binding)) || factsOf(kind).unlisted) return [];
+  const since = effectOf(intent, answer.at);
+  const end =
+    intent.phase === 'closed'
+      ? ({
+          at: { earliest: since.earliest, latest: intent.closedAt + shiftOf(intent) + dateUnitMs },
+          how: 'gone',
+        } as const)
+      : undefined;
+  return [{ key, began: 'created', versions: [{ since, binding }], end }];
+}

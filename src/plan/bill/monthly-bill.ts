@@ -1,0 +1,218 @@
+import type { PriceSource } from '../../core/catalogue.ts';
+import { money, prorated, sumDecimals } from '../../core/decimal.ts';
+import { nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
+import type { Price, ResourceKind } from '../../core/kind.ts';
+import { factsOf, type KindName } from '../../core/kind-facts.ts';
+import type { Billable, BilledSpan, BilledTime, Bounds } from './billed-time.ts';
+
+/** A calendar month in UTC: the first moment, and the first moment after it, in ms. */
+export interface Month {
+  /** `2026-11` */
+  readonly name: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The cost of one live object in a month. Amounts are decimal text. */
+export interface BillItem {
+  readonly key: ResourceKey;
+  readonly kind: KindName;
+  readonly id: string;
+  readonly from: number;
+  readonly to: number;
+  readonly began: BilledSpan['began'];
+  readonly ended: NonNullable<BilledSpan['end']>['how'] | null;
+  /** With a moment that is known within bounds, the longest time. */
+  readonly cost: string;
+  readonly atLeast: string;
+  /** The monthly price at the end of the span, or of the month. */
+  readonly monthly: string | null;
+  /** The reason why a part has no price. That part is not in `cost`. */
+  readonly unpriced: string | null;
+}
+
+export interface MonthlyBill {
+  readonly month: Month;
+  /** The end of the month, or the present. */
+  readonly until: number;
+  readonly currency: string | null;
+  readonly items: readonly BillItem[];
+  readonly unconfirmed: readonly ResourceKey[];
+  readonly cost: string;
+  readonly atLeast: string;
+  /** The monthly price of everything that is billed at `until`. */
+  readonly runRate: string;
+  /** The cost of the whole month, if nothing changes. */
+  readonly forecast: string;
+}
+
+/** The price of a recorded resource; `undefined` for a kind that is not billed. */
+type PriceOf = (bound: Billable, server: Billable | undefined) => Price | undefined;
+
+/** The month of a text such as `2026-11`; `undefined` for any other text. */
+export function monthOf(text: string): Month | undefined {
+  return /^\d{4}-(0[1-9]|1[0-2])$/.test(text) ? monthAt(Date.parse(text)) : undefined;
+}
+
+/** The month that contains a moment, in UTC. */
+export function monthAt(ms: number): Month {
+  const date = new Date(ms);
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
+  return {
+    name: date.toISOString().slice(0, 7),
+    from: Date.UTC(year, month),
+    to: Date.UTC(year, month + 1),
+  };
+}
+
+/** @assumption A74 */
+export function monthlyBill(
+  { spans, unconfirmed }: BilledTime,
+  month: Month,
+  present: number,
+  kinds: ReadonlyMap<KindName, ResourceKind>,
+  prices: PriceSource,
+): MonthlyBill {
+  const priceOf = priceWith(kinds, prices);
+  const now = Math.ceil(present);
+  const until = Math.max(month.from, Math.min(month.to, now));
+  const servers = new Map(
+    spans.flatMap(({ versions }) =>
+      versions.flatMap(({ binding }) =>
+        factsOf(binding.kind).container ? [[binding.id, binding] as const] : [],
+      ),
+    ),
+  );
+  const priced = (bound: Billable) => priceOf(bound, servers.get(bound.parentId ?? ''));
+  /** A flat price is for all backups of a server: until then the earlier ones are billed. */
+  const flatUntil = new Map<string, number>();
+  const items = spans.flatMap((span) => {
+    const first = span.versions[0]?.binding;
+    const price = first && priced(first);
+    if (first === undefined || price === undefined) return [];
+    const shared = factsOf(first.kind).staysBilled && 'known' in price ? first.parentId : undefined;
+    const pieces = piecesOf(span, now, priced, flatUntil.get(shared ?? '') ?? 0);
+    if (shared !== undefined)
+      flatUntil.set(shared, Math.max(flatUntil.get(shared) ?? 0, pieces.at(-1)?.to ?? 0));
+    return itemOf(span, within(pieces, month.from, until), month, until);
+  });
+  const running = items.flatMap(({ to, ended, monthly }) =>
+    ended === null && to === until && monthly !== null ? [monthly] : [],
+  );
+  const cost = sumDecimals(items.map((item) => item.cost));
+  return {
+    ...{ month, until, currency: prices.profile.prices?.currency ?? null, items, unconfirmed, cost },
+    atLeast: sumDecimals(items.map((item) => item.atLeast)),
+    runRate: money(sumDecimals(running)),
+    forecast: sumDecimals([
+      cost,
+      ...running.map((price) => prorated([[price, month.to - until]], month.to - month.from)),
+    ]),
+  };
+}
+
+function priceWith(kinds: ReadonlyMap<KindName, ResourceKind>, prices: PriceSource): PriceOf {
+  return (bound, server) => {
+    const { billed, recordedPrice } = kinds.get(bound.kind)?.billing ?? {};
+    if (billed !== true) return undefined;
+    return (
+      recordedPrice?.(bound, prices, server) ?? {
+        unknown: `the price of a ${nounOf(bound.kind)} is not shown`,
+      }
+    );
+  };
+}
+
+/** A time with one price. `least`: nothing or the lower price, while a moment is known only within bounds. */
+interface Piece {
+  readonly from: number;
+  readonly to: number;
+  readonly least: Price;
+  readonly most: Price;
+}
+
+const free: Price = { known: '0' };
+
+function piecesOf(
+  { versions, end }: BilledSpan,
+  now: number,
+  priced: (bound: Billable) => Price | undefined,
+  notBefore: number,
+): readonly Piece[] {
+  const edges: readonly (Bounds & { readonly price: Price })[] = [
+    ...versions.map(({ since, binding }) => ({ ...since, price: priced(binding) ?? free })),
+    { ...(end?.at ?? { earliest: now, latest: now }), price: free },
+  ];
+  const pieces: Piece[] = [];
+  let [before, at] = [free, notBefore];
+  const add = (to: number, least: Price, most: Price) => {
+    if (to > at) pieces.push({ from: at, to, least, most });
+    at = Math.max(at, to);
+  };
+  for (const [place, { price, ...bounds }] of edges.entries()) {
+    const [earliest, latest] = [Math.floor(bounds.earliest), Math.ceil(bounds.latest)];
+    if (place === 0) at = Math.max(at, earliest);
+    else add(earliest, before, before);
+    const [low, high] = inOrder(before, price);
+    add(latest, low, high);
+    before = price;
+  }
+  return pieces;
+}
+
+/** The lower price first. An unknown price is the higher one. */
+function inOrder(one: Price, other: Price): readonly [Price, Price] {
+  const isHigher = 'unknown' in one || ('known' in other && Number(one.known) > Number(other.known));
+  return isHigher ? [other, one] : [one, other];
+}
+
+function within(pieces: readonly Piece[], from: number, to: number): readonly Piece[] {
+  return pieces
+    .map((piece) => ({ ...piece, from: Math.max(piece.from, from), to: Math.min(piece.to, to) }))
+    .filter((piece) => piece.from < piece.to);
+}
+
+function itemOf(
+  { key, began, versions, end }: BilledSpan,
+  pieces: readonly Piece[],
+  month: Month,
+  until: number,
+): readonly BillItem[] {
+  const [first, last] = [pieces[0], pieces.at(-1)];
+  const bound = versions.at(-1)?.binding;
+  if (first === undefined || last === undefined || bound === undefined) return [];
+  const sum = (which: 'least' | 'most') =>
+    prorated(
+      pieces.flatMap((piece) => {
+        const price = piece[which];
+        return 'known' in price ? [[price.known, piece.to - piece.from] as const] : [];
+      }),
+      month.to - month.from,
+    );
+  const unknown = pieces.map(({ most }) => most).find((price) => 'unknown' in price);
+  const isOver = end !== undefined && end.at.latest <= until;
+  return [
+    {
+      ...{ key, kind: bound.kind, id: bound.id, from: first.from, to: last.to, began },
+      ended: isOver ? end.how : null,
+      ...{ cost: sum('most'), atLeast: sum('least') },
+      monthly: 'known' in last.most ? money(last.most.known) : null,
+      unpriced: unknown !== undefined && 'unknown' in unknown ? unknown.unknown : null,
+    },
+  ];
+}
+
+/** The sum of the items of each group, in the order of the items. */
+export function sumsBy(
+  items: readonly BillItem[],
+  group: (item: BillItem) => string,
+): ReadonlyMap<string, string> {
+  const sums = new Map<string, string>();
+  for (const item of items) sums.set(group(item), sumDecimals([sums.get(group(item)) ?? '0', item.cost]));
+  return sums;
+}
+
+/** The entry of the spec that an item belongs to: a server with everything inside it. */
+export function entryOf({ key }: BillItem): ResourceKey {
+  return takeApart(key).parent ?? key;
+}

@@ -1,0 +1,235 @@
+import { describe, expect, test } from 'vitest';
+import type { PriceSource } from '../../../src/core/catalogue.ts';
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import { documentedProfile } from '../../../src/core/profile.ts';
+import type { Binding, Intent, JournalEntry } from '../../../src/core/state.ts';
+import { billedTime } from '../../../src/plan/bill/billed-time.ts';
+import { monthlyBill, monthOf } from '../../../src/plan/bill/monthly-bill.ts';
+import { kinds } from '../../../src/reconcilers/registry.ts';
+
+const types = [{ id: 1, name: 'sliders-1', pricing_mode: 'sliders', gpu: false }];
+const source = {
+  catalogue: { types, pricing: new Map(), images: new Map() },
+  profile: {
+    ...documentedProfile,
+    prices: {
+      currency: 'EUR',
+      address: '3.00',
+      servers: { 'sliders-1': { core: '10.00', memory_gb: '0', disk_gb: '0' } },
+    },
+  },
+} as unknown as PriceSource;
+
+const at = (text: string) => Date.parse(`${text}Z`);
+
+/** A journal, written line by line. The clock of the API is `skewMs` ahead of the local one. */
+class Story {
+  readonly lines: JournalEntry[] = [];
+  readonly intents: Intent[] = [];
+  readonly #skewMs: number;
+
+  constructor(skewMs = 0) {
+    this.#skewMs = skewMs;
+  }
+
+  /** A write that was sent at that local time, and answered at once. `to`: see the type of an answer. */
+  write(text: string, verb: string, parts: Record<string, unknown> = {}): string {
+    const [sentAt, id] = [at(text), `i${this.intents.length}`];
+    const { to = 'this_send', answered = sentAt, ...rest } = parts as { to?: string; answered?: number };
+    const answer = { at: answered, apiAt: answered + this.#skewMs, facts: {}, to, end: 'reported', id: '1' };
+    const times = { firstSentAt: sentAt, firstSentApiAt: sentAt + this.#skewMs, lastSentAt: sentAt };
+    const write = {
+      id,
+      key: 'servers.a',
+      kind: 'server',
+      verb,
+      request: { body: {} },
+      phase: 'closed',
+      closedAt: answered,
+    };
+    this.intents.push({ ...write, ...times, answer, ...rest } as unknown as Intent);
+    return id;
+  }
+
+  bound(text: string, intentId?: string, parts: Partial<Binding> & { cores?: number } = {}): this {
+    const { cores = 1, ...rest } = parts;
+    const body = { server_type_id: 1, cores, memory_mb: 1024, disk_gb: 1 };
+    const binding = { key: 'servers.a', kind: 'server', id: '1', identity: {}, applied: { body }, ...rest };
+    return this.#line(text, binding.key, 'bound', { binding }, intentId);
+  }
+
+  released(text: string, gone: boolean, intentId?: string, key = 'servers.a'): this {
+    return this.#line(text, key, 'released', { gone, reason: '' }, intentId);
+  }
+
+  bill(month: string, now: string) {
+    const time = billedTime(this.lines, this.intents);
+    return monthlyBill(
+      time,
+      monthOf(month) as NonNullable<ReturnType<typeof monthOf>>,
+      at(now),
+      kinds,
+      source,
+    );
+  }
+
+  #line(text: string, key: string, event: JournalEntry['event'], data: unknown, intentId?: string): this {
+    const line = { at: at(text), key: key as ResourceKey, event, data: data as JournalEntry['data'] };
+    this.lines.push(intentId === undefined ? line : { ...line, intentId });
+    return this;
+  }
+}
+
+function created(text: string, cores = 1, story = new Story()): Story {
+  return story.bound(text, story.write(text, 'create'), { cores });
+}
+
+function item(story: Story, month = '2026-11', now = '2027-01-01T00:00:00') {
+  const { items } = story.bill(month, now);
+  expect(items).toHaveLength(1);
+  return items[0];
+}
+
+describe('src/plan/bill/monthly-bill.ts', () => {
+  test.each([
+    ['a whole month costs the monthly price', '2026-10-05T00:00:00', '2026-11', '10.00'],
+    ['half of a month of 30 days', '2026-11-16T00:00:00', '2026-11', '5.00'],
+    ['half of a month of 31 days', '2026-12-16T12:00:00', '2026-12', '5.00'],
+    ['a day of February in a leap year', '2028-02-29T00:00:00', '2028-02', '0.34'],
+    ['a day of February in another year', '2027-02-28T00:00:00', '2027-02', '0.36'],
+    ['an hour before the end of the month', '2026-11-30T23:00:00', '2026-11', '0.01'],
+  ])('%s', (_name, from, month, cost) => {
+    expect(item(created(from), month, '2029-01-01T00:00:00')).toMatchObject({
+      cost,
+      atLeast: cost,
+      monthly: '10.00',
+    });
+  });
+
+  test('the current month counts until now, and the forecast goes on to its end', () => {
+    const { cost, runRate, forecast } = created('2026-11-01T00:00:00').bill('2026-11', '2026-11-04T00:00:00');
+    expect({ cost, runRate, forecast }).toEqual({ cost: '1.00', runRate: '10.00', forecast: '10.00' });
+  });
+
+  test('a resource costs nothing in a month before it and in a month after it', () => {
+    const story = created('2026-11-10T00:00:00');
+    story.released('2026-11-20T00:00:00', true, story.write('2026-11-20T00:00:00', 'delete'));
+    for (const month of ['2026-10', '2026-12'])
+      expect(story.bill(month, '2027-01-01T00:00:00').items).toEqual([]);
+    expect(item(story)).toMatchObject({ cost: '3.33', ended: 'deleted' });
+    expect(story.bill('2026-11', '2026-11-25T00:00:00')).toMatchObject({ runRate: '0.00', forecast: '3.33' });
+  });
+
+  test('a deletion with a task may end at any moment from its answer to the end of the task', () => {
+    const story = created('2026-11-01T00:00:00');
+    const id = story.write('2026-11-16T00:00:00', 'delete', { answer: undefined });
+    story.released('2026-11-17T00:00:00', true, id);
+    expect(item(story)).toMatchObject({ cost: '5.33', atLeast: '5.00' });
+  });
+
+  test('a resize changes the price from its answer on', () => {
+    const story = created('2026-11-01T00:00:00');
+    story.bound('2026-11-16T00:05:00', story.write('2026-11-16T00:00:00', 'update'), { cores: 3 });
+    expect(item(story)).toMatchObject({ cost: '20.00', monthly: '30.00' });
+  });
+
+  test('a size without a price is named, and the part with a price counts', () => {
+    const story = created('2026-11-01T00:00:00');
+    story.bound('2026-11-16T00:00:00', undefined, { applied: null });
+    expect(item(story)).toMatchObject({
+      cost: '5.00',
+      monthly: null,
+      unpriced: 'the price of its type is not shown',
+    });
+  });
+
+  test('a replacement bills both servers while both of them exist', () => {
+    const story = created('2026-11-01T00:00:00');
+    story.bound('2026-11-16T00:00:00', story.write('2026-11-16T00:00:00', 'create'), { id: '2' });
+    story.released('2026-11-17T00:00:00', true, undefined, 'servers.a');
+    const { items, cost } = story.bill('2026-11', '2027-01-01T00:00:00');
+    expect(items.map(({ id }) => id)).toEqual(['1', '2']);
+    expect(Number(cost)).toBeGreaterThan(10);
+  });
+
+  test('a renamed resource is one resource, billed once under its last key', () => {
+    const story = created('2026-11-01T00:00:00').released('2026-11-16T00:00:00', false);
+    story.bound('2026-11-16T00:00:00', undefined, { key: 'servers.b' as ResourceKey });
+    expect(item(story)).toMatchObject({ key: 'servers.b', cost: '10.00', ended: null });
+  });
+
+  test('a released resource is billed until its release, and named', () => {
+    expect(item(created('2026-11-01T00:00:00').released('2026-11-16T00:00:00', false))).toMatchObject({
+      cost: '5.00',
+      ended: 'released',
+    });
+  });
+
+  test('a resource that somebody else deleted was billed until its absence was seen at most', () => {
+    expect(item(created('2026-11-01T00:00:00').released('2026-11-16T00:00:00', true))).toMatchObject({
+      cost: '5.00',
+      atLeast: '0.00',
+      ended: 'gone',
+    });
+  });
+
+  test.each([
+    ['an adopted resource', (story: Story) => story.bound('2026-11-16T00:00:00')],
+    [
+      'a resource of a lost state, found under its key',
+      (story: Story) =>
+        story.bound(
+          '2026-11-16T00:00:00',
+          story.write('2026-11-16T00:00:00', 'create', { to: 'unknown_send' }),
+        ),
+    ],
+    [
+      'an address that a server took, and that existed before',
+      (story: Story) =>
+        story.bound('2026-11-16T00:00:00', story.write('2026-11-16T00:00:00', 'create'), {
+          kind: 'ip',
+          key: 'servers.a.public_ipv4' as ResourceKey,
+        }),
+    ],
+  ])('%s is billed from its binding on, and named as older', (_name, make) => {
+    expect(make(new Story()).bill('2026-11', '2027-01-01T00:00:00').items[0]).toMatchObject({
+      began: 'known',
+      from: at('2026-11-16T00:00:00'),
+    });
+  });
+
+  test('a creation whose answer was lost may have begun at its first send', () => {
+    const story = new Story();
+    const answered = at('2026-11-17T00:00:00');
+    const id = story.write('2026-11-16T00:00:00', 'create', { to: 'earlier_send', answered });
+    expect(item(story.bound('2026-11-17T00:00:00', id))).toMatchObject({ cost: '5.00', atLeast: '4.67' });
+  });
+
+  test('a creation that goes on is billed from its answer on, and one that failed until its end', () => {
+    const story = new Story();
+    story.write('2026-11-16T00:00:00', 'create', {
+      phase: 'accepted',
+      request: { body: { server_type_id: 1, cores: 1, memory_mb: 0, disk_gb: 0 } },
+    });
+    expect(item(story)).toMatchObject({ cost: '5.00', ended: null });
+    const failed = new Story();
+    failed.write('2026-11-16T00:00:00', 'create', { closedAt: at('2026-11-17T00:00:00') });
+    expect(item(failed)).toMatchObject({ atLeast: '0.00', ended: 'gone' });
+  });
+
+  test('a creation without an answer is named, because it may cost money', () => {
+    const story = new Story();
+    story.write('2026-11-16T00:00:00', 'create', { phase: 'sending', answer: undefined });
+    expect(story.bill('2026-11', '2027-01-01T00:00:00')).toMatchObject({
+      items: [],
+      unconfirmed: ['servers.a'],
+    });
+  });
+
+  test('the clock of the API counts, also where the local clock is a day behind', () => {
+    expect(item(created('2026-10-31T00:00:00', 1, new Story(86_400_000)))).toMatchObject({
+      from: at('2026-11-01T00:00:00'),
+      cost: '10.00',
+    });
+  });
+});
