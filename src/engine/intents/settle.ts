@@ -163,8 +163,8 @@ function newKey(run: Run, intent: Intent, code: string, reason: string): Promise
   return close(run, intent, ended, { retryAfterMs: 0 });
 }
 
-/** The server of the intent is gone, or its key is bound to another server now. */
-function serverIsGone(run: Run, { key, kind, parentId }: Intent): boolean {
+/** The server of the intent is gone, or its key is bound to another server now. Its id may be used again. @assumption A17 */
+export function serverIsGone(run: Run, { key, kind, parentId }: Intent): boolean {
   const { parent } = takeApart(key);
   if (parent === undefined || parentId === undefined || comesWithServer({ kind, parent })) return false;
   return serverIdOf(run, parent) !== parentId;

@@ -19,6 +19,7 @@ import { lift } from '../intents/pauses.ts';
 import { asksKey, keyIsFresh, questionOf } from '../intents/question.ts';
 import { record } from '../intents/record.ts';
 import { madeRoomFor } from '../intents/replacement.ts';
+import { serverIsGone } from '../intents/settle.ts';
 import { asksAbout, endQuestion, replacedBy } from '../intents/transfer.ts';
 import { inWriteSlot } from '../intents/write-slot.ts';
 import { bindingOf } from '../run/operate.ts';
@@ -294,8 +295,9 @@ async function absentOutcome(run: Run, intent: Intent): Promise<CommandResult> {
       runs('resolve', [key, '--abandon'], { when: 'to give up the deletion' }),
     ]);
   }
-  const isThere =
+  const isSeen =
     found.verdict === 'pending' || found.verdict === 'failed' || (found.verdict === 'done' && found.certain);
+  const isThere = isSeen && !serverIsGone(run, intent);
   const isOurs = isThere && ownerOf(run, { ...intent, id: found.id }) === undefined;
   // A refused entry created no resource, so the live resource is another one.
   if (verb !== 'delete' && isOurs && partsOf(intent).blocked?.until !== 'file') {
