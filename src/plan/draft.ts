@@ -4,7 +4,7 @@ import type { Diff, ResourceKind, Seen, Subject, World } from '../core/kind.ts';
 import { factsOf, type KindName } from '../core/kind-facts.ts';
 import type { Change, Operation, Spend, Traffic, Verb, Warning } from '../core/plan.ts';
 import { type OperationId, operationId } from '../core/plan.ts';
-import { type Remedy, run } from '../core/remedy.ts';
+import { edit, type Remedy, run } from '../core/remedy.ts';
 import type { Binding } from '../core/state.ts';
 import { createWorld } from '../core/world.ts';
 
@@ -17,11 +17,21 @@ export interface Draft {
   readonly retiresAs?: ResourceKey;
 }
 
-/** Releases the resource: it stays, and no key is bound to it any more. */
-export function keeping({ subject: { key }, kind: { billing } }: Pick<Draft, 'subject' | 'kind'>): Remedy {
-  return run('forget', [key], {
-    when: billing.billed ? 'to keep it, no longer managed and still billed' : 'to keep it, no longer managed',
-  });
+/**
+ * Releases the resource: it stays, and no key is bound to it any more. An entry leaves the spec first, because it would
+ * create the resource again. A destroy does not know the entries.
+ */
+export function keeping(
+  { subject: { key, parent, desired }, kind: { billing } }: Pick<Draft, 'subject' | 'kind'>,
+  destroy = false,
+): Remedy {
+  const when = billing.billed
+    ? 'to keep it, no longer managed and still billed'
+    : 'to keep it, no longer managed';
+  const forget = run('forget', [key]);
+  return parent === undefined && (destroy || desired !== undefined)
+    ? edit(key, { entry: 'remove', when, next: [forget] })
+    : { ...forget, when };
 }
 
 /** For a message: the resource that a new state found, and another one that may exist. */

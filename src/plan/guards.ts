@@ -106,7 +106,7 @@ function protect(draft: Draft, { world, destroy }: GuardInput): Objection | unde
 }
 
 /** The resource may belong to another spec: it is neither deleted nor replaced before an operator has confirmed it. */
-function recovered(draft: Draft, { world }: GuardInput): Objection | undefined {
+function recovered(draft: Draft, { world, destroy }: GuardInput): Objection | undefined {
   const { subject, diff } = draft;
   const { verdict } = diff.verdict;
   if (verdict !== 'delete' && verdict !== 'replace') return undefined;
@@ -116,7 +116,7 @@ function recovered(draft: Draft, { world }: GuardInput): Objection | undefined {
     reason: `${foundText(binding, world)}. ${capitalised(impactOf(draft, world))}`,
     remedies: [
       ...(draft.diff.verdict.verdict === 'replace' ? [reverting(draft, draft.diff.verdict, world)] : []),
-      keeping(draft),
+      keeping(draft, destroy),
     ],
     permit: confirming(binding),
   };
