@@ -6,7 +6,7 @@ import type { ApplyReport } from '../core/progress.ts';
 import type { FaultRule } from '../emulator/faults.ts';
 import type { Readings } from '../emulator/readings.ts';
 import type { Observer } from './observer.ts';
-import type { Disturbance, Story } from './story.ts';
+import type { Disturbance, SpecModel, Story } from './story.ts';
 
 /** Something that an operator was asked to decide. */
 export interface AskedQuestion {
@@ -88,17 +88,23 @@ export class Questions {
  * Whether a machine can learn every outcome of the story. Its only faults are crashes, lost, truncated and malformed
  * answers, 409, 429, failed reads, and single server errors on kinds whose lists identify the created resource.
  */
-function settlesItself({ faults, incidents, actions, readings, cut, profile }: Story): boolean {
+function settlesItself({ specs, faults, incidents, actions, readings, cut, profile }: Story): boolean {
   const strikes = faults.filter(isServerError).map(({ when }) => when.path);
   return (
     cut === undefined &&
     actions === undefined &&
     profile === undefined &&
+    !(specs.length > 1 && specs.some(keepsAddress)) &&
     incidents.every(({ what }) => isHarmless(what)) &&
     faults.every(isSettled) &&
     new Set(strikes).size === strikes.length &&
     Object.entries(readings).every(([name, value]) => unlike[name as keyof Readings]?.(value) !== true)
   );
+}
+
+/** The address stays after its server has left the spec. If the entry returns, the operator decides about the address. */
+function keepsAddress({ servers }: SpecModel): boolean {
+  return Object.values(servers).some(({ keep_ip }) => keep_ip === true);
 }
 
 /** Readings under which the API hides a resource or the end of its creation, or keeps no refusal under its key. */

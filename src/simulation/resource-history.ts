@@ -71,7 +71,7 @@ export interface ResourceHistory {
   /** An operator has given up a creation, no matter how it ended. */
   releasedUnder(idempotencyKey: string): void;
   wasReleased(sort: ResourceSort, id: string): boolean;
-  /** An operator has declared that the resource does not belong to this spec. */
+  /** An operator has declared that the resource, with its parts, does not belong to this spec. */
   dismiss(birth: Birth): void;
   /** The key under which a controller made it. */
   madeUnder(birth: Birth): ResourceKey | undefined;
@@ -106,6 +106,7 @@ export function createResourceHistory(
   const living = new Map<string, Birth>();
   const boundBirths = new Map<string, Birth>();
   const excused = new Set<Execution>();
+  const dismissed = new Set<number>();
   /** The resource that each creation made. A creation without a visible resource waits in `unborn`. */
   const madeBirths = new Map<Execution, number>();
   const unborn = new Set<Execution>();
@@ -231,7 +232,7 @@ export function createResourceHistory(
     },
     dismiss(birth) {
       releases.add(birth.number);
-      for (const each of executions()) if (madeBirths.get(each) === birth.number) excused.add(each);
+      dismissed.add(birth.number);
     },
     madeUnder: (birth) =>
       executions().flatMap((each) =>
@@ -247,8 +248,10 @@ export function createResourceHistory(
       // The key may have another line by now. The line of another spec has no key here.
       return parseKey(key) !== undefined && lines().nameOf(key) !== line ? undefined : key;
     },
-    isExcused: (execution) => excused.has(execution),
-    isGivenUp: (birth) => [...excused].some((each) => madeBirths.get(each) === birth.number),
+    isExcused: (execution) =>
+      excused.has(execution) || dismissed.has(madeBirths.get(execution) ?? Number.NaN),
+    isGivenUp: ({ number }) =>
+      dismissed.has(number) || [...excused].some((each) => madeBirths.get(each) === number),
     bare(server) {
       const birth = living.get(`server ${server}`);
       if (birth !== undefined) bared.add(birth.number);

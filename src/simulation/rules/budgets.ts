@@ -18,7 +18,7 @@ export class BudgetRules {
   }
 
   arrives(running: Running, request: HttpRequest): void {
-    this.#checkClosed(running, this.#bucketOf(request));
+    this.#checkClosed(running, request);
     this.#checkPoll(running, pathOf(request));
   }
 
@@ -33,14 +33,17 @@ export class BudgetRules {
     if (taskEnded) running.endedTasks.set(pathOf(request), now);
   }
 
-  #checkClosed({ controller }: Running, bucket: string): void {
+  #checkClosed({ controller }: Running, request: HttpRequest): void {
+    const bucket = this.#bucketOf(request);
     const now = this.#truth.elapsed();
     const recent = (this.#arrivals.get(bucket) ?? []).filter((at) => at > now - minute);
     this.#arrivals.set(bucket, [...recent, now]);
     if (controller.budgetUnknown()) return;
     const { since = 0, until = 0 } = this.#closed.get(bucket) ?? {};
-    // At the moment of the 429, other requests were on their way.
-    if (now > since && now < until) this.#truth.fail('I9', 'a request before Retry-After has passed');
+    // At the moment of the 429, other reads were on their way. A token sends one write at a time.
+    const isOnItsWay = now === since && !isWrite(request);
+    if (now >= since && now < until && !isOnItsWay)
+      this.#truth.fail('I9', 'a request before Retry-After has passed');
   }
 
   /** A later poll is allowed: a run may have to give up the work that followed the task. */
