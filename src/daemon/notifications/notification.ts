@@ -1,5 +1,5 @@
 import { escapeUnseen, linesText } from '../../core/escape.ts';
-import type { Plan } from '../../core/plan.ts';
+import { isWaiting, type Plan } from '../../core/plan.ts';
 import { outside, type Remedy, remedyText, run } from '../../core/remedy.ts';
 import { shortDigest } from '../../engine/run/approval.ts';
 import type { Condition } from '../../view/condition.ts';
@@ -61,7 +61,7 @@ function contentOf(
   plan: Plan | undefined,
   error: unknown,
 ): { readonly detail: string; readonly remedies?: readonly Remedy[] } {
-  const blocked = plan?.blocked ?? [];
+  const blocked = (plan?.blocked ?? []).filter((each) => condition !== 'blocked' || !isWaiting(each));
   switch (condition) {
     case 'blocked':
     case 'paused':

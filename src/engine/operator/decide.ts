@@ -85,7 +85,8 @@ function waits({ verb, phase }: Intent): boolean {
 /** The next apply plans the write again. It had no effect: the API refused it, or the operator says so of an update. */
 function retriedOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   const { key, verb } = intent;
-  if (verb === 'update' || partsOf(intent).blocked?.until === 'file') return absentOutcome(run, intent);
+  if (verb === 'update' || partsOf(intent).blocked?.until === 'file')
+    return absentOutcome(run, intent, `The next run sends the write (${verb}) of ${key} again.`);
   throw new ConfigError(
     `The write (${verb}) of ${key} may have had an effect, so it is not sent again.`,
     true,
@@ -283,7 +284,7 @@ async function adoptLeft(run: Run, intent: Intent, id: string): Promise<CommandR
 }
 
 /** The decision of the operator counts if reads show no evidence. It does not count against evidence. */
-async function absentOutcome(run: Run, intent: Intent): Promise<CommandResult> {
+async function absentOutcome(run: Run, intent: Intent, resent?: string): Promise<CommandResult> {
   const { key, verb, kind } = intent;
   refuseTooSoon(run, intent);
   const [found, ips] = await fenced(run, async (read) => [
@@ -311,12 +312,10 @@ async function absentOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   const outcome = verb === 'delete' ? 'done' : 'absent';
   const ours = knownIds(run, addressObject(0).kind, intent);
   const left = cameFree(intent, ips, ({ id }) => ours.has(String(id)));
-  const text = 'the operator reported it absent';
+  const text = `the operator ${resent === undefined ? 'reported it absent' : 'ended the write, to send it again'}`;
   await close(run, intent, { outcome, because: 'reported_absent', text }, { changes });
-  return result(
-    `${key} is recorded as absent. Run \`vdcsync plan\` to see the next step.${remark}`,
-    releasing(left),
-  );
+  const said = resent ?? `${key} is recorded as absent. Run \`vdcsync plan\` to see the next step.`;
+  return result(`${said}${remark}`, releasing(left));
 }
 
 /** @throws ConfigError if the token was exchanged: the reads may be about another project */

@@ -206,6 +206,18 @@ describe('src/engine/operator/decide.ts: resolve --retry', () => {
     await expect(retried).rejects.toThrow('may have had an effect');
     expect(project(played).ips).toHaveLength(1);
   });
+
+  test('names the write that the next run sends again', async () => {
+    const played = rig();
+    const refused = { do: 'answer', status: 422, code: 'invalid_request' } as const;
+    played.emulator.setFaults([faultRule({ path: 'create_network' }, refused)]);
+    const file = 'networks: {a: {cidr: 10.1.0.0/24}}\n';
+    await played.apply(file);
+
+    const { text } = await resolve(played, file, { type: 'retry' }, 'networks.a' as ResourceKey);
+
+    expect(text).toBe('The next run sends the write (create) of networks.a again.');
+  });
 });
 
 describe('src/engine/operator/decide.ts: resolve --retry of a paused replacement', () => {
