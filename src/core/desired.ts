@@ -59,6 +59,8 @@ export interface DesiredResource<Value = EntryFields> {
   readonly moved?: ResourceKey;
   /** Never deleted or replaced. */
   readonly protect: boolean;
+  /** A time in RFC 3339, from which the entry counts as removed from the spec. */
+  readonly expires?: string;
   readonly position: Position;
   /**
    * Line and column of each field of the entry, in the file of `position` unless another is named; no part of the
@@ -109,6 +111,26 @@ export type ApprovalSetting =
       readonly monthly_increase: number | null;
     };
 
+/** A kind of change that a window allows. */
+export type WindowVerb = 'create' | 'update' | 'delete' | 'replace';
+
+/** Times at which vdcsync may make changes. */
+export interface ChangeWindow {
+  /** Five fields: the times at which the window opens. */
+  readonly cron: string;
+  readonly duration: string;
+  /** IANA name. */
+  readonly timezone: string;
+  readonly allow: readonly WindowVerb[];
+}
+
+/** An entry that has expired, by its own `expires` or by that of the project. */
+export interface ExpiredEntry extends Pick<DesiredResource, 'key' | 'protect'> {
+  /** A time in RFC 3339. */
+  readonly at: string;
+  readonly of: 'entry' | 'project';
+}
+
 export interface Settings {
   readonly prune: boolean;
   readonly max_deletions: number;
@@ -119,6 +141,8 @@ export interface Settings {
   readonly drift: 'correct' | 'report';
   readonly approval: ApprovalSetting;
   readonly suspend: { readonly reason: string; readonly until?: string | undefined } | null;
+  /** Absent or empty: changes are allowed at all times. */
+  readonly windows?: readonly ChangeWindow[] | undefined;
 }
 
 /** A place that holds a token: an environment variable's name, or a file's path. */
@@ -153,6 +177,10 @@ export interface Desired {
   readonly scope?: string;
   readonly settings: Settings;
   readonly resources: readonly DesiredResource[];
+  /** A time in RFC 3339, from which all entries count as removed from the spec. */
+  readonly expires?: string;
+  /** The entries that are left out because they have expired. Absent if there are none. */
+  readonly expired?: readonly ExpiredEntry[];
   /** The place of this project's token, if the spec names one; no part of the declared resources. */
   readonly token?: TokenPlace;
   /** Absent if there are none. */

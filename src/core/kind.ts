@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { AppliedValues, Catalogue, PriceSource } from './catalogue.ts';
 import type { LiveObject } from './claims.ts';
 import type { BlockCode } from './codes.ts';
-import type { DesiredResource, EntryFields, Settings } from './desired.ts';
+import type { Desired, DesiredResource, EntryFields, Settings } from './desired.ts';
 import type { Evidence, SentWrite } from './evidence.ts';
 import type { Json } from './json.ts';
 import type { ResourceKey } from './keys.ts';
@@ -41,6 +41,7 @@ export type ProofChecks = Readonly<Partial<Record<WriteName, readonly string[]>>
 export interface WorldParts extends Observations {
   readonly project: Project;
   readonly settings: Settings;
+  readonly expiry?: Pick<Desired, 'expires' | 'expired'>;
   readonly profile: ApiProfile;
   readonly catalogue: Catalogue;
   readonly subjects: ReadonlyMap<ResourceKey, Subject>;

@@ -94,6 +94,8 @@ export interface Blocked {
   readonly remedies: readonly Remedy[];
   /** The entry of the key. Left out if the spec does not have it. */
   readonly position?: Position;
+  /** When the window opens that the operation waits for. Left out if it waits for no window. */
+  readonly starts_at?: string;
   /** When a run first found the operation blocked with this code. Left out before a run has found it. */
   readonly since?: string;
 }

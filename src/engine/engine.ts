@@ -1,3 +1,4 @@
+import { withoutExpired } from '../core/calendar.ts';
 import type { Desired } from '../core/desired.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Plan } from '../core/plan.ts';
@@ -54,11 +55,17 @@ export function createEngine(deps: EngineDeps): Engine {
   const shown = hidden.shown.bind(hidden);
   const own: EngineDeps =
     onEvent === undefined ? deps : { ...deps, onEvent: (event) => onEvent(shown(event)) };
-  /** Inside the engine a spec has stand-ins for the texts from the environment. They do not leave the engine. */
+  /**
+   * Inside the engine a spec has no expired entries, and stand-ins for the texts from the environment. The stand-ins do
+   * not leave the engine.
+   */
   const within = async <Result>(
     spec: Desired,
     work: (desired: Desired) => Promise<Result>,
-  ): Promise<Result> => shown(await work(hidden.learn(spec, (await deps.store.info()).lineage)));
+  ): Promise<Result> => {
+    const asked = withoutExpired(spec, deps.clock.now());
+    return shown(await work(hidden.learn(asked, (await deps.store.info()).lineage)));
+  };
   const decide = (spec: Desired, work: (run: Run) => Promise<CommandResult>) =>
     runs.run(() => within(spec, async (desired) => work(await openRun(own, gate, desired))), anyTurn);
   return {

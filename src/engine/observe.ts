@@ -83,14 +83,26 @@ export function refuseOtherProject({ projectId }: Desired, { id, name }: Project
   );
 }
 
-type Parts = Omit<WorldParts, 'settings' | 'profile' | 'proofChecks' | 'apiNow' | 'now'>;
+type Parts = Omit<WorldParts, 'settings' | 'expiry' | 'profile' | 'proofChecks' | 'apiNow' | 'now'>;
 
 export function worldOf({ desired, profile, proofChecks, read }: ObserveInput, parts: Parts): World {
   const { project, ips, networks, servers, catalogue, subjects, observed } = parts;
   const { settings } = desired;
   const [apiNow, now] = [read.apiNow(), read.now()];
   return createWorld({
-    ...{ project, ips, networks, catalogue, subjects, observed, settings, profile, apiNow, now },
+    ...{
+      project,
+      ips,
+      networks,
+      catalogue,
+      subjects,
+      observed,
+      settings,
+      profile,
+      apiNow,
+      now,
+      expiry: desired,
+    },
     ...(servers === undefined ? {} : { servers }),
     ...(proofChecks === undefined ? {} : { proofChecks }),
   });

@@ -11,6 +11,7 @@ import type { Intent } from '../core/state.ts';
 import { withCaps } from './caps.ts';
 import { isSelected, select } from './closure.ts';
 import { type Draft, draftAll, isRenewed, operatedKey, operationsOf } from './draft.ts';
+import { expiryWarnings } from './expiry.ts';
 import { flagsChange } from './flags.ts';
 import { boughtUnused, freeBeside } from './free-addresses.ts';
 import { objectionsTo } from './guarded.ts';
@@ -142,6 +143,7 @@ function warningsBeside(
     ...drafts.flatMap((draft) => flagsChange(draft, world)),
     ...notActive(world),
     ...suspensionOver(world, now),
+    ...expiryWarnings(world, now),
     ...pricesOfNothing(world),
     ...leftOut(missing),
     ...unmanagedWarnings(world, register),

@@ -3,6 +3,7 @@ import type { Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
 import type { Binding } from '../core/state.ts';
 import type { Draft } from './draft.ts';
+import { expiredEntry } from './expiry.ts';
 
 type Flags = Pick<Binding, 'protect' | 'keep'>;
 
@@ -31,10 +32,12 @@ export function newFlags(subject: Subject, world: World): Flags | undefined {
  * left the spec, and for a retiring server, as long as the entry of its key is protected too. A resource inside a server
  * uses the value of the server's entry.
  */
-export function isProtected({ key, parent, desired, binding }: Subject, { subjects }: World): boolean {
+export function isProtected(subject: Subject, world: World): boolean {
+  const { key, parent, desired, binding } = subject;
+  const { subjects } = world;
   const entryOf = (each: ResourceKey | undefined) =>
     each === undefined ? undefined : subjects.get(each)?.desired;
-  const entry = entryOf(parent) ?? desired;
+  const entry = entryOf(parent) ?? desired ?? expiredEntry(subject, world);
   if (entry !== undefined) return entry.protect;
   return binding?.protect === true && entryOf(retiredFrom(key))?.protect !== false;
 }

@@ -10,6 +10,7 @@ import type { Coded, GuardInput, Objection, PlanFacts } from './objections.ts';
 import { isPurchase } from './purchases.ts';
 import { mostOf } from './totals.ts';
 import { matches } from './unmanaged.ts';
+import { openings } from './windows.ts';
 
 /**
  * The objections to the drafts, except for the caps, which count the remaining drafts. The remedy that permits a draft
@@ -63,11 +64,13 @@ function isVerb(verdict: string): verdict is Verb {
   return verdict === 'create' || verdict === 'delete' || verdict === 'adopt';
 }
 
-function guardFacts(drafts: readonly Draft[], { register, world }: GuardInput): PlanFacts {
+function guardFacts(drafts: readonly Draft[], input: GuardInput): PlanFacts {
+  const { register, world } = input;
   const buyers = () => drafts.flatMap(({ subject, diff }) => (isPurchase(subject, diff) ? [subject] : []));
   return {
     matches: once(() => matches(buyers(), register, world)),
     movedFromUnknown: once(() => entriesFromUnknown(world)),
+    openingFor: openings(input),
   };
 }
 

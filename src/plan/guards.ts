@@ -9,6 +9,7 @@ import { restoring } from '../core/restoring.ts';
 import type { Intent } from '../core/state.ts';
 import { capitalised } from '../core/text.ts';
 import { confirming, type Draft, foundText, keeping, operationsOf } from './draft.ts';
+import { expiredEntry, lasting, whyLeft } from './expiry.ts';
 import { isProtected } from './flags.ts';
 import { movedFromUnknown } from './moved-from.ts';
 import type { Guard, GuardInput, Objection } from './objections.ts';
@@ -24,6 +25,7 @@ import {
   unmanaged,
 } from './purchases.ts';
 import { mostOf } from './totals.ts';
+import { outsideWindow } from './windows.ts';
 
 /** The most fundamental first: the first guard that objects gives the reason. */
 export const guards: readonly Guard[] = [
@@ -46,6 +48,7 @@ export const guards: readonly Guard[] = [
   { code: 'image_taken_before', check: takenBefore },
   { code: 'unresolved_create', check: besideUnresolved },
   { code: 'max_monthly_increase', check: dearerThanPlanned },
+  { code: 'outside_window', check: outsideWindow },
 ];
 
 /** The objection of the kind itself: the operation is not possible. */
@@ -96,11 +99,11 @@ function protect(draft: Draft, { world, destroy }: GuardInput): Objection | unde
   const successor = retiredFrom(subject.key);
   const why =
     successor === undefined
-      ? 'has left the spec, and its last entry had'
+      ? `${whyLeft(subject, world)}, and its last entry had`
       : `retires, and the entry of ${successor} had`;
   return {
     reason: `${subject.key} ${why} \`protect: true\`. ${capitalised(impactOf(draft, world))}`,
-    remedies: [...restored(draft), keeping(draft)],
+    remedies: [...restored(draft, world), keeping(draft)],
     permit: unprotecting(draft, world, destroy),
   };
 }
@@ -127,13 +130,15 @@ function recovered(draft: Draft, { world, destroy }: GuardInput): Objection | un
  * With `--target` that apply does nothing else: an apply without a target creates again the resources that a destroy
  * has deleted.
  */
-function unprotecting(draft: Draft, { settings, subjects }: World, destroy: boolean): Remedy {
+function unprotecting(draft: Draft, world: World, destroy: boolean): Remedy {
+  const { settings, subjects } = world;
   const { key, parent = key } = draft.subject;
   const owner = retiredFrom(parent) ?? parent;
   const set = { protect: false };
   const record = run('apply', ['--target', owner]);
-  if (subjects.get(owner)?.desired !== undefined && !destroy)
-    return edit(owner, { set, next: [run('apply')], when: 'to have it deleted' });
+  const isInFile =
+    subjects.get(owner)?.desired !== undefined || expiredEntry({ key: owner }, world) !== undefined;
+  if (isInFile && !destroy) return edit(owner, { set, next: [run('apply')], when: 'to have it deleted' });
   if (destroy) return edit(owner, { set, next: [record, run('destroy')] });
   const prune = settings.prune ? [] : [edit('settings', { set: { prune: true } })];
   const next = [record, edit(owner, { entry: 'remove' }), ...prune, run('apply')];
@@ -141,8 +146,11 @@ function unprotecting(draft: Draft, { settings, subjects }: World, destroy: bool
 }
 
 /** The entry as it was: the resource stays managed. A retiring server has no entry. */
-function restored({ subject: { key, parent } }: Draft): readonly Remedy[] {
+function restored({ subject }: Draft, world: World): readonly Remedy[] {
+  const { key, parent } = subject;
   if (retiredFrom(key) !== undefined) return [];
+  const expired = expiredEntry(subject, world);
+  if (expired !== undefined) return [lasting(expired, 'to keep it managed')];
   return [edit(parent ?? key, { entry: 'restore', when: 'to keep it managed' })];
 }
 
@@ -197,8 +205,8 @@ function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefi
   if (diff.verdict.verdict !== 'delete') return undefined;
   if (world.settings.prune || destroy || diff.verdict.byFile || isInSpec(draft, world)) return undefined;
   return {
-    reason: `${subject.key} has left the spec, and settings.prune is false. With \`prune: true\`, ${impactOf(draft, world)}`,
-    remedies: [...restored(draft), keeping(draft)],
+    reason: `${subject.key} ${whyLeft(subject, world)}, and settings.prune is false. With \`prune: true\`, ${impactOf(draft, world)}`,
+    remedies: [...restored(draft, world), keeping(draft)],
     permit: setting('prune', true, 'to delete it, and each other resource that has left the spec'),
   };
 }

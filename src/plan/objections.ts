@@ -1,4 +1,6 @@
+import type { Opening } from '../core/calendar.ts';
 import type { BlockCode } from '../core/codes.ts';
+import type { WindowVerb } from '../core/desired.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, Subject, World } from '../core/kind.ts';
 import type { KindName } from '../core/kind-facts.ts';
@@ -24,6 +26,8 @@ export interface GuardInput {
   readonly plannedMost?: (key: ResourceKey) => string | undefined;
   /** The creation that is about to be sent ends a replacement: the replaced resource is gone already. */
   readonly endsReplacement?: boolean;
+  /** The keys whose operation completes an earlier deletion. Empty if the spec has no windows. */
+  readonly begun?: ReadonlySet<ResourceKey> | undefined;
   /** Wall time in ms. */
   readonly now: number;
 }
@@ -32,7 +36,7 @@ export interface GuardInput {
  * The verb is that of the draft. `code`: left out where it is that of the guard. `permit`: the remedy that permits the
  * operation; the others give it up.
  */
-export type Objection = Pick<Blocked, 'reason' | 'remedies'> & {
+export type Objection = Pick<Blocked, 'reason' | 'remedies' | 'starts_at'> & {
   readonly code?: BlockCode;
   readonly permit?: Remedy;
 };
@@ -46,6 +50,7 @@ export interface PlanFacts {
   readonly matches: () => ReadonlyMap<ResourceKey, string>;
   /** The entries whose `moved` names a key without a binding. */
   readonly movedFromUnknown: () => readonly Subject[];
+  readonly openingFor: (verb: WindowVerb) => Opening;
 }
 
 /**

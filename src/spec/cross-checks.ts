@@ -144,15 +144,22 @@ export interface DeclaredNames {
   readonly declared: ReadonlySet<ResourceKey>;
   /** Maps that could not be read as a whole: there may be others in them. */
   readonly unread: ReadonlySet<string>;
+  /** Of the project. */
+  readonly expires: unknown;
 }
 
 /** Every reference has to lead to an entry, and an address to one server. */
 export function checkReferences(
   entries: readonly Entry[],
-  { declared, unread }: DeclaredNames,
+  { declared, unread, expires }: DeclaredNames,
   report: Report,
 ): void {
   const claimed = new Map<ResourceKey, { readonly by: ResourceKey; readonly position: Position }>();
+  const expiries = new Map(entries.map(({ resource }) => [resource.key, resource.expires]));
+  const endOf = (key: ResourceKey) =>
+    Math.min(
+      ...[expiries.get(key), expires].map((at) => (typeof at === 'string' ? Date.parse(at) : Infinity)),
+    );
   let suggestions = 0;
   for (const { resource, located, kind } of entries) {
     for (const { path, key, exclusive } of kind.entry.references?.(resource.value) ?? []) {
@@ -171,6 +178,11 @@ export function checkReferences(
           `unknown ${word} ${here.shown}${hint || `: \`${collection}\` has no entry of this name`}`,
         );
         continue;
+      }
+      const { parent: user = resource.key } = resource;
+      if (endOf(key) < endOf(user)) {
+        const first = `${key} expires at ${expiries.get(key)}, and ${user} uses it for longer`;
+        report(here.position, `${first}: give ${user} the same \`expires\`, or an earlier one`);
       }
       if (!exclusive) continue;
       const earlier = claimed.get(key);

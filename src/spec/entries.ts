@@ -52,6 +52,7 @@ export function readEntry(
     ...('name' in value && fields.name === undefined ? { named: false as const } : {}),
     ...(moved === undefined ? {} : { moved: moved.key }),
     protect: fields.protect === true,
+    ...(typeof fields.expires === 'string' ? { expires: fields.expires } : {}),
     position: located.keyPosition ?? located.position,
     ...placesOf(located),
   };

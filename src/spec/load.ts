@@ -78,7 +78,9 @@ export function loadSpec(
     report(entries[0]?.resource.position ?? { file: '-', line: 1, column: 1 }, tooMany(entries.length));
     throw problem();
   }
-  checkReferences(entries, { declared, unread: new Set(unread.map(({ collection }) => collection)) }, report);
+  const expires = project.get('expires')?.value;
+  const unreadMaps = new Set(unread.map(({ collection }) => collection));
+  checkReferences(entries, { declared, unread: unreadMaps, expires }, report);
   checkUniqueness(entries, report);
   if (roots.length === 0 && diagnostics.length === 0) {
     report({ file: '-', line: 1, column: 1 }, 'no file was given');
@@ -90,6 +92,7 @@ export function loadSpec(
   const wanted = {
     projectId: projectId?.value as number,
     ...(typeof scope === 'string' ? { scope } : {}),
+    ...(typeof expires === 'string' ? { expires } : {}),
     settings: settingsSchema.parse(given) as Settings,
     resources: entries.map(({ resource }) => resource),
   };
@@ -257,13 +260,21 @@ function inOrder(diagnostics: readonly Diagnostic[], sources: readonly Source[])
  * `sha256:…` of everything the spec wants, the values of the environment included, and nothing of how it is written: not the
  * order of fields or entries, not the files it is spread over, not positions and doubts.
  */
-function digestOf({ projectId, scope, settings, resources, environment }: Omit<Desired, 'digest'>): string {
+function digestOf({
+  projectId,
+  scope,
+  expires,
+  settings,
+  resources,
+  environment,
+}: Omit<Desired, 'digest'>): string {
   const byKey = [...resources].sort((a, b) => (a.key < b.key ? -1 : 1));
   const wanted = byKey.map(({ position: _, cautions: __, fields: ___, ...resource }) => resource);
   const text = canonicalJson({
     version: 1,
     projectId,
     ...(scope === undefined ? {} : { scope }),
+    ...(expires === undefined ? {} : { expires }),
     settings,
     resources: wanted,
     ...(environment === undefined ? {} : { environment: [...environment.texts].sort() }),

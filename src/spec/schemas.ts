@@ -1,10 +1,42 @@
 import { z } from 'zod';
+import { cronProblem, isTimeZone } from '../core/calendar.ts';
+import { parseDuration } from '../core/duration.ts';
 import { containers } from '../core/keys.ts';
 import type { ResourceKind } from '../core/kind.ts';
 import type { SectionTraits } from '../core/kind-entry.ts';
 import { type Collection, collections, factsOf } from '../core/kind-facts.ts';
 import { registry } from '../reconcilers/registry.ts';
 import { isRealMoment, momentPattern } from './moment.ts';
+
+/** A time with its offset. */
+const momentSchema = z
+  .string()
+  .refine(isRealMoment, 'write a valid time, such as 2027-01-31T00:00:00Z')
+  .optional();
+
+const momentMeta = { pattern: momentPattern.source, examples: ['2027-01-31T00:00:00Z'] };
+
+const windowSchema = z.strictObject({
+  cron: z
+    .string()
+    .superRefine((cron, { addIssue }) => {
+      const message = cronProblem(cron);
+      if (message !== undefined) addIssue({ code: 'custom', message });
+    })
+    .describe('The times at which the window opens: five fields, for minute, hour, day, month and weekday.'),
+  duration: z
+    .string()
+    .refine((text) => (parseDuration(text) ?? 0) >= 60_000, 'write a duration of at least 1m, such as 4h')
+    .describe('How long the window stays open, such as 90m or 4h.'),
+  timezone: z
+    .string()
+    .refine(isTimeZone, 'write the IANA name of a time zone, such as Europe/Berlin or UTC')
+    .describe('The time zone of `cron`, by its IANA name.'),
+  allow: z
+    .array(z.enum(['create', 'update', 'delete', 'replace']))
+    .min(1, 'name at least one of create, update, delete and replace')
+    .describe('The changes that may start while the window is open.'),
+});
 
 /** `settings` of the spec, with the defaults of every field. */
 export const settingsSchema = z.strictObject({
@@ -72,20 +104,20 @@ export const settingsSchema = z.strictObject({
   suspend: z
     .strictObject({
       reason: z.string().trim().min(1).describe('vdcsync shows this text with each suspended operation.'),
-      until: z
-        .string()
-        .refine(isRealMoment, 'write a valid time, such as 2027-01-31T00:00:00Z')
-        .optional()
-        .meta({
-          description:
-            'A time in RFC 3339. Without this field, the suspension lasts until you remove `suspend`.',
-          pattern: momentPattern.source,
-          examples: ['2027-01-31T00:00:00Z'],
-        }),
+      until: momentSchema.meta({
+        description:
+          'A time in RFC 3339. Without this field, the suspension lasts until you remove `suspend`.',
+        ...momentMeta,
+      }),
     })
     .nullable()
     .default(null)
     .describe('Stops all changes.'),
+  windows: z
+    .array(windowSchema)
+    .max(20, 'write at most 20 windows')
+    .optional()
+    .describe('Times at which changes may start. Outside, changes wait. Without windows, none waits.'),
 });
 
 export const projectSchema = z.strictObject({
@@ -109,6 +141,10 @@ export const projectSchema = z.strictObject({
     .min(1)
     .optional()
     .describe("File that holds this project's token, instead of VDC_TOKEN_FILE; read again when it changes."),
+  expires: momentSchema.meta({
+    description: 'A time in RFC 3339, from which all entries count as removed from the spec.',
+    ...momentMeta,
+  }),
 });
 
 /** The top-level fields. The entries of each map are validated one by one. */
@@ -138,10 +174,14 @@ export const commonSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe('true: the resource is never deleted or replaced, not even after its entry has left the spec.'),
+  expires: momentSchema.meta({
+    description: 'A time in RFC 3339, from which the entry counts as removed from the spec.',
+    ...momentMeta,
+  }),
 });
 
 /** Names of the fields that every top-level entry may have in addition to the fields of its kind. */
-export const commonFields = ['id', 'managed', 'moved', 'protect'] as const;
+export const commonFields = ['id', 'managed', 'moved', 'protect', 'expires'] as const;
 
 /** Everything about the entries of one of the spec's maps. */
 export interface Section extends SectionTraits {

@@ -10,6 +10,7 @@ import { TransportError } from '../core/transport.ts';
  * - `unauthorized`: the API does not accept the token
  * - `unreachable`: the API does not answer, or fails
  * - `failing`: reconciliations end with another error
+ * - `waiting`: all that is left waits for a window under `settings.windows`
  * - `suspended`: nothing is changed while `settings.suspend` lasts
  * - `blocked`: an operation needs a manual decision, for a reason other than `paused`
  * - `awaiting_approval`: the plan waits for the operator (`settings.approval`)
@@ -29,6 +30,7 @@ export const conditions = [
   'paused',
   'drifting',
   'converging',
+  'waiting',
   'suspended',
   'converged',
 ] as const;
@@ -56,6 +58,7 @@ const endings: Readonly<Record<Condition, Ending>> = {
   paused: 'waits',
   drifting: 'stuck',
   converging: 'progress',
+  waiting: 'rest',
   suspended: 'rest',
   converged: 'rest',
 };
@@ -100,6 +103,8 @@ export function conditionOf({ plan, error, observing, awaiting, pauses }: Condit
   if (plan.warnings.some(({ code }) => code === 'drift')) return 'drifting';
   // A write in flight is no longer an operation of the plan, and not done yet.
   if (isInFlight(plan)) return 'converging';
+  if (plan.operations.length === 0 && plan.blocked.some(({ code }) => code === 'outside_window'))
+    return 'waiting';
   if (plan.operations.length + plan.blocked.length === 0)
     return plan.warnings.some(isLeft) ? 'drifting' : 'converged';
   if (observing) return 'drifting';

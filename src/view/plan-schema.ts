@@ -3,6 +3,7 @@ import { kindNames } from '../core/kind-facts.ts';
 
 const text = z.string();
 const count = z.int().min(0);
+const moment = z.iso.datetime();
 const verb = z.enum(['create', 'update', 'delete', 'adopt']);
 const kind = z.enum(kindNames);
 
@@ -96,6 +97,7 @@ export const blocked = z.strictObject({
   code: text.describe('Stable and machine-readable.'),
   reason: text,
   position: position.optional(),
+  starts_at: moment.optional().describe('When the window opens that the operation waits for.'),
   since: text.optional().describe('When a run first found the operation blocked with this code.'),
   decision: z.boolean().describe('False: the operation continues without a manual decision.'),
   resolve: text.describe('The remedies as one text, separated by ` | `.'),
@@ -155,7 +157,7 @@ export const planSchema = z
       })
       .optional()
       .describe('The selected part of the plan. Absent for a complete plan.'),
-    observed_at: z.iso.datetime().describe('Time of the refresh.'),
+    observed_at: moment.describe('Time of the refresh.'),
     digest: z
       .string()
       .regex(/^sha256:[0-9a-f]{64}$/)

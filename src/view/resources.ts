@@ -20,7 +20,9 @@ interface Beside {
 export function resourcesOf(facts: ProjectFacts, beside: Beside): readonly ResourceView[] {
   const { offer, world, plan, inFlight = [], refreshedAt } = facts;
   const { bindings, intents } = knownIn(facts);
-  const entries = new Map(offer?.desired.resources.map((each) => [each.key, each]));
+  const expired = new Set(plan?.warnings.flatMap(({ code, key }) => (code === 'expired' ? [key] : [])));
+  const current = offer?.desired.resources.filter(({ key, parent = key }) => !expired.has(parent));
+  const entries = new Map(current?.map((each) => [each.key, each]));
   const bound = new Map(bindings.map((each) => [each.key, each]));
   const keys = [...new Set([...entries.keys(), ...bound.keys()])].sort();
   const idOf = (key: ResourceKey) =>

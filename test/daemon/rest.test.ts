@@ -23,4 +23,11 @@ describe('src/daemon/scheduling/wake.ts', () => {
   test('the earliest of all later moments counts, and earlier ones do not', () => {
     expect(restMs(rest(undefined, [500, 61_000, 121_000]), even)).toBe(60_000);
   });
+
+  test('the moment at which a window opens for a waiting operation counts too', () => {
+    const { found, ...others } = rest();
+    const blocked = [{ starts_at: '1970-01-01T00:00:31Z' }, {}];
+    const plan = { ...found.plan, blocked } as unknown as Plan;
+    expect(restMs({ ...others, found: { ...found, plan } }, even)).toBe(30_000);
+  });
 });

@@ -103,6 +103,7 @@ describe('src/plan/guards.ts: one guard each', () => {
       ...['prune_disabled', 'replace_not_allowed', 'project_not_active', 'dependency_blocked'],
       ...['moved_in_flight', 'unmanaged_resources', 'unmanaged_resources', 'unmanaged_resources'],
       ...['unlisted_servers', 'image_taken_before', 'unresolved_create', 'max_monthly_increase'],
+      'outside_window',
     ]);
   });
 

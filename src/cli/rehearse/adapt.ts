@@ -34,7 +34,7 @@ export function adapt(
   const values = Object.keys(environment).map((name) => [name, `https://env.invalid/${name}`]);
   const files = plainFiles(sources, Object.fromEntries(values)) as Fields[];
   const merged = (name: string): Fields => Object.assign({}, ...files.map((file) => file[name] ?? {}));
-  const settings = { ...merged('settings'), suspend: null, drift: 'correct' };
+  const settings = { ...merged('settings'), suspend: null, drift: 'correct', windows: [] };
   // The emulator of a rehearsal has no undocumented operation.
   const isPlayed = ({ kind }: Section) => !factsOf(kind.name).unlisted;
   for (const { collection } of sections.filter((each) => !isPlayed(each)))
@@ -77,7 +77,7 @@ function mapped(entries: Fields, change: Adapter) {
   );
 }
 
-function untied({ id: _id, managed: _managed, moved: _moved, ...entry }: Fields): Fields {
+function untied({ id: _id, managed: _managed, moved: _moved, expires: _end, ...entry }: Fields): Fields {
   return entry;
 }
 

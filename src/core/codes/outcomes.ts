@@ -79,6 +79,14 @@ export const outcomes = {
       'vdcsync resolve servers.web-1 --absent   # the client area does not show it',
     ],
   },
+  outside_window: {
+    meaning: 'no open window under `settings.windows` allows the change',
+    next: 'none: the daemon, or `vdcsync apply`, carries the change out while the window is open',
+    asks: 'none',
+    why: 'the operation continues when the window opens',
+    example: 'The spec allows replacements on Saturdays at 02:00, and it is Monday.',
+    ways: ['vdcsync apply   # while the window is open'],
+  },
   rate_limit_exceeded: {
     meaning:
       'the API limited the requests until a write was past its deadline. The write was not carried out',

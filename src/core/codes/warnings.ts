@@ -96,6 +96,19 @@ export const warnings = {
     example: 'servers.web-1 declares `iso: rescue`, and its drive is empty.',
     ways: ['operations: {insert_iso: …}   # in the API profile, if the API has it'],
   },
+  expired: {
+    meaning:
+      'the time in `expires` of the entry or of the project is over, so the entry counts as removed from the spec',
+    next: 'to keep the resource, change or remove `expires`; otherwise remove the entry',
+    example: 'servers.trial has `expires: 2027-01-31T00:00:00Z`, and it is 2027-02-01.',
+    ways: ['servers: {trial: {expires: 2027-06-30T00:00:00Z}}   # to keep it until then'],
+  },
+  expires_soon: {
+    meaning: 'the entry expires within a week, and then counts as removed from the spec',
+    next: 'to keep the resource, change or remove `expires`; otherwise nothing',
+    example: 'servers.trial has `expires: 2027-01-31T00:00:00Z`, and it is 2027-01-26.',
+    ways: ['servers: {trial: {expires: 2027-06-30T00:00:00Z}}   # to keep it until then'],
+  },
   exposed: {
     meaning: 'a server has a public address, a declared firewall, and no firewall in force',
     next: 'apply the firewall, or restrict the traffic of the server in the client area',

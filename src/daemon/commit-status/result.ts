@@ -72,6 +72,8 @@ function ofProject(project: ProjectResult, commit: string): Result {
       return { state: 'pending', text: `In progress. ${plan}` };
     case 'awaiting_approval':
       return { state: 'pending', text: `Waiting for approval. ${plan}` };
+    case 'waiting':
+      return { state: 'pending', text: `Waiting for a window under settings.windows. ${plan}` };
     case 'suspended':
       return { state: 'pending', text: `Suspended by settings.suspend. ${plan}` };
     case 'blocked':

@@ -20,6 +20,7 @@ const levels: Readonly<Record<Condition, Level>> = {
   paused: 'warn',
   drifting: 'warn',
   converging: 'busy',
+  waiting: 'busy',
   suspended: 'warn',
   converged: 'good',
 };
@@ -56,10 +57,11 @@ export function headlineOf(condition: Condition, troubles: Troubles): Headline {
 
 const signs: Readonly<Record<Level, string>> = { bad: '●', warn: '▲', busy: '◌', dim: '○', good: '✓' };
 
-/** Both stop writes: one after a refusal of the API, the other because the spec asks for it. */
+/** Conditions that stop writes, each with its cause. */
 const meanings: Readonly<Record<string, string>> = {
   paused: 'paused by a refusal',
   suspended: 'suspended in the spec',
+  waiting: 'waiting for a window',
 };
 
 /** `awaiting_approval` as `awaiting approval`. */

@@ -28,6 +28,7 @@ export type Notification =
         | 'exposed'
         | 'not_exposed'
         | 'unmanaged'
+        | 'expiring'
         | 'capacity_found'
         | 'spec_broken'
         | 'spec_valid'
@@ -65,6 +66,7 @@ function contentOf(
   switch (condition) {
     case 'blocked':
     case 'paused':
+    case 'waiting':
     case 'suspended':
       return {
         detail: linesText(linesOf(blocked)),

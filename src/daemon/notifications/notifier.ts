@@ -182,6 +182,7 @@ const planned: ReadonlySet<string> = new Set([
   'blocked',
   'awaiting_approval',
   'paused',
+  'waiting',
   'suspended',
   'drifting',
 ]);
@@ -241,6 +242,7 @@ const titles: Readonly<Record<Exclude<Notification['event'], 'condition' | 'sour
   exposed: 'has exposed servers: each has a public address, and its firewall is not in force',
   not_exposed: 'has no exposed server any more',
   unmanaged: 'has resources that are billed and not managed',
+  expiring: 'has resources that expire',
   capacity_found: 'has found the graphics cards for a waiting server',
   spec_broken: 'has a broken spec, so the newest edit has no effect',
   spec_valid: 'has a valid spec again',
@@ -258,6 +260,7 @@ const statements: Readonly<Record<Condition, string>> = {
   paused: 'is paused: the API refuses some writes, and vdcsync does not send them again yet',
   drifting: 'is drifting: the project differs from its spec, and vdcsync only reports the difference',
   converging: 'is converging',
+  waiting: 'is waiting: the next change starts when a window under `settings.windows` opens',
   suspended: 'is suspended: `settings.suspend` stops all changes',
   converged: 'is converged again',
 };

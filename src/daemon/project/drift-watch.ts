@@ -26,8 +26,11 @@ export class DriftWatch {
     const isKnown = (operation: Operation) => before.has(contentOf(operation));
     this.#drifted = new Set(operations.filter(isKnown).map(contentOf));
     const isSettled = digest !== undefined && digest === this.#settledDigest;
-    const hasMoved = ({ key, cause }: Operation) =>
-      cause === 'drift' || (isSettled && !this.#waiting.has(key));
+    // An entry that has expired is deleted although the file is the same.
+    const expires = ({ verb, position, replacement }: Operation) =>
+      verb === 'delete' && position === undefined && replacement === undefined;
+    const hasMoved = (each: Operation) =>
+      each.cause === 'drift' || (isSettled && !this.#waiting.has(each.key) && !expires(each));
     // A backup is due because of its age, so it is no sign of a change outside vdcsync.
     this.#undecided = operations.filter(
       (each) => !factsOf(each.kind).repeats && hasMoved(each) && !isKnown(each),

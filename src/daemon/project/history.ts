@@ -145,6 +145,7 @@ export class ProjectHistory {
     if (digest !== undefined) this.#count(plan, digest);
     this.#reports.warn(plan.warnings);
     this.#reportUnmanaged(plan);
+    this.#reportExpiring(plan);
     this.#drift.see(plan, digest);
     if (plan.operations.length > 0 && (condition === 'starting' || condition === 'converged'))
       this.#learn({ condition: 'converging', conditionSince: at });
@@ -175,6 +176,14 @@ export class ProjectHistory {
     onNotification({ project, event: 'unmanaged', detail: [found.message, ...ways].join('\n') });
   }
 
+  /** A week before an entry expires, a day before, and at the end. The listener drops a repeated report. */
+  #reportExpiring({ warnings }: Plan): void {
+    const { project, onNotification } = this.#options;
+    const found = warnings.filter(({ code, remedies }) => /^expire/.test(code) && remedies?.length !== 0);
+    const lines = found.map(({ key, message }) => `${key}: ${message}`);
+    if (lines.length > 0) onNotification({ project, event: 'expiring', detail: linesText(lines) });
+  }
+
   fail(error: unknown): void {
     releaseFrames(error);
     this.#learn({ error, failures: this.#found.failures + 1 });
@@ -201,7 +210,9 @@ export class ProjectHistory {
     const last = [reconciliation, ...lastReconciliations].slice(0, mostReconciliations);
     this.#learn({ leaking, reconciliations: reconciliations + 1, lastReconciliations: last });
     if (outcome !== 'stopped' && outcome !== 'error' && plan !== undefined) {
-      const differs = plan.operations.length + plan.blocked.length > 0 || plan.warnings.some(isLeft);
+      // A change that waits for its window is not late.
+      const blocked = plan.blocked.filter(({ code }) => code !== 'outside_window');
+      const differs = plan.operations.length + blocked.length > 0 || plan.warnings.some(isLeft);
       this.#learn({ differsSince: differs ? (this.#found.differsSince ?? endedAt) : undefined });
       this.#drift.close(plan, digest);
     }

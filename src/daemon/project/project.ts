@@ -1,3 +1,4 @@
+import { endsIn } from '../../core/calendar.ts';
 import { isOtherPlace, publicDigest, type TokenPlace } from '../../core/desired.ts';
 import { type Diagnostic, StateHeldError } from '../../core/errors.ts';
 import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
@@ -310,8 +311,7 @@ export class DaemonProject {
     } while (this.#wake.pending() && !stop.aborted);
     if (mode === 'correct') await this.#record.write(store, spec);
     const now = clock.now();
-    const suspendedUntil = Date.parse(this.#offer?.desired.settings.suspend?.until ?? '');
-    const moments = [this.#backOff.next(now) ?? Number.NaN, suspendedUntil];
+    const moments = [this.#backOff.next(now) ?? Number.NaN, ...endsIn(this.#offer?.desired)];
     const due = restMs({ found: this.#history.found, intervalMs, moments, now }, deps.random);
     const ms = this.#offer === undefined ? intervalMs : due;
     this.#nextReconciliationAt = now + ms;

@@ -81,7 +81,10 @@ export interface Rest {
  */
 export function restMs({ found, intervalMs, moments, now }: Rest, random: Random): number {
   const { plan, failures, condition } = found;
-  const untilMs = moments.filter((at) => at > now).map((at) => at - now);
+  const openings = (plan?.blocked ?? []).flatMap(({ starts_at: at }) =>
+    at === undefined ? [] : Date.parse(at),
+  );
+  const untilMs = [...moments, ...openings].filter((at) => at > now).map((at) => at - now);
   // The firewall of a server waits for the end of this write.
   if (plan !== undefined && isInFlight(plan)) untilMs.push(inFlightMs);
   if (failures === 0) return Math.min(intervalMs * (0.9 + random.next() / 5), ...untilMs);

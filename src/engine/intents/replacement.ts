@@ -1,4 +1,6 @@
-import { comesWithServer } from '../../core/keys.ts';
+import { partsOf } from '../../core/intent.ts';
+import { digestOf } from '../../core/json.ts';
+import { comesWithServer, type ResourceKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { Operation } from '../../core/plan.ts';
@@ -71,6 +73,27 @@ export async function secondHalfPaused(
   const paused =
     (await pausedBefore(run.deps, second, { key, verb })) ?? run.facts.heldBy(request, half.spend);
   return paused === undefined ? unresolvedCreate(run, half) : { now: 'blocked', ...paused };
+}
+
+/**
+ * The keys whose operation completes an earlier deletion: the creation that a replacement has made room for, and the
+ * deletion of the address that a deleted server left. No window under `settings.windows` holds them back.
+ */
+export async function begunByDeletion(
+  { deps: { store } }: Pick<Run, 'deps'>,
+  { subjects, settings, isThere }: World,
+): Promise<ReadonlySet<ResourceKey>> {
+  if (!settings.windows?.length) return new Set();
+  const begun = [...subjects.values()].map(async (subject) => {
+    const { key, parent, desired, binding } = subject;
+    const isLeft = comesWithServer(subject) && parent !== undefined && !isThere(parent);
+    if (!isLeft && (desired === undefined || binding !== undefined)) return [];
+    const [last] = await store.intents({ key: isLeft ? parent : key, limit: 1 });
+    const isDeleted = last?.verb === 'delete' && partsOf(last).outcome === 'done';
+    // A deletion because the entry had left the spec begins nothing that its return would end.
+    return isDeleted && (isLeft || last.basis !== digestOf(null)) ? [key] : [];
+  });
+  return new Set((await Promise.all(begun)).flat());
 }
 
 /** A creation that takes a free resource could take the resource that an unresolved creation has made. */

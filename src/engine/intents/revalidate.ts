@@ -8,7 +8,7 @@ import { obstacles, successorsOf } from '../../plan/order.ts';
 import { restsOnOpenIdentity } from '../../plan/waits.ts';
 import { knownRegister, registerOf } from '../claims/claims.ts';
 import type { Run } from '../run.ts';
-import { creationAfter } from './replacement.ts';
+import { begunByDeletion, creationAfter } from './replacement.ts';
 
 /** The highest age of the project status that a deletion is decided on, in ms. */
 const projectHoldsMs = 30_000;
@@ -78,6 +78,7 @@ export async function revalidate(
   const [objection] = objectionsTo(drafts, {
     ...{ kinds, destroy: run.mode.destroy, deletedBefore: 0, now: clock.now() },
     openIntents: [...run.intents.values()],
+    begun: await begunByDeletion(run, world),
     world: creation === undefined ? world : await withProject(run, world),
     get register() {
       return register ?? knownRegister(run);

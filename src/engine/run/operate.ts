@@ -1,3 +1,4 @@
+import { openWindows } from '../../core/calendar.ts';
 import { objectName } from '../../core/claims.ts';
 import { partsOf } from '../../core/intent.ts';
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
@@ -58,11 +59,14 @@ async function goOnWith(run: Run, operation: Operation, open: Intent): Promise<T
  * observation after the wait is fresh.
  */
 async function beginAndSend(run: Run, operation: Operation, queuedAt: number): Promise<Turn> {
+  const { clock } = run.deps;
   run.signals.stop.throwIfAborted();
   await roomToWrite(run);
   const holds = sinceObservation(run);
   const world = await worldFor(run, operation);
   if (world === undefined) return { now: 'again', afterMs: 0 };
+  const { windows = [] } = world.settings;
+  const opened = openWindows(windows, clock.now());
   const not = await revalidate(run, world, operation);
   if (not !== undefined) return not;
   const stopped = stoppedBy(run, operation);
@@ -78,7 +82,8 @@ async function beginAndSend(run: Run, operation: Operation, queuedAt: number): P
   const unproved = await provedBefore(run, world, operation);
   if (unproved !== undefined) return unproved;
   const preimage = await preimageOf(run, operation, world);
-  if (!holds(observationValidMs)) return { now: 'again', afterMs: 0 };
+  const isSame = holds(observationValidMs) && openWindows(windows, clock.now()) === opened;
+  if (!isSame) return { now: 'again', afterMs: 0 };
   const intent = await beginIntent(run, operation, request, { world, preimage, queuedAt });
   return send(run, intent, token, holds);
 }

@@ -1,0 +1,181 @@
+import { describe, expect, test } from 'vitest';
+import { isWaiting } from '../../src/core/plan.ts';
+import { conditionOf } from '../../src/view/condition.ts';
+import { load, type Rig, rig } from '../support/rig.ts';
+import { head, hour } from './shop.ts';
+
+const day = 24 * hour;
+const size = (cores: number) =>
+  `server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20`;
+const windows = (...rows: readonly string[]) =>
+  head.replace('}', `, windows: [${rows.map((row) => `{${row}}`).join(', ')}]}`);
+/** Opens in an hour, for an hour. */
+function soon({ clock }: Rig, allow: string, afterMs = hour): string {
+  const at = new Date(clock.now() + afterMs);
+  return `cron: "${at.getUTCMinutes()} ${at.getUTCHours()} * * *", duration: 1h, timezone: UTC, allow: [${allow}]`;
+}
+const pass = (played: Rig, ms: number) => played.clock.run(played.clock.sleep(ms));
+const servers = ({ emulator }: Rig) =>
+  emulator.world.projects[0]?.servers.map(({ id, cores }) => [id, cores]);
+const codes = (plan: { readonly blocked: readonly { readonly key: string; readonly code: string }[] }) =>
+  plan.blocked.map(({ key, code }) => `${code} ${key}`);
+
+describe('src/plan/windows.ts', () => {
+  test('a change waits for its window, with the moment, and is carried out while the window is open', async () => {
+    const played = rig();
+    const spec = `${windows(soon(played, 'create'))}ips: {a: {}}\n`;
+    const plan = await played.plan(spec);
+    const report = await played.apply(spec);
+
+    expect(plan.operations).toEqual([]);
+    expect(codes(plan)).toEqual(['outside_window ips.a']);
+    expect(plan.blocked.every(isWaiting)).toBe(true);
+    const starts = Date.parse(plan.blocked[0]?.starts_at ?? '');
+    expect(Math.abs(starts - played.clock.now() - hour)).toBeLessThan(2 * 60_000);
+    expect(conditionOf({ plan, error: undefined, observing: false, pauses: [] })).toBe('waiting');
+    expect([report.outcome, played.writes()]).toEqual(['blocked', []]);
+
+    await pass(played, starts - played.clock.now());
+    expect((await played.apply(spec)).outcome).toBe('converged');
+  });
+
+  test('a verb that no window allows waits without a moment', async () => {
+    const played = rig();
+    const { blocked } = await played.plan(`${windows(soon(played, 'update'))}ips: {a: {}}\n`);
+    expect(blocked).toMatchObject([
+      { code: 'outside_window', reason: 'no window under settings.windows allows create' },
+    ]);
+    expect(blocked[0]).not.toHaveProperty('starts_at');
+  });
+
+  test('a decision of the operator is asked before the wait', async () => {
+    const played = rig();
+    await played.apply(`${head}ips: {a: {}}\n`);
+    const { blocked } = await played.plan(
+      windows(soon(played, 'delete')).replace('prune: true', 'prune: false'),
+    );
+    expect(codes({ blocked })).toEqual(['prune_disabled ips.a']);
+  });
+
+  test('a window that closes during a run holds back the writes that are left', async () => {
+    const played = rig();
+    const names = Array.from({ length: 60 }, (_, at) => `a${at}: {}`).join(', ');
+    const spec = `${windows(soon(played, 'create', 60_000).replace('1h', '1m'))}ips: {${names}}\n`;
+    const [first] = (await played.plan(spec)).blocked;
+    const opens = Date.parse(first?.starts_at ?? '');
+    await pass(played, opens - played.clock.now());
+    const report = await played.apply(spec);
+
+    const sent = (await played.store.intents({ outcome: 'done', limit: 100 })).map(
+      ({ createdAt }) => createdAt - opens,
+    );
+    expect(sent.length).toBeGreaterThan(5);
+    expect(sent.length + report.blocked.length).toBe(60);
+    expect(Math.max(...sent)).toBeLessThan(60_000);
+    expect(report.blocked.every(({ code }) => code === 'outside_window')).toBe(true);
+  });
+
+  test('the firewall of an exposed server is repaired outside the windows, and nothing else', async () => {
+    const played = rig();
+    const more = 'public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop}';
+    const servers = (cores: number) => `servers: {web: {${size(cores)}, ${more}}}\n`;
+    await played.apply(`${head}${servers(1)}`);
+    const [web] = played.emulator.world.projects[0]?.servers ?? [];
+    if (web === undefined) expect.fail('no server');
+    played.emulator.mutate({ do: 'set_firewall', server_id: web.id, enabled: false });
+
+    const plan = await played.plan(`${windows(soon(played, 'create'))}${servers(1)}`);
+    expect(plan.operations.map(({ key }) => key)).toEqual(['servers.web.firewall']);
+  });
+
+  test('a replacement that began in a window is finished after it', async () => {
+    const stop = new AbortController();
+    const played = rig({
+      onEvent: (event) => {
+        if (event.type === 'ended' && event.result.verb === 'delete') stop.abort();
+      },
+    });
+    const file = (cores: number) =>
+      `servers: {web: {${size(cores)}, public_ipv4: {new: true}, replace: {order: delete_first}}}\n`;
+    await played.apply(`${head}${file(1)}`);
+    const begins = windows(soon(played, 'replace'));
+    const first = await played.plan(`${begins}${file(2)}`);
+    expect(codes(first)).toEqual(['outside_window servers.web']);
+
+    const opened = Date.parse(first.blocked[0]?.starts_at ?? '');
+    await pass(played, opened - played.clock.now());
+    await played.apply(`${begins}${file(2)}`, { stop: stop.signal });
+    expect(servers(played)).toEqual([]);
+
+    await pass(played, 2 * hour);
+    const report = await played.apply(`${begins}${file(2)}`);
+    expect([report.outcome, servers(played)]).toEqual(['converged', [[2002, 2]]]);
+  });
+});
+
+describe('src/plan/expiry.ts', () => {
+  const at = (played: Rig, ms: number) => new Date(played.clock.now() + ms).toISOString();
+
+  test('an entry is warned of a week and a day before, and its resource is then deleted', async () => {
+    const played = rig();
+    const spec = `${head}ips: {a: {expires: "${at(played, 8 * day)}"}, b: {}}\n`;
+    await played.apply(spec);
+    const warned: string[] = [];
+    for (let passed = 0; passed < 9; passed++) {
+      const { warnings } = await played.plan(spec);
+      warned.push(
+        warnings.map(({ code, message }) => `${code} ${/a week|a day/.exec(message)?.[0] ?? ''}`).join(),
+      );
+      if (passed === 8) break;
+      await pass(played, day);
+    }
+    expect(warned).toEqual(['', ...Array(6).fill('expires_soon a week'), 'expires_soon a day', 'expired ']);
+
+    const report = await played.apply(spec);
+    expect(report.outcome).toBe('converged');
+    expect(played.emulator.world.projects[0]?.ips).toHaveLength(1);
+    expect((await played.plan(spec)).warnings).toMatchObject([
+      { code: 'expired', key: 'ips.a', remedies: [] },
+    ]);
+  });
+
+  test.each([
+    ['prune', head.replace('prune: true', 'prune: false'), '', 'prune_disabled'],
+    ['protect', head, 'protect: true, ', 'protected'],
+    ['max_deletions', head.replace('max_deletions: 10', 'max_deletions: 0'), '', 'max_deletions'],
+  ])('`%s` holds for an entry that has expired', async (_name, settings, protect, code) => {
+    const played = rig();
+    const spec = `${settings}ips: {a: {${protect}expires: "${at(played, day)}"}}\n`;
+    await played.apply(spec);
+    await pass(played, day);
+    const { blocked } = await played.plan(spec);
+    expect(blocked.map((each) => each.code)).toEqual([code]);
+    if (code !== 'max_deletions')
+      expect(blocked[0]?.remedies).toContainEqual({
+        type: 'edit',
+        path: 'ips.a',
+        remove: ['expires'],
+        when: 'to keep it managed',
+      });
+    expect((await played.apply(spec)).outcome).toBe('blocked');
+    expect(played.emulator.world.projects[0]?.ips).toHaveLength(1);
+  });
+
+  test('`protect` counts although it was added only after the end', async () => {
+    const played = rig();
+    const spec = (more = '') => `${head}ips: {a: {${more}expires: "${at(played, 0)}"}}\n`;
+    const file = spec();
+    await played.apply(file.replace(/expires: "[^"]*"/, ''));
+    const { blocked } = await played.plan(file.replace('{a: {', '{a: {protect: true, '));
+    expect(blocked.map(({ code }) => code)).toEqual(['protected']);
+  });
+
+  test('an entry that uses one that expires earlier is an error of the spec', () => {
+    const spec = (end: string) =>
+      `networks: {n: {cidr: 10.1.0.0/24, expires: 2028-02-29T00:00:00Z}}\nservers: {web: {${size(1)}, network_interfaces: [n]${end}}}\n`;
+    const wrong = /networks\.n expires at 2028-02-29T00:00:00Z, and servers\.web uses it for longer/;
+    expect(() => load(spec(''))).toThrow(wrong);
+    expect(() => load(spec(', expires: 2028-03-01T00:00:00Z'))).toThrow(wrong);
+    expect(load(spec(', expires: 2028-02-28T00:00:00Z')).resources).toHaveLength(3);
+  });
+});
