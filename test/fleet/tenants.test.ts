@@ -92,7 +92,9 @@ describe('src/daemon/fleet: two tenants', () => {
     process.stdout.write(
       `edits of the small tenant: alone ${alone.map(Math.round)}, beside ${beside.map(Math.round)} ms\n`,
     );
-    expect(Math.max(...beside)).toBeLessThan(2 * Math.max(...alone) + 10_000);
+    // A few edits alone take about as long as one poll of the queue and of the task.
+    const leastMs = 5_000;
+    expect(Math.max(...beside)).toBeLessThan(2 * Math.max(...alone, leastMs));
     const isHeld = (project: number | null) => project !== null && large.includes(project);
     const { requests } = api.emulator;
     expect(requests.filter((each) => each.method === 'DELETE' && isHeld(each.project))).toEqual([]);

@@ -28,8 +28,8 @@ const silentMs = 8_000;
 const leadMs = 12 * 3_600_000;
 /** The share of additional places for edits and commands, because a full round takes all other places for a while. */
 const keptShare = 0.25;
-/** The share of the places that one tenant may have. */
-const tenantShare = 0.75;
+/** The share of the places that one tenant may have: while jobs of others are due, and at most. */
+const tenantShare = { fair: 0.5, most: 0.75 } as const;
 
 /** This process as one of several that share projects, state and work. */
 export interface FleetOptions {
@@ -191,12 +191,22 @@ export class Fleet {
     if (!isFit && places <= 0) return;
     const [most, leastUrgency] =
       places > 0 ? [places, 0] : kept > 0 ? [kept, urgencies.edit] : [1, urgencies.lead];
-    const byTenant = Map.groupBy(busy, ({ claim }) => claim.tenant);
-    const fullTenants = [...byTenant]
-      .filter(([, { length }]) => length >= Math.max(1, Math.floor(atOnce * tenantShare)))
-      .flatMap(([tenant]) => tenant ?? []);
     const sent = lease.moment();
-    const claims = await queue.take(most, { leastUrgency, fullTenants });
+    const claims: JobClaim[] = [];
+    let asked = 0;
+    // First the jobs of tenants that have less than half, then those of others.
+    for (const share of Object.values(tenantShare)) {
+      const limit = Math.max(1, Math.floor(atOnce * share));
+      const byTenant = Map.groupBy([...busy.map(({ claim }) => claim), ...claims], ({ tenant }) => tenant);
+      const rooms = [...byTenant].flatMap(([tenant, { length }]) =>
+        tenant === undefined ? [] : [{ tenant, room: limit - length }],
+      );
+      const fullTenants = rooms.flatMap(({ tenant, room }) => (room > 0 ? [] : [tenant]));
+      const left = Math.min(most - claims.length, ...rooms.flatMap(({ room }) => (room > 0 ? [room] : [])));
+      if (left > 0) claims.push(...(await queue.take(left, { leastUrgency, fullTenants })));
+      asked += left;
+      if (fullTenants.length === 0) break;
+    }
     this.#answeredAt = clock.monotonic();
     if (turns.length === 0) lease.confirm(sent);
     if (claims.length > 0) {
@@ -208,7 +218,7 @@ export class Fleet {
       else this.#start(claim);
     }
     // More of them may be due.
-    if (claims.length === most) this.#awake.abort();
+    if (claims.length > 0 && claims.length === asked) this.#awake.abort();
   }
 
   #start(claim: JobClaim): void {
