@@ -131,15 +131,20 @@ export class JobQueue<Data extends object, Hint extends object> {
     return left;
   }
 
-  /** Adds the jobs. Where a job of the key waits already, that one takes the new data, priority and time. */
-  async put(jobs: readonly WantedJob<Data>[]): Promise<void> {
+  /**
+   * Adds the jobs. Where a job of the key waits already, that one takes the new data, priority and time.
+   * `keepPriority`: it takes no new priority.
+   */
+  async put(jobs: readonly WantedJob<Data>[], { keepPriority = false } = {}): Promise<void> {
     let left = jobs.length > fewKeys ? await this.add(jobs) : jobs;
     // `upsert` of pg-boss is a transaction with three statements and more.
     while (left.length > 0) {
       const missed: WantedJob<Data>[] = [];
       for (const job of left) {
-        const { data, ...options } = job;
-        const { updated } = await this.#boss.update(this.#jobs, data, optionsOf(options));
+        const { data, ...rest } = job;
+        const { priority, ...options } = optionsOf(rest);
+        const changed = keepPriority ? options : { ...options, priority };
+        const { updated } = await this.#boss.update(this.#jobs, data, changed);
         if (updated === 0) missed.push(job);
       }
       left = await this.add(missed);

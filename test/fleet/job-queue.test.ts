@@ -49,6 +49,20 @@ describe('src/state/job-queue.ts', () => {
     expect(taken.map(({ key }) => key).sort()).toEqual(keys.toSorted());
   });
 
+  test('a job that waits for an edit keeps its priority when all jobs are asked for', async () => {
+    const { queue } = await queueOf('kept_priority');
+    await queue.add(['1', '2'].map((key) => wanted(key, { afterMs: 3_600_000 })));
+    await queue.put([wanted('2', { priority: 20 })]);
+    await queue.put(
+      ['1', '2', '3'].map((key) => wanted(key, { priority: 10 })),
+      { keepPriority: true },
+    );
+    const taken = await queue.take(3, all);
+    expect(new Map(taken.map(({ key, priority }) => [key, priority]))).toEqual(
+      new Map(Object.entries({ 1: 0, 2: 20, 3: 10 })),
+    );
+  });
+
   test('a full group waits, and the more urgent jobs come first', async () => {
     const { queue } = await queueOf('groups');
     await queue.add([wanted('1', { group: 'big' }), wanted('2'), wanted('3', { priority: 20 })]);

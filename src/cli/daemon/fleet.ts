@@ -69,7 +69,7 @@ export async function openFleet(
   const assignments = () => assignmentsOf(inspection, location);
   const board = new Board({ open, assignments, clock });
   const left = (projects: readonly number[]) => assignmentsOf(inspection, location, projects);
-  const ask = (projects: readonly number[]) => queue.ask(projects.map(String), 'fleet', urgencies.all);
+  const ask = (projects: readonly number[]) => queue.ask(projects.map(String), 'fleet', urgencies.edit);
   const releases = new Releases({
     ...{ policy: rollout, board, ask, left, deletions, atOnce: parallel, clock, log },
     approval: (change) => `vdcsync approve-commit ${change} --state ${stateWord(location, io.env)}`,
@@ -126,7 +126,12 @@ export async function openQueue(
         next && wanted(claim.key, next.trigger, next.trigger === 'timer' ? 0 : claim.urgency, next.afterMs),
       ),
     fail: (claim, reason) => jobs.fail(claim, reason),
-    ask: (keys, trigger, urgency) => jobs.put(keys.map((key) => wanted(key, trigger, urgency, 0))),
+    // A full round must not delay an edit that waits already.
+    ask: (keys, trigger, urgency) =>
+      jobs.put(
+        keys.map((key) => wanted(key, trigger, urgency, 0)),
+        { keepPriority: urgency < urgencies.edit },
+      ),
     add: async (keys, withinMs) => {
       const spread = () => systemRandom.next() * withinMs;
       await jobs.add(keys.map((key) => wanted(key, 'timer', urgencies.time, spread())));
