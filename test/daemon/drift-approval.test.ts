@@ -38,7 +38,7 @@ function settled() {
   };
   close(planOf(), old);
   const drifts = () => notices.flatMap((each) => (each.event === 'drift' ? [each.detail] : []));
-  return { history, plan, close, drifts };
+  return { history, plan, close, drifts, notices };
 }
 
 describe('src/daemon/project/history.ts: drift and approval', () => {
@@ -61,6 +61,19 @@ describe('src/daemon/project/history.ts: drift and approval', () => {
       history.decide(ending);
     }
     expect(drifts()).toHaveLength(1);
+  });
+
+  test('the deletion of an expired entry is no drift, and its end is notified', () => {
+    const { history, plan, drifts, notices } = settled();
+    const removal = { ...operation(key), verb: 'delete' } as Operation;
+    const remedies = [{ type: 'edit', path: key, remove: ['expires'] }];
+    const warnings = [{ code: 'expired', key, message: 'expired at 2028-02-29T00:00:00Z', remedies }];
+    plan({ ...planOf(), operations: [removal], warnings } as unknown as Plan, old);
+    history.decide('corrected');
+    expect(drifts()).toEqual([]);
+    expect(notices).toContainEqual({
+      ...{ project: 4711, event: 'expiring', detail: `${key}: expired at 2028-02-29T00:00:00Z` },
+    });
   });
 
   test('a plan that a halt cut short before the decision is reported by the next one', () => {
