@@ -1,3 +1,4 @@
+import { meter } from './metering.ts';
 import { appear, finishTask } from './tasks.ts';
 import { utcTimestamp } from './time.ts';
 import type { BackupPolicy, Project, World } from './world.ts';
@@ -17,7 +18,11 @@ export function advance(world: World, nowMs: number): void {
   for (const project of world.projects) {
     const due = project.tasks.filter((task) => !task.done && !task.stuck && task.endsMs <= nowMs);
     due.sort((one, other) => one.endsMs - other.endsMs);
-    for (const task of due) if (!task.done) finishTask(world, project, task);
+    for (const task of due) {
+      if (task.done) continue;
+      finishTask(world, project, task);
+      meter(project, task.endsMs);
+    }
     for (const task of project.tasks) if ((task.appearsMs ?? Infinity) <= nowMs) appear(world, project, task);
     runPolicies(project, nowMs);
     for (const backup of project.backups) {

@@ -5,6 +5,7 @@ import { DEFAULT_DURATIONS } from './durations.ts';
 import type { FaultRule } from './faults.ts';
 import { RequestLog } from './inspection.ts';
 import type { Limits } from './limits.ts';
+import { meter } from './metering.ts';
 import type { EmulatorOptions } from './options.ts';
 import { allRoutes, attempt, openCall } from './pipeline.ts';
 import { DEFAULT_PROFILE, type Profile } from './profile.ts';
@@ -119,8 +120,9 @@ export class Service implements Settings {
     this.remember(atMs);
   }
 
-  /** Copies the world for stale reads, only if a reading or a fault asks for stale reads. */
+  /** Meters the world, and copies it for stale reads, only if a reading or a fault asks for stale reads. */
   remember(nowMs: number): void {
+    for (const project of this.#world.projects) meter(project, nowMs);
     if (this.#readings.staleReadsMs > 0 || this.#faults.some((rule) => rule.then.do === 'stale'))
       this.#history.record(this.#world, nowMs);
   }

@@ -70,6 +70,19 @@ export interface Plan {
   diskGb: number;
 }
 
+/**
+ * The time in which a billed object existed with one size, as the service meters it for its invoices. No answer of the
+ * API shows it: tests compare it with the bill of a client. `@assumption A74`
+ */
+export interface MeterReading {
+  readonly kind: 'server' | 'ip';
+  readonly id: number;
+  /** Of a server: its type, then cores, memory in MB, disk in GB, plan and package. */
+  readonly size: readonly (number | string | null)[];
+  readonly fromMs: number;
+  toMs: number | null;
+}
+
 /** `unpaid`: the owner has an unpaid invoice. */
 export type KeyStatus = 'active' | 'suspended' | 'unpaid';
 
@@ -92,6 +105,8 @@ export interface Project {
   /** Until then an image operation is being submitted. */
   libraryBusyUntilMs: number;
   failNextTasks: number;
+  /** Absent in older data files. */
+  meter?: MeterReading[];
 }
 
 export interface Server {

@@ -17,6 +17,8 @@ export interface StoryParts extends StageOptions {
     what: Exclude<Disturbance, { do: 'crash' }>,
   ) => void;
   readonly dryRun?: DryRun;
+  /** Judges a story that has come to rest. */
+  readonly atEnd?: (stage: StoryStage, main: Controller) => Promise<void>;
   /** Gives the machine an earlier state once its runs have converged. */
   readonly cut?: (stage: StoryStage, main: Controller, cut: NonNullable<Story['cut']>) => Promise<void>;
 }

@@ -129,6 +129,7 @@ export async function play(story: Story, parts: StoryParts = {}): Promise<Outcom
       await parts.cut?.(stage, main, story.cut);
       blockedRuns += await settle(stage, main, current(), { calm: false, dryRun });
     }
+    if (stage.violation === undefined && !stage.givenUp) await parts.atEnd?.(stage, main);
   } catch (error) {
     stage.fail('error', error instanceof Error ? (error.stack ?? error.message) : String(error));
   } finally {

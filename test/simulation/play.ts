@@ -4,6 +4,7 @@ import type { Story } from '../../src/simulation/story.ts';
 import { ActionPlayer } from './actions/player.ts';
 import { checkAsShown, show } from './as-shown.ts';
 import { type MachineBox, type MachineBoxes, memoryBox } from './machine-box.ts';
+import { checkBill } from './metered.ts';
 import { clientProfile, serviceProfile } from './operations.ts';
 import { sqliteBox } from './sqlite-box.ts';
 import { cutAtRest, strike } from './strike.ts';
@@ -33,6 +34,7 @@ export async function play(
     dryRun: { show, compare: checkAsShown },
     strike,
     cut: cutAtRest,
+    atEnd: checkBill,
   });
   return { ...outcome, changes: made[0]?.changes ?? 0 };
 }

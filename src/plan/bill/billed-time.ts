@@ -106,7 +106,8 @@ function effectOf(intent: Intent, ended: number): Bounds {
   const { answer } = knownEffect(intent);
   const isOwn = answer?.to === 'this_send' && answer.apiAt !== undefined;
   const earliest = isOwn ? intent.lastSentAt + shiftOf(intent) : intent.firstSentApiAt;
-  const atEnd = answer?.apiAt === undefined || (intent.verb !== 'create' && answer.taskId !== undefined);
+  const isLong = answer?.taskId !== undefined || answer?.end !== 'reported';
+  const atEnd = answer?.apiAt === undefined || (intent.verb !== 'create' && isLong);
   return { earliest, latest: Math.max(earliest, (atEnd ? ended : answer.apiAt) + dateUnitMs) };
 }
 

@@ -1,0 +1,107 @@
+import type { PriceSource } from '../../src/core/catalogue.ts';
+import { documentedProfile, type PriceList } from '../../src/core/profile.ts';
+import type { ServerTypeId } from '../../src/core/resources.ts';
+import type { MeterReading, World } from '../../src/emulator/world.ts';
+import { billedTime } from '../../src/plan/bill/billed-time.ts';
+import { type BillItem, type Month, monthAt, monthlyBill } from '../../src/plan/bill/monthly-bill.ts';
+import { kinds } from '../../src/reconcilers/registry.ts';
+import type { Controller } from '../../src/simulation/controller.ts';
+import type { StoryStage } from '../../src/simulation/stage.ts';
+
+/** So high that a difference of a second is a difference of cents. */
+const monthlyPrices = {
+  address: 3_000_000,
+  core: 4_000_000,
+  gb: 1_000_000,
+  plan: 5_000_000,
+  card: 9_000_000,
+};
+
+const list: PriceList = {
+  address: `${monthlyPrices.address}`,
+  servers: {
+    'sliders-1': { core: `${monthlyPrices.core}`, memory_gb: `${monthlyPrices.gb}`, disk_gb: '0' },
+    'plans-1': { plans: { 51: `${monthlyPrices.plan}` } },
+  },
+};
+
+/**
+ * The bill of the machine against the metering of the service: each item has the metered cost to the cent, or bounds that
+ * contain it, or a reason why it has no price.
+ */
+export async function checkBill(stage: StoryStage, { box, clockWasSet, epoch }: Controller): Promise<void> {
+  const { emulator, observer, story, clock } = stage;
+  // Without the clock of the API, a local clock that was set shows no time of the API.
+  if (clockWasSet || story.readings.dateHeader === false) return;
+  const store = await box.open(clock.now());
+  const journal = await store.journal({ limit: Number.POSITIVE_INFINITY });
+  const time = billedTime(journal, await store.intents({ limit: 1_000_000 }));
+  await box.release();
+  const { world } = emulator;
+  const now = emulator.now();
+  const readings = world.projects[0]?.meter ?? [];
+  const billed = new Set<string>();
+  for (let month = monthAt(clock.now() - clock.monotonic()); month.from <= now; month = monthAt(month.to)) {
+    const { items } = monthlyBill(time, month, now, kinds, source(world));
+    for (const item of items) {
+      if (item.kind !== 'server' && item.kind !== 'ip') continue;
+      // An operator may have declared a resource absent that exists.
+      if (item.ended === 'gone' && story.actions !== undefined) continue;
+      billed.add(`${item.kind} ${item.id}`);
+      observer.count('bill items');
+      if (item.unpriced !== null) observer.count('bill items without a price');
+      else checkItem(stage, item, month, readings);
+    }
+  }
+  // A state that was lost or put back, and another machine, leave purchases that this journal lacks.
+  if (epoch > 0 || stage.controllers.length > 1 || story.actions !== undefined || time.unconfirmed.length > 0)
+    return;
+  for (const { kind, id } of world.executions)
+    if (kind === 'server' && !billed.has(`${kind} ${id}`) && !stage.rules.isHidden(String(id)))
+      stage.fail('bill', `server ${id} is metered, and is not in the bill`);
+}
+
+function checkItem(stage: StoryStage, item: BillItem, month: Month, readings: readonly MeterReading[]): void {
+  const { kind, id, began, ended, cost, atLeast } = item;
+  // The bill says where it begins to know an older object, and where it ends to follow a released one. Ids may be reused.
+  const isWhole = stage.story.readings.reuseIds !== true;
+  const from = isWhole && began === 'created' ? month.from : item.from;
+  const to = isWhole && ended !== 'released' ? month.to : item.to;
+  const parts = readings
+    .filter((reading) => reading.kind === kind && String(reading.id) === id)
+    .map((reading) => {
+      const until = Math.min(reading.toMs ?? stage.emulator.now(), to);
+      return (
+        (Math.max(0, until - Math.max(reading.fromMs, from)) * priceOf(reading)) / (month.to - month.from)
+      );
+    });
+  const metered = parts.reduce((sum, each) => sum + each, 0);
+  // The prices are a million times too high, so a cent of a usual price is a thousand.
+  stage.observer.count(
+    Number(cost) - Number(atLeast) < 10_000 ? 'bill items equal to the cent' : 'bill items with bounds',
+  );
+  if (metered < Number(atLeast) - 0.02 || metered > Number(cost) + 0.02)
+    stage.fail(
+      'bill',
+      `${item.key} ${id}: ${atLeast} to ${cost}, metered ${metered.toFixed(2)} ${began} ${ended}`,
+    );
+}
+
+function priceOf({ kind, size: [type, cores, memoryMb, , , card] }: MeterReading): number {
+  if (kind === 'ip') return monthlyPrices.address;
+  if (card !== null) return monthlyPrices.card;
+  if (type === 5) return monthlyPrices.plan;
+  return monthlyPrices.core * Number(cores) + (monthlyPrices.gb * Number(memoryMb)) / 1024;
+}
+
+function source({ serverTypes }: World): PriceSource {
+  const types = serverTypes.map(({ id, name, pricingMode, gpu }) => {
+    return { id: id as ServerTypeId, name, pricing_mode: pricingMode, gpu };
+  });
+  const pricing = serverTypes.map(({ id, packages }) => {
+    const gpu_packages = packages.map(({ key }) => ({ key, price: `${monthlyPrices.card}` }));
+    return [id, { gpu_packages }] as const;
+  });
+  const catalogue = { types, pricing: new Map(pricing) } as unknown as PriceSource['catalogue'];
+  return { catalogue, profile: { ...documentedProfile, prices: list } };
+}
