@@ -84,6 +84,29 @@ describe('src/engine/interruption.ts: stop and halt', () => {
     }
   });
 
+  test('a store that loses the state ends the run, and also a run whose state was loaded a second time', async () => {
+    const larger = shop.replace(
+      'networks:',
+      '  more: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}}\nnetworks:',
+    );
+    for (const ms of moments(50_000, 90_000, 4_900)) {
+      const loss = new AbortController();
+      const played = rig();
+      const { clock } = played;
+      await converges(played, shop);
+      const empty = memoryState({ createdAt: clock.now(), lineage: 'new' });
+      played.restart(Object.defineProperty(empty, 'lost', { value: loss.signal }));
+      void clock.sleep(ms).then(() => loss.abort(new Error('lost')));
+      const before = clock.monotonic();
+
+      const report = await played.apply(larger).catch((error: unknown) => error);
+
+      expect(report).toBe(loss.signal.reason);
+      expect(clock.monotonic() - before, `at ${ms}`).toBeLessThan(ms + 31_000);
+      expect(clock.sleeping).toBe(0);
+    }
+  });
+
   test('a stop ends the wait for capacity at once', async () => {
     const played = rig();
     played.emulator.setFaults([faultRule({ path: 'create_server', ...always }, { do: 'no_gpu_capacity' })]);

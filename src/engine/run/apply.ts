@@ -50,30 +50,19 @@ export async function apply(
 ): Promise<ApplyReport> {
   const startedAt = deps.clock.monotonic();
   const pauses = new Map<string, Pause>();
-  const open = () => openRun(deps, gate, desired, { ...options, pauses });
-  const first = await open();
-  return whileOwned(first, async () => {
+  // A store that loses the state cannot record any step of the run from then on.
+  const halts = [options.halt, deps.store.lost].filter((each) => each !== undefined);
+  const open = () => openRun(deps, gate, desired, { ...options, halt: AbortSignal.any(halts), pauses });
+  try {
+    const first = await open();
     if (options.repeating !== undefined) await keepRefused(first, options.repeating, pauses);
     const found = options.saved === undefined && (await recovered(first, recover));
-    return new Rounds(found ? await open() : first, open, options, startedAt).carryOut();
-  });
-}
-
-/** Ends the run when the store loses the state: from then on, the store cannot record any step of the run. */
-async function whileOwned(run: Run, work: () => Promise<ApplyReport>): Promise<ApplyReport> {
-  const { lost } = run.deps.store;
-  const onLost = () => run.signals.giveUp(lost?.reason);
-  if (lost?.aborted === true) onLost();
-  lost?.addEventListener('abort', onLost, { once: true });
-  try {
-    const report = await work();
-    if (report.outcome === 'stopped') lost?.throwIfAborted();
+    const report = await new Rounds(found ? await open() : first, open, options, startedAt).carryOut();
+    if (report.outcome === 'stopped') deps.store.lost?.throwIfAborted();
     return report;
   } catch (error) {
-    lost?.throwIfAborted();
+    deps.store.lost?.throwIfAborted();
     throw error;
-  } finally {
-    lost?.removeEventListener('abort', onLost);
   }
 }
 
