@@ -6,6 +6,7 @@ import type { Io } from '../../src/cli/terminal.ts';
 import { Scene } from './scene.ts';
 
 const shop = readFileSync(new URL('../../examples/shop.yaml', import.meta.url), 'utf8');
+const prices = readFileSync(new URL('../../examples/prices.yaml', import.meta.url), 'utf8');
 const small = `version: 1
 project: { id: 4711 }
 networks:
@@ -279,6 +280,17 @@ servers:
     await scene.run(['history', '2026-01-05T09:00:00Z', '--limit', '1']);
     await scene.run(['history', '2025-12-31T00:00:00Z']);
     await matches(scene, 'history');
+  });
+
+  test('bill', async () => {
+    const scene = applied.copy();
+    scene.write('prices.yaml', prices);
+    await scene.wait(4 * 3_600_000);
+    await scene.run(['bill', '--emulator']);
+    await scene.run(['bill', '--emulator', '--prices', 'prices.yaml']);
+    await scene.run(['bill', '--offline', '--prices', 'prices.yaml', '--format', 'csv']);
+    await scene.run(['bill', '--emulator', '--month', '2025-12']);
+    await matches(scene, 'bill');
   });
 
   test('adopt, forget, ignore, resolve, approve', async () => {
