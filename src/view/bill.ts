@@ -15,7 +15,7 @@ import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 import { leftBackups } from '../engine/claims/left-backups.ts';
 import { isQuiet } from '../plan/unmanaged.ts';
-import { knownIn, type ProjectFacts } from './facts.ts';
+import { entriesIn, knownIn, type ProjectFacts } from './facts.ts';
 import { ignoredObjects } from './ignored.ts';
 import { time, timeOrNull } from './moments.ts';
 import type { BilledView, ProjectView } from './project-view.ts';
@@ -77,8 +77,7 @@ export function leaksIn({
 
 /** The entry that is bound to an object, names its id, or plans to adopt it. */
 function holdersIn(facts: ProjectFacts): (object: LiveObject) => ResourceKey | undefined {
-  const { offer, world, plan } = facts;
-  const entries = offer?.desired.resources ?? [];
+  const { world, plan } = facts;
   const named = (kind: KindName, id: string | undefined, key: ResourceKey) =>
     id === undefined ? [] : [[objectName({ kind, id }), key] as const];
   // A binding comes last, because it counts more than the other ones.
@@ -86,7 +85,7 @@ function holdersIn(facts: ProjectFacts): (object: LiveObject) => ResourceKey | u
     ...(plan?.operations ?? []).flatMap(({ kind, key, verb, target }) =>
       verb === 'adopt' ? named(kind, target, key) : [],
     ),
-    ...entries.flatMap(({ kind, key, id }) => named(kind, id ?? world?.observed.get(key)?.id, key)),
+    ...entriesIn(facts).flatMap(({ kind, key, id }) => named(kind, id ?? world?.observed.get(key)?.id, key)),
     ...knownIn(facts).bindings.flatMap(({ kind, key, id }) => named(kind, id, key)),
   ]);
   return (object) => keys.get(objectName(object));

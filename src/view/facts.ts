@@ -1,5 +1,5 @@
 import type { Claim } from '../core/claims.ts';
-import type { Desired } from '../core/desired.ts';
+import type { Desired, DesiredResource } from '../core/desired.ts';
 import type { Diagnostic } from '../core/errors.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Observations } from '../core/kind.ts';
@@ -157,4 +157,10 @@ const nothing: KnownFacts = { now: undefined, bindings: [], intents: [], claims:
 
 export function knownIn({ known }: Pick<ProjectFacts, 'known'>): KnownFacts {
   return known ?? nothing;
+}
+
+/** The entries of the spec that have not expired. */
+export function entriesIn({ offer, plan }: Pick<ProjectFacts, 'offer' | 'plan'>): readonly DesiredResource[] {
+  const expired = new Set(plan?.warnings.flatMap(({ code, key }) => (code === 'expired' ? [key] : [])));
+  return (offer?.desired.resources ?? []).filter(({ key, parent = key }) => !expired.has(parent));
 }

@@ -5,7 +5,7 @@ import { namesakeOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
 import type { Blocked } from '../core/plan.ts';
 import { grouped } from '../core/world.ts';
-import { knownIn, type ProjectFacts } from './facts.ts';
+import { entriesIn, knownIn, type ProjectFacts } from './facts.ts';
 import { timeOrNull } from './moments.ts';
 import type { ProjectView, ResourceView } from './project-view.ts';
 
@@ -18,11 +18,9 @@ interface Beside {
 
 /** Each resource that the spec declares or the state binds, in the order of their keys. */
 export function resourcesOf(facts: ProjectFacts, beside: Beside): readonly ResourceView[] {
-  const { offer, world, plan, inFlight = [], refreshedAt } = facts;
+  const { world, plan, inFlight = [], refreshedAt } = facts;
   const { bindings, intents } = knownIn(facts);
-  const expired = new Set(plan?.warnings.flatMap(({ code, key }) => (code === 'expired' ? [key] : [])));
-  const current = offer?.desired.resources.filter(({ key, parent = key }) => !expired.has(parent));
-  const entries = new Map(current?.map((each) => [each.key, each]));
+  const entries = new Map(entriesIn(facts).map((each) => [each.key, each]));
   const bound = new Map(bindings.map((each) => [each.key, each]));
   const keys = [...new Set([...entries.keys(), ...bound.keys()])].sort();
   const idOf = (key: ResourceKey) =>

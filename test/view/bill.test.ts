@@ -87,6 +87,15 @@ describe('src/view/bill.ts: an address', () => {
     ['another key is bound to', { bindings: [bound('ips.a', 'ip', '52')] }, 'idle   '],
     ['an entry names', { entries: [{ ...asked, id: '51' }] }, 'idle ips.a  '],
     [
+      'an entry named until it expired',
+      {
+        entries: [{ ...asked, id: '51' }],
+        operations: [],
+        warnings: [{ code: 'expired', key: 'ips.a' }],
+      },
+      'idle   ',
+    ],
+    [
       'an entry was observed with',
       { entries: [asked], observed: new Map([['ips.a', { id: '51' }]]) },
       'idle ips.a  ',
