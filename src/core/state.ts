@@ -234,6 +234,8 @@ export interface RecordedWrite {
    * counts only once the entry has left the spec. `moved`: the earlier key of its line.
    */
   readonly entry?: { readonly value: EntryFields; readonly protect: boolean; readonly moved?: ResourceKey };
+  /** Of the creation of a server: the declared resources inside it, except for backups, which come later. */
+  readonly parts?: readonly ResourceKey[];
   /** The reads that evidence is compared with. */
   readonly preimage: Preimage;
   readonly parentId?: string;

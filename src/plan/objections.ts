@@ -26,7 +26,7 @@ export interface GuardInput {
   readonly plannedMost?: (key: ResourceKey) => string | undefined;
   /** The creation that is about to be sent ends a replacement: the replaced resource is gone already. */
   readonly endsReplacement?: boolean;
-  /** The keys whose operation completes an earlier deletion. Empty if the spec has no windows. */
+  /** The keys whose operation completes an earlier write. Empty if the spec has no windows. */
   readonly begun?: ReadonlySet<ResourceKey> | undefined;
   /** Wall time in ms. */
   readonly now: number;

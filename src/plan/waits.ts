@@ -1,4 +1,5 @@
 import { namedAddress } from '../core/desired.ts';
+import { moment } from '../core/duration.ts';
 import { type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import { isAddress, type KindName } from '../core/kind-facts.ts';
@@ -77,14 +78,26 @@ export function hold(
     const { parent = key } = takeApart(key);
     return retiredFrom(parent) !== undefined && !world.subjects.has(parent);
   };
+  /** When the window opens that a key waits for, by itself or because of another key. */
+  const openings = new Map<ResourceKey, string | undefined>();
+  for (const { key, starts_at } of objections.values()) openings.set(key, starts_at);
+  const held = candidates.filter((each) => waiting.has(each.id));
+  for (let known = -1; known < openings.size; ) {
+    known = openings.size;
+    for (const each of held) {
+      const key = waitsFor(each);
+      if (openings.has(key) && !openings.has(each.key)) openings.set(each.key, openings.get(key));
+    }
+  }
   const isFirstHalf = ({ replacement, verb }: Operation) => replacement !== undefined && verb === 'delete';
   return {
     operations: candidates.filter(({ id }) => !waiting.has(id)),
-    held: candidates
-      .filter((each) => waiting.has(each.id) && !isFirstHalf(each) && !isToRetire(each.key))
+    held: held
+      .filter((each) => !isFirstHalf(each) && !isToRetire(each.key))
       .map((each) => {
         const key = waitsFor(each);
-        return dependencyBlocked(each, key, { open: inFlight.get(key), state: stateOf(key) });
+        const state = { open: inFlight.get(key), state: stateOf(key), opening: openings.get(key) };
+        return dependencyBlocked(each, key, state);
       }),
   };
 }
@@ -171,14 +184,26 @@ function waitsForAddress(
 function dependencyBlocked(
   { key, verb, replacement }: Pick<Operation, 'key' | 'verb' | 'replacement'>,
   waitsFor: ResourceKey,
-  { open, state }: { readonly open: Intent | undefined; readonly state: string },
+  {
+    open,
+    state,
+    opening,
+  }: { readonly open: Intent | undefined; readonly state: string; readonly opening?: string | undefined },
 ): Blocked {
   const isOpen = open !== undefined && open.phase !== 'blocked';
+  const which = isOpen
+    ? 'has an open write from an earlier run'
+    : opening !== undefined
+      ? `waits for its window, at ${moment(Date.parse(opening))}`
+      : open === undefined
+        ? state
+        : 'is blocked';
   return {
     key,
     verb: replacement === undefined ? verb : 'update',
     code: 'dependency_blocked',
-    reason: `waits for ${waitsFor}, which ${isOpen ? 'has an open write from an earlier run' : open === undefined ? state : 'is blocked'}`,
-    remedies: isOpen ? [run('apply')] : settleFirst(waitsFor),
+    reason: `waits for ${waitsFor}, which ${which}`,
+    remedies: isOpen ? [run('apply')] : opening === undefined ? settleFirst(waitsFor) : [],
+    ...(isOpen || opening === undefined ? {} : { starts_at: opening }),
   };
 }

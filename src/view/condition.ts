@@ -103,8 +103,7 @@ export function conditionOf({ plan, error, observing, awaiting, pauses }: Condit
   if (plan.warnings.some(({ code }) => code === 'drift')) return 'drifting';
   // A write in flight is no longer an operation of the plan, and not done yet.
   if (isInFlight(plan)) return 'converging';
-  if (plan.operations.length === 0 && plan.blocked.some(({ code }) => code === 'outside_window'))
-    return 'waiting';
+  if (waitsForWindow(plan)) return 'waiting';
   if (plan.operations.length + plan.blocked.length === 0)
     return plan.warnings.some(isLeft) ? 'drifting' : 'converged';
   if (observing) return 'drifting';
@@ -114,6 +113,13 @@ export function conditionOf({ plan, error, observing, awaiting, pauses }: Condit
 /** Whether a write, or a task of a write, had not ended when the plan was made. */
 export function isInFlight({ warnings }: Plan): boolean {
   return warnings.some(({ code }) => code === 'in_flight');
+}
+
+/** Whether all that is left to do waits for a window under `settings.windows`. */
+export function waitsForWindow(plan: Plan): boolean {
+  const { operations, blocked } = plan;
+  const isWindowed = blocked.length > 0 && blocked.every(({ starts_at }) => starts_at !== undefined);
+  return isWindowed && operations.length === 0 && !isInFlight(plan);
 }
 
 function conditionOfError(error: unknown): Condition {

@@ -39,13 +39,29 @@ describe('src/plan/windows.ts', () => {
     expect((await played.apply(spec)).outcome).toBe('converged');
   });
 
-  test('a verb that no window allows waits without a moment', async () => {
+  test('a change that no window ever allows needs a decision', async () => {
     const played = rig();
     const { blocked } = await played.plan(`${windows(soon(played, 'update'))}ips: {a: {}}\n`);
     expect(blocked).toMatchObject([
       { code: 'outside_window', reason: 'no window under settings.windows allows create' },
     ]);
     expect(blocked[0]).not.toHaveProperty('starts_at');
+    expect(blocked.some(isWaiting)).toBe(false);
+  });
+
+  test('an operation that depends on a change that waits has the moment of that change', async () => {
+    const played = rig();
+    const web = (more: string) => `servers: {web: {${size(1)}, replace: {order: delete_first}${more}}}\n`;
+    await played.apply(`${head}ips: {a: {}}\n${web(', public_ipv4: {ip: a}')}`);
+    const plan = await played.plan(
+      `${windows(soon(played, 'delete', 0), soon(played, 'replace'))}${web(', public_ipv4: {new: true}')}`,
+    );
+    const [dependent, changed] = plan.blocked;
+    expect(codes(plan)).toEqual(['dependency_blocked ips.a', 'outside_window servers.web']);
+    expect(changed?.starts_at).toBeDefined();
+    expect(dependent).toMatchObject({ starts_at: changed?.starts_at, remedies: [] });
+    expect(dependent?.reason).toMatch(/^waits for servers\.web, which waits for its window, at \d{4}-/);
+    expect(conditionOf({ plan, error: undefined, observing: false, pauses: [] })).toBe('waiting');
   });
 
   test('a decision of the operator is asked before the wait', async () => {
@@ -88,28 +104,39 @@ describe('src/plan/windows.ts', () => {
     expect(plan.operations.map(({ key }) => key)).toEqual(['servers.web.firewall']);
   });
 
-  test('a replacement that began in a window is finished after it', async () => {
+  test.each([
+    'delete',
+    'create',
+  ] as const)('a replacement that is stopped after its %s is finished outside the window', async (verb) => {
     const stop = new AbortController();
+    let isStopping = false;
     const played = rig({
       onEvent: (event) => {
-        if (event.type === 'ended' && event.result.verb === 'delete') stop.abort();
+        if (!isStopping || event.type !== 'ended' || event.result.key !== 'servers.web') return;
+        if (event.result.verb === verb) stop.abort();
       },
     });
-    const file = (cores: number) =>
-      `servers: {web: {${size(cores)}, public_ipv4: {new: true}, replace: {order: delete_first}}}\n`;
+    const file = (cores: number, inside = 'n') =>
+      `networks: {n: {cidr: 10.1.0.0/24}, m: {cidr: 10.2.0.0/24}}\nservers: {web: {${size(cores)}, public_ipv4: {new: true}, network_interfaces: [${inside}], replace: {order: delete_first}}}\n`;
     await played.apply(`${head}${file(1)}`);
-    const begins = windows(soon(played, 'replace'));
+    const begins = windows(soon(played, 'replace, delete, create'));
     const first = await played.plan(`${begins}${file(2)}`);
-    expect(codes(first)).toEqual(['outside_window servers.web']);
+    expect(codes(first)).toContain('outside_window servers.web');
 
+    isStopping = true;
     const opened = Date.parse(first.blocked[0]?.starts_at ?? '');
     await pass(played, opened - played.clock.now());
     await played.apply(`${begins}${file(2)}`, { stop: stop.signal });
-    expect(servers(played)).toEqual([]);
+    expect(servers(played)).toEqual(verb === 'delete' ? [] : [[2002, 2]]);
 
-    await pass(played, 2 * hour);
+    await pass(played, 3 * hour);
     const report = await played.apply(`${begins}${file(2)}`);
     expect([report.outcome, servers(played)]).toEqual(['converged', [[2002, 2]]]);
+    expect((await played.store.bindings()).map(({ key }) => key)).toContain(
+      'servers.web.network_interfaces.n',
+    );
+    const more = await played.plan(`${begins}${file(2, 'n, m')}`);
+    expect(codes(more)).toEqual(['outside_window servers.web.network_interfaces.m']);
   });
 });
 

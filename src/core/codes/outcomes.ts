@@ -81,7 +81,7 @@ export const outcomes = {
   },
   outside_window: {
     meaning: 'no open window under `settings.windows` allows the change',
-    next: 'none: the daemon, or `vdcsync apply`, carries the change out while the window is open',
+    next: 'if the message names a moment: none. The daemon, or `vdcsync apply`, carries the change out while the window is open. Otherwise allow the change in a window',
     asks: 'none',
     why: 'the operation continues when the window opens',
     example: 'The spec allows replacements on Saturdays at 02:00, and it is Monday.',

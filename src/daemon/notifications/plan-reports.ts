@@ -4,7 +4,7 @@ import type { DaemonLogger } from '../ports.ts';
 
 /** Codes that are settled together with another operation, or that have a log line of their own. */
 const elsewhere: ReadonlySet<string> = new Set([
-  ...['dependency_blocked', 'moved_in_flight', 'suspended', 'check_refused', 'outside_window'],
+  ...['dependency_blocked', 'moved_in_flight', 'suspended', 'check_refused'],
   ...['drift', 'in_flight'],
 ]);
 

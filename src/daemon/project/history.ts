@@ -211,7 +211,7 @@ export class ProjectHistory {
     this.#learn({ leaking, reconciliations: reconciliations + 1, lastReconciliations: last });
     if (outcome !== 'stopped' && outcome !== 'error' && plan !== undefined) {
       // A change that waits for its window is not late.
-      const blocked = plan.blocked.filter(({ code }) => code !== 'outside_window');
+      const blocked = plan.blocked.filter(({ starts_at }) => starts_at === undefined);
       const differs = plan.operations.length + blocked.length > 0 || plan.warnings.some(isLeft);
       this.#learn({ differsSince: differs ? (this.#found.differsSince ?? endedAt) : undefined });
       this.#drift.close(plan, digest);

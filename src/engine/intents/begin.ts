@@ -3,6 +3,7 @@ import type { DesiredResource } from '../../core/desired.ts';
 import { canonicalJson, digestOf } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Subject, World, WriteContext } from '../../core/kind.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import type { Verb } from '../../core/plan.ts';
 import type { WriteRequest } from '../../core/ports.ts';
 import type { Preimage } from '../../core/preimage.ts';
@@ -101,6 +102,7 @@ export async function beginIntent(
     ...(subject.desired === undefined || operation.verb === 'delete'
       ? {}
       : { entry: entryOf(subject.desired) }),
+    ...partsIn(world, operation),
     preimage,
     ...(parentId === undefined ? {} : { parentId }),
     ...(replaces === undefined ? {} : { replaces }),
@@ -124,6 +126,13 @@ export async function beginIntent(
 
 function entryOf({ value, protect, moved }: DesiredResource): NonNullable<Intent['entry']> {
   return { value, protect, ...(moved && { moved }) };
+}
+
+function partsIn({ subjects }: World, { key, kind, verb }: WriteContext['operation']): Pick<Intent, 'parts'> {
+  if (verb !== 'create' || factsOf(kind).container !== true) return {};
+  const isPart = (each: Subject) =>
+    each.parent === key && each.desired !== undefined && !factsOf(each.kind).repeats;
+  return { parts: [...subjects.values()].filter(isPart).map((each) => each.key) };
 }
 
 /** A shorter wait before a write is not recorded. */

@@ -1,7 +1,7 @@
 import { partsOf } from '../../core/intent.ts';
 import { digestOf } from '../../core/json.ts';
 import { comesWithServer, type ResourceKey } from '../../core/keys.ts';
-import type { World } from '../../core/kind.ts';
+import type { Subject, World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { Operation } from '../../core/plan.ts';
 import type { Intent } from '../../core/state.ts';
@@ -76,22 +76,30 @@ export async function secondHalfPaused(
 }
 
 /**
- * The keys whose operation completes an earlier deletion: the creation that a replacement has made room for, and the
- * deletion of the address that a deleted server left. No window under `settings.windows` holds them back.
+ * The keys whose operation completes an earlier write: the creation that a replacement has made room for, the deletion
+ * of the address that a deleted server left, and the creation of a part that the entry of a server had when the server
+ * was created. No window under `settings.windows` holds them back.
  */
-export async function begunByDeletion(
+export async function begunEarlier(
   { deps: { store } }: Pick<Run, 'deps'>,
-  { subjects, settings, isThere }: World,
+  { settings, isThere }: World,
+  subjects: Iterable<Subject>,
 ): Promise<ReadonlySet<ResourceKey>> {
   if (!settings.windows?.length) return new Set();
-  const begun = [...subjects.values()].map(async (subject) => {
+  const written = (key: ResourceKey) => store.intents({ key, limit: 20 });
+  const isDone = (intent: Intent) => partsOf(intent).outcome === 'done';
+  const begun = [...subjects].map(async (subject) => {
     const { key, parent, desired, binding } = subject;
     const isLeft = comesWithServer(subject) && parent !== undefined && !isThere(parent);
     if (!isLeft && (desired === undefined || binding !== undefined)) return [];
-    const [last] = await store.intents({ key: isLeft ? parent : key, limit: 1 });
-    const isDeleted = last?.verb === 'delete' && partsOf(last).outcome === 'done';
+    const own = await written(isLeft ? parent : key);
+    const [last] = own;
     // A deletion because the entry had left the spec begins nothing that its return would end.
-    return isDeleted && (isLeft || last.basis !== digestOf(null)) ? [key] : [];
+    if (last?.verb === 'delete' && isDone(last)) return isLeft || last.basis !== digestOf(null) ? [key] : [];
+    const ofServer = parent === undefined ? [] : await written(parent);
+    const creation = ofServer.find((each) => each.verb === 'create' && isDone(each));
+    const isPart = creation?.parts?.includes(key) === true;
+    return isPart && !own.some((each) => each.createdAt > creation.createdAt && isDone(each)) ? [key] : [];
   });
   return new Set((await Promise.all(begun)).flat());
 }

@@ -8,7 +8,7 @@ import { obstacles, successorsOf } from '../../plan/order.ts';
 import { restsOnOpenIdentity } from '../../plan/waits.ts';
 import { knownRegister, registerOf } from '../claims/claims.ts';
 import type { Run } from '../run.ts';
-import { begunByDeletion, creationAfter } from './replacement.ts';
+import { begunEarlier, creationAfter } from './replacement.ts';
 
 /** The highest age of the project status that a deletion is decided on, in ms. */
 const projectHoldsMs = 30_000;
@@ -74,11 +74,14 @@ export async function revalidate(
   const creation = creationAfter(run, world, key, verb);
   const next = creation && world.subjects.get(creation.key);
   const drafts = [...new Set([subject, next ?? subject])].map((each) => draftOne(kinds, world, each));
+  const owned = drafts.flatMap(({ subject: { key, parent = key } }) =>
+    [key, parent].flatMap((each) => world.subjects.get(each) ?? []),
+  );
   const register = drafts.some(isBought) ? await registerOf(run) : undefined;
   const [objection] = objectionsTo(drafts, {
     ...{ kinds, destroy: run.mode.destroy, deletedBefore: 0, now: clock.now() },
     openIntents: [...run.intents.values()],
-    begun: await begunByDeletion(run, world),
+    begun: await begunEarlier(run, world, owned),
     world: creation === undefined ? world : await withProject(run, world),
     get register() {
       return register ?? knownRegister(run);

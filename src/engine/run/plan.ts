@@ -11,7 +11,7 @@ import type { EngineDeps, PlanOptions } from '../deps.ts';
 import { idempotencyKey } from '../intents/begin.ts';
 import { withPauses } from '../intents/pauses.ts';
 import { keyIsFresh } from '../intents/question.ts';
-import { begunByDeletion } from '../intents/replacement.ts';
+import { begunEarlier } from '../intents/replacement.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
 import { applying, standingFindings, withFurther, withSince } from './recorded-findings.ts';
@@ -81,7 +81,7 @@ export async function planFor(run: Run, deletedBefore: number, increasedBefore?:
   const { selection, destroy } = run.mode;
   const planned = buildPlan({
     ...{ world, moves: moves.all, selection, register, destroy, deletedBefore, increasedBefore },
-    begun: await begunByDeletion(run, world),
+    begun: await begunEarlier(run, world, world.subjects.values()),
     recreated: await recreatedServers(run),
     formerScope: await formerScope(run),
     waitingMoves: moves.waiting.map(({ blocked }) => blocked),
