@@ -158,7 +158,7 @@ export const environment: readonly (readonly [name: string, meaning: string])[] 
 
 /** The exit codes of the process. */
 export const endings: readonly (readonly [code: number, meaning: string])[] = [
-  [0, 'done'],
+  [0, 'done (apply: or all that is left waits for a window)'],
   [1, 'failed, or you declined the plan'],
   [2, 'with --detailed-exitcode: the plan has changes, or the project has not converged'],
   [3, 'blocked: manual decision needed (plan and status: with --detailed-exitcode)'],

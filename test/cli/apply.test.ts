@@ -75,6 +75,27 @@ describe('src/cli/commands/apply.ts', () => {
     expect(lines(json.stdout).at(-1)).toMatchObject({ type: 'summary', outcome: 'blocked', exit_code: 3 });
   });
 
+  test('an apply that only a window holds back exits with 0, and a destroy does not', async () => {
+    const later = new Date(Date.now() + 7_200_000);
+    const window = `cron: "${later.getUTCMinutes()} ${later.getUTCHours()} * * *", duration: 1h, timezone: UTC`;
+    const file = (settings: string, names: string) =>
+      `version: 1\nproject: { id: 4711 }\nsettings: { prune: true, max_deletions: 9${settings} }\nips: {${names}}\n`;
+    const windowed = (allow: string) => file(`, windows: [{ ${window}, allow: [${allow}] }]`, 'a: {}, b: {}');
+    const cwd = folderWith({
+      'before.yaml': file('', 'a: {}'),
+      'vdcsync.yaml': windowed('create, delete'),
+      'never.yaml': windowed('delete'),
+    });
+    await inProcess(['apply', '--emulator', '--yes', '-f', 'before.yaml'], { cwd });
+    const { code, stdout } = await inProcess(['apply', '--emulator', '--yes'], { cwd });
+    expect(stdout).toMatch(/… create ips\.b: waits for the next window that allows create, at /);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^Waiting: 0 operations done, 1 waiting in /m)]);
+    const json = await inProcess(['apply', '--emulator', '--yes', '--format', 'json'], { cwd });
+    expect(lines(json.stdout).at(-1)).toMatchObject({ outcome: 'waiting', exit_code: 0 });
+    expect((await inProcess(['destroy', '--emulator', '--yes'], { cwd })).code).toBe(3);
+    expect((await inProcess(['apply', '--emulator', '--yes', '-f', 'never.yaml'], { cwd })).code).toBe(3);
+  });
+
   test('destroy keeps the cap, tells the flag that lifts it, and goes with it', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': shop.replace(/^settings:.*\n/m, '') });
     expect((await inProcess(['apply', '--emulator', '--yes'], { cwd })).code).toBe(0);

@@ -18,7 +18,7 @@ import type { ProgressView } from '../render/progress.ts';
 import { jsonProgress } from '../render/progress-json.ts';
 import { liveProgress } from '../render/progress-live.ts';
 import { plainProgress } from '../render/progress-plain.ts';
-import { reportText } from '../render/report.ts';
+import { reportText, verdictOf } from '../render/report.ts';
 import { type CommonFlags, readText } from '../settings/config.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
 import { refuseOtherSelection, type SelectionFlags, selectionOf } from '../settings/selection.ts';
@@ -213,7 +213,8 @@ function conclude(
   { timeScale }: Session,
   { flags, io, view, signals, destroy, check }: Carrying,
 ): ExitCode {
-  const code = check.refused && !signals.stop.aborted ? exitCodes.blocked : exitCodeOf(report, signals);
+  const code =
+    check.refused && !signals.stop.aborted ? exitCodes.blocked : exitCodeOf(report, signals, destroy);
   view.end();
   view.summary?.(report, code, destroy);
   if (flags.format === 'json') return code;
@@ -238,10 +239,14 @@ function tellDescribed({ resources }: Desired, io: Io): void {
   );
 }
 
-function exitCodeOf({ outcome, blocked }: ApplyReport, { stop }: Signals): ExitCode {
-  switch (outcome) {
+function exitCodeOf(report: ApplyReport, { stop }: Signals, destroy: boolean): ExitCode {
+  switch (verdictOf(report, destroy)) {
     case 'converged':
-      return blocked.length > 0 ? exitCodes.blocked : exitCodes.done;
+    case 'deleted':
+    case 'done':
+      return report.blocked.length > 0 ? exitCodes.blocked : exitCodes.done;
+    case 'waiting':
+      return exitCodes.done;
     case 'blocked':
       return exitCodes.blocked;
     case 'failed':

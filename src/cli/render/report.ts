@@ -2,6 +2,7 @@ import { takeApart } from '../../core/keys.ts';
 import { blockedJson, operationId, type Warning, warningsJson } from '../../core/plan.ts';
 import type { ApplyReport, OperationResult } from '../../core/progress.ts';
 import { counted } from '../../core/text.ts';
+import { waitsForWindow } from '../../view/condition.ts';
 import { type Paint, printable } from '../terminal.ts';
 import { blockedParts } from './plan-groups.ts';
 import { blockedLines } from './plan-text.ts';
@@ -26,10 +27,12 @@ export function resultJson(result: OperationResult): Record<string, unknown> {
 }
 
 /** A run that has done all that was asked, while the spec describes more, has not converged. */
-export type RunVerdict = ApplyReport['outcome'] | 'deleted' | 'done';
+export type RunVerdict = ApplyReport['outcome'] | 'deleted' | 'done' | 'waiting';
 
 /** @param destroy whether the run was a `destroy` */
 export function verdictOf({ outcome, plan }: ApplyReport, destroy: boolean): RunVerdict {
+  // Only `apply` continues a change that waits: a destroy has to be called again.
+  if (outcome === 'blocked' && !destroy && waitsForWindow(plan)) return 'waiting';
   if (outcome !== 'converged') return outcome;
   if (destroy) return 'deleted';
   return plan.warnings.some(isLeftOut) ? 'done' : 'converged';
@@ -79,6 +82,7 @@ const titles: Readonly<Record<RunVerdict, string>> = {
   converged: 'Converged',
   deleted: 'Deleted',
   done: 'Done',
+  waiting: 'Waiting',
   blocked: 'Blocked',
   failed: 'Failed',
   stopped: 'Stopped',
