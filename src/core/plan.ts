@@ -202,8 +202,25 @@ export interface MonthlyCost {
   readonly unknown: readonly string[];
 }
 
+/** The cost of the current month in UTC by the journal of the state. Amounts are decimal text. */
+export interface MonthCost {
+  /** `2026-11` */
+  readonly name: string;
+  /** So far, and the least if the journal knows a moment only within bounds. */
+  readonly cost: string;
+  readonly cost_at_least: string;
+  /** The monthly price of everything that is billed now. */
+  readonly run_rate: string;
+  /** The cost of the whole month if nothing changes. */
+  readonly forecast: string;
+  /** Keys of resources whose cost in the month is not fully known. */
+  readonly incomplete: readonly ResourceKey[];
+}
+
 export interface Cost {
   readonly monthly: MonthlyCost;
+  /** Left out without a price list. */
+  readonly month?: MonthCost;
   /** Decimal text; the sum of the prices that the catalogue has. */
   readonly known_monthly_delta: string;
   /** The highest possible sum, where the spec leaves a choice that makes a difference. */

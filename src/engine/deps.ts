@@ -11,6 +11,7 @@ import type { ProgressEvent, RequestCounts } from '../core/progress.ts';
 import type { Random } from '../core/random.ts';
 import type { StateStore } from '../core/state.ts';
 import type { Tracing } from '../core/tracing.ts';
+import type { BilledHistory } from './month-cost.ts';
 import type { ReadCache } from './read-cache.ts';
 import type { Stopwatch } from './stopwatch.ts';
 
@@ -65,6 +66,8 @@ export interface Repeating {
   readonly probeMs: number;
   /** Times that this process has measured itself: confirming an absence takes longer than many runs. */
   readonly stopwatch: Stopwatch;
+  /** Outlives the session, so that the journal is not read for each run. */
+  readonly billed?: BilledHistory;
   /**
    * The time to wait for tasks of earlier runs before the plan is made, in ms. The tasks then continue in parallel.
    */

@@ -3,8 +3,8 @@ import { exposedServers } from '../core/exposure.ts';
 import { withoutSeals } from '../core/hidden-texts.ts';
 import { digestOf } from '../core/json.ts';
 import { comesWithServer, type ResourceKey, takeApart } from '../core/keys.ts';
-import type { Subject, World } from '../core/kind.ts';
-import type { Blocked, Operation, Plan, Selection, Warning } from '../core/plan.ts';
+import type { Subject } from '../core/kind.ts';
+import type { Blocked, MonthCost, Operation, Plan, Selection, Warning } from '../core/plan.ts';
 import { edit, run } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
@@ -50,6 +50,7 @@ export interface PlanInput extends GuardInput {
   readonly formerScope?: readonly ResourceKey[];
   /** Servers that existed before, and do not exist now. */
   readonly recreated?: ReadonlySet<ResourceKey>;
+  readonly month?: MonthCost | undefined;
   /** Of the spec. */
   readonly desiredDigest: string;
 }
@@ -120,7 +121,7 @@ export function buildPlan(input: PlanInput): Planned {
   const concerned = new Set(
     [...possible.operations, ...everythingBlocked, ...possible.releases, ...open].map(({ key }) => key),
   );
-  const reckon = reckoning(world, { drafts, allowed, releases });
+  const reckon = reckoning(input, { drafts, allowed, releases });
   const plan = assemble(input, {
     ...{ drafts, reckon, operations, blocked, warnings, releases, concerned },
     inProgress: open.length,
@@ -347,7 +348,7 @@ function assemble(input: PlanInput, parts: Parts): Plan {
 }
 
 function reckoning(
-  world: World,
+  { world, month }: PlanInput,
   { drafts, allowed, releases }: Record<'drafts' | 'allowed', readonly Draft[]> & Pick<Planned, 'releases'>,
 ): Reckon {
   const released = new Set(releases.map(({ key }) => key));
@@ -359,7 +360,7 @@ function reckoning(
       // The address of a replaced server stays unchanged until the new server exists.
       return done.has(operatedKey(draft)) || released.has(key) || (isStill(draft) && done.has(parent));
     });
-    return { cost: costOf(world, drafts, carriedOut), effort: effortOf(operations, world) };
+    return { cost: costOf(world, drafts, carriedOut, month), effort: effortOf(operations, world) };
   };
 }
 

@@ -2,7 +2,7 @@ import { money, negated, sumDecimals } from '../core/decimal.ts';
 import { isEntry } from '../core/desired.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Price, World } from '../core/kind.ts';
-import type { Blocked, Cost, Effort, Operation, Plan, Summary } from '../core/plan.ts';
+import type { Blocked, Cost, Effort, MonthCost, Operation, Plan, Summary } from '../core/plan.ts';
 import type { Draft } from './draft.ts';
 
 /**
@@ -60,7 +60,12 @@ export function summarise(
 }
 
 /** `all`: the drafts of all resources that are billed now; `drafts`: the drafts that are carried out. */
-export function costOf(world: World, all: readonly Draft[], drafts: readonly Draft[]): Cost {
+export function costOf(
+  world: World,
+  all: readonly Draft[],
+  drafts: readonly Draft[],
+  month: MonthCost | undefined,
+): Cost {
   const changes = drafts.flatMap(priceChanges);
   const delta = sumOf(changes.map(({ change }) => change));
   const most = sumOf(changes.map((each) => each.most));
@@ -73,6 +78,7 @@ export function costOf(world: World, all: readonly Draft[], drafts: readonly Dra
       known_after: money(sumDecimals([before, delta])),
       unknown: [...now].flatMap(([key, price]) => ('unknown' in price ? [key] : [])),
     },
+    ...(month === undefined ? {} : { month }),
     known_monthly_delta: money(delta),
     ...(Number(most) === Number(delta) ? {} : { known_monthly_most: money(most) }),
     unknown: changes.flatMap(({ key, change }) => ('unknown' in change ? [`${key}: ${change.unknown}`] : [])),

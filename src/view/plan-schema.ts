@@ -132,6 +132,24 @@ export const cost = z.strictObject({
       unknown: z.array(text).describe('Keys of existing resources without a known price.'),
     })
     .describe('Monthly cost of all managed resources with a known price.'),
+  month: z
+    .strictObject({
+      name: z
+        .string()
+        .regex(/^\d{4}-\d\d$/)
+        .describe('In UTC.'),
+      cost: decimal.describe('So far, as in `vdcsync bill`.'),
+      cost_at_least: decimal.describe('Less than `cost` if a moment is known only within bounds.'),
+      run_rate: decimal.describe('Monthly price of everything that is billed now.'),
+      forecast: decimal.describe('Cost of the whole month if nothing changes.'),
+      incomplete: z
+        .array(text)
+        .describe(
+          'Keys of resources whose cost in the month is not fully known. `vdcsync bill` has the reasons.',
+        ),
+    })
+    .optional()
+    .describe('The current month, by the journal of the state. Absent without a price list.'),
   known_monthly_delta: decimal.describe('Decimal. Change of the known monthly cost.'),
   known_monthly_most: decimal
     .optional()

@@ -33,12 +33,17 @@ describe('src/cli', () => {
     );
     const after = await planned(['--prices', 'prices.yaml']);
     expect(after.cost.monthly).toMatchObject({ known_before: '25.00', known_after: '25.00' });
-    const status = await inProcess(['status', '--emulator', '--prices', 'prices.yaml'], { cwd });
-    expect(status.stdout).toContain('Monthly cost of managed resources: 25.00 EUR');
+    const { stdout } = await inProcess(['status', '--emulator', '--prices', 'prices.yaml'], { cwd });
+    expect(stdout).toContain('Monthly cost of managed resources: 25.00 EUR');
+    expect(stdout).toMatch(
+      /\nIn \w+ \d{4}: 0\.\d\d EUR so far, run rate 25\.00 a month, forecast \d+\.\d\d\n/,
+    );
+    expect(after.cost.month).toMatchObject({ run_rate: '25.00', incomplete: [] });
   });
 
   test('without a price list, a resource without a price is named and not counted', async () => {
     const { cost } = await planned([]);
+    expect(cost.month).toBeUndefined();
     expect(cost.monthly).toEqual({
       currency: null,
       known_before: '0.00',

@@ -25,7 +25,10 @@ function daemonOf(count: number): Daemon {
       warnings: [],
       blocked: differs ? blocked : [],
       project: {},
-      cost: { monthly: {} },
+      cost: {
+        monthly: {},
+        month: { cost: '231.40', run_rate: '57.00', forecast: '260.00' },
+      },
     };
     const facts = {
       ...{ id: 4711 + index, condition: differs ? 'blocked' : 'converged', plan },
@@ -77,6 +80,9 @@ describe('src/daemon/http/metrics.ts', () => {
     const of = (name: string) => few.get(`vdcsync_${name}`);
     expect([of('projects'), of('converged'), of('blocked')]).toEqual([3, 2, 2]);
     expect(of('condition{condition="converged"}')).toBe(2);
+    expect([of('month_cost'), of('month_cost_run_rate'), of('month_cost_forecast')]).toEqual([
+      694.2, 171, 780,
+    ]);
     expect([of('drift_age_seconds'), of('oldest_read_age_seconds')]).toEqual([90, 2]);
     expect(of('last_reconciliation_timestamp_seconds')).toBe(1_000);
     expect([of('budget_used{budget="reads"}'), of('budget_limit{budget="reads"}')]).toEqual([2, 60]);

@@ -140,6 +140,15 @@ describe('src/daemon/http/bill.ts', () => {
     expect(await billed(['servers.web-1'])).toContain('No price is known for 1 managed resource');
   });
 
+  test('the cost of the month has its own line', async () => {
+    const plan = planned(firewall);
+    const month = { name: '2026-11', cost: '231.40', cost_at_least: '231.40', run_rate: '57.00' };
+    const cost = { ...plan.cost, month: { ...month, forecast: '260.00', incomplete: [] } };
+    expect(await textOf(billPanel(viewOf({ ...facts, plan: { ...plan, cost } }), new Pager()))).toContain(
+      'In November 2026: 231.40 EUR so far, run rate 57.00 a month, forecast 260.00',
+    );
+  });
+
   test('addresses that no entry asks for are not in the sum, and their cost is said', async () => {
     const leaking = (await pageStates.exposed?.())?.facts;
     expect(leaking && (await textOf(billPanel(viewOf(leaking), new Pager())))).toContain(

@@ -62,11 +62,11 @@ export async function checkBill(stage: StoryStage, { box, clockWasSet, epoch }: 
 }
 
 function checkItem(stage: StoryStage, item: BillItem, month: Month, readings: readonly MeterReading[]): void {
-  const { kind, id, began, ended, cost, atLeast } = item;
+  const { kind, id, began, ended, cost, cost_at_least } = item;
   // The bill says where it begins to know an older object, and where it ends to follow a released one. Ids may be reused.
   const isWhole = stage.story.readings.reuseIds !== true;
   const from = isWhole && began === 'created' ? month.from : item.from;
-  const to = isWhole && ended !== 'released' ? month.to : item.to;
+  const to = isWhole && ended !== 'released' ? month.to : item.until;
   const parts = readings
     .filter((reading) => reading.kind === kind && String(reading.id) === id)
     .map((reading) => {
@@ -78,12 +78,12 @@ function checkItem(stage: StoryStage, item: BillItem, month: Month, readings: re
   const metered = parts.reduce((sum, each) => sum + each, 0);
   // The prices are a million times too high, so a cent of a usual price is a thousand.
   stage.observer.count(
-    Number(cost) - Number(atLeast) < 10_000 ? 'bill items equal to the cent' : 'bill items with bounds',
+    Number(cost) - Number(cost_at_least) < 10_000 ? 'bill items equal to the cent' : 'bill items with bounds',
   );
-  if (metered < Number(atLeast) - 0.02 || metered > Number(cost) + 0.02)
+  if (metered < Number(cost_at_least) - 0.02 || metered > Number(cost) + 0.02)
     stage.fail(
       'bill',
-      `${item.key} ${id}: ${atLeast} to ${cost}, metered ${metered.toFixed(2)} ${began} ${ended}`,
+      `${item.key} ${id}: ${cost_at_least} to ${cost}, metered ${metered.toFixed(2)} ${began} ${ended}`,
     );
 }
 

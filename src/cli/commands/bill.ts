@@ -2,10 +2,10 @@ import type { PriceSource } from '../../core/catalogue.ts';
 import { ConfigError, FenceError } from '../../core/errors.ts';
 import { member } from '../../core/json.ts';
 import type { ReadPort } from '../../core/ports.ts';
-import type { ServerTypeId } from '../../core/resources.ts';
 import type { StateStore } from '../../core/state.ts';
+import { readBilled } from '../../engine/month-cost.ts';
 import { refuseOtherState } from '../../engine/observe.ts';
-import { type BilledTime, billedTime } from '../../plan/bill/billed-time.ts';
+import { type BilledTime, withRecordedTypes } from '../../plan/bill/billed-time.ts';
 import { type Month, type MonthlyBill, monthAt, monthlyBill } from '../../plan/bill/monthly-bill.ts';
 import { kinds } from '../../reconcilers/registry.ts';
 import type { BillFormat } from '../choices.ts';
@@ -30,12 +30,12 @@ export async function bill(flags: BillFlags, io: Io): Promise<ExitCode> {
   const desired = await specIfAny(flags, io);
   if (desired !== undefined) await refuseSecondState(desired.projectId, flags, io);
   const store = await openStore(flags, io, 'read');
-  const read = await readBilled(store).finally(() => store.close());
+  const read = await readState(store).finally(() => store.close());
   if (desired !== undefined) refuseOtherState(desired, read.info);
   const projectId = desired?.projectId ?? read.info.projectId;
   const { profile } = profileOf(flags, io);
   const ofState = {
-    catalogue: recordedTypes(read.time),
+    catalogue: withRecordedTypes({ types: [], pricing: new Map() }, read.time),
     profile,
     now: Math.max(clockOf(io).now(), read.changedAt),
   };
@@ -45,7 +45,7 @@ export async function bill(flags: BillFlags, io: Io): Promise<ExitCode> {
     const session = await openSession(flags, io, { mode: 'read', projectId, token: desired?.token });
     try {
       await refuseOtherToken(session.reads, projectId);
-      const catalogue = await readPackages(session.reads, read.time);
+      const catalogue = withRecordedTypes(await readPackages(session.reads, read.time), read.time);
       source = { catalogue, profile: session.profile, now: session.reads.apiNow() };
     } catch (error) {
       io.stderr.write(`vdcsync: graphics card packages have no price, because ${whyNotRead(error)}\n`);
@@ -79,13 +79,10 @@ function rendered(made: MonthlyBill, about: BillContext, format: BillFormat, io:
   }
 }
 
-async function readBilled(store: StateStore) {
-  const journal = await store.journal({ limit: mostLines });
-  const time = billedTime(journal, await store.intents({ limit: mostLines }));
-  return { info: await store.info(), time, changedAt: journal.at(-1)?.at ?? 0 };
+async function readState(store: StateStore) {
+  const [last] = await store.journal({ limit: 1 });
+  return { info: await store.info(), time: await readBilled(store), changedAt: last?.at ?? 0 };
 }
-
-const mostLines = 10_000_000;
 
 async function refuseOtherToken(reads: ReadPort, projectId: number): Promise<void> {
   const { id } = await reads.project();
@@ -106,19 +103,6 @@ async function readPackages(reads: ReadPort, time: BilledTime): Promise<PriceSou
   const asked = types.filter(({ id }) => bought.has(id));
   const pricing = await Promise.all(asked.map(async ({ id }) => [id, await reads.pricing(id)] as const));
   return { types, pricing: new Map(pricing) };
-}
-
-/** The names and ids of the types that the state has recorded: all that a price list needs. */
-function recordedTypes({ spans }: BilledTime): PriceSource['catalogue'] {
-  const types = spans.flatMap(({ versions }) =>
-    versions.flatMap(({ binding: { applied } }) => {
-      const name = member(member(applied, 'entry'), 'server_type');
-      if (name === undefined) return [];
-      const id = Number(member(member(applied, 'body'), 'server_type_id') ?? name) as ServerTypeId;
-      return [{ id, name: String(name), pricing_mode: 'other', gpu: false }];
-    }),
-  );
-  return { types, pricing: new Map() };
 }
 
 function bodiesIn({ spans }: BilledTime): readonly unknown[] {

@@ -1,8 +1,9 @@
 import { moment } from '../../core/duration.ts';
-import { svgText } from '../../core/escape.ts';
 import { nounOf } from '../../core/keys.ts';
 import { counted } from '../../core/text.ts';
-import { type BillItem, entryOf, type MonthlyBill, sumsBy } from '../../plan/bill/monthly-bill.ts';
+import { type BillItem, entryOf, gapsIn, type MonthlyBill, sumsBy } from '../../plan/bill/monthly-bill.ts';
+import { time } from '../../view/moments.ts';
+import { costText, monthName } from '../../view/month-cost.ts';
 import { barsSvg } from '../../view/timeline.ts';
 import { type Paint, printable } from '../terminal.ts';
 
@@ -19,7 +20,7 @@ export function billText(bill: MonthlyBill, about: BillContext, paint: Paint): s
   const { month, until, currency, items, unconfirmed } = bill;
   const sum = (amount: string) => (currency === null ? amount : `${amount} ${currency}`);
   const isCurrent = until < month.to;
-  const head = `Bill for ${monthName(bill)} (UTC)${isCurrent ? `, until ${moment(until)}` : ''}`;
+  const head = `Bill for ${monthName(month.name)} (UTC)${isCurrent ? `, until ${moment(until)}` : ''}`;
   const shown = items.filter((item) => !isFree(item));
   const rows = shown.map((item) => [
     printable(item.key),
@@ -38,7 +39,10 @@ export function billText(bill: MonthlyBill, about: BillContext, paint: Paint): s
     ...(kinds.length < 2 ? [] : [`By kind: ${kinds.join(', ')}`]),
     paint('bold', `${isCurrent ? 'Cost so far' : 'Cost'}: ${sum(costText(bill))}`),
     ...(isCurrent
-      ? [`Run rate: ${sum(bill.runRate)} a month`, `Forecast for ${monthName(bill)}: ${sum(bill.forecast)}`]
+      ? [
+          `Run rate: ${sum(bill.run_rate)} a month`,
+          `Forecast for ${monthName(month.name)}: ${sum(bill.forecast)}`,
+        ]
       : []),
     ...missing(bill, about),
     ...(unconfirmed.length === 0
@@ -53,10 +57,8 @@ export function billText(bill: MonthlyBill, about: BillContext, paint: Paint): s
 const titles = ['RESOURCE', 'ID', 'FROM', 'UNTIL', 'A MONTH', 'COST'];
 
 /** The parts of the month, and the resources, that have no cost in the bill. */
-function missing({ month, items }: MonthlyBill, { knownSince, hasPrices }: BillContext): readonly string[] {
-  const unpriced = items.filter((item) => item.unpriced !== null);
-  const older = items.filter(({ began }) => began === 'known');
-  const left = items.filter(({ ended }) => ended === 'released');
+function missing(bill: MonthlyBill, { knownSince, hasPrices }: BillContext): readonly string[] {
+  const { unpriced, older, released } = gapsIn(bill);
   return [
     ...(unpriced.length === 0
       ? []
@@ -69,8 +71,8 @@ function missing({ month, items }: MonthlyBill, { knownSince, hasPrices }: BillC
           `  → ${hasPrices ? 'Add these prices to the price list.' : 'Add prices with --prices FILE, such as examples/prices.yaml.'}`,
         ]),
     ...named('Older than its binding, so the cost before the first moment is not known', older),
-    ...named('Released: it is still billed, and the cost after the last moment is not known', left),
-    ...(knownSince > month.from
+    ...named('Released: it is still billed, and the cost after the last moment is not known', released),
+    ...(knownSince > bill.month.from
       ? ['', `The state began at ${moment(knownSince)}: the cost before that moment is not known.`]
       : []),
   ];
@@ -84,17 +86,9 @@ function isFree({ cost, monthly, unpriced }: BillItem): boolean {
   return unpriced === null && cost === '0.00' && Number(monthly) === 0;
 }
 
-function costText({ cost, atLeast }: Pick<BillItem, 'cost' | 'atLeast'>): string {
-  return cost === atLeast ? cost : `${atLeast} to ${cost}`;
-}
-
-function endOf({ to, ended }: BillItem, { month, until }: MonthlyBill): string {
+function endOf({ until: to, ended }: BillItem, { month, until }: MonthlyBill): string {
   if (ended !== null) return `${moment(to).slice(0, 19)} ${ended}`;
   return until < month.to ? 'now' : 'end of month';
-}
-
-function monthName({ month }: MonthlyBill): string {
-  return new Date(month.from).toLocaleString('en', { month: 'long', year: 'numeric', timeZone: 'UTC' });
 }
 
 /** Aligned columns; amounts are in the last two. */
@@ -106,70 +100,60 @@ function table(rows: readonly (readonly string[])[]): readonly string[] {
 }
 
 export function billJson(bill: MonthlyBill, { projectId, knownSince }: BillContext) {
-  const time = (ms: number) => new Date(ms).toISOString();
-  const { month, until, currency, items, unconfirmed, cost, atLeast, runRate, forecast } = bill;
+  const { month, until, currency, items, unconfirmed, cost, cost_at_least, run_rate, forecast } = bill;
   return {
     format_version: 1,
     project_id: projectId,
     ...{ month: month.name, from: time(month.from), until: time(until), known_since: time(knownSince) },
-    ...{ currency, cost, cost_at_least: atLeast, run_rate: runRate, forecast },
+    ...{ currency, cost, cost_at_least, run_rate, forecast },
     by_kind: Object.fromEntries(sumsBy(items, ({ kind }) => kind)),
     by_entry: Object.fromEntries(sumsBy(items, entryOf)),
-    items: items.map(({ key, kind, id, from, to, began, ended, monthly, unpriced, ...item }) => ({
-      ...{ key, kind, id, from: time(from), until: time(to), began, ended },
-      ...{ monthly, cost: item.cost, cost_at_least: item.atLeast, unpriced },
-    })),
+    items: items.map(itemJson),
     unconfirmed,
   };
 }
 
-/** By RFC 4180. */
-export function billCsv(bill: MonthlyBill): string {
-  const items = billJson(bill, { projectId: null, knownSince: 0, hasPrices: true }).items;
-  const names = [
-    'key',
-    'kind',
-    'id',
-    'from',
-    'until',
-    'began',
-    'ended',
-    'monthly',
-    'cost',
-    'cost_at_least',
-    'unpriced',
-  ] as const;
-  const field = (text: string | null) =>
-    /[",\r\n]/.test(text ?? '') ? `"${text?.replaceAll('"', '""')}"` : (text ?? '');
-  const rows = [
-    ['month', 'currency', ...names],
-    ...items.map((item) => [bill.month.name, bill.currency, ...names.map((name) => item[name])]),
-  ];
-  return rows.map((row) => `${row.map(field).join(',')}\r\n`).join('');
+function itemJson(item: BillItem) {
+  return { ...item, from: time(item.from), until: time(item.until) };
+}
+
+/** By RFC 4180, with the fields of the JSON. */
+export function billCsv({ items, month, currency }: MonthlyBill): string {
+  const lines = items.map((item) =>
+    [month.name, currency, ...Object.values(itemJson(item))].map(field).join(','),
+  );
+  return [csvHead, ...lines].map((line) => `${line}\r\n`).join('');
+}
+
+const csvHead = 'month,currency,key,kind,id,from,until,began,ended,monthly,cost,cost_at_least,unpriced';
+
+function field(text: string | null): string {
+  return /[",\r\n]/.test(text ?? '') ? `"${text?.replaceAll('"', '""')}"` : (text ?? '');
 }
 
 /** The billed time of each resource in the month. */
 export function billSvg(bill: MonthlyBill): string {
   const { month, items, currency } = bill;
-  const dayMs = 86_400_000;
   const bars = items
     .filter((item) => !isFree(item))
     .map((item) => {
-      const span = { startMs: item.from - month.from, endMs: item.to - month.from };
+      const span = { startMs: item.from - month.from, endMs: item.until - month.from };
       const label = `${item.key} ${item.unpriced === null ? costText(item) : 'without a price'}`;
       return { ...span, id: label, outcome: 'done', waits: item.unpriced === null ? [] : [span] };
     });
-  const days = [0, 5, 10, 15, 20, 25].map(
-    (day) => [day * dayMs, svgText(`${month.name}-${String(day + 1).padStart(2, '0')}`)] as const,
+  const days = [1, 6, 11, 16, 21, 26].map((day) => `${month.name}-${String(day).padStart(2, '0')}`);
+  return barsSvg(
+    bars,
+    `Bill for ${monthName(month.name)}: ${costText(bill)}${currency === null ? '' : ` ${currency}`}`,
+    {
+      ticks: (end) =>
+        days.map((day) => [Date.parse(day) - month.from, day] as const).filter(([ms]) => ms <= end),
+      legend: [
+        ['works', 'billed'],
+        ['waits', 'without a price'],
+      ],
+      said: ({ id, startMs, endMs }) =>
+        `${id}: ${moment(month.from + startMs)} to ${moment(month.from + endMs)}`,
+    },
   );
-  const title = `Bill for ${monthName(bill)}: ${costText(bill)}${currency === null ? '' : ` ${currency}`}`;
-  return barsSvg(bars, title, {
-    ticks: (end) => days.filter(([ms]) => ms <= end),
-    legend: [
-      ['works', 'billed'],
-      ['waits', 'without a price'],
-    ],
-    said: ({ id, startMs, endMs }) =>
-      `${id}: ${moment(month.from + startMs)} to ${moment(month.from + endMs)}`,
-  });
 }

@@ -12,6 +12,7 @@ import {
   tellsDifference,
 } from '../../core/plan.ts';
 import { counted } from '../../core/text.ts';
+import { monthLine } from '../../view/month-cost.ts';
 import { span } from './values.ts';
 
 /** The sign of a plan line. `±` is a replacement, with both of its halves, and `…` an open write of an earlier run. */
@@ -171,6 +172,7 @@ export function costLines({ cost, effort, operations, new_state: isNew }: Plan):
       : `; because of the request limits, they take at least ${span(effort.seconds_at_least * 1000)}`);
   return [
     ...known,
+    ...monthLine(cost.month, currency),
     ...unknownCost(cost.unknown),
     ...cost.left_billed.map((text) => `Left behind: ${text}`),
     ...(effort.writes === 0 ? [] : [effortText]),

@@ -5,6 +5,7 @@ import { commandLine, run, waysWithBackups, waysWithIdle, waysWithIgnored } from
 import { counted } from '../../core/text.ts';
 import { pendingOperations } from '../../view/build.ts';
 import { ignoredName } from '../../view/ignored.ts';
+import { monthLine } from '../../view/month-cost.ts';
 import type { BilledView, ProjectView, ResourceView } from '../../view/project-view.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
 import { blockedLines, warningLines } from './plan-text.ts';
@@ -175,6 +176,7 @@ function monthlyLines({ plan, idle_monthly: idle }: ProjectView): string[] {
       : [
           `Monthly cost of managed resources: ${sum(monthly.known_before, monthly.currency)}${unknown(monthly.unknown)}`,
         ]),
+    ...monthLine(plan?.cost.month, monthly?.currency ?? null).map(printable),
     ...(idle === null || Number(idle.known) === 0
       ? []
       : [`Monthly cost of idle addresses: ${sum(idle.known, idle.currency)}`]),

@@ -5,6 +5,7 @@ import { factsOf, isAddress, kindsWith } from '../../core/kind-facts.ts';
 import { waysWithIgnored } from '../../core/remedy.ts';
 import { counted } from '../../core/text.ts';
 import { ignoredName } from '../../view/ignored.ts';
+import { monthLine } from '../../view/month-cost.ts';
 import type { ProjectView } from '../../view/project-view.ts';
 import type { Pager } from './pager.ts';
 import { flagsOf, remediesHtml } from './remedies.ts';
@@ -41,7 +42,7 @@ function addressCount({ addresses, resources }: ProjectView): string {
 /** The sum of known prices, and how the pending operations change it. A sum of nothing would read as free. */
 function monthly({ plan, unconfirmed }: ProjectView): Html {
   if (plan === null) return html`<p class="dim">The cost is not known before the first read.</p>`;
-  const { monthly: sum, known_monthly_delta: delta } = plan.cost;
+  const { monthly: sum, month, known_monthly_delta: delta } = plan.cost;
   const isKnown = Number(sum.known_before) !== 0;
   const change = Number(delta);
   if (!isKnown && change === 0) {
@@ -51,7 +52,7 @@ function monthly({ plan, unconfirmed }: ProjectView): Html {
   const currency = sum.currency === null ? '' : ` ${sum.currency}`;
   const isBilled = (unconfirmed ?? []).length > 0;
   return html`<p class="sum">${isKnown ? html`<b>${sum.known_before}${currency}</b> a month for managed resources` : ''}${isKnown && sum.unknown.length > 0 ? html`. Not included: ${counted(sum.unknown.length, 'resource')} without a known price` : ''}</p>
-${change === 0 ? '' : html`<p class="${change > 0 ? 'warn' : 'good'}">${changeText(delta, sum.currency)} when the plan is applied${isBilled ? '. An unconfirmed address is billed already' : ''}</p>`}`;
+${change === 0 ? '' : html`<p class="${change > 0 ? 'warn' : 'good'}">${changeText(delta, sum.currency)} when the plan is applied${isBilled ? '. An unconfirmed address is billed already' : ''}</p>`}${monthLine(month, sum.currency).map((line) => html`<p>${line}</p>`)}`;
 }
 
 /** `+3.20 EUR a month` */

@@ -58,6 +58,12 @@ const gauges = {
     'Known monthly cost of the managed resources, in the currency of the account',
     'project',
   ],
+  month_cost: [
+    'Cost of the current month in UTC so far, as in `vdcsync bill`; only with a price list',
+    'project',
+  ],
+  month_cost_forecast: ['Cost of the whole current month if nothing changes', 'project'],
+  month_cost_run_rate: ['Monthly price of everything that is billed now', 'project'],
   billed_addresses: ['Addresses in the project, all of them billed', 'project'],
   idle_addresses: ['Billed addresses that no server uses, except unconfirmed and ignored ones', 'project'],
   left_backups: ['Billed backups of deleted servers', 'project'],
@@ -278,6 +284,12 @@ export class Metrics {
       gauge('billed_resources', managed, { kind });
     }
     if (plan !== null) gauge('known_monthly_cost', Number(plan.cost.monthly.known_before));
+    const { month } = plan?.cost ?? {};
+    if (month !== undefined) {
+      gauge('month_cost', Number(month.cost));
+      gauge('month_cost_forecast', Number(month.forecast));
+      gauge('month_cost_run_rate', Number(month.run_rate));
+    }
     if (addresses === null) return;
     gauge('billed_addresses', addresses.length);
     gauge('idle_addresses', idle?.length ?? 0);

@@ -2,6 +2,7 @@ import { endsIn } from '../../core/calendar.ts';
 import { isOtherPlace, publicDigest, type TokenPlace } from '../../core/desired.ts';
 import { type Diagnostic, StateHeldError } from '../../core/errors.ts';
 import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
+import { BilledHistory } from '../../engine/month-cost.ts';
 import { createStopwatch, type Stopwatch } from '../../engine/stopwatch.ts';
 import { billOf, leaksIn } from '../../view/bill.ts';
 import type { Condition } from '../../view/condition.ts';
@@ -89,7 +90,8 @@ export class DaemonProject {
     this.#history = new ProjectHistory({ ...shared, observing: mode === 'observe', flags: this.#flags });
     const check = new PlanCheck(deps);
     this.#record = new TurnRecord(id, options.worker, { history: this.#history, backOff: this.#backOff });
-    const kept = { check, activity: this.#activity, backOff: this.#backOff, history: this.#history };
+    const billed = new BilledHistory();
+    const kept = { check, billed, activity: this.#activity, backOff: this.#backOff, history: this.#history };
     this.#parts = { mode, intervalMs, keepMs, log: deps.log, wake: this.#wake, ...kept };
   }
 

@@ -4,6 +4,7 @@ import type { RequestCounts } from '../../core/progress.ts';
 import { leftBackups } from '../../engine/claims/left-backups.ts';
 import type { Repeating } from '../../engine/deps.ts';
 import { heldClasses } from '../../engine/intents/pauses.ts';
+import type { BilledHistory } from '../../engine/month-cost.ts';
 import { createReadCache } from '../../engine/read-cache.ts';
 import { Approval } from '../../engine/run/approval.ts';
 import type { Stopwatch } from '../../engine/stopwatch.ts';
@@ -49,6 +50,7 @@ export interface ProjectParts {
   readonly backOff: KeyBackOff;
   readonly activity: Activity;
   readonly wake: Wake;
+  readonly billed: BilledHistory;
 }
 
 /** `undefined` if the signal aborts before the session is open. */
@@ -65,7 +67,7 @@ export async function unlessAborted(
 /** Creates the workspace of a session. `spent` are the requests of earlier sessions. */
 export function openWorkspace(
   opened: ProjectSession,
-  { history, backOff, wake, intervalMs, log }: ProjectParts,
+  { history, backOff, wake, intervalMs, log, billed }: ProjectParts,
   stopwatch: Stopwatch,
   spent: RequestCounts,
 ): Workspace {
@@ -90,7 +92,7 @@ export function openWorkspace(
   const isPaused: Repeating['isPaused'] = (operation) =>
     backOff.isPaused(operation, clock.now()) || approval.isPaused(operation);
   const meter = new UseMeter(session.counts, clock, profile.limits.windowMs);
-  const repeating = { cache, probeMs, stopwatch, settleMs, isPaused, onRefresh };
+  const repeating = { cache, probeMs, stopwatch, billed, settleMs, isPaused, onRefresh };
   return { session, refresh, meter, repeating, approval };
 }
 

@@ -12,6 +12,7 @@ import { idempotencyKey } from '../intents/begin.ts';
 import { withPauses } from '../intents/pauses.ts';
 import { keyIsFresh } from '../intents/question.ts';
 import { begunEarlier } from '../intents/replacement.ts';
+import { monthCost } from '../month-cost.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
 import { applying, standingFindings, withFurther, withSince } from './recorded-findings.ts';
@@ -78,7 +79,7 @@ const recovering = runs('apply', [], {
 export async function planFor(run: Run, deletedBefore: number, increasedBefore?: string): Promise<Judged> {
   const register = await registerOf(run);
   const { deps, world, moves } = run;
-  const { selection, destroy } = run.mode;
+  const { selection, destroy, repeating } = run.mode;
   const planned = buildPlan({
     ...{ world, moves: moves.all, selection, register, destroy, deletedBefore, increasedBefore },
     begun: await begunEarlier(run, world, world.subjects.values()),
@@ -87,6 +88,7 @@ export async function planFor(run: Run, deletedBefore: number, increasedBefore?:
     waitingMoves: moves.waiting.map(({ blocked }) => blocked),
     kinds: deps.kinds,
     openIntents: [...run.intents.values()],
+    month: await monthCost(deps.store, deps.kinds, world, repeating?.billed),
     desiredDigest: run.desired.digest,
     now: deps.clock.now(),
   });

@@ -1,9 +1,10 @@
-import type { AppliedValues } from '../../core/catalogue.ts';
+import type { AppliedValues, PriceSource } from '../../core/catalogue.ts';
 import { objectName } from '../../core/claims.ts';
 import { isUnconfirmed, effectOf as knownEffect } from '../../core/intent.ts';
 import { member } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import { factsOf, type KindName } from '../../core/kind-facts.ts';
+import type { ServerTypeId } from '../../core/resources.ts';
 import type { Binding, Intent, JournalEntry } from '../../core/state.ts';
 
 /** A moment by the API's clock that is known within bounds, in ms: an effect lies between a request and its answer. */
@@ -100,6 +101,23 @@ function shiftOf(intent: Intent): number {
 
 /** A `Date` header has whole seconds, so the moment may be up to a second later. */
 const dateUnitMs = 1_000;
+
+/** The catalogue with the types that the state has recorded: a price list needs only their names and ids. */
+export function withRecordedTypes(
+  { types, pricing }: PriceSource['catalogue'],
+  { spans }: BilledTime,
+): PriceSource['catalogue'] {
+  const known = new Set<unknown>(types.flatMap(({ id, name }) => [id, name]));
+  const recorded = spans.flatMap(({ versions }) =>
+    versions.flatMap(({ binding: { applied } }) => {
+      const name = member(member(applied, 'entry'), 'server_type');
+      const id = Number(member(member(applied, 'body'), 'server_type_id') ?? name) as ServerTypeId;
+      if (name === undefined || known.has(name) || known.has(id)) return [];
+      return [{ id, name: String(name), pricing_mode: 'other', gpu: false }];
+    }),
+  );
+  return { types: [...types, ...recorded], pricing };
+}
 
 /** When a write took effect: a deletion with a task at its end, other writes at their answer. */
 function effectOf(intent: Intent, ended: number): Bounds {

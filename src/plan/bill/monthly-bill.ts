@@ -3,6 +3,7 @@ import { money, prorated, sumDecimals } from '../../core/decimal.ts';
 import { nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { Price, ResourceKind } from '../../core/kind.ts';
 import { factsOf, type KindName } from '../../core/kind-facts.ts';
+import type { MonthCost } from '../../core/plan.ts';
 import type { Billable, BilledSpan, BilledTime, Bounds } from './billed-time.ts';
 
 /** A calendar month in UTC: the first moment, and the first moment after it, in ms. */
@@ -19,14 +20,14 @@ export interface BillItem {
   readonly kind: KindName;
   readonly id: string;
   readonly from: number;
-  readonly to: number;
+  readonly until: number;
   readonly began: BilledSpan['began'];
   readonly ended: NonNullable<BilledSpan['end']>['how'] | null;
-  /** With a moment that is known within bounds, the longest time. */
-  readonly cost: string;
-  readonly atLeast: string;
   /** The monthly price at the end of the span, or of the month. */
   readonly monthly: string | null;
+  /** With a moment that is known within bounds, the longest time. */
+  readonly cost: string;
+  readonly cost_at_least: string;
   /** The reason why a part has no price. That part is not in `cost`. */
   readonly unpriced: string | null;
 }
@@ -39,9 +40,9 @@ export interface MonthlyBill {
   readonly items: readonly BillItem[];
   readonly unconfirmed: readonly ResourceKey[];
   readonly cost: string;
-  readonly atLeast: string;
+  readonly cost_at_least: string;
   /** The monthly price of everything that is billed at `until`. */
-  readonly runRate: string;
+  readonly run_rate: string;
   /** The cost of the whole month, if nothing changes. */
   readonly forecast: string;
 }
@@ -96,14 +97,14 @@ export function monthlyBill(
       flatUntil.set(shared, Math.max(flatUntil.get(shared) ?? 0, pieces.at(-1)?.to ?? 0));
     return itemOf(span, within(pieces, month.from, until), month, until);
   });
-  const running = items.flatMap(({ to, ended, monthly }) =>
+  const running = items.flatMap(({ until: to, ended, monthly }) =>
     ended === null && to === until && monthly !== null ? [monthly] : [],
   );
   const cost = sumDecimals(items.map((item) => item.cost));
   return {
     ...{ month, until, currency: prices.profile.prices?.currency ?? null, items, unconfirmed, cost },
-    atLeast: sumDecimals(items.map((item) => item.atLeast)),
-    runRate: money(sumDecimals(running)),
+    cost_at_least: sumDecimals(items.map((item) => item.cost_at_least)),
+    run_rate: money(sumDecimals(running)),
     forecast: sumDecimals([
       cost,
       ...running.map((price) => prorated([[price, month.to - until]], month.to - month.from)),
@@ -193,13 +194,32 @@ function itemOf(
   const isOver = end !== undefined && end.at.latest <= until;
   return [
     {
-      ...{ key, kind: bound.kind, id: bound.id, from: first.from, to: last.to, began },
+      ...{ key, kind: bound.kind, id: bound.id, from: first.from, until: last.to, began },
       ended: isOver ? end.how : null,
-      ...{ cost: sum('most'), atLeast: sum('least') },
       monthly: 'known' in last.most ? money(last.most.known) : null,
+      ...{ cost: sum('most'), cost_at_least: sum('least') },
       unpriced: unknown !== undefined && 'unknown' in unknown ? unknown.unknown : null,
     },
   ];
+}
+
+/** The items whose cost in the month is not fully known, by the reason. */
+export function gapsIn({ items, month }: Pick<MonthlyBill, 'items' | 'month'>) {
+  return {
+    unpriced: items.filter((item) => item.unpriced !== null),
+    older: items.filter(({ began, from }) => began === 'known' && from > month.from),
+    released: items.filter(({ ended }) => ended === 'released'),
+  };
+}
+
+/** The part of a bill that a plan shows. */
+export function monthCostOf(bill: MonthlyBill): MonthCost {
+  const { month, cost, cost_at_least, run_rate, forecast, unconfirmed } = bill;
+  const gaps = Object.values(gapsIn(bill)).flatMap((items) => items.map(({ key }) => key));
+  return {
+    ...{ name: month.name, cost, cost_at_least, run_rate, forecast },
+    incomplete: [...new Set([...gaps, ...unconfirmed])],
+  };
 }
 
 /** The sum of the items of each group, in the order of the items. */

@@ -101,14 +101,17 @@ describe('src/plan/bill/monthly-bill.ts', () => {
   ])('%s', (_name, from, month, cost) => {
     expect(item(created(from), month, '2029-01-01T00:00:00')).toMatchObject({
       cost,
-      atLeast: cost,
+      cost_at_least: cost,
       monthly: '10.00',
     });
   });
 
   test('the current month counts until now, and the forecast goes on to its end', () => {
-    const { cost, runRate, forecast } = created('2026-11-01T00:00:00').bill('2026-11', '2026-11-04T00:00:00');
-    expect({ cost, runRate, forecast }).toEqual({ cost: '1.00', runRate: '10.00', forecast: '10.00' });
+    const { cost, run_rate, forecast } = created('2026-11-01T00:00:00').bill(
+      '2026-11',
+      '2026-11-04T00:00:00',
+    );
+    expect({ cost, run_rate, forecast }).toEqual({ cost: '1.00', run_rate: '10.00', forecast: '10.00' });
   });
 
   test('a resource costs nothing in a month before it and in a month after it', () => {
@@ -117,14 +120,17 @@ describe('src/plan/bill/monthly-bill.ts', () => {
     for (const month of ['2026-10', '2026-12'])
       expect(story.bill(month, '2027-01-01T00:00:00').items).toEqual([]);
     expect(item(story)).toMatchObject({ cost: '3.33', ended: 'deleted' });
-    expect(story.bill('2026-11', '2026-11-25T00:00:00')).toMatchObject({ runRate: '0.00', forecast: '3.33' });
+    expect(story.bill('2026-11', '2026-11-25T00:00:00')).toMatchObject({
+      run_rate: '0.00',
+      forecast: '3.33',
+    });
   });
 
   test('a deletion with a task may end at any moment from its answer to the end of the task', () => {
     const story = created('2026-11-01T00:00:00');
     const id = story.write('2026-11-16T00:00:00', 'delete', { answer: undefined });
     story.released('2026-11-17T00:00:00', true, id);
-    expect(item(story)).toMatchObject({ cost: '5.33', atLeast: '5.00' });
+    expect(item(story)).toMatchObject({ cost: '5.33', cost_at_least: '5.00' });
   });
 
   test('a resize changes the price from its answer on', () => {
@@ -168,7 +174,7 @@ describe('src/plan/bill/monthly-bill.ts', () => {
   test('a resource that somebody else deleted was billed until its absence was seen at most', () => {
     expect(item(created('2026-11-01T00:00:00').released('2026-11-16T00:00:00', true))).toMatchObject({
       cost: '5.00',
-      atLeast: '0.00',
+      cost_at_least: '0.00',
       ended: 'gone',
     });
   });
@@ -202,7 +208,10 @@ describe('src/plan/bill/monthly-bill.ts', () => {
     const story = new Story();
     const answered = at('2026-11-17T00:00:00');
     const id = story.write('2026-11-16T00:00:00', 'create', { to: 'earlier_send', answered });
-    expect(item(story.bound('2026-11-17T00:00:00', id))).toMatchObject({ cost: '5.00', atLeast: '4.67' });
+    expect(item(story.bound('2026-11-17T00:00:00', id))).toMatchObject({
+      cost: '5.00',
+      cost_at_least: '4.67',
+    });
   });
 
   test('a creation that goes on is billed from its answer on, and one that failed until its end', () => {
@@ -214,7 +223,7 @@ describe('src/plan/bill/monthly-bill.ts', () => {
     expect(item(story)).toMatchObject({ cost: '5.00', ended: null });
     const failed = new Story();
     failed.write('2026-11-16T00:00:00', 'create', { closedAt: at('2026-11-17T00:00:00') });
-    expect(item(failed)).toMatchObject({ atLeast: '0.00', ended: 'gone' });
+    expect(item(failed)).toMatchObject({ cost_at_least: '0.00', ended: 'gone' });
   });
 
   test('a creation without an answer is named, because it may cost money', () => {

@@ -1,0 +1,38 @@
+import type { ResourceKind, World } from '../core/kind.ts';
+import type { KindName } from '../core/kind-facts.ts';
+import type { MonthCost } from '../core/plan.ts';
+import type { StateStore } from '../core/state.ts';
+import { type BilledTime, billedTime, withRecordedTypes } from '../plan/bill/billed-time.ts';
+import { monthAt, monthCostOf, monthlyBill } from '../plan/bill/monthly-bill.ts';
+
+/** The billed time of one state. It reads the journal again only after a change of the state. */
+export class BilledHistory {
+  #known: { readonly version: string; readonly time: BilledTime } | undefined;
+
+  async of(store: StateStore): Promise<BilledTime> {
+    const { lineage, serial } = await store.info();
+    const version = `${lineage} ${serial}`;
+    if (this.#known?.version !== version) this.#known = { version, time: await readBilled(store) };
+    return this.#known.time;
+  }
+}
+
+export async function readBilled(store: StateStore): Promise<BilledTime> {
+  const journal = await store.journal({ limit: mostLines });
+  return billedTime(journal, await store.intents({ limit: mostLines }));
+}
+
+const mostLines = 10_000_000;
+
+/** The cost of the current month; `undefined` without a price list, so that only a process with prices reads the journal. */
+export async function monthCost(
+  store: StateStore,
+  kinds: ReadonlyMap<KindName, ResourceKind>,
+  { apiNow, profile, catalogue }: World,
+  history = new BilledHistory(),
+): Promise<MonthCost | undefined> {
+  if (profile.prices === undefined) return undefined;
+  const time = await history.of(store);
+  const source = { profile, catalogue: withRecordedTypes(catalogue, time) };
+  return monthCostOf(monthlyBill(time, monthAt(apiNow), apiNow, kinds, source));
+}

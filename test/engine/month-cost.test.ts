@@ -1,0 +1,51 @@
+import { describe, expect, test } from 'vitest';
+import type { World } from '../../src/core/kind.ts';
+import type { StateStore } from '../../src/core/state.ts';
+import { BilledHistory, monthCost } from '../../src/engine/month-cost.ts';
+import { kinds } from '../../src/reconcilers/registry.ts';
+
+const apiNow = Date.UTC(2026, 10, 16);
+const binding = { key: 'ips.web', kind: 'ip', id: '1', identity: {}, applied: null };
+const journal = [{ at: Date.UTC(2026, 10, 11), key: 'ips.web', event: 'bound', data: { binding } }];
+
+/** A state with one adopted address, which counts the reads of its journal. */
+class Store {
+  serial = 1;
+  reads = 0;
+  readonly info = async () => ({ lineage: 'one', serial: this.serial });
+  readonly intents = async () => [];
+  readonly journal = async () => {
+    this.reads += 1;
+    return journal;
+  };
+}
+
+function worldWith(prices?: { readonly address: string }): World {
+  return { apiNow, profile: { prices }, catalogue: { types: [], pricing: new Map() } } as unknown as World;
+}
+
+describe('src/engine/month-cost.ts', () => {
+  test('only a price list and a changed state read the journal', async () => {
+    const [store, history] = [new Store(), new BilledHistory()];
+    const cost = (world: World) => monthCost(store as unknown as StateStore, kinds, world, history);
+
+    expect(await cost(worldWith())).toBeUndefined();
+    expect(store.reads).toBe(0);
+
+    const priced = worldWith({ address: '3.00' });
+    const month = {
+      name: '2026-11',
+      cost: '0.50',
+      cost_at_least: '0.50',
+      run_rate: '3.00',
+      forecast: '2.00',
+    };
+    expect(await cost(priced)).toEqual({ ...month, incomplete: ['ips.web'] });
+    await cost(priced);
+    expect(store.reads).toBe(1);
+
+    store.serial = 2;
+    await cost(priced);
+    expect(store.reads).toBe(2);
+  });
+});
