@@ -3,6 +3,7 @@ import { type Blocked, deletionsOf } from '../core/plan.ts';
 import { outside, run, setting } from '../core/remedy.ts';
 import { capitalised } from '../core/text.ts';
 import { type Draft, isDeletion, operationsOf } from './draft.ts';
+import { expiredEntry } from './expiry.ts';
 import { asBlocked } from './guarded.ts';
 import { impactOf } from './guards.ts';
 import type { Coded, GuardInput } from './objections.ts';
@@ -34,14 +35,15 @@ export function withCaps(
   return held;
 }
 
-const undoing = outside('undo the edits of the spec that delete these resources', { when: 'to keep them' });
-
 function maxDeletions(going: readonly Draft[], { world, destroy, deletedBefore }: GuardInput): Capped {
   const limit = world.settings.max_deletions;
   const leaving = going.filter(isDeletion);
   const counted = deletionsOf({ operations: leaving.flatMap(operationsOf) });
   const deletions = counted + deletedBefore;
   if (deletions <= limit) return [];
+  const expires = leaving.some(({ subject }) => expiredEntry(subject, world)) ? ', or change `expires`' : '';
+  const undo = `undo the edits of the spec that delete these resources${expires}`;
+  const undoing = outside(undo, { when: 'to keep them' });
   const alongside =
     leaving.length > counted ? ' (without addresses that are deleted with their servers)' : '';
   const counts = deletions === 1 ? '1 deletion' : `${deletions} deletions`;

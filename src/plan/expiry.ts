@@ -35,7 +35,7 @@ export function expiryWarnings(world: World, now: number): Warning[] {
   const over = expired.map(({ key, at, of }): Warning => {
     const message = isBound(key)
       ? `expired at ${at}: vdcsync handles the resource as if its entry had left the spec`
-      : `expired at ${at}, and no resource is left: remove the entry from the spec`;
+      : `expired at ${at}, and no resource is bound to it: remove the entry from the spec`;
     const ways = isBound(key) ? [lasting({ key, of }, 'to keep the resource')] : [];
     return { code: 'expired', key, message, remedies: ways };
   });
