@@ -34,6 +34,21 @@ describe('src/daemon/daemon.ts: a process with one file', () => {
     expect(await daemon.end()).toBe(0);
   });
 
+  test('a change waits for its window, and the daemon reconciles when the window opens', async () => {
+    const opens = new Date(Math.floor(Date.now() / 60_000 + 10) * 60_000);
+    const cron = `${opens.getUTCMinutes()} ${opens.getUTCHours()} * * *`;
+    const windows = `windows: [{ cron: "${cron}", duration: 12h, timezone: UTC, allow: [create] }]`;
+    const spec = `version: 1\nproject: { id: 4711 }\nsettings: { ${windows} }\nips: { a: {} }\n`;
+    const api = await emulate();
+    const daemon = await startDaemon(api, { spec, args: ['--interval', '24h'] });
+    const waiting = await daemon.until(({ condition }) => condition === 'waiting', 'it waits');
+    expect(waiting.blocked).toMatchObject([{ code: 'outside_window', starts_at: opens.toISOString() }]);
+    expect(waiting.daemon.next_reconciliation_at).toBe(opens.toISOString());
+    expect(live(api).ips).toEqual([]);
+    const { at } = await daemon.until(({ converged }) => converged, 'the address is created');
+    expect([live(api).ips.length, (at ?? '') > opens.toISOString()]).toEqual([1, true]);
+  });
+
   test('SIGTERM in the middle of a write ends the daemon, and the next one continues', async () => {
     const slow = faultRule({ method: 'POST', path: '/servers' }, { do: 'slow', ms: 60_000 });
     const api = await emulate({ faults: [slow] });
