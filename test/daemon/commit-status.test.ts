@@ -104,7 +104,12 @@ describe('src/daemon/commit-status/result.ts', () => {
     const found = conditions.map((each) => [each, ...of(daemonWith([project(1, each)]))]);
     expect(Object.fromEntries(found)).toEqual({
       ...{ starting: 'head pending', converging: 'head pending', awaiting_approval: 'head pending' },
-      ...{ suspended: 'head pending', converged: 'head success', drifting: 'head success' },
+      ...{
+        waiting: 'head pending',
+        suspended: 'head pending',
+        converged: 'head success',
+        drifting: 'head success',
+      },
       ...{ fenced: 'head failure', unauthorized: 'head failure', unreachable: 'head failure' },
       ...{ failing: 'head failure', blocked: 'head failure', paused: 'head failure' },
     });

@@ -438,7 +438,7 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'a disk is cut down without a word of the spec',
-    file: 'reconcilers/server/believed-size.ts',
+    file: 'reconcilers/server/resize.ts',
     find: '  return Object.keys(set).length === 0 ? undefined : ',
     replace: '  return Object.keys(set).length >= 0 ? undefined : ',
   },

@@ -321,7 +321,7 @@ describe('src/engine/intents/record.ts', () => {
     const { recorded } = await stepOf(said(200), { ...remove });
     expect(recorded[0]?.stage).toStrictEqual({
       phase: 'accepted',
-      answer: { at: sentAt, facts: {}, to: 'this_send', end: 'reported' },
+      answer: { at: sentAt, apiAt: sentAt, facts: {}, to: 'this_send', end: 'reported' },
     });
   });
 

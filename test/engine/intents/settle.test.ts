@@ -176,7 +176,7 @@ describe('src/engine/intents/settle.ts', () => {
     };
     const claims = [{ kind: 'project', id: 'p', identity: {}, at: 1, holder }];
     const store = { ...stubRun({ claims }).run.deps.store, isOwned: () => true };
-    const more = { observe: async () => world, world, held: () => undefined };
+    const more = { observe: async () => world, world, held: () => undefined, line: () => new Set() };
     const cache = {
       since: () => ({ apiNow: () => 1, project: async () => world.project }),
       forget: () => {},
