@@ -1,3 +1,4 @@
+import { digestOf } from '../core/json.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import type { KindName } from '../core/kind-facts.ts';
 import type { MonthCost } from '../core/plan.ts';
@@ -5,13 +6,16 @@ import type { StateStore } from '../core/state.ts';
 import { type BilledTime, billedTime, withRecordedTypes } from '../plan/bill/billed-time.ts';
 import { monthAt, monthCostOf, monthlyBill } from '../plan/bill/monthly-bill.ts';
 
-/** The billed time of one state. It reads the journal again only after a change of the state. */
+/**
+ * The billed time of one state. The journal is read again only after a change of a binding, of an open write, or of the
+ * newest write: a run has read these already. The notes of a fleet change the serial of the state, so it is no measure.
+ */
 export class BilledHistory {
   #known: { readonly version: string; readonly time: BilledTime } | undefined;
 
   async of(store: StateStore): Promise<BilledTime> {
-    const { lineage, serial } = await store.info();
-    const version = `${lineage} ${serial}`;
+    const writes = [await store.openIntents(), await store.intents({ limit: 1 })];
+    const version = digestOf([await store.bindings(), writes]);
     if (this.#known?.version !== version) this.#known = { version, time: await readBilled(store) };
     return this.#known.time;
   }

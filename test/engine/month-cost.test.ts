@@ -10,10 +10,11 @@ const journal = [{ at: Date.UTC(2026, 10, 11), key: 'ips.web', event: 'bound', d
 
 /** A state with one adopted address, which counts the reads of its journal. */
 class Store {
-  serial = 1;
+  boundAt = 1;
   reads = 0;
-  readonly info = async () => ({ lineage: 'one', serial: this.serial });
+  readonly bindings = async () => [{ ...binding, boundAt: this.boundAt }];
   readonly intents = async () => [];
+  readonly openIntents = async () => [];
   readonly journal = async () => {
     this.reads += 1;
     return journal;
@@ -25,7 +26,7 @@ function worldWith(prices?: { readonly address: string }): World {
 }
 
 describe('src/engine/month-cost.ts', () => {
-  test('only a price list and a changed state read the journal', async () => {
+  test('only a price list and a changed binding read the journal', async () => {
     const [store, history] = [new Store(), new BilledHistory()];
     const cost = (world: World) => monthCost(store as unknown as StateStore, kinds, world, history);
 
@@ -44,7 +45,7 @@ describe('src/engine/month-cost.ts', () => {
     await cost(priced);
     expect(store.reads).toBe(1);
 
-    store.serial = 2;
+    store.boundAt = 2;
     await cost(priced);
     expect(store.reads).toBe(2);
   });
