@@ -1,5 +1,5 @@
+import type { AppliedValues } from './catalogue.ts';
 import { member } from './json.ts';
-import type { Binding } from './state.ts';
 
 /** The applied values of a server that parts outside its kind use. */
 interface AppliedServer {
@@ -19,7 +19,7 @@ interface AppliedServer {
 }
 
 /** Reads `applied` of the binding of a server. Without a binding, and for an adopted server, there are no values. */
-export function appliedServer(binding: Pick<Binding, 'applied'> | undefined): AppliedServer {
+export function appliedServer(binding: AppliedValues | undefined): AppliedServer {
   const [entry, body] = [member(binding?.applied, 'entry'), member(binding?.applied, 'body')];
   const typeId = member(body, 'server_type_id');
   return {

@@ -1,6 +1,6 @@
+import { appliedServer } from '../../core/applied.ts';
 import type { PriceSource } from '../../core/catalogue.ts';
 import { ConfigError, FenceError } from '../../core/errors.ts';
-import { member } from '../../core/json.ts';
 import type { ReadPort } from '../../core/ports.ts';
 import type { StateStore } from '../../core/state.ts';
 import { readBilled } from '../../engine/month-cost.ts';
@@ -93,18 +93,11 @@ async function refuseOtherToken(reads: ReadPort, projectId: number): Promise<voi
 }
 
 /** The catalogue, with the prices of the types of which a graphics card package was bought. */
-async function readPackages(reads: ReadPort, time: BilledTime): Promise<PriceSource['catalogue']> {
+async function readPackages(reads: ReadPort, { spans }: BilledTime): Promise<PriceSource['catalogue']> {
   const types = await reads.serverTypes();
-  const bought = new Set(
-    bodiesIn(time).flatMap((body) =>
-      member(body, 'gpu_package') === undefined ? [] : [member(body, 'server_type_id')],
-    ),
-  );
+  const bound = spans.flatMap(({ versions }) => versions.map(({ binding }) => appliedServer(binding)));
+  const bought = new Set(bound.flatMap(({ gpuPackage, typeId }) => (gpuPackage === undefined ? [] : typeId)));
   const asked = types.filter(({ id }) => bought.has(id));
   const pricing = await Promise.all(asked.map(async ({ id }) => [id, await reads.pricing(id)] as const));
   return { types, pricing: new Map(pricing) };
-}
-
-function bodiesIn({ spans }: BilledTime): readonly unknown[] {
-  return spans.flatMap(({ versions }) => versions.map(({ binding }) => member(binding.applied, 'body')));
 }

@@ -17,41 +17,33 @@ export interface BillContext {
 
 /** The bill as a table, its sums, and the parts that have no cost. */
 export function billText(bill: MonthlyBill, about: BillContext, paint: Paint): string {
-  const { month, until, currency, items, unconfirmed } = bill;
+  const { month, until, currency, items } = bill;
   const sum = (amount: string) => (currency === null ? amount : `${amount} ${currency}`);
-  const isCurrent = until < month.to;
-  const head = `Bill for ${monthName(month.name)} (UTC)${isCurrent ? `, until ${moment(until)}` : ''}`;
-  const shown = items.filter((item) => !isFree(item));
-  const rows = shown.map((item) => [
-    printable(item.key),
-    item.id,
-    ...[moment(item.from).slice(0, 19), endOf(item, bill)],
-    item.monthly ?? '?',
-    costText(item),
-  ]);
-  const kinds = [...sumsBy(items, ({ kind }) => nounOf(kind))].map(([kind, cost]) => `${kind} ${cost}`);
-  return `${[
-    paint('bold', head),
+  const [name, isCurrent] = [monthName(month.name), until < month.to];
+  const rows = items
+    .filter((item) => !isFree(item))
+    .map((item) => [
+      ...[printable(item.key), item.id, moment(item.from).slice(0, 19), endOf(item, bill)],
+      ...[item.monthly ?? '?', hasCost(item) ? costText(item) : '?'],
+    ]);
+  const kinds = [...sumsBy(items.filter(hasCost), ({ kind }) => nounOf(kind))];
+  const forecast = [`Run rate: ${sum(bill.run_rate)} a month`, `Forecast for ${name}: ${sum(bill.forecast)}`];
+  const sums = [
+    '',
+    ...(kinds.length < 2 ? [] : [`By kind: ${kinds.map((each) => each.join(' ')).join(', ')}`]),
+    paint('bold', `${isCurrent ? 'Cost so far' : 'Cost'}: ${sum(costText(bill))}`),
+    ...(isCurrent ? forecast : []),
+  ];
+  const lines = [
+    paint('bold', `Bill for ${name} (UTC)${isCurrent ? `, until ${moment(until)}` : ''}`),
     ...(rows.length === 0
       ? ['No resource of this state was billed in that month.']
       : ['', ...table([titles, ...rows])]),
-    '',
-    ...(kinds.length < 2 ? [] : [`By kind: ${kinds.join(', ')}`]),
-    paint('bold', `${isCurrent ? 'Cost so far' : 'Cost'}: ${sum(costText(bill))}`),
-    ...(isCurrent
-      ? [
-          `Run rate: ${sum(bill.run_rate)} a month`,
-          `Forecast for ${monthName(month.name)}: ${sum(bill.forecast)}`,
-        ]
-      : []),
+    // A sum of nothing would read as free.
+    ...(rows.length > 0 && kinds.length === 0 ? [] : sums),
     ...missing(bill, about),
-    ...(unconfirmed.length === 0
-      ? []
-      : [
-          '',
-          `Not included: ${unconfirmed.map(printable).join(', ')}. The API may have carried out the creation. Run: vdcsync status`,
-        ]),
-  ].join('\n')}\n`;
+  ];
+  return `${lines.join('\n')}\n`;
 }
 
 const titles = ['RESOURCE', 'ID', 'FROM', 'UNTIL', 'A MONTH', 'COST'];
@@ -59,27 +51,39 @@ const titles = ['RESOURCE', 'ID', 'FROM', 'UNTIL', 'A MONTH', 'COST'];
 /** The parts of the month, and the resources, that have no cost in the bill. */
 function missing(bill: MonthlyBill, { knownSince, hasPrices }: BillContext): readonly string[] {
   const { unpriced, older, released } = gapsIn(bill);
+  const reasons = unpriced.map(
+    ({ key, id, unpriced: reason }) => `  ${printable(key)} (${id}): ${printable(reason ?? '')}`,
+  );
+  const them = reasons.length === 1 ? 'it' : 'them';
+  const unconfirmed = bill.unconfirmed.map((key) => ({ key }));
   return [
-    ...(unpriced.length === 0
+    ...(reasons.length === 0
       ? []
       : [
           '',
-          `No price for ${counted(unpriced.length, 'resource')}. The cost does not include ${unpriced.length === 1 ? 'it' : 'them'}:`,
-          ...unpriced.map(
-            ({ key, id, unpriced: reason }) => `  ${printable(key)} (${id}): ${printable(reason ?? '')}`,
-          ),
-          `  → ${hasPrices ? 'Add these prices to the price list.' : 'Add prices with --prices FILE, such as examples/prices.yaml.'}`,
+          `No price for ${counted(reasons.length, 'resource')}. The cost does not include ${them}:`,
+          ...reasons,
+          `  → ${hasPrices ? '' : 'Add prices with --prices FILE, such as examples/prices.yaml. '}${listed}`,
         ]),
     ...named('Older than its binding, so the cost before the first moment is not known', older),
     ...named('Released: it is still billed, and the cost after the last moment is not known', released),
     ...(knownSince > bill.month.from
       ? ['', `The state began at ${moment(knownSince)}: the cost before that moment is not known.`]
       : []),
+    ...named('Not included, because the creation is unconfirmed (vdcsync status)', unconfirmed),
   ];
 }
 
-function named(text: string, items: readonly BillItem[]): readonly string[] {
+const listed =
+  'A price list has prices of addresses, network interfaces, and servers without a graphics card package. The prices of these packages come from the catalogue of the API, which --offline does not read.';
+
+function named(text: string, items: readonly Pick<BillItem, 'key'>[]): readonly string[] {
   return items.length === 0 ? [] : ['', `${text}: ${items.map(({ key }) => printable(key)).join(', ')}`];
+}
+
+/** Without a price it is never counted as zero. */
+function hasCost({ cost, unpriced }: BillItem): boolean {
+  return unpriced === null || Number(cost) > 0;
 }
 
 function isFree({ cost, monthly, unpriced }: BillItem): boolean {

@@ -47,9 +47,6 @@ export interface MonthlyBill {
   readonly forecast: string;
 }
 
-/** The price of a recorded resource; `undefined` for a kind that is not billed. */
-type PriceOf = (bound: Billable, server: Billable | undefined) => Price | undefined;
-
 /** The month of a text such as `2026-11`; `undefined` for any other text. */
 export function monthOf(text: string): Month | undefined {
   return /^\d{4}-(0[1-9]|1[0-2])$/.test(text) ? monthAt(Date.parse(text)) : undefined;
@@ -74,7 +71,6 @@ export function monthlyBill(
   kinds: ReadonlyMap<KindName, ResourceKind>,
   prices: PriceSource,
 ): MonthlyBill {
-  const priceOf = priceWith(kinds, prices);
   const now = Math.ceil(present);
   const until = Math.max(month.from, Math.min(month.to, now));
   const servers = new Map(
@@ -84,7 +80,14 @@ export function monthlyBill(
       ),
     ),
   );
-  const priced = (bound: Billable) => priceOf(bound, servers.get(bound.parentId ?? ''));
+  /** `undefined` for a kind that is not billed. */
+  const priced = (bound: Billable): Price | undefined => {
+    const { billed, recordedPrice } = kinds.get(bound.kind)?.billing ?? {};
+    if (billed !== true) return undefined;
+    const server = servers.get(bound.parentId ?? '');
+    const unknown = `the price of a ${nounOf(bound.kind)} is not shown`;
+    return recordedPrice?.(bound, prices, server) ?? { unknown };
+  };
   /** A flat price is for all backups of a server: until then the earlier ones are billed. */
   const flatUntil = new Map<string, number>();
   const items = spans.flatMap((span) => {
@@ -109,18 +112,6 @@ export function monthlyBill(
       cost,
       ...running.map((price) => prorated([[price, month.to - until]], month.to - month.from)),
     ]),
-  };
-}
-
-function priceWith(kinds: ReadonlyMap<KindName, ResourceKind>, prices: PriceSource): PriceOf {
-  return (bound, server) => {
-    const { billed, recordedPrice } = kinds.get(bound.kind)?.billing ?? {};
-    if (billed !== true) return undefined;
-    return (
-      recordedPrice?.(bound, prices, server) ?? {
-        unknown: `the price of a ${nounOf(bound.kind)} is not shown`,
-      }
-    );
   };
 }
 

@@ -371,8 +371,10 @@ function dearest({ gpu_package }: ServerEntry, sold: readonly GpuPackage[]): Pic
 export function priceApplied(server: Recorded, shown: Server | undefined, world: PriceSource): Price {
   const body = member(server.binding?.applied, 'body');
   if (member(body, 'gpu_package') !== undefined) {
-    const price = packageOf(server, world)?.price;
-    return price == null ? { unknown: 'its price is not shown' } : { known: price };
+    const bought = packageOf(server, world);
+    if (bought === undefined)
+      return { unknown: 'only the catalogue of the API has the price of a graphics card package' };
+    return bought.price == null ? { unknown: 'its price is not shown' } : { known: bought.price };
   }
   const made = madeAs(server, shown);
   return priceOfSize(typeOf(made, world), made, world);

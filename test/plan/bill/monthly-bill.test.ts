@@ -4,7 +4,7 @@ import type { ResourceKey } from '../../../src/core/keys.ts';
 import { documentedProfile } from '../../../src/core/profile.ts';
 import type { Binding, Intent, JournalEntry } from '../../../src/core/state.ts';
 import { billedTime } from '../../../src/plan/bill/billed-time.ts';
-import { monthlyBill, monthOf } from '../../../src/plan/bill/monthly-bill.ts';
+import { monthCostOf, monthlyBill, monthOf } from '../../../src/plan/bill/monthly-bill.ts';
 import { kinds } from '../../../src/reconcilers/registry.ts';
 
 const types = [{ id: 1, name: 'sliders-1', pricing_mode: 'sliders', gpu: false }];
@@ -202,6 +202,20 @@ describe('src/plan/bill/monthly-bill.ts', () => {
       began: 'known',
       from: at('2026-11-16T00:00:00'),
     });
+  });
+
+  test('an object that was adopted in an earlier month is fully known', () => {
+    const story = new Story().bound('2026-10-16T00:00:00');
+    expect(monthCostOf(story.bill('2026-11', '2026-11-04T00:00:00'))).toMatchObject({ incomplete: [] });
+    expect(monthCostOf(story.bill('2026-10', '2026-11-04T00:00:00')).incomplete).toEqual(['servers.a']);
+  });
+
+  test('without the catalogue, a graphics card package has no price', () => {
+    const applied = { body: { server_type_id: 1, gpu_package: 'l4' } };
+    const story = new Story().bound('2026-10-16T00:00:00', undefined, { applied });
+    expect(story.bill('2026-11', '2026-11-04T00:00:00').items).toMatchObject([
+      { cost: '0.00', unpriced: 'only the catalogue of the API has the price of a graphics card package' },
+    ]);
   });
 
   test('a creation whose answer was lost may have begun at its first send', () => {
