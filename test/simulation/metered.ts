@@ -41,6 +41,8 @@ export async function checkBill(stage: StoryStage, { box, clockWasSet, epoch }: 
   const now = emulator.now();
   const readings = world.projects[0]?.meter ?? [];
   const billed = new Set<string>();
+  // A state that was lost or put back, and another machine, leave writes that this journal lacks.
+  const isPutBack = epoch > 0 || stage.controllers.length > 1;
   for (let month = monthAt(clock.now() - clock.monotonic()); month.from <= now; month = monthAt(month.to)) {
     const { items } = monthlyBill(time, month, now, kinds, source(world));
     for (const item of items) {
@@ -50,15 +52,23 @@ export async function checkBill(stage: StoryStage, { box, clockWasSet, epoch }: 
       billed.add(`${item.kind} ${item.id}`);
       observer.count('bill items');
       if (item.unpriced !== null) observer.count('bill items without a price');
+      else if (isPutBack && isUsedAgain(item, readings)) observer.count('bill items whose id was used again');
       else checkItem(stage, item, month, readings);
     }
   }
-  // A state that was lost or put back, and another machine, leave purchases that this journal lacks.
-  if (epoch > 0 || stage.controllers.length > 1 || story.actions !== undefined || time.unconfirmed.length > 0)
-    return;
+  if (isPutBack || story.actions !== undefined || time.unconfirmed.length > 0) return;
   for (const { kind, id } of world.executions)
     if (kind === 'server' && !billed.has(`${kind} ${id}`) && !stage.rules.isHidden(String(id)))
       stage.fail('bill', `server ${id} is metered, and is not in the bill`);
+}
+
+/** Whether the API gave the id to another object in the time of the item. */
+function isUsedAgain({ kind, id, from, until }: BillItem, readings: readonly MeterReading[]): boolean {
+  const own = readings.filter((reading) => reading.kind === kind && String(reading.id) === id);
+  return own.some(({ toMs }, at) => {
+    const next = own[at + 1];
+    return next !== undefined && toMs !== null && toMs > from && next.fromMs > toMs && next.fromMs < until;
+  });
 }
 
 function checkItem(stage: StoryStage, item: BillItem, month: Month, readings: readonly MeterReading[]): void {

@@ -2,7 +2,7 @@ import type { AppliedValues, PriceSource } from '../../core/catalogue.ts';
 import { objectName } from '../../core/claims.ts';
 import { isUnconfirmed, effectOf as knownEffect } from '../../core/intent.ts';
 import { member } from '../../core/json.ts';
-import type { ResourceKey } from '../../core/keys.ts';
+import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf, type KindName } from '../../core/kind-facts.ts';
 import type { ServerTypeId } from '../../core/resources.ts';
 import type { Binding, Intent, JournalEntry } from '../../core/state.ts';
@@ -33,7 +33,8 @@ export interface BilledTime {
   readonly unconfirmed: readonly ResourceKey[];
 }
 
-type Open = { -readonly [Name in keyof BilledSpan]: BilledSpan[Name] };
+/** `provenAt`: the last moment at which a write proved that the object exists. */
+type Open = { -readonly [Name in keyof BilledSpan]: BilledSpan[Name] } & { provenAt: number };
 
 /**
  * The billed time of each live object, by its own id, because several keys may have named it in turn.
@@ -56,12 +57,20 @@ export function billedTime(journal: Iterable<JournalEntry>, intents: readonly In
     if (event === 'bound') {
       const binding = member(data, 'binding') as unknown as Binding;
       const name = objectName(binding);
-      const span = open.get(name);
+      // Another object takes the key, and the state does not know whether the released ones still exist.
+      for (const each of spans)
+        if (each.end?.how === 'released' && each.end.at.latest === now.latest && isWithin(key, each.key))
+          each.end = { at: sinceProof(each, now), how: 'released' };
       named.set(key, name);
-      if (span === undefined) {
+      const span = open.get(name);
+      // The API may use an id again: under another address, the id belongs to another object.
+      const isAnother = span !== undefined && intent === undefined && !isSameObject(span, binding);
+      if (isAnother) span.end = { at: sinceProof(span, now), how: 'gone' };
+      if (span === undefined || isAnother) {
         const began = madeBy(intent, binding.kind) ? 'created' : 'known';
         const since = began === 'created' ? when : now;
-        const made: Open = { key, began, versions: [{ since, binding }], end: undefined };
+        const versions = [{ since, binding }];
+        const made: Open = { key, began, versions, end: undefined, provenAt: since.latest };
         open.set(name, made);
         spans.push(made);
         continue;
@@ -69,6 +78,7 @@ export function billedTime(journal: Iterable<JournalEntry>, intents: readonly In
       span.key = key;
       span.end = undefined;
       const since = intent?.verb === 'update' ? when : now;
+      if (intent !== undefined) span.provenAt = since.latest;
       span.versions = [...span.versions, { since, binding }];
     } else if (event === 'released') {
       const name = named.get(key) ?? '';
@@ -78,7 +88,7 @@ export function billedTime(journal: Iterable<JournalEntry>, intents: readonly In
       if (isGone) open.delete(name);
       if (!isGone) span.end = { at: now, how: 'released' };
       else if (intent?.verb === 'delete') span.end = { at: when, how: 'deleted' };
-      else span.end = { at: { ...now, earliest: lastKnown(span) }, how: 'gone' };
+      else span.end = { at: sinceProof(span, now), how: 'gone' };
     }
   }
   const bound = new Set(spans.flatMap(({ versions }) => versions.map(({ binding }) => objectName(binding))));
@@ -136,8 +146,17 @@ function madeBy(intent: Intent | undefined, kind: KindName): boolean {
   return isNew && knownEffect(intent).answer?.to !== 'unknown_send';
 }
 
-function lastKnown({ versions }: BilledSpan): number {
-  return versions.at(-1)?.since.latest ?? 0;
+function isWithin(key: ResourceKey, inner: ResourceKey): boolean {
+  return inner === key || takeApart(inner).parent === key;
+}
+
+function sinceProof({ provenAt }: Open, now: Bounds): Bounds {
+  return { ...now, earliest: provenAt };
+}
+
+function isSameObject({ versions }: BilledSpan, { identity }: Billable): boolean {
+  const known = Object.entries(versions.at(-1)?.binding.identity ?? {});
+  return known.every(([field, value]) => (identity[field] ?? value) === value);
 }
 
 /** Of a creation that the API has accepted, and that is not bound: its task still runs, or has failed. */

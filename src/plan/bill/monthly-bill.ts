@@ -149,7 +149,10 @@ function piecesOf(
     add(latest, low, high);
     before = price;
   }
-  return pieces;
+  // A binding may change although the object is gone already.
+  const sure = Math.floor(end?.at.earliest ?? now);
+  const unsure = within(pieces, sure, Infinity).map((piece) => ({ ...piece, least: free }));
+  return [...within(pieces, 0, sure), ...unsure];
 }
 
 /** The lower price first. An unknown price is the higher one. */

@@ -179,6 +179,32 @@ describe('src/plan/bill/monthly-bill.ts', () => {
     });
   });
 
+  test('a renamed resource that is gone may have ended before its rename', () => {
+    const story = created('2026-11-01T00:00:00').bound('2026-11-10T00:00:00', undefined, {
+      key: 'servers.b' as ResourceKey,
+    });
+    story.released('2026-11-16T00:00:00', true, undefined, 'servers.b');
+    expect(item(story)).toMatchObject({ key: 'servers.b', cost: '5.00', cost_at_least: '0.00' });
+  });
+
+  test('a resource whose key another object takes may have ended since the last write', () => {
+    const story = created('2026-11-01T00:00:00').released('2026-11-16T00:00:00', false);
+    story.bound('2026-11-16T00:00:00', undefined, { id: '2' });
+    const { items } = story.bill('2026-11', '2026-11-16T00:00:00');
+    expect(items).toMatchObject([{ id: '1', cost: '5.00', cost_at_least: '0.00', ended: 'released' }]);
+  });
+
+  test('an id that shows another address belongs to another object', () => {
+    const story = new Story();
+    const id = story.write('2026-11-01T00:00:00', 'create');
+    story.bound('2026-11-01T00:00:00', id, { identity: { ipv4: '203.0.113.1' } });
+    story.bound('2026-11-16T00:00:00', undefined, { identity: { ipv4: '203.0.113.2' } });
+    expect(story.bill('2026-11', '2027-01-01T00:00:00').items).toMatchObject([
+      { id: '1', cost: '5.00', cost_at_least: '0.00', ended: 'gone' },
+      { id: '1', cost: '5.00', cost_at_least: '5.00', began: 'known' },
+    ]);
+  });
+
   test.each([
     ['an adopted resource', (story: Story) => story.bound('2026-11-16T00:00:00')],
     [
