@@ -6,7 +6,7 @@ import { dangersPanel } from '../../src/daemon/http/dangers.ts';
 import { rolloutsPanel } from '../../src/daemon/http/overview.ts';
 import { type PageInput, renderBody } from '../../src/daemon/http/page.ts';
 import { Pager } from '../../src/daemon/http/pager.ts';
-import { blockedPanel } from '../../src/daemon/http/panels.ts';
+import { waitingPanel } from '../../src/daemon/http/panels.ts';
 import { viewOf } from '../../src/view/build.ts';
 import type { DaemonFacts, ProjectFacts } from '../../src/view/facts.ts';
 import { pageStates, thousand } from '../support/page-states.ts';
@@ -86,7 +86,7 @@ describe('src/daemon/http/panels.ts', () => {
     ['create_server', 'Writes such as create server are paused'],
   ])('a pause of %s names its writes', async (scope, text) => {
     const pause = { scope, code: 'payment_required', reason: 'no money', since: 0, probeAt: null };
-    expect(await textOf(blockedPanel(viewOf(withDaemon({ pauses: [pause] })), new Pager()))).toContain(text);
+    expect(await textOf(waitingPanel(viewOf(withDaemon({ pauses: [pause] })), new Pager()))).toContain(text);
   });
 });
 
