@@ -115,6 +115,7 @@ export const billSchema = z.strictObject({
       cost: amount,
       cost_at_least: amount,
       unpriced: text.nullable().describe('The reason why a part has no price.'),
+      assumed: text.nullable().describe('The reason why the live resource may have another price.'),
     }),
   ),
   unconfirmed: z.array(text).describe('Keys of creations that the API may have carried out.'),

@@ -170,8 +170,11 @@ export interface Diff {
   readonly spend?: Spend;
 }
 
-/** Monthly, in the account's currency, where the catalogue has a price; else the reason why the price is unknown. */
-export type Price = { readonly known: string } | { readonly unknown: string };
+/**
+ * Monthly, in the account's currency, where the catalogue has a price; else the reason why the price is unknown.
+ * `assumed`: the reason why the live resource may have another price.
+ */
+export type Price = { readonly known: string; readonly assumed?: string } | { readonly unknown: string };
 
 /** Live ids of a kind that are bound to a key already: none of them is the result of the write in question. */
 export type Known = (kind: KindName) => ReadonlySet<string>;

@@ -24,7 +24,7 @@ import {
   type ServerBefore,
 } from './server/evidence.ts';
 import { permitted } from './server/existing.ts';
-import { rebound, resizeRequest, withUnconfirmed } from './server/resize.ts';
+import { isSizeKnown, rebound, resizeRequest, withUnconfirmed } from './server/resize.ts';
 import { unchecked, unseen } from './server/warnings.ts';
 
 export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
@@ -60,7 +60,12 @@ export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
   },
   billing: {
     billed: true,
-    recordedPrice: (binding, prices) => priceApplied({ binding }, undefined, prices),
+    recordedPrice(binding, prices) {
+      const price = priceApplied({ binding }, undefined, prices);
+      return 'known' in price && !isSizeKnown(binding.applied as Json)
+        ? { ...price, assumed: 'the price is by the values of its entry, which are not confirmed' }
+        : price;
+    },
     priceNow: (subject, observed, world) =>
       isAlive(observed) ? priceApplied(subject, observed.shown, world) : undefined,
   },

@@ -52,6 +52,7 @@ export async function checkBill(stage: StoryStage, { box, clockWasSet, epoch }: 
       billed.add(`${item.kind} ${item.id}`);
       observer.count('bill items');
       if (item.unpriced !== null) observer.count('bill items without a price');
+      else if (item.assumed !== null) observer.count('bill items priced by the entry');
       else if (isPutBack && isUsedAgain(item, readings)) observer.count('bill items whose id was used again');
       else checkItem(stage, item, month, readings);
     }

@@ -50,7 +50,7 @@ const titles = ['RESOURCE', 'ID', 'FROM', 'UNTIL', 'A MONTH', 'COST'];
 
 /** The parts of the month, and the resources, that have no cost in the bill. */
 function missing(bill: MonthlyBill, { knownSince, hasPrices }: BillContext): readonly string[] {
-  const { unpriced, older, released } = gapsIn(bill);
+  const { unpriced, assumed, older, released } = gapsIn(bill);
   const reasons = unpriced.map(
     ({ key, id, unpriced: reason }) => `  ${printable(key)} (${id}): ${printable(reason ?? '')}`,
   );
@@ -65,6 +65,7 @@ function missing(bill: MonthlyBill, { knownSince, hasPrices }: BillContext): rea
           ...reasons,
           `  → ${hasPrices ? '' : 'Add prices with --prices FILE, such as examples/prices.yaml. '}${listed}`,
         ]),
+    ...named('Adopted: the price is by the values of the entry, which are not confirmed', assumed),
     ...named('Older than its binding, so the cost before the first moment is not known', older),
     ...named('Released: it is still billed, and the cost after the last moment is not known', released),
     ...(knownSince > bill.month.from
@@ -129,7 +130,8 @@ export function billCsv({ items, month, currency }: MonthlyBill): string {
   return [csvHead, ...lines].map((line) => `${line}\r\n`).join('');
 }
 
-const csvHead = 'month,currency,key,kind,id,from,until,began,ended,monthly,cost,cost_at_least,unpriced';
+const csvHead =
+  'month,currency,key,kind,id,from,until,began,ended,monthly,cost,cost_at_least,unpriced,assumed';
 
 function field(text: string | null): string {
   return /[",\r\n]/.test(text ?? '') ? `"${text?.replaceAll('"', '""')}"` : (text ?? '');

@@ -30,6 +30,8 @@ export interface BillItem {
   readonly cost_at_least: string;
   /** The reason why a part has no price. That part is not in `cost`. */
   readonly unpriced: string | null;
+  /** The reason why the live object may have another price. */
+  readonly assumed: string | null;
 }
 
 export interface MonthlyBill {
@@ -185,6 +187,7 @@ function itemOf(
       month.to - month.from,
     );
   const unknown = pieces.map(({ most }) => most).find((price) => 'unknown' in price);
+  const assumed = pieces.flatMap(({ most }) => ('known' in most ? (most.assumed ?? []) : []))[0];
   const isOver = end !== undefined && end.at.latest <= until;
   return [
     {
@@ -193,6 +196,7 @@ function itemOf(
       monthly: 'known' in last.most ? money(last.most.known) : null,
       ...{ cost: sum('most'), cost_at_least: sum('least') },
       unpriced: unknown !== undefined && 'unknown' in unknown ? unknown.unknown : null,
+      assumed: assumed ?? null,
     },
   ];
 }
@@ -201,6 +205,7 @@ function itemOf(
 export function gapsIn({ items, month }: Pick<MonthlyBill, 'items' | 'month'>) {
   return {
     unpriced: items.filter((item) => item.unpriced !== null),
+    assumed: items.filter((item) => item.assumed !== null),
     older: items.filter(({ began, from }) => began === 'known' && from > month.from),
     released: items.filter(({ ended }) => ended === 'released'),
   };

@@ -252,3 +252,10 @@ export function confirming({ key, binding }: Subject, changes: readonly Change[]
   const when = `if the server has all values of the spec. If not: first ${remedyText(restoring(changes, key))}, adopt, and then edit the spec again`;
   return run('adopt', [key, binding?.id ?? 'ID'], { when });
 }
+
+/** Whether this state has sent, or an operator has confirmed, all fields that decide the price. */
+export function isSizeKnown(applied: Json): boolean {
+  const entry = member(applied, 'entry');
+  const declared = ['server_type', 'gpu_package', ...sizes].filter((field) => member(entry, field) != null);
+  return member(applied, 'body') != null || declared.every((field) => knownOf(applied).includes(field));
+}

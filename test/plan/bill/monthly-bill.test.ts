@@ -149,6 +149,17 @@ describe('src/plan/bill/monthly-bill.ts', () => {
     });
   });
 
+  test.each([
+    ['is named', [], 'the price is by the values of its entry, which are not confirmed'],
+    ['is not named once its values are confirmed', ['server_type', 'cores', 'memory_mb', 'disk_gb'], null],
+  ])('an adopted server without a recorded size %s', (_name, known, assumed) => {
+    const entry = { server_type: 1, cores: 1, memory_mb: 1024, disk_gb: 1 };
+    const story = new Story().bound('2026-11-16T00:00:00', undefined, {
+      applied: { entry, body: null, known },
+    });
+    expect(item(story)).toMatchObject({ cost: '5.00', assumed });
+  });
+
   test('a replacement bills both servers while both of them exist', () => {
     const story = created('2026-11-01T00:00:00');
     story.bound('2026-11-16T00:00:00', story.write('2026-11-16T00:00:00', 'create'), { id: '2' });
