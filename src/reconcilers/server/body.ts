@@ -334,20 +334,18 @@ function choosePackage(
   | { readonly problem: BodyProblem } {
   if (entry.gpu_package === undefined) return { package: undefined, warnings: [] };
   const wanted = [entry.gpu_package].flat() as readonly string[];
+  const keys = sold.map(({ key }) => key);
   const available = wanted.flatMap((key) => sold.filter((each) => each.key === key));
   if (available.length === 0) {
     return {
       problem: {
         code: 'gpu_package_not_found',
         reason: `${type.name} does not sell ${wanted.join(', ')}`,
-        remedies: choosing(
-          'gpu_package',
-          sold.map(({ key }) => key),
-        ),
+        remedies: choosing('gpu_package', keys),
       },
     };
   }
-  const missing = wanted.filter((key) => !sold.some((each) => each.key === key));
+  const missing = wanted.filter((key) => !keys.includes(key));
   return {
     package: available.find(({ key }) => !exhausted.includes(key)) ?? available[0],
     warnings: missing.map(
