@@ -52,7 +52,8 @@ export async function checkBill(stage: StoryStage, { box, clockWasSet, epoch }: 
       observer.count('bill items');
       if (item.unpriced !== null) observer.count('bill items without a price');
       else if (item.assumed !== null) observer.count('bill items priced by the entry');
-      else if (isPutBack && isUsedAgain(item, readings)) observer.count('bill items whose id was used again');
+      else if (isPutBack && isChanged(item, readings))
+        observer.count('bill items that changed while the state was put back');
       else checkItem(stage, item, month, readings);
     }
   }
@@ -62,12 +63,12 @@ export async function checkBill(stage: StoryStage, { box, clockWasSet, epoch }: 
       stage.fail('bill', `server ${id} is metered, and is not in the bill`);
 }
 
-/** Whether the API gave the id to another object in the time of the item. */
-function isUsedAgain({ kind, id, from, until }: BillItem, readings: readonly MeterReading[]): boolean {
+/** Whether the id got another size, or the API gave it to another object, in the time of the item. */
+function isChanged({ kind, id, from, until }: BillItem, readings: readonly MeterReading[]): boolean {
   const own = readings.filter((reading) => reading.kind === kind && String(reading.id) === id);
   return own.some(({ toMs }, at) => {
     const next = own[at + 1];
-    return next !== undefined && toMs !== null && toMs > from && next.fromMs > toMs && next.fromMs < until;
+    return next !== undefined && toMs !== null && toMs > from && next.fromMs < until;
   });
 }
 
