@@ -34,6 +34,8 @@ export async function checkBill(stage: StoryStage, { box, clockWasSet, epoch }: 
   // Without the clock of the API, a local clock that was set shows no time of the API. In a story with edits, an operator
   // may say false things about resources.
   if (clockWasSet || story.readings.dateHeader === false || story.actions !== undefined) return;
+  // The binding of a resource that is gone then stays.
+  if (story.specs.some(({ settings }) => settings?.drift === 'report')) return;
   const store = await box.open(clock.now());
   const journal = await store.journal({ limit: Number.POSITIVE_INFINITY });
   const time = billedTime(journal, await store.intents({ limit: 1_000_000 }));
