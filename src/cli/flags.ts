@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../core/duration.ts';
+import { type Month, monthOf } from '../core/month.ts';
 import type { Forge } from '../daemon/commit-status/forge.ts';
-import { type Month, monthOf } from '../plan/bill/monthly-bill.ts';
 
 // Flags that several commands have in common. Each function adds its flags to those of a smaller set.
 

@@ -1,10 +1,11 @@
 import { digestOf } from '../core/json.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import type { KindName } from '../core/kind-facts.ts';
+import { monthAt } from '../core/month.ts';
 import type { MonthCost } from '../core/plan.ts';
 import type { StateStore } from '../core/state.ts';
 import { type BilledTime, billedTime, withRecordedTypes } from '../plan/bill/billed-time.ts';
-import { monthAt, monthCostOf, monthlyBill } from '../plan/bill/monthly-bill.ts';
+import { monthCostOf, monthlyBill } from '../plan/bill/monthly-bill.ts';
 
 /**
  * The billed time of one state. The journal is read again only after a change of a binding, of an open write, or of the

@@ -1,9 +1,10 @@
 import type { PriceSource } from '../../src/core/catalogue.ts';
+import { type Month, monthAt } from '../../src/core/month.ts';
 import { documentedProfile, type PriceList } from '../../src/core/profile.ts';
 import type { ServerTypeId } from '../../src/core/resources.ts';
 import type { MeterReading, World } from '../../src/emulator/world.ts';
 import { billedTime } from '../../src/plan/bill/billed-time.ts';
-import { type BillItem, type Month, monthAt, monthlyBill } from '../../src/plan/bill/monthly-bill.ts';
+import { type BillItem, monthlyBill } from '../../src/plan/bill/monthly-bill.ts';
 import { kinds } from '../../src/reconcilers/registry.ts';
 import type { Controller } from '../../src/simulation/controller.ts';
 import type { StoryStage } from '../../src/simulation/stage.ts';

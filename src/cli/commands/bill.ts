@@ -1,12 +1,13 @@
 import { appliedServer } from '../../core/applied.ts';
 import type { PriceSource } from '../../core/catalogue.ts';
 import { ConfigError, FenceError } from '../../core/errors.ts';
+import { type Month, monthAt } from '../../core/month.ts';
 import type { ReadPort } from '../../core/ports.ts';
 import type { StateStore } from '../../core/state.ts';
 import { readBilled } from '../../engine/month-cost.ts';
 import { refuseOtherState } from '../../engine/observe.ts';
 import { type BilledTime, withRecordedTypes } from '../../plan/bill/billed-time.ts';
-import { type Month, type MonthlyBill, monthAt, monthlyBill } from '../../plan/bill/monthly-bill.ts';
+import { type MonthlyBill, monthlyBill } from '../../plan/bill/monthly-bill.ts';
 import { kinds } from '../../reconcilers/registry.ts';
 import type { BillFormat } from '../choices.ts';
 import { clockOf } from '../clock.ts';

@@ -3,16 +3,9 @@ import { money, prorated, sumDecimals } from '../../core/decimal.ts';
 import { nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { Price, ResourceKind } from '../../core/kind.ts';
 import { factsOf, type KindName } from '../../core/kind-facts.ts';
+import type { Month } from '../../core/month.ts';
 import type { MonthCost } from '../../core/plan.ts';
 import type { Billable, BilledSpan, BilledTime, Bounds } from './billed-time.ts';
-
-/** A calendar month in UTC: the first moment, and the first moment after it, in ms. */
-export interface Month {
-  /** `2026-11` */
-  readonly name: string;
-  readonly from: number;
-  readonly to: number;
-}
 
 /** The cost of one live object in a month. Amounts are decimal text. */
 export interface BillItem {
@@ -47,22 +40,6 @@ export interface MonthlyBill {
   readonly run_rate: string;
   /** The cost of the whole month, if nothing changes. */
   readonly forecast: string;
-}
-
-/** The month of a text such as `2026-11`; `undefined` for any other text. */
-export function monthOf(text: string): Month | undefined {
-  return /^\d{4}-(0[1-9]|1[0-2])$/.test(text) ? monthAt(Date.parse(text)) : undefined;
-}
-
-/** The month that contains a moment, in UTC. */
-export function monthAt(ms: number): Month {
-  const date = new Date(ms);
-  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
-  return {
-    name: date.toISOString().slice(0, 7),
-    from: Date.UTC(year, month),
-    to: Date.UTC(year, month + 1),
-  };
 }
 
 /** @assumption A74 */

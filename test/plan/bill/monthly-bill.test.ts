@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { PriceSource } from '../../../src/core/catalogue.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
+import { monthOf } from '../../../src/core/month.ts';
 import { documentedProfile } from '../../../src/core/profile.ts';
 import type { Binding, Intent, JournalEntry } from '../../../src/core/state.ts';
 import { billedTime } from '../../../src/plan/bill/billed-time.ts';
-import { monthCostOf, monthlyBill, monthOf } from '../../../src/plan/bill/monthly-bill.ts';
+import { monthCostOf, monthlyBill } from '../../../src/plan/bill/monthly-bill.ts';
 import { kinds } from '../../../src/reconcilers/registry.ts';
 
 const types = [{ id: 1, name: 'sliders-1', pricing_mode: 'sliders', gpu: false }];
