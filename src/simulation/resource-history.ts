@@ -71,6 +71,8 @@ export interface ResourceHistory {
   /** An operator has given up a creation, no matter how it ended. */
   releasedUnder(idempotencyKey: string): void;
   wasReleased(sort: ResourceSort, id: string): boolean;
+  /** The key that had the resource when it was released last. */
+  releasedFrom(sort: ResourceSort, id: string): ResourceKey | undefined;
   /** An operator has declared that the resource, with its parts, does not belong to this spec. */
   dismiss(birth: Birth): void;
   /** The key under which a controller made it. */
@@ -118,7 +120,8 @@ export function createResourceHistory(
   const given = new Map<string, string>();
   const givenIn = (line: string, birth: number | undefined) => given.get(`${specOf(line)}${birth}`);
   const madeBy = new Map<Execution, string>();
-  const releases = new Set<number>();
+  /** The key that had each released resource, where one had it. */
+  const releases = new Map<number, ResourceKey | undefined>();
   const adoptions = new Set<number>();
   const bared = new Set<number>();
   let births = 0;
@@ -219,9 +222,9 @@ export function createResourceHistory(
         if (each.kind === 'image') excused.add(each);
       const { kind } = takeApart(key);
       const birth = isSort(kind) ? living.get(`${kind} ${id}`) : undefined;
-      if (birth !== undefined) releases.add(birth.number);
+      if (birth !== undefined) releases.set(birth.number, key);
       const own = living.get(`ip ${id}`);
-      if (key.endsWith('.public_ipv4') && own !== undefined) releases.add(own.number);
+      if (key.endsWith('.public_ipv4') && own !== undefined) releases.set(own.number, key);
     },
     releasedUnder: (idempotencyKey) => {
       for (const each of history.executionsUnder(idempotencyKey)) excused.add(each);
@@ -230,8 +233,9 @@ export function createResourceHistory(
       const birth = living.get(`${sort} ${id}`);
       return birth !== undefined && releases.has(birth.number);
     },
+    releasedFrom: (sort, id) => releases.get(living.get(`${sort} ${id}`)?.number ?? -1),
     dismiss(birth) {
-      releases.add(birth.number);
+      releases.set(birth.number, undefined);
       dismissed.add(birth.number);
     },
     madeUnder: (birth) =>

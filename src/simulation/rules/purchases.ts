@@ -9,6 +9,7 @@ import type { Execution, TaskEffect } from '../../emulator/world.ts';
 import { type Controller, type Running, stateOf } from '../controller.ts';
 import type { Mirror } from '../durable.ts';
 import { entryOf } from '../edited-file.ts';
+import { isSort } from '../resource-history.ts';
 import { keyOf, projectOf, type Truth } from './truth.ts';
 
 const minute = 60_000;
@@ -135,6 +136,8 @@ export class Purchases {
       giveUp(
         'a lost state had another key for the ISO, no `moved` names that key, and no read shows its URL',
       );
+    else if (another && this.#isReleasedByAnotherEntry(first, intent, running))
+      giveUp('a lost state renamed the entry, the spec released its resource, and no `moved` names that key');
     else if (another && isOfAdoptedServer(first, mirror))
       giveUp('another state bought the address for an entry, and its server was adopted with `new: true`');
     else if (intent.kind === 'backup' && maker?.controller !== buyer?.controller && !isSameKey)
@@ -171,6 +174,13 @@ export class Purchases {
     if (made === undefined || made.key === key || holderOf(mirror, first) !== undefined) return false;
     if (member(made.request.body, 'name') === member(request.body, 'name')) return false;
     return member(entryOf(controller.file.model, key)?.moved, 'from') !== made.key;
+  }
+
+  /** For the state, the resource is what an entry with another key released, and nothing connects the two keys. */
+  #isReleasedByAnotherEntry({ kind, id }: Execution, { key }: Intent, { controller }: Running): boolean {
+    const released = isSort(kind) ? this.#truth.history.releasedFrom(kind, id ?? '') : undefined;
+    if (released === undefined || released === key) return false;
+    return member(entryOf(controller.file.model, key)?.moved, 'from') !== released;
   }
 
   /** The retiring server is as the spec wants it, so that it must take its key back. */
