@@ -10,10 +10,10 @@ import { type SpecText, unreadable } from './source.ts';
 const youngMs = 2_000;
 /** How long the attributes of a file count as current: network file systems may keep old ones. Real ms. */
 const believedMs = 60_000;
-/** The share of the folder that each reading reads again, among files whose attributes are older than that. */
-const againShare = 1 / 12;
 /** The number of files that one reading checks without a sign of a change, in turn. */
 const inTurn = 1_000;
+/** The share of them that it reads again, among files whose attributes are older than that. */
+const againShare = 1 / 12;
 
 interface FolderFile {
   readonly name: string;
@@ -67,8 +67,8 @@ export class SpecFolder {
   }
 
   /**
-   * Another number when `read` gives something else. `some` checks the names of all files, and the attributes of at most
-   * `inTurn` of them: on a leader with thousands of projects, a check of all of them would never end.
+   * Another number when `read` gives something else. `all` checks the attributes of all files, and is quick. `some`, for
+   * regular checks, checks the names of all files and the attributes of at most `inTurn` of them, and reads a few again.
    *
    * @throws SourceError if the folder does not exist
    */
@@ -81,7 +81,7 @@ export class SpecFolder {
     const { read, left } = withinBounds(await this.#files(which), this.#most);
     const buffer = specBuffer();
     const known = new Map<string, KnownFile>();
-    let again = which === 'all' ? Math.ceil(read.length * againShare) : 0;
+    let again = which === 'some' ? Math.ceil(Math.min(read.length, inTurn) * againShare) : 0;
     let isSame = true;
     // One after the other: a thousand files at once would need a thousand handles.
     for (const file of read) {
