@@ -193,9 +193,13 @@ export class Fleet {
       places > 0 ? [places, 0] : kept > 0 ? [kept, urgencies.edit] : [1, urgencies.lead];
     const sent = lease.moment();
     const claims: JobClaim[] = [];
-    let asked = 0;
-    // First the jobs of tenants that have less than half, then those of others.
-    for (const share of Object.values(tenantShare)) {
+    let mayBeMore = false;
+    // First edits and commands, then all jobs; of both, first those of tenants that have less than half of the places.
+    const urgent = Math.max(leastUrgency, urgencies.edit);
+    const passes = [urgent, leastUrgency].flatMap((urgency) =>
+      Object.values(tenantShare).map((share) => ({ urgency, share })),
+    );
+    for (const { urgency, share } of passes) {
       const limit = Math.max(1, Math.floor(atOnce * share));
       const byTenant = Map.groupBy([...busy.map(({ claim }) => claim), ...claims], ({ tenant }) => tenant);
       const rooms = [...byTenant].flatMap(([tenant, { length }]) =>
@@ -203,9 +207,14 @@ export class Fleet {
       );
       const fullTenants = rooms.flatMap(({ tenant, room }) => (room > 0 ? [] : [tenant]));
       const left = Math.min(most - claims.length, ...rooms.flatMap(({ room }) => (room > 0 ? [room] : [])));
-      if (left > 0) claims.push(...(await queue.take(left, { leastUrgency, fullTenants })));
-      asked += left;
-      if (fullTenants.length === 0) break;
+      // The queue gives the most urgent jobs first, so one pass suffices where no tenant has to wait.
+      const isLast = fullTenants.length === 0 && share === tenantShare.fair;
+      if (left > 0) {
+        const taken = await queue.take(left, { leastUrgency: isLast ? leastUrgency : urgency, fullTenants });
+        claims.push(...taken);
+        mayBeMore ||= taken.length === left;
+      }
+      if (isLast) break;
     }
     this.#answeredAt = clock.monotonic();
     if (turns.length === 0) lease.confirm(sent);
@@ -217,8 +226,7 @@ export class Fleet {
       if (stop.aborted) await queue.end(claim, { trigger: claim.trigger, afterMs: 0 });
       else this.#start(claim);
     }
-    // More of them may be due.
-    if (claims.length > 0 && claims.length === asked) this.#awake.abort();
+    if (mayBeMore) this.#awake.abort();
   }
 
   #start(claim: JobClaim): void {
