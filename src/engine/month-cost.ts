@@ -1,4 +1,3 @@
-import { digestOf } from '../core/json.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import type { KindName } from '../core/kind-facts.ts';
 import { monthAt } from '../core/month.ts';
@@ -8,15 +7,14 @@ import { type BilledTime, billedTime, withRecordedTypes } from '../plan/bill/bil
 import { monthCostOf, monthlyBill } from '../plan/bill/monthly-bill.ts';
 
 /**
- * The billed time of one state. The journal is read again only after a change of a binding, of an open write, or of the
- * newest write: a run has read these already. The notes of a fleet change the serial of the state, so it is no measure.
+ * The billed time of one state. The journal is read again only if its newest line is another one: every change adds a
+ * line. The notes of a fleet change the serial of the state and not the journal, so the serial is no measure.
  */
 export class BilledHistory {
   #known: { readonly version: string; readonly time: BilledTime } | undefined;
 
   async of(store: StateStore): Promise<BilledTime> {
-    const writes = [await store.openIntents(), await store.intents({ limit: 1 })];
-    const version = digestOf([await store.bindings(), writes]);
+    const version = JSON.stringify(await store.journal({ limit: 1 }));
     if (this.#known?.version !== version) this.#known = { version, time: await readBilled(store) };
     return this.#known.time;
   }

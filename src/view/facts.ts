@@ -1,3 +1,4 @@
+import { withoutExpired } from '../core/calendar.ts';
 import type { Claim } from '../core/claims.ts';
 import type { Desired, DesiredResource } from '../core/desired.ts';
 import type { Diagnostic } from '../core/errors.ts';
@@ -159,8 +160,8 @@ export function knownIn({ known }: Pick<ProjectFacts, 'known'>): KnownFacts {
   return known ?? nothing;
 }
 
-/** The entries of the spec that have not expired. */
+/** The entries of the spec that had not expired when the plan was made. */
 export function entriesIn({ offer, plan }: Pick<ProjectFacts, 'offer' | 'plan'>): readonly DesiredResource[] {
-  const expired = new Set(plan?.warnings.flatMap(({ code, key }) => (code === 'expired' ? [key] : [])));
-  return (offer?.desired.resources ?? []).filter(({ key, parent = key }) => !expired.has(parent));
+  if (offer === undefined || plan === undefined) return offer?.desired.resources ?? [];
+  return withoutExpired(offer.desired, Date.parse(plan.observed_at)).resources;
 }

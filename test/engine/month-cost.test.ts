@@ -6,18 +6,16 @@ import { kinds } from '../../src/reconcilers/registry.ts';
 
 const apiNow = Date.UTC(2026, 10, 16);
 const binding = { key: 'ips.web', kind: 'ip', id: '1', identity: {}, applied: null };
-const journal = [{ at: Date.UTC(2026, 10, 11), key: 'ips.web', event: 'bound', data: { binding } }];
+const bound = { at: Date.UTC(2026, 10, 11), key: 'ips.web', event: 'bound', data: { binding } };
 
-/** A state with one adopted address, which counts the reads of its journal. */
+/** A state with one adopted address, which counts the reads of its whole journal. */
 class Store {
-  boundAt = 1;
   reads = 0;
-  readonly bindings = async () => [{ ...binding, boundAt: this.boundAt }];
+  readonly lines = [bound];
   readonly intents = async () => [];
-  readonly openIntents = async () => [];
-  readonly journal = async () => {
-    this.reads += 1;
-    return journal;
+  readonly journal = async ({ limit }: { readonly limit: number }) => {
+    if (limit > 1) this.reads += 1;
+    return this.lines.slice(-limit);
   };
 }
 
@@ -26,7 +24,7 @@ function worldWith(prices?: { readonly address: string }): World {
 }
 
 describe('src/engine/month-cost.ts', () => {
-  test('only a price list and a changed binding read the journal', async () => {
+  test('only a price list and a new line read the whole journal', async () => {
     const [store, history] = [new Store(), new BilledHistory()];
     const cost = (world: World) => monthCost(store as unknown as StateStore, kinds, world, history);
 
@@ -45,7 +43,7 @@ describe('src/engine/month-cost.ts', () => {
     await cost(priced);
     expect(store.reads).toBe(1);
 
-    store.boundAt = 2;
+    store.lines.push({ ...bound, at: bound.at + 1 });
     await cost(priced);
     expect(store.reads).toBe(2);
   });

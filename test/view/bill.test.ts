@@ -39,6 +39,7 @@ interface Given {
   readonly entries?: readonly object[];
   readonly operations?: readonly object[];
   readonly warnings?: readonly object[];
+  readonly observed_at?: string;
   readonly blocked?: readonly object[];
   readonly unmanaged?: string;
   readonly more?: object;
@@ -53,12 +54,13 @@ function bill({
   ...given
 }: Given) {
   const { entries, operations, warnings = [], blocked = [], unmanaged = 'block', more = {} } = given;
+  const { observed_at = '2026-11-01T00:00:00Z' } = given;
   return billOf({
     id: 4711,
     known: { now: 0, bindings, intents, claims, ...(history && { history }) },
     ...(ips && { world: { ips, observed } }),
     ...(entries && { offer: { desired: { resources: entries, settings: { unmanaged } } } }),
-    ...(operations && { plan: { operations, warnings, blocked } }),
+    ...(operations && { plan: { operations, warnings, blocked, observed_at } }),
     ...more,
   } as unknown as ProjectFacts);
 }
@@ -89,9 +91,9 @@ describe('src/view/bill.ts: an address', () => {
     [
       'an entry named until it expired',
       {
-        entries: [{ ...asked, id: '51' }],
+        entries: [{ ...asked, id: '51', expires: '2026-11-16T00:00:00Z' }],
         operations: [],
-        warnings: [{ code: 'expired', key: 'ips.a' }],
+        observed_at: '2026-11-16T00:00:00Z',
       },
       'idle   ',
     ],

@@ -1,6 +1,6 @@
 import { appliedServer } from '../../core/applied.ts';
 import type { PriceSource } from '../../core/catalogue.ts';
-import { ConfigError, FenceError } from '../../core/errors.ts';
+import { ConfigError } from '../../core/errors.ts';
 import { type Month, monthAt } from '../../core/month.ts';
 import type { ReadPort } from '../../core/ports.ts';
 import type { StateStore } from '../../core/state.ts';
@@ -11,19 +11,18 @@ import { type MonthlyBill, monthlyBill } from '../../plan/bill/monthly-bill.ts';
 import { kinds } from '../../reconcilers/registry.ts';
 import type { BillFormat } from '../choices.ts';
 import { clockOf } from '../clock.ts';
-import { openSession, openStore } from '../compose.ts';
+import { openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import { whyNotRead } from '../reach.ts';
+import { type OfflineFlags, readLive, whyOffline } from '../live.ts';
 import { type BillContext, billCsv, billJson, billSvg, billText } from '../render/bill.ts';
-import { type CommonFlags, profileOf } from '../settings/config.ts';
+import { profileOf } from '../settings/config.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
 import { type Io, paintFor } from '../terminal.ts';
 import { specIfAny } from './status.ts';
 
-export interface BillFlags extends CommonFlags {
+export interface BillFlags extends OfflineFlags {
   readonly month?: Month;
   readonly format?: BillFormat;
-  readonly offline?: boolean;
 }
 
 /** Shows the cost of each resource in a month. Reads the state, and the catalogue of the API for its prices. */
@@ -40,19 +39,15 @@ export async function bill(flags: BillFlags, io: Io): Promise<ExitCode> {
     profile,
     now: Math.max(clockOf(io).now(), read.changedAt),
   };
-  const isOffline = flags.offline === true || (flags.emulator !== true && !io.env.VDC_BASE_URL);
   let source: PriceSource & { readonly now: number } = ofState;
-  if (!isOffline && projectId !== null) {
-    const session = await openSession(flags, io, { mode: 'read', projectId, token: desired?.token });
-    try {
-      await refuseOtherToken(session.reads, projectId);
-      const catalogue = withRecordedTypes(await readPackages(session.reads, read.time), read.time);
-      source = { catalogue, profile: session.profile, now: session.reads.apiNow() };
-    } catch (error) {
-      io.stderr.write(`vdcsync: graphics card packages have no price, because ${whyNotRead(error)}\n`);
-    } finally {
-      await session.close();
-    }
+  if (whyOffline(flags, io) === undefined && projectId !== null) {
+    const asked = { projectId, token: desired?.token };
+    const live = await readLive(flags, io, asked, async ({ reads, profile }) => {
+      const catalogue = withRecordedTypes(await readPackages(reads, read.time), read.time);
+      return { catalogue, profile, now: reads.apiNow() };
+    });
+    if (typeof live !== 'string') source = live;
+    else io.stderr.write(`vdcsync: graphics card packages have no price, because ${live}\n`);
   }
   const current = monthAt(source.now);
   const { month = current } = flags;
@@ -83,14 +78,6 @@ function rendered(made: MonthlyBill, about: BillContext, format: BillFormat, io:
 async function readState(store: StateStore) {
   const [last] = await store.journal({ limit: 1 });
   return { info: await store.info(), time: await readBilled(store), changedAt: last?.at ?? 0 };
-}
-
-async function refuseOtherToken(reads: ReadPort, projectId: number): Promise<void> {
-  const { id } = await reads.project();
-  if (id === projectId) return;
-  throw new FenceError(
-    `The token is for project ${id}, not for project ${projectId}. Use a token of project ${projectId}, or use the state only with --offline.`,
-  );
 }
 
 /** The catalogue, with the prices of the types of which a graphics card package was bought. */

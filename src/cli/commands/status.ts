@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Desired } from '../../core/desired.ts';
-import { ConfigError, FenceError } from '../../core/errors.ts';
+import { ConfigError } from '../../core/errors.ts';
 import { warningsJson } from '../../core/plan.ts';
 import type { StateStore } from '../../core/state.ts';
 import { standingFindings, withSince } from '../../engine/run/recorded-findings.ts';
@@ -8,10 +8,9 @@ import { shownLocation } from '../../state/open.ts';
 import { viewOf } from '../../view/build.ts';
 import type { KnownFacts, ProjectFacts } from '../../view/facts.ts';
 import type { ProjectView } from '../../view/project-view.ts';
-import { clockOf } from '../clock.ts';
-import { openSession, openStore } from '../compose.ts';
+import { openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import { whyNotRead } from '../reach.ts';
+import { type OfflineFlags, readLive, whyOffline } from '../live.ts';
 import { statusText } from '../render/status-text.ts';
 import { type CommonFlags, specFiles, stateLocation } from '../settings/config.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
@@ -19,9 +18,8 @@ import { readSpec } from '../settings/spec-source.ts';
 import { isUrl } from '../settings/state-url.ts';
 import { type Io, paintFor } from '../terminal.ts';
 
-export interface StatusFlags extends CommonFlags {
+export interface StatusFlags extends OfflineFlags {
   readonly format?: 'text' | 'json';
-  readonly offline?: boolean;
   readonly detailedExitcode?: boolean;
 }
 
@@ -109,54 +107,15 @@ async function lookLive(
   desired: Desired | undefined,
   recorded: number | null,
 ): Promise<Live | string> {
-  if (flags.offline === true) return '--offline';
-  if (flags.emulator !== true && !io.env.VDC_BASE_URL) return 'VDC_BASE_URL is not set';
   const projectId = desired?.projectId ?? recorded;
+  const reason = whyOffline(flags, io);
+  if (reason !== undefined) return reason;
   if (projectId === null) return 'there is neither a spec nor a state';
-  const session = await openSession(flags, io, {
-    mode: 'read',
-    projectId,
-    token: desired?.token,
-  });
-  try {
-    const refreshedAt = session.clock.now();
-    const project = await soon(session.reads.project(), io);
-    if (project.id !== projectId) {
-      throw new FenceError(
-        `The token is for project ${project.id}, not for project ${projectId}. Use a token of project ${projectId}, correct project.id, or use the state only with --offline.`,
-      );
-    }
+  return readLive(flags, io, { projectId, token: desired?.token }, async (session) => {
+    const { clock, timeScale } = session;
+    const refreshedAt = clock.now();
     const world = { ips: await session.reads.ips(), networks: [], observed: new Map() };
     const plan = desired && (await session.engine.plan(desired));
-    const { prices } = session.profile;
-    const { clock, timeScale } = session;
-    return { world, plan, prices, refreshedAt, now: clock.now(), timeScale };
-  } catch (error) {
-    if (error instanceof TooSlow) return `the API did not answer in ${patienceMs / 1000} s`;
-    return whyNotRead(error);
-  } finally {
-    await session.close();
-  }
-}
-
-/** How long the first answer may take, in real time: a status that hangs is of no use. */
-const patienceMs = 10_000;
-
-class TooSlow extends Error {}
-
-async function soon<T>(answer: Promise<T>, io: Io): Promise<T> {
-  const stop = new AbortController();
-  const late = clockOf(io)
-    .sleep(patienceMs, stop.signal)
-    .then(
-      () => {
-        throw new TooSlow();
-      },
-      () => answer,
-    );
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    stop.abort();
-  }
+    return { world, plan, prices: session.profile.prices, refreshedAt, now: clock.now(), timeScale };
+  });
 }

@@ -7,6 +7,8 @@ import { sections } from '../../spec/schemas.ts';
 /** Chooses the name of each live resource in the spec: its name in the state, else its name in the project. */
 export interface Names {
   of(kind: KindName, id: string | number, wanted: readonly (string | undefined)[]): string;
+  /** Whether `of` has made the name from the id, because the resource has no name that fits. */
+  isNumbered(kind: KindName, id: string | number): boolean;
   /** The name with which the state created the server. */
   madeAs(server: number): string | undefined;
 }
@@ -21,6 +23,7 @@ export function createNames(bindings: readonly Binding[]): Names {
     }),
   );
   const given = new Map<string, string>();
+  const numbered = new Set<string>();
   const taken = new Set([...known.entries()].map(([what, name]) => `${what.split(' ')[0]} ${name}`));
   const made = new Map(
     bindings.flatMap((binding) =>
@@ -29,12 +32,14 @@ export function createNames(bindings: readonly Binding[]): Names {
   );
   return {
     madeAs: (server) => made.get(String(server)),
+    isNumbered: (kind, id) => numbered.has(`${kind} ${id}`),
     of(kind, id, wanted) {
       const what = `${kind} ${id}`;
       const before = given.get(what) ?? known.get(what);
       if (before !== undefined) return before;
-      const base =
-        wanted.map((each) => fitting(kind, each)).find((each) => each !== undefined) ?? `${kind}-${id}`;
+      const fit = wanted.map((each) => fitting(kind, each)).find((each) => each !== undefined);
+      if (fit === undefined) numbered.add(what);
+      const base = fit ?? `${kind}-${id}`;
       let name = base;
       for (let at = 1; taken.has(`${kind} ${name}`); at += 1) {
         const tail = at === 1 ? `-${id}` : `-${id}-${at}`;

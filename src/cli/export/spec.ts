@@ -28,13 +28,12 @@ export function specOf(inventory: Inventory, names: Names): ExportedSpec {
   const leftOut: string[] = [];
   const servers = inventory.servers.map((server) => ({
     server,
-    name: names.of('server', server.id, [server.shown?.name, `server-${server.id}`]),
+    name: names.of('server', server.id, [server.shown?.name]),
   }));
   const networks = exportNetworks(inventory.networks, names);
   const isos = exportIsos(inventory, names, leftOut);
   const isoName = new Map(isos.map(({ fields, name }) => [String(fields.id), name]));
-  // The API has shown no name of a server whose entry is named by its id.
-  const named = servers.filter(({ server, name }) => name !== `server-${server.id}`);
+  const named = servers.filter(({ server }) => !names.isNumbered('server', server.id));
   const holder = new Map(
     named.flatMap(({ server, name }) => server.ips.map(({ id }) => [id, name] as const)),
   );

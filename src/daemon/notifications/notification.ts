@@ -1,6 +1,6 @@
 import { escapeUnseen, linesText } from '../../core/escape.ts';
 import { isWaiting, type Plan } from '../../core/plan.ts';
-import { outside, type Remedy, remedyText, run } from '../../core/remedy.ts';
+import { newToken, outside, type Remedy, remedyText, run } from '../../core/remedy.ts';
 import { shortDigest } from '../../engine/run/approval.ts';
 import type { Condition } from '../../view/condition.ts';
 import { leftIn, plannedIn } from '../../view/differences.ts';
@@ -101,7 +101,9 @@ function distinct(remedies: readonly Remedy[]): readonly Remedy[] {
 
 /** The ways out of a condition that comes from an error. */
 export function waysOfError(condition: Condition): readonly Remedy[] {
-  return condition === 'unauthorized' || condition === 'fenced' ? [outside(newToken), doctor] : [doctor];
+  return condition === 'unauthorized' || condition === 'fenced'
+    ? [outside(newTokenForDaemon), doctor]
+    : [doctor];
 }
 
 /** The command that approves the plan. */
@@ -111,8 +113,7 @@ export function approvalOf(plan: Pick<Plan, 'digest'> | undefined): readonly Rem
 
 const doctor = run('doctor', [], { when: 'to check connection, token, project and state' });
 
-const newToken =
-  'put a valid token into the token file (`VDC_TOKEN_FILE`, or `token_file` in the spec): vdcsync then tries it at once. If the token is in the variable `VDC_TOKEN`, set the variable and restart vdcsync';
+const newTokenForDaemon = `${newToken}. vdcsync tries a new token in a file at once. After you set VDC_TOKEN, restart vdcsync`;
 
 function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -1,0 +1,67 @@
+import { FenceError } from '../core/errors.ts';
+import type { ReadPort } from '../core/ports.ts';
+import { clockOf } from './clock.ts';
+import { openSession, type Session, type SessionOptions } from './compose.ts';
+import { whyNotRead } from './reach.ts';
+import type { CommonFlags } from './settings/config.ts';
+import type { Io } from './terminal.ts';
+
+/** Flags of a command that shows the state alone if the API cannot be read. */
+export interface OfflineFlags extends CommonFlags {
+  readonly offline?: boolean;
+}
+
+/** Reads the live project. Returns a text if the API was not read: the reason. */
+export async function readLive<Live extends object>(
+  flags: CommonFlags,
+  io: Io,
+  options: Pick<SessionOptions, 'projectId' | 'token'>,
+  read: (session: Session) => Promise<Live>,
+): Promise<Live | string> {
+  const session = await openSession(flags, io, { mode: 'read', ...options });
+  try {
+    await refuseOtherToken(session.reads, options.projectId, io);
+    return await read(session);
+  } catch (error) {
+    if (error instanceof TooSlow) return `the API did not answer in ${patienceMs / 1000} s`;
+    return whyNotRead(error);
+  } finally {
+    await session.close();
+  }
+}
+
+/** Why the command does not ask the API at all. */
+export function whyOffline(flags: OfflineFlags, io: Io): string | undefined {
+  if (flags.offline === true) return '--offline';
+  return flags.emulator !== true && !io.env.VDC_BASE_URL ? 'VDC_BASE_URL is not set' : undefined;
+}
+
+async function refuseOtherToken(reads: ReadPort, projectId: number, io: Io): Promise<void> {
+  const { id } = await soon(reads.project(), io);
+  if (id === projectId) return;
+  throw new FenceError(
+    `The token is for project ${id}, not for project ${projectId}. Use a token of project ${projectId}, correct project.id, or use the state only with --offline.`,
+  );
+}
+
+/** How long the first answer may take, in real time: a command that hangs is of no use. */
+const patienceMs = 10_000;
+
+class TooSlow extends Error {}
+
+async function soon<T>(answer: Promise<T>, io: Io): Promise<T> {
+  const stop = new AbortController();
+  const late = clockOf(io)
+    .sleep(patienceMs, stop.signal)
+    .then(
+      () => {
+        throw new TooSlow();
+      },
+      () => answer,
+    );
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    stop.abort();
+  }
+}
