@@ -187,7 +187,7 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'max_deletions is ignored',
-    file: 'plan/caps.ts',
+    file: 'plan/judge.ts',
     find: 'if (deletions <= limit) return [];',
     replace: 'return [];',
   },

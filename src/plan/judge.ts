@@ -1,0 +1,239 @@
+import { appliedServer } from '../core/applied.ts';
+import { sumDecimals } from '../core/decimal.ts';
+import { comesWithServer, type ResourceKey, takeApart } from '../core/keys.ts';
+import type { Subject } from '../core/kind.ts';
+import { type Blocked, deletionsOf, type Operation, type Selection } from '../core/plan.ts';
+import { edit, outside, run, setting } from '../core/remedy.ts';
+import type { Intent } from '../core/state.ts';
+import { capitalised } from '../core/text.ts';
+import { isSelected, select } from './closure.ts';
+import { type Draft, draftAll, isDeletion, isRenewed, operatedKey, operationsOf } from './draft.ts';
+import { expiredEntry } from './expiry.ts';
+import { asBlocked, objectionsTo } from './guarded.ts';
+import { impactOf } from './guards.ts';
+import type { Coded, GuardInput } from './objections.ts';
+import { unconfirmedCreations } from './open-writes.ts';
+import { order } from './order.ts';
+import { begunIn, turnsOf } from './replacement-sequence.ts';
+import { mostOf } from './totals.ts';
+import { isClaimedAlone } from './unmanaged.ts';
+import { hold, identityOpen } from './waits.ts';
+
+/** The input of the judgement. */
+export interface JudgeInput extends GuardInput {
+  /** The part that the operator selected; all resources if left out. */
+  readonly selection?: Selection | undefined;
+  /** Renames that are not possible yet: the keys of some resources are open, so the plan has no operations. */
+  readonly waitingMoves?: readonly Blocked[];
+  /** Servers that existed before, and do not exist now. */
+  readonly recreated?: ReadonlySet<ResourceKey>;
+}
+
+export interface Judgement {
+  readonly drafts: readonly Draft[];
+  readonly objections: ReadonlyMap<Draft, Blocked>;
+}
+
+/** Servers that remain unchanged, with the objection to their change; `undefined`: an open write is the reason. */
+type HeldServers = ReadonlyMap<ResourceKey, Blocked | undefined>;
+
+/**
+ * The drafts with their objections. A blocked server remains, and so do the resources inside it. The remaining
+ * resources can then block another server, until no further one is blocked.
+ */
+export function judgeAll(input: JudgeInput, inFlight: ReadonlyMap<ResourceKey, Intent>): Judgement {
+  const held = new Map<ResourceKey, Blocked | undefined>();
+  for (const key of stuckOf(inFlight)) held.set(key, undefined);
+  for (;;) {
+    const judged = judge(input, inFlight, held);
+    const { drafts, objections } = judged;
+    const isBlocked = (each: Draft) => isRenewed(each) && objections.has(each) && !held.has(each.subject.key);
+    const further = drafts.filter(isBlocked);
+    if (further.length === 0) return judged;
+    for (const draft of further) held.set(draft.subject.key, objections.get(draft));
+  }
+}
+
+/** The drafts while these servers remain. A server that a cap has blocked counts for that cap again. */
+function judge(input: JudgeInput, inFlight: ReadonlyMap<ResourceKey, Intent>, held: HeldServers): Judgement {
+  const all = draftAll(input.kinds, input.world, new Set(held.keys()));
+  const drafts = all.map((draft) => withoutForeign(draft, input));
+  const guarded = objectionsTo(drafts, input);
+  const left = drafts.filter((draft) => !guarded.has(draft));
+  const capped = left.flatMap((draft) => {
+    const objection = held.get(draft.subject.key);
+    return objection === undefined ? [] : [[draft, objection] as const];
+  });
+  const unconfirmed = unconfirmedCreations(inFlight);
+  const objections = withCaps(left, new Map([...guarded, ...capped]), input, (soFar, cap) => {
+    const possible = possibleOf(input, { drafts, objections: soFar }, inFlight);
+    const going = new Set(choose(possible, input.selection).operations.map(({ key }) => key));
+    // A purchase whose outcome is open may be billed already.
+    const isOpen = ({ subject: { key } }: Draft) => unconfirmed.has(key) && !going.has(key);
+    return [
+      ...capped.flatMap(([draft, { code }]) => (code === cap ? [draft] : [])),
+      ...(cap === 'max_monthly_increase' ? drafts.filter(isOpen) : []),
+      ...possible.allowed.filter((draft) => going.has(operatedKey(draft))),
+    ];
+  });
+  return { drafts, objections };
+}
+
+/** An address that is ignored or released separately is not adopted with its server. */
+function withoutForeign(draft: Draft, { world, register }: JudgeInput): Draft {
+  const { subject, diff } = draft;
+  const { verdict } = diff;
+  if (verdict.verdict !== 'adopt' || !comesWithServer(subject)) return draft;
+  if (!isClaimedAlone(world, register, verdict.target)) return draft;
+  const { key, parent = key } = subject;
+  // An adopted server has the address that it came with. The entry of a created server asks for another address now.
+  if (!appliedServer(world.subjects.get(parent)?.binding).isCreated)
+    return { ...draft, diff: { ...diff, verdict: { verdict: 'unchanged' } } };
+  const address = world.ip(verdict.target)?.address ?? verdict.target;
+  const code = 'address_not_as_declared';
+  const reason = `${parent} asks for an address of its own, and holds ${address}, which this spec does not manage`;
+  const remedies = [
+    edit(parent, { set: { public_ipv4: { reuse: true } }, when: 'to leave the address unchanged' }),
+    run('adopt', [key, verdict.target], {
+      when: `to manage ${address}, which is then deleted with the server`,
+    }),
+  ];
+  return { ...draft, diff: { verdict: { verdict: 'blocked', verb: 'adopt', code, reason, remedies } } };
+}
+
+interface Possible {
+  /** Drafts without an objection. */
+  readonly allowed: readonly Draft[];
+  /** Their operations in order, with those that must wait. */
+  readonly candidates: readonly Operation[];
+  readonly operations: readonly Operation[];
+  readonly releases: readonly Release[];
+  readonly held: readonly Blocked[];
+}
+
+/** A binding that ends without a write. `gone`: its absence is confirmed first. */
+export interface Release {
+  readonly key: ResourceKey;
+  readonly gone: boolean;
+  readonly reason: string;
+}
+
+/** The operations that are possible for all drafts without an objection. */
+export function possibleOf(
+  { world, kinds, waitingMoves = [], recreated }: JudgeInput,
+  { drafts, objections }: Judgement,
+  inFlight: ReadonlyMap<ResourceKey, Intent>,
+): Possible {
+  const stuck = stuckOf(inFlight);
+  const allowed = drafts.filter(
+    (draft) => waitingMoves.length === 0 && !objections.has(draft) && !stuck.has(draft.subject.key),
+  );
+  const unordered = allowed.flatMap(operationsOf);
+  const turns = turnsOf(unordered, world, begunIn(world, inFlight.values(), recreated));
+  const candidates = order(unordered, kinds, world, unconfirmedCreations(inFlight), turns);
+  // A resource that is released with its server keeps its binding until the server is gone.
+  const staying = new Set([...objections.keys()].map(({ subject }) => subject.key));
+  const isEarly = ({ parent }: Subject) =>
+    parent !== undefined && staying.has(parent) && world.isThere(parent);
+  const open = identityOpen(objections);
+  const releases = allowed
+    .filter(({ subject: { parent } }) => parent === undefined || !open.has(parent))
+    .filter(({ subject, diff: { verdict } }) => !('gone' in verdict && !verdict.gone && isEarly(subject)))
+    .flatMap(releaseOf);
+  const released = new Set(releases.map(({ key }) => key));
+  const { operations, held } = hold(candidates, { kinds, world, inFlight, released, objections, turns });
+  return { allowed, candidates, operations, releases, held };
+}
+
+function releaseOf({ subject, diff }: Draft): Release[] {
+  const { verdict } = diff;
+  return verdict.verdict === 'release'
+    ? [{ key: subject.key, gone: verdict.gone, reason: verdict.reason }]
+    : [];
+}
+
+/** The selected part. `timely`: all releases that are possible now, also outside the selection. */
+export function choose({ candidates, operations, releases }: Possible, selection: Selection | undefined) {
+  const chosen = select(operations, selection);
+  const going = new Set(chosen.map(({ id }) => id));
+  // A resource that is released with its server stays bound if the deletion of the server is blocked or left out.
+  const stays = new Set(
+    candidates.flatMap(({ id, key, verb }) => (verb === 'delete' && !going.has(id) ? [key] : [])),
+  );
+  const timely = releases.filter(({ key, gone }) => gone || !stays.has(takeApart(key).parent ?? key));
+  return {
+    operations: chosen,
+    timely,
+    releases: timely.filter(({ key }) => selection === undefined || isSelected(selection, key)),
+  };
+}
+
+function stuckOf(inFlight: ReadonlyMap<ResourceKey, Intent>): ReadonlySet<ResourceKey> {
+  return new Set([...inFlight.values()].flatMap(({ phase, key }) => (phase === 'blocked' ? [key] : [])));
+}
+
+type Objections = ReadonlyMap<Draft, Blocked>;
+type Cap = 'max_deletions' | 'max_monthly_increase';
+type Capped = readonly (readonly [Draft, Coded])[];
+
+/**
+ * The objections to the drafts, with the caps. A cap counts only the drafts that would be carried out without the cap.
+ * `goingWith` gives these drafts for the objections so far. If a cap is exceeded, every draft that it counts is
+ * blocked.
+ */
+function withCaps(
+  left: readonly Draft[],
+  objections: Objections,
+  input: GuardInput,
+  goingWith: (objections: Objections, cap: Cap) => readonly Draft[],
+): Objections {
+  const held = new Map(objections);
+  const hold = (capped: Capped) => {
+    for (const [draft, objection] of capped) held.set(draft, asBlocked(draft, objection));
+  };
+  // The order and the dependencies are computed only if a cap may be exceeded.
+  if (maxDeletions(left, input).length > 0) hold(maxDeletions(goingWith(held, 'max_deletions'), input));
+  if (input.world.settings.max_monthly_increase !== null)
+    hold(maxIncrease(goingWith(held, 'max_monthly_increase'), input));
+  return held;
+}
+
+function maxDeletions(going: readonly Draft[], { world, destroy, deletedBefore }: GuardInput): Capped {
+  const limit = world.settings.max_deletions;
+  const leaving = going.filter(isDeletion);
+  const counted = deletionsOf({ operations: leaving.flatMap(operationsOf) });
+  const deletions = counted + deletedBefore;
+  if (deletions <= limit) return [];
+  const expires = leaving.some(({ subject }) => expiredEntry(subject, world)) ? ', or change `expires`' : '';
+  const undo = `undo the edits of the spec that delete these resources${expires}`;
+  const undoing = outside(undo, { when: 'to keep them' });
+  const alongside =
+    leaving.length > counted ? ' (without addresses that are deleted with their servers)' : '';
+  const counts = deletions === 1 ? '1 deletion' : `${deletions} deletions`;
+  const verb = deletions === 1 ? 'is' : 'are';
+  return leaving.map((draft) => [
+    draft,
+    {
+      code: 'max_deletions',
+      reason: `${counts} in one run${alongside} ${verb} more than settings.max_deletions (${limit}). ${capitalised(impactOf(draft, world))}`,
+      remedies: destroy
+        ? [run('destroy', ['--max-deletions', deletions])]
+        : [undoing, setting('max_deletions', deletions, 'if all these deletions are intended')],
+    },
+  ]);
+}
+
+function maxIncrease(going: readonly Draft[], { world, increasedBefore = '0' }: GuardInput): Capped {
+  const limit = world.settings.max_monthly_increase;
+  const increase = Number(sumDecimals([increasedBefore, ...going.map(mostOf)]));
+  if (limit === null || increase <= limit) return [];
+  const adding = going.filter((draft) => Number(mostOf(draft)) > 0);
+  return adding.map((draft) => [
+    draft,
+    {
+      code: 'max_monthly_increase',
+      reason: `the known prices add ${increase.toFixed(2)} a month, more than settings.max_monthly_increase (${limit})`,
+      remedies: [setting('max_monthly_increase', Math.ceil(increase), 'if this increase is intended')],
+    },
+  ]);
+}
