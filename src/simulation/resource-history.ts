@@ -63,7 +63,9 @@ export interface ResourceHistory {
   executionsUnder(idempotencyKey: string): readonly Execution[];
   /** The executions that a state with this intent can know of: the API had not forgotten the key at its first request. */
   knowableUnder(intent: Intent): readonly Execution[];
-  /** Another intent had the key when the creation took effect, such as that of another state. */
+  /** The intent that had the key when the creation took effect. Another state may use the key for another request later. */
+  writeOf(execution: Execution): Intent | undefined;
+  /** That was another intent, such as that of another state. */
   isOfAnother(execution: Execution, intent: Intent): boolean;
   isLive(execution: Execution): boolean;
   /** An operator, or the spec, released the resource of the key. */
@@ -119,7 +121,7 @@ export function createResourceHistory(
   /** The line that a resource was given to, by the spec of the line and the birth: two specs may have one resource. */
   const given = new Map<string, string>();
   const givenIn = (line: string, birth: number | undefined) => given.get(`${specOf(line)}${birth}`);
-  const madeBy = new Map<Execution, string>();
+  const madeBy = new Map<Execution, Intent>();
   /** The key that had each released resource, where one had it. */
   const releases = new Map<number, ResourceKey | undefined>();
   const adoptions = new Set<number>();
@@ -161,7 +163,7 @@ export function createResourceHistory(
         const line = keyLines.get(made.idempotencyKey ?? '');
         if (line !== undefined) madeLines.set(made, line);
         const write = writes.get(made.idempotencyKey ?? '');
-        if (write !== undefined) madeBy.set(made, write.id);
+        if (write !== undefined) madeBy.set(made, write);
       }
       // A resource that a task creates belongs to the request that began the task, no matter who acts meanwhile.
       const expected = new Set([...unborn].map(({ kind, id }) => `${kind} ${id}`));
@@ -206,7 +208,8 @@ export function createResourceHistory(
       const at = requestedAt.get(id) ?? Number.POSITIVE_INFINITY;
       return history.executionsUnder(idempotencyKey).filter(({ atMs }) => at - atMs < keyLifeMs);
     },
-    isOfAnother: (execution, { id }) => madeBy.get(execution) !== id,
+    writeOf: (execution) => madeBy.get(execution),
+    isOfAnother: (execution, { id }) => madeBy.get(execution)?.id !== id,
     isLive(execution) {
       const { kind, id } = execution;
       // Another server may have the server's id by now, with a network interface of the same name.

@@ -37,16 +37,19 @@ export async function lastCreation({ deps }: Run, key: ResourceKey): Promise<Int
 }
 
 /**
- * An earlier state may have created this server to replace another one, which may still exist: this state has seen no
- * server of the incarnation before.
+ * An earlier state may have created this server to replace another one, which may still exist: this state has not seen
+ * how the server of an earlier incarnation ended.
  */
 export async function mayReplace({ deps }: Run, { key, kind, incarnation }: Intent): Promise<boolean> {
   if (factsOf(kind).container !== true || incarnation === '0') return false;
-  const before = String(Number(incarnation) - 1);
   const past = await deps.store.intents({ key, limit: 50 });
-  const last = past.find((each) => each.verb === 'create' && each.incarnation === before);
-  const { outcome } = last === undefined ? {} : partsOf(last);
-  return outcome !== 'done' && outcome !== 'absent';
+  for (let before = Number(incarnation) - 1; before >= 0; before -= 1) {
+    const last = past.find((each) => each.verb === 'create' && each.incarnation === String(before));
+    const { outcome } = last === undefined ? {} : partsOf(last);
+    if (outcome === 'done') return false;
+    if (outcome !== 'absent') return true;
+  }
+  return false;
 }
 
 /** The creation of the current incarnation whose idempotency key was answered with a resource of another holder. */

@@ -170,7 +170,7 @@ export class Purchases {
 
   /** The state has no binding to the ISO, and neither its key nor its name shows that it is the entry's. @source API §2 */
   #isRenamedIso(first: Execution, { key, request }: Intent, { mirror, controller }: Running): boolean {
-    const made = this.#truth.history.writes.get(first.idempotencyKey ?? '');
+    const made = this.#truth.history.writeOf(first);
     if (made === undefined || made.key === key || holderOf(mirror, first) !== undefined) return false;
     if (member(made.request.body, 'name') === member(request.body, 'name')) return false;
     return member(entryOf(controller.file.model, key)?.moved, 'from') !== made.key;
@@ -184,11 +184,12 @@ export class Purchases {
   }
 
   /** The retiring server is as the spec wants it, so that it must take its key back. */
-  #isSpare({ kind, id, idempotencyKey }: Execution, { key, request }: Intent, { mirror }: Running): boolean {
+  #isSpare(execution: Execution, { key, request }: Intent, { mirror }: Running): boolean {
+    const { kind, id } = execution;
     if (kind !== 'server' || id === null) return false;
     const binding = mirror.bindings.get(retiringKey(key, id));
     if (binding === undefined || binding.tainted !== undefined) return false;
-    return equal(this.#truth.history.writes.get(idempotencyKey ?? '')?.request.body, request.body);
+    return equal(this.#truth.history.writeOf(execution)?.request.body, request.body);
   }
 
   /** No key shows the resource any more, and the spec says that no unmanaged resource belongs to it. @source API §8 */
@@ -250,11 +251,9 @@ export class Purchases {
 
   /** Its answer was lost and is not stored, and no read shows it: the default of `unconfirmed_servers`. */
   #isHidden(first: Execution): boolean {
-    const { idempotencyKey, kind, id, requestId } = first;
+    const { kind, id, requestId } = first;
     const { history, serversAreListed } = this.#truth;
-    const body = history.writes.get(idempotencyKey ?? '')?.request.body as
-      | { public_ipv4?: unknown }
-      | undefined;
+    const body = history.writeOf(first)?.request.body as { public_ipv4?: unknown } | undefined;
     // An address that the server got without a request does not identify the server. @assumption A22
     const isBare = body?.public_ipv4 === undefined && !serversAreListed;
     const neverShown =

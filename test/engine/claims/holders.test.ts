@@ -195,6 +195,7 @@ describe('src/engine/claims/owner.ts: a key that was answered with the resource 
     expect([...answered]).toEqual(isAnswered ? [['servers.a', holder]] : []);
   });
 
+  const third = { incarnation: '2' };
   test.each<[string, object, readonly object[], boolean]>([
     ['after a conflict', {}, [{ outcome: 'void' }], true],
     ['after an unknown one', {}, [], true],
@@ -202,9 +203,27 @@ describe('src/engine/claims/owner.ts: a key that was answered with the resource 
     ['after one that this state has had', {}, [{ outcome: 'done' }], false],
     ['after one that is gone', {}, [{ outcome: 'absent' }, { outcome: 'void' }], false],
     ['the first one', { incarnation: '0' }, [], false],
+    [
+      'after a conflict and one that is gone',
+      third,
+      [{ incarnation: '1', outcome: 'absent' }, { outcome: 'void' }],
+      true,
+    ],
+    [
+      'after two that are gone',
+      third,
+      [{ incarnation: '1', outcome: 'absent' }, { outcome: 'absent' }],
+      false,
+    ],
+    [
+      'after a conflict and one that this state has had',
+      third,
+      [{ incarnation: '1', outcome: 'done' }, { outcome: 'void' }],
+      false,
+    ],
     ['a network', { kind: 'network' }, [], false],
   ])('a found server may have replaced another one: %s', async (_name, more, past, may) => {
-    const later = creation({ incarnation: '1', outcome: 'done' });
+    const later = creation({ incarnation: '2', outcome: 'done' });
     const run = asked([later, ...past.map((each) => creation(each))]);
     expect(await mayReplace(run, creation({ incarnation: '1', ...more }))).toBe(may);
   });
