@@ -55,11 +55,12 @@ export class NegativeReads {
       isUnconfirmed(before) && intent.sends > 0 && (outcome === 'absent' || outcome === 'void');
     const isFound = intent.recovers !== undefined && intent.detail.startsWith('found under');
     if (!isGuessed || isFound || running.byPerson || this.#isInsideGone(intent)) return;
-    if (unconfirmed?.question.stage !== 'fenced' && !unconfirmed?.question.conflict) {
-      if (running.controller.clockWasSet && !this.#truth.emulator.readings.dateHeader)
-        return this.#truth.giveUp('a clock was set back, and an API without `Date` has forgotten the key');
-      this.#truth.fail('I6', `${intent.key} was closed as ${outcome} with an open key`);
+    const isOpen = unconfirmed?.question.stage !== 'fenced' && !unconfirmed?.question.conflict;
+    if (isOpen && running.controller.clockWasSet && !this.#truth.emulator.readings.dateHeader) {
+      this.#truth.giveUp('a clock was set back, and an API without `Date` has forgotten the key');
+      return;
     }
+    if (isOpen) this.#truth.fail('I6', `${intent.key} was closed as ${outcome} with an open key`);
     // The key holds the answer to another request, so no send of this write was carried out.
     if (outcome === 'void' && unconfirmed?.question.conflict) return;
     this.#check(running, before, `closed as ${outcome}`);
