@@ -180,8 +180,7 @@ vdcsync does not accept aliases (\`*base\`), merge keys (\`<<\`), directives (\`
 
 ## Values from the environment
 
-\`\${env:NAME}\` takes the value of the environment variable \`NAME\`, if the command has \`--allow-env NAME\`. Write \`$\${env:\` for the literal characters. It is possible only in the \`url\` of an ISO, and in the \`description\` and the undocumented fields of a firewall rule. For
-other values, use [an overlay or a program](../how-to/environments.md).
+\`\${env:NAME}\` takes the value of the environment variable \`NAME\`, if the command has \`--allow-env NAME\`. Write \`$\${env:\` for the literal characters. It is possible only in the \`url\` of an ISO, and in the \`description\` and the undocumented fields of a firewall rule.
 
 Plans, logs, pages and the state show \`\${env:NAME}\` instead of the value, even if an answer of the API repeats it. Names, ids and statuses of the API stay unchanged. \`vdcsync export\` hides values only
 with \`-f FILE\`.
@@ -236,7 +235,7 @@ export function metricsPage(): string {
     return `- \`${name}\` (${facts.join(', ')}): ${help}`;
   });
   return page('Metrics', [
-    'The daemon (`vdcsync run`) serves these metrics at `/metrics`, and those of its process (`vdcsync_process_…`, `vdcsync_nodejs_…`). The alerts: [runbook](../runbook.md).',
+    'The daemon (`vdcsync run`) serves these metrics at `/metrics`, and those of its process (`vdcsync_process_…`, `vdcsync_nodejs_…`). [Alerts](../runbook.md)',
     'In parentheses: the type and the labels. **With a folder of projects**, no metric has the label `project`, and each value is a sum over the projects; ages and budgets show the worst project. `--metrics-per-project` gives each project its own series.',
     metrics.join('\n'),
   ]);
@@ -252,7 +251,7 @@ export function codesPage(): string {
   return page('Codes', [
     'The values of `code` in `plan`, `apply` and `status`. `vdcsync explain CODE` shows the cause, the next step and an example.',
     '## Codes that block an operation',
-    'The word in parentheses is [the reason why vdcsync asks you](../safety.md#when-vdcsync-asks-you). Some of these codes are also codes of warnings.',
+    'The word in parentheses is [the reason why vdcsync asks you](../safety.md#when-vdcsync-asks-you).',
     of(questions).join('\n'),
     '## Codes of warnings',
     'These codes block nothing.',
