@@ -1,4 +1,5 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
@@ -47,7 +48,7 @@ async function follow(page: string): Promise<{ readonly commands: number; readon
         continue;
       }
       const [program, ...args] = command.trim().split(/ +/);
-      if (program === 'rm') for (const each of args) rmSync(join(cwd, each));
+      if (program !== 'vdcsync') execFileSync(program ?? '', args, { cwd });
       else {
         const { stdout, ...ended } = await run(args, cwd);
         expect(ended, `${page}: ${command}`).toMatchObject({ code: Number(exit) });
