@@ -68,7 +68,8 @@ export function withSelection(command: Command): Command {
       'only this resource and its dependencies; repeatable; a server includes the resources inside it',
       listed,
     )
-    .option('--exclude <key>', 'all except this resource and its dependents; repeatable', listed);
+    .option('--exclude <key>', 'all except this resource and its dependents; repeatable', listed)
+    .option('--undo <run>', 'plan the way back from this run; `vdcsync history` prints its name');
 }
 
 /** Every value of a repeatable option. */

@@ -11,6 +11,7 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
       'for a merge request: exits with 2 if there are changes',
     ],
     ['vdcsync plan --target servers.web-1', 'one server and its dependencies'],
+    ['vdcsync plan --undo 2026-01-31T12:00:00Z', 'the way back from that run of `vdcsync history`'],
     ['vdcsync plan --format svg --out plan.svg', 'as a picture'],
   ],
   apply: [

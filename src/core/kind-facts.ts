@@ -1,3 +1,5 @@
+import type { UndocumentedOperation } from './profile.ts';
+
 /**
  * The facts about a kind that every part of vdcsync needs, as plain values. The schema, the reads and the writes of a
  * kind are in `reconcilers`.
@@ -51,6 +53,16 @@ export interface KindFacts {
   readonly impact?: string;
   /** The state of the resource that its deletion waits for. */
   readonly awaits?: string;
+  /**
+   * How far its operations can be undone, where not wholly. `removedBy`: the operation of a profile that can delete the
+   * created resource. `grown`: fields that a change in place can make larger, and smaller only with a loss of data.
+   */
+  readonly undo?: {
+    readonly created?: 'stays';
+    readonly removedBy?: UndocumentedOperation;
+    readonly deleted?: 'another_address' | 'data_lost';
+    readonly grown?: readonly string[];
+  };
 }
 
 const integer = /^\d+$/;
@@ -71,6 +83,7 @@ const table = {
     independent: true,
     ids: { form: integer, example: '5001, or an address such as 203.0.113.10' },
     awaits: 'detached',
+    undo: { deleted: 'another_address' },
   },
   iso: { collection: 'isos', ids: { form: /^uiso-\d{1,10}$/, example: 'uiso-12' } },
   server: {
@@ -80,8 +93,14 @@ const table = {
     counted: true,
     ids: { form: integer, example: '2001' },
     lost: 'all data on its disks',
+    undo: { deleted: 'data_lost', grown: ['disk_gb', 'plan_id'] },
   },
-  network_interface: { field: 'network_interfaces', namedAfter: 'networks', deletion: 'alone' },
+  network_interface: {
+    field: 'network_interfaces',
+    namedAfter: 'networks',
+    deletion: 'alone',
+    undo: { created: 'stays', removedBy: 'remove_network_interface', deleted: 'another_address' },
+  },
   firewall: { field: 'firewall', endsExposure: true },
   backup: {
     field: 'backup',
@@ -89,10 +108,16 @@ const table = {
     staysBilled: true,
     deletion: 'always',
     repeats: true,
+    undo: { created: 'stays', deleted: 'data_lost' },
   },
   backup_policy: { field: 'backup_policy' },
   drive: { field: 'iso' },
-  server_image: { collection: 'server_images', counted: true, unlisted: true },
+  server_image: {
+    collection: 'server_images',
+    counted: true,
+    unlisted: true,
+    undo: { created: 'stays' },
+  },
 } as const satisfies Record<string, KindFacts>;
 
 /** A sort of resource, by the API's own noun. */

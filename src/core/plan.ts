@@ -22,6 +22,13 @@ export interface Change {
 export type Spend = 'adds' | 'reduces' | 'none';
 export type Risk = 'safe' | 'billed' | 'destructive';
 
+/**
+ * How far an operation can be undone. `another_address`, `data_lost`: the resource comes back with another address, or
+ * without its data. `stays`: nothing can remove the created resource.
+ */
+export const undoGrades = ['wholly', 'another_address', 'data_lost', 'stays'] as const;
+export type UndoGrade = (typeof undoGrades)[number];
+
 /** Stable across plans: the same step of the same resource has the same id. */
 export type OperationId = string & { readonly __brand: 'OperationId' };
 
@@ -66,6 +73,8 @@ export interface Operation {
   readonly traffic?: Traffic;
   /** The data that a change in place destroys. */
   readonly loses?: string;
+  /** Left out in a plan of an earlier release. */
+  readonly undo?: UndoGrade;
   /** An earlier run has sent the write, and the write has not ended: the next apply only finishes it. */
   readonly open?: true;
   /** The live side was changed outside vdcsync. The spec may ask for further changes. */

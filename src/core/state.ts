@@ -227,8 +227,9 @@ export interface RecordedWrite {
   readonly request: WriteRequest;
   /** Digest of the request that was sent, with method and path: the profile may define them in another way later. */
   readonly sentAs: string;
-  /** Digest of the entry that asked for the write: a refusal remains valid until the entry changes. */
+  /** Digests of the entry that asked for the write (a refusal remains valid until the entry changes), and of the spec. */
   readonly basis: string;
+  readonly spec?: string;
   /**
    * That entry, for the binding: the spec may have another entry, or none, once the write has taken effect. `protect`
    * counts only once the entry has left the spec. `moved`: the earlier key of its line.
@@ -346,10 +347,9 @@ export interface StateInfo {
 }
 
 /**
- * Identity plus intent, not a cache. Every method that changes something is durable
- * (fsync) when it resolves. It rejects with `StateError` if it could not make the change durable, or if
- * another process has written since. Time is an argument: no store reads a clock. A store
- * opened for reading only rejects every change.
+ * Identity plus intent, not a cache. Every method that changes something is durable (fsync) when it resolves. It rejects
+ * with `StateError` if it could not make the change durable, or if another process has written since. Time is an
+ * argument: no store reads a clock. A store opened for reading only rejects every change.
  */
 export interface StateStore {
   info(): Promise<StateInfo>;

@@ -14,6 +14,7 @@ import { choose, type JudgeInput, type Judgement, judgeAll, possibleOf, type Rel
 import { perhapsRenamed } from './moved-from.ts';
 import { blockedIntent, openWrites } from './open-writes.ts';
 import { costOf, effortOf, mostOf, summarise } from './totals.ts';
+import { gradeIn } from './undo/grade.ts';
 import { objectedTo } from './waits.ts';
 import {
   capUnchecked,
@@ -178,6 +179,7 @@ function assemble(input: PlanInput, parts: Parts): Plan {
   const { reckon, operations, blocked, warnings } = parts;
   const { project, subjects } = input.world;
   const { selection } = input;
+  const gradeOf = gradeIn(operations, input.world.profile);
   const located = <Part extends Operation | Blocked>(part: Part): Part => {
     const position = subjects.get(part.key)?.desired?.position;
     return position === undefined ? part : { ...part, position };
@@ -195,7 +197,7 @@ function assemble(input: PlanInput, parts: Parts): Plan {
     digest: digestOfPlan(input, parts),
     summary: summarise(parts, input.world),
     ...(isBoughtByNewState ? { new_state: true } : {}),
-    operations: operations.map(located),
+    operations: operations.map((each) => located({ ...each, undo: gradeOf(each) })),
     blocked: blocked.map(located),
     warnings,
     ...reckon(operations),

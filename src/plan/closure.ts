@@ -1,4 +1,4 @@
-import { type ResourceKey, takeApart } from '../core/keys.ts';
+import { type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
 import type { Operation, OperationId, Selection } from '../core/plan.ts';
 import { successorOf } from './order.ts';
 
@@ -38,7 +38,9 @@ export function closure(
 }
 
 export function isSelected({ targets, excludes }: Selection, key: ResourceKey): boolean {
-  const within = (each: ResourceKey) => key === each || takeApart(key).parent === each;
+  // A replaced server has another key until its deletion.
+  const within = (each: ResourceKey) =>
+    key === each || takeApart(key).parent === each || retiredFrom(key) === each;
   return (targets.length === 0 || targets.some(within)) && !excludes.some(within);
 }
 

@@ -1,12 +1,26 @@
 import { retiredFrom } from '../core/keys.ts';
 import { factsOf } from '../core/kind-facts.ts';
-import type { Operation, Plan } from '../core/plan.ts';
+import type { Operation, Plan, UndoGrade } from '../core/plan.ts';
 
 /** The consequences that an operator must know before the approval of an operation, in addition to the changed fields. */
 export function consequences(operation: Operation, plan: Pick<Plan, 'operations'>): string[] {
   const lost = operation.loses === undefined ? [] : [`lost: ${operation.loses}`];
-  return [...lost, ...replacement(operation, plan), ...traffic(operation)];
+  const destroyed = [...lost, ...replacement(operation, plan)];
+  return [...destroyed, ...traffic(operation), ...(destroyed.length === 0 ? undoing(operation) : [])];
 }
+
+/** Where it is not undone wholly. A backup that is taken only adds a copy. */
+function undoing({ undo = 'wholly', kind }: Operation): string[] {
+  return undo === 'wholly' || factsOf(kind).repeats === true ? [] : [`undo: ${undoTexts[undo]}`];
+}
+
+/** How far an operation can be undone. */
+export const undoTexts = {
+  wholly: 'wholly',
+  another_address: 'with another address',
+  data_lost: 'data lost',
+  stays: 'not possible, it stays',
+} as const satisfies Record<UndoGrade, string>;
 
 /** The id of the operation's live resource, for a replacement that of the old one. For a deletion also its other identifiers. */
 export function liveOf(operation: Operation, { operations }: Pick<Plan, 'operations'>): string[] {

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { kindNames } from '../core/kind-facts.ts';
+import { undoGrades } from '../core/plan.ts';
 
 const text = z.string();
 const count = z.int().min(0);
@@ -52,6 +53,12 @@ export const operation = z
       .describe('An earlier run has sent the write. The next apply only finishes it.'),
     cause: z.literal('drift').optional().describe('The resource was changed outside vdcsync.'),
     loses: text.optional().describe('Data that a change in place destroys.'),
+    undo: z
+      .enum(undoGrades)
+      .optional()
+      .describe(
+        'How far the operation can be undone. `another_address`, `data_lost`: the resource comes back so. `stays`: it cannot be removed. Absent in plans of earlier releases.',
+      ),
     target: text.optional().describe('Id of the live resource that is adopted or deleted.'),
   })
   .describe('One operation. The list is in a valid order of execution.');

@@ -229,7 +229,7 @@ export function generateFirewall(dice: Chance): Record<string, unknown> {
   return { enabled: true, policy_in: 'drop', rules: dice.pick([['22'], ['22', '443'], []]).map(rule) };
 }
 
-function editSpec(dice: Chance, spec: SpecModel): SpecModel {
+export function editSpec(dice: Chance, spec: SpecModel): SpecModel {
   const copy = structuredClone(spec) as unknown as Record<
     'networks' | 'ips' | 'isos' | 'servers',
     Record<string, Record<string, unknown>>

@@ -7,6 +7,7 @@ import type { ApplyReport } from '../../core/progress.ts';
 import { type Remedy, run } from '../../core/remedy.ts';
 import { counted } from '../../core/text.ts';
 import type { ApplyOptions } from '../../engine/deps.ts';
+import type { Undoing } from '../../plan/undo/undoing.ts';
 import { systemClock } from '../../platform/system.ts';
 import { planSchema } from '../../view/plan-schema.ts';
 import { isPlanAccepted } from '../check-command.ts';
@@ -21,13 +22,14 @@ import { plainProgress } from '../render/progress-plain.ts';
 import { reportText, verdictOf } from '../render/report.ts';
 import { type CommonFlags, readText } from '../settings/config.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
-import { refuseOtherSelection, type SelectionFlags, selectionOf } from '../settings/selection.ts';
+import { refuseOtherSelection, selectionOf } from '../settings/selection.ts';
 import { capped, readSpec } from '../settings/spec-source.ts';
 import { listenForSignals, type Signals } from '../signals.ts';
 import { askText, askYesNo, type Io, type Paint, paintFor, printable } from '../terminal.ts';
+import { checkUndo, selectionOfUndo, type UndoFlags, undoFooter, undoHeader, undoingOf } from '../undo.ts';
 import { plan as planCommand } from './plan.ts';
 
-export interface ApplyFlags extends CommonFlags, SelectionFlags {
+export interface ApplyFlags extends CommonFlags, UndoFlags {
   readonly yes?: boolean;
   readonly dryRun?: boolean;
   readonly plan?: string;
@@ -52,6 +54,7 @@ interface Carrying {
   readonly check: { refused: boolean };
   /** The operations of the plans that were shown. */
   readonly shown: Set<OperationId>;
+  undo?: Undoing | undefined;
 }
 
 /** Plans, asks, and applies until the project has converged. `destroy` deletes all managed resources. */
@@ -61,6 +64,7 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
     return planCommand(format === undefined ? common : { ...common, format }, io, destroy);
   }
   refuseUnasked(flags, io, destroy ? 'destroy' : 'apply');
+  checkUndo(flags);
   const desired = capped(await readSpec(flags, io), flags.maxDeletions);
   await refuseSecondState(desired.projectId, flags, io);
   const saved = savedPlan(flags, desired.projectId, io);
@@ -79,8 +83,15 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
       writeLog: (line) => view.line(line),
     });
     endInTime(flags, session, signals, ended.signal);
-    const selection = saved === undefined ? await selectionOf(flags, desired, session) : saved.selection;
-    const applying = session.engine.apply(desired, {
+    const undo = await undoingOf(flags, desired, session);
+    call.undo = undo;
+    const selection =
+      undo !== undefined
+        ? selectionOfUndo(undo)
+        : saved === undefined
+          ? await selectionOf(flags, desired, session)
+          : saved.selection;
+    const applying = session.engine.apply(undo?.desired ?? desired, {
       approve: (plan) => approve(plan, call),
       destroy,
       unattended: flags.yes === true,
@@ -187,11 +198,12 @@ async function approve(plan: Plan, call: Carrying): Promise<boolean> {
 }
 
 /** The whole plan. With `--yes`, a later plan of the run is shown by its new operations only. */
-function shownPlan(plan: Plan, { flags, shown }: Carrying, paint: Paint): string {
+function shownPlan(plan: Plan, { flags, shown, undo }: Carrying, paint: Paint): string {
   const fresh = plan.operations.filter(({ id }) => !shown.has(id));
   const isFirst = shown.size === 0;
   for (const { id } of fresh) shown.add(id);
-  if (isFirst || flags.yes !== true) return planText(plan, paint);
+  const header = isFirst && undo !== undefined ? undoHeader(undo) : '';
+  if (isFirst || flags.yes !== true) return `${header}${planText(plan, paint)}`;
   return furtherText({ ...plan, operations: fresh, blocked: [] }, paint);
 }
 
@@ -211,13 +223,18 @@ async function isNamed({ project }: Plan, io: Io, stop: AbortSignal): Promise<bo
 function conclude(
   report: ApplyReport,
   { timeScale }: Session,
-  { flags, io, view, signals, destroy, check }: Carrying,
+  { flags, io, view, signals, destroy, check, undo }: Carrying,
 ): ExitCode {
   const code =
     check.refused && !signals.stop.aborted ? exitCodes.blocked : exitCodeOf(report, signals, destroy);
   view.end();
   view.summary?.(report, code, destroy);
-  if (flags.format === 'json') return code;
+  const verdict = verdictOf(report, destroy);
+  const footer = undo && undoFooter(undo, verdict === 'converged' || verdict === 'done');
+  if (flags.format === 'json') {
+    io.stderr.write(footer ?? '');
+    return code;
+  }
   const idle = report.outcome === 'converged' && report.results.length === 0;
   const paint = paintFor(io.stdout, io);
   if (idle && destroy && report.blocked.length === 0) {
@@ -225,7 +242,7 @@ function conclude(
     return code;
   }
   const text = idle ? planText(report.plan, paint, true) : reportText(report, paint, { timeScale, destroy });
-  io.stdout.write(text);
+  io.stdout.write(`${text}${footer ?? ''}`);
   return code;
 }
 

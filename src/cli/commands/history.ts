@@ -1,17 +1,17 @@
 import { moment } from '../../core/duration.ts';
-import { ConfigError } from '../../core/errors.ts';
 import { endOf, partsOf } from '../../core/intent.ts';
 import { member } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Intent, JournalFilter, ProofRecord, StateStore } from '../../core/state.ts';
 import { refuseOtherState } from '../../engine/observe.ts';
 import { writeView } from '../../view/build.ts';
-import { barsSvg, runsOf, timelineOf } from '../../view/timeline.ts';
+import { barsSvg, timelineOf } from '../../view/timeline.ts';
 import { clockOf } from '../clock.ts';
 import { openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { phaseWord } from '../render/status-text.ts';
 import { endText } from '../render/values.ts';
+import { isRunName, mostWrites, runNamed, runsIn } from '../runs.ts';
 import type { CommonFlags } from '../settings/config.ts';
 import { checkedKey } from '../settings/key.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
@@ -27,7 +27,6 @@ export interface HistoryFlags extends CommonFlags {
 
 /** Shown where nothing else is asked for. */
 const defaultLimit = 50;
-const mostWrites = 100_000;
 
 /**
  * Every write ever sent, newest first, by runs. Reads only the state: with a spec, the state of its project.
@@ -35,7 +34,7 @@ const mostWrites = 100_000;
  * @param of a key, or a run by the time of its first write, as the list prints it
  */
 export async function history(of: string | undefined, flags: HistoryFlags, io: Io): Promise<ExitCode> {
-  const wanted = of !== undefined && isRun(of) ? of : undefined;
+  const wanted = of !== undefined && isRunName(of) ? of : undefined;
   const key = of === undefined || wanted !== undefined ? undefined : checkedKey(of);
   const desired = flags.file === undefined ? undefined : await readSpec(flags, io);
   if (desired !== undefined) await refuseSecondState(desired.projectId, flags, io);
@@ -43,18 +42,9 @@ export async function history(of: string | undefined, flags: HistoryFlags, io: I
   try {
     if (desired !== undefined) refuseOtherState(desired, await store.info());
     const intents = await store.intents({ limit: mostWrites });
-    const runs = runsOf(intents, (intent) => [
-      intent.createdAt,
-      partsOf(intent).closedAt ?? clockOf(io).now(),
-    ]);
-    const runOf = new Map(
-      runs.flatMap(({ startMs, writes }) => writes.map(({ id }) => [id, runName(startMs)] as const)),
-    );
-    if (wanted !== undefined && ![...runOf.values()].includes(wanted)) {
-      const last =
-        runs[0] === undefined ? 'it has sent no write' : `its last run is ${runName(runs[0].startMs)}`;
-      throw new ConfigError(`this state knows no run ${wanted}: ${last}`, true);
-    }
+    const runs = runsIn(intents, clockOf(io).now());
+    const runOf = new Map(runs.flatMap(({ name, writes }) => writes.map(({ id }) => [id, name] as const)));
+    if (wanted !== undefined) runNamed(wanted, runs);
     const limit = flags.limit ?? (wanted === undefined ? defaultLimit : mostWrites);
     const shown = intents
       .map((intent) => ({ run: runOf.get(intent.id) ?? '', intent }))
@@ -79,15 +69,6 @@ export async function history(of: string | undefined, flags: HistoryFlags, io: I
   } finally {
     await store.close();
   }
-}
-
-/** The name of a run: when its first write was recorded. */
-function runName(startMs: number): string {
-  return `${new Date(startMs).toISOString().slice(0, 19)}Z`;
-}
-
-function isRun(text: string): boolean {
-  return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(text);
 }
 
 function jsonOf(writes: readonly Past[], proofs: readonly PastProof[]): string {

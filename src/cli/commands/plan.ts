@@ -5,13 +5,14 @@ import { type ExitCode, exitCodes, InterruptedError } from '../exit.ts';
 import { nothingManaged } from '../render/plan-text.ts';
 import type { CommonFlags } from '../settings/config.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
-import { type SelectionFlags, selectionOf } from '../settings/selection.ts';
+import { selectionOf } from '../settings/selection.ts';
 import { capped, readSpec } from '../settings/spec-source.ts';
 import { untilSignal } from '../signals.ts';
 import { type Io, paintFor } from '../terminal.ts';
+import { checkUndo, selectionOfUndo, type UndoFlags, undoHeader, undoingOf } from '../undo.ts';
 import { putPlan } from './output.ts';
 
-export interface PlanFlags extends CommonFlags, SelectionFlags {
+export interface PlanFlags extends CommonFlags, UndoFlags {
   readonly format?: PlanFormat;
   readonly out?: string;
   readonly detailedExitcode?: boolean;
@@ -21,6 +22,7 @@ export interface PlanFlags extends CommonFlags, SelectionFlags {
 
 /** Reads, compares, prints; changes nothing, the local state included. With `prove`, the state records the proofs. */
 export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<ExitCode> {
+  checkUndo(flags);
   const desired = capped(await readSpec(flags, io), flags.maxDeletions);
   const { projectId, token } = desired;
   await refuseSecondState(projectId, flags, io);
@@ -32,15 +34,21 @@ export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<E
     const interrupted = untilSignal(done.signal).then(() => {
       throw new InterruptedError('interrupted');
     });
-    const selection = await selectionOf(flags, desired, session);
+    const undo = await undoingOf(flags, desired, session);
+    const selection = undo === undefined ? await selectionOf(flags, desired, session) : selectionOfUndo(undo);
+    const asked = undo?.desired ?? desired;
     const options = { destroy, ...(selection === undefined ? {} : { selection }) };
     const { engine } = session;
-    const planned = flags.prove === true ? engine.prove(desired, options) : engine.plan(desired, options);
+    const planned = flags.prove === true ? engine.prove(asked, options) : engine.plan(asked, options);
     const made = await Promise.race([planned, interrupted]);
     const idle = made.operations.length + made.blocked.length === 0;
     if (destroy && idle && (flags.format ?? 'text') === 'text')
       io.stdout.write(nothingManaged(made, paintFor(io.stdout, io)));
-    else putPlan(made, flags, io);
+    else {
+      const stream = (flags.format ?? 'text') === 'text' ? io.stdout : io.stderr;
+      if (undo !== undefined) stream.write(undoHeader(undo));
+      putPlan(made, flags, io);
+    }
     return flags.detailedExitcode === true ? detailed(made) : exitCodes.done;
   } finally {
     done.abort();

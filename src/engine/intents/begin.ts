@@ -99,6 +99,7 @@ export async function beginIntent(
     request,
     sentAs: writes.digest(request),
     basis: digestOf(subject.desired?.value ?? null),
+    spec: run.desired.digest,
     ...(subject.desired === undefined || operation.verb === 'delete'
       ? {}
       : { entry: entryOf(subject.desired) }),

@@ -176,7 +176,7 @@ export class Purchases {
     return member(entryOf(controller.file.model, key)?.moved, 'from') !== made.key;
   }
 
-  /** For the state, the resource is what an entry with another key released, and nothing connects the two keys. */
+  /** For the state, the resource is one that an entry with another key released, and nothing connects the two keys. */
   #isReleasedByAnotherEntry({ kind, id }: Execution, { key }: Intent, { controller }: Running): boolean {
     const released = isSort(kind) ? this.#truth.history.releasedFrom(kind, id ?? '') : undefined;
     if (released === undefined || released === key) return false;

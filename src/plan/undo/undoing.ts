@@ -1,0 +1,232 @@
+import equal from 'fast-deep-equal';
+import type { Desired, DesiredResource, EntryFields } from '../../core/desired.ts';
+import { ConfigError } from '../../core/errors.ts';
+import { withoutSeals } from '../../core/hidden-texts.ts';
+import { partsOf } from '../../core/intent.ts';
+import { mapTexts } from '../../core/json.ts';
+import { comesWithServer, type ResourceKey, retiredFrom, takeApart } from '../../core/keys.ts';
+import type { ResourceKind } from '../../core/kind.ts';
+import { factsOf, type KindName } from '../../core/kind-facts.ts';
+import type { UndoGrade } from '../../core/plan.ts';
+import type { ApiProfile } from '../../core/profile.ts';
+import { run as runs } from '../../core/remedy.ts';
+import type { Intent } from '../../core/state.ts';
+import { gradeIn } from './grade.ts';
+
+/** The way back from a run: an ordinary plan of the spec with the entries that the run changed as they were before. */
+export interface Undoing {
+  readonly run: string;
+  readonly desired: Desired;
+  /** The keys that the run changed: the plan is limited to them. */
+  readonly targets: readonly ResourceKey[];
+  /** The writes of the run that the plan does not undo wholly. */
+  readonly losses: readonly (Pick<Intent, 'key' | 'verb'> & { readonly grade: UndoGrade })[];
+  /** The entries that the spec still has as after the run. */
+  readonly differing: readonly ResourceKey[];
+}
+
+export interface UndoInput {
+  readonly run: string;
+  /** The writes of the run. */
+  readonly writes: readonly Intent[];
+  /** Every write of the state, newest first. */
+  readonly journal: readonly Intent[];
+  /** The present spec. */
+  readonly desired: Desired;
+  readonly kinds: ReadonlyMap<KindName, ResourceKind>;
+  readonly profile: ApiProfile;
+}
+
+/** @throws ConfigError if the journal does not show the way back, or if a later run would be undone as well */
+export function undoing(input: UndoInput): Undoing {
+  const { run, desired, profile } = input;
+  const past = new Past(input);
+  const before = new Map(past.keys.map((key) => [key, past.before(key)] as const));
+  const current = new Map(desired.resources.map((each) => [each.key, each]));
+  const restored = new Map(current);
+  for (const [key, entry] of before)
+    if (entry === undefined) restored.delete(key);
+    else restored.set(key, past.restored(key, entry, current.get(key)));
+  const changed = [...before.keys()].filter((key) => !equal(current.get(key), restored.get(key)));
+  const resources = [...restored.values()];
+  checkReferences(resources, input);
+  checkEnvironment(resources, desired);
+  const gradeOf = gradeIn(past.writes, profile);
+  return {
+    run,
+    desired: {
+      ...desired,
+      resources,
+      // The operator asks for the removal of the created resources. The plan is limited to the keys of the run.
+      settings: { ...desired.settings, prune: true },
+      digest: `${desired.digest} undoes ${run}`,
+    },
+    targets: past.keys,
+    losses: past.writes.flatMap(({ key, verb, ...write }) => {
+      const grade = gradeOf({ key, verb, ...write });
+      return grade === 'wholly' || factsOf(write.kind).repeats ? [] : [{ key, verb, grade }];
+    }),
+    differing: [...new Set(changed.map((key) => takeApart(key).parent ?? key))].sort(),
+  };
+}
+
+/** The journal as seen from the run. */
+class Past {
+  /** The writes of the run that may have changed the project. */
+  readonly writes: readonly Intent[];
+  /** The keys that the run changed, and those inside a server that it created, replaced or deleted. */
+  readonly keys: readonly ResourceKey[];
+  readonly #run: string;
+  readonly #before: readonly Intent[];
+  readonly #after: readonly Intent[];
+
+  constructor({ run, writes, journal }: UndoInput) {
+    const open = writes.find(({ phase }) => phase !== 'closed' && phase !== 'blocked');
+    if (open !== undefined)
+      throw new ConfigError(`the run ${run} has an open write (${open.verb} ${open.key})`, false, [
+        runs('apply', [], { when: 'to finish the run first' }),
+      ]);
+    const own = new Set(writes.map(({ id }) => id));
+    const all = journal.filter(isEffective).toReversed();
+    const from = all.findIndex(({ id }) => own.has(id));
+    const later = all.slice(from < 0 ? all.length : from);
+    const [first] = later;
+    // A later run with the same spec continues the run, or repairs drift.
+    const until = later.findIndex(({ spec }) => spec === undefined || spec !== first?.spec);
+    const isOwn = (each: Intent, at: number) => own.has(each.id) || until < 0 || at < until;
+    this.#run = run;
+    this.#before = all.slice(0, all.length - later.length);
+    this.writes = later.filter(isOwn);
+    this.#after = later.filter((each, at) => !isOwn(each, at));
+    const isEntryKey = ({ key }: Intent) => !comesWithServer(takeApart(key));
+    const changed = this.writes.filter((each) => isEntryKey(each) && !factsOf(each.kind).repeats);
+    const renewed = new Set(changed.flatMap(({ verb, key }) => (verb === 'update' ? [] : [presentKey(key)])));
+    const inside = all.filter(
+      (each) =>
+        isEntryKey(each) &&
+        renewed.has(takeApart(each.key).parent ?? each.key) &&
+        (later.includes(each) || this.#lastBefore(each.key) === each),
+    );
+    this.keys = [...new Set([...changed, ...inside].map(({ key }) => presentKey(key)))];
+    if (changed.length === 0)
+      throw new ConfigError(`the run ${run} has changed nothing that a spec describes`, true);
+  }
+
+  /** The entry before the run; `undefined` if there was no resource. */
+  before(key: ResourceKey): EntryFields | undefined {
+    this.#refuseLater(key);
+    const { parent } = takeApart(key);
+    if (parent !== undefined && this.#isNew(parent)) return undefined;
+    const last = this.#lastBefore(key);
+    if (last !== undefined) return last.verb === 'delete' ? undefined : last.entry?.value;
+    const first = this.writes.find((each) => each.key === key);
+    if (first === undefined || this.#isNew(key)) return undefined;
+    if (first.entry === undefined)
+      throw new ConfigError(
+        `the run ${this.#run} deleted ${key}, and the journal has no earlier write of ${key}: it was adopted. Write its entry into the spec again, and apply`,
+      );
+    const value = Object.fromEntries(first.changes.map(({ path, from }) => [fieldOf(path), from]));
+    return withoutNulls({ ...first.entry.value, ...value });
+  }
+
+  /** The run created the resource, and none had its key before. */
+  #isNew(key: ResourceKey): boolean {
+    const first = this.writes.find((each) => each.key === key);
+    const last = this.#lastBefore(key);
+    if (last !== undefined) return last.verb === 'delete' && first !== undefined;
+    if (first?.verb !== 'create') return false;
+    // The firewall of an existing server has values before its entry.
+    return first.changes.length === 0 || first.changes.some(({ from }) => from === null);
+  }
+
+  /** A later run that changed the same resource has its own way back. */
+  #refuseLater(key: ResourceKey): void {
+    const later = this.#after.findLast((each) => each.key === key);
+    const own = lastOf([...this.#before, ...this.writes], key);
+    if (later === undefined || factsOf(later.kind).repeats || basisOf(later) === basisOf(own)) return;
+    throw new ConfigError(
+      `a later run changed ${key} too (${later.verb}): undo that run first, or change the spec and apply`,
+      false,
+      [runs('history', [key], { when: 'to find the later run' })],
+    );
+  }
+
+  /** The last write before the run, if it is not known to be of an earlier server. */
+  #lastBefore(key: ResourceKey): Intent | undefined {
+    const { parent } = takeApart(key);
+    const made = this.#before.findLast((each) => each.key === parent && each.verb === 'create');
+    const server = made && partsOf(made).answer?.id;
+    const last = lastOf(this.#before, key);
+    const isOther = server !== undefined && last?.parentId !== undefined && last.parentId !== server;
+    return isOther ? undefined : last;
+  }
+
+  /** The present entry with the fields that the run changed as they were before; else the whole earlier entry. */
+  restored(key: ResourceKey, before: EntryFields, current: DesiredResource | undefined): DesiredResource {
+    const { kind, parent } = takeApart(key);
+    const position = { file: `the run ${this.#run}`, line: 1, column: 1 };
+    const whole = { key, kind, ...(parent && { parent }), managed: true, protect: false, position };
+    if (current === undefined) return { ...whole, value: withoutSeals(before) };
+    const changes = this.writes.filter((each) => each.key === key).flatMap((each) => each.changes);
+    const names = [...new Set(changes.map(({ path }) => fieldOf(path)))];
+    const fields = Object.fromEntries(names.map((name) => [name, before[name] ?? null]));
+    return { ...current, value: withoutSeals(withoutNulls({ ...current.value, ...fields }, before)) };
+  }
+}
+
+/** The write may have changed the project. A resource that was found under a key existed before. */
+function isEffective(intent: Intent): boolean {
+  const { outcome, because } = partsOf(intent);
+  return because !== 'found' && (outcome === 'done' || outcome === 'failed');
+}
+
+function lastOf(writes: readonly Intent[], key: ResourceKey): Intent | undefined {
+  return writes.findLast((each) => each.key === key && partsOf(each).outcome === 'done');
+}
+
+/** The entry that is in force after the write. */
+function basisOf(write: Intent | undefined): string | undefined {
+  return write?.verb === 'delete' ? undefined : write?.basis;
+}
+
+/** The key that a server had before its successor took the key. */
+function presentKey(key: ResourceKey): ResourceKey {
+  return takeApart(key).parent === undefined ? (retiredFrom(key) ?? key) : key;
+}
+
+function fieldOf(path: string): string {
+  return path.split(/[.[]/, 1)[0] ?? path;
+}
+
+/** Without the fields that had no value, unless the earlier entry had that value. */
+function withoutNulls(value: EntryFields, before: EntryFields = {}): EntryFields {
+  const fields = Object.entries(value).filter(([name, each]) => each !== null || before[name] === null);
+  return Object.fromEntries(fields);
+}
+
+/** An entry outside the run may use a created resource, and an earlier entry a resource that is gone since. */
+function checkReferences(resources: readonly DesiredResource[], { kinds, run }: UndoInput): void {
+  const keys = new Set(resources.map(({ key }) => key));
+  for (const { key, kind, value } of resources) {
+    const missing = (kinds.get(kind)?.entry.references?.(value) ?? []).find((each) => !keys.has(each.key));
+    if (missing !== undefined)
+      throw new ConfigError(
+        `${key} uses ${missing.key}, which does not exist without the run ${run}. Change ${key} in the spec, apply, and undo the run then`,
+      );
+  }
+}
+
+/** The journal has the names of the variables, and no values. */
+function checkEnvironment(restored: readonly DesiredResource[], { resources, environment }: Desired): void {
+  for (const resource of restored) {
+    if (resources.includes(resource)) continue;
+    const { key, value } = resource;
+    mapTexts(value, (text) => {
+      if (text.includes('${env:') && environment?.texts.has(text) !== true)
+        throw new ConfigError(
+          `the earlier entry of ${key} has \`${text}\`, and the present spec does not: the value of the variable is not recorded. Write the entry into the spec, and apply`,
+        );
+      return text;
+    });
+  }
+}

@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest';
+import { type Operator, Scene, type Sections } from './edits-scene.ts';
+
+const settings = { prune: true };
+const size = { server_type: 'sliders-1', image: 'ubuntu-24.04', cores: 1, memory_mb: 1024, disk_gb: 20 };
+const firewall = { enabled: true, policy_in: 'drop', rules: [] };
+const web = { ...size, public_ipv4: { new: true }, firewall };
+const first = { settings, servers: { web } };
+
+/** The names of the runs, newest first. */
+async function runs(operator: Operator): Promise<readonly string[]> {
+  const { stdout } = await operator.vdcsync('history', '--format', 'json');
+  const { writes } = JSON.parse(stdout) as { readonly writes: readonly { readonly run: string }[] };
+  return [...new Set(writes.map(({ run }) => run))];
+}
+
+/** After the first spec and an edit. */
+async function edited(edit: Sections): Promise<{ scene: Scene; operator: Operator; run: string }> {
+  const scene = await Scene.start();
+  const operator = scene.operator();
+  await operator.applied(first);
+  await operator.applied(edit);
+  const [run = ''] = await runs(operator);
+  return { scene, operator, run };
+}
+
+describe('src/cli/undo.ts', () => {
+  test('two applies with different specs are two runs, and the last one is undone alone', async () => {
+    const opened = { ...web, firewall: { ...firewall, policy_in: 'accept' } };
+    const { scene, operator, run } = await edited({ settings, ips: { api: {} }, servers: { web: opened } });
+    expect(await runs(operator)).toHaveLength(2);
+    const planned = await operator.vdcsync('plan', '--undo', run, '--detailed-exitcode');
+    expect(planned).toMatchObject({ code: 2, stderr: '' });
+    expect(planned.stdout).toContain(`The plan undoes the run ${run} wholly.`);
+    const { code, stdout } = await operator.vdcsync('apply', '--undo', run, '--yes');
+    expect({ code, last: stdout.trimEnd().split('\n').slice(-2) }).toEqual({
+      code: 0,
+      last: [
+        `The run ${run} is undone.`,
+        'The spec still has 2 entries from that run: change these entries back, or the next apply changes them again: ips.api, servers.web',
+      ],
+    });
+    expect(scene.project.servers).toMatchObject([{ id: 2001, firewall: { policyIn: 'drop' } }]);
+    expect(scene.project.ips).toMatchObject([{ serverId: 2001 }]);
+    operator.write(first);
+    expect(await operator.vdcsync('plan', '--detailed-exitcode')).toMatchObject({ code: 0 });
+  });
+
+  test('the plan names what a deletion has lost, before and after', async () => {
+    const { scene, operator, run } = await edited({ settings });
+    expect(scene.project.servers).toEqual([]);
+    const planned = await operator.vdcsync('plan', '--undo', run);
+    const losses =
+      '  delete servers.web: data lost\n  delete servers.web.public_ipv4: with another address\n';
+    expect(planned.stdout).toContain(`The plan undoes the run ${run}, except:\n${losses}`);
+    const { stdout } = await operator.vdcsync('apply', '--undo', run, '--yes');
+    expect(stdout).toContain(
+      `The run ${run} is undone, except: servers.web (data lost), servers.web.public_ipv4 (with another address).`,
+    );
+    expect(scene.project.servers).toMatchObject([{ id: 2002, cores: 1, firewall: { enabled: true } }]);
+  });
+
+  test('every operation of a plan says how far it can be undone', async () => {
+    const { operator } = await edited({ settings, ips: { api: {} }, servers: { web } });
+    operator.write({ settings, networks: { a: { cidr: '10.20.0.0/24' } } });
+    const { stdout } = await operator.vdcsync('plan', '--format', 'json');
+    const { operations } = JSON.parse(stdout) as {
+      readonly operations: readonly { readonly id: string; readonly undo: string }[];
+    };
+    expect(Object.fromEntries(operations.map(({ id, undo }) => [id, undo]))).toEqual({
+      'create:networks.a': 'wholly',
+      'delete:servers.web': 'data_lost',
+      'delete:servers.web.public_ipv4': 'another_address',
+      'delete:ips.api': 'another_address',
+    });
+  });
+
+  test('an undo that a guard holds back is not called undone', async () => {
+    const protect = { ...size, protect: true };
+    const { scene, operator, run } = await edited({ settings, servers: { web, db: protect } });
+    const { code, stdout } = await operator.vdcsync('apply', '--undo', run, '--yes');
+    expect(code).toBe(3);
+    expect(stdout).toContain(`The run ${run} is not undone.`);
+    expect(scene.project.servers).toHaveLength(2);
+  });
+
+  test.each([
+    ['a run that the state does not know', ['--undo', '2020-01-01T00:00:00Z'], 64, 'this state knows no run'],
+    ['a name that is none', ['--undo', 'last'], 64, 'names no run'],
+    ['a selection', ['--undo', '2020-01-01T00:00:00Z', '--target', 'ips.api'], 64, 'leave out --target'],
+  ])('refuses %s', async (_what, flags, exit, text) => {
+    const operator = (await Scene.start()).operator();
+    operator.write(first);
+    const { code, stderr } = await operator.vdcsync('plan', ...flags);
+    expect(code).toBe(exit);
+    expect(stderr).toContain(text);
+  });
+
+  test('refuses a run whose resources a later run has changed, and then undoes both, the last one first', async () => {
+    const addresses = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, {}]));
+    const { scene, operator, run } = await edited({ settings, ips: addresses(['a']), servers: { web } });
+    const larger = { ...web, public_ipv4: { ip: 'a' }, replace: 'allowed' };
+    await operator.applied({ settings, ips: addresses(['a']), servers: { web: larger } });
+    const refused = await operator.vdcsync('plan', '--undo', run);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain(`servers.web uses ips.a, which does not exist without the run ${run}`);
+    const [last = ''] = await runs(operator);
+    await operator.vdcsync('apply', '--undo', last, '--yes');
+    operator.write({ settings, ips: addresses(['a']), servers: { web } });
+    expect(await operator.vdcsync('apply', '--undo', run, '--yes')).toMatchObject({ code: 0 });
+    expect(scene.project.ips).toHaveLength(1);
+    expect(scene.project.servers).toHaveLength(1);
+  });
+});
