@@ -60,6 +60,8 @@ export default defineConfig({
     // A percentage would mean at most the number of processors.
     maxWorkers: 2 * availableParallelism(),
     sequence: { sequencer: LongFirst },
+    // Node runs the sources as they are: the simulation needs a fifth less processor time than with Vite's modules.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     env: { NODE_COMPILE_CACHE: compileCache },
     projects: [
       { extends: true, test: { name: 'unit', include: unit, isolate: false } },
