@@ -1,5 +1,5 @@
+import type { Clock } from '../core/clock.ts';
 import type { HttpResponse } from '../core/transport.ts';
-import { printable, printableHeader } from './text.ts';
 
 /** A refusal as the API words it. @source API §7 */
 export interface Problem {
@@ -186,4 +186,45 @@ const [openBracket, closeBracket, openBrace, closeBrace] = codes('[]{}');
 
 function codes(characters: string): number[] {
   return [...characters].map((each) => each.charCodeAt(0));
+}
+
+/** The longest piece of server text that is passed on, in characters. */
+const maxLength = 1_000;
+/** The limit for a header, because every line of the log contains it. */
+const maxHeaderLength = 200;
+
+/** Server text fit for a message: bounded, and without control or direction characters. */
+export function printable(text: string, most = maxLength): string {
+  const clean = text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
+  return clean.length > most ? `${clean.slice(0, most).toWellFormed()}…` : clean;
+}
+
+/** A header's value, fit for a message. */
+function printableHeader(value: string): string {
+  return printable(value, maxHeaderLength);
+}
+
+/** The API's own time. The client measures the age of the API's timestamps with this clock. */
+export interface ApiClock {
+  /** Takes the time from an answer's `Date`, if the answer is the API's. */
+  see(response: HttpResponse): void;
+  /** Milliseconds since the epoch; the local clock until a `Date` was seen. */
+  now(): number;
+}
+
+/**
+ * The last `Date` header, advanced by the clock since.
+ *
+ * @assumption A35 `Date` is the clock of `created_at`
+ */
+export function createApiClock(clock: Clock): ApiClock {
+  let seen: { readonly date: number; readonly at: number } | undefined;
+  return {
+    see: ({ headers }) => {
+      const date = Date.parse(headers.date ?? '');
+      // A proxy's page carries the proxy's time.
+      if (Number.isFinite(date) && headers['x-request-id']) seen = { date, at: clock.monotonic() };
+    },
+    now: () => (seen === undefined ? clock.now() : seen.date + (clock.monotonic() - seen.at)),
+  };
 }

@@ -7,15 +7,13 @@ import type { RequestCounts } from '../core/progress.ts';
 import type { Random } from '../core/random.ts';
 import type { Tracing } from '../core/tracing.ts';
 import type { Transport } from '../core/transport.ts';
-import type { ApiAnswer } from './answer.ts';
-import { createApiClock } from './api-clock.ts';
+import { type ApiAnswer, createApiClock } from './answer.ts';
 import type { BudgetWait } from './budget.ts';
 import { type ApiLogger, silent } from './logging.ts';
 import { type Counters, Pipeline } from './pipeline.ts';
 import { createReads } from './reads.ts';
 import { createTaskWatch } from './tasks.ts';
-import { createTokenLevels, type TokenLevel } from './token-level.ts';
-import type { UseMemory } from './use-record.ts';
+import { createTokenLevels, type TokenLevel, type UseMemory } from './use-record.ts';
 import type { ReadPriority } from './waiting-line.ts';
 import { createWrites } from './writes.ts';
 

@@ -4,14 +4,13 @@ import type { HiddenTexts } from '../core/hidden-texts.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import { type Span, type SpanAttributes, type Tracing, traced } from '../core/tracing.ts';
 import { type HttpRequest, type HttpResponse, type Transport, TransportError } from '../core/transport.ts';
+import type { ApiClock } from './answer.ts';
 import { type ApiAnswer, readAnswer } from './answer.ts';
-import type { ApiClock } from './api-clock.ts';
 import { Budget, type BudgetWait, type Slot } from './budget.ts';
 import type { Call } from './call.ts';
 import type { ApiLogger } from './logging.ts';
-import type { TokenLevel } from './token-level.ts';
 import { type Budgets, type PooledToken, type ProjectCheck, TokenPool } from './token-pool.ts';
-import type { UseMemory } from './use-record.ts';
+import type { TokenLevel, UseMemory } from './use-record.ts';
 
 /** Requests sent so far; `reads` does not hold the `polls`, and `limited` are answers 429 among them all. */
 export interface Counters {

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import type { Clock } from '../core/clock.ts';
 import { ConfigError } from '../core/errors.ts';
-import { maskerOf } from '../core/masking.ts';
+import { maskerOf } from '../core/hidden-texts.ts';
 import type { ApiAnswer } from './answer.ts';
 import type { Budget } from './budget.ts';
 import type { Call } from './call.ts';
 import type { ApiLogger } from './logging.ts';
-import type { TokenLevel } from './token-level.ts';
+import type { TokenLevel } from './use-record.ts';
 
 export type Budgets = Readonly<Record<Call['bucket'], Budget>>;
 

@@ -1,6 +1,4 @@
 import { z } from 'zod';
-import { isIpv4 } from '../core/ipv4.ts';
-import { isPlainId } from '../core/path-id.ts';
 import type {
   Backup,
   BackupPolicy,
@@ -25,7 +23,8 @@ import type {
   Task,
   TaskId,
 } from '../core/resources.ts';
-import { printable } from './text.ts';
+import { isIpv4, isPlainId } from '../core/text.ts';
+import { printable } from './answer.ts';
 
 /**
  * How the API's answers are read. Every field that the document shows must have its documented type,

@@ -1,6 +1,5 @@
 import { ConfigError } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
-import { fitsPath } from '../core/path-id.ts';
 import {
   type DocumentedWrite,
   type Probe,
@@ -14,6 +13,7 @@ import {
   presumedCall,
   type UndocumentedWrite,
 } from '../core/profile.ts';
+import { fitsPath } from '../core/text.ts';
 
 /** A write as HTTP, with the requirements for its answer. */
 export interface BuiltWrite {

@@ -1,15 +1,14 @@
 import { ConfigError } from '../core/errors.ts';
 import type { HiddenTexts } from '../core/hidden-texts.ts';
 import { digestOf } from '../core/json.ts';
-import { fitsPath } from '../core/path-id.ts';
 import type { AnsweredTask, WriteName, WritePort, WriteRequest, WriteResult } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { TaskId } from '../core/resources.ts';
+import { fitsPath } from '../core/text.ts';
 import { TransportError } from '../core/transport.ts';
-import { isRecord } from './answer.ts';
+import { isRecord, printable } from './answer.ts';
 import type { Call } from './call.ts';
 import type { Exchanged, Pipeline } from './pipeline.ts';
-import { printable } from './text.ts';
 import { type BuiltWrite, buildWrite } from './write-requests.ts';
 
 /**

@@ -3,11 +3,10 @@ import type { ApiAnswer } from '../api/answer.ts';
 import { type BudgetWait, readOnlyMemory } from '../api/budget.ts';
 import { createClient, parseBaseUrl } from '../api/client.ts';
 import { type ApiLogger, silent } from '../api/logging.ts';
-import type { TokenLevel } from '../api/token-level.ts';
-import type { UseMemory } from '../api/use-record.ts';
+import type { TokenLevel, UseMemory } from '../api/use-record.ts';
+import { timeOfDay } from '../core/calendar.ts';
 import { type Clock, scaledClock } from '../core/clock.ts';
 import type { TokenPlace } from '../core/desired.ts';
-import { timeOfDay } from '../core/duration.ts';
 import { ConfigError, StateError } from '../core/errors.ts';
 import type { HiddenTexts } from '../core/hidden-texts.ts';
 import type { ReadPort, WritePort } from '../core/ports.ts';
@@ -22,17 +21,10 @@ import { kinds } from '../reconcilers/registry.ts';
 import { openState } from '../state/open.ts';
 import type { LockHolder } from '../state/owner-lock.ts';
 import type { Replica } from '../state/postgres-sessions.ts';
-import { clockOf, randomOf } from './clock.ts';
 import { span } from './render/values.ts';
-import {
-  baseUrlOf,
-  type CommonFlags,
-  logSettings,
-  profileOf,
-  stateLocation,
-  tokenSource,
-} from './settings/config.ts';
-import type { Io } from './terminal.ts';
+import { baseUrlOf, type CommonFlags, logSettings, profileOf, stateLocation } from './settings/config.ts';
+import { tokenSource } from './settings/token.ts';
+import { clockOf, type Io, randomOf } from './terminal.ts';
 import { version } from './version.ts';
 
 /** Everything a command works with, put together for one project. */

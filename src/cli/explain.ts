@@ -6,8 +6,7 @@ import type { KeyStatus } from '../core/key-status.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Operation, Warning } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
-import { knownIn, type ProjectFacts } from '../view/facts.ts';
-import { time } from '../view/moments.ts';
+import { knownIn, type ProjectFacts, time } from '../view/facts.ts';
 import type { ProjectView } from '../view/project-view.ts';
 
 /** The public JSON of `vdcsync explain CODE`. */

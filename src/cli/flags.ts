@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { parseDuration } from '../core/duration.ts';
-import { type Month, monthOf } from '../core/month.ts';
+import { type Month, monthOf, parseDuration } from '../core/calendar.ts';
+import { ConfigError } from '../core/errors.ts';
 import type { Forge } from '../daemon/commit-status/forge.ts';
 
 // Flags that several commands have in common. Each function adds its flags to those of a smaller set.
@@ -174,3 +174,68 @@ export function positiveNumber(text: string): number {
   if (text.trim() !== '' && Number.isFinite(value) && value > 0) return value;
   throw new InvalidArgumentError('It must be a number over 0.');
 }
+
+/** Removes `--help` after an unknown command, so that the unknown command is reported instead of the general help. */
+export function known(args: readonly string[], program: Command): readonly string[] {
+  const [first = '', ...rest] = args;
+  const names = ['help', ...program.commands.map((each) => each.name())];
+  if (first === 'help' && rest[0] !== undefined && !names.includes(rest[0])) return rest;
+  if (first.startsWith('-') || names.includes(first)) return args;
+  return args.filter((each) => each !== '--help' && each !== '-h');
+}
+
+export function asksForJson(args: readonly string[]): boolean {
+  return args.some(
+    (each, at) => each === '--format=json' || (each === '--format' && args[at + 1] === 'json'),
+  );
+}
+
+/** No arguments at all ask for the help. `vdcsync --dry-run …` and `vdcsync apply --dry-run …` are `vdcsync plan …`, with all of its flags. */
+export function withCommand(args: readonly string[], program: Command): string[] {
+  const [first, ...rest] = args;
+  if (first === undefined) return ['--help'];
+  const isDryRun = args.includes('--dry-run');
+  if (isDryRun && first === 'apply') return ['plan', ...rest];
+  if (!first.startsWith('-')) return [...args];
+  if (isDryRun) return ['plan', ...args];
+  refuseFlagsAlone(first, args, program);
+  return [...args];
+}
+
+/** A flag without its command. vdcsync guesses no command, because some commands change the project. */
+function refuseFlagsAlone(first: string, args: readonly string[], program: Command): void {
+  const [flag = ''] = first.split('=');
+  const isOfCommand = program.commands.some(({ options }) =>
+    options.some(({ long, short }) => long === flag || short === flag),
+  );
+  if (!isOfCommand || args.includes('--help') || args.includes('-h')) return;
+  throw new ConfigError(
+    `no command is given. Put a command before ${flag}, for example: vdcsync plan ${flag} …\nvdcsync --help lists the commands.`,
+    true,
+  );
+}
+
+/** An error of the parser in the form of all other errors. */
+export function inOwnForm(text: string): string {
+  const hinted = /^error: too many arguments .*\.ya?ml\b/.test(text)
+    ? text.replace(/\n$/, ' Name the spec with -f.\n')
+    : text;
+  return hinted.replace(/^error: /, 'vdcsync: ').replace(/\n\(Did you mean (.+)\?\)/, '; did you mean $1?');
+}
+
+// The choices of flags and arguments, apart from the commands, whose modules are loaded when they run.
+
+/** The output formats of a plan. */
+export const planFormats = ['text', 'json', 'markdown', 'svg'] as const;
+export type PlanFormat = (typeof planFormats)[number];
+
+/** The forms of `vdcsync output`; all but `json` and `env` are of servers alone. */
+export const outputFormats = ['json', 'env', 'ansible', 'ssh-config'] as const;
+export type OutputFormat = (typeof outputFormats)[number];
+
+export const billFormats = ['text', 'json', 'csv', 'svg'] as const;
+export type BillFormat = (typeof billFormats)[number];
+
+/** Shells that have a completion script. */
+export const shells = ['bash', 'zsh', 'fish', 'powershell'] as const;
+export type Shell = (typeof shells)[number];

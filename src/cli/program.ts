@@ -1,18 +1,25 @@
 import { Command, Option } from 'commander';
-import { asksForJson, inOwnForm, known, withCommand } from './arguments.ts';
-import { billFormats, outputFormats, planFormats, type Shell, shells } from './choices.ts';
 import type { ApplyFlags } from './commands/apply.ts';
 import type { RunFlags } from './daemon/settings.ts';
 import { type ExitCode, exitCodes, report } from './exit.ts';
 import {
+  asksForJson,
+  billFormats,
   calendarMonth,
   durationRange,
+  inOwnForm,
+  known,
+  outputFormats,
+  planFormats,
   positiveNumber,
+  type Shell,
+  shells,
   specOrFolder,
   textOrJson,
   wholeNumber,
   withApi,
   withChanges,
+  withCommand,
   withFile,
   withPrices,
   withRun,
@@ -20,8 +27,7 @@ import {
   withState,
 } from './flags.ts';
 import { exampleText, programHelp, visibleCommands } from './help.ts';
-import { callFlags } from './render/call-flags.ts';
-import type { CommonFlags } from './settings/config.ts';
+import { type CommonFlags, callFlags } from './settings/config.ts';
 import type { Io } from './terminal.ts';
 import { version } from './version.ts';
 

@@ -1,5 +1,5 @@
-import { flowYaml, shellWord } from './escape.ts';
 import type { ResourceKey } from './keys.ts';
+import { flowYaml, shellWord } from './text.ts';
 
 /** A command of this program. `ID` and `KEY` among the arguments are the operator's to fill in. */
 export interface CommandStep {

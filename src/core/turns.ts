@@ -1,3 +1,12 @@
+/** Computes the value at its first use. */
+export function once<Value>(make: () => Value): () => Value {
+  let made: { readonly value: Value } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}
+
 /** Runs each piece of work when those before it have ended. */
 export class Turns {
   #tail: Promise<unknown> = Promise.resolve();

@@ -2,7 +2,7 @@ import { addressObject, objectName } from './claims.ts';
 import type { ResourceKey } from './keys.ts';
 import type { Subject, World, WorldParts } from './kind.ts';
 import { factsOf } from './kind-facts.ts';
-import { once } from './once.ts';
+import { once } from './turns.ts';
 
 /**
  * A world with its indexes. Each index is built at its first use: a diff that

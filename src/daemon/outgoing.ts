@@ -1,5 +1,4 @@
-import { backOff } from '../core/back-off.ts';
-import type { Clock } from '../core/clock.ts';
+import { backOff, type Clock } from '../core/clock.ts';
 import type { HttpRequest, Transport } from '../core/transport.ts';
 
 /** One request may take so long, in real ms. */

@@ -1,6 +1,6 @@
+import { monthAt } from '../core/calendar.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import type { KindName } from '../core/kind-facts.ts';
-import { monthAt } from '../core/month.ts';
 import type { MonthCost } from '../core/plan.ts';
 import type { StateStore } from '../core/state.ts';
 import { type BilledTime, billedTime, withRecordedTypes } from '../plan/bill/billed-time.ts';

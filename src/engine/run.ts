@@ -1,4 +1,5 @@
 import type { Claim, HeldClaim, PauseScope } from '../core/claims.ts';
+import type { Clock } from '../core/clock.ts';
 import type { Desired, DesiredResource } from '../core/desired.ts';
 import { partsOf } from '../core/intent.ts';
 import { isInside, type ResourceKey } from '../core/keys.ts';
@@ -9,7 +10,6 @@ import type { ReadPort, WriteRequest } from '../core/ports.ts';
 import type { Step } from '../core/progress.ts';
 import type { Binding, Ended, Intent, IntentPatch, StateChange } from '../core/state.ts';
 import type { EngineDeps, Pause, Repeating } from './deps.ts';
-import type { Grace } from './grace.ts';
 import type { ReadCache } from './read-cache.ts';
 import type { Stopwatch } from './stopwatch.ts';
 import type { WriteGate } from './write-gate.ts';
@@ -207,4 +207,57 @@ export interface RunFacts {
 export function joined<One extends object, Other extends object>(one: One, other: Other): One & Other {
   const fields = [one, other].map((each) => Object.getOwnPropertyDescriptors(each));
   return Object.freeze(Object.defineProperties({}, Object.assign({}, ...fields))) as One & Other;
+}
+
+/** The highest time for the firewalls of open servers after the run is asked to stop, in ms. Conflicts and back-off are included. */
+const graceMs = 60_000;
+
+/**
+ * The end of a run that is asked to stop. Without the firewall of an open server, the run ends at once. With one, the
+ * run ends when these firewalls are set, or after a minute. It also ends at once if the API allows no write for longer.
+ */
+export class Grace {
+  readonly #clock: Clock;
+  readonly #stop: AbortSignal;
+  readonly #roomMs: () => number;
+  readonly #over = new AbortController();
+  readonly #keys = new Set<ResourceKey>();
+
+  /** `roomMs` is the time until the write budget allows a write. */
+  constructor(clock: Clock, stop: AbortSignal, roomMs: () => number) {
+    this.#clock = clock;
+    this.#stop = stop;
+    this.#roomMs = roomMs;
+    if (stop.aborted) this.#begin();
+    else stop.addEventListener('abort', () => this.#begin(), { once: true });
+  }
+
+  /** Aborted: every wait of the run ends. */
+  get over(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  /** The key is an open server, or the firewall of one. */
+  add(key: ResourceKey): void {
+    this.#keys.add(key);
+  }
+
+  delete(key: ResourceKey): void {
+    this.#keys.delete(key);
+    this.#endIfIdle();
+  }
+
+  #begin(): void {
+    if (this.#roomMs() > graceMs) this.#over.abort(this.#stop.reason);
+    this.#endIfIdle();
+    if (this.#over.signal.aborted) return;
+    this.#clock.sleep(graceMs, this.over).then(
+      () => this.#over.abort(this.#stop.reason),
+      () => undefined,
+    );
+  }
+
+  #endIfIdle(): void {
+    if (this.#stop.aborted && this.#keys.size === 0) this.#over.abort(this.#stop.reason);
+  }
 }

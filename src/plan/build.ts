@@ -5,21 +5,21 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { Blocked, MonthCost, Operation, Plan, Warning } from '../core/plan.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
-import { isSelected } from './closure.ts';
 import { type Draft, operatedKey } from './draft.ts';
-import { expiryWarnings } from './expiry.ts';
-import { flagsChange } from './flags.ts';
-import { boughtUnused, freeBeside } from './free-addresses.ts';
+import { expiryWarnings, flagsChange } from './flags.ts';
 import { choose, type JudgeInput, type Judgement, judgeAll, possibleOf, type Release } from './judge.ts';
 import { perhapsRenamed } from './moved-from.ts';
 import { blockedIntent, openWrites } from './open-writes.ts';
+import { isSelected } from './order.ts';
 import { costOf, effortOf, mostOf, summarise } from './totals.ts';
 import { gradeIn } from './undo/grade.ts';
 import { objectedTo } from './waits.ts';
 import {
+  boughtUnused,
   capUnchecked,
   countedAlone,
   doubtfulWarnings,
+  freeBeside,
   inFlightWarning,
   leftOut,
   movedWarnings,

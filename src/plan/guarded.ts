@@ -1,8 +1,8 @@
 import { sumDecimals } from '../core/decimal.ts';
 import { canonicalJson } from '../core/json.ts';
-import { once } from '../core/once.ts';
 import { type Blocked, deletionsOf, type Verb } from '../core/plan.ts';
 import { type Edit, type Remedy, type RemedyStep, setting } from '../core/remedy.ts';
+import { once } from '../core/turns.ts';
 import { type Draft, isDeletion, operationsOf } from './draft.ts';
 import { guards } from './guards.ts';
 import { entriesFromUnknown } from './moved-from.ts';

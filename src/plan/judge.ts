@@ -6,14 +6,13 @@ import { type Blocked, deletionsOf, type Operation, type Selection } from '../co
 import { edit, outside, run, setting } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import { capitalised } from '../core/text.ts';
-import { isSelected, select } from './closure.ts';
 import { type Draft, draftAll, isDeletion, isRenewed, operatedKey, operationsOf } from './draft.ts';
-import { expiredEntry } from './expiry.ts';
+import { expiredEntry } from './flags.ts';
 import { asBlocked, objectionsTo } from './guarded.ts';
 import { impactOf } from './guards.ts';
 import type { Coded, GuardInput } from './objections.ts';
 import { unconfirmedCreations } from './open-writes.ts';
-import { order } from './order.ts';
+import { isSelected, order, select } from './order.ts';
 import { begunIn, turnsOf } from './replacement-sequence.ts';
 import { mostOf } from './totals.ts';
 import { isClaimedAlone } from './unmanaged.ts';

@@ -1,14 +1,13 @@
+import { moment } from '../core/calendar.ts';
 import { namedAddress } from '../core/desired.ts';
-import { moment } from '../core/duration.ts';
 import { type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import { isAddress, type KindName } from '../core/kind-facts.ts';
 import { type Blocked, type Operation, operationId } from '../core/plan.ts';
 import { run, settleFirst } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
-import { closure, linksOf } from './closure.ts';
 import { type Draft, draftOne } from './draft.ts';
-import { endsOf, obstacles, prerequisites, restsOn, successorsOf } from './order.ts';
+import { closure, endsOf, linksOf, obstacles, prerequisites, restsOn, successorsOf } from './order.ts';
 import { isStep, type ReplacementTurn, serverAfter } from './replacement-sequence.ts';
 
 /** The facts that decide whether an operation must wait for a key that is blocked or missing. */

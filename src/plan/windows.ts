@@ -1,6 +1,5 @@
-import { type Opening, openingFor } from '../core/calendar.ts';
+import { moment, type Opening, openingFor } from '../core/calendar.ts';
 import type { WindowVerb } from '../core/desired.ts';
-import { moment } from '../core/duration.ts';
 import { exposedServers } from '../core/exposure.ts';
 import { retiredFrom } from '../core/keys.ts';
 import { factsOf } from '../core/kind-facts.ts';

@@ -5,9 +5,8 @@ import { childKey, type ResourceKey } from '../core/keys.ts';
 import type { Diff, Price, ResourceKind, World } from '../core/kind.ts';
 import type { Change } from '../core/plan.ts';
 import type { BackupPolicy, ServerId } from '../core/resources.ts';
-import { fromNothing, unchanged } from './existence.ts';
-import { packageOf } from './gpu-package.ts';
-import { observeInside, serverOf } from './inside-server.ts';
+import { fromNothing, observeInside, serverOf, unchanged } from './existence.ts';
+import { packageOf } from './prices.ts';
 
 /** A server's backup schedule: compared and reported; written only if the profile enables the operation. */
 export type BackupPolicyEntry = {

@@ -1,16 +1,23 @@
-import { parseDuration } from '../core/duration.ts';
+import { parseDuration } from '../core/calendar.ts';
 import type { SentWrite } from '../core/evidence.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Price, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Preimage } from '../core/preimage.ts';
 import type { Backup, BackupPolicy, ServerId } from '../core/resources.ts';
 import type { Binding } from '../core/state.ts';
-import { takenAt } from './backup/age.ts';
-import { copyOf, diffCopy, isCopy, keptWarnings, makesRoom } from './backup/copies.ts';
-import { type BackupEntry, type BackupObserved, backupSchema } from './backup/entry.ts';
-import { fromNothing, idIn, recordedIds, unchanged } from './existence.ts';
-import { packageOf } from './gpu-package.ts';
-import { observeInside, serverOf } from './inside-server.ts';
+import {
+  type BackupEntry,
+  type BackupObserved,
+  backupSchema,
+  copyOf,
+  diffCopy,
+  isCopy,
+  keptWarnings,
+  makesRoom,
+  takenAt,
+} from './backup/copies.ts';
+import { fromNothing, idIn, observeInside, recordedIds, serverOf, unchanged } from './existence.ts';
+import { packageOf } from './prices.ts';
 
 interface BackupBefore extends Preimage {
   /** The schedule, which may take a backup at the same time. */

@@ -6,8 +6,7 @@ import { type Operation, type OperationId, operationId } from '../core/plan.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { ServerId } from '../core/resources.ts';
 import { contentOf, type DriveEntry, type DriveObserved, drivesWith, isoWanted } from './drive-content.ts';
-import { unchanged } from './existence.ts';
-import { observeInside, serverOf } from './inside-server.ts';
+import { observeInside, serverOf, unchanged } from './existence.ts';
 
 const isoId = /^uiso-\d{1,10}$/;
 

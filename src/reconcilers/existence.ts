@@ -2,9 +2,10 @@ import type { BlockCode } from '../core/codes.ts';
 import type { DesiredResource } from '../core/desired.ts';
 import { member } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
-import type { Diff, Subject } from '../core/kind.ts';
+import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Change, Verb } from '../core/plan.ts';
 import { edit, idInFile, outside, type Remedy, run } from '../core/remedy.ts';
+import type { ServerId } from '../core/resources.ts';
 import { restoring } from '../core/restoring.ts';
 import type { Binding } from '../core/state.ts';
 
@@ -255,4 +256,25 @@ export function integerIdIn(data: unknown): string | undefined {
 /** The ids of a recorded list, as text. */
 export function recordedIds(list: readonly (number | string)[] = []): ReadonlySet<string> {
   return new Set(list.map(String));
+}
+
+/** Observes the resources inside servers in parallel; without a live server there is nothing to observe. */
+export async function observeInside<Value, Observed>(
+  subjects: readonly Subject<Value>[],
+  idOf: (key: ResourceKey) => string | undefined,
+  look: (server: ServerId, subject: Subject<Value>) => Promise<Observed | undefined>,
+): Promise<ReadonlyMap<ResourceKey, Observed>> {
+  const seen = await Promise.all(
+    subjects.map(async (subject) => {
+      const server = subject.parent === undefined ? undefined : idOf(subject.parent);
+      const found = server === undefined ? undefined : await look(Number(server) as ServerId, subject);
+      return found && ([subject.key, found] as const);
+    }),
+  );
+  return new Map(seen.filter((each) => each !== undefined));
+}
+
+/** The live id of the server that contains a resource. */
+export function serverOf({ parent }: Subject, world: World): ServerId {
+  return Number(parent && world.idOf(parent)) as ServerId;
 }

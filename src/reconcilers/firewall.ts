@@ -5,11 +5,10 @@ import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Change, Warning } from '../core/plan.ts';
 import { edit, outside, run } from '../core/remedy.ts';
 import type { Firewall, FirewallRule, ServerId } from '../core/resources.ts';
-import { blocked, fromNothing, unchanged } from './existence.ts';
+import { blocked, fromNothing, observeInside, serverOf, unchanged } from './existence.ts';
 import { firewallCautions, firewallErrors } from './firewall/checks.ts';
-import { type FirewallEntry, firewallSchema, shownRuleFields } from './firewall/entry.ts';
+import { type FirewallEntry, firewallSchema, shownRuleFields } from './firewall/rules.ts';
 import { type Filter, locksOut, trafficOf } from './firewall/traffic.ts';
-import { observeInside, serverOf } from './inside-server.ts';
 
 interface FirewallObserved {
   readonly id: string | undefined;

@@ -1,14 +1,22 @@
 import { z } from 'zod';
 import { serverObject } from '../core/claims.ts';
 import type { SentWrite } from '../core/evidence.ts';
-import { isIpv4 } from '../core/ipv4.ts';
 import { member } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Preimage } from '../core/preimage.ts';
 import { edit, run } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
-import { believedPool, diffPool, type IpEntry, uncheckedPool, unseenPool } from './address-pool.ts';
+import { isIpv4 } from '../core/text.ts';
+import {
+  believedPool,
+  diffPool,
+  type IpEntry,
+  isKept,
+  ownAddress,
+  uncheckedPool,
+  unseenPool,
+} from './address-pool.ts';
 import {
   blocked,
   diffExistence,
@@ -21,7 +29,6 @@ import {
   whoseItIs,
   withIdentityOpen,
 } from './existence.ts';
-import { isKept, ownAddress } from './own-address.ts';
 import { priceOfAddress } from './prices.ts';
 import { cutShortIps } from './whole-list.ts';
 

@@ -1,13 +1,19 @@
 import { z } from 'zod';
 import { networkObject } from '../core/claims.ts';
 import { member } from '../core/json.ts';
-import type { ResourceKey } from '../core/keys.ts';
-import { topLevelKey } from '../core/keys.ts';
+import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Preimage } from '../core/preimage.ts';
 import type { NetworkInterface, ServerId } from '../core/resources.ts';
-import { fromNothing, idIn, recordedIds, toNothing, unchanged } from './existence.ts';
-import { observeInside, serverOf } from './inside-server.ts';
+import {
+  fromNothing,
+  idIn,
+  observeInside,
+  recordedIds,
+  serverOf,
+  toNothing,
+  unchanged,
+} from './existence.ts';
 import { priceOfCard } from './prices.ts';
 
 /**

@@ -1,9 +1,9 @@
-import { isIpv4 } from '../core/ipv4.ts';
 import { digestOf, type Json, member } from '../core/json.ts';
 import { childKey, topLevelKey } from '../core/keys.ts';
 import type { Accepted, Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { Ip, Server, ServerId } from '../core/resources.ts';
+import { isIpv4 } from '../core/text.ts';
 import { grouped } from '../core/world.ts';
 import { diffExistence, fieldsLacking, integerIdIn, recordedIds, unchanged } from './existence.ts';
 import { addressSequence, releasedFirst, sentAddress, staleAfter, takesFree } from './server/address.ts';

@@ -4,7 +4,7 @@ import { patched } from '../core/intent.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { type OperationId, operationId } from '../core/plan.ts';
 import type { Binding, Intent, StateChange, StateStore } from '../core/state.ts';
-import { ended } from '../state/journal.ts';
+import { ended } from '../state/records.ts';
 import type { Crashable } from './crashable.ts';
 
 /** The durable part of a state. The simulation watches the writes and never asks the store. */

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { Position } from '../core/desired.ts';
 import { containers } from '../core/keys.ts';
 import { formatPosition, isUnread, type Located, type Report, withFields } from './located.ts';
 import { checkSchema } from './messages.ts';
@@ -101,4 +102,156 @@ class ValueCounter {
     this.#known.set(here, values);
     return values;
   }
+}
+
+/** Finds the other part of a value that an overlay changes. */
+export class Counterparts {
+  readonly #texts = new Map<string, string>();
+
+  /** @param relation `overlay of` or `changed at` */
+  add(place: Position | undefined, relation: string, other: Position): void {
+    if (place !== undefined)
+      this.#texts.set(formatPosition(place), ` (${relation} ${formatPosition(other)})`);
+  }
+
+  /** The end of a message about this place. */
+  textFor(place: Position): string {
+    return this.#texts.get(formatPosition(place)) ?? '';
+  }
+}
+
+/**
+ * The files with an overlay: a merge patch (RFC 7396). Maps are merged, `null` removes, everything else replaces. An
+ * entry is changed in the file that holds it; a new one belongs to the file that holds its map, or to the first.
+ */
+export function overlaid(
+  roots: readonly Located[],
+  patch: Located,
+  counterparts: Counterparts,
+  report: Report,
+): readonly Located[] {
+  if (patch.fields === undefined) {
+    if (!patch.broken) report(patch.position, 'an overlay is a map of changes');
+    return roots;
+  }
+  return [...patch.fields].reduce<readonly Located[]>((results, [name, value]) => {
+    if (value.fields === undefined) return withChange(results, name, value, counterparts);
+    return withMembers(results, name, value.fields, counterparts);
+  }, roots);
+}
+
+/** A change of a whole section. */
+function withChange(
+  roots: readonly Located[],
+  name: string,
+  value: Located,
+  counterparts: Counterparts,
+): readonly Located[] {
+  const holds = (root: Located) => root.fields?.has(name) === true;
+  const isHeld = roots.some(holds);
+  if (!isHeld && removes(value)) return roots;
+  return roots.map((root, at) =>
+    (isHeld ? holds(root) : at === 0)
+      ? withField(root, name, merged(root.fields?.get(name), value, root, counterparts))
+      : root,
+  );
+}
+
+/** Changes of entries of one section. Each file is built once, because an overlay may change thousands of entries. */
+function withMembers(
+  roots: readonly Located[],
+  name: string,
+  members: ReadonlyMap<string, Located>,
+  counterparts: Counterparts,
+): readonly Located[] {
+  const sections = roots.map((root) => root.fields?.get(name));
+  const first = Math.max(
+    0,
+    sections.findIndex((section) => section !== undefined),
+  );
+  const added = new Map(
+    [...members].filter(
+      ([member, value]) =>
+        !removes(value) && !sections.some((section) => section?.fields?.has(member) === true),
+    ),
+  );
+  return roots.map((root, at) => {
+    const section = sections[at];
+    const own = [...members].filter(
+      ([member]) => section?.fields?.has(member) === true || (at === first && added.has(member)),
+    );
+    const [some] = own;
+    if (some === undefined) return root;
+    const base = section?.fields === undefined ? emptyMap(section ?? root, some[1]) : section;
+    return withField(root, name, mergedFields(base, own, counterparts));
+  });
+}
+
+/** The map after the changes of some of its fields. */
+function mergedFields(
+  base: Located,
+  changes: Iterable<readonly [string, Located]>,
+  counterparts: Counterparts,
+): Located {
+  const fields = new Map(base.fields);
+  for (const [name, change] of changes) {
+    const after = merged(fields.get(name), change, base, counterparts);
+    if (after === undefined) fields.delete(name);
+    else fields.set(name, after);
+  }
+  return withFields(base, fields);
+}
+
+function removes({ value, broken }: Located): boolean {
+  return value === null && !broken;
+}
+
+/** The value under a name after the patch; `undefined`: it is removed. */
+function merged(
+  target: Located | undefined,
+  patch: Located,
+  around: Located,
+  counterparts: Counterparts,
+): Located | undefined {
+  if (removes(patch)) return undefined;
+  const base = target ?? around;
+  const place = base.keyPosition ?? base.position;
+  if (patch.fields === undefined || target?.fields === undefined) {
+    addWhole(patch, place, counterparts);
+  } else {
+    const other = patch.keyPosition ?? patch.position;
+    counterparts.add(target.position, 'changed at', other);
+    counterparts.add(target.keyPosition, 'changed at', other);
+  }
+  if (patch.fields === undefined) return patch;
+  const result = mergedFields(
+    target?.fields === undefined ? emptyMap(patch, patch) : target,
+    patch.fields,
+    counterparts,
+  );
+  return patch.partial === true ? { ...result, partial: true } : result;
+}
+
+/** The value and all in it. */
+function addWhole(
+  { position, keyPosition, fields, items }: Located,
+  place: Position,
+  counterparts: Counterparts,
+): void {
+  counterparts.add(position, 'overlay of', place);
+  counterparts.add(keyPosition, 'overlay of', place);
+  for (const each of [...(fields?.values() ?? []), ...(items ?? [])]) addWhole(each, place, counterparts);
+}
+
+function emptyMap({ position, keyPosition }: Located, { broken }: Located): Located {
+  const place = keyPosition === undefined ? { position } : { position, keyPosition };
+  return { ...place, value: {}, shown: 'a map', secret: false, broken, fields: new Map() };
+}
+
+/** The map with another value under this name, or without the name. */
+function withField(map: Located, name: string, value: Located | undefined): Located {
+  const fields = new Map(map.fields);
+  if (value === undefined) fields.delete(name);
+  else fields.set(name, value);
+  return withFields(map, fields);
 }

@@ -8,10 +8,10 @@ import { childKey, parseKey, topLevelKey } from '../core/keys.ts';
 import type { ResourceKind } from '../core/kind.ts';
 import type { ChildEntry, EntryIssue } from '../core/kind-entry.ts';
 import { didYouMean } from '../core/suggest.ts';
+import type { WrittenTexts } from './environment.ts';
 import { find, isUnread, type Located, nearest, type Path, type Report, redact, without } from './located.ts';
 import { checkSchema } from './messages.ts';
 import { commonFields, isOwnField, type Section } from './schemas.ts';
-import type { WrittenTexts } from './written-texts.ts';
 
 /** One resource with its position. Resources inside a server come after the server. */
 export interface Entry {

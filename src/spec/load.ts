@@ -3,18 +3,22 @@ import { resolve, sep } from 'node:path';
 import equal from 'fast-deep-equal';
 import type { Desired, Position, Settings, TokenPlace } from '../core/desired.ts';
 import { type Diagnostic, formatDiagnostic, SpecError } from '../core/errors.ts';
-import { escapeUnseen } from '../core/escape.ts';
 import { canonicalJson } from '../core/json.ts';
 import { type ResourceKey, topLevelKey } from '../core/keys.ts';
+import { escapeUnseen } from '../core/text.ts';
 import { checkReferences, checkUniqueness } from './cross-checks.ts';
-import { checkExpansion, maxResources, withDefaults } from './defaults.ts';
+import { Counterparts, checkExpansion, maxResources, overlaid, withDefaults } from './defaults.ts';
 import { type Entry, readEntry, SharedParts } from './entries.ts';
-import { type Environment, isReservedVariable, operatorsSpec, type SpecTrust } from './environment.ts';
+import {
+  type Environment,
+  isReservedVariable,
+  operatorsSpec,
+  type SpecTrust,
+  WrittenTexts,
+} from './environment.ts';
 import { expandedIn, formatPosition, isUnread, type Located, type Report, refuseSecret } from './located.ts';
 import { checkSchema } from './messages.ts';
-import { Counterparts, overlaid } from './overlay.ts';
 import { fileSchema, sections, settingsSchema } from './schemas.ts';
-import { WrittenTexts } from './written-texts.ts';
 import { readYaml } from './yaml-tree.ts';
 
 /** One file's text, and the name it goes by in messages. */

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
-import type { backupSchema } from '../reconcilers/backup/entry.ts';
+import type { backupSchema } from '../reconcilers/backup/copies.ts';
 import type { backupPolicySchema } from '../reconcilers/backup-policy.ts';
 import type { driveSchema } from '../reconcilers/drive.ts';
-import type { firewallSchema } from '../reconcilers/firewall/entry.ts';
+import type { firewallSchema } from '../reconcilers/firewall/rules.ts';
 import type { ipSchema } from '../reconcilers/ip.ts';
 import type { isoSchema } from '../reconcilers/iso.ts';
 import type { networkSchema } from '../reconcilers/network.ts';

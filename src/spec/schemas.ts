@@ -1,18 +1,20 @@
 import { z } from 'zod';
-import { cronProblem, isTimeZone } from '../core/calendar.ts';
-import { parseDuration } from '../core/duration.ts';
+import { cronProblem, isTimeZone, parseDuration } from '../core/calendar.ts';
 import { containers } from '../core/keys.ts';
 import type { ResourceKind } from '../core/kind.ts';
 import type { SectionTraits } from '../core/kind-entry.ts';
 import { type Collection, collections, factsOf } from '../core/kind-facts.ts';
 import { registry } from '../reconcilers/registry.ts';
-import { isRealMoment, momentPattern } from './moment.ts';
 
 /** A time with its offset. */
 const momentSchema = z
   .string()
   .refine(isRealMoment, 'write a valid time, such as 2027-01-31T00:00:00Z')
   .optional();
+
+/** RFC 3339 with an offset; a moment without one would mean another instant on another machine. */
+const momentPattern =
+  /^(\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
 const momentMeta = { pattern: momentPattern.source, examples: ['2027-01-31T00:00:00Z'] };
 
@@ -247,4 +249,18 @@ function sectionOf(collection: Collection): Section {
   const found = sections.find((each) => each.collection === collection);
   if (found === undefined) throw new Error(`There is no section ${collection}`);
   return found;
+}
+
+/** Whether the text is a moment of a day that exists: `Date` would silently read 30 February as 2 March. */
+export function isRealMoment(text: string): boolean {
+  const parts = momentPattern.exec(text);
+  if (parts === null) return false;
+  const [year, month, day] = parts.slice(1, 4).map(Number);
+  if (year === undefined || month === undefined || day === undefined) return false;
+  return month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month);
+}
+
+function daysIn(year: number, month: number): number {
+  if (month === 2) return (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0 ? 29 : 28;
+  return [4, 6, 9, 11].includes(month) ? 30 : 31;
 }

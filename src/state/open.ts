@@ -2,8 +2,7 @@ import { StateError } from '../core/errors.ts';
 import type { StateStore } from '../core/state.ts';
 import type { OpenPostgresOptions } from './postgres.ts';
 import { isPostgresUrl, parsePostgresUrl } from './postgres-url.ts';
-import { type OpenSqliteOptions, openSqliteState } from './sqlite.ts';
-import { memoryState } from './sqlite-driver.ts';
+import { memoryState, type OpenSqliteOptions, openSqliteState } from './sqlite-driver.ts';
 
 /** `replica` counts for PostgreSQL alone. */
 export type OpenStateOptions = OpenSqliteOptions & Pick<OpenPostgresOptions, 'replica'>;

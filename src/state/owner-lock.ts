@@ -2,10 +2,10 @@ import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } 
 import { hostname } from 'node:os';
 import { pid } from 'node:process';
 import { DatabaseSync } from 'node:sqlite';
+import { moment } from '../core/calendar.ts';
 import type { Clock } from '../core/clock.ts';
-import { moment } from '../core/duration.ts';
 import { StateHeldError } from '../core/errors.ts';
-import { codeOf, sqliteCode, stateFailure } from './sqlite-failure.ts';
+import { codeOf, sqliteCode, stateFailure } from './sqlite-reader.ts';
 
 /** Who holds a state, as they wrote it down. */
 export interface LockHolder {

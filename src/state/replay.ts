@@ -2,7 +2,7 @@ import type { Claim } from '../core/claims.ts';
 import { patched } from '../core/intent.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Because, Binding, Intent, IntentOutcome, IntentPatch, JournalEntry } from '../core/state.ts';
-import { ended } from './journal.ts';
+import { ended } from './records.ts';
 
 /** The state that a journal describes. */
 export interface Replayed {

@@ -15,18 +15,24 @@ import type {
   StateInfo,
   StateStore,
 } from '../core/state.ts';
+import { type PastIntent, pastLine, pruning } from './prune.ts';
 import {
   begun,
   begunEntry,
+  bindingOf,
   changeEntry,
+  claimOf,
   closedEntry,
   ended,
+  headColumns,
+  infoOf,
+  intentOf,
+  journalEntryOf,
+  noteOf,
   throughJson,
   updatedEntry,
   validTime,
-} from './journal.ts';
-import { type PastIntent, pastLine, pruning } from './prune.ts';
-import { bindingOf, claimOf, headColumns, infoOf, intentOf, journalEntryOf, noteOf } from './records.ts';
+} from './records.ts';
 import {
   checkPatch,
   isRecorded,
@@ -41,7 +47,7 @@ import {
 } from './refusals.ts';
 import type { Row, SqlDriver, SqlValue } from './sql-driver.ts';
 
-/** More rows than a state has. */
+/** More rows than a state has: SQL has no infinite number. */
 const all = 2 ** 31;
 /** So many rows are removed by one statement. */
 const atOnce = 200;
@@ -184,7 +190,7 @@ export class SqlStore implements StateStore {
     const found = newest.filter((row) => outcome === undefined || row.outcome === outcome);
     const isAll = newest.length < few || found.length >= limit;
     const ended = outcome === undefined ? '' : ` AND outcome = '${outcome}'`;
-    const sql = `${select} WHERE state_id = $1${ended} ORDER BY seq DESC LIMIT ${limitOf(limit)}`;
+    const sql = `${select} WHERE state_id = $1${ended} ORDER BY seq DESC LIMIT ${Math.min(limit, all)}`;
     return (isAll ? found.slice(0, limit) : await this.knowing(sql, sql)).map(intentOf);
   }
 
@@ -268,7 +274,7 @@ export class SqlStore implements StateStore {
     );
     const also = asked.map(([name], at) => ` AND ${name} = $${at + 3}`).join('');
     const sql = `${select} WHERE state_id = $1${also} ORDER BY seq DESC LIMIT $2`;
-    return this.read(() => this.run(sql, limitOf(limit), ...asked.map(([, value]) => value)));
+    return this.read(() => this.run(sql, Math.min(limit, all), ...asked.map(([, value]) => value)));
   }
 
   /** Records a value of the head that never changes. `known` may be older than the row. */
@@ -391,8 +397,3 @@ const release = 'DELETE FROM vdcsync.claims WHERE state_id = $1 AND key = $2';
 const unclaim = 'DELETE FROM vdcsync.claims WHERE state_id = $1 AND object = $2 AND key IS NULL';
 const nextIncarnation = `INSERT INTO vdcsync.incarnations AS known (state_id, key, gone) VALUES ($1, $2, 1)
   ON CONFLICT (state_id, key) DO UPDATE SET gone = known.gone + 1`;
-
-/** SQL has no infinite number. */
-function limitOf(limit: number): number {
-  return Math.min(limit, all);
-}

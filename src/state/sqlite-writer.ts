@@ -1,10 +1,10 @@
 import { statSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { StateError } from '../core/errors.ts';
-import { migrate } from './migrations.ts';
 import { headColumns } from './records.ts';
 import type { Row } from './sql-driver.ts';
-import { codeOf, sqliteCode, stateFailure } from './sqlite-failure.ts';
+import { migrate } from './sqlite-file.ts';
+import { codeOf, sqliteCode, stateFailure } from './sqlite-reader.ts';
 
 /**
  * The one connection that writes. Every transaction first increments `serial` from the value that this connection

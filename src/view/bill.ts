@@ -1,6 +1,7 @@
 import { type Attribution, attribute, serversShown } from '../core/attribute.ts';
 import {
   addressObject,
+  type Claim,
   foreignClaims,
   isFoundServer,
   type LiveObject,
@@ -9,16 +10,16 @@ import {
 } from '../core/claims.ts';
 import { money, part } from '../core/decimal.ts';
 import { isUnconfirmed, partsOf } from '../core/intent.ts';
-import { type ResourceKey, takeApart } from '../core/keys.ts';
+import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import { factsOf, isAddress, type KindName } from '../core/kind-facts.ts';
+import type { MonthCost } from '../core/plan.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
-import { leftBackups } from '../engine/claims/left-backups.ts';
+import { counted } from '../core/text.ts';
+import { leftBackups } from '../engine/claims/release.ts';
 import { isQuiet } from '../plan/unmanaged.ts';
-import { entriesIn, knownIn, type ProjectFacts } from './facts.ts';
-import { ignoredObjects } from './ignored.ts';
-import { time, timeOrNull } from './moments.ts';
-import type { BilledView, ProjectView } from './project-view.ts';
+import { entriesIn, knownIn, type ProjectFacts, time, timeOrNull } from './facts.ts';
+import type { BilledView, IgnoredObject, ProjectView } from './project-view.ts';
 
 type AddressView = NonNullable<ProjectView['addresses']>[number];
 
@@ -200,4 +201,62 @@ function unmanagedIn({ offer }: ProjectFacts, ips: readonly Ip[], { unmanaged }:
 function priceOf(addresses: number, { prices }: ProjectFacts): ProjectView['address_price'] {
   if (prices?.address === undefined) return null;
   return { currency: prices.currency ?? null, known: money(part(prices.address, addresses)) };
+}
+
+/** `2026-11` as `November 2026`. */
+export function monthName(month: string): string {
+  return new Date(month).toLocaleString('en', { month: 'long', year: 'numeric', timeZone: 'UTC' });
+}
+
+/** The cost of a part of a month, with both bounds if they differ. */
+export function costText({ cost, cost_at_least: least }: Pick<MonthCost, 'cost' | 'cost_at_least'>): string {
+  return cost === least ? cost : `${least} to ${cost}`;
+}
+
+/** One line; nothing where nothing has a cost: a sum of nothing would read as free. */
+export function monthLine(month: MonthCost | undefined, currency: string | null): readonly string[] {
+  if (month === undefined || Number(month.cost) + Number(month.run_rate) === 0) return [];
+  const { name, run_rate: rate, forecast, incomplete } = month;
+  const unit = currency === null ? '' : ` ${currency}`;
+  const missing =
+    incomplete.length === 0
+      ? ''
+      : `; not fully known of ${counted(incomplete.length, 'resource')}: see vdcsync bill`;
+  return [
+    `In ${monthName(name)}: ${costText(month)}${unit} so far, run rate ${rate} a month, forecast ${forecast}${missing}`,
+  ];
+}
+
+/**
+ * The ignored and released objects, except for addresses that are reported as idle. `ips` is empty if the API was not
+ * read.
+ */
+export function ignoredObjects(claims: readonly Claim[], ips: readonly Ip[] = []): readonly IgnoredObject[] {
+  const foreign = foreignClaims(claims);
+  const isServer = ({ kind }: Claim) => factsOf(kind).container === true;
+  const servers = new Set(foreign.filter(isServer).map(({ id }) => Number(id)));
+  const isReported = ({ id, identity, holder }: Claim) => {
+    const live = ips.find((ip) => String(ip.id) === id && ip.address === identity.address);
+    if (live === undefined) return false;
+    return live.server_id === null ? !isQuiet(holder) : servers.has(live.server_id);
+  };
+  return [
+    ...[...servers].map((id) => ({
+      ...serverObject(id),
+      addresses: ips.filter(({ server_id }) => server_id === id).map(({ address }) => address),
+    })),
+    ...foreign
+      .filter((claim) => !isServer(claim) && !isReported(claim))
+      .map(({ kind, id, identity: { address } }) => ({
+        ...{ kind, id },
+        addresses: address === undefined ? [] : [address],
+      })),
+  ];
+}
+
+/** `server 2001 (203.0.113.10)`, `address 203.0.113.11`. */
+export function ignoredName({ kind, id, addresses }: IgnoredObject): string {
+  const held = addresses.join(', ');
+  if (!factsOf(kind).container) return `${nounOf(kind)} ${held}`;
+  return `${nounOf(kind)} ${id}${held === '' ? '' : ` (${held})`}`;
 }

@@ -13,10 +13,8 @@ import {
 import type { Intent } from '../core/state.ts';
 import { waysOut } from '../plan/open-writes.ts';
 import { billOf, leaksIn } from './bill.ts';
-import { conditionOf } from './condition.ts';
-import { differences, exposedServers } from './differences.ts';
-import { type ClientFacts, knownIn, type ProjectFacts } from './facts.ts';
-import { time, timeOrNull } from './moments.ts';
+import { conditionOf, differences, exposedServers } from './condition.ts';
+import { type ClientFacts, knownIn, type ProjectFacts, time, timeOrNull } from './facts.ts';
 import type { ProjectView } from './project-view.ts';
 import { resourcesOf } from './resources.ts';
 

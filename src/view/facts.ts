@@ -165,3 +165,12 @@ export function entriesIn({ offer, plan }: Pick<ProjectFacts, 'offer' | 'plan'>)
   if (offer === undefined || plan === undefined) return offer?.desired.resources ?? [];
   return withoutExpired(offer.desired, Date.parse(plan.observed_at)).resources;
 }
+
+/** A moment in the public JSON. */
+export function time(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+export function timeOrNull(ms: number | null | undefined): string | null {
+  return ms === undefined || ms === null || !Number.isFinite(ms) ? null : time(ms);
+}

@@ -1,10 +1,10 @@
 import * as z from 'zod';
+import type { Claim } from '../core/claims.ts';
 import { keyStatuses } from '../core/key-status.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { type KindName, kindNames, kindsWith } from '../core/kind-facts.ts';
 import type { Blocked, Cost, Operation, Summary, Warning } from '../core/plan.ts';
 import { conditions } from './condition.ts';
-import type { IgnoredObject } from './ignored.ts';
 import * as plan from './plan-schema.ts';
 
 const text = z.string();
@@ -273,3 +273,10 @@ export function resourcesIn({ resources, unbound }: ProjectView): readonly Resou
 
 export type ResourceView = ProjectView['resources'][number];
 export type BilledView = ProjectView['billed'][number];
+
+/** A server that is not managed, with the addresses that it holds now, or an address without a server. */
+export interface IgnoredObject {
+  readonly kind: Claim['kind'];
+  readonly id: string;
+  readonly addresses: readonly string[];
+}

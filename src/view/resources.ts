@@ -5,8 +5,7 @@ import { namesakeOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
 import type { Blocked } from '../core/plan.ts';
 import { grouped } from '../core/world.ts';
-import { entriesIn, knownIn, type ProjectFacts } from './facts.ts';
-import { timeOrNull } from './moments.ts';
+import { entriesIn, knownIn, type ProjectFacts, timeOrNull } from './facts.ts';
 import type { ProjectView, ResourceView } from './project-view.ts';
 
 const network = networkObject('').kind;

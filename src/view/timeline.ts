@@ -1,7 +1,6 @@
-import { linesText, svgText } from '../core/escape.ts';
 import { firewallKey } from '../core/keys.ts';
 import { factsOf } from '../core/kind-facts.ts';
-import { cut } from '../core/text.ts';
+import { cut, linesText, svgText } from '../core/text.ts';
 import type { ProjectView } from './project-view.ts';
 
 /** One operation on the time axis, in ms from the start of the axis. */

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { apiCodes } from '../../src/core/codes/api.ts';
-import { codes, explanationOf } from '../../src/core/codes.ts';
+import { apiCodes, codes, explanationOf } from '../../src/core/codes.ts';
 import { folderWith, inProcess, oneNetwork } from './run.ts';
 
 describe('src/cli/commands/explain.ts', () => {

@@ -3,7 +3,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { outputFormats } from '../../src/cli/choices.ts';
+import { outputFormats } from '../../src/cli/flags.ts';
 import type { Outputs } from '../../src/cli/outputs/outputs.ts';
 import { startEmulator } from '../../src/emulator/http-server.ts';
 import { lacks } from '../support/programs.ts';

@@ -34,7 +34,7 @@ async function listener() {
   return { requests, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` };
 }
 
-describe('src/cli/settings/trust.ts', () => {
+describe('src/cli/settings/spec-source.ts', () => {
   test.each(
     Object.keys(secrets)
       .filter((name) => name !== 'VDC_TOKEN')

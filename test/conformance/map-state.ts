@@ -15,6 +15,7 @@ import type {
   StateInfo,
   StateStore,
 } from '../../src/core/state.ts';
+import { pastLine, pruning } from '../../src/state/prune.ts';
 import {
   begun,
   begunEntry,
@@ -24,8 +25,7 @@ import {
   throughJson,
   updatedEntry,
   validTime,
-} from '../../src/state/journal.ts';
-import { pastLine, pruning } from '../../src/state/prune.ts';
+} from '../../src/state/records.ts';
 import {
   checkPatch,
   isRecorded,

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { escapeUnseen, escapeUnseenInLines } from '../../src/core/escape.ts';
+import { escapeUnseen, escapeUnseenInLines } from '../../src/core/text.ts';
 
 const hostile = 'a\u001b[31m\u202eb\u200b\u{e0041}\u2028c\u0085';
 
-describe('src/core/escape.ts', () => {
+describe('src/core/text.ts', () => {
   test('an invisible character becomes an escape sequence that JSON reads back', () => {
     const escaped = escapeUnseen(hostile);
     expect(escaped).toBe('a\\u001b[31m\\u202eb\\u200b\\udb40\\udc41\\u2028c\\u0085');

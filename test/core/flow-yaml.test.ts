@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { flowYaml } from '../../src/core/escape.ts';
+import { flowYaml } from '../../src/core/text.ts';
 
-describe('src/core/escape.ts', () => {
+describe('src/core/text.ts', () => {
   test.each([
     { ip: 'web' },
     { ip: '12' },

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { maskerOf, wordMaskerOf } from '../../src/core/masking.ts';
+import { maskerOf, wordMaskerOf } from '../../src/core/hidden-texts.ts';
 
 const secret = 's3cr3t-"canary"/+?ü';
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 
-describe('src/core/masking.ts', () => {
+describe('src/core/hidden-texts.ts', () => {
   test.each([
     ['as it is', secret],
     ['in JSON', JSON.stringify({ token: secret })],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { hasUnseen } from '../../src/core/escape.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import { outside, run } from '../../src/core/remedy.ts';
+import { hasUnseen } from '../../src/core/text.ts';
 import type { HttpRequest } from '../../src/core/transport.ts';
 import { TransportError } from '../../src/core/transport.ts';
 import { type Notification, notificationOf } from '../../src/daemon/notifications/notification.ts';

@@ -6,7 +6,7 @@ const two = 'networks:\n  one: {cidr: 10.1.0.0/24}\n  two: {cidr: 10.2.0.0/24}\n
 const one = 'networks:\n  one: {cidr: 10.1.0.0/24}\n';
 const minute = 60_000;
 
-describe('src/engine/run/recorded-findings.ts', () => {
+describe('src/engine/run/findings.ts', () => {
   test('a plan shows since when an operation is blocked, from the first run that found it', async () => {
     const played = rig();
     await played.apply(head('prune: false') + two);

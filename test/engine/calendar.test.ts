@@ -140,7 +140,7 @@ describe('src/plan/windows.ts', () => {
   });
 });
 
-describe('src/plan/expiry.ts', () => {
+describe('src/plan/flags.ts', () => {
   const at = (played: Rig, ms: number) => new Date(played.clock.now() + ms).toISOString();
 
   test('an entry is warned of a week and a day before, and its resource is then deleted', async () => {

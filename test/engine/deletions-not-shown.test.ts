@@ -16,7 +16,7 @@ const after = file('b: {}', '{ip: b}', '{new: true}');
 const shown = ({ operations }: Plan) =>
   operations.map(({ id }) => id).filter((id) => id.startsWith('delete'));
 
-describe('src/engine/run/paused.ts: what the first plan showed as blocked, and the run has made possible', () => {
+describe('src/engine/run/plan.ts: what the first plan showed as blocked, and the run has made possible', () => {
   test('is not replaced unasked; the next run shows it, and does it', async () => {
     const played = rig();
     await played.apply(before);
@@ -61,7 +61,7 @@ describe('src/engine/run/paused.ts: what the first plan showed as blocked, and t
   });
 });
 
-describe('src/engine/run/paused.ts: what the first plan showed as over the cap', () => {
+describe('src/engine/run/plan.ts: what the first plan showed as over the cap', () => {
   test('is not deleted unasked once another one has vanished by hand; the next run shows it, and does it', async () => {
     const capped = 'settings: {prune: true, max_deletions: 1}\n';
     let byHand = () => {};

@@ -4,7 +4,7 @@ import { fleetSpec } from '../../bench/fleet-spec.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { rig } from '../support/rig.ts';
 
-describe('src/engine/intents/created-server.ts: how long new servers are exposed', () => {
+describe('src/engine/intents/bound-by.ts: how long new servers are exposed', () => {
   test.each([
     1, 20, 40,
   ])('%i servers: each firewall is accepted before the task of its server ends', async (servers) => {

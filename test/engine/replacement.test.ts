@@ -36,7 +36,7 @@ async function made(replace?: string): Promise<Rig> {
   return played;
 }
 
-describe('src/engine/claims/retire.ts: a server is replaced, the new one first', () => {
+describe('src/engine/claims/release.ts: a server is replaced, the new one first', () => {
   test('the old server goes once the new one is complete, and its address goes last', async () => {
     const played = await made();
     const from = played.writes().length;

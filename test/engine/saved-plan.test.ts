@@ -4,7 +4,7 @@ import { rig } from '../support/rig.ts';
 
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
 
-describe('src/engine/run/saved-plan.ts: a saved plan', () => {
+describe('src/engine/run/approval.ts: a saved plan', () => {
   const spec = `${head}ips:\n  one: {}\n  two: {}\n`;
 
   test.each([

@@ -10,7 +10,7 @@ const gpu = 'server_type: gpu-fixed, image: ubuntu-24.04';
 
 const bought = (played: Rig) => played.writes().filter(({ path }) => path === '/servers');
 
-describe('src/engine/run/increase.ts: settings.max_monthly_increase', () => {
+describe('src/engine/run/approval.ts: settings.max_monthly_increase', () => {
   test('counts the dearest package that may be bought', async () => {
     const played = rig();
     played.emulator.mutate({ do: 'set_capacity', package: 'l40s-1', capacity: 0 });

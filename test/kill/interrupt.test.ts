@@ -70,7 +70,7 @@ async function endOf(child: ChildProcess): Promise<number> {
 /** The tasks of the emulator's world that have not ended. */
 const openTasks = () => world()?.tasks.filter(({ done }) => !done) ?? [];
 
-describe('src/engine/grace.ts: the built command with tasks that never end', () => {
+describe('src/engine/interruption.ts: the built command with tasks that never end', () => {
   beforeEach(async () => {
     api = await startEmulator({
       speed,

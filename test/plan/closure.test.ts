@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { KindName } from '../../src/core/kind-facts.ts';
 import { type Operation, operationId, type Verb } from '../../src/core/plan.ts';
-import { closure } from '../../src/plan/closure.ts';
+import { closure } from '../../src/plan/order.ts';
 
 const network = made('create', 'network', 'networks.n');
 const remove = {
@@ -20,7 +20,7 @@ const all = [network, remove, address, create, card, other];
 
 const ids = (found: ReadonlySet<string>) => all.flatMap(({ id }) => (found.has(id) ? [id] : []));
 
-describe('src/plan/closure.ts', () => {
+describe('src/plan/order.ts', () => {
   test.each([
     [
       'what depends on a network, with the other half of a replacement',

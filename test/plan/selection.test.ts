@@ -7,7 +7,7 @@ const both = `settings: {prune: true}\nservers:
   a: {${sliders}, public_ipv4: {new: true}, keep_ip: true}
   b: {${sliders}}\n`;
 
-describe('src/plan/closure.ts: a part of it', () => {
+describe('src/plan/order.ts: a part of it', () => {
   test('tells nothing of the rest, but that there is one', async () => {
     const { apply, engine, clock } = rig();
     await apply(both);

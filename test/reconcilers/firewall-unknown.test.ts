@@ -9,7 +9,7 @@ const filter = (rules: object[], policy_in = 'drop') => ({
 });
 const off = { enabled: false, policy_in: 'drop', rules: [] };
 
-describe('src/reconcilers/firewall/rules.ts', () => {
+describe('src/reconcilers/firewall/traffic.ts', () => {
   test.each([
     ['an action', { ...rule, action: 'ACCEPT' }, 'unknown: tcp 22'],
     ['a direction', { ...rule, direction: 'IN' }, 'unknown: tcp 22'],

@@ -1,5 +1,5 @@
+import { type Month, monthAt } from '../../src/core/calendar.ts';
 import type { PriceSource } from '../../src/core/catalogue.ts';
-import { type Month, monthAt } from '../../src/core/month.ts';
 import { documentedProfile, type PriceList } from '../../src/core/profile.ts';
 import type { ServerTypeId } from '../../src/core/resources.ts';
 import type { MeterReading, World } from '../../src/emulator/world.ts';

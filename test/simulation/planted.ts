@@ -67,7 +67,7 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'a key sent again after 23 h',
-    file: 'engine/intents/question.ts',
+    file: 'engine/intents/endings.ts',
     find: 'return age >= 0 && Math.max(age, apiAge) < keyLifeMs;',
     replace: 'return age >= 0 && age < 100 * keyLifeMs;',
   },
@@ -350,7 +350,7 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'the next attempt without a fence',
-    file: 'engine/intents/after-absence.ts',
+    file: 'engine/intents/not-there.ts',
     find: "if (question.stage !== 'fenced') return resendSame(run, intent, why);",
     replace: "if (why === 'not_found') return resendSame(run, intent, why);",
   },
@@ -368,7 +368,7 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'the calibration is skipped',
-    file: 'engine/intents/calibrate.ts',
+    file: 'engine/intents/probe-key.ts',
     find: '  if (known[name] !== undefined) return known[name];\n',
     replace: '  if (name !== undefined) return { storesRefusals: true };\n',
   },
@@ -409,7 +409,7 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'a retiring server does not take its key back',
-    file: 'engine/claims/returning.ts',
+    file: 'engine/claims/line.ts',
     find: '  if (run.moves.waiting.length > 0) return false;\n',
     replace: '  if (run.moves.waiting.length >= 0) return false;\n',
     stories: '--actions',

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { editDistance, nearMiss } from '../../src/core/suggest.ts';
-import { isRealMoment } from '../../src/spec/moment.ts';
-import { settingsSchema } from '../../src/spec/schemas.ts';
+import { isRealMoment, settingsSchema } from '../../src/spec/schemas.ts';
 import { read, spec } from './read.ts';
 
 const at = (line: number, column: number) => ({ file: 'a.yaml', line, column });

@@ -74,7 +74,7 @@ describe('src/spec/environment.ts', () => {
   });
 });
 
-describe('src/spec/written-texts.ts', () => {
+describe('src/spec/environment.ts', () => {
   test.each([
     'image: VALUE',
     'disk_type: VALUE',

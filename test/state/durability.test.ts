@@ -2,8 +2,7 @@ import { copyFileSync, renameSync, rmSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { SqlStore } from '../../src/state/sql-store.ts';
-import { openSqliteState } from '../../src/state/sqlite.ts';
-import { SqliteDriver } from '../../src/state/sqlite-driver.ts';
+import { openSqliteState, SqliteDriver } from '../../src/state/sqlite-driver.ts';
 import { SqliteWriter } from '../../src/state/sqlite-writer.ts';
 import { expectReplayed } from '../conformance/state-checks.ts';
 import { sampleIntent, web } from '../conformance/state-samples.ts';
@@ -12,7 +11,7 @@ import { spawnOwner } from './processes.ts';
 
 const options = { mode: 'write', now: 1, lineage: 'test' } as const;
 
-describe('src/state/sqlite.ts: durability', () => {
+describe('src/state/sqlite-driver.ts: durability', () => {
   test('kill -9 in mid-writing keeps every change that was acknowledged, and each whole', async () => {
     for (const lifeMs of [0, 20, 50, 90]) {
       const path = newStatePath();

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { StateError } from '../../src/core/errors.ts';
 import { openState } from '../../src/state/open.ts';
-import { openSqliteState } from '../../src/state/sqlite.ts';
+import { openSqliteState } from '../../src/state/sqlite-driver.ts';
 import { sampleIntent, web } from '../conformance/state-samples.ts';
 import { newStatePath, snapshot } from './folders.ts';
 
@@ -41,7 +41,7 @@ async function filledState(): Promise<string> {
   return path;
 }
 
-describe('src/state/sqlite.ts: refuses and leaves as it is', () => {
+describe('src/state/sqlite-driver.ts: refuses and leaves as it is', () => {
   test('a file that is no database', async () => {
     const path = newStatePath();
     writeFileSync(path, 'version: 1\nproject: { id: 4711 }\n'.repeat(200));

@@ -1,7 +1,7 @@
 import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openSqliteState } from '../../src/state/sqlite.ts';
+import { openSqliteState } from '../../src/state/sqlite-driver.ts';
 import { folderWith } from '../cli/run.ts';
 
 const options = { mode: 'write', now: 1, lineage: 'test' } as const;
@@ -26,7 +26,7 @@ async function used(path: string): Promise<string> {
   }
 }
 
-describe('src/state/sqlite.ts: a folder into which another user writes', () => {
+describe('src/state/sqlite-driver.ts: a folder into which another user writes', () => {
   for (const fresh of [true, false])
     test.each(
       names,

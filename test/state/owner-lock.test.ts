@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
 import { StateError, StateHeldError } from '../../src/core/errors.ts';
 import type { LockHolder } from '../../src/state/owner-lock.ts';
-import { openSqliteState } from '../../src/state/sqlite.ts';
+import { openSqliteState } from '../../src/state/sqlite-driver.ts';
 import { newStatePath } from './folders.ts';
 import { type OwnerProcess, spawnOwner } from './processes.ts';
 

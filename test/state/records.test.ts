@@ -4,7 +4,7 @@ import type { Claim } from '../../src/core/claims.ts';
 import { StateError } from '../../src/core/errors.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { StateStore } from '../../src/core/state.ts';
-import { openSqliteState } from '../../src/state/sqlite.ts';
+import { openSqliteState } from '../../src/state/sqlite-driver.ts';
 import { sampleBinding, sampleIntent } from '../conformance/state-samples.ts';
 import { newStatePath } from './folders.ts';
 

@@ -2,9 +2,9 @@ import { chmodSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, test } from 'vitest';
-import { type Migration, migrate, migrations } from '../../src/state/migrations.ts';
 import { openState } from '../../src/state/open.ts';
-import { openSqliteState } from '../../src/state/sqlite.ts';
+import { openSqliteState } from '../../src/state/sqlite-driver.ts';
+import { type Migration, migrate, migrations } from '../../src/state/sqlite-file.ts';
 import { sampleIntent, web } from '../conformance/state-samples.ts';
 import { newStatePath, snapshot } from './folders.ts';
 import { type OwnerProcess, spawnOwner } from './processes.ts';
@@ -12,7 +12,7 @@ import { type OwnerProcess, spawnOwner } from './processes.ts';
 const write = { mode: 'write', now: 1, lineage: 'test' } as const;
 const read = { mode: 'read', now: 2, lineage: 'nobody' } as const;
 
-describe('src/state/sqlite.ts', () => {
+describe('src/state/sqlite-driver.ts', () => {
   const owners: OwnerProcess[] = [];
   afterEach(async () => {
     for (const owner of owners.splice(0)) await owner.kill();
@@ -148,7 +148,7 @@ describe('src/state/sqlite.ts', () => {
   });
 });
 
-describe('src/state/migrations.ts', () => {
+describe('src/state/sqlite-file.ts', () => {
   const further: Migration = {
     version: 2,
     sql: "ALTER TABLE states ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'",

@@ -1,7 +1,7 @@
 import { appliedServer } from '../../core/applied.ts';
+import { type Month, monthAt } from '../../core/calendar.ts';
 import type { PriceSource } from '../../core/catalogue.ts';
 import { ConfigError } from '../../core/errors.ts';
-import { type Month, monthAt } from '../../core/month.ts';
 import type { ReadPort } from '../../core/ports.ts';
 import type { StateStore } from '../../core/state.ts';
 import { readBilled } from '../../engine/month-cost.ts';
@@ -9,15 +9,14 @@ import { refuseOtherState } from '../../engine/observe.ts';
 import { type BilledTime, withRecordedTypes } from '../../plan/bill/billed-time.ts';
 import { type MonthlyBill, monthlyBill } from '../../plan/bill/monthly-bill.ts';
 import { kinds } from '../../reconcilers/registry.ts';
-import type { BillFormat } from '../choices.ts';
-import { clockOf } from '../clock.ts';
 import { openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
+import type { BillFormat } from '../flags.ts';
 import { type OfflineFlags, readLive, whyOffline } from '../live.ts';
 import { type BillContext, billCsv, billJson, billSvg, billText } from '../render/bill.ts';
 import { profileOf } from '../settings/config.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
-import { type Io, paintFor } from '../terminal.ts';
+import { clockOf, type Io, paintFor } from '../terminal.ts';
 import { specIfAny } from './status.ts';
 
 export interface BillFlags extends OfflineFlags {

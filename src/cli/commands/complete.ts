@@ -2,7 +2,7 @@ import { RootCommand, script, type Command as TabCommand } from '@bomb.sh/tab';
 import type { Command, Option } from 'commander';
 import { partsOf } from '../../core/intent.ts';
 import type { StateStore } from '../../core/state.ts';
-import type { Shell } from '../choices.ts';
+import type { Shell } from '../flags.ts';
 import type { CommonFlags } from '../settings/config.ts';
 import type { Io } from '../terminal.ts';
 

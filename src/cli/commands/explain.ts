@@ -1,13 +1,10 @@
-import { apiCodes } from '../../core/codes/api.ts';
-import { conditionCodes } from '../../core/codes/conditions.ts';
-import { codes, explanationOf } from '../../core/codes.ts';
-import { moment } from '../../core/duration.ts';
+import { moment } from '../../core/calendar.ts';
+import { apiCodes, codes, conditionCodes, explanationOf } from '../../core/codes.ts';
 import { ConfigError } from '../../core/errors.ts';
-import { flowYaml } from '../../core/escape.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import { run } from '../../core/remedy.ts';
 import { didYouMeanKey, nearMiss } from '../../core/suggest.ts';
-import { capitalised } from '../../core/text.ts';
+import { capitalised, flowYaml } from '../../core/text.ts';
 import { viewOf } from '../../view/build.ts';
 import { knownIn, type ProjectFacts } from '../../view/facts.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';

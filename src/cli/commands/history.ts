@@ -1,4 +1,4 @@
-import { moment } from '../../core/duration.ts';
+import { moment } from '../../core/calendar.ts';
 import { endOf, partsOf } from '../../core/intent.ts';
 import { member } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
@@ -6,7 +6,6 @@ import type { Intent, JournalFilter, ProofRecord, StateStore } from '../../core/
 import { refuseOtherState } from '../../engine/observe.ts';
 import { writeView } from '../../view/build.ts';
 import { barsSvg, timelineOf } from '../../view/timeline.ts';
-import { clockOf } from '../clock.ts';
 import { openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { phaseWord } from '../render/status-text.ts';
@@ -16,7 +15,7 @@ import type { CommonFlags } from '../settings/config.ts';
 import { checkedKey } from '../settings/key.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
 import { readSpec } from '../settings/spec-source.ts';
-import { type Io, paintFor, printable } from '../terminal.ts';
+import { clockOf, type Io, paintFor, printable } from '../terminal.ts';
 import { writeOut } from './output.ts';
 
 export interface HistoryFlags extends CommonFlags {

@@ -1,15 +1,15 @@
 import { stringify } from 'yaml';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
-import { shellWord } from '../../core/escape.ts';
 import { collections, factsOf } from '../../core/kind-facts.ts';
 import type { ServerId } from '../../core/resources.ts';
 import type { Binding, StateInfo } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
+import { shellWord } from '../../core/text.ts';
 import { refuseOtherProject } from '../../engine/observe.ts';
-import type { OutputFormat } from '../choices.ts';
 import { openSession, openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
+import type { OutputFormat } from '../flags.ts';
 import { isShown, type LiveFacts, type Outputs, outputsOf, type ServerOutput } from '../outputs/outputs.ts';
 import type { CommonFlags } from '../settings/config.ts';
 import { refuseNoState, refuseSecondState } from '../settings/own-state.ts';

@@ -1,7 +1,7 @@
 import { isRecorded, isWaiting, type Plan } from '../../core/plan.ts';
-import type { PlanFormat } from '../choices.ts';
 import { openSession } from '../compose.ts';
 import { type ExitCode, exitCodes, InterruptedError } from '../exit.ts';
+import type { PlanFormat } from '../flags.ts';
 import { nothingManaged } from '../render/plan-text.ts';
 import type { CommonFlags } from '../settings/config.ts';
 import { refuseSecondState } from '../settings/own-state.ts';

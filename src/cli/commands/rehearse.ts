@@ -17,8 +17,7 @@ import {
 import { blockedLines } from '../render/plan-text.ts';
 import { requestsText, span } from '../render/values.ts';
 import { type CommonFlags, profileOf } from '../settings/config.ts';
-import { loadWithinLimits, readSources } from '../settings/spec-source.ts';
-import { trustOf } from '../settings/trust.ts';
+import { loadWithinLimits, readSources, trustOf } from '../settings/spec-source.ts';
 import { type Io, paintFor, printable } from '../terminal.ts';
 import { writeOut } from './output.ts';
 

@@ -3,7 +3,7 @@ import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { warningsJson } from '../../core/plan.ts';
 import type { StateStore } from '../../core/state.ts';
-import { standingFindings, withSince } from '../../engine/run/recorded-findings.ts';
+import { standingFindings, withSince } from '../../engine/run/findings.ts';
 import { shownLocation } from '../../state/open.ts';
 import { viewOf } from '../../view/build.ts';
 import type { KnownFacts, ProjectFacts } from '../../view/facts.ts';
@@ -12,10 +12,9 @@ import { openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { type OfflineFlags, readLive, whyOffline } from '../live.ts';
 import { statusText } from '../render/status-text.ts';
-import { type CommonFlags, specFiles, stateLocation } from '../settings/config.ts';
+import { type CommonFlags, isUrl, specFiles, stateLocation } from '../settings/config.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
 import { readSpec } from '../settings/spec-source.ts';
-import { isUrl } from '../settings/state-url.ts';
 import { type Io, paintFor } from '../terminal.ts';
 
 export interface StatusFlags extends OfflineFlags {

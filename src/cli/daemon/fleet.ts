@@ -15,9 +15,8 @@ import { systemClock, systemRandom } from '../../platform/system.ts';
 import type { PostgresInspection } from '../../state/postgres-inspection.ts';
 import type { Replica } from '../../state/postgres-sessions.ts';
 import { isPostgresUrl, parsePostgresUrl } from '../../state/postgres-url.ts';
-import { stateLocation } from '../settings/config.ts';
+import { stateLocation, stateNameOf, stateWord } from '../settings/config.ts';
 import { ownName, ownState } from '../settings/own-state.ts';
-import { stateNameOf, stateWord } from '../settings/state-url.ts';
 import type { Io } from '../terminal.ts';
 import type { DaemonSettings, RunFlags } from './settings.ts';
 

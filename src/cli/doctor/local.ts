@@ -12,6 +12,7 @@ import { shownLocation } from '../../state/open.ts';
 import { openStore } from '../compose.ts';
 import {
   type CommonFlags,
+  isUrl,
   profileOf,
   reasonOf,
   specFiles,
@@ -19,7 +20,6 @@ import {
   writingSpec,
 } from '../settings/config.ts';
 import { readSpec } from '../settings/spec-source.ts';
-import { isUrl } from '../settings/state-url.ts';
 import type { Io } from '../terminal.ts';
 import { type Finding, finding, ok } from './findings.ts';
 

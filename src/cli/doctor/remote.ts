@@ -1,4 +1,4 @@
-import { moment } from '../../core/duration.ts';
+import { moment } from '../../core/calendar.ts';
 import { newToken } from '../../core/remedy.ts';
 import type { Project } from '../../core/resources.ts';
 import type { Session } from '../compose.ts';

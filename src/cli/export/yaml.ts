@@ -1,7 +1,7 @@
 import { Document, isMap, isScalar, isSeq, type Node, visit, type YAMLMap } from 'yaml';
-import { escapeUnseenInLines, hasUnseen } from '../../core/escape.ts';
 import { withoutSeals } from '../../core/hidden-texts.ts';
 import { mapTexts } from '../../core/json.ts';
+import { escapeUnseenInLines, hasUnseen } from '../../core/text.ts';
 import { printable } from '../terminal.ts';
 import type { ExportedEntry, ExportedSpec } from './spec.ts';
 

@@ -12,7 +12,7 @@ import {
   tellsDifference,
 } from '../../core/plan.ts';
 import { counted } from '../../core/text.ts';
-import { monthLine } from '../../view/month-cost.ts';
+import { monthLine } from '../../view/bill.ts';
 import { span } from './values.ts';
 
 /** The sign of a plan line. `±` is a replacement, with both of its halves, and `…` an open write of an earlier run. */

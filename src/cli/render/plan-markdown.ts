@@ -1,4 +1,4 @@
-import { moment } from '../../core/duration.ts';
+import { moment } from '../../core/calendar.ts';
 import { retiredFrom } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import {

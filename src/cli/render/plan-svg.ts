@@ -1,7 +1,6 @@
 import type { Position } from '../../core/desired.ts';
-import { svgText } from '../../core/escape.ts';
 import { inFileOrder, type Plan } from '../../core/plan.ts';
-import { cut } from '../../core/text.ts';
+import { cut, svgText } from '../../core/text.ts';
 import {
   colours,
   dashes,

@@ -1,5 +1,5 @@
 import equal from 'fast-deep-equal';
-import { moment } from '../../core/duration.ts';
+import { moment } from '../../core/calendar.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import {
   type Blocked,

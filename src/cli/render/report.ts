@@ -1,16 +1,16 @@
 import { takeApart } from '../../core/keys.ts';
-import { blockedJson, operationId, type Warning, warningsJson } from '../../core/plan.ts';
-import type { ApplyReport, OperationResult } from '../../core/progress.ts';
+import { blockedJson, operationId, planJson, type Warning, warningsJson } from '../../core/plan.ts';
+import type { ApplyReport, OperationResult, ProgressEvent } from '../../core/progress.ts';
 import { counted } from '../../core/text.ts';
 import { waitsForWindow } from '../../view/condition.ts';
-import { type Paint, printable } from '../terminal.ts';
+import { type Io, type Paint, printable } from '../terminal.ts';
 import { blockedParts } from './plan-groups.ts';
 import { blockedLines } from './plan-text.ts';
-import { endLine } from './progress.ts';
+import { endLine, type ProgressView, Tally } from './progress.ts';
 import { requestsText, span } from './values.ts';
 
 /** How an operation ended, in the names of the public JSON. */
-export function resultJson(result: OperationResult): Record<string, unknown> {
+function resultJson(result: OperationResult): Record<string, unknown> {
   const { key, verb, outcome, durationMs, requestId, code, detail, exposedMs, taskId } = result;
   return {
     id: `${verb}:${key}`,
@@ -143,4 +143,48 @@ export function reportText(
   ].join('');
   const verdict = `${titles[verdictWord]}: ${counts} in ${span(durationMs)}${pace}; ${requestText}${limited}.${further}`;
   return [...lines, paint('bold', outcome === 'declined' ? `${titles.declined}.` : verdict), ''].join('\n');
+}
+
+/** One JSON object a line on standard output, the summary last. */
+export function jsonProgress(io: Io): ProgressView {
+  const tally = new Tally();
+  const put = (value: object) => void io.stdout.write(`${JSON.stringify(value)}\n`);
+
+  function event(event: ProgressEvent): void {
+    const at = new Date(event.at).toISOString();
+    tally.count(event);
+    switch (event.type) {
+      case 'planned':
+        put({ type: 'planned', at, round: event.round, plan: planJson(event.plan) });
+        return;
+      case 'started': {
+        const { id, key, kind, verb } = event.operation;
+        put({ type: 'started', at, id, key, kind, verb });
+        return;
+      }
+      case 'progress': {
+        const { key, verb, step, detail, untilMs, deadlineMs } = event;
+        const until = untilMs === undefined ? {} : { until: new Date(untilMs).toISOString() };
+        const deadline = deadlineMs === undefined ? {} : { deadline: new Date(deadlineMs).toISOString() };
+        put({ type: 'progress', at, id: `${verb}:${key}`, key, verb, step, detail, ...until, ...deadline });
+        return;
+      }
+      case 'ended':
+        put({ type: 'ended', at, ...resultJson(event.result), done: tally.done, total: tally.total });
+        return;
+      case 'warning':
+        put({ type: 'warning', at, ...event.warning });
+        return;
+    }
+  }
+
+  return {
+    event,
+    line: (text) => void io.stderr.write(text.endsWith('\n') ? text : `${text}\n`),
+    pause: () => {},
+    resume: () => {},
+    end: () => {},
+    summary: (report, exitCode, destroy) =>
+      put({ type: 'summary', ...reportJson(report, destroy), exit_code: exitCode }),
+  };
 }

@@ -1,15 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { TokenPlace } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { type ApiProfile, documentedProfile } from '../../core/profile.ts';
 import { type Remedy, run } from '../../core/remedy.ts';
+import { shellWord } from '../../core/text.ts';
 import { type LogFormat, type LogLevel, logFormats, logLevels } from '../../platform/log-levels.ts';
 import type { Io } from '../terminal.ts';
 import { loadPrices, loadProfile } from './profile.ts';
-import { isUrl } from './state-url.ts';
-import { readTokenFiles } from './token-file.ts';
-import type { TrustFlags } from './trust.ts';
 
 /** Options that every command with a file, a state or the API takes. */
 export interface CommonFlags extends TrustFlags {
@@ -87,74 +84,6 @@ export function baseUrlOf(io: Io): string {
   );
 }
 
-/**
- * The source of the project's tokens: the variable, or a file or a folder of files, which are read again each
- * time, so that a new token is used without a restart. A token is never a flag: arguments are world-readable.
- */
-export function tokenSource(io: Io, place?: TokenPlace): () => readonly string[] {
-  const { value, file, below } = place === undefined ? usualPlace(io) : namedPlace(place, io);
-  if (value && file) throw new ConfigError('VDC_TOKEN and VDC_TOKEN_FILE are both set: unset one', true);
-  if (value) {
-    const token = [checkedToken(value, place?.env ?? 'VDC_TOKEN')];
-    return () => token;
-  }
-  if (!file) throw new ConfigError('no token: set VDC_TOKEN or VDC_TOKEN_FILE, or try --emulator', true);
-  const path = resolve(io.cwd, file);
-  let last = checkedTokens(tokenTexts(path, below), file);
-  return () => {
-    try {
-      last = checkedTokens(tokenTexts(path, below), file);
-    } catch {
-      // During the rotation of a secret its file may be absent for a moment. Until then the last value is used.
-    }
-    return last;
-  };
-}
-
-function tokenTexts(path: string, below: string | undefined): readonly string[] {
-  try {
-    return readTokenFiles(path, below);
-  } catch (error) {
-    if (error instanceof ConfigError) throw error;
-    throw new ConfigError(`the token file ${path} cannot be read: ${reasonOf(error)}`);
-  }
-}
-
-function usualPlace({ env }: Io) {
-  return { value: env.VDC_TOKEN, file: env.VDC_TOKEN_FILE, below: undefined };
-}
-
-/** The token place of the spec takes precedence over the environment, because it belongs to this project alone. */
-function namedPlace({ env: name, file, below }: TokenPlace, { env }: Io) {
-  if (name === undefined) return { value: undefined, file, below };
-  const value = env[name];
-  if (value) return { value, file: undefined, below: undefined };
-  throw new ConfigError(`no token: the spec names the variable ${name}, which is not set`, true);
-}
-
-/** More tokens than this are a mistake: a project has no use for them. */
-const mostTokens = 16;
-
-/** One token a line; empty lines do not count. */
-function checkedTokens(texts: readonly string[], source: string): readonly string[] {
-  const lines = texts.flatMap((text) => text.split('\n')).filter((line) => line.trim() !== '');
-  if (lines.length > mostTokens)
-    throw new ConfigError(
-      `${source} has ${lines.length} lines: a project can have at most ${mostTokens} tokens`,
-    );
-  return lines.length === 0 ? [checkedToken('', source)] : lines.map((line) => checkedToken(line, source));
-}
-
-function checkedToken(text: string, source: string): string {
-  const token = text.trim();
-  if (token === '') throw new ConfigError(`${source} holds no token`);
-  // The message must not repeat a text that may be most of a secret.
-  if (!/^[\x21-\x7e]+$/.test(token)) {
-    throw new ConfigError(`${source} has spaces or characters that a token cannot have. Check the value`);
-  }
-  return token;
-}
-
 /** `LOG_LEVEL` and `LOG_FORMAT`. */
 export function logSettings(io: Io): { level: LogLevel; format: LogFormat } {
   return {
@@ -196,4 +125,57 @@ export function reasonOf(error: unknown): string {
     ENOSPC: 'the disk is full',
   };
   return known[code] ?? (error instanceof Error ? error.message : String(error));
+}
+
+/** Does a state's location name a database and not a file? */
+export function isUrl(location: string): boolean {
+  return /^\w+:\/\//.test(location);
+}
+
+/** Which of the states in a database a URL names. The last one counts: it may have been added to a URL that names one. */
+export function stateNameOf(url: string): string | null {
+  return URL.parse(url)?.searchParams.getAll('state').at(-1) ?? null;
+}
+
+/**
+ * A state's location as a shell takes it. A URL may hold a password, which no message repeats: where the environment
+ * has it, the variable is named; else host, database and state alone.
+ */
+export function stateWord(location: string, { VDCSYNC_STATE: known = '' }: NodeJS.ProcessEnv): string {
+  if (!isUrl(location)) return shellWord(location);
+  const [name, usual] = [location, known].map(stateNameOf);
+  if (withoutName(known) === withoutName(location) && /^[\w.-]*$/.test(name ?? '')) {
+    const more = name === usual ? '' : `${known.includes('?') ? '&' : '?'}state=${name ?? 'default'}`;
+    return `"$VDCSYNC_STATE${more}"`;
+  }
+  const { protocol = 'postgres:', host = '…', pathname = '' } = URL.parse(location) ?? {};
+  return shellWord(`${protocol}//${host}${pathname}${name === null ? '' : `?state=${name}`}`);
+}
+
+function withoutName(location: string): string {
+  const url = URL.parse(location);
+  url?.searchParams.delete('state');
+  return url?.href ?? location;
+}
+
+/** The flags that select the project. Each command in the output needs them too. */
+export function callFlags(flags: CommonFlags, environment: Io['env']): string {
+  return [
+    flags.emulator === true ? ' --emulator' : '',
+    ...(flags.file ?? []).map((file) => ` -f ${shellWord(file)}`),
+    ...(flags.overlay ?? []).map((file) => ` --overlay ${shellWord(file)}`),
+    flags.state === undefined ? '' : ` --state ${stateWord(flags.state, environment)}`,
+    flags.apiProfile === undefined ? '' : ` --api-profile ${shellWord(flags.apiProfile)}`,
+    flags.prices === undefined ? '' : ` --prices ${shellWord(flags.prices)}`,
+    ...(flags.allowEnv ?? []).map((name) => ` --allow-env ${shellWord(name)}`),
+    flags.tokenFolder === undefined ? '' : ` --token-folder ${shellWord(flags.tokenFolder)}`,
+    flags.tokenEnvPrefix === undefined ? '' : ` --token-env-prefix ${shellWord(flags.tokenEnvPrefix)}`,
+  ].join('');
+}
+
+/** The flags that let specs use variables and files of this machine. */
+export interface TrustFlags {
+  readonly allowEnv?: readonly string[];
+  readonly tokenFolder?: string;
+  readonly tokenEnvPrefix?: string;
 }

@@ -1,14 +1,13 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
-import { shellWord } from '../../core/escape.ts';
+import { shellWord } from '../../core/text.ts';
 import { shownLocation } from '../../state/open.ts';
 import type { PostgresInspection } from '../../state/postgres-inspection.ts';
 import { defaultStateName } from '../../state/postgres-url.ts';
 import { openStore } from '../compose.ts';
 import type { Io } from '../terminal.ts';
-import { type CommonFlags, stateLocation } from './config.ts';
-import { isUrl, stateNameOf, stateWord } from './state-url.ts';
+import { type CommonFlags, isUrl, stateLocation, stateNameOf, stateWord } from './config.ts';
 
 /** One state for each project. As files: one folder each, with the state, its lock and an emulator's world. */
 export function ownState(location: string, id: number | 'fleet'): string {

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { parseDuration } from '../../core/duration.ts';
+import { parseDuration } from '../../core/calendar.ts';
 import { ConfigError, type Diagnostic, formatDiagnostic } from '../../core/errors.ts';
 import {
   type ApiProfile,

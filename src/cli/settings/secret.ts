@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
-import { once } from '../../core/once.ts';
+import { once } from '../../core/turns.ts';
 import { createLogger } from '../../platform/logger.ts';
 import type { Io } from '../terminal.ts';
 import { logSettings, readText } from './config.ts';

@@ -4,11 +4,10 @@ import { text as readAll } from 'node:stream/consumers';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError, SpecError } from '../../core/errors.ts';
 import { systemClock } from '../../platform/system.ts';
-import { allowedEnvironment, type SpecTrust } from '../../spec/environment.ts';
+import { allowedEnvironment, isReservedVariable, type SpecTrust } from '../../spec/environment.ts';
 import { loadSpec, type Source } from '../../spec/load.ts';
 import type { Io } from '../terminal.ts';
-import { type CommonFlags, reasonOf, specFiles } from './config.ts';
-import { trustOf } from './trust.ts';
+import { type CommonFlags, reasonOf, specFiles, type TrustFlags } from './config.ts';
 
 /** The spec's own limit; a larger file is not even read. */
 const mostBytes = 1024 * 1024;
@@ -97,4 +96,38 @@ function unreadable(file: string, why: string): never {
   throw new SpecError([
     { position: { file, line: 1, column: 1 }, message: `the file cannot be read: ${why}` },
   ]);
+}
+
+const name = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/**
+ * The permissions of specs, in every command. The author of a spec need not be the operator, also where a pipeline plans
+ * the file of a merge request, so a spec has no permissions by default.
+ */
+export function trustOf(flags: TrustFlags, { env, cwd }: Pick<Io, 'env' | 'cwd'>): SpecTrust {
+  const given = flags.allowEnv ?? (env.VDCSYNC_ALLOW_ENV ?? '').split(',').map((each) => each.trim());
+  const variables = given.filter((each) => each !== '');
+  for (const each of variables) {
+    if (name.test(each) && !isReservedVariable(each)) continue;
+    throw new ConfigError(
+      `--allow-env ${JSON.stringify(each)} is not possible: specs cannot use VDC_*, VDCSYNC_* and PG*, which belong to vdcsync, nor CI_*, GITHUB_* and ACTIONS_*, which belong to the pipeline`,
+      true,
+    );
+  }
+  const folder = flags.tokenFolder ?? env.VDCSYNC_TOKEN_FOLDER ?? '';
+  const prefix = flags.tokenEnvPrefix ?? env.VDCSYNC_TOKEN_ENV_PREFIX ?? '';
+  if (prefix !== '' && !name.test(prefix)) {
+    throw new ConfigError(
+      `--token-env-prefix ${JSON.stringify(prefix)} cannot be the beginning of a variable name`,
+      true,
+    );
+  }
+  return {
+    variables,
+    tokens: {
+      ...(folder === '' ? {} : { folder: resolve(cwd, folder) }),
+      ...(prefix === '' ? {} : { prefix }),
+      base: cwd,
+    },
+  };
 }

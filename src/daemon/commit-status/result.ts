@@ -1,6 +1,6 @@
 import { formatDiagnostic } from '../../core/errors.ts';
-import { escapeUnseen } from '../../core/escape.ts';
 import { isWaiting, type Plan } from '../../core/plan.ts';
+import { escapeUnseen } from '../../core/text.ts';
 import type { Daemon } from '../daemon.ts';
 import type { Rollout } from '../fleet/rollout.ts';
 import type { ProjectResult } from '../project/facts.ts';

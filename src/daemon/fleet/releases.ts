@@ -1,6 +1,5 @@
 import type { Clock } from '../../core/clock.ts';
-import { linesText } from '../../core/escape.ts';
-import { counted } from '../../core/text.ts';
+import { counted, linesText } from '../../core/text.ts';
 import { endingOf } from '../../view/condition.ts';
 import type { Notification } from '../notifications/notification.ts';
 import type { DaemonLogger } from '../ports.ts';

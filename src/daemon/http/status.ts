@@ -1,5 +1,5 @@
 import { commitView, viewOf } from '../../view/build.ts';
-import { timeOrNull } from '../../view/moments.ts';
+import { timeOrNull } from '../../view/facts.ts';
 import type { ProjectView } from '../../view/project-view.ts';
 import type { Daemon } from '../daemon.ts';
 import type { Fleet } from '../fleet/fleet.ts';

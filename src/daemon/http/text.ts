@@ -1,5 +1,5 @@
 import { html } from 'hono/html';
-import { moment } from '../../core/duration.ts';
+import { moment } from '../../core/calendar.ts';
 import { collections } from '../../core/kind-facts.ts';
 import { capitalised } from '../../core/text.ts';
 import { cutText } from './pager.ts';

@@ -1,6 +1,6 @@
-import { flowYaml } from '../../core/escape.ts';
 import { canonicalJson } from '../../core/json.ts';
 import type { Change, Operation, Plan } from '../../core/plan.ts';
+import { flowYaml } from '../../core/text.ts';
 import { consequences } from '../../view/consequences.ts';
 
 /** Limits for one message, which is read on a telephone. The full list is in status, page and plan. */

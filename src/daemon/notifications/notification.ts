@@ -1,9 +1,8 @@
-import { escapeUnseen, linesText } from '../../core/escape.ts';
 import { isWaiting, type Plan } from '../../core/plan.ts';
 import { newToken, outside, type Remedy, remedyText, run } from '../../core/remedy.ts';
+import { escapeUnseen, linesText } from '../../core/text.ts';
 import { shortDigest } from '../../engine/run/approval.ts';
-import type { Condition } from '../../view/condition.ts';
-import { leftIn, plannedIn } from '../../view/differences.ts';
+import { type Condition, leftIn, plannedIn } from '../../view/condition.ts';
 import { approvalLines, driftLines } from './drift.ts';
 
 /** An event that the operator should be notified of, once. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Clock } from '../../core/clock.ts';
-import { chatText, escapeUnseen, escapeUnseenIn } from '../../core/escape.ts';
+import { chatText, escapeUnseen, escapeUnseenIn } from '../../core/text.ts';
 import type { Transport } from '../../core/transport.ts';
 import type { Condition } from '../../view/condition.ts';
 import { endingOf } from '../../view/condition.ts';

@@ -1,11 +1,17 @@
-import { linesText } from '../../core/escape.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
 import { type Blocked, blockedName, decisions, isLeft, type Plan } from '../../core/plan.ts';
 import type { OperationResult, ProgressEvent } from '../../core/progress.ts';
 import { remedyText } from '../../core/remedy.ts';
-import { type Condition, conditionOf, endingOf, knownCondition } from '../../view/condition.ts';
-import { differences, exposedServers } from '../../view/differences.ts';
+import { linesText } from '../../core/text.ts';
+import {
+  type Condition,
+  conditionOf,
+  differences,
+  endingOf,
+  exposedServers,
+  knownCondition,
+} from '../../view/condition.ts';
 import type { PauseFacts } from '../../view/facts.ts';
 import { type DriftEnding, driftEndings, driftLines } from '../notifications/drift.ts';
 import { approvalOf, type Notification, notificationOf } from '../notifications/notification.ts';

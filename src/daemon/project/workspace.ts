@@ -1,7 +1,7 @@
 import { serverObject } from '../../core/claims.ts';
 import type { World } from '../../core/kind.ts';
 import type { RequestCounts } from '../../core/progress.ts';
-import { leftBackups } from '../../engine/claims/left-backups.ts';
+import { leftBackups } from '../../engine/claims/release.ts';
 import type { Repeating } from '../../engine/deps.ts';
 import { heldClasses } from '../../engine/intents/pauses.ts';
 import type { BilledHistory } from '../../engine/month-cost.ts';

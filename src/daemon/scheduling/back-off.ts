@@ -1,4 +1,4 @@
-import { backOff } from '../../core/back-off.ts';
+import { backOff } from '../../core/clock.ts';
 import type { Desired } from '../../core/desired.ts';
 import { digestOf } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';

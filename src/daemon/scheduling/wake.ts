@@ -1,5 +1,4 @@
-import { backOff } from '../../core/back-off.ts';
-import type { Clock } from '../../core/clock.ts';
+import { backOff, type Clock } from '../../core/clock.ts';
 import type { Random } from '../../core/random.ts';
 import { isHopeless, isInFlight } from '../../view/condition.ts';
 import type { ProjectSession, Trigger } from '../ports.ts';

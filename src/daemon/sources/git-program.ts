@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { maskerOf } from '../../core/masking.ts';
+import { maskerOf } from '../../core/hidden-texts.ts';
 import type { GitUrl } from './git-url.ts';
 import { SourceError } from './source.ts';
 

@@ -1,5 +1,5 @@
 import { type Diagnostic, formatDiagnostic } from '../../core/errors.ts';
-import { linesText } from '../../core/escape.ts';
+import { linesText } from '../../core/text.ts';
 import type { Notification } from '../notifications/notification.ts';
 import type { DaemonLogger } from '../ports.ts';
 

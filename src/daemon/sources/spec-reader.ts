@@ -1,6 +1,6 @@
-import { backOff } from '../../core/back-off.ts';
+import { backOff } from '../../core/clock.ts';
 import type { Diagnostic } from '../../core/errors.ts';
-import { linesText } from '../../core/escape.ts';
+import { linesText } from '../../core/text.ts';
 import type { Notification } from '../notifications/notification.ts';
 import type { DaemonDeps, Trigger } from '../ports.ts';
 import { createWake } from '../scheduling/wake.ts';

@@ -1,7 +1,16 @@
 import { type Claim, type HeldClaim, isHeldClaim, objectName } from '../../core/claims.ts';
 import type { Desired, DesiredResource } from '../../core/desired.ts';
-import type { ResourceKey } from '../../core/keys.ts';
+import { ConfigError } from '../../core/errors.ts';
+import { isInside, type ResourceKey, retiredFrom, retiringKey } from '../../core/keys.ts';
+import type { Diff, Subject, World } from '../../core/kind.ts';
+import { run as runs } from '../../core/remedy.ts';
+import { restoring } from '../../core/restoring.ts';
 import type { Binding, Intent } from '../../core/state.ts';
+import { createWorld } from '../../core/world.ts';
+import { draftOne } from '../../plan/draft.ts';
+import { isOvertaken } from '../../plan/open-writes.ts';
+import { boundIn, type Move, type Moves, type Run } from '../run.ts';
+import { waitingFor } from './moves.ts';
 
 type Line = ReadonlySet<ResourceKey>;
 
@@ -129,4 +138,129 @@ export function withHeldObjects(
     return { ...each, id, held: { by: holder.is, identity, ...(applied && { applied }) } };
   });
   return { ...desired, resources };
+}
+
+/**
+ * Gives a key back to its retiring server if the spec asks for that server again, such as after a reverted edit. No
+ * purchase is needed, and the server that had the key retires in its place. A plan shows this, and an apply records it
+ * before its first write. Returns whether a key waits for open writes.
+ */
+export async function takeBack(run: Run): Promise<boolean> {
+  // As long as a rename waits, nothing else is planned.
+  if (run.moves.waiting.length > 0) return false;
+  const next = returnsOf(run);
+  if (next.moves.length + next.held.length === 0) return false;
+  run.moves.renew(next);
+  if (next.moves.length > 0) await run.view.refresh(run.mode.repeating === undefined ? undefined : 0);
+  return next.held.length > 0;
+}
+
+/**
+ * The operator gives a key back to its retiring server. Returns the id of the server that then retires.
+ *
+ * @throws ConfigError if the spec asks for the present server, because the next apply would give the key back to it
+ */
+export async function giveBack(run: Run, key: ResourceKey, id: string): Promise<string | undefined> {
+  const move = { from: retiringKey(key, id), to: key };
+  const before = run.bindings.get(key);
+  const [subject, retiring] = [key, move.from].map((each) => run.world.subjects.get(each));
+  if (subject !== undefined && retiring !== undefined && isSatisfied(run, subject)) {
+    const { verdict } = diffWith(run, subject, retiring);
+    const kept = verdict.verdict === 'replace' ? [restoring(verdict.changes, key, run.world.subjects)] : [];
+    throw new ConfigError(
+      `${key} is bound to ${before?.id}, which has the values of the spec. Server ${id} retires, and has other values.`,
+      false,
+      kept.map((each) => ({
+        ...each,
+        when: `to keep server ${id}`,
+        next: [...(each.next ?? []), runs('apply')],
+      })),
+    );
+  }
+  const [open] = openIn(run, move);
+  if (open !== undefined)
+    throw new ConfigError(`${open.key} has an open write (${open.verb}). Let it end first.`, false, [
+      runs('apply'),
+    ]);
+  run.moves.renew({ moves: exchange(run, move), held: [] });
+  await run.moves.keep();
+  return before?.id;
+}
+
+function returnsOf(run: Run): Moves {
+  const servers = run.world.serverSubjects();
+  const retiring = Map.groupBy(servers, ({ key }) => retiredFrom(key));
+  const all = servers.flatMap((subject) => {
+    const back = retiringAsDeclared(run, subject, retiring.get(subject.key) ?? []);
+    return back === undefined ? [] : [{ from: back.key, to: subject.key }];
+  });
+  const held = all.flatMap((move) => waitingFor(openIn(run, move), move));
+  return held.length > 0 ? { moves: [], held } : { moves: all.flatMap((each) => exchange(run, each)), held };
+}
+
+/**
+ * The oldest retiring server of the key that needs no replacement, if the present one needs one: the data of the entry
+ * are on its disks.
+ */
+function retiringAsDeclared(run: Run, subject: Subject, retiring: readonly Subject[]): Subject | undefined {
+  // The differences of a server are found last, because few keys have a retiring server.
+  if (retiring.length === 0 || subject.desired?.managed !== true || isSatisfied(run, subject))
+    return undefined;
+  return retiring
+    .filter(({ binding }) => binding?.tainted === undefined)
+    .sort((one, other) => (one.binding?.boundAt ?? 0) - (other.binding?.boundAt ?? 0))
+    .find((each) => run.world.isThere(each.key) && isAsDeclared(diffWith(run, subject, each)));
+}
+
+function isSatisfied({ world, deps }: Run, subject: Subject): boolean {
+  return subject.binding !== undefined && isAsDeclared(draftOne(deps.kinds, world, subject).diff);
+}
+
+function isAsDeclared({ verdict: { verdict } }: Diff): boolean {
+  return verdict === 'unchanged' || verdict === 'update';
+}
+
+/** The diff of the key if its retiring server had the key. */
+function diffWith({ world, deps }: Run, subject: Subject, retiring: Subject): Diff {
+  const after = withServerOf(world, subject, retiring);
+  return draftOne(deps.kinds, after, after.subjects.get(subject.key) ?? subject).diff;
+}
+
+/** The world in which the key has its retiring server. */
+function withServerOf(world: World, subject: Subject, { key: retired, binding }: Subject): World {
+  const { key } = subject;
+  const subjects = new Map(world.subjects);
+  subjects.delete(retired);
+  if (binding !== undefined) subjects.set(key, { ...subject, binding: { ...binding, key } });
+  const observed = new Map(world.observed);
+  const seen = observed.get(retired);
+  observed.delete(retired);
+  if (seen !== undefined) observed.set(key, seen);
+  return createWorld({ ...world, subjects, observed });
+}
+
+/** The writes whose effect decides which of the two servers exist. A refused write had no effect. */
+function openIn({ intents, world }: Run, { from, to }: Move) {
+  return [...intents.values()].filter((intent) => {
+    const isPart = [from, to].some((key) => intent.key === key || isInside(intent.key, key));
+    const isRefused = intent.phase === 'blocked' && intent.blocked.until === 'file';
+    return isPart && !isRefused && !isOvertaken(intent, world);
+  });
+}
+
+/** The server that has the key retires, and the retiring server takes the key back, both with all resources inside. */
+function exchange(run: Run, { from, to }: Move): Move[] {
+  const present = run.bindings.get(to)?.id ?? boundIn(run, to)[0]?.parentId;
+  const keys = [...run.bindings.keys()];
+  const pairs = [
+    ...(present === undefined ? [] : [{ from: to, to: retiringKey(to, present) }]),
+    { from, to },
+  ];
+  return pairs.flatMap((pair) =>
+    keys.flatMap((key) =>
+      key === pair.from || isInside(key, pair.from)
+        ? [{ from: key, to: `${pair.to}${key.slice(pair.from.length)}` as ResourceKey }]
+        : [],
+    ),
+  );
 }

@@ -7,9 +7,9 @@ import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import type { EngineDeps } from '../deps.ts';
 import type { ReadCache } from '../read-cache.ts';
 import type { Move, RunMemory, RunMoves, RunState, WaitingMove } from '../run.ts';
-import { leftoverChanges } from './left-backups.ts';
 import { Lines } from './line.ts';
 import { composed, moveChanges, movedBindings, movesOf } from './moves.ts';
+import { leftoverChanges } from './release.ts';
 
 interface StateOptions {
   readonly deps: Pick<EngineDeps, 'store' | 'clock' | 'kinds'>;

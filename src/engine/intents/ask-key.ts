@@ -1,13 +1,12 @@
 import type { WriteResult } from '../../core/ports.ts';
 import type { Intent, KeyQuestion } from '../../core/state.ts';
 import type { Run } from '../run.ts';
-import { again, block, goOn, type Progress } from './endings.ts';
+import { inWriteSlot } from './begin.ts';
+import { again, block, goOn, keyIsFresh, type Progress, questionOf } from './endings.ts';
 import { tryNextIncarnation } from './next-incarnation.ts';
 import { told } from './outcome.ts';
 import { asked, pauseIfRefused, probeKey } from './probe-key.ts';
-import { keyIsFresh, questionOf } from './question.ts';
 import { record } from './record.ts';
-import { inWriteSlot } from './write-slot.ts';
 
 const second = 1000;
 const minute = 60 * second;

@@ -1,4 +1,4 @@
-import { backOff } from '../../core/back-off.ts';
+import { backOff } from '../../core/clock.ts';
 import { partsOf } from '../../core/intent.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';

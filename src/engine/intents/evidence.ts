@@ -2,27 +2,30 @@ import type { Evidence } from '../../core/evidence.ts';
 import { isUnconfirmed, partsOf } from '../../core/intent.ts';
 import { firewallKey, nounOf } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import { fitsPath } from '../../core/path-id.ts';
 import type { TaskId } from '../../core/resources.ts';
 import type { InPhase, Intent } from '../../core/state.ts';
+import { fitsPath } from '../../core/text.ts';
 import { knownIds, type Run } from '../run.ts';
-import { absenceGapMs, nextReadMs, staleMs } from '../staleness.ts';
-import { sendAgain } from './after-absence.ts';
+import { absenceGapMs, nextReadMs, staleMs } from '../stopwatch.ts';
 import { replayLater } from './ask-key.ts';
-import { leftByFailed } from './bound-by.ts';
-import { awaitServer, isExposedUntilEnd, needsFirewall, sendIfReset } from './created-server.ts';
+import { awaitServer, isExposedUntilEnd, leftByFailed, needsFirewall, sendIfReset } from './bound-by.ts';
 import {
   again,
+  asksKey,
   awaitEnd,
   block,
   closeAndRetry,
   goOn,
+  isReplay,
+  isServerError,
+  isSettledByKey,
+  keyIsFresh,
   minutes,
   type Progress,
   questionAbout,
+  unconfirmedText,
 } from './endings.ts';
-import { notThere } from './not-there.ts';
-import { asksKey, isReplay, isServerError, isSettledByKey, keyIsFresh, unconfirmedText } from './question.ts';
+import { notThere, sendAgain } from './not-there.ts';
 import { settled } from './transfer.ts';
 
 const minute = 60_000;

@@ -7,14 +7,12 @@ import { operationId } from '../../core/plan.ts';
 import type { WriteRequest } from '../../core/ports.ts';
 import type { Binding, Intent } from '../../core/state.ts';
 import { draftOne } from '../../plan/draft.ts';
-import { deleted } from '../claims/retire.ts';
+import { deleted } from '../claims/release.ts';
 import type { Run } from '../run.ts';
-import { absenceGapMs } from '../staleness.ts';
-import { beginIntent, contextOf, preimageOf } from './begin.ts';
-import { close, type Progress } from './endings.ts';
+import { absenceGapMs } from '../stopwatch.ts';
+import { beginIntent, contextOf, inWriteSlot, preimageOf } from './begin.ts';
+import { asksKey, close, isServerError, keyIsFresh, type Progress, unasked } from './endings.ts';
 import { probeKey } from './probe-key.ts';
-import { asksKey, isServerError, keyIsFresh, unasked } from './question.ts';
-import { inWriteSlot } from './write-slot.ts';
 
 /**
  * The key of a creation holds the answer to another body: an earlier state may have replaced the resource since, with

@@ -1,5 +1,5 @@
-import { backOff } from '../../core/back-off.ts';
 import type { PauseScope } from '../../core/claims.ts';
+import { backOff } from '../../core/clock.ts';
 import { type Conclusive, probeField, type WriteResult } from '../../core/ports.ts';
 import type { TaskId } from '../../core/resources.ts';
 import type { Intent, KeyQuestion, Unconfirmed, WhyUnknown } from '../../core/state.ts';

@@ -1,5 +1,5 @@
+import { moment } from '../../core/calendar.ts';
 import type { Claim, PauseScope, RefusedClass } from '../../core/claims.ts';
-import { moment } from '../../core/duration.ts';
 import { type ResourceKey, retiredFrom, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { type Blocked, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
@@ -14,9 +14,8 @@ import {
 } from '../../core/remedy.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
-import { closure, linksOf } from '../../plan/closure.ts';
 import { makingRoom } from '../../plan/open-writes.ts';
-import { successorOf } from '../../plan/order.ts';
+import { closure, linksOf, successorOf } from '../../plan/order.ts';
 import { withBlocked } from '../../plan/totals.ts';
 import type { EngineDeps, Pause, Repeating } from '../deps.ts';
 import type { Run } from '../run.ts';

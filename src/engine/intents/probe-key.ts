@@ -1,12 +1,12 @@
 import { partsOf } from '../../core/intent.ts';
+import { member } from '../../core/json.ts';
 import type { Conclusive, WriteResult } from '../../core/ports.ts';
 import type { Intent, KeyQuestion, Stage } from '../../core/state.ts';
 import type { Run } from '../run.ts';
-import { calibrated } from './calibrate.ts';
-import { pauses, probeAnswer, type ReuseRefusal, told } from './outcome.ts';
+import { sendFenced } from './begin.ts';
+import { questionOf } from './endings.ts';
+import { namesProbe, pauses, probeAnswer, type ReuseRefusal, reuseRefusal, told } from './outcome.ts';
 import { pauseClass } from './pauses.ts';
-import { questionOf } from './question.ts';
-import { sendFenced } from './write-slot.ts';
 
 /** Refusals of the probe's body that are not replayed, before the key counts as held by another answer. */
 const mostFresh = 3;
@@ -79,4 +79,107 @@ export async function pauseIfRefused(
   const refusal = { code: result.code ?? `http_${result.status}`, reason: told(result) };
   await pauseClass(run, intent, scope, refusal);
   return refusal;
+}
+
+/** How the API treats the keys of one operation, as refused requests have shown. */
+export interface KeyBehaviour {
+  /** The refusal of a body is stored under its key, and replayed: a probe can fence a key. */
+  readonly storesRefusals: boolean;
+  /** How the API refuses a key that another request has used; unknown if the API checks bodies before keys. */
+  readonly reuse?: ReuseRefusal;
+  /** The first answer that differs from the answers of an API that stores refusals. */
+  readonly deviation?: 'unnamed' | 'not_replayed' | 'not_refused' | 'replaced';
+}
+
+/** The note of the state that holds the behaviour of each operation. */
+const noteName = 'key_behaviour';
+
+/**
+ * Returns the behaviour of the operation's keys. The first call asks the API, with a spare key and only with invalid
+ * bodies: the refusal names the probe's field (@assumption A69), the refusal is replayed, another body is refused as
+ * another request, the first refusal is still replayed. Two deviations turn fences off for the operation. If an
+ * answer is inconclusive, the function returns this answer, and the calibration starts again later.
+ */
+export async function calibrated(run: Run, intent: Intent): Promise<KeyBehaviour | WriteResult> {
+  const { store, random } = run.deps;
+  const { request } = intent;
+  const { name } = request;
+  const known = behavioursIn(await store.note(noteName));
+  if (known[name] !== undefined) return known[name];
+  const ask: Ask = (key, probe) => sendFenced(run, { ...request, probe }, key);
+  const behaviour = await observeKeys(random.next, ask);
+  if (!('type' in behaviour)) await store.putNote(noteName, { ...known, [name]: behaviour });
+  return behaviour;
+}
+
+/** The behaviours in the note, by operation. An operation whose behaviour cannot be read is calibrated again. */
+function behavioursIn(note: unknown): Readonly<Record<string, KeyBehaviour>> {
+  if (typeof note !== 'object' || note === null) return {};
+  const entries = Object.entries(note).filter((entry): entry is [string, KeyBehaviour] =>
+    isBehaviour(entry[1]),
+  );
+  return Object.fromEntries(entries);
+}
+
+function isBehaviour(value: unknown): value is KeyBehaviour {
+  const reuse = member(value, 'reuse');
+  const isRefusal = typeof member(reuse, 'status') === 'number' && typeof member(reuse, 'code') === 'string';
+  return typeof member(value, 'storesRefusals') === 'boolean' && (reuse === undefined || isRefusal);
+}
+
+/** Sends a probe under a spare key. */
+type Ask = (key: string, probe: 1 | 2) => Promise<WriteResult>;
+
+/** Observes the treatment of keys under a spare key, and again under another one if the first shows a deviation. */
+export async function observeKeys(next: () => number, ask: Ask): Promise<KeyBehaviour | WriteResult> {
+  let accepted = false;
+  const observe = () => {
+    const key = spareKey(next);
+    return observeOnce(async (probe) => {
+      const result = await ask(key, probe);
+      accepted ||= result.type === 'answer' && result.status < 300;
+      return result;
+    });
+  };
+  const once = await observe();
+  // One deviation may be a passing fault. Two deviations show how this API behaves.
+  return accepted || 'type' in once || once.storesRefusals ? once : observe();
+}
+
+/** A key that no creation uses. */
+export function spareKey(next: () => number): string {
+  return `vdcsync-spare-${Array.from({ length: 32 }, () => Math.floor(next() * 16).toString(16)).join('')}`;
+}
+
+type Answered = WriteResult & { readonly type: 'answer' };
+
+/** The four requests, and the answers of an API that stores refusals. */
+const steps = [
+  { probe: 1, deviation: 'unnamed', fits: (each: Answered) => namesProbe(each) && !each.replayed },
+  { probe: 1, deviation: 'not_replayed', fits: (each: Answered) => each.replayed },
+  { probe: 2, deviation: 'not_refused', fits: (each: Answered) => !each.replayed && each.status >= 300 },
+  { probe: 1, deviation: 'replaced', fits: (each: Answered) => each.replayed },
+] as const;
+
+/**
+ * Shows by four refused requests under one spare key how the API treats the keys of an operation. If an answer is
+ * inconclusive, the function returns this answer.
+ */
+async function observeOnce(ask: (probe: 1 | 2) => Promise<WriteResult>): Promise<KeyBehaviour | WriteResult> {
+  let reuse: Pick<KeyBehaviour, 'reuse'> = {};
+  for (const { probe, deviation, fits } of steps) {
+    const answer = await ask(probe);
+    if (!isTelling(answer)) return answer;
+    if (!fits(answer)) return { storesRefusals: false, deviation };
+    if (probe === 2 && !namesProbe(answer)) reuse = { reuse: reuseRefusal(answer) };
+  }
+  return { storesRefusals: true, ...reuse };
+}
+
+/** The answer is complete and about the request itself, not about the token, the budget or the state of the project. */
+function isTelling(result: WriteResult): result is Answered {
+  if (result.type !== 'answer') return false;
+  const { status, replayed, retryAfterMs } = result;
+  const conflict = status === 409 && retryAfterMs === undefined;
+  return status < 300 || replayed || status === 400 || status === 422 || conflict;
 }

@@ -7,13 +7,11 @@ import { run as command, outside } from '../../core/remedy.ts';
 import type { StateStore } from '../../core/state.ts';
 import { correction, makingRoom } from '../../plan/open-writes.ts';
 import type { Run } from '../run.ts';
-import { contextOf } from './begin.ts';
-import { spareKey } from './calibrate.ts';
+import { contextOf, sendFenced } from './begin.ts';
 import { again, type Progress } from './endings.ts';
 import { endedByDeletion, namesProbe, type ProofAnswer, pauses, proofAnswer, told } from './outcome.ts';
-import { pauseIfRefused } from './probe-key.ts';
-import { creationAfter } from './replacement.ts';
-import { sendFenced } from './write-slot.ts';
+import { pauseIfRefused, spareKey } from './probe-key.ts';
+import { creationAfter } from './revalidate.ts';
 
 const minute = 60_000;
 /** How long a proof counts: from the answer to the deletion that it permits. */

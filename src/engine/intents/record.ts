@@ -8,22 +8,26 @@ import type { TaskId } from '../../core/resources.ts';
 import type { Answer, Intent, IntentPatch, KeyQuestion, WhyUnknown } from '../../core/state.ts';
 import { draftOne, operationsOf } from '../../plan/draft.ts';
 import type { Run } from '../run.ts';
+import { refusedEarly, sendAfterCreation } from './bound-by.ts';
 import { nextPreference } from './capacity.ts';
-import { refusedEarly, sendAfterCreation } from './created-server.ts';
 import {
+  asksKey,
   block,
   close,
   closeBlocked,
+  doubtedKey,
   goOn,
+  isServerError,
   minutes,
   mostReplayed,
   type Progress,
+  questionOf,
+  unasked,
   unbrokenRow,
   warn,
 } from './endings.ts';
 import { type Disposition, disposition } from './outcome.ts';
 import { lift, pauseClass } from './pauses.ts';
-import { asksKey, doubtedKey, isServerError, questionOf, unasked } from './question.ts';
 import { takeOver } from './transfer.ts';
 
 /** Malformed answers to one key before reads decide. @source API §8.1 */

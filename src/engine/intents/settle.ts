@@ -4,16 +4,25 @@ import type { Operation } from '../../core/plan.ts';
 import type { InPhase, Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { askKey } from './ask-key.ts';
-import { serverIdOf } from './created-server.ts';
-import { again, block, close, goOn, type Progress, sentPreference } from './endings.ts';
+import { inWriteSlot, observationValidMs, roomToWrite, sendValidMs, sinceObservation } from './begin.ts';
+import { serverIdOf } from './bound-by.ts';
+import {
+  again,
+  asksKey,
+  block,
+  close,
+  giveUp,
+  goOn,
+  keyIsFresh,
+  type Progress,
+  questionOf,
+  sentPreference,
+  unasked,
+} from './endings.ts';
 import { finish, readForEffect, seenSince } from './evidence.ts';
-import { giveUp } from './give-up.ts';
-import { asksKey, keyIsFresh, questionOf, unasked } from './question.ts';
 import { record, spendOf } from './record.ts';
-import { secondHalfPaused } from './replacement.ts';
-import { revalidate } from './revalidate.ts';
+import { revalidate, secondHalfPaused } from './revalidate.ts';
 import { endSuperseded } from './transfer.ts';
-import { inWriteSlot, observationValidMs, roomToWrite, sendValidMs, sinceObservation } from './write-slot.ts';
 
 /** The plan has the intent as one half of this replacement. */
 type Half = Pick<Operation, 'replacement'>;

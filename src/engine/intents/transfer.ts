@@ -8,13 +8,20 @@ import type { TaskId } from '../../core/resources.ts';
 import type { Binding, Facts, InPhase, Intent, StateChange } from '../../core/state.ts';
 import { attributionOf } from '../claims/claims.ts';
 import { isAnother, makerOf, mayReplace, ownerOf } from '../claims/owner.ts';
-import { released } from '../claims/release.ts';
-import { deleted, retiring } from '../claims/retire.ts';
+import { deleted, released, retiring } from '../claims/release.ts';
 import type { Run } from '../run.ts';
-import { staleMs } from '../staleness.ts';
+import { staleMs } from '../stopwatch.ts';
 import { boundBy, companionsOf, remainsOf } from './bound-by.ts';
-import { again, awaitEnd, block, close, closeBlocked, type Progress, sentPreference } from './endings.ts';
-import { isReplay } from './question.ts';
+import {
+  again,
+  awaitEnd,
+  block,
+  close,
+  closeBlocked,
+  isReplay,
+  type Progress,
+  sentPreference,
+} from './endings.ts';
 
 /** A created resource, as an answer or evidence shows it. */
 export interface Created {

@@ -1,6 +1,5 @@
 import { type Desired, type DesiredResource, namedAddress } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
-import { flowYaml } from '../../core/escape.ts';
 import { nounOf, parseKey, type ResourceKey, retiringKey, takeApart } from '../../core/keys.ts';
 import type { Seen, Subject, World } from '../../core/kind.ts';
 import { factsOf, isAddress, type KindName } from '../../core/kind-facts.ts';
@@ -8,9 +7,10 @@ import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
+import { flowYaml } from '../../core/text.ts';
+import { giveBack } from '../claims/line.ts';
 import { answeredElsewhere, identityChanged, isAnother, makerOf, ownerOf } from '../claims/owner.ts';
 import { exchanging, released } from '../claims/release.ts';
-import { giveBack } from '../claims/returning.ts';
 import { bindingOf } from '../run/operate.ts';
 import { boundIn, type Run } from '../run.ts';
 import { bindingsOf, stays, wayToForget } from './ignore.ts';

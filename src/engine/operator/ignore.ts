@@ -26,9 +26,8 @@ import { didYouMeanKey } from '../../core/suggest.ts';
 import { capitalised } from '../../core/text.ts';
 import { described } from '../../plan/unmanaged.ts';
 import { attributionOf, claimsOn } from '../claims/claims.ts';
-import { leftBackups } from '../claims/left-backups.ts';
 import { identityChanged } from '../claims/owner.ts';
-import { released, releasing } from '../claims/release.ts';
+import { leftBackups, released, releasing } from '../claims/release.ts';
 import type { Run } from '../run.ts';
 
 /**

@@ -6,11 +6,10 @@ import { deletionsOf, type Operation, type OperationId, operationId, type Plan }
 import type { ApplyReport, OperationResult } from '../../core/progress.ts';
 import { traced } from '../../core/tracing.ts';
 import { isFailedRead } from '../../core/transport.ts';
-import { closure } from '../../plan/closure.ts';
-import { successorOf } from '../../plan/order.ts';
+import { closure, successorOf } from '../../plan/order.ts';
 import type { Judged } from '../claims/claims.ts';
-import { leftByDeletion } from '../claims/left-backups.ts';
-import { takeBack } from '../claims/returning.ts';
+import { takeBack } from '../claims/line.ts';
+import { leftByDeletion } from '../claims/release.ts';
 import type { ApplyOptions, EngineDeps, Pause } from '../deps.ts';
 import { warn } from '../intents/endings.ts';
 import { askSuccessors } from '../intents/next-incarnation.ts';
@@ -18,17 +17,23 @@ import { keepRefused, withPauses } from '../intents/pauses.ts';
 import { isAbort, unfinished } from '../interruption.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
+import { increaseSince, type Prices, pricesOf, refuseStale } from './approval.ts';
 import { drain } from './drain.ts';
-import { furtherBlocked, isSuperseded, stillOpen, supersededOf, withFindings } from './findings.ts';
-import { increaseSince, type Prices, pricesOf } from './increase.ts';
-import { shownBy, unshownResults } from './paused.ts';
-import { planFor } from './plan.ts';
-import { applying, recordFindings, standingFindings, withFurther } from './recorded-findings.ts';
+import {
+  applying,
+  furtherBlocked,
+  isSuperseded,
+  recordFindings,
+  standingFindings,
+  stillOpen,
+  supersededOf,
+  withFindings,
+  withFurther,
+} from './findings.ts';
+import { applyStateChanges, planFor, settleMoves, shownBy, unshownResults } from './plan.ts';
 import { recover, recovered, recoverLeft, recoverRenamed } from './recover.ts';
-import { refuseStale } from './saved-plan.ts';
 import { settleOpen } from './settle-open.ts';
 import { openRun } from './start.ts';
-import { applyStateChanges, settleMoves } from './state-changes.ts';
 
 /** Each round except the last round makes progress, so only a bug in vdcsync reaches this limit. */
 const mostRounds = 100;

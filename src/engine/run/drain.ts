@@ -5,11 +5,11 @@ import { factsOf } from '../../core/kind-facts.ts';
 import { endsExposure, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
 import type { OperationResult } from '../../core/progress.ts';
 import { type Next, WorkQueue } from '../../queue/work-queue.ts';
-import { IntentSpans } from '../intent-spans.ts';
-import { coverable, serverInCreation } from '../intents/created-server.ts';
+import { coverable, serverInCreation } from '../intents/bound-by.ts';
 import { unresolved } from '../intents/endings.ts';
 import { type Interrupted, interruption, leftOpen } from '../interruption.ts';
 import { joined, type Run } from '../run.ts';
+import { IntentSpans } from '../stopwatch.ts';
 import { operate, stoppedBy, type Turn } from './operate.ts';
 
 /** The highest number of keys in work at the same time. Most keys wait for their turn or for tasks. */

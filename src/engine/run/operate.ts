@@ -13,19 +13,29 @@ import { restsOn, successorsOf } from '../../plan/order.ts';
 import { registerOf } from '../claims/claims.ts';
 import { lastCreation, makerOf, ownerOf } from '../claims/owner.ts';
 import { exchanging, released, releasing } from '../claims/release.ts';
-import { beginIntent, contextOf, preimageOf } from '../intents/begin.ts';
-import { companionsOf, movedFrom, recoveredIf } from '../intents/bound-by.ts';
-import { coverable, withServer } from '../intents/created-server.ts';
-import type { Progress } from '../intents/endings.ts';
-import { giveUp } from '../intents/give-up.ts';
+import {
+  beginIntent,
+  contextOf,
+  inWriteSlot,
+  observationValidMs,
+  preimageOf,
+  roomToWrite,
+  sinceObservation,
+} from '../intents/begin.ts';
+import { companionsOf, coverable, movedFrom, recoveredIf, withServer } from '../intents/bound-by.ts';
+import { asksKey, giveUp, type Progress } from '../intents/endings.ts';
 import { provedBefore } from '../intents/prove.ts';
-import { asksKey } from '../intents/question.ts';
-import { creationAfter, secondHalfPaused, unresolvedCreate } from '../intents/replacement.ts';
-import { type Overtaken, revalidate, whyNotWanted } from '../intents/revalidate.ts';
+import {
+  creationAfter,
+  type Overtaken,
+  revalidate,
+  secondHalfPaused,
+  unresolvedCreate,
+  whyNotWanted,
+} from '../intents/revalidate.ts';
 import { advance, send } from '../intents/settle.ts';
-import { inWriteSlot, observationValidMs, roomToWrite, sinceObservation } from '../intents/write-slot.ts';
 import type { Run } from '../run.ts';
-import { absenceGapMs } from '../staleness.ts';
+import { absenceGapMs } from '../stopwatch.ts';
 import { unprovenKeys } from './recover.ts';
 
 /** The result of one turn of work on an operation. */

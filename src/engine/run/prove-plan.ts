@@ -4,14 +4,13 @@ import type { Blocked, Operation, Plan, Proofs } from '../../core/plan.ts';
 import { outside, paying, run as runs } from '../../core/remedy.ts';
 import { correction } from '../../plan/open-writes.ts';
 import type { EngineDeps, PlanOptions } from '../deps.ts';
-import { contextOf } from '../intents/begin.ts';
+import { contextOf, inWriteSlot, roomToWrite } from '../intents/begin.ts';
 import { pauses } from '../intents/outcome.ts';
 import { isProvable, type Proof, prove } from '../intents/prove.ts';
-import { inWriteSlot, roomToWrite } from '../intents/write-slot.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
+import { withFurther } from './findings.ts';
 import { openPlan } from './plan.ts';
-import { withFurther } from './recorded-findings.ts';
 
 /** After this number of answers that show nothing, the creation counts as unanswered. */
 const mostTries = 3;

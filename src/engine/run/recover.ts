@@ -10,18 +10,16 @@ import { isFailedRead } from '../../core/transport.ts';
 import { isNone, unmanagedFor } from '../../plan/unmanaged.ts';
 import { registerOf } from '../claims/claims.ts';
 import { answeredCreation, lastCreation } from '../claims/owner.ts';
-import { beginIntent, preimageOf } from '../intents/begin.ts';
-import { close } from '../intents/endings.ts';
+import { beginIntent, inWriteSlot, preimageOf, sendFenced } from '../intents/begin.ts';
+import { asksKey, close, isReplay, keyIsFresh, questionOf, unasked } from '../intents/endings.ts';
 import { askAgain, endReplaced, requestOf, tryNextIncarnation } from '../intents/next-incarnation.ts';
 import { probeAnswer, type ReuseRefusal } from '../intents/outcome.ts';
 import { asked, pauseIfRefused, probeKey } from '../intents/probe-key.ts';
-import { asksKey, isReplay, keyIsFresh, questionOf, unasked } from '../intents/question.ts';
 import { spendOf } from '../intents/record.ts';
 import { found } from '../intents/transfer.ts';
-import { inWriteSlot, sendFenced } from '../intents/write-slot.ts';
 import { isAbort } from '../interruption.ts';
 import { knownIds, type Run } from '../run.ts';
-import { absenceGapMs } from '../staleness.ts';
+import { absenceGapMs } from '../stopwatch.ts';
 
 /** The most incarnations and attempts of one key that are asked. */
 const mostKeys = 8;

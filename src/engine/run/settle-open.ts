@@ -3,11 +3,11 @@ import type { OperationResult } from '../../core/progress.ts';
 import type { Intent } from '../../core/state.ts';
 import { isOvertaken } from '../../plan/open-writes.ts';
 import { type Next, WorkQueue } from '../../queue/work-queue.ts';
-import { IntentSpans } from '../intent-spans.ts';
 import type { Progress } from '../intents/endings.ts';
 import { advance } from '../intents/settle.ts';
 import { interruption } from '../interruption.ts';
 import type { Run } from '../run.ts';
+import { IntentSpans } from '../stopwatch.ts';
 import { resultOf } from './drain.ts';
 
 /**

@@ -9,7 +9,6 @@ import { withHeldObjects } from '../claims/line.ts';
 import { movedBindings, movesOf, ownNames, withReverts } from '../claims/moves.ts';
 import { createRunState } from '../claims/run-state.ts';
 import type { EngineDeps, Pause, Repeating } from '../deps.ts';
-import { Grace } from '../grace.ts';
 import { knownChecks } from '../intents/prove.ts';
 import {
   type ObserveInput,
@@ -21,7 +20,15 @@ import {
   worldOf,
 } from '../observe.ts';
 import { createReadCache, type ReadCache } from '../read-cache.ts';
-import { joined, type Run, type RunContext, type RunFacts, type RunFence, type RunMemory } from '../run.ts';
+import {
+  Grace,
+  joined,
+  type Run,
+  type RunContext,
+  type RunFacts,
+  type RunFence,
+  type RunMemory,
+} from '../run.ts';
 import { createStopwatch } from '../stopwatch.ts';
 import type { WriteGate } from '../write-gate.ts';
 

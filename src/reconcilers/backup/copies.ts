@@ -1,3 +1,5 @@
+import { z } from 'zod';
+import { durationPattern } from '../../core/calendar.ts';
 import { childKey, type ResourceKey } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import type { Change, Warning } from '../../core/plan.ts';
@@ -5,9 +7,7 @@ import { run } from '../../core/remedy.ts';
 import type { Backup } from '../../core/resources.ts';
 import type { Binding } from '../../core/state.ts';
 import { toNothing, unchanged } from '../existence.ts';
-import { packageOf } from '../gpu-package.ts';
-import { takenAt } from './age.ts';
-import type { BackupEntry, BackupObserved } from './entry.ts';
+import { packageOf } from '../prices.ts';
 
 /**
  * The backups that vdcsync took before the newest one, each under a key of its own:
@@ -126,3 +126,48 @@ function wishOf(server: ResourceKey, world: World) {
   const { desired } = world.subjects.get(childKey(server, 'backup')) ?? {};
   return desired as Subject<BackupEntry>['desired'];
 }
+
+/** When it was taken, ms. The id is the moment itself, where the stamp cannot be read; NaN where neither can. @source API §2 */
+export function takenAt({ created_at, id }: Pick<Backup, 'created_at' | 'id'>): number {
+  const stamp = moment(created_at);
+  return Number.isNaN(stamp) ? moment(id) : stamp;
+}
+
+/** Stricter than `Date.parse` alone, which finds a date in almost anything. */
+function moment(text: string): number {
+  return /^\d{4}-\d\d-\d\d[T ]/.test(text) ? Date.parse(text) : Number.NaN;
+}
+
+/**
+ * Taken when the newest available backup is older than `max_age`. Each is billed and a
+ * resource of its own; there is no task, so the list is polled until it is available.
+ */
+export type BackupEntry = {
+  /** A duration as in the spec, such as `24h`. */
+  readonly max_age: string;
+  /** Those that vdcsync took itself; all of them where left out. */
+  readonly keep?: number;
+};
+
+export interface BackupObserved {
+  readonly id: string | undefined;
+  readonly backups: readonly Backup[];
+}
+
+export const backupSchema = z
+  .strictObject({
+    max_age: z
+      .string('a duration is written like 90m, 24h or 7d')
+      .regex(durationPattern, 'a duration is written like 90m, 24h or 7d')
+      .describe(
+        'vdcsync takes a backup if the newest available backup is older than this time, such as 90m, 24h or 7d.',
+      ),
+    keep: z
+      .int()
+      .min(1)
+      .optional()
+      .describe(
+        'Number of its own backups that vdcsync keeps, if the API profile has delete_backup. Backups from before you set keep stay, except the newest of them.',
+      ),
+  })
+  .describe('Backups that vdcsync takes.');

@@ -1,7 +1,7 @@
 import type { EntryIssue } from '../../core/kind-entry.ts';
 import type { FirewallRule } from '../../core/resources.ts';
 import { didYouMean, misspelled } from '../../core/suggest.ts';
-import { type FirewallEntry, shownRuleFields } from './entry.ts';
+import { type FirewallEntry, shownRuleFields } from './rules.ts';
 import { shadowedRules } from './traffic.ts';
 
 /**

@@ -76,7 +76,7 @@ export function shadowedRules(
   });
 }
 
-function compiled({ enabled, policy_in, rules }: Filter): CompiledFilter {
+export function compiled({ enabled, policy_in, rules }: Filter): CompiledFilter {
   const policy = policy_in.trim();
   return {
     // A disabled firewall has no rules that act.

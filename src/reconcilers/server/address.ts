@@ -1,14 +1,12 @@
 import { addressObject, serverObject } from '../../core/claims.ts';
 import { member } from '../../core/json.ts';
-import type { ResourceKey } from '../../core/keys.ts';
-import { childKey, retiredFrom, retiringKey, topLevelKey } from '../../core/keys.ts';
+import { childKey, type ResourceKey, retiredFrom, retiringKey, topLevelKey } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import { type Operation, type OperationId, operationId, type Warning } from '../../core/plan.ts';
 import type { StaleReads, WriteRequest } from '../../core/ports.ts';
 import { edit, outside, type Remedy, run } from '../../core/remedy.ts';
 import type { Ip } from '../../core/resources.ts';
-import { poolOf } from '../address-pool.ts';
-import { isKept } from '../own-address.ts';
+import { isKept, poolOf } from '../address-pool.ts';
 import { priceOfAddress } from '../prices.ts';
 import type { BodyProblem } from './body.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';

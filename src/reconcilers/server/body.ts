@@ -8,8 +8,7 @@ import type { Price, World } from '../../core/kind.ts';
 import type { Change } from '../../core/plan.ts';
 import { edit, type Remedy } from '../../core/remedy.ts';
 import type { GpuPackage, ImageEntry, Server, ServerType } from '../../core/resources.ts';
-import { findType, packageOf, type Recorded } from '../gpu-package.ts';
-import { priceOfSize } from '../prices.ts';
+import { findType, packageOf, priceOfSize, type Recorded } from '../prices.ts';
 import type { ServerEntry } from './entry.ts';
 
 /** The reason why a server cannot be created from its entry. */

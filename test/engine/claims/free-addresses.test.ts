@@ -21,7 +21,7 @@ async function told(played: Rig, spec: string): Promise<readonly string[]> {
   return warnings.filter(({ code }) => code === 'address_free').map(warnedBy);
 }
 
-describe('src/plan/free-addresses.ts: an address that no server of the spec asks for', () => {
+describe('src/plan/warnings.ts: an address that no server of the spec asks for', () => {
   const forNobody = async (spec: string) =>
     (await rig().plan(spec)).warnings.filter(({ code }) => code === 'unused_address').map(({ key }) => key);
 
@@ -41,7 +41,7 @@ describe('src/plan/free-addresses.ts: an address that no server of the spec asks
   });
 });
 
-describe('src/plan/free-addresses.ts: an address that is free while another is bought', () => {
+describe('src/plan/warnings.ts: an address that is free while another is bought', () => {
   test('is told with the command that takes it for the entry', async () => {
     const played = await withKept();
 

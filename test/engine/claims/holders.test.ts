@@ -3,12 +3,6 @@ import type { Claim } from '../../../src/core/claims.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Binding, Intent } from '../../../src/core/state.ts';
 import {
-  backupsBefore,
-  leftBackups,
-  leftByDeletion,
-  leftoverChanges,
-} from '../../../src/engine/claims/left-backups.ts';
-import {
   answeredElsewhere,
   identityChanged,
   isAnother,
@@ -18,8 +12,17 @@ import {
   ownerOf,
   wasNamed,
 } from '../../../src/engine/claims/owner.ts';
-import { exchanging, released, releasing } from '../../../src/engine/claims/release.ts';
-import { deleted, retiring } from '../../../src/engine/claims/retire.ts';
+import {
+  backupsBefore,
+  deleted,
+  exchanging,
+  leftBackups,
+  leftByDeletion,
+  leftoverChanges,
+  released,
+  releasing,
+  retiring,
+} from '../../../src/engine/claims/release.ts';
 import type { Run } from '../../../src/engine/run.ts';
 
 const now = 5_000;
@@ -304,7 +307,7 @@ describe('src/engine/claims/release.ts', () => {
   });
 });
 
-describe('src/engine/claims/left-backups.ts: a backup', () => {
+describe('src/engine/claims/release.ts: a backup', () => {
   test('is left alone of all that was inside the server', () => {
     const run = knowing([server, firewall, backup]);
     const gone = { type: 'release', key: key('servers.x'), gone: true, reason: '' } as const;
@@ -315,7 +318,7 @@ describe('src/engine/claims/left-backups.ts: a backup', () => {
   });
 });
 
-describe('src/engine/claims/retire.ts', () => {
+describe('src/engine/claims/release.ts', () => {
   test('a server retires with everything inside it, under a key of its own', () => {
     const changes = retiring(
       knowing([server, firewall], { desired: { 'servers.x': { value: {} } } }),
@@ -372,7 +375,7 @@ describe('src/engine/claims/retire.ts', () => {
   });
 });
 
-describe('src/engine/claims/left-backups.ts', () => {
+describe('src/engine/claims/release.ts', () => {
   const gone = [{ type: 'release', key: key('servers.x'), gone: true, reason: '' }] as const;
   const claim = (is: string, id: string, parentId = '1', at = 9) =>
     ({

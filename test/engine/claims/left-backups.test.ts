@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
-import { leftBackups } from '../../../src/engine/claims/left-backups.ts';
+import { leftBackups } from '../../../src/engine/claims/release.ts';
 import { saidBy } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 
@@ -10,7 +10,7 @@ const nothing = `${head}networks: {default: {managed: false}}\n`;
 const key = 'servers.web' as ResourceKey;
 const web = (more: string) => `${head}servers:\n  web: {${size}, ${more}}\n`;
 
-describe('src/engine/claims/left-backups.ts: what stays billed after its server', () => {
+describe('src/engine/claims/release.ts: what stays billed after its server', () => {
   test('what an operator released is named, and told of once its server is gone', async () => {
     const { apply, plan, clock, engine, emulator, store } = rig();
     const rotated = web('backup: {max_age: 24h, keep: 3}');

@@ -38,7 +38,7 @@ const cases = Object.entries(scenes).flatMap(([write, scene]) =>
   Object.entries(faults).map(([fault, action]) => ({ name: `${write}: ${fault}`, scene, action })),
 );
 
-describe('src/engine/run/recorded-findings.ts: after a fault that lasts', () => {
+describe('src/engine/run/findings.ts: after a fault that lasts', () => {
   test.each(
     some(cases),
   )('$name: the plan of another process reports as blocked what the run left blocked', async ({
@@ -79,7 +79,7 @@ async function refusedOften() {
   return played;
 }
 
-describe('src/engine/run/recorded-findings.ts', () => {
+describe('src/engine/run/findings.ts', () => {
   test('a finding ends with the run that succeeds', async () => {
     const played = await refusedOften();
     expect(lines((await played.plan(network())).blocked)).toEqual(['create networks.backend task_failed']);

@@ -37,7 +37,7 @@ async function both(): Promise<Rig> {
   return played;
 }
 
-describe('src/engine/claims/returning.ts: an edit is reverted while the old and the new server exist', () => {
+describe('src/engine/claims/line.ts: an edit is reverted while the old and the new server exist', () => {
   test.each([
     ['the replacement is still allowed', 'replace: allowed'],
     ['the whole edit is reverted', 'replace: never'],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Intent, KeyQuestion, WhyUnknown } from '../../../src/core/state.ts';
-import { sendAgain } from '../../../src/engine/intents/after-absence.ts';
+import { sendAgain } from '../../../src/engine/intents/not-there.ts';
 import { hour } from '../shop.ts';
 import { intentOf, sentAt, stubRun } from './stub-run.ts';
 
@@ -57,7 +57,7 @@ const update = { kind: 'server', verb: 'update' } as const;
 const put = { kind: 'firewall', verb: 'update' } as const;
 const remove = { kind: 'network', verb: 'delete' } as const;
 
-describe('src/engine/intents/after-absence.ts', () => {
+describe('src/engine/intents/not-there.ts', () => {
   test.each<[string, Write, object]>([
     ['a creation whose key is fenced', { ...create, why: 'lost', stage: 'fenced' }, nextKey()],
     ['a creation under an open key', { ...create, why: 'lost', stage: 'open' }, sameKey('lost')],

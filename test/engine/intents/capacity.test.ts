@@ -28,7 +28,7 @@ describe('src/engine/intents/capacity.ts', () => {
   });
 });
 
-describe('src/engine/intents/capacity.ts: a list of GPU packages', () => {
+describe('src/engine/intents/settle.ts: a list of GPU packages', () => {
   test('tells which of them was bought', async () => {
     const played = rig();
     played.emulator.mutate({ do: 'set_capacity', package: 'l40s-2', capacity: 0 });

@@ -6,6 +6,7 @@ import {
   close,
   closeAndRetry,
   closeBlocked,
+  giveUp,
   goOn,
   minutes,
   questionAbout,
@@ -15,7 +16,6 @@ import {
   unresolved,
   warn,
 } from '../../../src/engine/intents/endings.ts';
-import { giveUp } from '../../../src/engine/intents/give-up.ts';
 import { notThere } from '../../../src/engine/intents/not-there.ts';
 import { asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
 
@@ -190,7 +190,7 @@ describe('src/engine/intents/endings.ts', () => {
   });
 });
 
-describe('src/engine/intents/give-up.ts', () => {
+describe('src/engine/intents/endings.ts', () => {
   const unconfirmed = (why: string) => ({
     phase: 'unknown',
     unconfirmed: { why, question: { stage: 'asking', probes: 0 } },

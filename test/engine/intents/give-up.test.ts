@@ -39,7 +39,7 @@ async function doubted(before: string, path: string, text: string): Promise<Rig>
   return played;
 }
 
-describe('src/engine/intents/give-up.ts: a purchase in doubt, and a claim of a named address that the spec asks for since', () => {
+describe('src/engine/intents/endings.ts: a purchase in doubt, and a claim of a named address that the spec asks for since', () => {
   test('an address goes behind the claim of one that is there', async () => {
     const played = await doubted(file('x: {}'), 'allocate_ip', file('x: {}, b: {}'));
 
@@ -88,7 +88,7 @@ describe('src/engine/intents/give-up.ts: a purchase in doubt, and a claim of a n
   });
 });
 
-describe('src/engine/intents/give-up.ts: a purchase in doubt, and a run that leaves out what it needs', () => {
+describe('src/engine/intents/endings.ts: a purchase in doubt, and a run that leaves out what it needs', () => {
   test('it waits for a run that does not: nothing in the spec has given it up', async () => {
     const text = file('x: {}', server('a', '{ip: x}'));
     const played = await doubted(file('x: {}'), 'create_server', text);

@@ -21,7 +21,7 @@ function oldestResend(played: Rig): number {
   return Math.max(...ages);
 }
 
-describe('src/engine/intents/question.ts: the age of a key', () => {
+describe('src/engine/intents/endings.ts: the age of a key', () => {
   const busy = faultRule(
     { path: 'allocate_ip', nth: 1, times: 8 },
     { do: 'answer', status: 409, code: 'busy' },

@@ -37,7 +37,7 @@ function owned(inner: StateStore, isLost: () => boolean): StateStore {
   });
 }
 
-describe('src/engine/intents/write-slot.ts: a machine that stands still right before it sends', () => {
+describe('src/engine/intents/begin.ts: a machine that stands still right before it sends', () => {
   test('looks again, and sends nothing that was decided before', async () => {
     const played = sleeper(async ({ clock, emulator }) => {
       await clock.sleep(10 * 60_000);

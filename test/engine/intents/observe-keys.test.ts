@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Conclusive, WriteResult } from '../../../src/core/ports.ts';
-import { calibrated, observeKeys, spareKey } from '../../../src/engine/intents/calibrate.ts';
+import { calibrated, observeKeys, spareKey } from '../../../src/engine/intents/probe-key.ts';
 import { asRun, intentOf, stubRun } from './stub-run.ts';
 
 const answer = (status: number, more: Partial<Conclusive> = {}): Conclusive => ({
@@ -31,7 +31,7 @@ async function observe(answers: readonly WriteResult[]) {
   return { behaviour, asked };
 }
 
-describe('src/engine/intents/calibrate.ts', () => {
+describe('src/engine/intents/probe-key.ts', () => {
   test.each<[string, readonly WriteResult[], object]>([
     ['an API that stores refusals', good, stores],
     ['an API that checks bodies first', [named, again, named, again], { storesRefusals: true }],

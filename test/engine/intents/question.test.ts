@@ -9,12 +9,12 @@ import {
   keyIsFresh,
   questionOf,
   unasked,
-} from '../../../src/engine/intents/question.ts';
+} from '../../../src/engine/intents/endings.ts';
 import type { Run } from '../../../src/engine/run.ts';
 import { kinds } from '../../../src/reconcilers/registry.ts';
 import { hour } from '../shop.ts';
 
-describe('src/engine/intents/question.ts', () => {
+describe('src/engine/intents/endings.ts', () => {
   const sentAt = 1_000 * hour;
 
   /** A run at this many hours after the first send, by the clock of the machine and by the clock of the API. */

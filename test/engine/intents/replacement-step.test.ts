@@ -7,10 +7,11 @@ import { createWorld } from '../../../src/core/world.ts';
 import {
   creationAfter,
   madeRoomFor,
+  revalidate,
   secondHalfPaused,
   unresolvedCreate,
-} from '../../../src/engine/intents/replacement.ts';
-import { revalidate, whyNotWanted } from '../../../src/engine/intents/revalidate.ts';
+  whyNotWanted,
+} from '../../../src/engine/intents/revalidate.ts';
 import { kinds } from '../../../src/reconcilers/registry.ts';
 import { load } from '../../support/rig.ts';
 import { asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
@@ -145,7 +146,7 @@ const web = 'servers.web';
 const address = 'servers.web.public_ipv4';
 const firewall = 'servers.web.firewall';
 
-describe('src/engine/intents/replacement.ts', () => {
+describe('src/engine/intents/revalidate.ts', () => {
   const creationIn = (given: Given, name: string, verb: Operation['verb']) => {
     const { run, world } = playing(given);
     return creationAfter(run, world, key(name), verb)?.id;

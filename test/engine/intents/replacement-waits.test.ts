@@ -34,7 +34,7 @@ async function replacesOnceActive(played: Rig, text: string): Promise<void> {
   expect(stands(played)).toEqual([false, false]);
 }
 
-describe('src/engine/intents/replacement.ts: nothing is deleted of a replacement that cannot be made again', () => {
+describe('src/engine/intents/revalidate.ts: nothing is deleted of a replacement that cannot be made again', () => {
   test('after a 402, until an operator says that it is over', async () => {
     const played = await made();
     played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
@@ -87,7 +87,7 @@ describe('src/engine/intents/replacement.ts: nothing is deleted of a replacement
   });
 });
 
-describe('src/engine/intents/replacement.ts: nothing is given away before what takes its place can be made', () => {
+describe('src/engine/intents/revalidate.ts: nothing is given away before what takes its place can be made', () => {
   const cleared = (played: Rig) => played.emulator.mutate({ do: 'delete_server', id: 2001 });
 
   test('the address of a server that somebody deleted, while the project is suspended', async () => {
@@ -103,7 +103,7 @@ describe('src/engine/intents/replacement.ts: nothing is given away before what t
   });
 });
 
-describe('src/engine/intents/replacement.ts: a process that runs again and again', () => {
+describe('src/engine/intents/revalidate.ts: a process that runs again and again', () => {
   test('holds nothing by itself that an operator has lifted in the state', async () => {
     const played = await made();
     const repeating = played.repeating();

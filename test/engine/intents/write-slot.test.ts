@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { WriteRequest } from '../../../src/core/ports.ts';
-import { inWriteSlot, roomToWrite, sendFenced } from '../../../src/engine/intents/write-slot.ts';
+import { inWriteSlot, roomToWrite, sendFenced } from '../../../src/engine/intents/begin.ts';
 import { intentOf, stubRun } from './stub-run.ts';
 
 const request = { name: 'create_network', path: {}, body: {} } as unknown as WriteRequest;
@@ -38,7 +38,7 @@ function sending({ monotonicMs = 0, wallMs = 0, pausedMs = 0, isOwned = true as 
   return { run, sent, waits, stop };
 }
 
-describe('src/engine/intents/write-slot.ts', () => {
+describe('src/engine/intents/begin.ts', () => {
   test('a write goes out under the token that passed the fence, after it has room', async () => {
     const { run, sent, waits, stop } = sending();
     expect(await sendFenced(run, request, 'key-1')).toBe('sent');

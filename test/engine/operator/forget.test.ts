@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { ConfigError } from '../../../src/core/errors.ts';
-import { flowYaml } from '../../../src/core/escape.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { type Edit, stepsOf } from '../../../src/core/remedy.ts';
+import { flowYaml } from '../../../src/core/text.ts';
 import { load, rig } from '../../support/rig.ts';
 
 const web =

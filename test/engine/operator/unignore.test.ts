@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../../src/core/plan.ts';
 import type { Ip } from '../../../src/core/resources.ts';
-import { ignoredObjects } from '../../../src/view/ignored.ts';
+import { ignoredObjects } from '../../../src/view/bill.ts';
 import { saidBy } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 

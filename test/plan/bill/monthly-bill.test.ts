@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { monthOf } from '../../../src/core/calendar.ts';
 import type { PriceSource } from '../../../src/core/catalogue.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
-import { monthOf } from '../../../src/core/month.ts';
 import { documentedProfile } from '../../../src/core/profile.ts';
 import type { Binding, Intent, JournalEntry } from '../../../src/core/state.ts';
 import { billedTime } from '../../../src/plan/bill/billed-time.ts';
