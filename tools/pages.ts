@@ -253,10 +253,9 @@ export function codesPage(): string {
     'The word in parentheses is [the reason why vdcsync asks you](../safety.md#when-vdcsync-asks-you).',
     of(questions).join('\n'),
     '## Codes of warnings',
-    'These codes block nothing.',
     of(warnings).join('\n'),
     '## Codes of the API',
-    'Codes of the API appear unchanged. If vdcsync does not know a code of the API, it decides by the HTTP status.',
+    'Codes of the API appear unchanged.',
     of(apiCodes).join('\n'),
     'The conditions of a project: [conditions](../daemon/run.md#conditions).',
   ]);
