@@ -2,7 +2,7 @@
 # docker run --rm --read-only --cap-drop ALL -v vdcsync:/var/lib/vdcsync -v "$PWD:/spec:ro" \
 #   -e VDC_BASE_URL -e VDC_TOKEN_FILE=/run/secrets/token -v ./token:/run/secrets/token:ro vdcsync plan
 
-# By digest, for amd64, arm64 and ppc64le. CONTRIBUTING.md says how to renew it.
+# By digest, for amd64, arm64 and ppc64le. CONTRIBUTING.md says how to update it.
 ARG NODE_IMAGE=node:24.21.0-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
 
 FROM $NODE_IMAGE AS build

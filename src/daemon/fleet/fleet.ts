@@ -207,7 +207,7 @@ export class Fleet {
       );
       const fullTenants = rooms.flatMap(({ tenant, room }) => (room > 0 ? [] : [tenant]));
       const left = Math.min(most - claims.length, ...rooms.flatMap(({ room }) => (room > 0 ? [room] : [])));
-      // The queue gives the most urgent jobs first, so one pass suffices where no tenant has to wait.
+      // The queue gives the most urgent jobs first, so one request to the queue suffices if no tenant has to wait.
       const isLast = fullTenants.length === 0 && share === tenantShare.fair;
       if (left > 0) {
         const taken = await queue.take(left, { leastUrgency: isLast ? leastUrgency : urgency, fullTenants });
