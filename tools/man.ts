@@ -1,5 +1,6 @@
 import type { Command, Option } from 'commander';
-import { endings, environment, examples, files, visibleCommands } from '../src/cli/help.ts';
+import { visibleCommands } from '../src/cli/flags.ts';
+import { endings, environment, examples, files } from '../src/cli/help.ts';
 import { createProgram } from '../src/cli/program.ts';
 import type { Io } from '../src/cli/terminal.ts';
 import { capitalised } from '../src/core/text.ts';

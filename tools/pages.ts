@@ -1,6 +1,6 @@
 import { Command, type Option } from 'commander';
-import { withApi } from '../src/cli/flags.ts';
-import { endings, environment, files, visibleCommands } from '../src/cli/help.ts';
+import { visibleCommands, withApi } from '../src/cli/flags.ts';
+import { endings, environment, files } from '../src/cli/help.ts';
 import { createProgram } from '../src/cli/program.ts';
 import type { Io } from '../src/cli/terminal.ts';
 import type { BlockingCode, Explained } from '../src/core/codes/explained.ts';

@@ -239,3 +239,11 @@ export type BillFormat = (typeof billFormats)[number];
 /** Shells that have a completion script. */
 export const shells = ['bash', 'zsh', 'fish', 'powershell'] as const;
 export type Shell = (typeof shells)[number];
+
+/** The commands of the help, without the help itself. */
+export function visibleCommands(program: Command): readonly Command[] {
+  return program
+    .createHelp()
+    .visibleCommands(program)
+    .filter((each) => each.name() !== 'help');
+}

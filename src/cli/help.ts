@@ -211,11 +211,3 @@ function rows(pairs: readonly (readonly [string, string])[], command: Command): 
 function indented(text: string): string[] {
   return text.split('\n').map((line) => `      ${line}`);
 }
-
-/** The commands of the help, without the help itself. */
-export function visibleCommands(program: Command): readonly Command[] {
-  return program
-    .createHelp()
-    .visibleCommands(program)
-    .filter((each) => each.name() !== 'help');
-}

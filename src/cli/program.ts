@@ -16,6 +16,7 @@ import {
   shells,
   specOrFolder,
   textOrJson,
+  visibleCommands,
   wholeNumber,
   withApi,
   withChanges,
@@ -26,7 +27,7 @@ import {
   withSelection,
   withState,
 } from './flags.ts';
-import { exampleText, programHelp, visibleCommands } from './help.ts';
+import { exampleText, programHelp } from './help.ts';
 import { type CommonFlags, callFlags } from './settings/config.ts';
 import type { Io } from './terminal.ts';
 import { version } from './version.ts';

@@ -337,7 +337,7 @@ export interface OrderTraits<Value = EntryFields> {
    */
   goneBefore?(subject: Subject<Value>, verb: 'create' | 'delete', world: World): readonly ResourceKey[];
   /**
-   * Further dependencies among a plan's operations.
+   * Further dependencies among a plan's operations, some of which are of this kind.
    *
    * @param unconfirmed keys whose creation is unconfirmed: operations that show in the same list wait for them
    */

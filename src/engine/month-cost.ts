@@ -27,14 +27,13 @@ export async function readBilled(store: StateStore): Promise<BilledTime> {
 
 const mostLines = 10_000_000;
 
-/** The cost of the current month; `undefined` without a price list, so that only a process with prices reads the journal. */
+/** The cost of the current month. It is of use only with a price list, so only a process with prices reads the journal. */
 export async function monthCost(
   store: StateStore,
   kinds: ReadonlyMap<KindName, ResourceKind>,
   { apiNow, profile, catalogue }: World,
   history = new BilledHistory(),
-): Promise<MonthCost | undefined> {
-  if (profile.prices === undefined) return undefined;
+): Promise<MonthCost> {
   const time = await history.of(store);
   const source = { profile, catalogue: withRecordedTypes(catalogue, time) };
   return monthCostOf(monthlyBill(time, monthAt(apiNow), apiNow, kinds, source));

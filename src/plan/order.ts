@@ -21,7 +21,9 @@ export function order(
 ): readonly Operation[] {
   const present = new Set(operations.map(({ id }) => id));
   const further = new Map<OperationId, OperationId[]>();
+  const planned = new Set(operations.map(({ kind }) => kind));
   for (const kind of kinds.values()) {
+    if (!planned.has(kind.name)) continue;
     for (const [id, ids] of kind.order?.sequence?.(operations, world, unconfirmed) ?? []) {
       further.set(id, [...(further.get(id) ?? []), ...ids]);
     }

@@ -12,10 +12,8 @@ import { money, part } from '../core/decimal.ts';
 import { isUnconfirmed, partsOf } from '../core/intent.ts';
 import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import { factsOf, isAddress, type KindName } from '../core/kind-facts.ts';
-import type { MonthCost } from '../core/plan.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
-import { counted } from '../core/text.ts';
 import { leftBackups } from '../engine/claims/release.ts';
 import { isQuiet } from '../plan/unmanaged.ts';
 import { entriesIn, knownIn, type ProjectFacts, time, timeOrNull } from './facts.ts';
@@ -201,30 +199,6 @@ function unmanagedIn({ offer }: ProjectFacts, ips: readonly Ip[], { unmanaged }:
 function priceOf(addresses: number, { prices }: ProjectFacts): ProjectView['address_price'] {
   if (prices?.address === undefined) return null;
   return { currency: prices.currency ?? null, known: money(part(prices.address, addresses)) };
-}
-
-/** `2026-11` as `November 2026`. */
-export function monthName(month: string): string {
-  return new Date(month).toLocaleString('en', { month: 'long', year: 'numeric', timeZone: 'UTC' });
-}
-
-/** The cost of a part of a month, with both bounds if they differ. */
-export function costText({ cost, cost_at_least: least }: Pick<MonthCost, 'cost' | 'cost_at_least'>): string {
-  return cost === least ? cost : `${least} to ${cost}`;
-}
-
-/** One line; nothing where nothing has a cost: a sum of nothing would read as free. */
-export function monthLine(month: MonthCost | undefined, currency: string | null): readonly string[] {
-  if (month === undefined || Number(month.cost) + Number(month.run_rate) === 0) return [];
-  const { name, run_rate: rate, forecast, incomplete } = month;
-  const unit = currency === null ? '' : ` ${currency}`;
-  const missing =
-    incomplete.length === 0
-      ? ''
-      : `; not fully known of ${counted(incomplete.length, 'resource')}: see vdcsync bill`;
-  return [
-    `In ${monthName(name)}: ${costText(month)}${unit} so far, run rate ${rate} a month, forecast ${forecast}${missing}`,
-  ];
 }
 
 /**

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { visibleCommands } from '../../src/cli/help.ts';
+import { visibleCommands } from '../../src/cli/flags.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import type { Io } from '../../src/cli/terminal.ts';
 

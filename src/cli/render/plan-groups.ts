@@ -1,3 +1,4 @@
+import { monthLine } from '../../core/decimal.ts';
 import { nounOf, parseKey, retiredFrom } from '../../core/keys.ts';
 import { factsOf, type KindName } from '../../core/kind-facts.ts';
 import {
@@ -12,7 +13,6 @@ import {
   tellsDifference,
 } from '../../core/plan.ts';
 import { counted } from '../../core/text.ts';
-import { monthLine } from '../../view/bill.ts';
 import { span } from './values.ts';
 
 /** The sign of a plan line. `±` is a replacement, with both of its halves, and `…` an open write of an earlier run. */

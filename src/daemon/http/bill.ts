@@ -1,10 +1,10 @@
 import { html } from 'hono/html';
-import { money, part } from '../../core/decimal.ts';
+import { money, monthLine, part } from '../../core/decimal.ts';
 import { nounOf } from '../../core/keys.ts';
 import { factsOf, isAddress, kindsWith } from '../../core/kind-facts.ts';
 import { waysWithIgnored } from '../../core/remedy.ts';
 import { counted } from '../../core/text.ts';
-import { ignoredName, monthLine } from '../../view/bill.ts';
+import { ignoredName } from '../../view/bill.ts';
 import type { ProjectView } from '../../view/project-view.ts';
 import type { Pager } from './pager.ts';
 import { flagsOf, remediesHtml } from './remedies.ts';

@@ -99,7 +99,7 @@ export async function planFor(run: Run, deletedBefore: number, increasedBefore?:
     waitingMoves: moves.waiting.map(({ blocked }) => blocked),
     kinds: deps.kinds,
     openIntents: [...run.intents.values()],
-    month: await monthCost(deps.store, deps.kinds, world, repeating?.billed),
+    month: world.profile.prices && (await monthCost(deps.store, deps.kinds, world, repeating?.billed)),
     desiredDigest: run.desired.digest,
     now: deps.clock.now(),
   });

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { monthLine } from '../../src/view/bill.ts';
+import { monthLine } from '../../src/core/decimal.ts';
 
 const month = {
   ...{ name: '2026-11', cost: '231.40', cost_at_least: '231.40', run_rate: '57.00', forecast: '260.00' },
   incomplete: [],
 };
 
-describe('src/view/bill.ts', () => {
+describe('src/core/decimal.ts', () => {
   test('a line has the cost so far, the run rate and the forecast', () => {
     expect(monthLine(month, 'EUR')).toEqual([
       'In November 2026: 231.40 EUR so far, run rate 57.00 a month, forecast 260.00',
