@@ -172,7 +172,7 @@ function commonSection(properties: Readonly<Record<string, Schema>>): string {
   ].join('\n\n');
 }
 
-const spelling = `The spec is YAML 1.2 (core schema): one document of at most 1 MiB and 32 levels. Several files (repeat \`-f\`) form one spec. *Required* in a map means: if you write the map.
+const spelling = `The spec is YAML 1.2 (core schema): one document of at most 1 MiB and 32 levels, with at most 1,000 entries in a list. Several files (repeat \`-f\`) form one spec. *Required* in a map means: if you write the map.
 
 vdcsync does not accept aliases (\`*base\`), merge keys (\`<<\`), directives (\`%YAML\`), tags outside the core schema, or the same name twice in a map. To avoid repetition, use
 [\`defaults\`, an overlay or a program](../how-to/environments.md).
