@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Transport } from '../../../src/core/transport.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
-import { resolveOf } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -11,7 +10,6 @@ const server = (name: string, more = '') => `  ${name}: {${size}, public_ipv4: {
 const web = `${head}servers:\n${server('web')}`;
 
 const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
-const deleted = (played: Rig) => played.writes().filter(({ method }) => method === 'DELETE');
 const ids = async ({ store }: Rig) =>
   Object.fromEntries((await store.bindings()).map(({ key, id }) => [key, id]));
 
@@ -49,42 +47,7 @@ async function cutShort(
   played.restart();
 }
 
-/** What was there is gone, and the next one made has its id: somebody else's, with another address. */
-function makeWay(played: Rig, sort: 'server' | 'ip', id: number): void {
-  const { mutate, world } = played.emulator;
-  if (sort === 'server') mutate({ do: 'delete_server', id });
-  for (const ip of [...project(played).ips]) {
-    ip.serverId = null;
-    mutate({ do: 'delete_ip', id: ip.id });
-  }
-  world.nextId[sort] = id;
-}
-
 describe("src/engine/intents/bound-by.ts: what a creation made is gone, and its id another key's", () => {
-  test.each([
-    ['server', `${head}servers:\n${server('a')}${server('b')}`, 2001, 2005],
-    ['ip', `${head}ips:\n  a: {}\n  b: {}\n`, 5001, 5005],
-  ] as const)('an unmanaged %s that came meanwhile is not taken for it', async (sort, spec, id, theirs) => {
-    const { played, next } = tampered();
-    next.push(
-      (post) => post(),
-      (post) => {
-        const { mutate, world } = played.emulator;
-        makeWay(played, sort, id);
-        world.nextId[sort] = theirs;
-        mutate(sort === 'server' ? { do: 'add_server', name: 'theirs', public: true } : { do: 'add_ip' });
-        world.nextId[sort] = id;
-        return post();
-      },
-    );
-
-    const report = await played.apply(spec);
-    await played.apply(head);
-
-    expect(report.blocked).toMatchObject([{ verb: 'create', code: 'unmanaged_resources' }]);
-    expect(deleted(played).filter(({ path }) => path.endsWith(`/${theirs}`))).toEqual([]);
-    expect(project(played).ips).toHaveLength(1);
-  });
   const ignoring = head.replace('{', '{unmanaged: ignore, ');
   /** The server is deleted while its task is under way, its address stays, and the next one has its id. */
   async function superseded(spec: string, meanwhile = (_played: Rig) => {}) {
@@ -115,31 +78,6 @@ describe("src/engine/intents/bound-by.ts: what a creation made is gone, and its 
     ).toEqual(
       [(await ids(played))['servers.a.public_ipv4'], (await ids(played))['servers.b.public_ipv4']].sort(),
     );
-  });
-});
-
-describe('src/engine/intents/bound-by.ts: what is answered as made, and another key stands for', () => {
-  test('is asked about, and the way out leads to one of each', async () => {
-    const lost = tampered();
-    const { played } = lost;
-    const spec = `${head}ips:\n  web: {}\n`;
-    await played.apply(head);
-    await cutShort(lost, spec, 'lost');
-    const [made] = project(played).ips;
-    makeWay(played, 'ip', 5001);
-    played.emulator.mutate({ do: 'add_ip' });
-    Object.assign(project(played).ips[0] ?? {}, { address: made?.address });
-    const both = `${spec}  c: {}\n`;
-    await played.clock.advance(60_000);
-    await played.clock.run(played.engine.adopt(load(both), 'ips.c' as ResourceKey, '5001'));
-
-    const { blocked } = await played.apply(both);
-    await played.clock.run(played.engine.resolve(load(both), 'ips.web' as ResourceKey, { type: 'absent' }));
-
-    expect(blocked).toMatchObject([{ key: 'ips.web', code: 'bound_already' }]);
-    expect(resolveOf(blocked[0])).toContain('vdcsync resolve ips.web --absent');
-    expect((await played.apply(both)).outcome).toBe('converged');
-    expect(await ids(played)).toEqual({ 'ips.c': '5001', 'ips.web': '5002' });
   });
 });
 

@@ -1,15 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { faultRule } from '../../../src/emulator/faults.ts';
 import type { ApplyOptions } from '../../../src/engine/deps.ts';
 import { isProbe } from '../../support/invariants.ts';
 import { load, type RigOptions, rig } from '../../support/rig.ts';
-import { converges, server } from '../shop.ts';
 
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const servers = (...entries: readonly string[]) => `${head}servers:\n  ${entries.join('\n  ')}\n`;
-const web = (more = '', sized = size) => `web: {${sized}, public_ipv4: {new: true}${more}}`;
-const shop = (more = '') => `shop: {${size}, public_ipv4: {new: true}, moved: {from: servers.web}${more}}`;
 
 /** A process that is killed as soon as a write to the path has been answered, or its answer lost. */
 function killable(options: RigOptions = {}) {
@@ -55,67 +51,7 @@ function killable(options: RigOptions = {}) {
   };
 }
 
-describe('src/engine/intents: what the spec said when it was sent', () => {
-  test.each([
-    ['a server', '/servers', servers(web(', protect: true')), 'servers.web'],
-    ['an address', '/ips', `${head}ips:\n  web: {protect: true}\n`, 'ips.web'],
-    [
-      'a network',
-      '/networks',
-      `${head}networks:\n  back: {cidr: 10.1.0.0/24, protect: true}\n`,
-      'networks.back',
-    ],
-  ])('%s stays protected that left the spec in flight', async (_name, path, spec, key) => {
-    for (const destroy of [false, true]) {
-      const { world, killedAfter, deletions } = killable();
-      await killedAfter(path, spec);
-      const report = destroy ? await world.apply(spec, { destroy }) : await world.apply(head);
-      expect(deletions()).toEqual([]);
-      expect(report.outcome).toBe('blocked');
-      expect(report.blocked.map((each) => [each.key, each.code])).toContainEqual([key, 'protected']);
-    }
-  });
-});
-
 describe('src/engine/intents: a rename of what is in flight', () => {
-  test.each([
-    ['a server', '/servers', servers(web()), servers(shop()), 'servers'],
-    [
-      'an address',
-      '/ips',
-      `${head}ips:\n  web: {}\n`,
-      `${head}ips:\n  shop: {moved: {from: ips.web}}\n`,
-      'ips',
-    ],
-    [
-      'a network',
-      '/networks',
-      `${head}networks:\n  web: {cidr: 10.1.0.0/24}\n`,
-      `${head}networks:\n  shop: {cidr: 10.1.0.0/24, moved: {from: networks.web}}\n`,
-      'networks',
-    ],
-  ])('%s is settled first, then moved, and bought once', async (_name, path, before, after, section) => {
-    for (const lost of [false, true]) {
-      const { world, killedAfter, bound, bought, executed, deletions } = killable();
-      await killedAfter(path, before, lost);
-      const plan = await world.plan(after);
-      expect(plan.operations).toEqual([]);
-      expect(plan.warnings.map(({ code }) => code)).not.toContain('moved_from_unknown');
-      expect(plan.blocked.map(({ key, code }) => [key, code])).toEqual([
-        [`${section}.shop`, 'moved_in_flight'],
-      ]);
-
-      expect((await world.apply(after)).outcome).toBe('converged');
-      // A lost answer is asked for again under its key.
-      expect(new Set(bought(path).map(({ key }) => key)).size).toBe(1);
-      expect(executed()).toBe(1);
-      expect(deletions()).toEqual([]);
-      const keys = Object.keys(await bound()).map((key) => key.split('.')[1]);
-      expect(new Set(keys)).toEqual(new Set(['shop']));
-      expect((await world.plan(after)).operations).toEqual([]);
-    }
-  });
-
   test('a server is not dropped for one that was being made under its new key', async () => {
     const { world, killedAfter, bound, deletions } = killable();
     const plain = `web: {${size}}`;
@@ -171,39 +107,5 @@ describe('src/engine/intents: a rename of what is in flight', () => {
       world.engine.resolve(load(plain), 'servers.web' as never, { type: 'adopt', id: String(made?.id) }),
     );
     expect(await bound()).toEqual({ 'servers.web': String(made?.id) });
-  });
-
-  test('a deletion under the old key ends before the new one is made', async () => {
-    const { world, killedAfter, bound, bought, deletions } = killable();
-    await world.apply(servers(web(', replace: allowed')));
-    const grown = size.replace('cores: 1', 'cores: 4');
-    await killedAfter('/servers/2001', servers(web(', replace: allowed', grown)));
-    const after = servers(shop().replace(size, grown));
-    expect((await world.apply(after)).outcome).toBe('converged');
-    expect(bought('/servers')).toHaveLength(2);
-    expect(Object.keys(await bound()).sort()).toEqual(['servers.shop', 'servers.shop.public_ipv4']);
-    expect(deletions().map(({ path }) => path)).toEqual(['/servers/2001', '/ips/5001']);
-    expect(world.emulator.world.projects[0]?.ips).toHaveLength(1);
-  });
-});
-
-describe('src/engine/intents: the spec changes', () => {
-  test('under a refusal of what it said: the new entry is sent under a new key', async () => {
-    const played = rig();
-    played.emulator.setFaults([
-      faultRule(
-        { path: 'create_server', nth: 1 },
-        { do: 'answer', status: 422, code: 'invalid_request', stored: true },
-      ),
-    ]);
-    const first = await played.apply(server());
-
-    const same = await played.apply(server());
-    await converges(played, server().replace('cores: 1', 'cores: 2'));
-
-    expect([first.blocked[0]?.code, same.blocked[0]?.code]).toEqual(['invalid_request', 'invalid_request']);
-    // A refusal that names no field is asked for once more: that of a reused key is not replayed.
-    expect(played.writes()).toHaveLength(3);
-    expect(new Set(played.writes().map(({ key }) => key)).size).toBe(2);
   });
 });

@@ -40,16 +40,6 @@ async function doubted(before: string, path: string, text: string): Promise<Rig>
 }
 
 describe('src/engine/intents/endings.ts: a purchase in doubt, and a claim of a named address that the spec asks for since', () => {
-  test('an address goes behind the claim of one that is there', async () => {
-    const played = await doubted(file('x: {}'), 'allocate_ip', file('x: {}, b: {}'));
-
-    const report = await played.apply(file('x: {}, b: {}', server('a', '{ip: x}')));
-
-    expect([report.outcome, report.blocked]).toEqual(['converged', []]);
-    expect(held(played)).toEqual({ a: [await idOf(played, 'ips.x')] });
-    expect(project(played).ips).toHaveLength(2);
-  });
-
   test('a server that would take the one that is there waits for a word', async () => {
     const any = server('z', '{reuse: true}');
     const claim = server('a', '{ip: x}');
@@ -67,24 +57,6 @@ describe('src/engine/intents/endings.ts: a purchase in doubt, and a claim of a n
     await played.clock.run(played.engine.resolve(load(text), 'servers.z' as ResourceKey, { type: 'absent' }));
     expect((await played.apply(text)).outcome).toBe('converged');
     expect(held(played)).toMatchObject({ a: [await idOf(played, 'ips.x')] });
-  });
-
-  test('nor does it wait for what another server leaves, which waits for it', async () => {
-    const any = server('z', '{reuse: true}');
-    const played = await doubted(
-      file('', server('b', '{new: true}')),
-      'create_server',
-      file('', server('b', '{new: true}') + any),
-    );
-
-    const report = await played.apply(file('', server('b', '{new: true}', 2) + any));
-
-    expect([report.outcome, report.blocked]).toEqual(['converged', []]);
-    expect(
-      project(played)
-        .servers.map(({ name }) => name)
-        .sort(),
-    ).toEqual(['b', 'z']);
   });
 });
 

@@ -1,26 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { StateError } from '../../../src/core/errors.ts';
 import type { StateStore } from '../../../src/core/state.ts';
-import { TransportError } from '../../../src/core/transport.ts';
 import { writing } from '../../../src/simulation/durable.ts';
 import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 
 const head = 'settings: {exclusive: true}\n';
 const wanted = `${head}networks:\n  backend: {cidr: 10.20.0.0/24}\n`;
-
-/** A machine that stands still once, in the last moment before a write goes out. */
-function sleeper(pause: (played: Rig) => Promise<void>): Rig {
-  const store = memoryState({ createdAt: 1, lineage: 'test' });
-  const record = store.putNote.bind(store);
-  let pauses = 1;
-  store.putNote = async (name, value) => {
-    await record(name, value);
-    if (name.startsWith('used:') && name.endsWith(':writes') && pauses-- > 0) await pause(played);
-  };
-  const played: Rig = rig({ store });
-  return played;
-}
 
 /** A state as whoever has lost its lock sees it: once `isLost`, not a change is recorded. */
 function owned(inner: StateStore, isLost: () => boolean): StateStore {
@@ -36,43 +22,6 @@ function owned(inner: StateStore, isLost: () => boolean): StateStore {
     },
   });
 }
-
-describe('src/engine/intents/begin.ts: a machine that stands still right before it sends', () => {
-  test('looks again, and sends nothing that was decided before', async () => {
-    const played = sleeper(async ({ clock, emulator }) => {
-      await clock.sleep(10 * 60_000);
-      emulator.mutate({ do: 'add_network', name: 'backend', cidr: '10.20.0.0/24' });
-    });
-
-    const report = await played.apply(wanted);
-
-    expect(played.writes()).toEqual([]);
-    expect(report.blocked.map(({ code }) => code)).toContain('name_exists');
-  });
-
-  test("sends nothing once it has heard that its state is somebody else's", async () => {
-    let lost = false;
-    const store = owned(memoryState({ createdAt: 1, lineage: 'test' }), () => lost);
-    const asked: (boolean | undefined)[] = [];
-    const played = rig({
-      store,
-      wrap: (inner) => ({
-        close: () => inner.close(),
-        async send(request, options) {
-          if (request.method === 'GET') return inner.send(request, options);
-          // As long as the write waits for a connection.
-          lost = true;
-          asked.push(options.mayGo?.());
-          throw new TransportError('not asked for any more', 'none', 'TOO_OLD');
-        },
-      }),
-    });
-
-    await expect(played.apply(wanted)).rejects.toThrow(StateError);
-
-    expect(asked).toEqual([false]);
-  });
-});
 
 describe('src/engine/intents: an owner that stands still with a write in hand, while another takes its state over', () => {
   const web = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';

@@ -1,43 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { planText } from '../../../src/cli/render/plan-text.ts';
 import { plainPaint } from '../../../src/cli/terminal.ts';
-import { replay } from '../../../src/state/replay.ts';
 import { resolving } from '../../support/resolve.ts';
 import { rig } from '../../support/rig.ts';
 
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
-const things = `${head}networks:\n  backend: {cidr: 10.20.0.0/24}\nips:\n  one: {}\n  two: {}\n`;
-
-describe('src/engine/intents/pauses.ts: what one refusal holds', () => {
-  test('402: what adds spending stays unsent, and the rest is done', async () => {
-    const played = rig();
-    played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
-
-    const { plan } = await played.apply(things);
-
-    expect(plan.summary, 'each is counted once').toMatchObject({ create: 0, blocked: 2, unchanged: 1 });
-    expect(
-      played
-        .writes()
-        .map(({ path }) => path)
-        .sort(),
-    ).toEqual(['/ips', '/networks']);
-  });
-
-  test('is in the journal until its end', async () => {
-    const played = rig();
-    const pausedNow = async () => {
-      const { claims } = replay(await played.store.journal({ limit: 1000 }));
-      return [...claims.values()].flatMap(({ holder }) => (holder.is === 'paused' ? [holder.scope] : []));
-    };
-    played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
-    await played.apply(things);
-    expect(await pausedNow()).toEqual(['spending']);
-    played.emulator.mutate({ do: 'set_standing', standing: 'active' });
-    expect((await played.apply(things)).outcome).toBe('converged');
-    expect(await pausedNow()).toEqual([]);
-  });
-});
 
 describe('src/engine/intents/pauses.ts: a plan of what is held', () => {
   test('counts and shows it once, with what waits for it', async () => {

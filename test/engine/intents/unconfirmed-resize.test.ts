@@ -4,7 +4,6 @@ import { loadProfile } from '../../../src/cli/settings/profile.ts';
 import type { Transport } from '../../../src/core/transport.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
 import { loadProfile as emulatorProfile } from '../../../src/emulator/profile.ts';
-import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import { type Rig, type RigOptions, rig } from '../../support/rig.ts';
 
 const text = readFileSync(new URL('../../../examples/profile.yaml', import.meta.url), 'utf8');
@@ -39,16 +38,6 @@ async function resizedUnseen(larger = file(16)) {
 }
 
 describe('src/engine/intents: a resize that no read shows', () => {
-  test('goes back with the spec, where nobody knows whether it was carried out', async () => {
-    const played = await resizedUnseen();
-    expect(coresOf(played)).toEqual([16]);
-
-    const report = await played.apply(file(1));
-
-    expect([report.outcome, coresOf(played)]).toEqual(['converged', [1]]);
-    expect((await played.plan(file(1))).operations).toEqual([]);
-  });
-
   test('holds what is larger than before, and smaller than what it may have made of the disk', async () => {
     const disk = (size: number) => file(1).replace('disk_gb: 20', `disk_gb: ${size}`);
     const played = await resizedUnseen(disk(80));
@@ -63,13 +52,6 @@ describe('src/engine/intents: a resize that no read shows', () => {
     ]);
   });
 
-  test('is gone on with, where the spec still asks for it', async () => {
-    const played = await resizedUnseen();
-
-    expect([(await played.apply(file(16))).outcome, coresOf(played)]).toEqual(['converged', [16]]);
-    expect([(await played.apply(file(1))).outcome, coresOf(played)]).toEqual(['converged', [1]]);
-  });
-
   test('is told, and never a reason to make the server anew, where the profile opens resizes no more', async () => {
     const played = await resizedUnseen();
     await played.apply(file(1), { approve: async ({ operations }) => operations.length === 0 });
@@ -82,23 +64,6 @@ describe('src/engine/intents: a resize that no read shows', () => {
     expect(plan.warnings).toMatchObject([
       { code: 'server_differs', message: expect.stringContaining('cores may be 16 instead of 1') },
     ]);
-  });
-
-  test('is asked for anew by a state that was put back, and not answered by what was done before', async () => {
-    const played = profiled();
-    await played.apply(file(16));
-    const old = memoryState({ createdAt: played.clock.now(), lineage: 'test' });
-    await old.change(
-      (await played.store.bindings()).map((binding) => ({ type: 'bind', binding }) as const),
-      played.clock.now(),
-    );
-    await played.apply(file(1));
-    await played.apply(file(16));
-    played.restart(old);
-
-    const report = await played.apply(`settings: {unmanaged: ignore}\n${file(1)}`);
-
-    expect([report.outcome, coresOf(played)]).toEqual(['converged', [1]]);
   });
 
   test('is not sent again where the profile has another request for it by now', async () => {
