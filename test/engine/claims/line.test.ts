@@ -82,24 +82,6 @@ describe('src/engine/claims/line.ts: an entry that returns', () => {
   });
 });
 
-describe('src/engine/claims/line.ts: a key that was bound to two servers', () => {
-  test('takes no third one while the released server may exist', async () => {
-    const world = rig();
-    const spec = (names: string) => `servers: {${names}}\n`;
-    await world.apply(spec(`a: {${size}}, b: {${size}}`));
-    await world.clock.run(world.engine.forget(load(''), 'servers.b' as never));
-    await world.clock.run(world.engine.adopt(load(spec(`a: {${size}}`)), 'servers.a' as never, '2002'));
-    world.emulator.mutate({ do: 'delete_server', id: 2002 });
-    await world.clock.advance(hour);
-
-    for (let runs = 0; runs < 2; runs++) await world.apply(spec(`a: {${size}}`));
-    expect(project(world).servers.map(({ id }) => id)).toEqual([2001]);
-    await world.clock.run(world.engine.adopt(load(spec(`a: {${size}}`)), 'servers.a' as never, '2001'));
-    expect((await world.apply(spec(`a: {${size}}`))).outcome).toBe('converged');
-    expect(project(world).servers.map(({ id }) => id)).toEqual([2001]);
-  });
-});
-
 describe('src/engine/claims/line.ts: a second file with the same names and a state of its own', () => {
   test('does not confirm the server when it forgets the server, and the entry returns', async () => {
     const world = rig();
@@ -203,17 +185,5 @@ describe('src/engine/claims/line.ts: a line', () => {
         expect(shown(other)).toEqual(shown(one));
       }),
     );
-  });
-
-  test.each([
-    ['of a returned name', [entry(['servers.b' as ResourceKey]), entry(['servers.a' as ResourceKey])], 'a'],
-    ['whose entry has lost its `moved`', [entry(['servers.b' as ResourceKey])], 'b'],
-  ])('gives an object that an earlier key was answered with to the entry %s', (_of, entries, taker) => {
-    const holder = { is: 'found', key: 'servers.a', askedFor: 'servers.b' };
-    const found = { kind: 'server', id: '1', identity: {}, at: 0, holder } as Claim;
-
-    expect([...linesOf({ entries, claims: [found], bindings: [] }).held()]).toEqual([
-      [`servers.${taker}`, found],
-    ]);
   });
 });

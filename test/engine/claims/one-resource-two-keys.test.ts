@@ -6,61 +6,10 @@ const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
 const web = `servers:\n  web: {${size}, public_ipv4: {new: true}}\n`;
 
 const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
-const deletions = (played: Rig) => played.writes().filter(({ method }) => method === 'DELETE');
 const bound = async ({ store }: Rig) =>
   Object.fromEntries((await store.bindings()).map(({ key, id }) => [key as string, id]));
 
 describe('src/engine/claims/owner.ts: one resource under two names', () => {
-  test.each([
-    [
-      'a protected server',
-      head + web,
-      `${head}servers:\n  shop: {id: 2001, protect: true}\n`,
-      'servers.shop',
-      '2001',
-    ],
-    [
-      'a server not managed',
-      head + web,
-      `${head}servers:\n  shop: {id: 2001, managed: false}\n`,
-      undefined,
-      '2001',
-    ],
-    [
-      'a network not managed',
-      `${head}networks:\n  a: {cidr: 10.20.0.0/24}\n`,
-      `${head}networks:\n  b: {managed: false, name: a}\n`,
-      undefined,
-      '32',
-    ],
-    [
-      'a network',
-      `${head}networks:\n  a: {cidr: 10.20.0.0/24}\n`,
-      `${head}networks:\n  b: {id: 32, cidr: 10.20.0.0/24, name: a}\n`,
-      'networks.b',
-      '32',
-    ],
-    [
-      'an address',
-      `${head}ips:\n  a: {}\n`,
-      `${head}ips:\n  b: {id: 5001, protect: true}\n`,
-      'ips.b',
-      '5001',
-    ],
-  ])('%s that takes another name by its id is not deleted under the old one', async (_what, before, after, key, id) => {
-    const played = rig();
-    await played.apply(before);
-
-    const plan = await played.plan(after);
-    await played.apply(after);
-    const report = await played.apply(after);
-
-    expect(plan.operations.filter(({ verb }) => verb === 'delete')).toEqual([]);
-    expect(deletions(played)).toEqual([]);
-    expect([report.outcome, report.blocked]).toEqual(['converged', []]);
-    expect(await bound(played)).toEqual(key === undefined ? {} : { [key]: id });
-  });
-
   describe.each([
     ['protected', '{id: 5001, protect: true}', { 'ips.keep': '5001' }],
     ['not managed', '{id: 5001, managed: false}', {}],

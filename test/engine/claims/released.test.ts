@@ -2,40 +2,15 @@ import { describe, expect, test } from 'vitest';
 import { childKey, type ResourceKey, retiringKey } from '../../../src/core/keys.ts';
 import type { Plan } from '../../../src/core/plan.ts';
 import { run } from '../../../src/core/remedy.ts';
-import { codesOf } from '../../reconcilers/support.ts';
 import { saidBy } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const head = 'settings: {prune: true, max_deletions: 10}\n';
-const spec = `${head}servers:\n  web: {${size}, public_ipv4: {new: true}}\n`;
-const key = 'servers.web' as ResourceKey;
 
-const releases = (played: Rig) => played.writes().filter(({ method }) => method === 'DELETE');
 const addresses = ({ emulator }: Rig) =>
   (emulator.world.projects[0]?.ips ?? []).map(({ address }) => address);
 const boundKeys = async ({ store }: Rig) => (await store.bindings()).map((each) => each.key as string);
-
-describe('src/engine/claims/release.ts: a server that is released takes its address with it', () => {
-  test('adopting another server leaves the old one, and its address, alone', async () => {
-    const played = rig();
-    await played.apply(spec);
-    const [old] = addresses(played);
-    const other = played.emulator.mutate({ do: 'add_server', name: 'web', public: true }) as { id: number };
-
-    const said = await played.clock.run(played.engine.adopt(load(spec), key, String(other.id)));
-    const plan = await played.plan(spec);
-    await played.apply(spec);
-    played.emulator.mutate({ do: 'delete_server', id: 2001 });
-    await played.apply(spec);
-
-    expect(saidBy(said)).toContain('Server 2001');
-    expect(saidBy(said)).toContain(`${old}`);
-    expect(plan.operations.filter(({ verb }) => verb === 'delete')).toEqual([]);
-    expect(releases(played)).toEqual([]);
-    expect(addresses(played)).toContain(old);
-  });
-});
 
 describe('src/engine/claims: the own address of a server that another one of the spec holds by now', () => {
   const b = (cores: number) =>
@@ -85,24 +60,6 @@ describe('src/engine/claims: `keep_ip` in the edit that replaces a server', () =
   const file = (cores: number, keep: boolean) =>
     `${head}servers:\n  web: {${size.replace('cores: 1', `cores: ${cores}`)}, replace: {order: delete_first}, public_ipv4: {new: true}, keep_ip: ${keep}}\n`;
   const planned = (plan: Plan) => plan.operations.map(({ id }) => id as string);
-  const replaced = ['delete:servers.web', 'create:servers.web'];
-
-  test('is what the plan shows, and what is done', async () => {
-    const played = rig();
-    await played.apply(file(1, false));
-    const [address] = addresses(played);
-
-    const plan = await played.plan(file(2, true));
-    const report = await played.apply(file(2, true));
-
-    expect(planned(plan)).toEqual(replaced);
-    expect(plan.cost.left_billed.join()).toContain(`${address} stays billed: keep_ip`);
-    expect(report.results.map(({ outcome }) => outcome)).toEqual(['done', 'done']);
-    expect(addresses(played)).toContain(address);
-    const released = (await played.store.claims()).filter(({ holder }) => holder.is === 'released');
-    expect(released).toMatchObject([{ kind: 'ip', identity: { address } }]);
-    expect((await played.plan(`${head}ips: {spare: {}}\n`)).blocked).toEqual([]);
-  });
 
   test('taken out, lets the address go', async () => {
     const played = rig();
@@ -126,25 +83,5 @@ describe('src/core/keys.ts: a name with a dot in it', () => {
     await played.apply(`${head}ips: {web.2: {}}\n`);
 
     expect(await boundKeys(played)).toEqual(['ips.web.2']);
-  });
-});
-
-describe('src/engine/claims/release.ts: a server without an address returns to the spec', () => {
-  test.each([
-    ['forget', head],
-    ['managed: false', `${head}servers: {web: {id: 2001, managed: false}}\n`],
-  ])('its known values return with it, and an edited image is a difference (%s)', async (way, without) => {
-    const played = rig();
-    const bare = (image: string) => `${head}servers:\n  web: {${size.replace('ubuntu-24.04', image)}}\n`;
-    await played.apply(bare('ubuntu-24.04'));
-    if (way === 'forget') await played.clock.run(played.engine.forget(load(without), key));
-    else await played.apply(without);
-
-    const plan = await played.plan(bare('debian-13'));
-    const report = await played.apply(bare('debian-13'));
-
-    expect([plan.operations.map(({ verb }) => verb), plan.warnings]).toEqual([['adopt'], []]);
-    expect(codesOf(report.plan)).toEqual({ [key]: 'replace_not_allowed' });
-    expect((await played.apply(bare('ubuntu-24.04'))).outcome).toBe('converged');
   });
 });
