@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { rig } from '../support/rig.ts';
+import { load, rig } from '../support/rig.ts';
+import { converges, executed, shop as small } from './shop.ts';
 
 const shop = `
 settings: {prune: true, max_deletions: 10}
@@ -61,5 +62,28 @@ describe('src/engine/run/apply.ts', () => {
 
     expect(report.outcome).toBe('converged');
     expect(emulator.billed().map(({ kind }) => kind)).toEqual(['backup']);
+  });
+
+  test('of many servers in flight at once none is taken for an unmanaged one', async () => {
+    const server = `{server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, network_interfaces: [n]}`;
+    const names = Array.from({ length: 60 }, (_, at) => `  web-${at}: ${server}\n`);
+
+    const { results } = await rig().apply(`networks: {n: {cidr: 10.9.0.0/24}}\nservers:\n${names.join('')}`);
+
+    expect(results.filter(({ outcome }) => outcome !== 'done')).toEqual([]);
+  });
+
+  test('two runs at once are one after the other', async () => {
+    const played = rig();
+
+    await played.clock.run(
+      Promise.all([
+        played.engine.apply(load(small), { approve: async () => true }),
+        played.engine.apply(load(small), { approve: async () => true }),
+      ]),
+    );
+
+    await converges(played, small);
+    expect(executed(played, 'ip')).toBe(2);
   });
 });

@@ -3,9 +3,7 @@ import type { ResourceKey } from '../../src/core/keys.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { crashable } from '../support/crashable.ts';
-import { drawn } from '../support/drawn.ts';
 import { expectFixedPoint } from '../support/invariants.ts';
-import { applyWithHelp } from '../support/operator.ts';
 import { resolveOf } from '../support/resolve.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
@@ -136,46 +134,6 @@ describe('src/engine/claims/release.ts: a server is replaced, the new one first'
     expect(first.blocked).toMatchObject([{ key: 'servers.web', code: 'address_in_use' }]);
     expect((await played.apply(named(2))).outcome).toBe('converged');
     expect([servers(played), addresses(played)]).toEqual([[[2002, 2]], [[5001, 2002]]]);
-  });
-
-  test('a crash at any moment ends with one server and one address', async () => {
-    const stage = () => {
-      const death = crashable();
-      const store = memoryState({ createdAt: virtualClock().now(), lineage: 'test' });
-      return { death, store, played: rig({ store: death.store(store), wrap: death.transport }) };
-    };
-    const undisturbed = stage();
-    await undisturbed.played.apply(file(1));
-    undisturbed.death.dieAt(undefined, 'before');
-    await undisturbed.played.apply(file(2));
-    expect(undisturbed.death.moments).toBeGreaterThan(15);
-    for (const when of ['before', 'after'] as const) {
-      for (const moment of drawn(Array.from({ length: undisturbed.death.moments }, (_, at) => at + 1))) {
-        const { death, store, played } = stage();
-        await played.apply(file(1));
-        death.dieAt(moment, when);
-        await expect(played.apply(file(2))).rejects.toThrow(/process/);
-        const bound = (await store.bindings())
-          .filter(({ kind }) => kind === 'server')
-          .map(({ id }) => Number(id));
-        const known = [
-          ...bound,
-          ...(await store.openIntents()).map(({ kind }) => (kind === 'server' ? 2002 : 0)),
-        ];
-        const told = `${when} ${moment}`;
-        expect(
-          servers(played).every(([id]) => known.includes(id ?? 0)),
-          told,
-        ).toBe(true);
-        death.dieAt(undefined, when);
-        played.restart();
-
-        const { helped } = await applyWithHelp(played, file(2));
-
-        expect([servers(played), addresses(played), helped], told).toEqual([[[2002, 2]], [[5002, 2002]], []]);
-        expectFixedPoint(await played.plan(file(2)));
-      }
-    }
   });
 
   test('the old server stays while a resource inside the new one is missing', async () => {

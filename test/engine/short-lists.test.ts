@@ -2,8 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../src/cli/settings/profile.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { loadProfile as emulatorProfile } from '../../src/emulator/profile.ts';
-import { memoryState } from '../../src/state/sqlite-driver.ts';
-import { isProbe } from '../support/invariants.ts';
 import { type Rig, rig } from '../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -52,58 +50,6 @@ describe('src/engine: a list that ends early proves nothing', () => {
 
     expect(report.blocked).toMatchObject([{ key: 'servers.web', code: 'outcome_unknown' }]);
     expect(bought(played, 'server')).toBe(2);
-  });
-
-  test.each([
-    0, 1, 2, 3,
-  ])('where the state is lost, and look %i shows an empty project, nothing is bought again', async (nth) => {
-    const played = rig();
-    const spec = `ips:\n  a: {}\nservers:\n  web: {${size}, public_ipv4: {new: true}}\n`;
-    await played.apply(spec);
-    await played.clock.advance(25 * 3_600_000);
-    const fault = faultRule({ path: 'list_ips', nth: nth + 1 }, { do: 'truncate_list', keep: 0 });
-    played.emulator.setFaults([fault]);
-    played.restart(memoryState({ createdAt: played.clock.now(), lineage: 'new' }));
-
-    const report = await played.apply(spec);
-
-    expect([bought(played, 'ip'), bought(played, 'server')]).toEqual([1, 1]);
-    expect(report.blocked.map(({ code }) => code)).toEqual(['unmanaged_resources', 'unmanaged_resources']);
-    expect((await played.apply(spec)).outcome).toBe('blocked');
-  });
-
-  test.each([
-    [
-      'a server',
-      'servers',
-      (cores: number) =>
-        `${base}servers:\n  web: {${size.replace('cores: 1', `cores: ${cores}`)}, public_ipv4: {new: true}}\n`,
-    ],
-    ['an address', 'ips', (type: number) => `${base}  d: {server_type_id: ${type}}\n`],
-  ])('%s whose answer was lost is not given up for an edit', async (_what, path, file) => {
-    const halt = new AbortController();
-    const store = memoryState({ createdAt: 1, lineage: 'test' });
-    const update = store.updateIntent.bind(store);
-    store.updateIntent = async (id, patch, at, note) => {
-      await update(id, patch, at, note);
-      if (patch.stage?.phase === 'waiting') halt.abort(new Error('interrupted'));
-    };
-    const played = rig({ store });
-    await played.apply(base);
-    const fault = faultRule({ method: 'POST', path: `/${path}`, nth: 1 }, { do: 'reset', effect: 'done' });
-    played.emulator.setFaults([fault]);
-    // No probe can fence a key here, so its request is to be sent again.
-    played.emulator.setReadings({ pageSize: 3, bodyCheck: 'beforeKeyUnstored' });
-    await played.apply(file(1), { halt: halt.signal }).catch(() => undefined);
-    const [open] = await played.store.openIntents();
-    expect(open).toMatchObject({ phase: 'waiting', unconfirmed: { why: 'lost' } });
-    played.restart();
-
-    const report = await played.apply(file(3));
-
-    const sent = played.writes().filter((each) => each.path === `/${path}` && !each.unsent);
-    expect(sent.filter((each) => !isProbe(each))).toHaveLength(path === 'ips' ? 4 : 1);
-    expect(report.blocked).toMatchObject([{ code: 'outcome_unknown' }]);
   });
 
   describe('of servers', () => {
