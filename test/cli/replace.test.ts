@@ -103,65 +103,7 @@ describe('src/cli: a replacement that the API refuses', () => {
   });
 });
 
-/** test/engine/crash.test.ts plays a crash after every write and every change of the state. */
-describe('src/cli: a process that is killed during a replacement', () => {
-  const kills = [
-    ['the new one first', newFirst, 'after', 'POST'],
-    ['the new one first', newFirst, 'before', 'DELETE'],
-    ['the old one first, for its address', named, 'after', 'DELETE'],
-  ] as const;
-
-  test.each(kills)('%s: one server and one address remain', async (_, file, when, method) => {
-    const { scene: played, operator } = await scene();
-    const { emulator } = played;
-    await operator.applied(file(1));
-    operator.write(file(2));
-    const run = operator.started('apply', '--yes');
-    const { handle } = emulator;
-    emulator.handle = async (request, options) => {
-      if (request.method !== method) return handle.call(emulator, request, options);
-      if (when === 'after') await handle.call(emulator, request, options);
-      run.kill();
-      return { kind: 'reset' };
-    };
-    const { code, stderr } = await run.ended;
-    emulator.handle = handle;
-    expect(code, stderr).toBe(null);
-
-    expect(await operator.apply()).toEqual({ code: 0, blocked: [] });
-
-    expectOne(played, 2);
-    const { stdout } = await operator.vdcsync('plan', '--format', 'json');
-    expect(JSON.parse(stdout).operations).toEqual([]);
-  });
-});
-
 describe('src/cli: an edit after the first half of a replacement', () => {
-  test('is reverted while both servers exist: the old one stays, and nothing is bought', async () => {
-    const { scene: played, operator } = await scene();
-    await operator.applied(newFirst(1));
-    const [old] = played.live.servers;
-    const busy = { status: 409, code: 'busy', retryAfter: 60, effect: 'none' } as const;
-    played.emulator.setFaults([faultRule({ path: 'delete_server' }, { do: 'answer', ...busy })]);
-    operator.write(newFirst(2));
-    const run = operator.started('apply', '--yes');
-    const { handle } = played.emulator;
-    played.emulator.handle = (request, options) => {
-      if (request.method === 'DELETE') run.kill();
-      return handle.call(played.emulator, request, options);
-    };
-    await run.ended;
-    played.emulator.handle = handle;
-    played.emulator.setFaults([]);
-    expect(played.live.servers).toHaveLength(2);
-
-    operator.write(newFirst(1));
-    expect(await operator.apply()).toEqual({ code: 0, blocked: [] });
-
-    expect(played.live.servers).toEqual([old]);
-    expectOne(played, 1);
-  });
-
   test('renames the entry whose new server waits for a payment: the retired address is released', async () => {
     const { scene: played, operator } = await scene();
     await operator.applied(oldFirst(1));
