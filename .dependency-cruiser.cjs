@@ -15,7 +15,7 @@ const rooms = {
   emulator: ['core', 'platform/system'],
   simulation: ['core', 'engine', 'spec', 'reconcilers/registry', 'api', 'emulator', 'state', 'plan'],
   view: ['core', 'plan', 'engine'],
-  daemon: ['core', 'engine', 'spec', 'view'],
+  daemon: ['core', 'engine', 'spec', 'view', 'plan/undo'],
 };
 
 // Inside the engine, each folder may import the folders before it. The files beside the folders are the ports and the

@@ -140,6 +140,8 @@ export interface Settings {
   readonly unmanaged: 'ask' | 'ignore';
   readonly drift: 'correct' | 'report';
   readonly approval: ApprovalSetting;
+  /** In the daemon: whether the last spec that converged replaces a spec that is refused. */
+  readonly on_failure?: 'stay' | 'back' | undefined;
   readonly suspend: { readonly reason: string; readonly until?: string | undefined } | null;
   /** Absent or empty: changes are allowed at all times. */
   readonly windows?: readonly ChangeWindow[] | undefined;

@@ -103,6 +103,12 @@ export const settingsSchema = z.strictObject({
     .describe(
       'Plans of the daemon that wait for `vdcsync approve DIGEST`: none, plan (every one), or a map.',
     ),
+  on_failure: z
+    .enum(['stay', 'back'])
+    .optional()
+    .describe(
+      'stay (default): a spec that is blocked or refused stays in force. back: if a new spec is blocked or refused before anything irreversible is done, the daemon returns to the last spec that converged, and waits for the next commit.',
+    ),
   suspend: z
     .strictObject({
       reason: z.string().trim().min(1).describe('vdcsync shows this text with each suspended operation.'),

@@ -7,6 +7,7 @@ import { Notifier } from '../../src/daemon/notifications/notifier.ts';
 import { ProjectHistory } from '../../src/daemon/project/history.ts';
 import { memoryNote, readMemory } from '../../src/daemon/project/memory.ts';
 import { TurnRecord } from '../../src/daemon/project/turn-record.ts';
+import { WayBack } from '../../src/daemon/project/way-back.ts';
 import { KeyBackOff } from '../../src/daemon/scheduling/back-off.ts';
 import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { load } from '../support/rig.ts';
@@ -39,7 +40,7 @@ function replica(name: string) {
     ...{ project: 4711, observing: false, log, flags: () => '' },
     onNotification: (notice) => notifier.tell(notice),
   });
-  const parts = { history, backOff: new KeyBackOff({ next: () => 0 }) };
+  const parts = { history, backOff: new KeyBackOff({ next: () => 0 }), wayBack: new WayBack(log) };
   const times = { now: 5 };
   const worker = { replica: name, notified: notifier, now: () => times.now };
   return { ...parts, sent, times, record: new TurnRecord(4711, worker, parts) };

@@ -30,6 +30,7 @@ export type Notification =
         | 'expiring'
         | 'capacity_found'
         | 'spec_broken'
+        | 'returned'
         | 'spec_valid'
         | 'source'
         | 'rollout';

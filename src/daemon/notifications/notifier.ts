@@ -151,6 +151,7 @@ export class Notifier {
 /** Events with a common subject: one event ends the other, so that the same event can be reported again later. */
 const subjects: Readonly<Partial<Record<Notification['event'], string>>> = {
   spec_broken: 'spec',
+  returned: 'spec',
   spec_valid: 'spec',
   exposed: 'exposed',
   not_exposed: 'exposed',
@@ -245,6 +246,7 @@ const titles: Readonly<Record<Exclude<Notification['event'], 'condition' | 'sour
   expiring: 'has resources that expire',
   capacity_found: 'has found the graphics cards for a waiting server',
   spec_broken: 'has a broken spec, so the newest edit has no effect',
+  returned: 'has returned to the last spec that converged, because its newest spec was refused',
   spec_valid: 'has a valid spec again',
 };
 

@@ -45,6 +45,13 @@ const memory = z.object({
   backOff: z.array(backOff),
   /** The last notifications that were sent, by subject. */
   notified: z.record(z.string(), z.string()),
+  /** The digest of the spec to return to, and the valid spec that the daemon has returned from. */
+  wayBack: z
+    .object({
+      kept: z.string().optional(),
+      refused: z.object({ digest: z.string(), commit: z.string().optional(), reason: z.string() }).optional(),
+    })
+    .optional(),
 });
 
 /**

@@ -15,19 +15,21 @@ import { KeyBackOff } from '../scheduling/back-off.ts';
 import { createWake, rest, restMs } from '../scheduling/wake.ts';
 import { SpecProblem } from '../sources/spec-problem.ts';
 import { Activity } from './activity.ts';
-import type { Offer, ProjectSummary, ReconciliationRecord } from './facts.ts';
+import type { Offer, ProjectSummary } from './facts.ts';
 import { ProjectHistory } from './history.ts';
 import type { ProjectOptions } from './options.ts';
 import { PlanCheck } from './plan-check.ts';
 import { logReconciliation, reconcile } from './reconciliation.ts';
 import { TurnRecord } from './turn-record.ts';
 import { ended } from './use-meter.ts';
+import { WayBack } from './way-back.ts';
 import {
   abortedWith,
   isEmpty,
   openWorkspace,
   type ProjectParts,
   readingsOf,
+  runBeside,
   unlessAborted,
   type Workspace,
 } from './workspace.ts';
@@ -53,6 +55,7 @@ export class DaemonProject {
   readonly #problem: SpecProblem;
   readonly #commands: CommandQueue;
   readonly #record: TurnRecord;
+  readonly #wayBack: WayBack;
   readonly #parts: ProjectParts;
   #workspace: Workspace | undefined;
   /** Shared by all sessions: its measurements take longer than a turn may last. */
@@ -88,10 +91,10 @@ export class DaemonProject {
     const shared = { project: id, log: deps.log, onNotification };
     this.#problem = new SpecProblem({ ...shared, now: this.#now });
     this.#history = new ProjectHistory({ ...shared, observing: mode === 'observe', flags: this.#flags });
-    const check = new PlanCheck(deps);
-    this.#record = new TurnRecord(id, options.worker, { history: this.#history, backOff: this.#backOff });
-    const billed = new BilledHistory();
-    const kept = { check, billed, activity: this.#activity, backOff: this.#backOff, history: this.#history };
+    const own = { activity: this.#activity, backOff: this.#backOff, history: this.#history };
+    this.#wayBack = new WayBack(deps.log);
+    this.#record = new TurnRecord(id, options.worker, { ...own, wayBack: this.#wayBack });
+    const kept = { ...own, check: new PlanCheck(deps), billed: new BilledHistory() };
     this.#parts = { mode, intervalMs, keepMs, log: deps.log, wake: this.#wake, ...kept };
   }
 
@@ -129,6 +132,7 @@ export class DaemonProject {
 
   /** Takes in a valid spec. A spec equal to the last one changes nothing. Returns whether the spec differs. */
   offer(offer: Offer, trigger: Trigger): boolean {
+    if (this.#wayBack.keepsOut(offer) && this.#offer !== undefined) return false;
     const { desired: before } = this.#offer ?? {};
     const same = before?.digest === offer.desired.digest && !isOtherPlace(before?.token, offer.desired.token);
     this.#offer = offer;
@@ -243,18 +247,12 @@ export class DaemonProject {
     this.#workspace = workspace;
     await session.onCommand((command) => this.take(command));
     const background = new AbortController();
-    const beside = Promise.all(
-      [workspace.meter.run(background.signal), workspace.refresh.run(background.signal)].map((each) =>
-        each.catch((error: unknown) => {
-          if (!background.signal.aborted) throw error;
-        }),
-      ),
-    );
+    const beside = runBeside(workspace, background.signal);
     const { own: over, release } = abortedWith(stop);
     const recalled = this.#record.recall(session.store, this.#offer?.desired);
     const working = recalled.then(() => work(workspace, over.signal));
     try {
-      await Promise.race([working, beside.then(() => undefined)]);
+      await Promise.race([working, beside]);
     } finally {
       background.abort();
       release();
@@ -309,6 +307,7 @@ export class DaemonProject {
         if (this.isGone() || isElsewhere) return undefined;
       }
       if (this.#unwanted !== undefined) this.reject(this.#unwanted);
+      await this.#return(store);
       if (this.#offer !== undefined) await this.#reconcile(this.#offer, triggers, workspace, stop);
     } while (this.#wake.pending() && !stop.aborted);
     if (mode === 'correct') await this.#record.write(store, spec);
@@ -327,36 +326,37 @@ export class DaemonProject {
     workspace: Workspace,
     stop: AbortSignal,
   ): Promise<void> {
+    const { deps, onReconciliation, onChange } = this.#options;
     const halt = new AbortController();
-    // The engine adds listeners, and `stop` outlives the reconciliation.
-    const ending = abortedWith(stop);
     this.#halt = halt;
     this.#reconciling = offer.desired.digest;
     this.#nextReconciliationAt = undefined;
-    this.#options.onChange();
-    const signals = { halt, stop: ending.own.signal };
-    const ended = await reconcile(offer, triggers, workspace, this.#parts, signals).finally(() => {
-      ending.release();
+    onChange();
+    const done = reconcile(offer, triggers, workspace, this.#parts, { halt, stop });
+    const { record, results } = await done.finally(() => {
       this.#halt = undefined;
     });
-    await this.#conclude(offer, ended);
-  }
-
-  async #conclude(
-    { desired }: Offer,
-    { record, results }: Awaited<ReturnType<typeof reconcile>>,
-  ): Promise<void> {
-    const { deps, onReconciliation, onChange } = this.#options;
-    const number = this.#history.found.reconciliations + 1;
-    const reconciliation: ReconciliationRecord = { ...record, number };
+    const reconciliation = { ...record, number: this.#history.found.reconciliations + 1 };
     const facts = await this.facts();
     const { pauses = [] } = facts.daemon ?? {};
     const held = new Set(['unauthorized', ...pauses.map(({ code }) => code)]);
+    const { desired } = offer;
     this.#backOff.learn(results, desired, (code) => held.has(code), this.#now());
     this.#history.close(reconciliation, desired.digest, { pauses, leaking: leaksIn(billOf(facts)) > 0 });
-    logReconciliation(deps.log, reconciliation, this.#history.found.plan, publicDigest(desired));
+    const { found } = this.#history;
+    logReconciliation(deps.log, reconciliation, found.plan, publicDigest(desired));
     onReconciliation(reconciliation);
     onChange();
+    const isOver = this.digest === desired.digest && record.outcome !== 'stopped';
+    if (isOver && (await this.#wayBack.refuses(offer, found, workspace.session))) this.#wake.nudge('file');
+  }
+
+  /** Puts the last spec that converged in force, in place of one that was refused. */
+  async #return(store: ProjectSession['store']): Promise<void> {
+    const instead = this.#offer && (await this.#wayBack.inPlaceOf(this.#offer, store));
+    if (instead === undefined) return;
+    this.#offer = instead.offer;
+    this.#problem.begin(instead.problem, 'returned');
   }
 
   #follow(event: ProgressEvent): void {

@@ -7,7 +7,7 @@ import type { Wake } from '../scheduling/wake.ts';
 import type { Activity } from './activity.ts';
 import type { Offer, ReconciliationRecord } from './facts.ts';
 import type { ProjectHistory } from './history.ts';
-import type { ProjectParts, Workspace } from './workspace.ts';
+import { abortedWith, type ProjectParts, type Workspace } from './workspace.ts';
 
 /** `stop`: sets the firewalls of open servers, and ends. `halt`: every wait ends. `ended`: either of both. */
 interface ReconciliationSignals {
@@ -29,7 +29,7 @@ export async function reconcile(
   triggers: readonly Trigger[],
   workspace: Workspace,
   parts: ProjectParts,
-  { halt, stop }: { readonly halt: AbortController; readonly stop: AbortSignal },
+  { halt, stop: outer }: { readonly halt: AbortController; readonly stop: AbortSignal },
 ): Promise<{
   readonly record: Omit<ReconciliationRecord, 'number'>;
   readonly results: ApplyReport['results'];
@@ -37,6 +37,9 @@ export async function reconcile(
   const { clock } = workspace.session;
   const startedAt = clock.now();
   const over = new AbortController();
+  // The engine adds listeners, and the signal outlives the reconciliation.
+  const { own, release } = abortedWith(outer);
+  const stop = own.signal;
   const watching = untilRefreshIsDue(parts.activity, parts.wake, clock, parts.intervalMs, over.signal).then(
     (due) => due && halt.abort(new Error('another refresh is due')),
   );
@@ -49,6 +52,7 @@ export async function reconcile(
     const record = { triggers, startedAt, endedAt, outcome, commit: offer.commit?.id, ...countsOf(results) };
     return { record, results };
   } finally {
+    release();
     over.abort();
     await watching;
     parts.activity.settle();

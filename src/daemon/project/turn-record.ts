@@ -4,6 +4,7 @@ import type { Notifier } from '../notifications/notifier.ts';
 import type { KeyBackOff } from '../scheduling/back-off.ts';
 import type { ProjectHistory } from './history.ts';
 import { memoryNote, type ReconciliationMemory, readMemory } from './memory.ts';
+import type { WayBack } from './way-back.ts';
 
 /** This process, as the records name it. */
 export interface Worker {
@@ -19,6 +20,7 @@ export interface Worker {
 interface Parts {
   readonly history: ProjectHistory;
   readonly backOff: KeyBackOff;
+  readonly wayBack: WayBack;
 }
 
 /** The record of a project's last turn, in its state: a restart, or another replica, continues from it. */
@@ -28,28 +30,31 @@ export class TurnRecord {
   readonly #parts: Parts;
   #last: ReconciliationMemory | undefined;
 
-  constructor(project: number, worker: Worker, { history, backOff }: Parts) {
+  constructor(project: number, worker: Worker, parts: Parts) {
     this.#project = project;
     this.#worker = worker;
-    this.#parts = { history, backOff };
+    this.#parts = parts;
   }
 
   /** Continues from the last turn. */
   async recall(store: Pick<StateStore, 'note'>, desired: Desired | undefined): Promise<void> {
-    const { history, backOff } = this.#parts;
+    const { history, backOff, wayBack } = this.#parts;
     const last = readMemory(await store.note(memoryNote));
     this.#last = last;
     if (last === undefined) return;
     history.recall(last.history);
+    wayBack.recall(last.wayBack, desired);
     backOff.recall(last.backOff);
     if (desired !== undefined) backOff.follow(desired);
     this.#worker.notified.recall(last.notified);
   }
 
-  /** @param spec marks the spec that the turn used */
-  async write(store: Pick<StateStore, 'putNote'>, spec: string): Promise<void> {
+  /** @param given marks the spec that the turn was for. A refused spec is not the spec in force. */
+  async write(store: Pick<StateStore, 'putNote'>, given: string): Promise<void> {
     const { replica, notified, now: time } = this.#worker;
-    const { history, backOff } = this.#parts;
+    const { history, backOff, wayBack } = this.#parts;
+    const returned = wayBack.remember();
+    const spec = returned.refused === undefined ? given : '';
     const now = time();
     const remembered = history.remember();
     const { condition, conditionSince } = this.#last?.history ?? {};
@@ -60,6 +65,7 @@ export class TurnRecord {
       history: remembered,
       backOff: backOff.remember(),
       notified: notified.notifiedOf(this.#project),
+      wayBack: returned,
     };
     await store.putNote(memoryNote, this.#last);
   }

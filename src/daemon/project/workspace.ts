@@ -96,6 +96,16 @@ export function openWorkspace(
   return { session, refresh, meter, repeating, approval };
 }
 
+/** Works in the background until the signal aborts. */
+export function runBeside({ meter, refresh }: Workspace, signal: AbortSignal): Promise<void> {
+  const works = [meter.run(signal), refresh.run(signal)].map((each) =>
+    each.catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    }),
+  );
+  return Promise.all(works).then(() => undefined);
+}
+
 /** The current data of the state and the client. */
 export interface Readings {
   readonly known: KnownFacts;

@@ -3,6 +3,11 @@ import { linesText } from '../../core/text.ts';
 import type { Notification } from '../notifications/notification.ts';
 import type { DaemonLogger } from '../ports.ts';
 
+const messages = {
+  spec_broken: 'spec invalid',
+  returned: 'returned to the last spec that converged',
+} as const;
+
 export interface SpecProblemOptions {
   /** 0 if the project of the spec is not known yet. */
   readonly project: number;
@@ -32,16 +37,17 @@ export class SpecProblem {
     return this.#since;
   }
 
-  begin(diagnostics: readonly Diagnostic[]): void {
+  /** @param event `returned`: the spec is valid, and was refused */
+  begin(diagnostics: readonly Diagnostic[], event: 'spec_broken' | 'returned' = 'spec_broken'): void {
     if (JSON.stringify(diagnostics) === JSON.stringify(this.#diagnostics)) return;
     const { project, log, onNotification, now } = this.#options;
     this.#diagnostics = diagnostics;
     this.#since ??= now();
     for (const { position, message } of diagnostics) {
-      log.error({ ...position, reason: message }, 'spec invalid');
+      log.error({ ...position, reason: message }, messages[event]);
     }
     const detail = linesText(diagnostics.map(formatDiagnostic));
-    onNotification({ project, event: 'spec_broken', detail });
+    onNotification({ project, event, detail });
   }
 
   /** The newest spec is good. Its content may equal an earlier one. */

@@ -18,7 +18,8 @@ export function gradeIn(
       case 'adopt':
         return 'wholly';
       case 'create': {
-        const goesWithServer = staysBilled !== true && isMade(takeApart(key).parent);
+        const { parent } = takeApart(key);
+        const goesWithServer = staysBilled !== true && parent !== undefined && created.has(parent);
         const canGo = undo.removedBy !== undefined && operations[undo.removedBy] !== undefined;
         return undo.created === undefined || goesWithServer || canGo ? 'wholly' : undo.created;
       }
@@ -30,13 +31,24 @@ export function gradeIn(
         return undo.deleted ?? 'wholly';
     }
   };
-
-  function isMade(server: ResourceKey | undefined): boolean {
-    return server !== undefined && created.has(server);
-  }
 }
 
-/** Whether an operation of this grade destroys something that its undoing does not give back. */
-export function isIrreversible(grade: UndoGrade): boolean {
-  return grade === 'data_lost' || grade === 'another_address';
+/** A write that is not undone wholly. */
+export interface Loss {
+  readonly key: ResourceKey;
+  readonly verb: Operation['verb'];
+  readonly grade: UndoGrade;
+}
+
+/** The losses by these writes. A backup that is taken or deleted is no change of the spec. */
+export function lossesOf(
+  writes: readonly Undoable[],
+  profile: Pick<ApiProfile, 'operations'>,
+): readonly Loss[] {
+  const gradeOf = gradeIn(writes, profile);
+  return writes.flatMap((write) => {
+    const { key, verb, kind } = write;
+    const grade = gradeOf(write);
+    return grade === 'wholly' || factsOf(kind).repeats ? [] : [{ key, verb, grade }];
+  });
 }

@@ -7,11 +7,10 @@ import { mapTexts } from '../../core/json.ts';
 import { comesWithServer, type ResourceKey, retiredFrom, takeApart } from '../../core/keys.ts';
 import type { ResourceKind } from '../../core/kind.ts';
 import { factsOf, type KindName } from '../../core/kind-facts.ts';
-import type { UndoGrade } from '../../core/plan.ts';
 import type { ApiProfile } from '../../core/profile.ts';
 import { run as runs } from '../../core/remedy.ts';
 import type { Intent } from '../../core/state.ts';
-import { gradeIn } from './grade.ts';
+import { type Loss, lossesOf } from './grade.ts';
 
 /** The way back from a run: an ordinary plan of the spec with the entries that the run changed as they were before. */
 export interface Undoing {
@@ -20,7 +19,7 @@ export interface Undoing {
   /** The keys that the run changed: the plan is limited to them. */
   readonly targets: readonly ResourceKey[];
   /** The writes of the run that the plan does not undo wholly. */
-  readonly losses: readonly (Pick<Intent, 'key' | 'verb'> & { readonly grade: UndoGrade })[];
+  readonly losses: readonly Loss[];
   /** The entries that the spec still has as after the run. */
   readonly differing: readonly ResourceKey[];
 }
@@ -51,7 +50,6 @@ export function undoing(input: UndoInput): Undoing {
   const resources = [...restored.values()];
   checkReferences(resources, input);
   checkEnvironment(resources, desired);
-  const gradeOf = gradeIn(past.writes, profile);
   return {
     run,
     desired: {
@@ -62,10 +60,7 @@ export function undoing(input: UndoInput): Undoing {
       digest: `${desired.digest} undoes ${run}`,
     },
     targets: past.keys,
-    losses: past.writes.flatMap(({ key, verb, ...write }) => {
-      const grade = gradeOf({ key, verb, ...write });
-      return grade === 'wholly' || factsOf(write.kind).repeats ? [] : [{ key, verb, grade }];
-    }),
+    losses: lossesOf(past.writes, profile),
     differing: [...new Set(changed.map((key) => takeApart(key).parent ?? key))].sort(),
   };
 }

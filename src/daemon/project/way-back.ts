@@ -1,0 +1,145 @@
+import { z } from 'zod';
+import type { Desired } from '../../core/desired.ts';
+import type { Diagnostic } from '../../core/errors.ts';
+import { mapTexts, member } from '../../core/json.ts';
+import { isWaiting } from '../../core/plan.ts';
+import type { Intent, StateStore } from '../../core/state.ts';
+import { lossesOf } from '../../plan/undo/grade.ts';
+import type { DaemonLogger, ProjectSession } from '../ports.ts';
+import type { Commit } from '../sources/source.ts';
+import type { Offer } from './facts.ts';
+import type { Found } from './history.ts';
+import type { ReconciliationMemory } from './memory.ts';
+
+const noteName = 'converged_spec';
+
+/** The spec in the state, in the form of this release. */
+const kept = z.object({
+  format: z.literal(1),
+  files: z.array(z.string()),
+  commit: z.custom<Commit>((value) => typeof member(value, 'id') === 'string').optional(),
+  desired: z.custom<Desired>((value) => Array.isArray(member(value, 'resources'))),
+});
+
+type Remembered = NonNullable<ReconciliationMemory['wayBack']>;
+
+/**
+ * `settings.on_failure: back`: remembers the last spec that converged, and returns to it from a spec that is blocked or
+ * refused. It never returns twice from the same commit, so that it does not fight the branch.
+ */
+export class WayBack {
+  readonly #log: DaemonLogger;
+  #refused: Remembered['refused'];
+  /** The digest of the spec in the state. */
+  #kept: string | undefined;
+  /** The digest of a spec with a loss, which is reported once. */
+  #lossy: string | undefined;
+
+  constructor(log: DaemonLogger) {
+    this.#log = log;
+  }
+
+  remember(): Remembered {
+    return { ...(this.#kept && { kept: this.#kept }), ...(this.#refused && { refused: this.#refused }) };
+  }
+
+  /** @param desired the spec in force, or the spec that was given since */
+  recall({ kept, refused }: Remembered = {}, desired: Desired | undefined): void {
+    this.#kept = kept;
+    if (this.#refused?.digest === refused?.digest) return;
+    this.#refused = desired?.digest === refused?.digest ? refused : undefined;
+  }
+
+  /** Whether the daemon has returned from this spec. Another spec, or another commit, ends that. */
+  keepsOut({ desired, commit }: Offer): boolean {
+    const isSame = this.#refused?.digest === desired.digest && this.#refused.commit === commit?.id;
+    if (!isSame) this.#refused = undefined;
+    return isSame;
+  }
+
+  /** After a reconciliation: keeps a spec that has converged. Whether the daemon returns from the spec. */
+  async refuses(
+    offer: Offer,
+    { condition, plan }: Pick<Found, 'condition' | 'plan'>,
+    { store, profile }: Pick<ProjectSession, 'store' | 'profile'>,
+  ): Promise<boolean> {
+    const { desired, commit } = offer;
+    const isBack = desired.settings.on_failure === 'back';
+    if (condition === 'converged' && isBack) await this.#keep(offer, store);
+    else if (condition === 'converged') this.#kept = undefined;
+    const isStuck = condition === 'blocked' || condition === 'paused';
+    if (!isBack || !isStuck || this.#kept === undefined || this.#kept === desired.digest) return false;
+    if ((await this.#earlier(desired, store)) === undefined) return false;
+    const losses = lossesOf(await writesFor(desired, store), profile);
+    if (losses.length > 0) {
+      if (this.#lossy !== desired.digest)
+        this.#log.warn(
+          { keys: losses.map(({ key }) => key) },
+          'no way back: a change cannot be undone wholly',
+        );
+      this.#lossy = desired.digest;
+      return false;
+    }
+    const found = plan?.blocked.find((each) => !isWaiting(each)) ?? plan?.blocked[0];
+    const reason = found === undefined ? condition : `${found.key}: ${found.reason}`;
+    this.#refused = { digest: desired.digest, reason, ...(commit && { commit: commit.id }) };
+    return true;
+  }
+
+  async #keep({ desired, files, commit }: Offer, store: Pick<StateStore, 'putNote'>): Promise<void> {
+    if (this.#kept === desired.digest) return;
+    // Neither the place of the token nor values of the environment are part of the entries.
+    const { token: _token, environment: _environment, ...spec } = desired;
+    const resources = spec.resources.map(({ fields: _fields, cautions: _cautions, ...each }) => each);
+    await store.putNote(noteName, { format: 1, files, commit, desired: { ...spec, resources } });
+    this.#kept = desired.digest;
+  }
+
+  /** The kept spec, if all values of the environment in its entries are known. */
+  async #earlier({ environment }: Desired, store: Pick<StateStore, 'note'>) {
+    const earlier = kept.safeParse(await store.note(noteName)).data;
+    if (earlier === undefined || earlier.desired.digest !== this.#kept) return undefined;
+    let isKnown = true;
+    mapTexts(earlier.desired.resources, (text) => {
+      if (text.includes('${env:') && environment?.texts.has(text) !== true) isKnown = false;
+      return text;
+    });
+    return isKnown ? earlier : undefined;
+  }
+
+  /** The spec in force in place of a refused one, and the report about the refused one. */
+  async inPlaceOf(
+    offer: Offer,
+    store: Pick<StateStore, 'note'>,
+  ): Promise<{ readonly offer: Offer; readonly problem: readonly Diagnostic[] } | undefined> {
+    if (this.#refused?.digest !== offer.desired.digest || !this.keepsOut(offer)) return undefined;
+    const earlier = await this.#earlier(offer.desired, store);
+    if (earlier === undefined) return undefined;
+    const { environment, token } = offer.desired;
+    const { files, commit } = earlier;
+    const desired: Desired = {
+      ...earlier.desired,
+      ...(environment && { environment }),
+      ...(token && { token }),
+    };
+    const which = commit === undefined ? '' : `, of commit ${commit.id.slice(0, 12)}`;
+    const message = `the spec is refused (${this.#refused.reason}). The last spec that converged is in force${which}. vdcsync waits for the next commit`;
+    const position = { file: offer.files[0] ?? '-', line: 1, column: 1 };
+    return { offer: { desired, files, commit }, problem: [{ position, message }] };
+  }
+}
+
+/** The writes since the spec is in force that may have changed the project. */
+async function writesFor(
+  { digest }: Desired,
+  store: Pick<StateStore, 'intents'>,
+): Promise<readonly Intent[]> {
+  const newestFirst = await store.intents({ limit: 10_000 });
+  // The digest of a spec with an expired entry begins with that of the whole spec.
+  const end = newestFirst.findIndex(({ spec }) => spec?.startsWith(digest) !== true);
+  return (end < 0 ? newestFirst : newestFirst.slice(0, end)).filter((write) =>
+    write.phase === 'closed'
+      ? ['done', 'failed', 'abandoned'].includes(write.outcome)
+      : write.phase !== 'blocked' || write.blocked.until !== 'file',
+  );
+}

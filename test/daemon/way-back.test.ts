@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { emulate, live, startDaemon } from './support.ts';
+
+const head = 'version: 1\nproject: {id: 4711}\nsettings: {on_failure: back, prune: true, exclusive: true}\n';
+const good = `${head}networks:\n  backend: {cidr: 10.20.0.0/24}\n`;
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+/** The API creates the address, and refuses the server. */
+const refused = `${good}ips:\n  web: {}\nservers:\n  web: {${size}}\n`;
+const noServers = faultRule(
+  { method: 'POST', path: '/servers' },
+  { do: 'answer', status: 422, code: 'invalid' },
+);
+
+const sends = ({ emulator }: Awaited<ReturnType<typeof emulate>>, path: string) =>
+  emulator.requests.filter(({ method, url }) => method === 'POST' && url.endsWith(path)).length;
+
+describe('src/daemon/project/way-back.ts', () => {
+  test('a refused spec is replaced by the last one that converged, which is said once', async () => {
+    const api = await emulate({ faults: [noServers] });
+    const daemon = await startDaemon(api, { spec: good });
+    await daemon.until(({ converged }) => converged, 'the first spec converges');
+    daemon.write(refused);
+    const { spec } = await daemon.until(({ spec: { broken } }) => broken.length > 0, 'the spec is refused');
+    expect(JSON.stringify(spec.broken)).toContain('The last spec that converged is in force');
+    await daemon.until(({ converged }) => converged, 'the earlier spec converges');
+    expect(live(api)).toMatchObject({ ips: [], servers: [] });
+    expect(live(api).networks.map(({ name }) => name)).toContain('backend');
+    const said = () => daemon.log().filter(({ msg }) => msg === 'returned to the last spec that converged');
+    expect(said()).toHaveLength(1);
+    // The same file does not bring the refused spec back, and neither does a restart.
+    await daemon.end();
+    const again = await startDaemon(api, { folder: daemon.folder });
+    const { spec: resumed } = await again.until(({ converged }) => converged, 'it converges after a restart');
+    expect(resumed.broken).toHaveLength(1);
+    expect(sends(api, '/ips')).toBe(1);
+    again.write(refused.replace('web: {server', 'db: {server').replace('ips:\n  web: {}\n', ''));
+    await again.until(
+      ({ spec: { broken }, converged }) => broken.length === 1 && converged,
+      'a next one too',
+    );
+    again.write(`${good}isos: {}\n`);
+    await again.until(
+      ({ spec: { broken }, converged }) => broken.length === 0 && converged,
+      'a good one ends it',
+    );
+  }, 180_000);
+
+  test('a spec that has deleted an address stays in force', async () => {
+    const api = await emulate({ faults: [noServers] });
+    const daemon = await startDaemon(api, { spec: `${good}ips:\n  old: {}\n` });
+    await daemon.until(({ converged }) => converged, 'the first spec converges');
+    daemon.write(`${good}servers:\n  web: {${size}}\n`);
+    await daemon.until(({ condition }) => condition === 'blocked', 'the spec is refused');
+    await expect.poll(() => live(api).ips.length, { timeout: 60_000 }).toBe(0);
+    await expect
+      .poll(() => daemon.log().map(({ msg }) => msg), { timeout: 60_000 })
+      .toContain('no way back: a change cannot be undone wholly');
+    const { spec } = await daemon.until(({ condition }) => condition === 'blocked', 'it stays blocked');
+    expect(spec.broken).toEqual([]);
+  }, 180_000);
+});
