@@ -1,15 +1,13 @@
 import { z } from 'zod';
-import type { Clock } from '../core/clock.ts';
+import type { Clock, Random } from '../core/clock.ts';
 import { ApiProblem } from '../core/errors.ts';
 import type { HiddenTexts } from '../core/hidden-texts.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { ApiProfile, UndocumentedOperation } from '../core/profile.ts';
-import type { Random } from '../core/random.ts';
 import type { Task, TaskId } from '../core/resources.ts';
 import { fitsPath } from '../core/text.ts';
 import { TransportError } from '../core/transport.ts';
-import type { ApiClock } from './answer.ts';
-import { type ApiAnswer, printable } from './answer.ts';
+import { type ApiAnswer, type ApiClock, printable } from './answer.ts';
 import type { ApiLogger } from './logging.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { ReadPriority } from './waiting-line.ts';

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type Month, monthOf, parseDuration } from '../core/calendar.ts';
 import { ConfigError } from '../core/errors.ts';
+import { type Month, monthOf, parseDuration } from '../core/time.ts';
 import type { Forge } from '../daemon/commit-status/forge.ts';
 
 // Flags that several commands have in common. Each function adds its flags to those of a smaller set.

@@ -1,9 +1,10 @@
 import { FenceError } from '../core/errors.ts';
 import type { ReadPort } from '../core/ports.ts';
+import { clockOf } from './clock.ts';
 import { openSession, type Session, type SessionOptions } from './compose.ts';
-import { whyNotRead } from './reach.ts';
-import type { CommonFlags } from './settings/config.ts';
-import { clockOf, type Io } from './terminal.ts';
+import { whyNotRead } from './exit.ts';
+import type { CommonFlags } from './settings/call-flags.ts';
+import type { Io } from './terminal.ts';
 
 /** Flags of a command that shows the state alone if the API cannot be read. */
 export interface OfflineFlags extends CommonFlags {

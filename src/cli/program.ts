@@ -28,7 +28,7 @@ import {
   withState,
 } from './flags.ts';
 import { exampleText, programHelp } from './help.ts';
-import { type CommonFlags, callFlags } from './settings/config.ts';
+import { type CommonFlags, callFlags } from './settings/call-flags.ts';
 import type { Io } from './terminal.ts';
 import { version } from './version.ts';
 
@@ -137,7 +137,7 @@ function addPlanAndApply({ command, calls, io, end }: Making): void {
   withRun(
     command('run', 'run as a daemon that keeps the project equal to a spec, from a file or a branch'),
   ).action(async (flags: RunFlags) => {
-    const { keepYoungHeapSmall } = await import('../platform/young-heap.ts');
+    const { keepYoungHeapSmall } = await import('../platform/system.ts');
     keepYoungHeapSmall();
     const { run } = await import('./commands/run.ts');
     end(await run(flags, io));

@@ -1,7 +1,5 @@
 import { styleText } from 'node:util';
-import type { Clock } from '../core/clock.ts';
-import type { Random } from '../core/random.ts';
-import { systemClock, systemRandom } from '../platform/system.ts';
+import type { Clock, Random } from '../core/clock.ts';
 
 /** The parts of its process that a command may use: the streams, the environment, the working folder, time and chance. */
 export interface Io {
@@ -80,14 +78,4 @@ export async function askText(io: Io, question: string, signal?: AbortSignal): P
 /** Text from outside, fit for a terminal: without control and direction characters. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ');
-}
-
-/** The clock of a call. */
-export function clockOf({ clock = systemClock }: Pick<Io, 'clock'>): Clock {
-  return clock;
-}
-
-/** The randomness of a call. */
-export function randomOf({ random = systemRandom }: Pick<Io, 'random'>): Random {
-  return random;
 }

@@ -38,3 +38,9 @@ export function backOff(
 ): number {
   return Math.min(firstMs * 2 ** Math.min(tries, 20), mostMs) * (1 + jitter / 10);
 }
+
+/** The only source of chance, so that a seed reproduces a run. */
+export interface Random {
+  /** A number in [0, 1). */
+  next(): number;
+}

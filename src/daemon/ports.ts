@@ -1,10 +1,9 @@
-import type { Clock } from '../core/clock.ts';
+import type { Clock, Random } from '../core/clock.ts';
 import type { TokenPlace } from '../core/desired.ts';
 import type { Plan } from '../core/plan.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { ProgressEvent, RequestCounts } from '../core/progress.ts';
-import type { Random } from '../core/random.ts';
 import type { StateStore } from '../core/state.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { CommandAnswer, OperatorCommand } from './operator-commands/control.ts';
@@ -83,4 +82,18 @@ export interface DaemonDeps {
     | undefined;
   /** The flags that select this project and its files in a command, from any folder of this machine. */
   readonly commandFlags: (projectId: number, files: readonly string[]) => string;
+}
+
+/** A log that adds the project to every line, because several projects share one process. */
+export function logOf(project: number, log: DaemonLogger): DaemonLogger {
+  const at =
+    (level: keyof DaemonLogger): DaemonLogger['info'] =>
+    (fields, message) =>
+      log[level]({ project, ...fields }, message);
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+/** Logs warnings at level debug while their cause has already been reported. */
+export function detailsWhile(isReported: () => boolean, log: DaemonLogger): DaemonLogger {
+  return { ...log, warn: (fields, message) => log[isReported() ? 'debug' : 'warn'](fields, message) };
 }

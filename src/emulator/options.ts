@@ -1,5 +1,4 @@
-import type { Clock } from '../core/clock.ts';
-import type { Random } from '../core/random.ts';
+import type { Clock, Random } from '../core/clock.ts';
 import type { HttpRequest, Transport } from '../core/transport.ts';
 import type { Exchange } from './delivery.ts';
 import type { FaultRule } from './faults.ts';

@@ -1,6 +1,6 @@
 /** The input of the engine: the ports that the engine works through, and the options of one run. */
 
-import type { Clock } from '../core/clock.ts';
+import type { Clock, Random } from '../core/clock.ts';
 import type { HiddenTexts } from '../core/hidden-texts.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import type { KindName } from '../core/kind-facts.ts';
@@ -8,7 +8,6 @@ import type { Operation, Plan, Selection } from '../core/plan.ts';
 import type { ReadPort, TaskWatch, WritePort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { ProgressEvent, RequestCounts } from '../core/progress.ts';
-import type { Random } from '../core/random.ts';
 import type { StateStore } from '../core/state.ts';
 import type { Tracing } from '../core/tracing.ts';
 import type { BilledHistory } from './month-cost.ts';

@@ -1,8 +1,8 @@
-import { monthAt } from '../core/calendar.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import type { KindName } from '../core/kind-facts.ts';
 import type { MonthCost } from '../core/plan.ts';
 import type { StateStore } from '../core/state.ts';
+import { monthAt } from '../core/time.ts';
 import { type BilledTime, billedTime, withRecordedTypes } from '../plan/bill/billed-time.ts';
 import { monthCostOf, monthlyBill } from '../plan/bill/monthly-bill.ts';
 

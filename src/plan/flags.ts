@@ -1,10 +1,11 @@
-import { expiryOf, moment } from '../core/calendar.ts';
+import { expiryOf } from '../core/calendar.ts';
 import type { ExpiredEntry } from '../core/desired.ts';
 import { comesWithServer, type ResourceKey, retiredFrom } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
 import { edit, type Remedy } from '../core/remedy.ts';
 import type { Binding } from '../core/state.ts';
+import { moment } from '../core/time.ts';
 import type { Draft } from './draft.ts';
 
 type Flags = Pick<Binding, 'protect' | 'keep'>;

@@ -1,4 +1,3 @@
-import { moment } from '../core/calendar.ts';
 import { namedAddress } from '../core/desired.ts';
 import { type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
@@ -6,6 +5,7 @@ import { isAddress, type KindName } from '../core/kind-facts.ts';
 import { type Blocked, type Operation, operationId } from '../core/plan.ts';
 import { run, settleFirst } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
+import { moment } from '../core/time.ts';
 import { type Draft, draftOne } from './draft.ts';
 import { closure, endsOf, linksOf, obstacles, prerequisites, restsOn, successorsOf } from './order.ts';
 import { isStep, type ReplacementTurn, serverAfter } from './replacement-sequence.ts';

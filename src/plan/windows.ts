@@ -1,9 +1,10 @@
-import { moment, type Opening, openingFor } from '../core/calendar.ts';
+import { type Opening, openingFor } from '../core/calendar.ts';
 import type { WindowVerb } from '../core/desired.ts';
 import { exposedServers } from '../core/exposure.ts';
 import { retiredFrom } from '../core/keys.ts';
 import { factsOf } from '../core/kind-facts.ts';
 import { edit } from '../core/remedy.ts';
+import { moment } from '../core/time.ts';
 import { type Draft, draftOne } from './draft.ts';
 import type { GuardInput, Objection, PlanFacts } from './objections.ts';
 

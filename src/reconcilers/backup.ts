@@ -1,10 +1,10 @@
-import { parseDuration } from '../core/calendar.ts';
 import type { SentWrite } from '../core/evidence.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Price, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Preimage } from '../core/preimage.ts';
 import type { Backup, BackupPolicy, ServerId } from '../core/resources.ts';
 import type { Binding } from '../core/state.ts';
+import { parseDuration } from '../core/time.ts';
 import {
   type BackupEntry,
   type BackupObserved,

@@ -1,4 +1,4 @@
-import type { Random } from '../core/random.ts';
+import type { Random } from '../core/clock.ts';
 
 /** Seeded chance with the few questions that a generator asks. (mulberry32) */
 export interface Chance extends Random {

@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { cronProblem, isTimeZone, parseDuration } from '../core/calendar.ts';
+import { cronProblem, isTimeZone } from '../core/calendar.ts';
 import { containers } from '../core/keys.ts';
 import type { ResourceKind } from '../core/kind.ts';
 import type { SectionTraits } from '../core/kind-entry.ts';
 import { type Collection, collections, factsOf } from '../core/kind-facts.ts';
+import { parseDuration } from '../core/time.ts';
 import { registry } from '../reconcilers/registry.ts';
 
 /** A time with its offset. */

@@ -2,9 +2,9 @@ import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } 
 import { hostname } from 'node:os';
 import { pid } from 'node:process';
 import { DatabaseSync } from 'node:sqlite';
-import { moment } from '../core/calendar.ts';
 import type { Clock } from '../core/clock.ts';
 import { StateHeldError } from '../core/errors.ts';
+import { moment } from '../core/time.ts';
 import { codeOf, sqliteCode, stateFailure } from './sqlite-reader.ts';
 
 /** Who holds a state, as they wrote it down. */

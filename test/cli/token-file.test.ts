@@ -6,7 +6,7 @@ import { readTokenFile, tokenSource } from '../../src/cli/settings/token.ts';
 import type { Io } from '../../src/cli/terminal.ts';
 import { folderWith } from './run.ts';
 
-describe('src/cli/settings/secret.ts', () => {
+describe('src/cli/settings/token.ts', () => {
   test('a regular file of at most 8 KiB is read, also through a link inside its folder', () => {
     const folder = folderWith({ 'tokens/real': 'abc\n' });
     symlinkSync('real', join(folder, 'tokens/link'));

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { loadFleetConfig } from '../../src/cli/daemon/settings.ts';
+import { loadFleetConfig } from '../../src/cli/settings/fleet-config.ts';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { folderWith, inProcess } from '../cli/run.ts';
 import { type RunningDaemon, until } from '../daemon/support.ts';
@@ -165,7 +165,7 @@ labels: { canary: [4712] }
   });
 });
 
-describe('src/cli/daemon/settings.ts', () => {
+describe('src/cli/settings/fleet-config.ts', () => {
   test('every mistake of a fleet file is reported at its place', () => {
     const text = `fleet:
   max_deletions: many

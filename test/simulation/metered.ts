@@ -1,7 +1,7 @@
-import { type Month, monthAt } from '../../src/core/calendar.ts';
 import type { PriceSource } from '../../src/core/catalogue.ts';
 import { documentedProfile, type PriceList } from '../../src/core/profile.ts';
 import type { ServerTypeId } from '../../src/core/resources.ts';
+import { type Month, monthAt } from '../../src/core/time.ts';
 import type { MeterReading, World } from '../../src/emulator/world.ts';
 import { billedTime } from '../../src/plan/bill/billed-time.ts';
 import { type BillItem, monthlyBill } from '../../src/plan/bill/monthly-bill.ts';

@@ -1,14 +1,15 @@
 import { appliedServer } from '../../core/applied.ts';
-import { type Month, monthAt } from '../../core/calendar.ts';
 import type { PriceSource } from '../../core/catalogue.ts';
 import { ConfigError } from '../../core/errors.ts';
 import type { ReadPort } from '../../core/ports.ts';
 import type { StateStore } from '../../core/state.ts';
+import { type Month, monthAt } from '../../core/time.ts';
 import { readBilled } from '../../engine/month-cost.ts';
 import { refuseOtherState } from '../../engine/observe.ts';
 import { type BilledTime, withRecordedTypes } from '../../plan/bill/billed-time.ts';
 import { type MonthlyBill, monthlyBill } from '../../plan/bill/monthly-bill.ts';
 import { kinds } from '../../reconcilers/registry.ts';
+import { clockOf } from '../clock.ts';
 import { openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import type { BillFormat } from '../flags.ts';
@@ -16,7 +17,7 @@ import { type OfflineFlags, readLive, whyOffline } from '../live.ts';
 import { type BillContext, billCsv, billJson, billSvg, billText } from '../render/bill.ts';
 import { profileOf } from '../settings/config.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
-import { clockOf, type Io, paintFor } from '../terminal.ts';
+import { type Io, paintFor } from '../terminal.ts';
 import { specIfAny } from './status.ts';
 
 export interface BillFlags extends OfflineFlags {

@@ -1,10 +1,10 @@
-import { moment } from '../../core/calendar.ts';
 import { apiCodes, codes, conditionCodes, explanationOf } from '../../core/codes.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import { run } from '../../core/remedy.ts';
 import { didYouMeanKey, nearMiss } from '../../core/suggest.ts';
 import { capitalised, flowYaml } from '../../core/text.ts';
+import { moment } from '../../core/time.ts';
 import { viewOf } from '../../view/build.ts';
 import { knownIn, type ProjectFacts } from '../../view/facts.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';

@@ -1,21 +1,22 @@
-import { moment } from '../../core/calendar.ts';
 import { endOf, partsOf } from '../../core/intent.ts';
 import { member } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Intent, JournalFilter, ProofRecord, StateStore } from '../../core/state.ts';
+import { moment } from '../../core/time.ts';
 import { refuseOtherState } from '../../engine/observe.ts';
 import { writeView } from '../../view/build.ts';
 import { barsSvg, timelineOf } from '../../view/timeline.ts';
+import { clockOf } from '../clock.ts';
 import { openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { phaseWord } from '../render/status-text.ts';
 import { endText } from '../render/values.ts';
 import { isRunName, mostWrites, runNamed, runsIn } from '../runs.ts';
-import type { CommonFlags } from '../settings/config.ts';
-import { checkedKey } from '../settings/key.ts';
+import type { CommonFlags } from '../settings/call-flags.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
+import { checkedKey } from '../settings/selection.ts';
 import { readSpec } from '../settings/spec-source.ts';
-import { clockOf, type Io, paintFor, printable } from '../terminal.ts';
+import { type Io, paintFor, printable } from '../terminal.ts';
 import { writeOut } from './output.ts';
 
 export interface HistoryFlags extends CommonFlags {

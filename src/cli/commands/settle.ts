@@ -12,9 +12,10 @@ import type { Resolution } from '../../engine/deps.ts';
 import { openSession } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { remedyLines } from '../render/remedies.ts';
-import { type CommonFlags, stateLocation } from '../settings/config.ts';
-import { checkedKey } from '../settings/key.ts';
+import type { CommonFlags } from '../settings/call-flags.ts';
+import { stateLocation } from '../settings/config.ts';
 import { refuseNoState, refuseSecondState } from '../settings/own-state.ts';
+import { checkedKey } from '../settings/selection.ts';
 import { readSpec } from '../settings/spec-source.ts';
 import { type Io, paintFor, printable } from '../terminal.ts';
 

@@ -1,9 +1,8 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import * as z from 'zod';
-import { parseDuration } from '../../core/calendar.ts';
 import { scaledClock } from '../../core/clock.ts';
 import { ConfigError } from '../../core/errors.ts';
+import { parseDuration } from '../../core/time.ts';
 import type { StatusTarget } from '../../daemon/commit-status/forge.ts';
 import { whyEphemeral } from '../../daemon/ephemeral.ts';
 import { defaultPolicy, type RolloutPolicy } from '../../daemon/fleet/rollout.ts';
@@ -17,17 +16,10 @@ import { checkGitNames, parseGitUrl } from '../../daemon/sources/git-url.ts';
 import { SourceError, type SpecSource } from '../../daemon/sources/source.ts';
 import { isLoopbackHost } from '../../platform/undici-transport.ts';
 import type { SpecTrust } from '../../spec/environment.ts';
-import { find, type Located, type Report } from '../../spec/located.ts';
 import { createFolder } from '../../state/sqlite-file.ts';
-import {
-  baseUrlOf,
-  type CommonFlags,
-  profileOf,
-  readText,
-  specFiles,
-  stateLocation,
-} from '../settings/config.ts';
-import { readDocument } from '../settings/profile.ts';
+import type { CommonFlags } from '../settings/call-flags.ts';
+import { baseUrlOf, profileOf, readText, specFiles, stateLocation } from '../settings/config.ts';
+import { loadFleetConfig } from '../settings/fleet-config.ts';
 import { guardOf, secretOf } from '../settings/secret.ts';
 import { trustOf } from '../settings/spec-source.ts';
 import type { Io } from '../terminal.ts';
@@ -283,60 +275,4 @@ export function sourceOf(
   if (git === undefined) return fileSource({ files, folder: projects === 'many', clock, log, ...bounds });
   // Durations in flags run at the API's pace.
   return gitSource({ ...git, clock: scaledClock(clock, timeScale, clock.now()), random, log, ...bounds });
-}
-
-const duration = z
-  .string()
-  .refine((text) => parseDuration(text) !== undefined, { error: 'must be a duration such as 10m' });
-
-const wave = z.union([
-  z.strictObject({ match: z.strictObject({ label: z.string().min(1) }) }),
-  z.strictObject({ percent: z.number().gt(0).max(100) }),
-]);
-
-/** The content of a fleet file. Every key is optional. */
-const fleetSchema = z.strictObject({
-  fleet: z
-    .strictObject({
-      max_deletions: z.int().min(0).optional(),
-      waves: z.array(wave).max(20).optional(),
-      stay: duration.optional(),
-      deadline: duration.optional(),
-      supersede: duration.optional(),
-    })
-    .optional(),
-  labels: z.record(z.string().min(1), z.array(z.int().min(1))).optional(),
-  tenants: z.record(z.string().min(1), z.array(z.int().min(1))).optional(),
-});
-
-/**
- * Reads the file in which the operator of a fleet limits a single change. A user who may only push specs cannot change it.
- *
- * @throws ConfigError with one `file:line:col: message` a line, for every error at once.
- */
-export function loadFleetConfig(text: string, file: string): RolloutPolicy {
-  const {
-    fleet = {},
-    labels,
-    tenants,
-  } = readDocument(text, file, 'the fleet file', fleetSchema, checkLabels);
-  return {
-    maxDeletions: fleet.max_deletions ?? defaultPolicy.maxDeletions,
-    waves: fleet.waves ?? defaultPolicy.waves,
-    stayMs: parseDuration(fleet.stay ?? '') ?? defaultPolicy.stayMs,
-    deadlineMs: parseDuration(fleet.deadline ?? '') ?? defaultPolicy.deadlineMs,
-    supersedeMs: parseDuration(fleet.supersede ?? '') ?? defaultPolicy.supersedeMs,
-    labels: labels ?? defaultPolicy.labels,
-    tenants: tenants ?? defaultPolicy.tenants,
-  };
-}
-
-/** A wave without projects would let every change pass unseen. */
-function checkLabels(root: Located, report: Report): void {
-  const known = [...(find(root, ['labels'])?.fields?.keys() ?? [])];
-  for (const each of find(root, ['fleet', 'waves'])?.items ?? []) {
-    const label = find(each, ['match', 'label']);
-    if (typeof label?.value !== 'string' || known.includes(label.value)) continue;
-    report(label.position, `no project has the label ${label.shown}: list its projects under \`labels\``);
-  }
 }

@@ -1,8 +1,8 @@
-import { moment } from '../../core/calendar.ts';
 import { newToken } from '../../core/remedy.ts';
 import type { Project } from '../../core/resources.ts';
+import { moment } from '../../core/time.ts';
 import type { Session } from '../compose.ts';
-import { whyFailed } from '../reach.ts';
+import { whyFailed } from '../exit.ts';
 import { span } from '../render/values.ts';
 import { type Finding, finding, ok } from './findings.ts';
 

@@ -1,7 +1,7 @@
-import { moment } from '../../core/calendar.ts';
 import { costText, monthName } from '../../core/decimal.ts';
 import { nounOf } from '../../core/keys.ts';
 import { counted } from '../../core/text.ts';
+import { moment } from '../../core/time.ts';
 import { type BillItem, entryOf, gapsIn, type MonthlyBill, sumsBy } from '../../plan/bill/monthly-bill.ts';
 import { time } from '../../view/facts.ts';
 import { barsSvg } from '../../view/timeline.ts';

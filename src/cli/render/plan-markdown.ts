@@ -1,4 +1,3 @@
-import { moment } from '../../core/calendar.ts';
 import { retiredFrom } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import {
@@ -11,6 +10,7 @@ import {
 } from '../../core/plan.ts';
 import { commandLine, piecesOf, type Remedy, run } from '../../core/remedy.ts';
 import { counted } from '../../core/text.ts';
+import { moment } from '../../core/time.ts';
 import { consequences, liveOf } from '../../view/consequences.ts';
 import { printable } from '../terminal.ts';
 import { costLines, groupsOf, openText, type PlanLine, summaryLine } from './plan-groups.ts';

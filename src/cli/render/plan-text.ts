@@ -1,5 +1,4 @@
 import equal from 'fast-deep-equal';
-import { moment } from '../../core/calendar.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import {
   type Blocked,
@@ -14,6 +13,7 @@ import {
   withoutRepeats,
 } from '../../core/plan.ts';
 import { counted } from '../../core/text.ts';
+import { moment } from '../../core/time.ts';
 import { consequences, liveOf } from '../../view/consequences.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
 import { costLines, groupsOf, openText, type PlanLine, type Sign, summaryLine } from './plan-groups.ts';

@@ -1,7 +1,7 @@
-import { moment, timeOfDay } from '../../core/calendar.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import { operationId, type Verb } from '../../core/plan.ts';
 import type { ApplyReport, OperationResult, ProgressEvent, Step } from '../../core/progress.ts';
+import { moment, timeOfDay } from '../../core/time.ts';
 import { type Io, type Paint, paintFor, printable } from '../terminal.ts';
 import { warningLines } from './plan-text.ts';
 import { span } from './values.ts';

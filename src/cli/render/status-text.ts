@@ -1,9 +1,9 @@
-import { moment } from '../../core/calendar.ts';
 import { monthLine } from '../../core/decimal.ts';
 import type { KeyStatus } from '../../core/key-status.ts';
 import { firstWarnings, withoutRepeats } from '../../core/plan.ts';
 import { commandLine, run, waysWithBackups, waysWithIdle, waysWithIgnored } from '../../core/remedy.ts';
 import { counted } from '../../core/text.ts';
+import { moment } from '../../core/time.ts';
 import { ignoredName } from '../../view/bill.ts';
 import { pendingOperations } from '../../view/build.ts';
 import type { BilledView, ProjectView, ResourceView } from '../../view/project-view.ts';

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { parseDuration } from '../../core/calendar.ts';
 import { ConfigError, type Diagnostic, formatDiagnostic } from '../../core/errors.ts';
 import {
   type ApiProfile,
@@ -8,6 +7,7 @@ import {
   presumedCall,
   undocumentedOperations,
 } from '../../core/profile.ts';
+import { parseDuration } from '../../core/time.ts';
 import { operatorsSpec } from '../../spec/environment.ts';
 import { find, type Located, type Report } from '../../spec/located.ts';
 import { checkSchema } from '../../spec/messages.ts';

@@ -1,8 +1,9 @@
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
+import { collections } from '../../core/kind-facts.ts';
 import type { Plan, Selection } from '../../core/plan.ts';
-import { didYouMeanKey } from '../../core/suggest.ts';
+import { didYouMeanKey, nearMiss } from '../../core/suggest.ts';
 import type { Session } from '../compose.ts';
 import { printable } from '../terminal.ts';
 
@@ -58,4 +59,16 @@ function written(targets: readonly string[] = [], excludes: readonly string[] = 
     ...excludes.map((key) => `--exclude ${printable(key)}`),
   ];
   return [...new Set(flags)].sort().join(' ');
+}
+
+/** @throws ConfigError for a text that is no key, with a suggestion for its collection. */
+export function checkedKey(text: string): ResourceKey {
+  const parsed = parseKey(text);
+  if (parsed !== undefined) return parsed.key;
+  const [first = '', ...rest] = text.split('.');
+  const collection = rest.length === 0 ? undefined : nearMiss(first, collections);
+  const meant = parseKey(`${collection}.${rest.join('.')}`)?.key;
+  const like = 'examples of keys: servers.web-1, servers.web-1.network_interfaces.backend';
+  const hint = meant === undefined ? `: ${like}` : `; did you mean ${printable(meant)}?`;
+  throw new ConfigError(`${JSON.stringify(printable(text))} is not a key${hint}`, true);
 }

@@ -9,12 +9,12 @@ import type { Daemon } from '../daemon.ts';
 import { type Assignment, lastWorker } from '../fleet/board.ts';
 import type { DaemonDeps } from '../ports.ts';
 import type { ProjectSummary } from '../project/facts.ts';
+import { isSame } from './access.ts';
 import { approvals } from './approvals.ts';
 import type { Changes } from './changes.ts';
 import type { Metrics } from './metrics.ts';
 import { type PageInput, renderBody, renderPage } from './page.ts';
 import { pageNumber } from './pager.ts';
-import { isSame } from './secrets.ts';
 import { statusOf } from './status.ts';
 import { webhooks } from './webhooks.ts';
 

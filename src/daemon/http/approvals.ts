@@ -4,8 +4,7 @@ import { z } from 'zod';
 import type { Clock } from '../../core/clock.ts';
 import type { DaemonLogger } from '../ports.ts';
 import type { DaemonProject } from '../project/project.ts';
-import { MinuteLimit } from './minute-limit.ts';
-import { isSame, secretsIn } from './secrets.ts';
+import { isSame, MinuteLimit, secretsIn } from './access.ts';
 
 const mostBytes = 4 * 1024;
 /** Requests with a wrong token in one minute that are answered with 401 and logged. */

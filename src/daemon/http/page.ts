@@ -8,6 +8,7 @@ import { billPanel } from './bill.ts';
 import { dangersPanel, exposedSince, idlePanel, isInDangers, leakingSince } from './dangers.ts';
 import { type Headline, headlineOf, iconOf, levelOf, titleOf, wordText } from './headline.ts';
 import { overviewHeadline, overviewPanel, rolloutsPanel, type Wanted } from './overview.ts';
+import { script, style } from './page-assets.ts';
 import { Pager } from './pager.ts';
 import {
   alarms,
@@ -24,8 +25,6 @@ import {
   warningsPanel,
 } from './panels.ts';
 import { drawOutline, drawPicture, pictureOf } from './picture.ts';
-import { script } from './script.ts';
-import { style } from './style.ts';
 import { type Html, since, span, timeAgo, timeAhead } from './text.ts';
 
 export interface PageInput {

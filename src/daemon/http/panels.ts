@@ -26,8 +26,18 @@ import { codeText, isInDangers, retryText } from './dangers.ts';
 import { wordText } from './headline.ts';
 import type { Pager } from './pager.ts';
 import { flagsOf, remediesHtml } from './remedies.ts';
-import { absenceText, statusText } from './standing.ts';
-import { type Html, keyText, marked, sentence, since, span, timeAgo, timeAhead } from './text.ts';
+import {
+  absenceText,
+  type Html,
+  keyText,
+  marked,
+  sentence,
+  since,
+  span,
+  statusText,
+  timeAgo,
+  timeAhead,
+} from './text.ts';
 
 /**
  * Problems that stop vdcsync as a whole: as loud as a blocked write.

@@ -7,8 +7,7 @@ import { cut } from '../../core/text.ts';
 import { grouped } from '../../core/world.ts';
 import { type ProjectView, type ResourceView, resourcesIn } from '../../view/project-view.ts';
 import { Pager } from './pager.ts';
-import { absenceText, statusText } from './standing.ts';
-import type { Html } from './text.ts';
+import { absenceText, type Html, statusText } from './text.ts';
 
 /** One box of the picture. */
 interface Box {

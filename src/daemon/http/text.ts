@@ -1,7 +1,9 @@
 import { html } from 'hono/html';
-import { moment } from '../../core/calendar.ts';
+import type { KeyStatus } from '../../core/key-status.ts';
 import { collections } from '../../core/kind-facts.ts';
 import { capitalised } from '../../core/text.ts';
+import { moment } from '../../core/time.ts';
+import type { ResourceView } from '../../view/project-view.ts';
 import { cutText } from './pager.ts';
 
 export type Html = ReturnType<typeof html> | '';
@@ -93,4 +95,23 @@ export function ago(ms: number): string {
 
 export function ahead(ms: number): string {
   return ms <= 0 ? 'now' : `in ${span(ms)}`;
+}
+
+/** A standing in words. */
+export function statusText(standing: KeyStatus): string {
+  // Includes an operation that is still queued, so its write may not be open yet.
+  if (standing === 'in_flight') return 'in progress';
+  return standing === 'undeclared' ? 'left the spec' : standing;
+}
+
+const absences: Readonly<Record<ResourceView['presence'], string>> = {
+  known: '',
+  not_created: 'not created yet',
+  being_created: 'being created',
+  unconfirmed: 'unconfirmed, may be billed',
+};
+
+/** The state of a resource whose id is not known. */
+export function absenceText({ presence }: ResourceView): string {
+  return absences[presence];
 }

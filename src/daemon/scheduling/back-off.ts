@@ -1,10 +1,9 @@
-import { backOff } from '../../core/clock.ts';
+import { backOff, type Random } from '../../core/clock.ts';
 import type { Desired } from '../../core/desired.ts';
 import { digestOf } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Operation } from '../../core/plan.ts';
 import type { OperationResult } from '../../core/progress.ts';
-import type { Random } from '../../core/random.ts';
 import type { ReconciliationMemory } from '../project/memory.ts';
 
 const retry = { firstMs: 60_000, mostMs: 6 * 3_600_000 } as const;

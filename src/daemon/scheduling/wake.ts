@@ -1,5 +1,4 @@
-import { backOff, type Clock } from '../../core/clock.ts';
-import type { Random } from '../../core/random.ts';
+import { backOff, type Clock, type Random } from '../../core/clock.ts';
 import { isHopeless, isInFlight } from '../../view/condition.ts';
 import type { ProjectSession, Trigger } from '../ports.ts';
 import type { Found, ProjectHistory } from '../project/history.ts';

@@ -1,9 +1,8 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '../../core/clock.ts';
+import type { Clock, Random } from '../../core/clock.ts';
 import type { Diagnostic } from '../../core/errors.ts';
 import { member } from '../../core/json.ts';
-import type { Random } from '../../core/random.ts';
 import type { Source } from '../../spec/load.ts';
 import type { DaemonLogger } from '../ports.ts';
 import { type FolderBounds, withinBounds } from './bounds.ts';

@@ -1,4 +1,3 @@
-import { moment } from '../../core/calendar.ts';
 import type { Claim, PauseScope, RefusedClass } from '../../core/claims.ts';
 import { type ResourceKey, retiredFrom, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
@@ -13,6 +12,7 @@ import {
   settleFirst,
 } from '../../core/remedy.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
+import { moment } from '../../core/time.ts';
 import type { Planned } from '../../plan/build.ts';
 import { makingRoom } from '../../plan/open-writes.ts';
 import { closure, linksOf, successorOf } from '../../plan/order.ts';

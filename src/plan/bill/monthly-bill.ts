@@ -1,10 +1,10 @@
-import type { Month } from '../../core/calendar.ts';
 import type { PriceSource } from '../../core/catalogue.ts';
 import { money, prorated, sumDecimals } from '../../core/decimal.ts';
 import { nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { Price, ResourceKind } from '../../core/kind.ts';
 import { factsOf, type KindName } from '../../core/kind-facts.ts';
 import type { MonthCost } from '../../core/plan.ts';
+import type { Month } from '../../core/time.ts';
 import type { Billable, BilledSpan, BilledTime, Bounds } from './billed-time.ts';
 
 /** The cost of one live object in a month. Amounts are decimal text. */

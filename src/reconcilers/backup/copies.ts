@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { durationPattern } from '../../core/calendar.ts';
 import { childKey, type ResourceKey } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import type { Change, Warning } from '../../core/plan.ts';
 import { run } from '../../core/remedy.ts';
 import type { Backup } from '../../core/resources.ts';
 import type { Binding } from '../../core/state.ts';
+import { durationPattern } from '../../core/time.ts';
 import { toNothing, unchanged } from '../existence.ts';
 import { packageOf } from '../prices.ts';
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { monthOf } from '../../../src/core/calendar.ts';
 import type { PriceSource } from '../../../src/core/catalogue.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { documentedProfile } from '../../../src/core/profile.ts';
 import type { Binding, Intent, JournalEntry } from '../../../src/core/state.ts';
+import { monthOf } from '../../../src/core/time.ts';
 import { billedTime } from '../../../src/plan/bill/billed-time.ts';
 import { monthCostOf, monthlyBill } from '../../../src/plan/bill/monthly-bill.ts';
 import { kinds } from '../../../src/reconcilers/registry.ts';
