@@ -298,6 +298,15 @@ describe('src/api/writes.ts', () => {
     expect(sent.filter(({ at }) => at <= 120_000)).toHaveLength(40);
     expect(client.counts().writes).toBe(41);
   });
+
+  test('a write that may not go any more is not sent, and takes no slot', async () => {
+    const { client, clock, sent } = rig(() => answer(201, { data: { id: 5 }, task: null }));
+    const send = (mayGo: () => boolean) => client.writes.send(createServer, key, undefined, mayGo);
+    for (let n = 0; n < 20; n++) expect(await clock.run(send(() => false))).toMatchObject({ type: 'unsent' });
+    expect(sent).toEqual([]);
+    await clock.run(send(() => true));
+    expect([sent.length, clock.monotonic()]).toEqual([1, 0]);
+  });
 });
 
 describe('src/api/write-requests.ts', () => {
