@@ -26,7 +26,6 @@ import {
   specOf,
   specs,
   twoReplicas,
-  withServer,
 } from './rig.ts';
 
 const server = postgresServer();
@@ -43,20 +42,6 @@ async function refusedBy(daemon: RunningDaemon, names: readonly string[]): Promi
 }
 
 describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', () => {
-  test('one replica alone works on everything', async () => {
-    const api = await cloud();
-    const folder = folderWith();
-    specs(folder);
-    const only = await replica(api, await database(server, 'alone'), folder);
-    const { replica: name } = await allConverged(api, only);
-    const { projects, leads } = await fleetOf(only);
-    expect(leads).toBe(true);
-    expect(projects.map(({ last_reconciliation }) => last_reconciliation?.replica)).toEqual(
-      ids.map(() => name),
-    );
-    expect(await only.end()).toBe(0);
-  });
-
   test('all work by the specs of the one that leads, and by a change of them at once', async () => {
     const api = await cloud();
     const state = await database(server, 'led');
@@ -211,32 +196,6 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
       (error) => /history of .* was rewritten/.test(error ?? ''),
       'the replica refuses the branch',
     );
-  });
-
-  test('a database that goes and comes back costs time alone', async () => {
-    const api = await cloud();
-    const state = await database(server, 'gone');
-    const folder = folderWith();
-    specs(folder);
-    const only = await replica(api, state, folder);
-    await allConverged(api, only);
-    await server.stop('crash');
-    specs(folder, withServer);
-    await until(
-      async () => (await only.status()).source.error,
-      (error) => error !== null,
-      'it says that the board is out of reach',
-    );
-    expect((await fetch(`${only.url}/readyz`)).status).toBe(503);
-    await server.start();
-    await until(
-      async () => billed(api),
-      (found) => found.every(([servers]) => servers === 1),
-      'it goes on',
-      () => JSON.stringify(only.log().slice(-15)),
-    );
-    await allConverged(api, only);
-    expect(creations(api)).toEqual(ids.map(() => 1));
   });
 
   test('a state that a file alone has had is named by whoever has the turn, and goes on once it is renamed', async () => {
