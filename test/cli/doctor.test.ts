@@ -42,14 +42,6 @@ function levels({ findings }: Told): Record<string, string> {
 }
 
 describe('src/cli/commands/doctor.ts', () => {
-  test('of a new project it has one line for all operations that cannot be probed', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
-    const { stdout } = await inProcess(['doctor', '--emulator'], { cwd });
-    const open = stdout.split('\n').filter((line) => line.startsWith('? '));
-    expect(open.filter((line) => line.includes('resize_server'))).toHaveLength(1);
-    expect(open.length).toBeLessThanOrEqual(2);
-  });
-
   test('probes on a server with a backup, also where another server comes first', async () => {
     const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
     const first = `version: 1\nproject: {id: 4711}\nservers:\n  a: {${size}, public_ipv4: {new: true}}\n`;

@@ -11,12 +11,6 @@ describe('src/cli/commands/explain.ts', () => {
       expect(stdout.toLowerCase()).toContain(text.toLowerCase());
   });
 
-  test('a code of the API is explained too', async () => {
-    const { code, stdout } = await inProcess(['explain', 'insufficient_scope'], { cwd: folderWith() });
-    expect(code).toBe(0);
-    expect(stdout).toContain('vdcsync doctor');
-  });
-
   test.each(
     Object.keys({ ...codes, ...apiCodes }),
   )('%s: the ways of the example are alternatives', (code) => {
@@ -33,35 +27,9 @@ describe('src/cli/commands/explain.ts', () => {
     expect([await cause('unreachable'), await cause('drift')]).toEqual([null, null]);
   });
 
-  test('a key has its story: declared, planned, bound, written', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
-    const story = async () =>
-      (await inProcess(['explain', 'networks.backend', '--emulator'], { cwd })).stdout;
-    const before = await story();
-    await inProcess(['apply', '--yes', '--emulator'], { cwd });
-    const after = await story();
-
-    expect(before).toMatch(/Declared +.*vdcsync\.yaml:\d+\n +\{.*10\.20\.0\.0\/24/);
-    expect(before).toMatch(/Planned +create\n/);
-    expect(after).toMatch(/Binding +id \d+, since /);
-    expect(after).toMatch(/Observed +.*: converged\n/);
-    expect(after).toMatch(/Last writes +.*create: done after \d+ m?s\n/);
-  });
-
-  test.each(['fenced', 'unauthorized'])('the condition %s is explained', async (condition) => {
-    const { code, stdout } = await inProcess(['explain', condition], { cwd: folderWith() });
-    expect([code, stdout]).toEqual([0, expect.stringContaining('vdcsync doctor')]);
-  });
-
   test('a key that neither the spec nor the state knows is a slip', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     expect((await inProcess(['explain', 'servers.nope', '--emulator'], { cwd })).code).toBe(64);
     expect((await inProcess(['explain', 'networks.backend', '--emulator'], { cwd })).code).toBe(0);
-  });
-
-  test('a slip is refused with the code that is near', async () => {
-    const { code, stderr } = await inProcess(['explain', 'outcome_unknwn'], { cwd: folderWith() });
-    expect(code).toBe(64);
-    expect(stderr).toContain('vdcsync explain outcome_unknown');
   });
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { examples } from '../../src/cli/help.ts';
 import { loadSpec } from '../../src/spec/load.ts';
-import { folderWith, inProcess, oneNetwork } from './run.ts';
+import { folderWith, inProcess } from './run.ts';
 
 describe('src/cli/commands/init.ts', () => {
   test('every default is a file that can be applied', async () => {
@@ -32,22 +32,6 @@ describe('src/cli/commands/init.ts', () => {
       code: 64,
       stderr: expect.stringContaining('init does not know the project'),
     });
-  });
-});
-
-describe('src/cli/commands: destroy at a terminal', () => {
-  test('takes the typed name of the project, and no other word', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
-    await inProcess(['apply', '--emulator', '--yes'], { cwd });
-    const destroy = (input: string) => inProcess(['destroy', '--emulator'], { cwd, terminal: true, input });
-    const yes = await destroy('yes\n');
-    expect(yes).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining('This is not the name of the project'),
-    });
-    expect((await inProcess(['plan', '--emulator'], { cwd })).stdout).toContain('Nothing to do');
-    expect((await destroy('emulated\n')).code).toBe(0);
-    expect((await inProcess(['plan', '--emulator'], { cwd })).stdout).toContain('1 to create');
   });
 });
 

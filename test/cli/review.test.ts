@@ -1,6 +1,6 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../src/core/plan.ts';
 import { folderWith, inProcess, shop } from './run.ts';
 
@@ -82,46 +82,13 @@ describe('src/cli: a part of the plan', () => {
   });
 });
 
-describe('src/cli: reading a plan', () => {
-  let cwd: string;
-  const changed = shop
-    .replace('cores: 2', 'cores: 4\n    replace: allowed')
-    .replace(
-      'rules: []',
-      'rules: [{direction: in, action: accept, enabled: true, protocol: tcp, destination_port: "443"}]',
-    )
-    .replace('max_deletions: 9', 'max_deletions: 9');
-  beforeAll(async () => {
-    cwd = folderWith({ 'vdcsync.yaml': shop, 'changed.yaml': changed });
-    await inProcess(['apply', '--emulator', '--yes'], { cwd });
-  });
-
-  test('a replacement is told with its cause and what is lost', async () => {
-    const text = (await inProcess(['plan', '--emulator', '-f', 'changed.yaml'], { cwd })).stdout;
-    expect(text).toContain('cores cannot be changed in place');
-    expect(text).toContain('impact: all data on its disks is lost');
-    expect(text).toContain('allows only incoming tcp 443');
-    const markdown = (
-      await inProcess(['plan', '--emulator', '-f', 'changed.yaml', '--format', 'markdown'], { cwd })
-    ).stdout;
-    expect(markdown).toContain('#### Deleted, replaced or lost');
-    expect(markdown).toMatch(/- \*\*replaces\*\* `servers\.web-1`.*Lost: all data on its disks/);
-    expect(markdown.indexOf('Deleted, replaced or lost')).toBeLessThan(markdown.indexOf('<details>'));
-  });
-
-  test('a deletion names all that the live resource is known by', async () => {
-    const none = 'version: 1\nproject: { id: 4711 }\nsettings: { prune: true, max_deletions: 9 }\n';
-    writeFileSync(join(cwd, 'none.yaml'), none);
-    const text = (await inProcess(['plan', '--emulator', '-f', 'none.yaml'], { cwd })).stdout;
-    expect(text).toMatch(/- server {2}id 2001, 203\.0\.113\.\d+\n/);
-    expect(text).toMatch(/- backend {2}id \d+, 10\.20\.0\.0\/24\n/);
-  });
-
+describe('src/cli/render/plan-svg.ts', () => {
   test('the graph of changes as a picture', async () => {
-    const folder = fresh();
-    await inProcess(['plan', '--emulator', '--format', 'svg', '--out', 'plan.svg'], { cwd: folder });
-    const svg = readFileSync(join(folder, 'plan.svg'), 'utf8');
+    const cwd = fresh();
+    await inProcess(['plan', '--emulator', '--format', 'svg', '--out', 'plan.svg'], { cwd });
+    const svg = readFileSync(join(cwd, 'plan.svg'), 'utf8');
     expect(svg.match(/<g><title>/g)).toHaveLength(5);
+    await inProcess(['apply', '--emulator', '--yes'], { cwd });
     const nothing = (await inProcess(['plan', '--emulator', '--format', 'svg'], { cwd })).stdout;
     expect(nothing).toContain('nothing to do');
   });

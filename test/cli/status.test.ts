@@ -253,13 +253,6 @@ describe('src/cli/commands/status.ts', () => {
     expect(drifting).toMatchObject({ converged: false, resources: [{ standing: 'differs' }] });
   });
 
-  test('names the clock of its times, if this clock is ahead of the wall clock', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
-    await inProcess(['apply', '--yes', '--emulator'], { cwd });
-    const { stdout } = await inProcess(['status', '--emulator'], { cwd });
-    expect(stdout).toMatch(/Last refresh: 2.* UTC, (.* ago|just now) \(emulator clock, 60×\)\n/);
-  });
-
   test('for an operator ends with what to do', () => {
     const text = statusText(statusOf({ ...facts, offline: 'as --offline asks' }), plainPaint);
     expect(text).toContain(

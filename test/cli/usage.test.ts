@@ -291,31 +291,6 @@ describe('src/cli/program.ts: commands without API', () => {
     ]);
   });
 
-  test('validate: one line for a good file, from a file, a default name or standard input', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
-    const ends = await Promise.all([
-      inProcess(['validate'], { cwd }),
-      inProcess(['validate', '-f', 'vdcsync.yaml'], { cwd }),
-      vdcsync(['validate', '-f', '-'], { cwd, input: oneNetwork }),
-    ]);
-    for (const { code, stdout, stderr } of ends) {
-      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-      expect(stdout).toMatch(/^The spec is valid: project 4711, 1 resource\.\n$/);
-    }
-  });
-
-  test('validate: every error at once as file:line:col: message, and nothing else', async () => {
-    const cwd = folderWith({
-      'bad.yaml':
-        'version: 1\nproject: { id: 4711 }\nnetworks:\n  a: { cdir: 10.0.0.0/24 }\n  b: { cidr: nowhere }\n',
-    });
-    const { code, stdout, stderr } = await inProcess(['validate', '-f', 'bad.yaml'], { cwd });
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    const lines = stderr.trimEnd().split('\n');
-    expect(lines.length).toBeGreaterThanOrEqual(2);
-    for (const line of lines) expect(line).toMatch(/^bad\.yaml:\d+:\d+: \S/);
-  });
-
   const doubtful = `${oneNetwork}servers:
   web: { id: 2001, firewall: { policy_in: dorp } }
 `;
@@ -368,12 +343,5 @@ describe('src/cli/program.ts: commands without API', () => {
     const { code, stdout } = await inProcess(['validate', '-f', 'a.yaml', '-f', 'b.yaml'], { cwd });
     expect(stdout).toContain('2 resources');
     expect(code).toBe(0);
-  });
-
-  test('history says of a key without writes that it is this one that has none', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
-    await inProcess(['apply', '--yes', '--emulator'], { cwd });
-    const { stdout } = await inProcess(['history', 'servers.nope'], { cwd });
-    expect(stdout).toBe('This state has sent no write for servers.nope.\n');
   });
 });
