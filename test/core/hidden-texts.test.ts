@@ -9,7 +9,7 @@ import { TransportError } from '../../src/core/transport.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { loadSpec } from '../../src/spec/load.ts';
 import { rig as apiRig, ok } from '../api/support.ts';
-import { type Rig, type RigOptions, rig } from '../support/rig.ts';
+import { around, type Rig, type RigOptions, rig } from '../support/rig.ts';
 
 const canary = 'canary-5f3a9c';
 const environment = { SECRET: canary, OFFICE: '198.51.100.7/32', NOTE: 'dev' };
@@ -122,15 +122,12 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
     const halt = new AbortController();
     let lost = false;
     const one = rig({
-      wrap: (inner) => ({
-        close: () => inner.close(),
-        async send(request, options) {
-          const isIso = request.method === 'POST' && request.url.endsWith('/isos');
-          if (!isIso || lost) return inner.send(request, options);
-          lost = true;
-          halt.abort(new Error('the process ends'));
-          throw new TransportError('reset', 'unknown', 'ECONNRESET');
-        },
+      wrap: around(async (request, send) => {
+        const isIso = request.method === 'POST' && request.url.endsWith('/isos');
+        if (!isIso || lost) return send();
+        lost = true;
+        halt.abort(new Error('the process ends'));
+        throw new TransportError('reset', 'unknown', 'ECONNRESET');
       }),
     });
     await one.clock
@@ -159,19 +156,16 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
   test('an answer that repeats them shows none of them, in any form, and keeps the fields that vdcsync decides by', async () => {
     const forms = [canary, encodeURIComponent(canary), Buffer.from(`x:${canary}`).toString('base64'), 'dev'];
     const one = rig({
-      wrap: (inner) => ({
-        close: () => inner.close(),
-        async send(request, options) {
-          const answer = await inner.send(request, options);
-          if (request.method !== 'POST' || !request.url.endsWith('/isos')) return answer;
-          const problem = {
-            ...{ type: 'about:blank', status: 422, code: 'invalid_request', title: `no ${forms.join(' ')}` },
-            detail: `the URL ${JSON.stringify(request.body)} is refused`,
-            invalid_params: [{ name: 'url', reason: forms.join(', ') }],
-          };
-          const headers = { ...answer.headers, 'content-type': 'application/problem+json' };
-          return { status: 422, headers, body: JSON.stringify(problem) };
-        },
+      wrap: around(async (request, send) => {
+        const answer = await send();
+        if (request.method !== 'POST' || !request.url.endsWith('/isos')) return answer;
+        const problem = {
+          ...{ type: 'about:blank', status: 422, code: 'invalid_request', title: `no ${forms.join(' ')}` },
+          detail: `the URL ${JSON.stringify(request.body)} is refused`,
+          invalid_params: [{ name: 'url', reason: forms.join(', ') }],
+        };
+        const headers = { ...answer.headers, 'content-type': 'application/problem+json' };
+        return { status: 422, headers, body: JSON.stringify(problem) };
       }),
     });
     const report = await one.clock.run(one.engine.apply(load(), { approve: async () => true }));

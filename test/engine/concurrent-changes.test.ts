@@ -3,7 +3,7 @@ import { faultRule } from '../../src/emulator/faults.ts';
 import { moments } from '../support/drawn.ts';
 import { expectInvariants } from '../support/invariants.ts';
 import { applyWithHelp } from '../support/operator.ts';
-import { type Rig, rig } from '../support/rig.ts';
+import { around, type Rig, rig } from '../support/rig.ts';
 import { converges, executed, head, shop } from './shop.ts';
 
 describe('src/engine: a project that changes in mid-run', () => {
@@ -37,12 +37,9 @@ describe('src/engine: a project that changes in mid-run', () => {
     await requests.apply(spec);
     for (const at of moments(1, requests.sent.length, 3)) {
       const played: Rig = rig({
-        wrap: (inner) => ({
-          close: () => inner.close(),
-          async send(request, options) {
-            if (played.sent.length === at) played.emulator.mutate(mutation);
-            return inner.send(request, options);
-          },
+        wrap: around(async (_request, send) => {
+          if (played.sent.length === at) played.emulator.mutate(mutation);
+          return send();
         }),
       });
 
@@ -60,14 +57,11 @@ describe('src/engine: a project that changes in mid-run', () => {
     await requests.apply(shop);
     for (const at of moments(12, requests.sent.length, 2)) {
       const played: Rig = rig({
-        wrap: (inner) => ({
-          close: () => inner.close(),
-          async send(request, options) {
-            const [made] = played.emulator.world.projects[0]?.servers ?? [];
-            if (played.sent.length === at && made !== undefined)
-              played.emulator.mutate({ do: 'delete_server', id: made.id });
-            return inner.send(request, options);
-          },
+        wrap: around(async (_request, send) => {
+          const [made] = played.emulator.world.projects[0]?.servers ?? [];
+          if (played.sent.length === at && made !== undefined)
+            played.emulator.mutate({ do: 'delete_server', id: made.id });
+          return send();
         }),
       });
 

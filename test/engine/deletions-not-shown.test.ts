@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../src/core/plan.ts';
-import { type Rig, rig } from '../support/rig.ts';
+import { around, type Rig, rig } from '../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const file = (ips: string, web: string, db: string) =>
@@ -66,12 +66,9 @@ describe('src/engine/run/plan.ts: what the first plan showed as over the cap', (
     const capped = 'settings: {prune: true, max_deletions: 1}\n';
     let byHand = () => {};
     const played: Rig = rig({
-      wrap: (inner) => ({
-        close: () => inner.close(),
-        async send(request, options) {
-          if (request.method === 'POST') byHand();
-          return inner.send(request, options);
-        },
+      wrap: around(async (request, send) => {
+        if (request.method === 'POST') byHand();
+        return send();
       }),
     });
     await played.apply(`${capped}ips: {a: {}, b: {}}\n`);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { expectInvariants, isProbe } from '../support/invariants.ts';
 import { resolving } from '../support/resolve.ts';
-import { type Rig, rig } from '../support/rig.ts';
+import { around, type Rig, rig } from '../support/rig.ts';
 
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
 
@@ -20,20 +20,17 @@ async function told({ store, events }: Rig, report: unknown): Promise<string> {
 describe('src/engine: an answer that repeats the token', () => {
   test('is passed on without it', async () => {
     const played = rig({
-      wrap: (inner) => ({
-        close: () => inner.close(),
-        async send(request, options) {
-          if (request.method === 'GET') return inner.send(request, options);
-          const detail = `unexpected header: ${request.headers.authorization}`;
-          return {
-            status: 422,
-            headers: {
-              'x-request-id': `req ${request.headers.authorization}`,
-              'content-type': 'application/problem+json',
-            },
-            body: JSON.stringify({ status: 422, code: 'invalid_request', detail }),
-          };
-        },
+      wrap: around(async (request, send) => {
+        if (request.method === 'GET') return send();
+        const detail = `unexpected header: ${request.headers.authorization}`;
+        return {
+          status: 422,
+          headers: {
+            'x-request-id': `req ${request.headers.authorization}`,
+            'content-type': 'application/problem+json',
+          },
+          body: JSON.stringify({ status: 422, code: 'invalid_request', detail }),
+        };
       }),
     });
 
@@ -56,13 +53,10 @@ describe('src/engine: an id that no path can carry', () => {
   ])('%s: the rest goes on, and a command settles it', async (name, id, where) => {
     const everywhere = name.includes('list');
     const played = rig({
-      wrap: (inner) => ({
-        close: () => inner.close(),
-        async send(request, options) {
-          const answer = await inner.send(request, options);
-          if (!where.test(request.url) || (request.method === 'GET' && !everywhere)) return answer;
-          return { ...answer, body: answer.body.replaceAll('"uiso-1"', JSON.stringify(id)) };
-        },
+      wrap: around(async (request, send) => {
+        const answer = await send();
+        if (!where.test(request.url) || (request.method === 'GET' && !everywhere)) return answer;
+        return { ...answer, body: answer.body.replaceAll('"uiso-1"', JSON.stringify(id)) };
       }),
     });
 
@@ -104,14 +98,11 @@ describe('src/engine: an address or id that holds a command', () => {
 
   test('in a list: the list is refused by its path, nothing is bought, and nobody is shown the command as one', async () => {
     const played = rig({
-      wrap: (inner) => ({
-        close: () => inner.close(),
-        async send(request, options) {
-          const answer = await inner.send(request, options);
-          if (request.method !== 'GET' || !request.url.endsWith('/ips')) return answer;
-          const row = { id: 9, address: command, server_id: null, primary: false };
-          return { ...answer, body: JSON.stringify({ data: [row] }) };
-        },
+      wrap: around(async (request, send) => {
+        const answer = await send();
+        if (request.method !== 'GET' || !request.url.endsWith('/ips')) return answer;
+        const row = { id: 9, address: command, server_id: null, primary: false };
+        return { ...answer, body: JSON.stringify({ data: [row] }) };
       }),
     });
 
@@ -123,14 +114,11 @@ describe('src/engine: an address or id that holds a command', () => {
 
   test('in the answer to a purchase: the address is not taken from there, but from the list', async () => {
     const played = rig({
-      wrap: (inner) => ({
-        close: () => inner.close(),
-        async send(request, options) {
-          const answer = await inner.send(request, options);
-          if (request.method !== 'POST') return answer;
-          const body = JSON.parse(answer.body) as { data: object };
-          return { ...answer, body: JSON.stringify({ ...body, data: { ...body.data, address: command } }) };
-        },
+      wrap: around(async (request, send) => {
+        const answer = await send();
+        if (request.method !== 'POST') return answer;
+        const body = JSON.parse(answer.body) as { data: object };
+        return { ...answer, body: JSON.stringify({ ...body, data: { ...body.data, address: command } }) };
       }),
     });
 
@@ -146,22 +134,19 @@ describe('src/engine: a read that is told to wait for days', () => {
   test('waits ten minutes', async () => {
     let refused = false;
     const played = rig({
-      wrap: (inner) => ({
-        close: () => inner.close(),
-        async send(request, options) {
-          const answer = await inner.send(request, options);
-          if (refused || !request.url.endsWith('/ips')) return answer;
-          refused = true;
-          return {
-            status: 503,
-            headers: {
-              'x-request-id': 'req_1',
-              'content-type': 'application/problem+json',
-              'retry-after': '86400',
-            },
-            body: JSON.stringify({ status: 503, code: 'unavailable', title: 'later' }),
-          };
-        },
+      wrap: around(async (request, send) => {
+        const answer = await send();
+        if (refused || !request.url.endsWith('/ips')) return answer;
+        refused = true;
+        return {
+          status: 503,
+          headers: {
+            'x-request-id': 'req_1',
+            'content-type': 'application/problem+json',
+            'retry-after': '86400',
+          },
+          body: JSON.stringify({ status: 503, code: 'unavailable', title: 'later' }),
+        };
       }),
     });
 
@@ -183,14 +168,11 @@ describe('src/engine: an id in an answer that is none', () => {
     true,
   ])('%j tells nothing, and evidence goes before it', async (id) => {
     const played = rig({
-      wrap: (inner) => ({
-        close: () => inner.close(),
-        async send(request, options) {
-          const answer = await inner.send(request, options);
-          if (request.method !== 'POST') return answer;
-          const body = JSON.parse(answer.body) as { data: object };
-          return { ...answer, body: JSON.stringify({ ...body, data: { ...body.data, id } }) };
-        },
+      wrap: around(async (request, send) => {
+        const answer = await send();
+        if (request.method !== 'POST') return answer;
+        const body = JSON.parse(answer.body) as { data: object };
+        return { ...answer, body: JSON.stringify({ ...body, data: { ...body.data, id } }) };
       }),
     });
 

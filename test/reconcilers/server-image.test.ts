@@ -10,7 +10,7 @@ import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { expectInvariants } from '../support/invariants.ts';
 import { applyWithHelp } from '../support/operator.ts';
 import { resolveOf, saidBy } from '../support/resolve.ts';
-import { load, type RigOptions, rig } from '../support/rig.ts';
+import { around, load, type RigOptions, rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
 const text = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');
@@ -110,14 +110,14 @@ describe('src/reconcilers/server-image.ts', () => {
 
   test('edited while it is being taken, it is what was asked for, and another one is refused', async () => {
     const killed = new AbortController();
-    const world = profiled({}, (inner) => ({
-      close: () => inner.close(),
-      async send(request, options) {
-        const answer = await inner.send(request, options);
+    const world = profiled(
+      {},
+      around(async (request, send) => {
+        const answer = await send();
         if (request.url.endsWith('/server-images')) killed.abort(new Error('killed'));
         return answer;
-      },
-    }));
+      }),
+    );
     await world.apply(servers);
     await world.apply(file(), { halt: killed.signal });
     world.restart();

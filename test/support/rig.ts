@@ -4,7 +4,13 @@ import type { Plan } from '../../src/core/plan.ts';
 import { type ApiProfile, documentedProfile } from '../../src/core/profile.ts';
 import type { ApplyReport, ProgressEvent } from '../../src/core/progress.ts';
 import type { StateStore } from '../../src/core/state.ts';
-import { type Transport, TransportError } from '../../src/core/transport.ts';
+import {
+  type HttpRequest,
+  type HttpResponse,
+  type SendOptions,
+  type Transport,
+  TransportError,
+} from '../../src/core/transport.ts';
 import { createEmulator } from '../../src/emulator/emulator.ts';
 import type { Emulator, EmulatorOptions } from '../../src/emulator/options.ts';
 import type { ApplyOptions, Repeating } from '../../src/engine/deps.ts';
@@ -157,6 +163,20 @@ export function rig(options: RigOptions = {}): Rig {
     apply: (spec, applyOptions) =>
       clock.run(engine.apply(load(spec), { approve: async () => true, ...applyOptions })),
   };
+}
+
+/** A transport where `act` decides about each request; `send` passes the request on. */
+export function around(
+  act: (
+    request: HttpRequest,
+    send: () => Promise<HttpResponse>,
+    options: SendOptions,
+  ) => Promise<HttpResponse>,
+) {
+  return (inner: Transport): Transport => ({
+    close: () => inner.close(),
+    send: (request, options) => act(request, () => inner.send(request, options), options),
+  });
 }
 
 export function load(spec: string): Desired {

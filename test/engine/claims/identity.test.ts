@@ -4,7 +4,7 @@ import type { ResourceKey } from '../../../src/core/keys.ts';
 import { loadProfile as emulatorProfile } from '../../../src/emulator/profile.ts';
 import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import { resolveOf } from '../../support/resolve.ts';
-import { load, type Rig, rig } from '../../support/rig.ts';
+import { around, load, type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const head = 'settings: {prune: true, max_deletions: 10, unmanaged: ignore}\n';
@@ -58,16 +58,13 @@ describe('src/engine/claims: an id that is used again', () => {
     let gone = false;
     const played: Rig = rig({
       emulator: { readings: { reuseIds: true } },
-      wrap: (inner) => ({
-        close: () => inner.close(),
-        async send(request, options) {
-          if (gone && request.method === 'POST') {
-            gone = false;
-            played.emulator.mutate({ do: 'delete_server', id: 2001 });
-            againFromTheStart(played);
-          }
-          return inner.send(request, options);
-        },
+      wrap: around(async (request, send) => {
+        if (gone && request.method === 'POST') {
+          gone = false;
+          played.emulator.mutate({ do: 'delete_server', id: 2001 });
+          againFromTheStart(played);
+        }
+        return send();
       }),
     });
     await played.apply(web);
@@ -221,13 +218,10 @@ describe('src/engine/claims: the address of a server that says {reuse: true}', (
 
   test('may be an unmanaged one that came free just before: it is told, and stays', async () => {
     const played: Rig = rig({
-      wrap: (inner) => ({
-        close: () => inner.close(),
-        async send(request, options) {
-          const buys = request.method === 'POST' && request.url.endsWith('/servers');
-          if (buys) played.emulator.mutate({ do: 'add_ip' });
-          return inner.send(request, options);
-        },
+      wrap: around(async (request, send) => {
+        const buys = request.method === 'POST' && request.url.endsWith('/servers');
+        if (buys) played.emulator.mutate({ do: 'add_ip' });
+        return send();
       }),
     });
 

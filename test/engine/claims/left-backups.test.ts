@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { leftBackups } from '../../../src/engine/claims/release.ts';
 import { saidBy } from '../../support/resolve.ts';
-import { load, type Rig, rig } from '../../support/rig.ts';
+import { around, load, type Rig, rig } from '../../support/rig.ts';
 
 const head = 'settings: {prune: true}\n';
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -70,13 +70,10 @@ describe('src/engine/claims/release.ts: what stays billed after its server', () 
   ])('%s is told by the run that settles the deletion of one that was killed', async (_what, more, told) => {
     const killed = new AbortController();
     const played = rig({
-      wrap: (inner) => ({
-        close: () => inner.close(),
-        async send(request, options) {
-          const answer = await inner.send(request, options);
-          if (request.method === 'DELETE') killed.abort(new Error('killed'));
-          return answer;
-        },
+      wrap: around(async (request, send) => {
+        const answer = await send();
+        if (request.method === 'DELETE') killed.abort(new Error('killed'));
+        return answer;
       }),
     });
     await played.apply(web(more));

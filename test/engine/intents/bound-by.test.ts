@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Transport } from '../../../src/core/transport.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
-import { load, type Rig, rig } from '../../support/rig.ts';
+import { around, load, type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const head = 'settings: {prune: true, max_deletions: 10}\n';
@@ -18,13 +18,10 @@ function tampered() {
   const next: ((post: () => ReturnType<Transport['send']>) => ReturnType<Transport['send']>)[] = [];
   const played = rig({
     emulator: { readings: { reuseIds: true } },
-    wrap: (inner) => ({
-      close: () => inner.close(),
-      async send(request, options) {
-        const tamper = request.method === 'POST' ? next.shift() : undefined;
-        const post = () => inner.send(request, options);
-        return tamper === undefined ? post() : tamper(post);
-      },
+    wrap: around(async (request, send) => {
+      const tamper = request.method === 'POST' ? next.shift() : undefined;
+      const post = () => send();
+      return tamper === undefined ? post() : tamper(post);
     }),
   });
   return { played, next };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ApplyOptions } from '../../../src/engine/deps.ts';
 import { isProbe } from '../../support/invariants.ts';
-import { load, type RigOptions, rig } from '../../support/rig.ts';
+import { around, load, type RigOptions, rig } from '../../support/rig.ts';
 
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -13,21 +13,16 @@ function killable(options: RigOptions = {}) {
   let last: { readonly path: string; readonly lost: boolean } | undefined;
   const world = rig({
     ...options,
-    wrap: (inner) => ({
-      close: () => inner.close(),
-      async send(request, sendOptions) {
-        const hit =
-          last !== undefined &&
-          request.method !== 'GET' &&
-          new URL(request.url).pathname === `/v1${last.path}`;
-        const answer = await inner.send(request, sendOptions);
-        if (!hit) return answer;
-        const { lost } = last ?? { lost: false };
-        last = undefined;
-        halt.abort(new Error('killed'));
-        if (lost) throw new Error('reset');
-        return answer;
-      },
+    wrap: around(async (request, send) => {
+      const hit =
+        last !== undefined && request.method !== 'GET' && new URL(request.url).pathname === `/v1${last.path}`;
+      const answer = await send();
+      if (!hit) return answer;
+      const { lost } = last ?? { lost: false };
+      last = undefined;
+      halt.abort(new Error('killed'));
+      if (lost) throw new Error('reset');
+      return answer;
     }),
   });
   return {

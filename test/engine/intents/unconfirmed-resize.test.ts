@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../../src/cli/settings/profile.ts';
-import type { Transport } from '../../../src/core/transport.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
 import { loadProfile as emulatorProfile } from '../../../src/emulator/profile.ts';
-import { type Rig, type RigOptions, rig } from '../../support/rig.ts';
+import { around, type Rig, type RigOptions, rig } from '../../support/rig.ts';
 
 const text = readFileSync(new URL('../../../examples/profile.yaml', import.meta.url), 'utf8');
 const file = (cores: number) =>
@@ -22,12 +21,9 @@ function profiled(more: RigOptions = {}): Rig {
 /** A server of 1 core that an unanswered resize has made larger, and whose process ended at that. */
 async function resizedUnseen(larger = file(16)) {
   const stop = new AbortController();
-  const stopping = (inner: Transport): Transport => ({
-    close: () => inner.close(),
-    send(request, options) {
-      if (request.url.endsWith('/resources')) stop.abort();
-      return inner.send(request, options);
-    },
+  const stopping = around(async (request, send) => {
+    if (request.url.endsWith('/resources')) stop.abort();
+    return send();
   });
   const played = profiled({ wrap: stopping });
   await played.apply(file(1));
