@@ -128,21 +128,6 @@ servers: {web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb
     expect(live(api).backups).toEqual([]);
   });
 
-  test('SIGTERM while a server takes long ends the daemon all the same', async () => {
-    const api = await emulate({ durations: { create_server: [1_800_000, 1_800_000] } });
-    const spec = `version: 1
-project: {id: ${api.projects[0]?.id}}
-servers: {web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop, rules: []}}}
-`;
-    const daemon = await startDaemon(api, { spec });
-    await until(async () => live(api).servers.length, Boolean, 'the server is being created');
-
-    expect(await daemon.end()).toBe(0);
-
-    expect(live(api).servers).toMatchObject([{ status: 'creating' }]);
-    expect(daemon.log().map(({ msg }) => msg)).toContain('vdcsync has stopped');
-  });
-
   test('what became of a lost write is found out, pass by pass, however short the interval is', async () => {
     const lost = faultRule({ method: 'POST', path: '/networks', times: 1 }, { do: 'reset', effect: 'none' });
     const api = await emulate({ faults: [lost] });
@@ -174,20 +159,5 @@ servers: {web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb
     await first.end('SIGKILL');
     await second.until(({ converged }) => converged, 'the second takes over');
     expect((await fetch(`${second.url}/readyz`)).status).toBe(200);
-  });
-
-  test('SIGHUP has it look again', async () => {
-    const api = await emulate();
-    const daemon = await startDaemon(api, { spec: oneNetwork, args: ['--interval', '10h'] });
-    const {
-      daemon: { reconciliations },
-    } = await daemon.until(({ converged }) => converged, 'it converges');
-    daemon.child.kill('SIGHUP');
-    await daemon.until(
-      (project) =>
-        project.daemon.reconciliations > reconciliations &&
-        project.daemon.last_reconciliations[0]?.triggers[0] === 'signal',
-      'it looks',
-    );
   });
 });

@@ -42,27 +42,6 @@ describe('src/daemon/notifications: what its operator is told', () => {
     );
   });
 
-  test('a purchase that is left to the operator is blocked at every look, and the other is made', async () => {
-    const lost = faultRule(
-      { method: 'POST', path: '/ips', times: 1 },
-      { do: 'reset', effect: 'done', stored: false },
-    );
-    const api = await emulate({ faults: [lost] });
-    const daemon = await startDaemon(api, { spec: `${oneAddress}  more: {}\n` });
-    const first = await daemon.until(({ condition }) => condition === 'blocked', 'an operator is asked');
-    const seen = new Set<string>();
-    await daemon.until(({ blocked, operations, daemon: { reconciliations } }) => {
-      seen.add(
-        [...blocked.map(({ key, code }) => `${key} ${code}`), ...operations.map(({ id }) => id)].join(),
-      );
-      daemon.child.kill('SIGHUP');
-      return reconciliations > first.daemon.reconciliations + 3;
-    }, 'some more passes');
-    // The fault strikes the address that is sent first.
-    expect([...seen]).toEqual([expect.stringMatching(/^ips\.(?:web|more) outcome_unknown$/)]);
-    expect(api.emulator.world.projects[0]?.ips).toHaveLength(2);
-  });
-
   test('of many projects, a command as it is told means that project, wherever it is run', async () => {
     const lost = faultRule(
       { method: 'POST', path: '/ips', times: 1 },

@@ -43,30 +43,4 @@ describe('src/engine/run/start.ts: destroy goes by what the spec says now', () =
     expect(report.plan.blocked).toEqual([]);
     expect(await store.bindings()).toEqual([]);
   });
-
-  test('an address stays that is to be kept', async () => {
-    const { report, left } = await destroyed(web(), web(', keep_ip: true'));
-
-    expect([report.outcome, left]).toEqual(['converged', [0, 1]]);
-    expect(report.plan.cost.left_billed.join()).toContain('stays billed: keep_ip');
-  });
-
-  test('so it does where the server was still being made', async () => {
-    const played = rig();
-    const stop = new AbortController();
-    void played.clock.sleep(10_000).then(() => stop.abort());
-    await played.apply(web(), { halt: stop.signal });
-    expect((await played.store.openIntents()).map(({ phase }) => phase)).toEqual(['accepted']);
-    played.restart();
-
-    const report = await played.apply(web(', protect: true'), { destroy: true });
-
-    expect([report.outcome, there(played)]).toEqual(['blocked', [1, 1]]);
-  });
-
-  test('an entry that is not managed and names nothing of this state is nothing to it', async () => {
-    const { report, left } = await destroyed(web(), `${web()}networks: {office: {managed: false}}\n`);
-
-    expect([report.outcome, left]).toEqual(['converged', [0, 0]]);
-  });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { resolving, warnedBy } from '../../support/resolve.ts';
-import { load, type Rig, rig } from '../../support/rig.ts';
+import { load, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const before = `settings: {prune: true, max_deletions: 9}
@@ -43,31 +43,6 @@ describe('src/engine/claims/moves.ts', () => {
     );
     expect((await world.plan(after)).warnings).toEqual([]);
     expect((await world.plan(after)).operations).toEqual([]);
-  });
-
-  test.each([
-    [
-      'was released, and returns under another name',
-      'n: {managed: false}',
-      'm: {cidr: 10.1.0.0/24, moved: {from: networks.n}}',
-    ],
-    ['an entry names by its id', 'n: {cidr: 10.1.0.0/24}', 'm: {cidr: 10.1.0.0/24, id: 32}'],
-  ])('a network interface follows a network that %s', async (_case, between, next) => {
-    const world = rig();
-    const text = (networks: string, name: string) =>
-      `settings: {prune: true}\nnetworks: {${networks}}\nservers: {web: {${size}, network_interfaces: [${name}]}}\n`;
-    await world.apply(text('n: {cidr: 10.1.0.0/24}', 'n'));
-    await world.apply(text(between, 'n'));
-
-    const { operations, warnings } = await world.plan(text(next, 'm'));
-    const report = await world.apply(text(next, 'm'));
-
-    expect(operations.map(({ id }) => id)).toEqual(['adopt:networks.m']);
-    expect(warnings.map(({ code }) => code)).not.toContain('no_longer_declared');
-    expect([report.outcome, report.plan.warnings]).toEqual(['converged', []]);
-    expect((await world.store.bindings()).map(({ key }) => key)).toContain(
-      'servers.web.network_interfaces.m',
-    );
   });
 
   test('an entry that was renamed without a word of it is told, with the line to write', async () => {
@@ -134,17 +109,6 @@ describe('src/engine/claims/moves.ts', () => {
     expect([project?.servers.length, project?.ips.length, project?.networks.length]).toEqual(before);
   });
 
-  test('in a new state of a project that holds nothing else, `moved` buys what the entries describe', async () => {
-    const world = rig();
-
-    expect((await world.apply(after)).outcome).toBe('converged');
-
-    const [project] = world.emulator.world.projects;
-    expect(project?.servers.map(({ name }) => name)).toEqual(['web']);
-    expect(project?.networks.map(({ name }) => name)).toContain('back');
-    expect((await world.plan(after)).operations).toEqual([]);
-  });
-
   test.each([
     ['servers: {a: {id: 1, moved: {from: ips.b}}}', 'cannot be an earlier key of servers.a'],
     ['servers: {a: {id: 1, moved: {from: servers.a}}}', 'cannot have moved from itself'],
@@ -155,38 +119,5 @@ describe('src/engine/claims/moves.ts', () => {
     ],
   ])('%s is refused', (text, message) => {
     expect(() => load(`${text}\n`)).toThrow(message);
-  });
-});
-
-describe('src/engine/claims/moves.ts: the old server of an open replacement', () => {
-  const sized = (cores: number) => size.replace('cores: 1', `cores: ${cores}`);
-  const file = (cores: number, settings = 'prune: true', more = '') =>
-    `settings: {${settings}}\nservers:\n  one: {${sized(cores)}, public_ipv4: {new: true}, replace: {order: create_first}}\n${more}`;
-
-  /** The creation of the new server is accepted, and the process ends. */
-  async function replacing() {
-    const world = rig();
-    await world.apply(file(1));
-    const halt = new AbortController();
-    void world.clock.sleep(5_000).then(() => halt.abort(new Error('halted')));
-    await world.apply(file(2), { halt: halt.signal });
-    expect(await world.store.openIntents()).toMatchObject([{ verb: 'create', phase: 'accepted' }]);
-    world.restart();
-    return world;
-  }
-  const boundTo = async ({ store }: Rig) =>
-    Object.fromEntries((await store.bindings()).map(({ key, id }) => [key, id]));
-
-  test('keeps its data under a key of its own by `moved`', async () => {
-    const world = await replacing();
-    const more = `  old: {${size}, public_ipv4: {new: true}, moved: {from: 'servers.one~2001'}}\n`;
-
-    expect((await world.apply(file(2, undefined, more))).outcome).toBe('converged');
-
-    expect(await boundTo(world)).toEqual({
-      ...{ 'servers.old': '2001', 'servers.old.public_ipv4': '5001' },
-      ...{ 'servers.one': '2002', 'servers.one.public_ipv4': '5002' },
-    });
-    expect(world.emulator.world.projects[0]?.servers).toHaveLength(2);
   });
 });

@@ -69,46 +69,6 @@ describe('src/engine/operator: an operator decides', () => {
     expect(played.emulator.billed()).toHaveLength(2);
   });
 
-  test('a resource of a lost state that was wrongly given to another entry: its own entry takes it back', async () => {
-    const played = rig();
-    await played.apply(ips('one'));
-    const [{ id } = { id: 0 }] = played.emulator.billed();
-    const both = ips('one', 'two');
-    played.restart(lost());
-    await played.clock.run(played.engine.adopt(load(both), 'ips.two' as never, `${id}`));
-    await played.apply(both);
-
-    await played.apply(ips('one'));
-    expect(played.emulator.billed()).toMatchObject([{ id }]);
-    expect((await played.apply(both)).outcome).toBe('converged');
-    expect((await played.store.bindings()).find(({ key }) => key === 'ips.one')?.id).toBe(`${id}`);
-    expect(played.emulator.billed()).toHaveLength(2);
-  });
-
-  test.each([
-    'ask',
-    'ignore',
-  ])('unmanaged: %s: a network of a lost state whose entry was edited and renamed since is adopted by that entry', async (unmanaged) => {
-    const spec = (entry: string) =>
-      `settings: {exclusive: true, unmanaged: ${unmanaged}}\nnetworks: {${entry}}\n`;
-    const edited = spec('one: {name: other, cidr: 10.21.0.0/24}');
-    const renamed = spec('two: {name: other, cidr: 10.21.0.0/24, moved: {from: networks.one}}');
-    const played = rig();
-    await played.apply(spec('one: {name: net, cidr: 10.20.0.0/24}'));
-    const [project] = played.emulator.world.projects;
-    const { id } = project?.networks.find(({ name }) => name === 'net') ?? { id: 0 };
-    played.restart(lost());
-    const { blocked: asked } = await played.apply(edited);
-    expect(asked).toMatchObject([{ key: 'networks.one', code: 'key_conflict' }]);
-
-    const { text } = await played.clock.run(
-      played.engine.resolve(load(renamed), 'networks.one' as never, { type: 'adopt', id: `${id}` }),
-    );
-
-    expect(text).toContain(`networks.two is bound to ${id}`);
-    expect(await played.store.openIntents()).toEqual([]);
-  });
-
   test('a resource of a lost state whose entry was edited, and has left the spec: the entry takes the resource back', async () => {
     const spec = (networks: string) => `settings: {prune: true}\nnetworks: {${networks}}\n`;
     const edited = 'one: {name: other, cidr: 10.21.0.0/24}';
@@ -169,15 +129,6 @@ describe('src/engine/operator: an operator decides', () => {
 
   const resolve = (played: Rig, resolution: Parameters<Rig['engine']['resolve']>[2]) =>
     played.clock.run(played.engine.resolve(load(blind), 'servers.gpu' as never, resolution));
-
-  test('--adopt: bound, and bought once', async () => {
-    const { played } = await blocked('done');
-
-    await resolve(played, { type: 'adopt', id: '2001' });
-
-    expect((await played.apply(blind)).outcome).toBe('converged');
-    expect(executed(played, 'server')).toBe(1);
-  });
 
   test('--adopt of what is not there is refused', async () => {
     const { played } = await blocked('none');
