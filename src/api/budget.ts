@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts';
-import { lateArrivalMs, type UseMemory, UseRecord } from './use-record.ts';
+import { lateArrivalMs, type UseMemory, UseRecord } from './token-record.ts';
 import { isDeferrable, type ReadPriority, WaitingLine } from './waiting-line.ts';
 
 /**

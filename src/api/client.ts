@@ -12,7 +12,7 @@ import { type ApiLogger, silent } from './logging.ts';
 import { type Counters, Pipeline } from './pipeline.ts';
 import { createReads } from './reads.ts';
 import { createTaskWatch } from './tasks.ts';
-import { createTokenLevels, type TokenLevel, type UseMemory } from './use-record.ts';
+import { createTokenLevels, type TokenLevel, type UseMemory } from './token-record.ts';
 import type { ReadPriority } from './waiting-line.ts';
 import { createWrites } from './writes.ts';
 

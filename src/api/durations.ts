@@ -1,5 +1,5 @@
 import type { WriteName } from '../core/ports.ts';
-import type { UseMemory } from './use-record.ts';
+import type { UseMemory } from './token-record.ts';
 import { guessedDurationMs } from './write-requests.ts';
 
 /** The observation from one ended task. */

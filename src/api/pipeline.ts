@@ -10,7 +10,7 @@ import { Budget, type BudgetWait, type Slot } from './budget.ts';
 import type { Call } from './call.ts';
 import type { ApiLogger } from './logging.ts';
 import { type Budgets, type PooledToken, type ProjectCheck, TokenPool } from './token-pool.ts';
-import type { TokenLevel, UseMemory } from './use-record.ts';
+import type { TokenLevel, UseMemory } from './token-record.ts';
 
 /** Requests sent so far; `reads` does not hold the `polls`, and `limited` are answers 429 among them all. */
 export interface Counters {

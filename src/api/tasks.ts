@@ -7,7 +7,7 @@ import { isFailedRead } from '../core/transport.ts';
 import { createDurations, type Estimate } from './durations.ts';
 import type { ApiLogger } from './logging.ts';
 import type { Reads } from './reads.ts';
-import type { UseMemory } from './use-record.ts';
+import type { UseMemory } from './token-record.ts';
 
 export interface TasksOptions {
   readonly reads: Reads;

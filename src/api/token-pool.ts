@@ -6,7 +6,7 @@ import type { ApiAnswer } from './answer.ts';
 import type { Budget } from './budget.ts';
 import type { Call } from './call.ts';
 import type { ApiLogger } from './logging.ts';
-import type { TokenLevel } from './use-record.ts';
+import type { TokenLevel } from './token-record.ts';
 
 export type Budgets = Readonly<Record<Call['bucket'], Budget>>;
 

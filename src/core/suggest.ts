@@ -77,9 +77,9 @@ function lettersOf(text: string): string {
 }
 
 /** `; did you mean …?`, or nothing. */
-export function didYouMean(text: string, candidates: Iterable<string>, quote = '`'): string {
+export function didYouMean(text: string, candidates: Iterable<string>): string {
   const meant = nearMiss(text, candidates);
-  return meant === undefined ? '' : `; did you mean ${quote}${meant}${quote}?`;
+  return meant === undefined ? '' : `; did you mean \`${meant}\`?`;
 }
 
 /**

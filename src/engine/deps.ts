@@ -12,7 +12,7 @@ import type { StateStore } from '../core/state.ts';
 import type { Tracing } from '../core/tracing.ts';
 import type { BilledHistory } from './month-cost.ts';
 import type { ReadCache } from './read-cache.ts';
-import type { Stopwatch } from './stopwatch.ts';
+import type { Stopwatch } from './timing.ts';
 
 /**
  * The engine touches the outside only through these ports. Demo, tests, simulation and production differ only here.

@@ -11,7 +11,7 @@ import type { Step } from '../core/progress.ts';
 import type { Binding, Ended, Intent, IntentPatch, StateChange } from '../core/state.ts';
 import type { EngineDeps, Pause, Repeating } from './deps.ts';
 import type { ReadCache } from './read-cache.ts';
-import type { Stopwatch } from './stopwatch.ts';
+import type { Stopwatch } from './timing.ts';
 import type { WriteGate } from './write-gate.ts';
 
 /** One run over one project: its context, which never changes, and its memory, which only its own methods change. */

@@ -8,7 +8,7 @@ import type { Repeating } from '../engine/deps.ts';
 import { createEngine, type Engine } from '../engine/engine.ts';
 import { createReadCache } from '../engine/read-cache.ts';
 import { Approval } from '../engine/run/approval.ts';
-import { createStopwatch } from '../engine/stopwatch.ts';
+import { createStopwatch } from '../engine/timing.ts';
 import { kinds } from '../reconcilers/registry.ts';
 import type { Chance } from './chance.ts';
 import type { Controller, Running } from './controller.ts';

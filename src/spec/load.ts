@@ -7,7 +7,6 @@ import { canonicalJson } from '../core/json.ts';
 import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import { escapeUnseen } from '../core/text.ts';
 import { checkReferences, checkUniqueness } from './cross-checks.ts';
-import { Counterparts, checkExpansion, maxResources, overlaid, withDefaults } from './defaults.ts';
 import { type Entry, readEntry, SharedParts } from './entries.ts';
 import {
   type Environment,
@@ -16,6 +15,7 @@ import {
   type SpecTrust,
   WrittenTexts,
 } from './environment.ts';
+import { Counterparts, checkExpansion, maxResources, overlaid, withDefaults } from './layers.ts';
 import { expandedIn, formatPosition, isUnread, type Located, type Report, refuseSecret } from './located.ts';
 import { checkSchema } from './messages.ts';
 import { fileSchema, sections, settingsSchema } from './schemas.ts';

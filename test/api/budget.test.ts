@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Budget, readOnlyMemory } from '../../src/api/budget.ts';
-import { lateArrivalMs } from '../../src/api/use-record.ts';
+import { lateArrivalMs } from '../../src/api/token-record.ts';
 import type { ReadPriority } from '../../src/api/waiting-line.ts';
 import { type VirtualClock, virtualClock } from '../support/virtual-clock.ts';
 import { type Memory, memory } from './support.ts';

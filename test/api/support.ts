@@ -1,7 +1,7 @@
 import type { BudgetWait } from '../../src/api/budget.ts';
 import { createClient } from '../../src/api/client.ts';
 import type { ApiLogger } from '../../src/api/logging.ts';
-import type { UseMemory } from '../../src/api/use-record.ts';
+import type { UseMemory } from '../../src/api/token-record.ts';
 import type { Clock } from '../../src/core/clock.ts';
 import { type ApiProfile, documentedProfile } from '../../src/core/profile.ts';
 import type { HttpRequest, HttpResponse, SendOptions, Transport } from '../../src/core/transport.ts';

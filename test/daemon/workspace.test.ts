@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { documentedProfile } from '../../src/core/profile.ts';
 import type { ProjectSession } from '../../src/daemon/ports.ts';
 import { openWorkspace, type ProjectParts } from '../../src/daemon/project/workspace.ts';
-import { createStopwatch } from '../../src/engine/stopwatch.ts';
+import { createStopwatch } from '../../src/engine/timing.ts';
 import { virtualClock } from '../../src/simulation/virtual-clock.ts';
 import { memoryState } from '../../src/state/sqlite-driver.ts';
 

@@ -11,7 +11,7 @@ const serverIn = (text: string, name: string) =>
   read(text).resources.find(({ key }) => key === `servers.${name}`)?.value;
 const keysIn = (text: string) => read(text).resources.map(({ key }) => key);
 
-describe('src/spec/defaults.ts', () => {
+describe('src/spec/layers.ts', () => {
   test('a server has the defaults of the fields that it lacks, and its own fields count', () => {
     const text = spec(...defaults, 'servers: {a: {}, b: {cores: 4}, c: }');
     expect(serverIn(text, 'a')).toMatchObject({ image: 'debian-13', cores: 2 });

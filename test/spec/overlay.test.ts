@@ -18,7 +18,7 @@ const load = (...overlays: readonly string[]) =>
 const wantedOf = (key: string, ...overlays: readonly string[]) =>
   load(...overlays).resources.find((each) => each.key === key)?.value;
 
-describe('src/spec/defaults.ts', () => {
+describe('src/spec/layers.ts', () => {
   test('maps are merged, null removes, everything else replaces', () => {
     const desired = load(
       'project: {id: 4712}\nservers: {web: {plan_id: 7, network_interfaces: []}, old: null, new: {server_type: 3, image: x, plan_id: 1}}\n',

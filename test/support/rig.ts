@@ -16,7 +16,7 @@ import type { Emulator, EmulatorOptions } from '../../src/emulator/options.ts';
 import type { ApplyOptions, Repeating } from '../../src/engine/deps.ts';
 import { createEngine, type Engine } from '../../src/engine/engine.ts';
 import { createReadCache } from '../../src/engine/read-cache.ts';
-import { createStopwatch } from '../../src/engine/stopwatch.ts';
+import { createStopwatch } from '../../src/engine/timing.ts';
 import { kinds } from '../../src/reconcilers/registry.ts';
 import { loadSpec } from '../../src/spec/load.ts';
 import { memoryState } from '../../src/state/sqlite-driver.ts';

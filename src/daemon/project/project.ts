@@ -3,7 +3,7 @@ import { isOtherPlace, publicDigest, type TokenPlace } from '../../core/desired.
 import { type Diagnostic, StateHeldError } from '../../core/errors.ts';
 import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
 import { BilledHistory } from '../../engine/month-cost.ts';
-import { createStopwatch, type Stopwatch } from '../../engine/stopwatch.ts';
+import { createStopwatch, type Stopwatch } from '../../engine/timing.ts';
 import { billOf, leaksIn } from '../../view/bill.ts';
 import type { Condition } from '../../view/condition.ts';
 import type { ProjectFacts } from '../../view/facts.ts';

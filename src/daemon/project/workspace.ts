@@ -7,7 +7,7 @@ import { heldClasses } from '../../engine/intents/pauses.ts';
 import type { BilledHistory } from '../../engine/month-cost.ts';
 import { createReadCache } from '../../engine/read-cache.ts';
 import { Approval } from '../../engine/run/approval.ts';
-import type { Stopwatch } from '../../engine/stopwatch.ts';
+import type { Stopwatch } from '../../engine/timing.ts';
 import {
   type ClientFacts,
   type KnownFacts,

@@ -6,7 +6,7 @@ import type { TaskId } from '../../core/resources.ts';
 import type { InPhase, Intent } from '../../core/state.ts';
 import { fitsPath } from '../../core/text.ts';
 import { knownIds, type Run } from '../run.ts';
-import { absenceGapMs, nextReadMs, staleMs } from '../stopwatch.ts';
+import { absenceGapMs, nextReadMs, staleMs } from '../timing.ts';
 import { replayLater } from './ask-key.ts';
 import { awaitServer, isExposedUntilEnd, leftByFailed, needsFirewall, sendIfReset } from './bound-by.ts';
 import {

@@ -9,7 +9,7 @@ import type { Binding, Intent } from '../../core/state.ts';
 import { draftOne } from '../../plan/draft.ts';
 import { deleted } from '../claims/release.ts';
 import type { Run } from '../run.ts';
-import { absenceGapMs } from '../stopwatch.ts';
+import { absenceGapMs } from '../timing.ts';
 import { beginIntent, contextOf, inWriteSlot, preimageOf } from './begin.ts';
 import { asksKey, close, isServerError, keyIsFresh, type Progress, unasked } from './endings.ts';
 import { probeKey } from './probe-key.ts';

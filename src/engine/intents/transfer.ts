@@ -10,7 +10,7 @@ import { attributionOf } from '../claims/claims.ts';
 import { isAnother, makerOf, mayReplace, ownerOf } from '../claims/owner.ts';
 import { deleted, released, retiring } from '../claims/release.ts';
 import type { Run } from '../run.ts';
-import { staleMs } from '../stopwatch.ts';
+import { staleMs } from '../timing.ts';
 import { boundBy, companionsOf, remainsOf } from './bound-by.ts';
 import {
   again,

@@ -9,7 +9,7 @@ import { coverable, serverInCreation } from '../intents/bound-by.ts';
 import { unresolved } from '../intents/endings.ts';
 import { type Interrupted, interruption, leftOpen } from '../interruption.ts';
 import { joined, type Run } from '../run.ts';
-import { IntentSpans } from '../stopwatch.ts';
+import { IntentSpans } from '../timing.ts';
 import { operate, stoppedBy, type Turn } from './operate.ts';
 
 /** The highest number of keys in work at the same time. Most keys wait for their turn or for tasks. */

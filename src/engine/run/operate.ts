@@ -35,7 +35,7 @@ import {
 } from '../intents/revalidate.ts';
 import { advance, send } from '../intents/settle.ts';
 import type { Run } from '../run.ts';
-import { absenceGapMs } from '../stopwatch.ts';
+import { absenceGapMs } from '../timing.ts';
 import { unprovenKeys } from './recover.ts';
 
 /** The result of one turn of work on an operation. */

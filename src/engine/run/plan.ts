@@ -23,7 +23,7 @@ import { withPauses } from '../intents/pauses.ts';
 import { begunEarlier, whyNotWanted } from '../intents/revalidate.ts';
 import { monthCost } from '../month-cost.ts';
 import type { Run } from '../run.ts';
-import { absenceGapMs } from '../stopwatch.ts';
+import { absenceGapMs } from '../timing.ts';
 import type { WriteGate } from '../write-gate.ts';
 import { applying, standingFindings, withFurther, withSince } from './findings.ts';
 import { bindingOf } from './operate.ts';

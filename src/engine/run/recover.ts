@@ -19,7 +19,7 @@ import { spendOf } from '../intents/record.ts';
 import { found } from '../intents/transfer.ts';
 import { isAbort } from '../interruption.ts';
 import { knownIds, type Run } from '../run.ts';
-import { absenceGapMs } from '../stopwatch.ts';
+import { absenceGapMs } from '../timing.ts';
 
 /** The most incarnations and attempts of one key that are asked. */
 const mostKeys = 8;

@@ -7,7 +7,7 @@ import type { Progress } from '../intents/endings.ts';
 import { advance } from '../intents/settle.ts';
 import { interruption } from '../interruption.ts';
 import type { Run } from '../run.ts';
-import { IntentSpans } from '../stopwatch.ts';
+import { IntentSpans } from '../timing.ts';
 import { resultOf } from './drain.ts';
 
 /**

@@ -29,7 +29,7 @@ import {
   type RunFence,
   type RunMemory,
 } from '../run.ts';
-import { createStopwatch } from '../stopwatch.ts';
+import { createStopwatch } from '../timing.ts';
 import type { WriteGate } from '../write-gate.ts';
 
 interface RunOptions {

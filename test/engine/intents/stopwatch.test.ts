@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { createStopwatch } from '../../../src/engine/stopwatch.ts';
+import { createStopwatch } from '../../../src/engine/timing.ts';
 import { virtualClock } from '../../support/virtual-clock.ts';
 
-describe('src/engine/stopwatch.ts', () => {
+describe('src/engine/timing.ts', () => {
   test('a clock that was set back makes a wait no longer, however often it is asked for', async () => {
     const clock = virtualClock();
     const due = clock.now() + 25 * 3_600_000;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { UseRecord } from '../../src/api/use-record.ts';
+import { UseRecord } from '../../src/api/token-record.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
 import { memory } from './support.ts';
 
@@ -8,7 +8,7 @@ function record({ inBlocks = true, clock = virtualClock(), memo = memory() } = {
   return { record: new UseRecord(options), memo, clock };
 }
 
-describe('src/api/use-record.ts', () => {
+describe('src/api/token-record.ts', () => {
   test('eight requests of a block are one note, put before the first of them is sent', async () => {
     const { record: uses, memo } = record();
     const counts: number[] = [];
