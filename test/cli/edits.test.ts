@@ -145,6 +145,19 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     });
   });
 
+  test('a lost state passes over refusals for an invoice that is paid by now', async () => {
+    const scene = await Scene.start();
+    const operator = scene.operator();
+    operator.write({ servers: { web: bare } });
+    scene.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
+    for (const _ of Array.from({ length: 10 })) expect((await operator.apply()).code).toBe(3);
+    scene.emulator.mutate({ do: 'set_standing', standing: 'active' });
+    expect((await operator.apply()).code).toBe(0);
+    const bought = scene.live;
+    operator.loseState();
+    expect((await operator.apply()).code).toBe(0);
+    expect(scene.live).toEqual(bought);
+  });
   test('another user has a free address beside a named one', async () => {
     const scene = await Scene.start();
     const { id } = scene.emulator.mutate({ do: 'add_ip' }) as { readonly id: number };

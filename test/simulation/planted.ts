@@ -194,8 +194,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'a dry run counts the cap otherwise',
     file: 'engine/run/plan.ts',
-    find: 'planFor(run, 0)',
-    replace: 'planFor(run, 1)',
+    find: 'const planned = await planFor(run, 0)',
+    replace: 'const planned = await planFor(run, 1)',
   },
   {
     name: 'prune is ignored',

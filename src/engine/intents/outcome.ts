@@ -209,10 +209,12 @@ function refusal(result: Conclusive, { asks, unconfirmed }: SentFacts, pace: Pac
   if (isOfToken(result)) return { do: 'refuse', code, reason, until: 'token' };
   const paused = pauseOf(result);
   // Under a new key, the API refuses the same entry again if the replayed refusal was fresh a moment ago. An old
-  // refusal may not apply any more.
+  // refusal, such as one for an invoice that is paid by now, may not apply any more.
   const wasFresh = unconfirmed?.why === 'refused' && unconfirmed.question.stage === 'taken';
+  if (result.replayed && !wasFresh)
+    return { do: 'refuse', code, reason, until: 'now', ...parametersOf(result) };
   if (result.replayed && paused === undefined)
-    return { do: 'refuse', code, reason, until: wasFresh ? 'file' : 'now', ...parametersOf(result) };
+    return { do: 'refuse', code, reason, until: 'file', ...parametersOf(result) };
   // If these bytes are sent again, their own refusal is replayed. The refusal of a key that another request used is
   // not replayed.
   // An earlier state deleted another resource under the key of a deletion, so the deletion was not carried out.

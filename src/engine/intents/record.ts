@@ -19,7 +19,6 @@ import {
   goOn,
   isServerError,
   minutes,
-  mostReplayed,
   type Progress,
   questionOf,
   unasked,
@@ -232,6 +231,12 @@ function sendAnswered(intent: Intent, { replayed }: Conclusive): Answer['to'] {
   return isOwn ? 'earlier_send' : 'unknown_send';
 }
 
+/**
+ * Stored refusals in a row before the operator is asked. While an invoice is unpaid, an earlier state may have left one
+ * each half hour, and the API keeps them for a day.
+ */
+const mostStored = 50;
+
 async function refused(
   run: Run,
   intent: Intent,
@@ -245,13 +250,13 @@ async function refused(
       const because = 'replayed';
       const text = `a stored answer of the API: ${reason}`;
       const before = await unbrokenRow(run, intent, (past) => partsOf(past).because === because);
-      return before.length + 1 < mostReplayed
+      return before.length + 1 < mostStored
         ? close(run, intent, { outcome: 'refused', because, text }, { retryAfterMs: 0 })
         : block(
             run,
             intent,
             code,
-            `${reason}; the API answered so for ${mostReplayed} idempotency keys in a row`,
+            `${reason}; the API answered so for ${mostStored} idempotency keys in a row`,
           );
     }
     case 'token':

@@ -1,16 +1,16 @@
 import equal from 'fast-deep-equal';
 import { appliedServer } from '../../core/applied.ts';
 import { member } from '../../core/json.ts';
-import { retiringKey, takeApart } from '../../core/keys.ts';
+import { type ResourceKey, retiringKey, takeApart } from '../../core/keys.ts';
 import type { Binding, Intent } from '../../core/state.ts';
 import type { HttpRequest } from '../../core/transport.ts';
-import { seenCards, seenIps, showsIso } from '../../emulator/visibility.ts';
-import type { Execution, TaskEffect } from '../../emulator/world.ts';
+import type { Execution } from '../../emulator/world.ts';
 import { type Controller, type Running, stateOf } from '../controller.ts';
 import type { Mirror } from '../durable.ts';
 import { entryOf } from '../edited-file.ts';
 import { isSort } from '../resource-history.ts';
 import { keyOf, projectOf, type Truth } from './truth.ts';
+import { isCutOff, isHidden, isPendingForGood, isServerCutOff, isUnseen, makes } from './unshown.ts';
 
 const minute = 60_000;
 const keyLifeMs = 23 * 60 * minute;
@@ -100,7 +100,7 @@ export class Purchases {
     const all = history.executionsOf(lines.nameOf(intent.key));
     const earlier = all
       .slice(0, all.indexOf(execution))
-      .filter((each) => !history.isExcused(each) && !this.#isOfAnotherScope(each, execution));
+      .filter((each) => !history.isExcused(each) && !this.#isOfAnotherFile(each, execution, intent));
     const spare = earlier.find((each) => history.isLive(each) && this.#isSpare(each, intent, running));
     if (spare !== undefined)
       fail(
@@ -161,11 +161,15 @@ export class Purchases {
       );
   }
 
-  /** The specs of two machines with different scopes have different entries, no matter which scope they had before. */
-  #isOfAnotherScope(first: Execution, execution: Execution): boolean {
+  /** Another file has another scope, no matter which it had before, or has renamed its entry. */
+  #isOfAnotherFile(first: Execution, execution: Execution, { key }: Intent): boolean {
     const [maker, buyer] = [this.#makers.get(first), this.#makers.get(execution)];
-    if (maker === undefined || buyer === undefined) return false;
-    return maker.controller !== buyer.controller && maker.scope !== buyer.scope;
+    if (maker === undefined || buyer === undefined || maker.controller === buyer.controller) return false;
+    if (maker.scope !== buyer.scope) return true;
+    const { file } = buyer.controller;
+    const lineOf = (each: ResourceKey) => file.lines.nameOf(takeApart(each).parent ?? each);
+    const made = this.#truth.history.writeOf(first);
+    return maker.controller.file !== file && made !== undefined && lineOf(made.key) !== lineOf(key);
   }
 
   /** The state has no binding to the ISO, and neither its key nor its name shows that it is the entry's. @source API §2 */
@@ -322,76 +326,4 @@ function isOfAdoptedServer(first: Execution, mirror: Mirror): boolean {
 
 function holderOf({ bindings }: Mirror, { kind, id }: Execution): Binding | undefined {
   return [...bindings.values()].find((each) => each.kind === kind && each.id === id);
-}
-
-/** The list in which alone it can be seen ends before it. @assumption A8 */
-function isCutOff(truth: Truth, { kind, id }: Execution): boolean {
-  const { pageSize } = truth.emulator.readings;
-  if (pageSize === null || (kind !== 'network' && kind !== 'card' && kind !== 'ip')) return false;
-  const { networks, servers, ips } = projectOf(truth);
-  const [server, card] = (id ?? '').split('/');
-  const cards = servers.find((each) => String(each.id) === server)?.cards ?? [];
-  const place =
-    kind === 'card'
-      ? cards.findIndex((each) => each.id === card)
-      : (kind === 'ip' ? ips : networks).findIndex((each) => String(each.id) === id);
-  return place === -1 || place >= pageSize;
-}
-
-/** Only its addresses show it, which the list ends before: no list of servers has it, and no network counts it. @assumption A8 */
-function isServerCutOff(truth: Truth, { kind, id }: Execution): boolean {
-  const { readings } = truth.emulator;
-  const project = projectOf(truth);
-  const server = project.servers.find((each) => kind === 'server' && String(each.id) === id);
-  if (readings.pageSize === null || server === undefined || truth.serversAreListed) return false;
-  const isCounted = seenCards(project, server, readings).some((card) => !card.public);
-  const shown = seenIps(project, readings).slice(0, readings.pageSize);
-  return !isCounted && shown.every(({ serverId }) => serverId !== server.id);
-}
-
-/** Its task never ends, so no list shows it, and its key has stopped to replay the answer. @source API §8 */
-function isPendingForGood(first: Execution, execution: Execution): boolean {
-  return first.id === null && execution.atMs - first.atMs >= keyLifeMs;
-}
-
-/** Whether this work ends with the resource of the creation. */
-function makes(effect: TaskEffect, { kind, id }: Execution): boolean {
-  switch (effect.kind) {
-    case 'create_server':
-      return kind === 'server' && id === String(effect.serverId);
-    case 'create_network':
-      return kind === 'network' && id === String(effect.networkId);
-    case 'add_card':
-      return kind === 'card' && id === `${effect.serverId}/${effect.cardId}`;
-    case 'add_iso':
-      return kind === 'iso' && id === effect.isoId;
-    default:
-      return false;
-  }
-}
-
-/** Is it being made, and shown by no read yet? @source API §3 rule 5 */
-function isHidden(truth: Truth, { kind, id }: Execution): boolean {
-  const project = projectOf(truth);
-  const { readings } = truth.emulator;
-  const [server, card] = (id ?? '').split('/');
-  switch (kind) {
-    case 'network':
-      return id === null;
-    case 'iso':
-      return project.isos.some((iso) => iso.id === id && !showsIso(project, iso, readings));
-    case 'server':
-      return truth.history.isUnseen(id ?? '', true);
-    case 'card': {
-      const owner = project.servers.find((each) => String(each.id) === server);
-      return owner !== undefined && !seenCards(project, owner, readings).some((each) => each.id === card);
-    }
-    default:
-      return false;
-  }
-}
-
-/** No read shows images. @source API §4 */
-function isUnseen({ history }: Truth, { kind, id }: Execution, behind: boolean): boolean {
-  return kind === 'image' || (kind === 'server' && id !== null && history.isUnseen(id, behind));
 }

@@ -114,7 +114,13 @@ describe('src/engine/intents/outcome.ts: the step after an answer', () => {
     ['409 to a doubted purchase', coded(409, 'odd'), doubtedPurchase, doubts('odd')],
     ['401', coded(401, 'no'), purchase, paused('everything', 'everything')],
     ['402', coded(402, 'no'), purchase, paused('spending', 'spending')],
-    ['a replayed 402', coded(402, 'no', { replayed: true }), purchase, paused('spending', 'spending')],
+    ['a replayed 402', coded(402, 'no', { replayed: true }), purchase, refused('no', 'now')],
+    [
+      'a replayed 402 that was fresh a moment ago',
+      coded(402, 'no', { replayed: true }),
+      { ...purchase, unconfirmed: lost('taken', 'refused') },
+      paused('spending', 'spending'),
+    ],
     ['403', coded(403, 'no'), purchase, paused('operation', 'operation')],
     [
       '403 for the scope',

@@ -237,13 +237,13 @@ describe('src/engine/intents/record.ts', () => {
       [],
       { progress: { now: 'closed', retryAfterMs: 0 }, ends: [{ outcome: 'refused', because: 'replayed' }] },
     ],
-    ['by a fourth stored answer', stored, {}, rows(3), { progress: { now: 'closed' } }],
-    ['by a fifth stored answer', stored, {}, rows(4), { progress: { now: 'blocked', code: 'no' }, ends: [] }],
+    ['by a 49th stored answer', stored, {}, rows(48), { progress: { now: 'closed' } }],
+    ['by a 50th stored answer', stored, {}, rows(49), { progress: { now: 'blocked', code: 'no' }, ends: [] }],
     [
       'by stored answers, but not in a row',
       stored,
       {},
-      [...rows(3), { id: 'x', phase: 'closed', outcome: 'done' }, ...rows(3)],
+      [...rows(48), { id: 'x', phase: 'closed', outcome: 'done' }, ...rows(48)],
       { progress: { now: 'closed' } },
     ],
     [
