@@ -144,10 +144,13 @@ function unprotecting(draft: Draft, world: World, destroy: boolean): Remedy {
   return edit(owner, { entry: 'restore', set, next, when: 'to have it deleted' });
 }
 
-/** The entry as it was: the resource stays managed. A retiring server has no entry. */
+/**
+ * The entry as it was: the resource stays managed. A retiring server has no entry, and the address of a server that is
+ * gone has its entry still.
+ */
 function restored({ subject }: Draft, world: World): readonly Remedy[] {
   const { key, parent } = subject;
-  if (retiredFrom(key) !== undefined) return [];
+  if (retiredFrom(key) !== undefined || world.subjects.get(parent ?? key)?.desired !== undefined) return [];
   const expired = expiredEntry(subject, world);
   if (expired !== undefined) return [lasting(expired, 'to keep it managed')];
   return [edit(parent ?? key, { entry: 'restore', when: 'to keep it managed' })];
