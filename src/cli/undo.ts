@@ -36,7 +36,8 @@ export async function undoingOf(
   if (undo === undefined) return undefined;
   const journal = await store.intents({ limit: mostWrites });
   const { name, writes } = runNamed(undo, runsIn(journal, clock.now()));
-  return undoing({ run: name, writes, journal, desired, kinds, profile });
+  const bound = new Set((await store.bindings()).map(({ key }) => key));
+  return undoing({ run: name, writes, journal, bound, desired, kinds, profile });
 }
 
 export function selectionOfUndo({ targets }: Undoing): Selection {
@@ -44,18 +45,25 @@ export function selectionOfUndo({ targets }: Undoing): Selection {
 }
 
 /** Before the plan: the losses that it does not give back. */
-export function undoHeader({ run, losses }: Undoing): string {
-  const lines = losses.map(({ key, verb, grade }) => `  ${verb} ${printable(key)}: ${undoTexts[grade]}\n`);
+export function undoHeader(undo: Undoing): string {
+  const lines = exceptions(undo).map((each) => `  ${each}\n`);
   return lines.length === 0
-    ? `The plan undoes the run ${run} wholly.\n\n`
-    : `The plan undoes the run ${run}, except:\n${lines.join('')}\n`;
+    ? `The plan undoes the run ${undo.run} wholly.\n\n`
+    : `The plan undoes the run ${undo.run}, except:\n${lines.join('')}\n`;
 }
 
 /** After the run. @param isDone whether the plan was carried out completely */
-export function undoFooter({ run, losses, differing }: Undoing, isDone: boolean): string {
-  const lost = losses.map(({ key, grade }) => `${printable(key)} (${undoTexts[grade]})`).join(', ');
-  const end = !isDone ? 'is not undone' : lost === '' ? 'is undone' : `is undone, except: ${lost}`;
-  return `The run ${run} ${end}.\n${reminder(differing)}`;
+export function undoFooter(undo: Undoing, isDone: boolean): string {
+  const rest = exceptions(undo).join(', ');
+  const end = !isDone ? 'is not undone' : rest === '' ? 'is undone' : `is undone, except: ${rest}`;
+  return `The run ${undo.run} ${end}.\n${reminder(undo.differing)}`;
+}
+
+function exceptions({ losses, corrected }: Undoing): readonly string[] {
+  return [
+    ...losses.map(({ key, verb, grade }) => `${verb} ${printable(key)} (${undoTexts[grade]})`),
+    ...corrected.map((key) => `${printable(key)} (its change from outside vdcsync does not come back)`),
+  ];
 }
 
 function reminder(differing: Undoing['differing']): string {

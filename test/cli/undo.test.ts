@@ -51,11 +51,11 @@ describe('src/cli/undo.ts', () => {
     expect(scene.project.servers).toEqual([]);
     const planned = await operator.vdcsync('plan', '--undo', run);
     const losses =
-      '  delete servers.web: data lost\n  delete servers.web.public_ipv4: with another address\n';
+      '  delete servers.web (data lost)\n  delete servers.web.public_ipv4 (with another address)\n';
     expect(planned.stdout).toContain(`The plan undoes the run ${run}, except:\n${losses}`);
     const { stdout } = await operator.vdcsync('apply', '--undo', run, '--yes');
     expect(stdout).toContain(
-      `The run ${run} is undone, except: servers.web (data lost), servers.web.public_ipv4 (with another address).`,
+      `The run ${run} is undone, except: delete servers.web (data lost), delete servers.web.public_ipv4 (with another address).`,
     );
     expect(scene.project.servers).toMatchObject([{ id: 2002, cores: 1, firewall: { enabled: true } }]);
   });
@@ -110,5 +110,33 @@ describe('src/cli/undo.ts', () => {
     expect(await operator.vdcsync('apply', '--undo', run, '--yes')).toMatchObject({ code: 0 });
     expect(scene.project.ips).toHaveLength(1);
     expect(scene.project.servers).toHaveLength(1);
+  });
+});
+
+describe('src/plan/undo/undoing.ts: limits', () => {
+  test('a correction of drift is no change that an undo takes back', async () => {
+    const { scene, operator } = await edited({ settings, ips: { api: {} }, servers: { web } });
+    const [server] = scene.project.servers;
+    if (server !== undefined) server.firewall.policyIn = 'accept';
+    // A run of its own: the settings differ, and no entry does.
+    operator.write({ settings: { ...settings, max_deletions: 3 }, ips: { api: {} }, servers: { web } });
+    expect(await operator.apply()).toMatchObject({ code: 0 });
+    const [run = ''] = await runs(operator);
+    const { code, stderr } = await operator.vdcsync('plan', '--undo', run);
+    expect({ code, stderr }).toEqual({
+      code: 64,
+      stderr: expect.stringContaining('corrected changes from outside vdcsync'),
+    });
+  });
+
+  test('a resource that was renamed or released since is not undone', async () => {
+    const { operator, run } = await edited({ settings, ips: { api: {} }, servers: { web } });
+    operator.write({ settings, servers: { web } });
+    await operator.vdcsync('forget', 'ips.api');
+    const { code, stderr } = await operator.vdcsync('apply', '--undo', run, '--yes');
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining('ips.api has no binding any more'),
+    });
   });
 });

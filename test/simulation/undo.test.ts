@@ -168,7 +168,8 @@ async function undone(played: Rig, desired: Desired, profile: ApiProfile): Promi
   const [run] = runsIn(journal, played.clock.now());
   if (run === undefined || run.writes.length !== journal.length - sent)
     return { end: 'run', wrong: ['the run is not the edit'] };
-  const way = undoing({ ...{ run: run.name, writes: run.writes, journal, desired, kinds, profile } });
+  const bound = new Set((await played.store.bindings()).map(({ key }) => key));
+  const way = undoing({ ...{ run: run.name, writes: run.writes, journal, bound }, desired, kinds, profile });
   const report = await apply(played, way.desired, { targets: way.targets, excludes: [] });
   if (report.outcome !== 'converged') {
     // The API attaches any free address, and an unused one of the spec is free too.

@@ -8,7 +8,7 @@ import { comesWithServer, type ResourceKey, retiredFrom, takeApart } from '../..
 import type { ResourceKind } from '../../core/kind.ts';
 import { factsOf, type KindName } from '../../core/kind-facts.ts';
 import type { ApiProfile } from '../../core/profile.ts';
-import { run as runs } from '../../core/remedy.ts';
+import { run as runs, settleFirst } from '../../core/remedy.ts';
 import type { Intent } from '../../core/state.ts';
 import { type Loss, lossesOf } from './grade.ts';
 
@@ -20,6 +20,8 @@ export interface Undoing {
   readonly targets: readonly ResourceKey[];
   /** The writes of the run that the plan does not undo wholly. */
   readonly losses: readonly Loss[];
+  /** Keys with an equal entry before the run: it corrected changes from outside vdcsync, which do not come back. */
+  readonly corrected: readonly ResourceKey[];
   /** The entries that the spec still has as after the run. */
   readonly differing: readonly ResourceKey[];
 }
@@ -30,6 +32,8 @@ export interface UndoInput {
   readonly writes: readonly Intent[];
   /** Every write of the state, newest first. */
   readonly journal: readonly Intent[];
+  /** The keys of all bindings. */
+  readonly bound: ReadonlySet<ResourceKey>;
   /** The present spec. */
   readonly desired: Desired;
   readonly kinds: ReadonlyMap<KindName, ResourceKind>;
@@ -61,6 +65,7 @@ export function undoing(input: UndoInput): Undoing {
     },
     targets: past.keys,
     losses: lossesOf(past.writes, profile),
+    corrected: past.corrected,
     differing: [...new Set(changed.map((key) => takeApart(key).parent ?? key))].sort(),
   };
 }
@@ -71,40 +76,59 @@ class Past {
   readonly writes: readonly Intent[];
   /** The keys that the run changed, and those inside a server that it created, replaced or deleted. */
   readonly keys: readonly ResourceKey[];
+  readonly corrected: readonly ResourceKey[];
   readonly #run: string;
   readonly #before: readonly Intent[];
   readonly #after: readonly Intent[];
 
-  constructor({ run, writes, journal }: UndoInput) {
-    const open = writes.find(({ phase }) => phase !== 'closed' && phase !== 'blocked');
-    if (open !== undefined)
-      throw new ConfigError(`the run ${run} has an open write (${open.verb} ${open.key})`, false, [
-        runs('apply', [], { when: 'to finish the run first' }),
-      ]);
-    const own = new Set(writes.map(({ id }) => id));
-    const all = journal.filter(isEffective).toReversed();
-    const from = all.findIndex(({ id }) => own.has(id));
-    const later = all.slice(from < 0 ? all.length : from);
-    const [first] = later;
-    // A later run with the same spec continues the run, or repairs drift.
-    const until = later.findIndex(({ spec }) => spec === undefined || spec !== first?.spec);
-    const isOwn = (each: Intent, at: number) => own.has(each.id) || until < 0 || at < until;
+  constructor({ run, writes, journal, bound }: UndoInput) {
+    refuseOpen(run, writes);
     this.#run = run;
-    this.#before = all.slice(0, all.length - later.length);
-    this.writes = later.filter(isOwn);
-    this.#after = later.filter((each, at) => !isOwn(each, at));
+    const all = journal.filter(isEffective).toReversed();
+    const { before, own, after } = divided(all, new Set(writes.map(({ id }) => id)));
+    this.#before = before;
+    this.writes = own;
+    this.#after = after;
     const isEntryKey = ({ key }: Intent) => !comesWithServer(takeApart(key));
-    const changed = this.writes.filter((each) => isEntryKey(each) && !factsOf(each.kind).repeats);
+    const changed = own.filter((each) => isEntryKey(each) && !factsOf(each.kind).repeats);
     const renewed = new Set(changed.flatMap(({ verb, key }) => (verb === 'update' ? [] : [presentKey(key)])));
-    const inside = all.filter(
-      (each) =>
-        isEntryKey(each) &&
-        renewed.has(takeApart(each.key).parent ?? each.key) &&
-        (later.includes(each) || this.#lastBefore(each.key) === each),
-    );
-    this.keys = [...new Set([...changed, ...inside].map(({ key }) => presentKey(key)))];
-    if (changed.length === 0)
-      throw new ConfigError(`the run ${run} has changed nothing that a spec describes`, true);
+    const isPart = ({ key }: { readonly key: ResourceKey }) => {
+      const { parent } = takeApart(key);
+      return parent !== undefined && renewed.has(parent);
+    };
+    const isCurrent = (each: Intent) => !before.includes(each) || this.#lastBefore(each.key) === each;
+    const parts = all.filter((each) => isPart(each) && isEntryKey(each) && isCurrent(each));
+    const keys = [...new Set([...changed, ...parts].map(({ key }) => presentKey(key)))];
+    const same = new Set(keys.filter((key) => this.#isSame(key)));
+    this.keys = keys.filter((key) => !same.has(key));
+    // The parts of a replaced server are created again with it.
+    this.corrected = [...same].filter((key) => !isPart({ key }));
+    if (this.keys.length === 0)
+      throw new ConfigError(
+        `no spec undoes the run ${run}: it took backups, or corrected changes from outside vdcsync`,
+        true,
+      );
+    const lost = changed.find(({ key, verb }) => verb !== 'delete' && this.#exists(key) && !bound.has(key));
+    if (lost !== undefined)
+      throw new ConfigError(
+        `${lost.key} has no binding any more: it was renamed, released, or is gone since the run ${run}. Change the spec, and apply`,
+      );
+  }
+
+  /** The entry after the run is that from before. */
+  #isSame(key: ResourceKey): boolean {
+    const { parent } = takeApart(key);
+    if (parent !== undefined && this.#isNew(parent)) return false;
+    const own = lastOf(this.writes, key);
+    const before = this.#lastBefore(key);
+    return own !== undefined && before !== undefined && basisOf(own) === basisOf(before);
+  }
+
+  /** By the journal. */
+  #exists(key: ResourceKey): boolean {
+    const { parent = key } = takeApart(key);
+    const all = [...this.#before, ...this.writes, ...this.#after];
+    return [key, parent].every((each) => lastOf(all, each)?.verb !== 'delete');
   }
 
   /** The entry before the run; `undefined` if there was no resource. */
@@ -167,6 +191,32 @@ class Past {
     const fields = Object.fromEntries(names.map((name) => [name, before[name] ?? null]));
     return { ...current, value: withoutSeals(withoutNulls({ ...current.value, ...fields }, before)) };
   }
+}
+
+/** The writes before the run, of the run, and after it. @param all oldest first. @param run the ids of its writes */
+function divided(all: readonly Intent[], run: ReadonlySet<string>) {
+  const from = all.findIndex(({ id }) => run.has(id));
+  const [before, later] = from < 0 ? [all, []] : [all.slice(0, from), all.slice(from)];
+  // A later run with the same spec continues the run, or repairs drift.
+  const until = later.findIndex(({ spec }) => spec === undefined || spec !== later[0]?.spec);
+  const isOwn = ({ id }: Intent, at: number) => run.has(id) || until < 0 || at < until;
+  return { before, own: later.filter(isOwn), after: later.filter((each, at) => !isOwn(each, at)) };
+}
+
+function refuseOpen(run: string, writes: readonly Intent[]): void {
+  const open = writes.find(isOpen);
+  if (open === undefined) return;
+  throw new ConfigError(
+    `the outcome of a write of the run ${run} is not known (${open.verb} ${open.key})`,
+    false,
+    open.phase === 'blocked' ? settleFirst(open.key) : [runs('apply', [], { when: 'to finish the run' })],
+  );
+}
+
+/** No answer and no evidence shows whether the write has changed the project. */
+function isOpen(write: Intent): boolean {
+  if (write.phase === 'closed') return write.outcome === 'abandoned';
+  return write.phase !== 'blocked' || write.blocked.until !== 'file';
 }
 
 /** The write may have changed the project. A resource that was found under a key existed before. */
