@@ -1,9 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import type { Clock, Random } from '../../core/clock.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { type ApiProfile, documentedProfile } from '../../core/profile.ts';
 import { type Remedy, run } from '../../core/remedy.ts';
 import { type LogFormat, type LogLevel, logFormats, logLevels } from '../../platform/log-levels.ts';
+import { systemClock, systemRandom } from '../../platform/system.ts';
 import type { Io } from '../terminal.ts';
 import { type CommonFlags, isUrl } from './call-flags.ts';
 import { loadPrices, loadProfile } from './profile.ts';
@@ -114,4 +116,14 @@ export function reasonOf(error: unknown): string {
     ENOSPC: 'the disk is full',
   };
   return known[code] ?? (error instanceof Error ? error.message : String(error));
+}
+
+/** The clock of a call. */
+export function clockOf({ clock = systemClock }: Pick<Io, 'clock'>): Clock {
+  return clock;
+}
+
+/** The randomness of a call. */
+export function randomOf({ random = systemRandom }: Pick<Io, 'random'>): Random {
+  return random;
 }
