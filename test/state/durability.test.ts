@@ -1,35 +1,14 @@
 import { copyFileSync, renameSync, rmSync } from 'node:fs';
-import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { SqlStore } from '../../src/state/sql-store.ts';
 import { openSqliteState, SqliteDriver } from '../../src/state/sqlite-driver.ts';
 import { SqliteWriter } from '../../src/state/sqlite-writer.ts';
-import { expectReplayed } from '../conformance/state-checks.ts';
 import { sampleIntent, web } from '../conformance/state-samples.ts';
 import { newStatePath } from './folders.ts';
-import { spawnOwner } from './processes.ts';
 
 const options = { mode: 'write', now: 1, lineage: 'test' } as const;
 
 describe('src/state/sqlite-driver.ts: durability', () => {
-  test('kill -9 in mid-writing keeps every change that was acknowledged, and each whole', async () => {
-    for (const lifeMs of [0, 20, 50, 90]) {
-      const path = newStatePath();
-      const owner = spawnOwner(path, 'write');
-      await owner.said('1');
-      await setTimeout(lifeMs);
-      await owner.kill();
-      const acknowledged = owner.lines().length - 1;
-
-      const state = await openSqliteState(path, options);
-      // One more may have become durable without the word of it getting out.
-      expect([acknowledged, acknowledged + 1]).toContain((await state.bindings()).length);
-      expect((await state.openIntents()).length).toBeLessThanOrEqual(1);
-      await expectReplayed(state);
-      await state.close();
-    }
-  });
-
   test('a full disk rejects the change, keeps what was, and goes on once there is room', async () => {
     const path = newStatePath();
     const state = await openSqliteState(path, options);

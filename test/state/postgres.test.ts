@@ -1,15 +1,14 @@
 import pg from 'pg';
 import { afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { Clock } from '../../src/core/clock.ts';
 import { StateError, StateHeldError } from '../../src/core/errors.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { StateStore } from '../../src/core/state.ts';
 import { openState, shownLocation } from '../../src/state/open.ts';
-import type { LockHolder } from '../../src/state/owner-lock.ts';
 import { type OpenPostgresOptions, openPostgresState } from '../../src/state/postgres.ts';
 import { PostgresInspection } from '../../src/state/postgres-inspection.ts';
 import { PostgresSessions } from '../../src/state/postgres-sessions.ts';
 import { parsePostgresUrl } from '../../src/state/postgres-url.ts';
+import { ownerConformance, quickClock } from '../conformance/owner.ts';
 import { expectReplayed, seen } from '../conformance/state-checks.ts';
 import { sampleBinding, sampleIntent, web } from '../conformance/state-samples.ts';
 import { postgresServer } from '../support/postgres.ts';
@@ -61,19 +60,6 @@ async function sql(text: string, database = 'postgres'): Promise<Record<string, 
 /** Ends every connection that vdcsync has, as an administrator or a failing network would. */
 async function cutConnections(): Promise<void> {
   await sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'vdcsync'");
-}
-
-/** A clock for which waiting takes no time; `passed` sees how much has. */
-function quickClock(passed: (ms: number) => Promise<unknown>): Clock {
-  let slept = 0;
-  return {
-    now: () => 0,
-    monotonic: () => slept,
-    async sleep(ms) {
-      slept += ms;
-      await passed(slept);
-    },
-  };
 }
 
 /** Opens what somebody else has just lost: the server sees the end of their connection a moment later. */
@@ -257,56 +243,7 @@ describe('src/state/postgres.ts: reading', () => {
 });
 
 describe('src/state/postgres-owner.ts: one owner', () => {
-  test("another process's state is refused, naming the process, since when, and what to do", async () => {
-    const url = newUrl();
-    const owner = await ownedElsewhere(url);
-    const opened = openPostgresState(url, write);
-    await expect(opened).rejects.toThrow(StateError);
-    await expect(opened).rejects.toThrow(
-      new RegExp(`in use by process ${owner.pid} on .+ since 2023-11-14 22:13:20 UTC\\. Wait until`),
-    );
-    await expect(opened).rejects.not.toThrow(/canary/);
-  });
-
-  test('kill -9 frees it', async () => {
-    const url = newUrl();
-    const owner = await ownedElsewhere(url);
-    await owner.kill();
-    const store = await openAfter(url);
-    expect((await store.info()).lineage).toBe('child');
-  });
-
-  test('who waits is told once for whom, and goes on when the other has ended', async () => {
-    const url = newUrl();
-    const owner = await ownedElsewhere(url);
-    const told: (LockHolder | undefined)[] = [];
-    const clock = quickClock(async (slept) => slept > 1_000 && owner.end());
-    const onWait = (holder: LockHolder | undefined) => void told.push(holder);
-    await open(url, { ...write, waitMs: 60_000, clock, onWait });
-    expect(told).toEqual([{ pid: owner.pid, host: expect.any(String), since: write.now }]);
-  });
-
-  test('who has waited long enough is refused', async () => {
-    const url = newUrl();
-    await ownedElsewhere(url);
-    let waited = 0;
-    const clock = quickClock(async (slept) => {
-      waited = slept;
-    });
-    await expect(openPostgresState(url, { ...write, waitMs: 1_100, clock })).rejects.toThrow(/in use by/);
-    expect(waited).toBe(1_100);
-  });
-
-  test('it holds within one process too, until the close, and for that state alone', async () => {
-    const url = newUrl();
-    const first = await open(url);
-    await expect(openPostgresState(url, write)).rejects.toThrow(/in use by process/);
-    await open(newUrl());
-    await first.putNote('n', 1);
-    await first.close();
-    expect(await (await open(url)).note('n')).toBe(1);
-    expect(await sql("SELECT 1 FROM pg_stat_activity WHERE state = 'idle in transaction'")).toEqual([]);
-  });
+  ownerConformance({ newLocation: newUrl, open: openPostgresState });
 
   test('of many that start on an empty database at once one becomes the owner', async () => {
     await sql('CREATE DATABASE race');
@@ -314,6 +251,7 @@ describe('src/state/postgres-owner.ts: one owner', () => {
     const refused = opened.flatMap((each) => (each.status === 'rejected' ? [String(each.reason)] : []));
     expect(refused).toHaveLength(5);
     for (const message of refused) expect(message).toMatch(/in use by/);
+    expect(await sql("SELECT 1 FROM pg_stat_activity WHERE state = 'idle in transaction'")).toEqual([]);
   });
 
   test('a serial moved by another is refused, and nothing of the change is kept', async () => {
@@ -466,23 +404,6 @@ describe('src/state/postgres.ts: a lost connection', () => {
     const next = await open(url);
     expect(await next.openIntents()).toHaveLength(20);
     await next.putNote('n', 2);
-  });
-
-  test('kill -9 in mid-writing keeps every change that was acknowledged, and each whole', async () => {
-    for (const lifeMs of [0, 20, 50, 90]) {
-      const url = newUrl();
-      const owner = await ownedElsewhere(url, 'write');
-      await owner.said('1');
-      await sql(`SELECT pg_sleep(${lifeMs / 1_000})`);
-      await owner.kill();
-      const acknowledged = owner.lines().length - 1;
-
-      const store = await openAfter(url);
-      // One more may have become durable without the word of it getting out.
-      expect([acknowledged, acknowledged + 1]).toContain((await store.bindings()).length);
-      expect((await store.openIntents()).length).toBeLessThanOrEqual(1);
-      await expectReplayed(store);
-    }
   });
 });
 

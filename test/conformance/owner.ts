@@ -1,0 +1,124 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, expect, test } from 'vitest';
+import type { Clock } from '../../src/core/clock.ts';
+import { StateHeldError } from '../../src/core/errors.ts';
+import type { StateStore } from '../../src/core/state.ts';
+import type { LockHolder } from '../../src/state/owner-lock.ts';
+import type { openSqliteState } from '../../src/state/sqlite-driver.ts';
+import { type OwnerProcess, spawnOwner } from '../state/processes.ts';
+import { expectReplayed } from './state-checks.ts';
+
+type OwnerOptions = Parameters<typeof openSqliteState>[1];
+
+export interface OwnerHarness {
+  /** The location of a state that does not exist yet. */
+  newLocation(): string;
+  open(location: string, options: OwnerOptions): Promise<StateStore>;
+}
+
+const write = { mode: 'write', now: 1_700_000_000_000, lineage: 'test' } as const;
+
+/** A state has one owner, which keeps what it has acknowledged. */
+export function ownerConformance({ newLocation, open }: OwnerHarness): void {
+  const stores: StateStore[] = [];
+  const owners: OwnerProcess[] = [];
+  afterEach(async () => {
+    for (const owner of owners.splice(0)) await owner.kill();
+    for (const store of stores.splice(0)) await store.close();
+  });
+
+  async function opened(location: string, options: OwnerOptions = write): Promise<StateStore> {
+    const store = await open(location, options);
+    stores.push(store);
+    return store;
+  }
+
+  async function ownedElsewhere(location: string, job: 'hold' | 'write' = 'hold'): Promise<OwnerProcess> {
+    const owner = spawnOwner(location, job);
+    owners.push(owner);
+    await owner.said('ready');
+    return owner;
+  }
+
+  /** Opens what another process has just lost: a server notices the end of the connection a moment later. */
+  const openedAfter = (location: string) =>
+    opened(location, { ...write, waitMs: 10_000, clock: quickClock(() => pause(50)) });
+
+  test("another process's state is refused, naming the process, since when, and what to do", async () => {
+    const location = newLocation();
+    const owner = await ownedElsewhere(location);
+    const refused = open(location, write);
+    await expect(refused).rejects.toThrow(StateHeldError);
+    await expect(refused).rejects.toThrow(
+      new RegExp(`in use by process ${owner.pid} on .+ since 2023-11-14 22:13:20 UTC\\. Wait until`),
+    );
+    await expect(refused).rejects.not.toThrow(/canary/);
+  });
+
+  test('kill -9 frees it', async () => {
+    const location = newLocation();
+    const owner = await ownedElsewhere(location);
+    await owner.kill();
+    expect((await (await openedAfter(location)).info()).lineage).toBe('child');
+  });
+
+  test('who waits is told once for whom, and goes on when the other has ended', async () => {
+    const location = newLocation();
+    const owner = await ownedElsewhere(location);
+    const told: (LockHolder | undefined)[] = [];
+    const clock = quickClock(async (slept) => slept > 1_000 && owner.end());
+    await opened(location, { ...write, waitMs: 60_000, clock, onWait: (holder) => void told.push(holder) });
+    expect(told).toEqual([{ pid: owner.pid, host: expect.any(String), since: write.now }]);
+  });
+
+  test('who has waited long enough is refused', async () => {
+    const location = newLocation();
+    await ownedElsewhere(location);
+    let waited = 0;
+    const clock = quickClock(async (slept) => {
+      waited = slept;
+    });
+    await expect(open(location, { ...write, waitMs: 1_100, clock })).rejects.toThrow(/in use by/);
+    expect(waited).toBe(1_100);
+  });
+
+  test('it holds within one process too, until the close, and for that state alone', async () => {
+    const location = newLocation();
+    const first = await opened(location);
+    await expect(open(location, write)).rejects.toThrow(/in use by process/);
+    await opened(newLocation());
+    await first.putNote('n', 1);
+    await first.close();
+    expect(await (await opened(location)).note('n')).toBe(1);
+  });
+
+  test('kill -9 in mid-writing keeps every change that was acknowledged, and each whole', async () => {
+    for (const lifeMs of [0, 20, 50, 90]) {
+      const location = newLocation();
+      const owner = await ownedElsewhere(location, 'write');
+      await owner.said('1');
+      await pause(lifeMs);
+      await owner.kill();
+      const acknowledged = owner.lines().length - 1;
+
+      const store = await openedAfter(location);
+      // One more change may have become durable before the process said so.
+      expect([acknowledged, acknowledged + 1]).toContain((await store.bindings()).length);
+      expect((await store.openIntents()).length).toBeLessThanOrEqual(1);
+      await expectReplayed(store);
+    }
+  });
+}
+
+/** A clock for which a wait takes no time; `passed` gets the time so far. */
+export function quickClock(passed: (ms: number) => Promise<unknown>): Clock {
+  let slept = 0;
+  return {
+    now: () => 0,
+    monotonic: () => slept,
+    async sleep(ms) {
+      slept += ms;
+      await passed(slept);
+    },
+  };
+}
