@@ -52,24 +52,6 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
     expect(firewallOf(played)).toMatchObject({ enabled: true, policyIn: 'drop' });
   });
 
-  test('its firewall is in force as soon as the API has accepted it, and is read again after its task', async () => {
-    const played = rig();
-    const halt = new AbortController();
-    const run = played.apply(server, { halt: halt.signal });
-    void played.clock.sleep(1_000).then(() => halt.abort(new Error('halted')));
-
-    const report = await run;
-
-    expect(report.outcome).toBe('stopped');
-    expect(firewallOf(played)).toMatchObject({ enabled: true, policyIn: 'drop' });
-    expect(report.plan.warnings.map(({ code }) => code)).not.toContain('exposed');
-    played.restart();
-    // The end of the creation resets it.
-    played.emulator.mutate({ do: 'set_firewall', server_id: 2001, enabled: false });
-    expect((await played.apply(server)).outcome).toBe('converged');
-    expect(firewallOf(played)).toMatchObject({ enabled: true, policyIn: 'drop' });
-  });
-
   const card = 'networks: {n: {cidr: 10.1.0.0/24}}\n';
   const firewallOf = ({ emulator }: Rig) => emulator.world.projects[0]?.servers[0]?.firewall;
 

@@ -23,46 +23,6 @@ describe('src/reconcilers/ip.ts', () => {
     expect((await plan(text)).summary).toMatchObject({ unchanged: 2, create: 0 });
   });
 
-  test('is released when it leaves the spec, by the id and address that were bound', async () => {
-    const { apply, emulator } = rig();
-    await apply('ips: {web: {}, spare: {}}\n');
-
-    const report = await apply(`${prune}ips: {web: {}}\n`);
-
-    expect(report.outcome).toBe('converged');
-    expect(emulator.billed()).toHaveLength(1);
-  });
-
-  test.each([
-    'taskDone',
-    'accepted',
-  ] as const)('is released after its server has gone (detached: %s)', async (detachAt) => {
-    const { apply, plan, emulator } = rig({ emulator: { readings: { detachAt } } });
-    await apply(`ips: {web: {}}\nservers: {one: {${sliders}, public_ipv4: {ip: web}}}\n`);
-
-    const planned = await plan(prune);
-    const report = await apply(prune);
-
-    expect(idsOf(planned)).toEqual(['delete:servers.one', 'delete:ips.web']);
-    expect(planned.operations[1]?.needs).toEqual(['delete:servers.one']);
-    expect(report.outcome).toBe('converged');
-    expect(emulator.billed()).toEqual([]);
-    expect(countOf(emulator, 'release_ip')).toBe(1);
-  });
-
-  test('attached to a server that stays it is not released', async () => {
-    const { apply, plan, emulator } = rig();
-    await apply('ips: {web: {}}\n');
-    await apply(`ips: {web: {}}\nservers: {one: {${sliders}, public_ipv4: {reuse: true}}}\n`);
-
-    const planned = await plan(`${prune}servers: {one: {${sliders}, public_ipv4: {reuse: true}}}\n`);
-
-    expect(codesOf(planned)).toEqual({ 'ips.web': 'ip_in_use' });
-    expect(planned.blocked[0]?.reason).toContain('servers.one');
-    expect((await apply(prune)).outcome).toBe('converged');
-    expect(emulator.billed()).toEqual([]);
-  });
-
   test.each([
     'new',
     'reuse',
@@ -119,23 +79,6 @@ describe('src/reconcilers/ip.ts', () => {
     expect((await plan('ips: {web: {}, own: {}}\n')).blocked).toEqual([]);
   });
 
-  test('a lost one is made again only when a second look, a minute later, misses it too', async () => {
-    const { apply, plan, clock, emulator } = rig();
-    await apply('ips: {web: {}}\n');
-    emulator.mutate({ do: 'delete_ip', id: projectOf(emulator).ips[0]?.id ?? 0 });
-
-    const planned = await plan('ips: {web: {}}\n');
-    const before = clock.monotonic();
-    const report = await apply('ips: {web: {}}\n');
-
-    expect(planned.operations).toMatchObject([
-      { id: 'create:ips.web', reason: 'the project no longer has address 203.0.113.10', spend: 'adds' },
-    ]);
-    expect(report.outcome).toBe('converged');
-    expect(clock.monotonic() - before).toBeGreaterThanOrEqual(60_000);
-    expect(emulator.billed()).toHaveLength(1);
-  });
-
   test('a list that leaves it out buys nothing while a read by id shows it', async () => {
     const { apply, emulator } = rig();
     await apply('ips: {web: {}}\n');
@@ -146,21 +89,6 @@ describe('src/reconcilers/ip.ts', () => {
     expect(report.outcome).toBe('converged');
     expect(countOf(emulator, 'allocate_ip')).toBe(1);
     expect(emulator.billed()).toHaveLength(1);
-  });
-
-  test('one whose id stands for another address now is not released', async () => {
-    const { apply, plan, emulator } = rig({ emulator: { readings: { reuseIds: true } } });
-    await apply('ips: {web: {}}\n');
-    emulator.mutate({ do: 'delete_ip', id: 5001 });
-    const other = emulator.mutate({ do: 'add_ip' }) as { id: number };
-    const [live] = projectOf(emulator).ips;
-    if (live !== undefined) live.id = 5001;
-    expect(other.id).toBeDefined();
-
-    const planned = await plan(prune);
-
-    expect(codesOf(planned)).toEqual({ 'ips.web': 'identity_changed' });
-    expect(planned.operations).toEqual([]);
   });
 
   test('`id:` binds it and is never made again', async () => {

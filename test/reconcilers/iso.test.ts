@@ -9,19 +9,6 @@ const failing = 'isos: {rescue: {url: "https://mirror.example.com/missing.iso"}}
 
 describe('src/reconcilers/iso.ts', () => {
   test.each([
-    ['async', 'status/error'],
-    ['sync', 'download_status/reason'],
-  ] as const)('is added and downloaded (%s, %s)', async (isoCreate, isoFields) => {
-    const { apply, plan, emulator } = rig({ emulator: { readings: { isoCreate, isoFields } } });
-
-    const report = await apply(rescue);
-
-    expect(report.outcome).toBe('converged');
-    expect(projectOf(emulator).isos).toMatchObject([{ name: 'rescue', status: 'available' }]);
-    expect((await plan(rescue)).operations).toEqual([]);
-  });
-
-  test.each([
     'status/error',
     'download_status/reason',
   ] as const)('a failed download is told with its reason, and made again by a later run (%s)', async (isoFields) => {

@@ -7,23 +7,6 @@ const file = (cards: string, more = '') =>
 servers: {web: {${sliders}, network_interfaces: [${cards}]${more}}}\n`;
 
 describe('src/reconcilers/network-interface.ts', () => {
-  test('a missing card is added, after the network and the server that it needs', async () => {
-    const { apply, plan, emulator } = rig();
-
-    const planned = await plan(file('a'));
-    await apply(file('a'));
-    const report = await apply(file('a, b'));
-
-    expect(planned.operations.find(({ kind }) => kind === 'network_interface')).toMatchObject({
-      needs: ['create:servers.web', 'create:networks.a'],
-      spend: 'adds',
-    });
-    expect(report.outcome).toBe('converged');
-    const { networks, servers } = projectOf(emulator);
-    const nameOf = (id: number | null) => networks.find((each) => each.id === id)?.name;
-    expect(servers[0]?.cards.map(({ networkId }) => nameOf(networkId))).toEqual(['a', 'b']);
-  });
-
   test('a lasting 409 about a card that the list cuts off ends the run, and nothing stays open', async () => {
     const readings = { defaultNetworkCard: true, duplicateCards: 409, pageSize: 1 } as const;
     const { apply, store } = rig({ emulator: { readings } });

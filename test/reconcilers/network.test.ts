@@ -9,30 +9,6 @@ import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './suppo
 const backend = 'networks: {backend: {cidr: 10.20.0.0/24}}\n';
 
 describe('src/reconcilers/network.ts', () => {
-  test.each(['async', 'sync'] as const)('is created and found, answered %s', async (networkCreate) => {
-    const { apply, plan, emulator } = rig({ emulator: { readings: { networkCreate } } });
-
-    const report = await apply(backend);
-
-    expect(report.outcome).toBe('converged');
-    expect(projectOf(emulator).networks.map(({ name, cidr }) => [name, cidr])).toEqual([
-      ['default', '10.0.0.0/24'],
-      ['backend', '10.20.0.0/24'],
-    ]);
-    expect((await plan(backend)).summary.unchanged).toBe(1);
-  });
-
-  test('the one with the name and cidr that was not there before is it', async () => {
-    const { apply, emulator } = rig({ emulator: { readings: { uniqueNetworkNames: false } } });
-    emulator.mutate({ do: 'add_network', name: 'other', cidr: '10.20.0.0/24' });
-
-    await apply(backend);
-    const report = await apply('settings: {prune: true}\n');
-
-    expect(report.outcome).toBe('converged');
-    expect(projectOf(emulator).networks.map(({ name }) => name)).toEqual(['default', 'other']);
-  });
-
   test('a network is not replaced under a name that an unmanaged network has', async () => {
     const { apply, emulator } = rig();
     await apply(backend);
@@ -109,21 +85,6 @@ describe('src/reconcilers/network.ts', () => {
     ]);
     expect(projectOf(emulator).networks).toHaveLength(2);
     expect((await plan(backend + servers)).blocked).toEqual([]);
-  });
-
-  test.each([
-    '409 network_in_use',
-    '409 conflict',
-    '422 network_not_empty',
-  ] as const)('is deleted after its servers (%s)', async (networkInUse) => {
-    const { apply, emulator } = rig({ emulator: { readings: { networkInUse } } });
-    await apply(`${backend}servers: {web: {${sliders}, network_interfaces: [backend]}}\n`);
-
-    const report = await apply('settings: {prune: true}\n');
-
-    expect(report.outcome).toBe('converged');
-    expect(projectOf(emulator).networks.map(({ name }) => name)).toEqual(['default']);
-    expect(countOf(emulator, 'delete_network')).toBe(1);
   });
 
   test('is not deleted while a server on it stays, whoever owns that', async () => {
@@ -246,39 +207,6 @@ describe('src/reconcilers/network.ts', () => {
     expect([removed.outcome, destroyed.outcome]).toEqual(['converged', 'converged']);
     expect(countOf(emulator, 'delete_network')).toBe(0);
     expect(projectOf(emulator).networks).toHaveLength(1);
-  });
-
-  test('one that was renamed elsewhere may be another, and is not deleted', async () => {
-    const { apply, plan, emulator } = rig();
-    await apply(backend);
-    const live = projectOf(emulator).networks[1];
-    if (live !== undefined) live.name = 'payroll';
-
-    expect(codesOf(await plan('settings: {prune: true}\n'))).toEqual({
-      'networks.backend': 'identity_changed',
-    });
-    expect(codesOf(await plan(backend))).toEqual({ 'networks.backend': 'identity_changed' });
-    expect(codesOf(await apply('networks: {backend: {name: payroll, managed: false}}\n'))).toEqual({});
-    expect((await apply('settings: {prune: true}\n')).outcome).toBe('converged');
-    expect(projectOf(emulator).networks).toHaveLength(2);
-  });
-
-  test('one that is gone is made again, and the cards in it', async () => {
-    const { apply, plan, emulator } = rig();
-    const text = `${backend}servers: {web: {${sliders}, network_interfaces: [backend]}}\n`;
-    await apply(text);
-    emulator.mutate({ do: 'delete_network', id: projectOf(emulator).networks[1]?.id ?? 0 });
-
-    const planned = await plan(text);
-    const report = await apply(text);
-
-    expect(idsOf(planned)).toEqual([
-      'create:networks.backend',
-      'create:servers.web.network_interfaces.backend',
-    ]);
-    expect(report.outcome).toBe('converged');
-    const [, network] = projectOf(emulator).networks;
-    expect(projectOf(emulator).servers[0]?.cards.map(({ networkId }) => networkId)).toEqual([network?.id]);
   });
 
   test.each([

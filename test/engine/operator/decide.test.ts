@@ -284,27 +284,6 @@ describe('src/engine/operator/decide.ts: what came since a lost answer', () => {
   });
 });
 
-describe('src/engine/operator/decide.ts: resolve --adopt', () => {
-  test('what was said to be somebody else’s is this spec’s from then on', async () => {
-    const played = rig();
-    await played.apply(head);
-    const named = { do: 'add_server', name: 'web', public: true } as const;
-    const { id } = played.emulator.mutate(named) as { id: number };
-    const asking = `${head.replace('true', 'true, unconfirmed_servers: ask')}servers:\n  web: {${size}}\n`;
-    await played.clock.run(played.engine.ignore(load(asking), [String(id)]));
-    played.emulator.setFaults([
-      faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'none' }),
-    ]);
-    await played.apply(asking);
-    const [intent] = await played.store.openIntents();
-    expect(intent?.key).toBe(key);
-
-    await resolve(played, asking, { type: 'adopt', id: String(id) });
-
-    expect((await played.store.claims()).map(({ kind }) => kind)).toEqual(['project']);
-  });
-});
-
 const named = `settings: {prune: true}\nips:\n  web: {}\nservers:\n  web: {${size}, public_ipv4: {ip: web}}\n`;
 
 /** The answer to the first such write is lost; it had its effect. */
