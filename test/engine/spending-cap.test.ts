@@ -123,22 +123,3 @@ describe('src/engine: what a change in place adds to the bill', () => {
     expect(off.operations).toMatchObject([{ verb: 'update', spend: 'reduces', risk: 'safe' }]);
   });
 });
-
-describe('src/engine: an address that comes with its server', () => {
-  test('is priced with it', async () => {
-    const played = priced();
-    const entry = `${small}, public_ipv4: {new: true}, replace: allowed`;
-    const { cost, blocked } = await played.plan(capped(18, entry));
-    expect(blocked.map(({ code }) => code)).toContain('max_monthly_increase');
-    expect(cost.known_monthly_delta).toBe('0.00');
-    const allowed = await played.plan(capped(20, entry));
-    expect(allowed.cost.monthly).toMatchObject({ known_before: '0.00', known_after: '20.00' });
-    expect((await played.apply(capped(20, entry))).outcome).toBe('converged');
-    expect((await played.plan(capped(20, entry))).cost.monthly.known_before).toBe('20.00');
-
-    const other = entry.replace('ubuntu-24.04', 'debian-13');
-    expect((await played.plan(capped(20, other))).cost.known_monthly_delta).toBe('0.00');
-    const kept = await played.plan(capped(20, `${other}, keep_ip: true`));
-    expect(kept.cost.known_monthly_delta).toBe('3.00');
-  });
-});

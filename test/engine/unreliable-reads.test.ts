@@ -45,26 +45,4 @@ describe('src/engine: reads that fail', () => {
     played.emulator.setFaults([]);
     await converges(played, head);
   });
-
-  test('stale by up to a minute, from the first request to the last: everything is still made once', async () => {
-    const played = rig({ emulator: { readings: { staleReadsMs: 55_000 } } });
-
-    await converges(played, shop);
-
-    expect(played.emulator.billed()).toHaveLength(4);
-    expect(executed(played, 'network')).toBe(1);
-  });
-
-  test('lists that end early do not make anything gone, nor made again', async () => {
-    const played = rig();
-    await played.apply(shop);
-    const before = played.emulator.billed().length;
-    played.emulator.setFaults([
-      faultRule({ path: 'list_ips', nth: 1, times: 1 }, { do: 'truncate_list', keep: 0 }),
-    ]);
-
-    await converges(played, shop);
-
-    expect(played.emulator.billed()).toHaveLength(before);
-  });
 });
