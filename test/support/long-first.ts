@@ -38,7 +38,6 @@ const long = [
   'daemon/component',
   'daemon/git',
   'engine/several-tokens',
-  'intents/ask-key',
   'test/docker',
   'examples/adding-a-kind',
   'engine/crash',
