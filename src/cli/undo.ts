@@ -1,6 +1,5 @@
 import type { Desired } from '../core/desired.ts';
 import { ConfigError } from '../core/errors.ts';
-import type { Selection } from '../core/plan.ts';
 import { counted } from '../core/text.ts';
 import { type Undoing, undoing } from '../plan/undo/undoing.ts';
 import { kinds } from '../reconcilers/registry.ts';
@@ -38,10 +37,6 @@ export async function undoingOf(
   const { name, writes } = runNamed(undo, runsIn(journal, clock.now()));
   const bound = new Set((await store.bindings()).map(({ key }) => key));
   return undoing({ run: name, writes, journal, bound, desired, kinds, profile });
-}
-
-export function selectionOfUndo({ targets }: Undoing): Selection {
-  return { targets, excludes: [] };
 }
 
 /** Before the plan: the losses that it does not give back. */

@@ -166,7 +166,7 @@ export function recoveredUnconfirmed(world: World): Warning[] {
 /** The next plan without a selection shows the other changes. */
 export function leftOut(count: number): Warning[] {
   if (count === 0) return [];
-  const message = `${count} ${count === 1 ? 'change is' : 'changes are'} left out by --target or --exclude`;
+  const message = `${count} ${count === 1 ? 'change is' : 'changes are'} left out by --target, --exclude or --undo`;
   return [{ code: 'left_out', key: null, message }];
 }
 

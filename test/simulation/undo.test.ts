@@ -170,7 +170,7 @@ async function undone(played: Rig, desired: Desired, profile: ApiProfile): Promi
     return { end: 'run', wrong: ['the run is not the edit'] };
   const bound = new Set((await played.store.bindings()).map(({ key }) => key));
   const way = undoing({ ...{ run: run.name, writes: run.writes, journal, bound }, desired, kinds, profile });
-  const report = await apply(played, way.desired, { targets: way.targets, excludes: [] });
+  const report = await apply(played, way.desired, way.selection);
   if (report.outcome !== 'converged') {
     // The API attaches any free address, and an unused one of the spec is free too.
     const isHeld = report.blocked.some(({ code }) => code === 'address_not_the_only_free_one');
@@ -211,4 +211,34 @@ describe('src/plan/undo/undoing.ts', () => {
     );
     expect([wholly > count / 5, declared > count / 5]).toEqual([true, true]);
   }, 600_000);
+
+  test('an undo deletes nothing that the spec has left behind before', async () => {
+    const played = rig({ profile: clientProfile, emulator: { profile: serviceProfile } });
+    const size = { server_type: 'sliders-1', image: 'ubuntu-24.04', memory_mb: 1024, disk_gb: 20 };
+    const spec = (cores: number, network_interfaces: readonly string[]) =>
+      desiredOf({
+        ...{ settings: { exclusive: true }, ips: {}, isos: {} },
+        networks: { backend: { cidr: '10.20.0.0/24' } },
+        servers: { web: { ...size, cores, network_interfaces } },
+      });
+    await apply(played, spec(1, ['backend']));
+    const desired = spec(2, []);
+    await apply(played, desired);
+    const journal = await played.store.intents(all);
+    const [run] = runsIn(journal, played.clock.now());
+    const bound = new Set((await played.store.bindings()).map(({ key }) => key));
+    const { name = '', writes = [] } = run ?? {};
+    const way = undoing({
+      ...{ run: name, writes, journal, bound },
+      ...{ desired, kinds, profile: clientProfile },
+    });
+    const { results } = await apply(played, way.desired, way.selection);
+    expect(results.map(({ verb, key, outcome }) => `${verb} ${key} ${outcome}`)).toEqual([
+      'update servers.web done',
+    ]);
+    expect(snapshot(played)).toMatchObject({
+      facts: { 'servers.web': { cores: 1 } },
+      cards: { 'servers.web': ['backend'] },
+    });
+  });
 });

@@ -24,7 +24,7 @@ import { refuseOtherSelection, selectionOf } from '../settings/selection.ts';
 import { capped, readSpec } from '../settings/spec-source.ts';
 import { listenForSignals, type Signals } from '../signals.ts';
 import { askText, askYesNo, type Io, type Paint, paintFor, printable } from '../terminal.ts';
-import { checkUndo, selectionOfUndo, type UndoFlags, undoFooter, undoHeader, undoingOf } from '../undo.ts';
+import { checkUndo, type UndoFlags, undoFooter, undoHeader, undoingOf } from '../undo.ts';
 import { plan as planCommand } from './plan.ts';
 
 export interface ApplyFlags extends CommonFlags, UndoFlags {
@@ -85,7 +85,7 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
     call.undo = undo;
     const selection =
       undo !== undefined
-        ? selectionOfUndo(undo)
+        ? undo.selection
         : saved === undefined
           ? await selectionOf(flags, desired, session)
           : saved.selection;

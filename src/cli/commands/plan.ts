@@ -9,7 +9,7 @@ import { selectionOf } from '../settings/selection.ts';
 import { capped, readSpec } from '../settings/spec-source.ts';
 import { untilSignal } from '../signals.ts';
 import { type Io, paintFor } from '../terminal.ts';
-import { checkUndo, selectionOfUndo, type UndoFlags, undoHeader, undoingOf } from '../undo.ts';
+import { checkUndo, type UndoFlags, undoHeader, undoingOf } from '../undo.ts';
 import { putPlan } from './output.ts';
 
 export interface PlanFlags extends CommonFlags, UndoFlags {
@@ -35,7 +35,7 @@ export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<E
       throw new InterruptedError('interrupted');
     });
     const undo = await undoingOf(flags, desired, session);
-    const selection = undo === undefined ? await selectionOf(flags, desired, session) : selectionOfUndo(undo);
+    const selection = undo === undefined ? await selectionOf(flags, desired, session) : undo.selection;
     const asked = undo?.desired ?? desired;
     const options = { destroy, ...(selection === undefined ? {} : { selection }) };
     const { engine } = session;

@@ -7,6 +7,7 @@ import { mapTexts } from '../../core/json.ts';
 import { comesWithServer, type ResourceKey, retiredFrom, takeApart } from '../../core/keys.ts';
 import type { ResourceKind } from '../../core/kind.ts';
 import { factsOf, type KindName } from '../../core/kind-facts.ts';
+import type { Selection } from '../../core/plan.ts';
 import type { ApiProfile } from '../../core/profile.ts';
 import { run as runs, settleFirst } from '../../core/remedy.ts';
 import type { Intent } from '../../core/state.ts';
@@ -16,8 +17,8 @@ import { type Loss, lossesOf } from './grade.ts';
 export interface Undoing {
   readonly run: string;
   readonly desired: Desired;
-  /** The keys that the run changed: the plan is limited to them. */
-  readonly targets: readonly ResourceKey[];
+  /** The keys that the run changed, without the remains of earlier specs inside their servers. */
+  readonly selection: Selection;
   /** The writes of the run that the plan does not undo wholly. */
   readonly losses: readonly Loss[];
   /** Keys with an equal entry before the run: it corrected changes from outside vdcsync, which do not come back. */
@@ -52,6 +53,9 @@ export function undoing(input: UndoInput): Undoing {
     else restored.set(key, past.restored(key, entry, current.get(key)));
   const changed = [...before.keys()].filter((key) => !equal(current.get(key), restored.get(key)));
   const resources = [...restored.values()];
+  // The spec keeps the resources that it no longer declares.
+  const isLeft = (key: ResourceKey) =>
+    !desired.settings.prune && !restored.has(key) && !before.has(key) && isPartOfServer(key);
   checkReferences(resources, input);
   checkEnvironment(resources, desired);
   return {
@@ -63,7 +67,7 @@ export function undoing(input: UndoInput): Undoing {
       settings: { ...desired.settings, prune: true },
       digest: `${desired.digest} undoes ${run}`,
     },
-    targets: past.keys,
+    selection: { targets: past.keys, excludes: [...input.bound].filter(isLeft) },
     losses: lossesOf(past.writes, profile),
     corrected: past.corrected,
     differing: [...new Set(changed.map((key) => takeApart(key).parent ?? key))].sort(),
@@ -232,6 +236,13 @@ function lastOf(writes: readonly Intent[], key: ResourceKey): Intent | undefined
 /** The entry that is in force after the write. */
 function basisOf(write: Intent | undefined): string | undefined {
   return write?.verb === 'delete' ? undefined : write?.basis;
+}
+
+/** A resource inside a server that has an entry of its own. */
+function isPartOfServer(key: ResourceKey): boolean {
+  const parsed = takeApart(key);
+  const isDeclared = !comesWithServer(parsed) && !factsOf(parsed.kind).repeats;
+  return parsed.parent !== undefined && isDeclared && retiredFrom(key) === undefined;
 }
 
 /** The key that a server had before its successor took the key. */
