@@ -6,6 +6,8 @@ import { around, load, type RigOptions, rig } from '../../support/rig.ts';
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const servers = (...entries: readonly string[]) => `${head}servers:\n  ${entries.join('\n  ')}\n`;
+const web = (more = '', sized = size) => `web: {${sized}, public_ipv4: {new: true}${more}}`;
+const shop = (more = '') => `shop: {${size}, public_ipv4: {new: true}, moved: {from: servers.web}${more}}`;
 
 /** A process that is killed as soon as a write to the path has been answered, or its answer lost. */
 function killable(options: RigOptions = {}) {
@@ -47,6 +49,44 @@ function killable(options: RigOptions = {}) {
 }
 
 describe('src/engine/intents: a rename of what is in flight', () => {
+  test.each([
+    ['a server', '/servers', servers(web()), servers(shop()), 'servers'],
+    [
+      'an address',
+      '/ips',
+      `${head}ips:\n  web: {}\n`,
+      `${head}ips:\n  shop: {moved: {from: ips.web}}\n`,
+      'ips',
+    ],
+    [
+      'a network',
+      '/networks',
+      `${head}networks:\n  web: {cidr: 10.1.0.0/24}\n`,
+      `${head}networks:\n  shop: {cidr: 10.1.0.0/24, moved: {from: networks.web}}\n`,
+      'networks',
+    ],
+  ])('%s is settled first, then moved, and bought once', async (_name, path, before, after, section) => {
+    for (const lost of [false, true]) {
+      const { world, killedAfter, bound, bought, executed, deletions } = killable();
+      await killedAfter(path, before, lost);
+      const plan = await world.plan(after);
+      expect(plan.operations).toEqual([]);
+      expect(plan.warnings.map(({ code }) => code)).not.toContain('moved_from_unknown');
+      expect(plan.blocked.map(({ key, code }) => [key, code])).toEqual([
+        [`${section}.shop`, 'moved_in_flight'],
+      ]);
+
+      expect((await world.apply(after)).outcome).toBe('converged');
+      // A lost answer is asked for again under its key.
+      expect(new Set(bought(path).map(({ key }) => key)).size).toBe(1);
+      expect(executed()).toBe(1);
+      expect(deletions()).toEqual([]);
+      const keys = Object.keys(await bound()).map((key) => key.split('.')[1]);
+      expect(new Set(keys)).toEqual(new Set(['shop']));
+      expect((await world.plan(after)).operations).toEqual([]);
+    }
+  });
+
   test('a server is not dropped for one that was being made under its new key', async () => {
     const { world, killedAfter, bound, deletions } = killable();
     const plain = `web: {${size}}`;
