@@ -4,7 +4,7 @@ import { projectOf, type Truth } from './truth.ts';
 
 const keyLifeMs = 23 * 3_600_000;
 
-// What no documented read shows of a creation.
+// The creations that no documented read shows.
 
 /** The list in which alone it can be seen ends before it. @assumption A8 */
 export function isCutOff(truth: Truth, { kind, id }: Execution): boolean {
