@@ -311,6 +311,8 @@ export interface WriteTraits<Value = EntryFields, Observed = Seen, Before extend
 
 /** The other resources that a creation concerns. */
 export interface CreationTraits<Value = EntryFields, Before extends Preimage = Preimage> {
+  /** Whether the created resource takes the former resource of this child key again, which remained without its parent. */
+  takesAgain?(subject: Subject<Value>, child: ResourceKey, world: World): boolean;
   /**
    * Whether the creation takes any free address. It could then take an address that another creation made
    * and that no read shows yet. `shown`: reads show the address to take, so this creation goes before creations that

@@ -205,12 +205,27 @@ function boundElsewhere({ subject, diff }: Draft, { world }: GuardInput): Object
 function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefined {
   const { subject, diff } = draft;
   if (diff.verdict.verdict !== 'delete') return undefined;
-  if (world.settings.prune || destroy || diff.verdict.byFile || isInSpec(draft, world)) return undefined;
+  if (world.settings.prune || destroy || diff.verdict.byFile) return undefined;
+  const isLeft = isLeftByServer(draft, world);
+  if (isInSpec(draft, world) && !isLeft) return undefined;
+  const why = isLeft ? `came with a server that is gone` : whyLeft(subject, world);
+  const { parent = subject.key } = subject;
+  const again = edit(parent, {
+    set: { public_ipv4: { reuse: true } },
+    when: 'to let the new server use a free address',
+  });
   return {
-    reason: `${subject.key} ${whyLeft(subject, world)}, and settings.prune is false. With \`prune: true\`, ${impactOf(draft, world)}`,
-    remedies: [...restored(draft, world), keeping(draft)],
+    reason: `${subject.key} ${why}, and settings.prune is false. With \`prune: true\`, ${impactOf(draft, world)}`,
+    remedies: [...(isLeft ? [again] : restored(draft, world)), keeping(draft)],
     permit: setting('prune', true, 'to delete it, and each other resource that has left the spec'),
   };
+}
+
+/** The address of a server that neither the spec nor a replacement has deleted. */
+function isLeftByServer({ subject, retiresAs = subject.key }: Draft, world: World): boolean {
+  const { parent } = subject;
+  if (parent === undefined || !comesWithServer(subject)) return false;
+  return retiredFrom(retiresAs) === undefined && !world.isThere(parent);
 }
 
 /** The resource has an entry, or retires: the spec permitted the replacement, and with it this deletion. */

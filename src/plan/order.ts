@@ -146,9 +146,10 @@ export function obstacles(
   const others = kinds.get(kind)?.order?.goneBefore?.(subject, verb, world) ?? [];
   if (verb === 'delete') return others;
   // The address of a server that is replaced retires with it, and needs no place under the key.
-  const outliving = world.isThere(key)
-    ? []
-    : world.childrenOf(key).filter((child) => child.binding !== undefined && comesWithServer(child));
+  const { takesAgain } = kinds.get(kind)?.creation ?? {};
+  const isOutliving = (child: Subject) =>
+    child.binding !== undefined && comesWithServer(child) && takesAgain?.(subject, child.key, world) !== true;
+  const outliving = world.isThere(key) ? [] : world.childrenOf(key).filter(isOutliving);
   return [...outliving.map((child) => child.key), ...failedBefore(key, world), ...others];
 }
 

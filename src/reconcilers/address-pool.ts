@@ -1,5 +1,5 @@
 import { type Json, member } from '../core/json.ts';
-import { topLevelKey } from '../core/keys.ts';
+import { childKey, type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
 import { edit, outside, run } from '../core/remedy.ts';
@@ -107,4 +107,25 @@ export function ownAddress({ desired, binding }: Subject, world: World): Ip | un
   if (asked != null && member(address, 'new') !== true && member(address, 'reuse') !== true) return undefined;
   const [own, another] = world.ipsOf(id).filter(world.isUnbound);
   return another === undefined ? own : undefined;
+}
+
+/**
+ * The address that the key's own server had, if the server is gone and the next server gets this address again: the API
+ * attaches a free address, and no other one is free, unless the profile can name one.
+ *
+ * @source API §4 POST /servers body
+ */
+export function formerAddress(key: ResourceKey, world: World): Ip | undefined {
+  const { desired } = world.subjects.get(key) ?? {};
+  if (desired === undefined || desired.id !== undefined || world.observed.get(key)?.id !== undefined)
+    return undefined;
+  const own = childKey(key, 'public_ipv4');
+  const { identity } = world.subjects.get(own)?.binding ?? {};
+  const live = world.ip(world.idOf(own) ?? '');
+  if (live === undefined || live.server_id !== null || live.address !== identity?.address) return undefined;
+  const wanted = member(desired.value, 'public_ipv4');
+  if (member(wanted, 'reuse') === true) return live;
+  if (member(wanted, 'new') !== true) return undefined;
+  const isOnly = world.freeIps().every(({ id }) => id === live.id);
+  return isOnly || world.profile.operations.named_address !== undefined ? live : undefined;
 }

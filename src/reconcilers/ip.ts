@@ -11,6 +11,7 @@ import { isIpv4 } from '../core/text.ts';
 import {
   believedPool,
   diffPool,
+  formerAddress,
   type IpEntry,
   isKept,
   ownAddress,
@@ -242,6 +243,8 @@ function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: Wo
   const remade = stays && isMade && !isSeen(server.key, world);
   if (stays && !remade)
     return (server && diffExchanged(server, live, world)) ?? diffBesideServer(subject, live);
+  // The new server takes it.
+  if (parent !== undefined && formerAddress(parent, world) !== undefined) return unchanged;
   if (!isKept(subject, server)) return diffLeaving(subject, live, world);
   const asks = member(server?.desired?.value, 'public_ipv4') !== undefined;
   const another = asks ? ', and the new server gets another one' : '';

@@ -5,6 +5,7 @@ import type { ReadPort } from '../core/ports.ts';
 import type { Ip, Server, ServerId } from '../core/resources.ts';
 import { isIpv4 } from '../core/text.ts';
 import { grouped } from '../core/world.ts';
+import { formerAddress } from './address-pool.ts';
 import { diffExistence, fieldsLacking, integerIdIn, recordedIds, unchanged } from './existence.ts';
 import { addressSequence, releasedFirst, sentAddress, staleAfter, takesFree } from './server/address.ts';
 import { isEdited, knownOf, priceApplied, resolveBody } from './server/body.ts';
@@ -113,7 +114,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
       if (entry === undefined || resolved === undefined) throw new Error(`${subject.key} is not in the spec`);
       if ('problem' in resolved)
         throw new Error(`${subject.key} cannot be created: ${resolved.problem.reason}`);
-      const address = sentAddress(entry, world);
+      const address = sentAddress(subject.key, entry, world);
       const body = { ...resolved.body, ...(address === undefined ? {} : { public_ipv4: address }) };
       return { name: 'create_server', path: {}, body: body as Json };
     },
@@ -185,6 +186,8 @@ export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
 
   creation: {
     takesFree: ({ key }, world) => takesFree(key, world),
+    takesAgain: ({ key }, child, world) =>
+      child === childKey(key, 'public_ipv4') && formerAddress(key, world) !== undefined,
     /**
      * The address that the server took, unless an entry names it. With `{reuse: true}` it is unknown
      * whether the address was allocated for this server, or another user freed it just before. If evidence and not the
@@ -194,13 +197,17 @@ export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
       const wanted = subject.desired?.value ?? asked;
       const reuses = member(member(request.body, 'public_ipv4'), 'reuse') === true;
       const named = member((asked ?? wanted)?.public_ipv4, 'ip') !== undefined;
-      if (named || (reuses && !(world.settings.exclusive && answered))) return [];
+      const own = childKey(subject.key, 'public_ipv4');
+      const former = world.subjects.get(own)?.binding?.id;
+      const isFormer = ({ id: each }: { readonly id: unknown }) => String(each) === former;
+      const takes = (facts?.addresses ?? []).some(isFormer);
+      if (!takes && (named || (reuses && !(world.settings.exclusive && answered)))) return [];
       const before = recordedIds(preimage.ips);
       return (facts?.addresses ?? [])
-        .filter((each) => !before.has(String(each.id)))
+        .filter((each) => (takes ? isFormer(each) : !before.has(String(each.id))))
         .slice(0, 1)
         .map((each) => ({
-          key: childKey(subject.key, 'public_ipv4'),
+          key: own,
           kind: 'ip' as const,
           id: String(each.id),
           parentId: id,

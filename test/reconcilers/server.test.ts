@@ -394,6 +394,7 @@ describe('src/reconcilers/server.ts: deletion', () => {
     const { apply, plan, emulator } = rig();
     const text = servers({ web: `${sliders}, public_ipv4: {new: true}, firewall: {enabled: true}` });
     await apply(text);
+    const [address] = projectOf(emulator).ips;
     emulator.mutate({ do: 'delete_server', id: projectOf(emulator).servers[0]?.id ?? 0 });
 
     const reported = await plan(`settings: {drift: report}\n${text}`);
@@ -405,18 +406,35 @@ describe('src/reconcilers/server.ts: deletion', () => {
       [],
       expect.arrayContaining(['drift']),
     ]);
-    expect(idsOf(planned)).toEqual([
-      'delete:servers.web.public_ipv4',
-      'create:servers.web',
-      'create:servers.web.firewall',
-    ]);
+    expect(idsOf(planned)).toEqual(['create:servers.web', 'create:servers.web.firewall']);
     expect(report.outcome).toBe('converged');
-    expect(
-      emulator
-        .billed()
-        .map(({ kind }) => kind)
-        .sort(),
-    ).toEqual(['ip', 'server']);
+    // The new server has the address of the old one.
+    const [server] = projectOf(emulator).servers;
+    expect(projectOf(emulator).ips).toMatchObject([{ id: address?.id, serverId: server?.id }]);
+    expect((await plan(text)).operations).toEqual([]);
+  });
+
+  test('addresses of several servers that are gone are deleted only with `prune: true`', async () => {
+    const { apply, plan, emulator } = rig();
+    const text = servers({
+      a: `${sliders}, public_ipv4: {new: true}`,
+      b: `${sliders}, public_ipv4: {new: true}`,
+    });
+    await apply(text);
+    for (const { id } of [...projectOf(emulator).servers]) emulator.mutate({ do: 'delete_server', id });
+
+    const kept = await plan(text);
+    expect(idsOf(kept)).toEqual([]);
+    expect(codesOf(kept)).toMatchObject({
+      'servers.a.public_ipv4': 'prune_disabled',
+      'servers.b.public_ipv4': 'prune_disabled',
+    });
+    expect(idsOf(await plan(text.replaceAll('new: true', 'reuse: true')))).toEqual([
+      'create:servers.a',
+      'create:servers.b',
+    ]);
+    expect((await apply(`${prune}\n${text}`)).outcome).toBe('converged');
+    expect(projectOf(emulator).ips).toHaveLength(2);
   });
 });
 
@@ -469,7 +487,7 @@ describe('src/reconcilers/server.ts: what exists already', () => {
     ]);
     expect(idsOf(await plan(prune))).toEqual(['delete:servers.web.public_ipv4']);
     const anew = await plan(servers({ web: `${sliders}, public_ipv4: {new: true}` }));
-    expect(idsOf(anew).sort()).toEqual(['create:servers.web', 'delete:servers.web.public_ipv4']);
+    expect(idsOf(anew)).toEqual(['create:servers.web']);
   });
 
   test('with an empty state what is there blocks buying, until it is adopted or ignored', async () => {

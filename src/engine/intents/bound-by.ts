@@ -133,9 +133,11 @@ export function companionsOf(
     run
       .kindOf(kind)
       .creation?.companions?.({ subject, id, request, asked, preimage, facts, named, world, at }) ?? [];
-  return came
-    .filter((each) => ownerOf(run, each, new Set([under])) === undefined && makerOf(run, each) === undefined)
-    .map((binding) => ({ type: 'bind', binding }));
+  // A server that is created again takes its former address.
+  const isOwn = (each: Binding) => run.bindings.get(each.key)?.id === each.id;
+  const isNobodys = (each: Binding) =>
+    ownerOf(run, each, new Set([under])) === undefined && makerOf(run, each) === undefined;
+  return came.filter((each) => isOwn(each) || isNobodys(each)).map((binding) => ({ type: 'bind', binding }));
 }
 
 /** Binds an address that the answer of a failed creation named, and the next plan releases it. */

@@ -6,7 +6,7 @@ import { type Operation, type OperationId, operationId, type Warning } from '../
 import type { StaleReads, WriteRequest } from '../../core/ports.ts';
 import { edit, outside, type Remedy, run } from '../../core/remedy.ts';
 import type { Ip } from '../../core/resources.ts';
-import { isKept, poolOf } from '../address-pool.ts';
+import { formerAddress, isKept, poolOf } from '../address-pool.ts';
 import { priceOfAddress } from '../prices.ts';
 import type { BodyProblem } from './body.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
@@ -17,16 +17,18 @@ import { orderOf } from './existing.ts';
  *
  * `{ip: NAME}` has no documented form of its own: `{reuse: true}` takes *a* free address,
  * so it takes the named address only if that is the only free one. Hence the checks
- * and the order in this spec. With the profile's `named_address` neither is needed.
+ * and the order in this spec. With the profile's `named_address` neither is needed. A server that is created again
+ * takes its former address in the same way.
  *
  * @source API §4 POST /servers body
  */
-export function sentAddress(entry: ServerEntry, world: World): unknown {
+export function sentAddress(key: ResourceKey, entry: ServerEntry, world: World): unknown {
   const wanted = entry.public_ipv4;
-  if (wanted === undefined || !('ip' in wanted)) return wanted;
+  const former = formerAddress(key, world);
+  if (former === undefined && (wanted === undefined || !('ip' in wanted))) return wanted;
   const template = world.profile.operations.named_address?.body;
   if (template === undefined) return { reuse: true };
-  return fill(template, Number(world.idOf(topLevelKey('ips', wanted.ip))));
+  return fill(template, Number(world.idOf(claimedBy(key, world) ?? key)));
 }
 
 /** The address as one word, for plans and comparison. */
@@ -159,6 +161,7 @@ export function releasedFirst({ key }: Subject, world: World): readonly Resource
         each.parent !== undefined &&
         // The address of a replaced server stays until the new server exists.
         retiredFrom(each.key) === undefined &&
+        formerAddress(each.parent, world) === undefined &&
         !isKept(each, world.subjects.get(each.parent)),
     );
   return [...held, ...left].map((each) => each.key);
@@ -191,7 +194,10 @@ export function addressAlongside(
   { public_ipv4: wanted }: ServerEntry,
   world: World,
 ): Pick<Diff, 'alongside'> {
-  const isNew = wanted !== undefined && ('new' in wanted || ('reuse' in wanted && !findsFree(key, world)));
+  const isNew =
+    formerAddress(key, world) === undefined &&
+    wanted !== undefined &&
+    ('new' in wanted || ('reuse' in wanted && !findsFree(key, world)));
   return isNew ? { alongside: { key: childKey(key, 'public_ipv4'), price: priceOfAddress(world) } } : {};
 }
 
@@ -300,14 +306,16 @@ export function takesFree(key: ResourceKey, world: World): 'shown' | 'any' | und
   return world.isThere(ip) ? 'shown' : 'any';
 }
 
+/** The key of the address that the new server must get. */
 function claimedBy(key: ResourceKey, world: World): ResourceKey | undefined {
+  if (formerAddress(key, world) !== undefined) return childKey(key, 'public_ipv4');
   const wanted = (world.subjects.get(key)?.desired?.value as ServerEntry | undefined)?.public_ipv4;
   return wanted !== undefined && 'ip' in wanted ? topLevelKey('ips', wanted.ip) : undefined;
 }
 
 function takesAddress(key: ResourceKey, world: World): boolean {
   const wanted = (world.subjects.get(key)?.desired?.value as ServerEntry | undefined)?.public_ipv4;
-  return wanted !== undefined && !('new' in wanted);
+  return wanted !== undefined && (!('new' in wanted) || formerAddress(key, world) !== undefined);
 }
 
 /** A body template with `{ip_id}` filled in; alone in a string it becomes a number. */
