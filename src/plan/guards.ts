@@ -221,11 +221,12 @@ function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefi
   };
 }
 
-/** The address of a server that neither the spec nor a replacement has deleted. */
+/** The address of a server that neither the spec nor a replacement has deleted. A failed creation leaves no such server. */
 function isLeftByServer({ subject, retiresAs = subject.key }: Draft, world: World): boolean {
   const { parent } = subject;
-  if (parent === undefined || !comesWithServer(subject)) return false;
-  return retiredFrom(retiresAs) === undefined && !world.isThere(parent);
+  if (parent === undefined || !comesWithServer(subject) || retiredFrom(retiresAs) !== undefined) return false;
+  const { binding } = world.subjects.get(parent) ?? {};
+  return binding !== undefined && binding.tainted === undefined && !world.isThere(parent);
 }
 
 /** The resource has an entry, or retires: the spec permitted the replacement, and with it this deletion. */

@@ -16,7 +16,7 @@ describe('src/engine/intents/evidence.ts', () => {
   test.each([
     ['an attended run', {}],
     ['an unattended run', { unattended: true }],
-  ])('%s releases the address that the answer to a failed creation named, and creates the server', async (_name, options) => {
+  ])('%s creates the server again, with the address that the answer to the failed creation named', async (_name, options) => {
     const played = failing();
 
     const report = await played.apply(head + web, options);
@@ -27,7 +27,7 @@ describe('src/engine/intents/evidence.ts', () => {
     const bound = (await played.store.bindings()).map(({ key, id }) => [key, id]);
     expect(bound).toEqual([
       ['servers.web', '2002'],
-      ['servers.web.public_ipv4', '5002'],
+      ['servers.web.public_ipv4', '5001'],
     ]);
   });
 
