@@ -177,7 +177,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
       /delete servers\. ?web-2 id 2002, 203\.0\.113\.11 Impact: all data on its disks is lost/,
     );
     expect(text).toMatch(/Cost: −[\d.]+ EUR a month/);
-    expect(text).toMatch(/public_ipv4 id 5002, 203\.0\.113\.11 After delete servers\. ?web-2/);
+    expect(text).toMatch(/203\.0\.113\.11 Undo: with another address\. After delete servers\. ?web-2/);
     expect(await page.locator('#differences').count()).toBe(0);
     await page.close();
   });
