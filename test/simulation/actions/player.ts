@@ -82,7 +82,8 @@ export class ActionPlayer implements Actions {
   /** A run of the machine has ended. */
   ended(controller: Controller, report: ApplyReport | undefined): void {
     if (controller !== this.#main) return;
-    this.#report = report ?? this.#report;
+    // A run that was interrupted has no messages, and those of the run before it may not hold any more.
+    this.#report = report;
     this.#isApplied = report?.outcome === 'converged';
   }
 
