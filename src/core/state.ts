@@ -59,10 +59,7 @@ export type IntentPhase = Stage['phase'];
  */
 export type IntentOutcome = 'done' | 'refused' | 'absent' | 'failed' | 'abandoned' | 'void';
 
-/**
- * The end of an intent. `because`: left out if later attempts do not depend on the reason. `text` is for the history: no
- * code reads it.
- */
+/** The end of an intent. `because`: left out if later attempts do not depend on the reason. No code reads `text`. */
 export interface Ended {
   readonly outcome: IntentOutcome;
   readonly because?: Because;
@@ -147,6 +144,8 @@ export interface Facts {
   readonly billable_ips?: readonly Json[];
   /** The addresses that a server has. */
   readonly addresses?: readonly { readonly id: number; readonly address: string }[];
+  /** The undocumented fields that the API added to the rules of a firewall, with their values. @assumption A32 */
+  readonly ruleFields?: Readonly<Record<string, readonly Json[]>>;
 }
 
 /** The 2xx answer to a write, or the evidence that took its place. */

@@ -1,14 +1,25 @@
-import equal from 'fast-deep-equal';
 import { type Json, member } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
-import type { Change, Warning } from '../core/plan.ts';
+import type { Warning } from '../core/plan.ts';
+import type { WriteRequest } from '../core/ports.ts';
 import { edit, outside, run } from '../core/remedy.ts';
-import type { Firewall, FirewallRule, ServerId } from '../core/resources.ts';
+import type { Firewall, ServerId } from '../core/resources.ts';
+import type { Binding } from '../core/state.ts';
 import { blocked, fromNothing, observeInside, serverOf, unchanged } from './existence.ts';
 import { firewallCautions, firewallErrors } from './firewall/checks.ts';
-import { type FirewallEntry, firewallSchema, shownRuleFields } from './firewall/rules.ts';
+import { diffDeclared } from './firewall/compare.ts';
+import { type FirewallEntry, firewallSchema } from './firewall/rules.ts';
 import { type Filter, locksOut, trafficOf } from './firewall/traffic.ts';
+import {
+  type AppliedFirewall,
+  type ReturnedFields,
+  returnedFields,
+  sendable,
+  shown,
+  type UndocumentedFields,
+  undocumentedFields,
+} from './firewall/undocumented.ts';
 
 interface FirewallObserved {
   readonly id: string | undefined;
@@ -51,21 +62,21 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
       if (entry.enabled === true && !willBePublic(subject, world)) return noPublicCard(subject, world);
       return diffNew(subject, entry, replaced?.live, world);
     }
-    const added = addedByServer(entry, observed.live, binding?.applied);
-    const live = withoutFields(observed.live, added);
+    const fields = undocumentedFields(entry, observed.live, appliedOf(binding));
+    const live = shown(observed.live, fields);
     const changes = diffDeclared(entry, live);
     if (changes.length === 0) return unchanged;
     if (entry.enabled === true && !observed.publicCard) return noPublicCard(subject, world);
-    const lost = lostByReplacing(subject.key, entry, live);
+    const lost = lostByReplacing(subject.key, live, fields);
     if (lost !== undefined) return lost;
     const pristine = binding === undefined && !live.enabled && live.rules.length === 0;
     const after = filterOf(entry, live);
     const effects = {
       traffic: trafficOf(live, after),
-      consequences: [...lockout(subject.key, live, after), ...droppedFields(subject, observed.live, added)],
+      consequences: [...lockout(subject.key, live, after), ...droppedFields(subject.key, fields)],
     };
     if (pristine) return { verdict: { verdict: 'create', changes }, ...effects };
-    const cause = binding?.applied == null || isAsLeft(binding.applied, live) ? 'file' : 'drift';
+    const cause = isAsLeft(appliedOf(binding), observed.live) ? 'file' : 'drift';
     return { verdict: { verdict: 'update', changes, cause }, ...effects };
   },
 
@@ -73,8 +84,9 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
     /** `policy_out` is never sent; rules are sent unchanged. @assumption A45 @assumption A46 */
     request({ subject, observed, world }) {
       const entry = subject.desired?.value ?? {};
-      const added = observed && addedByServer(entry, observed.live, subject.binding?.applied);
-      const live = observed && withoutFields(observed.live, added ?? new Set());
+      const live =
+        observed &&
+        sendable(observed.live, undocumentedFields(entry, observed.live, appliedOf(subject.binding)));
       return {
         name: 'put_firewall',
         path: { server_id: serverOf(subject, world) },
@@ -95,13 +107,22 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
       const live = await read.findFirewall(id);
       const sent = intent.request.body as unknown as FirewallEntry;
       return live !== undefined && diffDeclared(sent, live).length === 0
-        ? { verdict: 'done', id: String(id), certain: true }
+        ? {
+            verdict: 'done',
+            id: String(id),
+            certain: true,
+            facts: { ruleFields: returnedFields(sent, live) },
+          }
         : { verdict: 'not_done' };
     },
   },
 
   /** A firewall that was only compared was never sent. It may hold fields that only its author can write. */
-  bind: ({ request }) => ({ identity: {}, applied: request?.body ?? null, keep: false }),
+  bind: ({ request, facts }) => ({
+    identity: {},
+    applied: request === undefined ? null : appliedBy(request, facts?.ruleFields),
+    keep: false,
+  }),
 };
 
 /**
@@ -118,7 +139,8 @@ function diffNew(
   const after = filterOf(entry, unfiltered);
   if (replaced === undefined)
     return { verdict: { verdict: 'create', changes }, traffic: trafficOf(unfiltered, after) };
-  const old: Firewall = withoutFields(replaced, addedByServer(entry, replaced, subject.binding?.applied));
+  const fields = undocumentedFields(entry, replaced, appliedOf(subject.binding));
+  const old = shown(replaced, fields);
   const fromOld = changes.map((change) => ({ ...change, from: old[change.path as keyof Firewall] ?? null }));
   const lost = lockout(subject.key, old, after).map((warning) => ({
     ...warning,
@@ -127,7 +149,7 @@ function diffNew(
   return {
     verdict: { verdict: 'create', changes: fromOld },
     traffic: trafficOf(old, after),
-    consequences: lost,
+    consequences: [...lost, ...droppedFields(subject.key, fields), ...leftBehind(subject.key, fields)],
   };
 }
 
@@ -185,86 +207,44 @@ function noPublicCard(subject: Subject, world: World): Diff {
   );
 }
 
-function diffDeclared(entry: FirewallEntry, live: Firewall): Change[] {
-  const changes: Change[] = [];
-  if (entry.enabled !== undefined && entry.enabled !== live.enabled) {
-    changes.push({ path: 'enabled', from: live.enabled, to: entry.enabled });
-  }
-  if (entry.policy_in !== undefined && entry.policy_in !== live.policy_in) {
-    changes.push({ path: 'policy_in', from: live.policy_in, to: entry.policy_in });
-  }
-  if (entry.rules === undefined) return changes;
-  const [wanted, there] = [entry.rules, live.rules];
-  const same = wanted.length === there.length && wanted.every((rule, at) => sameRule(rule, there[at] ?? {}));
-  // An unchanged rule is shown with the notation of the spec, so that only real differences show.
-  const from = there.map((live) => wanted.find((rule) => sameRule(rule, live)) ?? live);
-  return same ? changes : [...changes, { path: 'rules', from, to: wanted }];
+/** Only rules that were read back show the fields that the API adds. */
+function appliedBy({ body }: WriteRequest, ruleFields: ReturnedFields | undefined): Json {
+  const sent = body as unknown as FirewallEntry;
+  const isShown = ruleFields !== undefined && (sent.rules ?? []).length > 0;
+  return { ...sent, ...(isShown && { ruleFields }) } as Json;
 }
 
-function sameRule(declared: FirewallRule, live: FirewallRule): boolean {
-  return Object.entries(declared).every(([field, value]) => equal(normal(value), normal(live[field])));
-}
-
-/** Text is trimmed by the API; spaces in a list of ports mean nothing. @source API §4 rule 3 */
-function normal(value: unknown): unknown {
-  return typeof value === 'string' ? value.trim().replace(/\s*,\s*/g, ',') : value;
+function appliedOf(binding: Pick<Binding, 'applied'> | undefined): AppliedFirewall | undefined {
+  return (binding?.applied ?? undefined) as unknown as AppliedFirewall | undefined;
 }
 
 /** No other user has changed the firewall since the last write. @assumption A32 */
-function isAsLeft(applied: Json | undefined, live: Firewall): boolean {
-  return applied != null && diffDeclared(applied as unknown as FirewallEntry, live).length === 0;
+function isAsLeft(applied: AppliedFirewall | undefined, live: Firewall): boolean {
+  return applied === undefined || diffDeclared(applied, live).length === 0;
 }
 
-/**
- * Fields of live rules that neither the document nor the spec's rules have, with the rules that carry a value in them.
- */
-function unknownFields(
-  entry: FirewallEntry,
-  { rules }: Firewall,
-): ReadonlyMap<string, readonly FirewallRule[]> {
-  const known = new Set([...shownRuleFields, ...(entry.rules ?? []).flatMap(Object.keys)]);
-  const fields = new Set(rules.flatMap(Object.keys).filter((field) => !known.has(field)));
-  return new Map([...fields].map((field) => [field, rules.filter((rule) => rule[field] != null)]));
+/** An operator may have set a field that the API seems to add. The write drops that field. */
+function droppedFields(key: ResourceKey, { doubtful }: UndocumentedFields): Warning[] {
+  if (doubtful.size === 0) return [];
+  const fields = [...doubtful].map(([field, value]) => `${field} (${JSON.stringify(value)})`).join(', ');
+  const message = `live rules have ${fields}, an undocumented field. vdcsync assumes that the API adds the field itself, and does not send it. If you set the field, write it in the rules of the spec`;
+  return [{ code: 'firewall_field_dropped', key, message }];
 }
 
-/**
- * Unknown fields that the server adds to rules by itself, such as a position: every live rule carries them, or rules
- * that this spec sent came back with them. Fields without a value carry nothing. @source API §9.3 @assumption A32
- */
-function addedByServer(entry: FirewallEntry, live: Firewall, applied: Json | undefined): ReadonlySet<string> {
-  const isSent = sentBefore(applied);
-  const added = [...unknownFields(entry, live)].filter(
-    ([, carriers]) => carriers.length === 0 || carriers.length === live.rules.length || carriers.some(isSent),
-  );
-  return new Set(added.map(([field]) => field));
-}
-
-function sentBefore(applied: Json | undefined): (rule: FirewallRule) => boolean {
-  const { rules = [] } = (applied ?? {}) as unknown as FirewallEntry;
-  return (live) => rules.some((rule) => sameRule(rule, live));
-}
-
-function withoutFields(live: Firewall, fields: ReadonlySet<string>): Firewall {
-  const strip = (rule: FirewallRule) =>
-    Object.fromEntries(Object.entries(rule).filter(([field]) => !fields.has(field)));
-  return fields.size === 0 ? live : { ...live, rules: live.rules.map(strip) };
-}
-
-/** A field of rules that this spec never sent may have been set by an operator, and the replacement drops it. */
-function droppedFields({ key, binding }: Subject, live: Firewall, added: ReadonlySet<string>): Warning[] {
-  const isSent = sentBefore(binding?.applied);
-  const dropped = [...added].flatMap((field) => {
-    const carriers = live.rules.filter((rule) => rule[field] != null);
-    const [rule] = carriers;
-    return rule === undefined || carriers.some(isSent) ? [] : [`${field} (${JSON.stringify(rule[field])})`];
-  });
-  if (dropped.length === 0) return [];
-  const message = `every live rule has ${dropped.join(', ')}, an undocumented field. vdcsync assumes that the API adds the field itself, and does not send it. If you set the field, write it in the rules of the spec`;
+/** The firewall of a replaced server has a field that was set outside vdcsync. The new firewall does not have it. */
+function leftBehind(key: ResourceKey, { foreign }: UndocumentedFields): Warning[] {
+  if (foreign === undefined) return [];
+  const [field, value] = foreign;
+  const message = `a rule of the replaced server has the undocumented field ${field} (${JSON.stringify(value)}), and the rules of the new server do not. If you need the field, write it in the rules of the spec`;
   return [{ code: 'firewall_field_dropped', key, message }];
 }
 
 /** Fields that other users set on their rules, and that the spec does not have. @assumption A32 */
-function lostByReplacing(key: ResourceKey, entry: FirewallEntry, live: Firewall): Diff | undefined {
+function lostByReplacing(
+  key: ResourceKey,
+  live: Firewall,
+  { foreign }: UndocumentedFields,
+): Diff | undefined {
   if (live.policy_out !== null && live.policy_out !== 'accept') {
     return blocked(
       'update',
@@ -273,13 +253,12 @@ function lostByReplacing(key: ResourceKey, entry: FirewallEntry, live: Firewall)
       [outside('set policy_out to accept in the client area'), edit(key, { entry: 'remove' })],
     );
   }
-  const [first] = unknownFields(entry, live);
-  if (first === undefined) return undefined;
-  const [field, [rule = {}]] = first;
+  if (foreign === undefined) return undefined;
+  const [field, value] = foreign;
   return blocked(
     'update',
     'firewall_would_lose',
-    `a live rule has the undocumented field ${field}: ${JSON.stringify(rule[field])}. New rules would lose that field`,
+    `a live rule has the undocumented field ${field}: ${JSON.stringify(value)}. New rules would lose that field`,
     [edit(key, { choose: { [`rules.${field}`]: [] } }), outside('remove those rules in the client area')],
   );
 }

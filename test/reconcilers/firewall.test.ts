@@ -175,6 +175,7 @@ describe('src/reconcilers/firewall.ts', () => {
     expect((await apply(file('enabled: true, policy_in: accept'))).outcome).toBe('converged');
     // Others change them, and every rule carries what the server adds.
     emulator.mutate({ do: 'set_firewall', server_id: 2001, rules: [{ direction: 'in', action: 'drop' }] });
+    expect(warningsOf(await plan(file(`enabled: true, rules: [${ssh}]`)))).toEqual([]);
     expect((await apply(file(`enabled: true, rules: [${ssh}]`))).outcome).toBe('converged');
     expect(projectOf(emulator).servers[0]?.firewall.rules).toMatchObject([{ destination_port: '22' }]);
   });

@@ -116,8 +116,7 @@ export const warnings = {
     ways: ['vdcsync apply --target servers.web-1.firewall'],
   },
   firewall_field_dropped: {
-    meaning:
-      'every live rule has an undocumented field, which the API probably adds. vdcsync does not send it',
+    meaning: 'live rules have an undocumented field, which the API probably adds. vdcsync does not send it',
     next: 'if you added the field yourself, write it in the rules of the spec',
     example: 'Live rules have the field position, which the API document does not show.',
     ways: ['{protocol: tcp, destination_port: "443", position: 1}   # only if you set it'],

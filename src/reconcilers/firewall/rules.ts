@@ -21,6 +21,19 @@ export const shownRuleFields = [
   'description',
 ];
 
+/** Whether the value of a rule's field says anything. */
+export function hasValue(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== '';
+}
+
+/** Whether the live rule has an undocumented field with a value, and the declared rule does not have that field. */
+export function hasUndeclared(declared: FirewallRule, live: FirewallRule): boolean {
+  return Object.entries(live).some(
+    ([field, value]) =>
+      !shownRuleFields.includes(field) && !Object.hasOwn(declared, field) && hasValue(value),
+  );
+}
+
 export const firewallSchema = z
   .strictObject({
     enabled: z
@@ -134,7 +147,7 @@ function flowsOf(rule: FirewallRule): readonly Flow[] {
   const isUsual = protocol === undefined || usualProtocols.has(protocol);
   const from = new Map(
     Object.entries(rule)
-      .filter(([field, value]) => !plainFields.has(field) && value !== null && value !== '')
+      .filter(([field, value]) => !plainFields.has(field) && hasValue(value))
       .map(([field, value]) => [field, JSON.stringify(value) ?? '']),
   );
   const where = [...from]
