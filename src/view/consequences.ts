@@ -1,4 +1,4 @@
-import { retiredFrom } from '../core/keys.ts';
+import { retiredFrom, retiringKey, takeApart } from '../core/keys.ts';
 import { factsOf } from '../core/kind-facts.ts';
 import type { Operation, Plan, UndoGrade } from '../core/plan.ts';
 
@@ -46,22 +46,26 @@ export function releasedAddress({ kind, verb, changes }: Operation): string | un
 }
 
 /** @source API §1.4, §1.5 */
-function replacement(
-  { replacement: half, kind, verb, key }: Operation,
-  { operations }: Pick<Plan, 'operations'>,
-): string[] {
+function replacement(operation: Operation, { operations }: Pick<Plan, 'operations'>): string[] {
+  const { replacement: half, kind, verb } = operation;
   const { lost, impact } = factsOf(kind);
   if (half === undefined) return verb === 'delete' && lost !== undefined ? [`impact: ${lost} is lost`] : [];
   if (impact !== undefined) return [`impact: ${impact}`];
-  return lost === undefined
-    ? []
-    : [`impact: ${lost} is lost`, ...addressChange(retiredFrom(key) ?? key, operations)];
+  if (lost === undefined) return [];
+  const old = verb === 'delete' ? operation : operations.find(({ id }) => id === half);
+  return [`impact: ${lost} is lost`, ...(old === undefined ? [] : addressChange(old, operations))];
 }
 
-/** Its own address is deleted after the old server. */
-function addressChange(server: Operation['key'], operations: Plan['operations']): string[] {
+/**
+ * Its own address is deleted after the old server. An earlier server of the same key may still have an address as well.
+ *
+ * @param old the deletion of the old server
+ */
+function addressChange({ key: oldKey, target = '' }: Operation, operations: Plan['operations']): string[] {
+  const server = retiredFrom(oldKey) ?? oldKey;
+  const retired = retiringKey(server, target);
   const isOwn = ({ key, kind, verb }: Operation) =>
-    verb === 'delete' && factsOf(kind).independent === true && retiredFrom(key) === server;
+    verb === 'delete' && factsOf(kind).independent === true && takeApart(key).parent === retired;
   const release = operations.find(isOwn);
   const address = release && releasedAddress(release);
   // Changes of a replacement are those of the entry.

@@ -158,4 +158,28 @@ describe('src/cli: a retired server that cannot be deleted', () => {
     await operator.converge({});
     expectOne(played, 2);
   });
+
+  test('the impact of the next replacement names the address of its own server', async () => {
+    const { scene: played, operator } = await scene();
+    await operator.applied(newFirst(1));
+    played.emulator.setFaults([
+      faultRule(
+        { path: 'release_ip' },
+        { do: 'answer', status: 403, code: 'insufficient_privileges', effect: 'none' },
+      ),
+    ]);
+    operator.write(newFirst(2));
+    await operator.apply();
+    played.emulator.setFaults([]);
+    operator.write(newFirst(1));
+
+    const { stdout } = await operator.vdcsync('plan');
+
+    const [project] = played.emulator.world.projects;
+    const [server] = played.live.servers;
+    const own = project?.ips.find(({ serverId }) => String(serverId) === String(server))?.address;
+    expect(project?.ips).toHaveLength(2);
+    expect(stdout).toContain(`its address ${own} is deleted`);
+    expect(stdout.match(/its address .* is deleted/g)).toHaveLength(1);
+  });
 });
