@@ -221,7 +221,7 @@ function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefi
   };
 }
 
-/** The address of a server that neither the spec nor a replacement has deleted. A failed creation leaves no such server. */
+/** The address of a server that neither the spec nor a replacement has deleted. A failed creation leaves no server. */
 function isLeftByServer({ subject, retiresAs = subject.key }: Draft, world: World): boolean {
   const { parent } = subject;
   if (parent === undefined || !comesWithServer(subject) || retiredFrom(retiresAs) !== undefined) return false;
