@@ -39,7 +39,6 @@ export interface Binding {
 
 /**
  * The phase of a write; its fields are those of `Stage`.
- *
  * ```
  * sending ──2xx──▶ accepted ──evidence──▶ closed
  *    │ ▲
@@ -71,7 +70,7 @@ export interface Ended {
  * - `no_capacity`: no host has the graphics cards free.
  * - `reported_absent`: the operator said so.
  * - `key_too_old`: the idempotency key cannot be sent again.
- * - `found`: a new state asked the key, and the answer names a resource.
+ * - `found`, `gone`: a new state asked the key, and the answer names a resource that exists, or that is gone.
  * - `unused`: no earlier state used the key. Nothing else was bought under the keys of this resource.
  * - `unaskable`: the API does not store refusals of this operation, so no probe shows the content of a key.
  */
@@ -81,6 +80,7 @@ export type Because =
   | 'reported_absent'
   | 'key_too_old'
   | 'found'
+  | 'gone'
   | 'unused'
   | 'unaskable';
 
@@ -109,14 +109,12 @@ export type WhyUnknown =
 
 /**
  * The stage of the question to an idempotency key: was the request under the key carried out, and may it still be?
- *
  * ```
  * asking ──the probe's refusal is replayed──▶ fenced   nothing else was ever stored; a late original is refused too
  *    ├─────the key holds another answer─────▶ taken    the original bytes, sent again, are replayed
  *    └─────this API stores no refusals──────▶ open     lists decide; then the original bytes go out again
  * ```
  * Only *fenced*, or the replayed refusal of the original, permits the next attempt.
- *
  * @source API §4 rule 3, §8
  */
 export interface KeyQuestion {
@@ -220,6 +218,8 @@ export interface RecordedWrite {
   readonly changes: readonly Change[];
   /** Increases when the resource is gone. The incarnation of a child contains that of its server: `2.0`. */
   readonly incarnation: string;
+  /** The incarnations of the key that ended under another `project.scope`, if any: the state counts them too. */
+  readonly elsewhere?: number;
   /** Increases only where the outcome table requires a new key. */
   readonly attempt: number;
   readonly idempotencyKey: string;

@@ -123,7 +123,12 @@ const write = {
   ...{ attempt: number, sends: number, lost: number, lastSentAt: number, dueAt: number, detail: text },
   ...{ createdAt: number, firstSentAt: number, firstSentApiAt: number },
   ...{ parentId: text.optional(), replaces: text.optional(), recovers: text.optional() },
-  ...{ queuedAt: number.optional(), parts: texts.optional(), spec: text.optional() },
+  ...{
+    queuedAt: number.optional(),
+    elsewhere: number.optional(),
+    parts: texts.optional(),
+    spec: text.optional(),
+  },
 };
 
 const intent = z.discriminatedUnion('phase', [

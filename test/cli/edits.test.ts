@@ -158,6 +158,57 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     expect((await operator.apply()).code).toBe(0);
     expect(scene.live).toEqual(bought);
   });
+
+  describe('a wrong `project.scope`', () => {
+    const servers = { a: withNew, n: bare };
+    const inX = { project: { id: 4711, scope: 'x' }, ...prune };
+
+    test('is corrected after the state was lost', async () => {
+      const scene = await Scene.start();
+      const operator = scene.operator();
+      await operator.applied({ servers });
+      const bought = scene.live;
+      operator.loseState();
+      operator.write({ project: { id: 4711, scope: 'x' }, servers });
+      expect((await operator.apply()).code).toBe(3);
+      operator.write({ servers });
+      const adopted = scene.project.servers.find(({ name }) => name === 'a')?.id;
+      expect(await operator.vdcsync('adopt', 'servers.a', String(adopted))).toMatchObject({ code: 0 });
+      expect((await operator.apply()).code).toBe(0);
+      expect(scene.live).toEqual(bought);
+    });
+
+    test('counts a deleted server in its own scope alone', async () => {
+      const scene = await Scene.start();
+      const operator = scene.operator();
+      await operator.applied({ servers: { n: bare } });
+      const bought = scene.live;
+      operator.loseState();
+      await operator.applied({ ...inX, servers: { n: bare } });
+      await operator.applied(inX);
+      expect(scene.live).toEqual(bought);
+      await operator.applied({ servers: { n: bare } });
+      expect(scene.live).toEqual(bought);
+    });
+
+    const other = { ...bare, image: 'debian-13', replace: 'allowed' };
+    test.each([
+      ['created again', [{}, { n: bare }]],
+      ['replaced', [{ n: other }]],
+      ['replaced twice', [{ n: other }, { n: { ...bare, replace: 'allowed' } }]],
+    ])('has a server that was %s, and that a new state finds', async (_, edits) => {
+      const scene = await Scene.start();
+      const operator = scene.operator();
+      await operator.applied({ servers: { n: bare } });
+      for (const each of edits) await operator.applied({ ...inX, servers: { ...each } });
+      const bought = scene.live;
+      expect(bought.servers).toHaveLength(1);
+      operator.loseState();
+      expect((await operator.apply()).code).toBe(0);
+      expect(scene.live).toEqual(bought);
+    });
+  });
+
   test('another user has a free address beside a named one', async () => {
     const scene = await Scene.start();
     const { id } = scene.emulator.mutate({ do: 'add_ip' }) as { readonly id: number };

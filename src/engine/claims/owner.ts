@@ -4,6 +4,7 @@ import { factsOf } from '../../core/kind-facts.ts';
 import type { Answer, Binding, Intent } from '../../core/state.ts';
 import { draftOne } from '../../plan/draft.ts';
 import type { Run } from '../run.ts';
+import { incarnationOf, isInScope } from './scope.ts';
 
 /** The fields that identify a live resource. */
 export type Live = Pick<Binding, 'key' | 'kind' | 'id' | 'parentId'>;
@@ -30,19 +31,19 @@ export function makerOf({ intents }: Run, live: Live): Intent | undefined {
   });
 }
 
-/** The last creation of the key that has ended. */
-export async function lastCreation({ deps }: Run, key: ResourceKey): Promise<Intent | undefined> {
-  const past = await deps.store.intents({ key, limit: 50 });
-  return past.find(({ verb, phase }) => verb === 'create' && phase === 'closed');
+/** The last creation of the key that has ended, in the present `project.scope`. */
+export async function lastCreation(run: Run, key: ResourceKey): Promise<Intent | undefined> {
+  const past = await run.deps.store.intents({ key, limit: 50 });
+  return past.find((each) => each.verb === 'create' && each.phase === 'closed' && isInScope(run, each));
 }
 
 /**
  * An earlier state may have created this server to replace another one, which may still exist: this state has not seen
  * how the server of an earlier incarnation ended.
  */
-export async function mayReplace({ deps }: Run, { key, kind, incarnation }: Intent): Promise<boolean> {
+export async function mayReplace(run: Run, { key, kind, incarnation }: Intent): Promise<boolean> {
   if (factsOf(kind).container !== true || incarnation === '0') return false;
-  const past = await deps.store.intents({ key, limit: 50 });
+  const past = (await run.deps.store.intents({ key, limit: 50 })).filter((each) => isInScope(run, each));
   for (let before = Number(incarnation) - 1; before >= 0; before -= 1) {
     const last = past.find((each) => each.verb === 'create' && each.incarnation === String(before));
     const { outcome } = last === undefined ? {} : partsOf(last);
@@ -55,7 +56,7 @@ export async function mayReplace({ deps }: Run, { key, kind, incarnation }: Inte
 /** The creation of the current incarnation whose idempotency key was answered with a resource of another holder. */
 export async function answeredCreation(run: Run, key: ResourceKey): Promise<Intent | undefined> {
   const last = await lastCreation(run, key);
-  if (last === undefined || last.incarnation !== String(await run.deps.store.incarnation(key)))
+  if (last === undefined || last.incarnation !== String((await incarnationOf(run, key)).incarnation))
     return undefined;
   const { because, outcome } = partsOf(last);
   return because === 'found' && outcome === 'void' ? last : undefined;

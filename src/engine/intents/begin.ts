@@ -1,15 +1,15 @@
-import { hash } from 'node:crypto';
 import type { DesiredResource } from '../../core/desired.ts';
 import { firewallOf } from '../../core/exposure.ts';
-import { canonicalJson, digestOf } from '../../core/json.ts';
+import { digestOf } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Subject, World, WriteContext } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import type { Verb } from '../../core/plan.ts';
 import type { WriteRequest, WriteResult } from '../../core/ports.ts';
 import type { Preimage } from '../../core/preimage.ts';
 import type { Intent, KeyQuestion } from '../../core/state.ts';
+import { idempotencyKey, incarnationOf, lastAttempt } from '../claims/scope.ts';
 import type { Run } from '../run.ts';
+import { asksKey } from './endings.ts';
 
 /** The input from which a kind derives a request. */
 export function contextOf(run: Run, operation: WriteContext['operation'], world: World): WriteContext {
@@ -75,8 +75,7 @@ export async function beginIntent(
       ? run.bindings.get(operation.key)?.id
       : undefined;
   const beside = replaces === undefined ? 0 : 1;
-  const incarnation = await incarnationOf(run, operation.key, subject.parent, ahead + beside);
-  const attempt = (await store.lastAttempt(operation.key, operation.verb, incarnation)) + 1;
+  const numbers = await numbersOf(run, operation, subject.parent, ahead + beside);
   const id = randomId(random.next);
   const now = clock.now();
   const parentId = subject.parent && world.idOf(subject.parent);
@@ -86,15 +85,12 @@ export async function beginIntent(
     kind: operation.kind,
     verb: operation.verb,
     changes: operation.changes,
-    incarnation,
-    attempt,
-    idempotencyKey: idempotencyKey({
-      projectId: run.desired.projectId,
-      scope: run.desired.scope,
+    ...numbers,
+    idempotencyKey: idempotencyKey(run, {
       key: operation.key,
       verb: operation.verb,
-      incarnation,
-      attempt,
+      incarnation: numbers.incarnation,
+      attempt: numbers.attempt,
       ...(kind.setting || operation.verb === 'update' ? { nonce: id } : {}),
     }),
     request,
@@ -144,44 +140,32 @@ const shownWaitMs = 1_000;
 const preimageFreshMs = 60_000;
 
 /**
- * A new server starts a new incarnation of its children. Otherwise the key of a network interface would replay the
- * answer for the old server.
+ * The incarnation and the attempt in the idempotency key of a write. A new server starts a new incarnation of its
+ * children. Otherwise the key of a network interface would replay the answer for the old server.
  */
-async function incarnationOf(
+async function numbersOf(
   run: Run,
-  key: ResourceKey,
+  { key, kind, verb }: WriteContext['operation'],
   parent: ResourceKey | undefined,
   ahead: number,
-): Promise<string> {
-  const own = (await run.deps.store.incarnation(key)) + ahead;
-  return parent === undefined ? String(own) : `${await run.deps.store.incarnation(parent)}.${own}`;
+): Promise<Pick<Intent, 'incarnation' | 'attempt' | 'elsewhere'>> {
+  const { store } = run.deps;
+  const isAsked = asksKey(run, { verb, kind });
+  const own =
+    isAsked && parent === undefined
+      ? await incarnationOf(run, key, ahead)
+      : { incarnation: (await store.incarnation(key)) + ahead, elsewhere: 0 };
+  const before = parent === undefined ? '' : `${await store.incarnation(parent)}.`;
+  const incarnation = `${before}${own.incarnation}`;
+  const last = isAsked
+    ? await lastAttempt(run, key, incarnation)
+    : await store.lastAttempt(key, verb, incarnation);
+  const { elsewhere } = own;
+  return { incarnation, attempt: last + 1, ...(elsewhere === 0 ? {} : { elsewhere }) };
 }
 
 function randomId(next: () => number): string {
   return Array.from({ length: 16 }, () => Math.floor(next() * 16).toString(16)).join('');
-}
-
-/**
- * The key under which a write is sent, 51 printable characters.
- *
- * A digest of the operation, the resource and the attempt: a state that was rolled back,
- * a second machine or a rerun gives the same key, and the API replays its first answer
- * instead of selling again. The digest leaves out the body, so that the API refuses an edited
- * body under an unresolved key instead of selling a second resource. `nonce` is for writes
- * that must be applied every time.
- *
- * @source API §4 rule 4, §8
- */
-export function idempotencyKey(write: {
-  readonly projectId: number;
-  readonly scope: string | undefined;
-  readonly key: ResourceKey;
-  readonly verb: Verb;
-  readonly incarnation: string;
-  readonly attempt: number;
-  readonly nonce?: string;
-}): string {
-  return `vdcsync-${hash('sha256', canonicalJson(write), 'base64url')}`;
 }
 
 /**

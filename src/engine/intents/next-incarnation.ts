@@ -8,6 +8,7 @@ import type { WriteRequest } from '../../core/ports.ts';
 import type { Binding, Intent } from '../../core/state.ts';
 import { draftOne } from '../../plan/draft.ts';
 import { deleted } from '../claims/release.ts';
+import { incarnationOf, isInScope, lastAttempt } from '../claims/scope.ts';
 import type { Run } from '../run.ts';
 import { absenceGapMs } from '../timing.ts';
 import { beginIntent, contextOf, inWriteSlot, preimageOf } from './begin.ts';
@@ -24,9 +25,9 @@ import { probeKey } from './probe-key.ts';
  */
 export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Progress | Intent> {
   const { key, request, preimage, recovers } = intent;
-  // If the entry was edited since, its creation does not begin again. A server error may have had its effect.
+  // If the entry or the scope was edited since, its creation does not begin again. A server error may have had its effect.
   const { why = 'lost' } = partsOf(intent).unconfirmed ?? {};
-  if (isEdited(run, intent) !== false || isServerError(why)) return intent;
+  if (isEdited(run, intent) !== false || isServerError(why) || !isInScope(run, intent)) return intent;
   const operation = creationOf(intent);
   const begun = { world: run.world, preimage, recovers };
   // The key was used before the first send of this creation, so that no send of it was carried out.
@@ -67,7 +68,7 @@ export async function askAgain(run: Run, intent: Intent): Promise<void> {
   const { key, preimage, replaces, recovers = key, sends, lastSentAt } = intent;
   const { blocked, unconfirmed } = partsOf(intent);
   if (blocked?.code !== 'key_conflict' || replaces !== undefined || isServerError(unconfirmed?.why)) return;
-  if (isEdited(run, intent) !== true || !keyIsFresh(run, intent)) return;
+  if (isEdited(run, intent) !== true || !keyIsFresh(run, intent) || !isInScope(run, intent)) return;
   const operation = creationOf(intent);
   const request = requestOf(run, operation);
   if (request === undefined) return;
@@ -136,8 +137,8 @@ function isLost({ bindings, deps, world }: Run, key: ResourceKey): boolean {
 }
 
 async function isAsked(run: Run, key: ResourceKey): Promise<boolean> {
-  const incarnation = String((await run.deps.store.incarnation(key)) + 1);
-  return (await run.deps.store.lastAttempt(key, 'create', incarnation)) >= 0;
+  const { incarnation } = await incarnationOf(run, key, 1);
+  return (await lastAttempt(run, key, String(incarnation))) >= 0;
 }
 
 /** `undefined`: no request can be sent now. A key that does not answer counts as used. */

@@ -16,8 +16,8 @@ import { isSelected } from '../../plan/order.ts';
 import { claimChanges, type Judged, registerOf } from '../claims/claims.ts';
 import { takeBack } from '../claims/line.ts';
 import { released, releasing } from '../claims/release.ts';
+import { isInScope } from '../claims/scope.ts';
 import type { EngineDeps, PlanOptions } from '../deps.ts';
-import { idempotencyKey } from '../intents/begin.ts';
 import { giveUp, keyIsFresh } from '../intents/endings.ts';
 import { withPauses } from '../intents/pauses.ts';
 import { begunEarlier, whyNotWanted } from '../intents/revalidate.ts';
@@ -112,14 +112,12 @@ export async function planFor(run: Run, deletedBefore: number, increasedBefore?:
  */
 async function formerScope(run: Run): Promise<readonly ResourceKey[]> {
   if (run.mode.repeating !== undefined) return [];
-  const { projectId, scope } = run.desired;
   const done = await run.deps.store.intents({ outcome: 'done', limit: 100 });
   return done.flatMap((intent) => {
-    const { key, kind, verb, incarnation, attempt } = intent;
+    const { key, kind, verb } = intent;
     const isPurchase = verb === 'create' && factsOf(kind).container === true;
     if (!isPurchase || !run.bindings.has(key) || !keyIsFresh(run, intent)) return [];
-    const now = idempotencyKey({ projectId, scope, key, verb, incarnation, attempt });
-    return now === intent.idempotencyKey ? [] : [key];
+    return isInScope(run, intent) ? [] : [key];
   });
 }
 

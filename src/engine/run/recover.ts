@@ -10,6 +10,7 @@ import { isFailedRead } from '../../core/transport.ts';
 import { isNone, unmanagedFor } from '../../plan/unmanaged.ts';
 import { registerOf } from '../claims/claims.ts';
 import { answeredCreation, lastCreation } from '../claims/owner.ts';
+import { incarnationOf } from '../claims/scope.ts';
 import { beginIntent, inWriteSlot, preimageOf, sendFenced } from '../intents/begin.ts';
 import { asksKey, close, isReplay, keyIsFresh, questionOf, unasked } from '../intents/endings.ts';
 import { askAgain, endReplaced, requestOf, tryNextIncarnation } from '../intents/next-incarnation.ts';
@@ -92,7 +93,7 @@ export async function recoverLeft(run: Run): Promise<void> {
     const isLeft = factsOf(kind).container && !declared.has(key);
     const isLast = isLeft && (await lastCreation(run, key))?.id === intent.id;
     if (!isLast || entry === undefined || !keyIsFresh(run, intent)) continue;
-    if (incarnation === String(await store.incarnation(key))) continue;
+    if (incarnation === String((await incarnationOf(run, key)).incarnation)) continue;
     const position = { file: '', line: 1, column: 1 };
     await lookUp(run, { key, kind, managed: true, position, ...entry }, [key], request);
   }
@@ -221,7 +222,7 @@ async function lookUpOne(
         return 'found';
       case 'gone': {
         const changes = [{ type: 'next_incarnation', key } as const];
-        await end('absent', `${id} was created under this idempotency key, and is gone`, changes);
+        await end('absent', `${id} was created under this idempotency key, and is gone`, changes, 'gone');
         return 'next';
       }
       case 'unknown':

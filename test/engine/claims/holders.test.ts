@@ -24,6 +24,7 @@ import {
   retiring,
 } from '../../../src/engine/claims/release.ts';
 import type { Run } from '../../../src/engine/run.ts';
+import { intentOf } from '../intents/stub-run.ts';
 
 const now = 5_000;
 const key = (name: string) => name as ResourceKey;
@@ -148,12 +149,8 @@ describe('src/engine/claims/owner.ts', () => {
 
 describe('src/engine/claims/owner.ts: a key that was answered with the resource of another entry', () => {
   const holder = bound('servers.b', 'server', '1', { formerKeys: ['servers.a', 'servers.z'] });
-  const creation = (more: object = {}) =>
-    ({
-      ...{ key: 'servers.a', kind: 'server', verb: 'create', phase: 'closed', incarnation: '0' },
-      ...{ because: 'found', outcome: 'void' },
-      ...more,
-    }) as unknown as Intent;
+  const past = { key: 'servers.a', kind: 'server', phase: 'closed', because: 'found', outcome: 'void' };
+  const creation = (more: object = {}, scope?: string) => intentOf({ ...past, ...more }, scope);
   const asked = (
     past: readonly Intent[],
     {
@@ -167,7 +164,7 @@ describe('src/engine/claims/owner.ts: a key that was answered with the resource 
       intents: async ({ key: of }: { key: string }) => past.filter((each) => each.key === of),
       incarnation: async () => gone,
     };
-    return { ...run, deps: { ...run.deps, store } } as unknown as Run;
+    return { ...run, desired: { projectId: 4711 }, deps: { ...run.deps, store } } as unknown as Run;
   };
 
   test.each<[string, readonly Intent[], Parameters<typeof asked>[1], boolean]>([
@@ -177,6 +174,7 @@ describe('src/engine/claims/owner.ts: a key that was answered with the resource 
     ['a creation that ended otherwise', [creation({ outcome: 'done' })], {}, false],
     ['a creation with another reason', [creation({ because: undefined })], {}, false],
     ['a deletion', [creation({ verb: 'delete' })], {}, false],
+    ['a creation in another scope', [creation({}, 'x')], {}, false],
     ['an open creation', [creation({ phase: 'sending' })], {}, false],
     [
       'the creation of an entry that is bound',
@@ -234,7 +232,7 @@ describe('src/engine/claims/owner.ts: a key that was answered with the resource 
   test('the last creation is the newest that has ended', async () => {
     const [open, newest] = [creation({ phase: 'sending' }), creation({ id: 'new' })];
     const deletion = creation({ verb: 'delete' });
-    const run = asked([open, deletion, newest, creation({ id: 'old' })]);
+    const run = asked([open, deletion, creation({}, 'x'), newest, creation({ id: 'old' })]);
     expect(await lastCreation(run, key('servers.a'))).toBe(newest);
   });
 });

@@ -45,7 +45,7 @@ function beginning({
   };
   const run = asRun({
     ...made.run,
-    ...{ world, desired: { projectId: 5, ...(scope === undefined ? {} : { scope }) } },
+    ...{ world, desired: { projectId: 4711, ...(scope === undefined ? {} : { scope }) } },
     ...{ stop: new AbortController().signal, gate: { isWaited: () => false }, check: async () => 't' },
     bindings: new Map(bound.map((id) => ['networks.x', { id }])),
     facts: { ...made.run.facts, exhaustedOf: (key: string) => [`exhausted ${key}`] },
@@ -63,6 +63,7 @@ function beginning({
           log.push(given);
           return attempts;
         },
+        intents: async () => [],
         note: async () => ({ create_network: behaviour }),
       },
       writes: {
@@ -106,7 +107,7 @@ describe('src/engine/intents/begin.ts', () => {
 
   test('the record of a creation', async () => {
     const { intent, log } = await begin({ attempts: 2, random: 0.7 }, {});
-    const write = { projectId: 5, key: 'networks.x', verb: 'create', incarnation: '0', attempt: 3 };
+    const write = { projectId: 4711, key: 'networks.x', verb: 'create', incarnation: '0', attempt: 3 };
     expect(intent).toEqual({
       ...{ id: 'b'.repeat(16), key: 'networks.x', kind: 'network', verb: 'create', changes: [] },
       ...{
@@ -128,7 +129,7 @@ describe('src/engine/intents/begin.ts', () => {
       ...{ createdAt: sentAt + 100_000, firstSentAt: sentAt + 100_000, firstSentApiAt: 1_000 },
       ...{ lastSentAt: sentAt + 100_000, dueAt: sentAt + 100_000 },
     });
-    expect(log).toEqual([['networks.x', 'create', '0'], 'project 5', intent]);
+    expect(log).toEqual([['networks.x', 'create', '0'], 'project 4711', intent]);
   });
 
   const question = { stage: 'asking', probes: 0 };
@@ -180,7 +181,7 @@ describe('src/engine/intents/begin.ts', () => {
   });
 
   test('the key of a write: with the scope of the spec, and with a nonce for a write that is repeated', async () => {
-    const write = { projectId: 5, key: 'networks.x', verb: 'create', incarnation: '0', attempt: 0 };
+    const write = { projectId: 4711, key: 'networks.x', verb: 'create', incarnation: '0', attempt: 0 };
     const keys = async (given: object, operation: object) =>
       (await begin(given, operation)).intent.idempotencyKey;
     expect(await keys({ scope: 'b' }, {})).toBe(keyOf({ ...write, scope: 'b' }));
@@ -225,6 +226,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
       { subjects: [{ key: 'networks.x' }] },
     ],
     ['a creation that a server error answered', conflict('server_error'), {}],
+    ['a creation in another scope', conflict('lost'), { scope: 'x' }],
   ])('%s does not begin again', async (_name, intent, given) => {
     const { then, log } = await play([], intent, given);
     expect(then).toBe(intent);

@@ -208,7 +208,6 @@ const open = (more: object = {}) =>
       kind: 'ip',
       phase: 'unknown',
       recovers: 'ips.a',
-      idempotencyKey: 'k',
       incarnation: '0',
     },
     request: { name: 'create_ip', path: {}, body: { name: 'a' } },
@@ -249,17 +248,17 @@ describe('src/engine/run/recover.ts', () => {
     [
       'the answer of a resource that is gone',
       { answers: [taken, made('7'), ...unused], seen: [gone, gone] },
-      'begin ips.a 0.0 for ips.a; probe; send; sleep 60 s; absent ips.a: 7 was created under this idempotency key, and is gone; begin ips.a 1.0 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+      'begin ips.a 0.0 for ips.a; probe; send; sleep 60 s; absent ips.a (gone): 7 was created under this idempotency key, and is gone; begin ips.a 1.0 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
     ],
     [
       'the answer of a resource that is gone, with a task',
       { answers: [taken, made('7', { id: 't1' }), ...unused], seen: [gone, gone] },
-      'begin ips.a 0.0 for ips.a; probe; send; task t1 of create_ip within 600 s; sleep 60 s; absent ips.a: 7 was created under this idempotency key, and is gone; begin ips.a 1.0 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+      'begin ips.a 0.0 for ips.a; probe; send; task t1 of create_ip within 600 s; sleep 60 s; absent ips.a (gone): 7 was created under this idempotency key, and is gone; begin ips.a 1.0 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
     ],
     [
       'the answer of a resource without a task',
       { answers: [taken, made('7', 'missing'), ...unused], seen: [gone, gone] },
-      'begin ips.a 0.0 for ips.a; probe; send; sleep 5 s; absent ips.a: 7 was created under this idempotency key, and is gone; begin ips.a 1.0 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+      'begin ips.a 0.0 for ips.a; probe; send; sleep 5 s; absent ips.a (gone): 7 was created under this idempotency key, and is gone; begin ips.a 1.0 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
     ],
     [
       'the answer of a resource that a later read shows',

@@ -1,4 +1,5 @@
 import type { Intent } from '../../../src/core/state.ts';
+import { idempotencyKey } from '../../../src/engine/claims/scope.ts';
 import type { Run } from '../../../src/engine/run.ts';
 import { kinds } from '../../../src/reconcilers/registry.ts';
 
@@ -90,13 +91,17 @@ export function asRun({ line, held, ...members }: Record<string, unknown>): Run 
   return { ...members, ...lines, ...Object.fromEntries(grouped) } as never;
 }
 
-export function intentOf(more: object): Intent {
-  const intent: unknown = {
+/** @param scope of the spec whose key the intent has */
+export function intentOf(more: object, scope?: string): Intent {
+  const intent = {
     ...{ id: 'i', key: 'networks.x', kind: 'network', verb: 'create', phase: 'sending' },
-    ...{ sends: 1, lost: 0, detail: 'no answer', incarnation: '0', preimage: {} },
+    ...{ sends: 1, lost: 0, detail: 'no answer', incarnation: '0', attempt: 0, preimage: {} },
     request: { name: 'create_network', path: {}, body: {} },
     ...{ createdAt: sentAt, firstSentAt: sentAt, firstSentApiAt: sentAt, lastSentAt: sentAt },
     ...more,
-  };
-  return intent as Intent;
+  } as unknown as Intent;
+  const { key, verb, incarnation, attempt } = intent;
+  const of = { desired: { projectId: 4711, ...(scope === undefined ? {} : { scope }) } as never };
+  const { idempotencyKey: recorded = idempotencyKey(of, { key, verb, incarnation, attempt }) } = intent;
+  return { ...intent, idempotencyKey: recorded };
 }

@@ -1,0 +1,90 @@
+import { hash } from 'node:crypto';
+import { partsOf } from '../../core/intent.ts';
+import { canonicalJson } from '../../core/json.ts';
+import type { ResourceKey } from '../../core/keys.ts';
+import type { Verb } from '../../core/plan.ts';
+import type { Intent } from '../../core/state.ts';
+import type { Run } from '../run.ts';
+
+/**
+ * The key under which a write is sent, 51 printable characters.
+ *
+ * A digest of the operation, the resource and the attempt: a state that was rolled back,
+ * a second machine or a rerun gives the same key, and the API replays its first answer
+ * instead of selling again. The digest leaves out the body, so that the API refuses an edited
+ * body under an unresolved key instead of selling a second resource. `nonce` is for writes
+ * that must be applied every time.
+ *
+ * @source API §4 rule 4, §8
+ */
+export function idempotencyKey(
+  { desired: { projectId, scope } }: Pick<Run, 'desired'>,
+  write: {
+    readonly key: ResourceKey;
+    readonly verb: Verb;
+    readonly incarnation: string;
+    readonly attempt: number;
+    readonly nonce?: string;
+  },
+): string {
+  return `vdcsync-${hash('sha256', canonicalJson({ projectId, scope, ...write }), 'base64url')}`;
+}
+
+/** Whether a creation has the idempotency key that the present `project.scope` gives it. */
+export function isInScope(
+  run: Pick<Run, 'desired'>,
+  { key, verb, incarnation, attempt, idempotencyKey: recorded }: Intent,
+): boolean {
+  return idempotencyKey(run, { key, verb, incarnation, attempt }) === recorded;
+}
+
+/** The incarnation of a key, as a number, in one `project.scope`. */
+interface Numbered {
+  readonly incarnation: number;
+  /** See the field of an intent. */
+  readonly elsewhere: number;
+}
+
+/**
+ * The present incarnation of the key of a top-level resource. The state counts the resources that are gone, and the keys
+ * of another `project.scope` say nothing about the keys of this scope. After a change of the scope, the incarnations
+ * therefore begin again, as in a new state, or continue after the last key of this scope that the state has used.
+ *
+ * @param ahead incarnations after the present one
+ */
+export async function incarnationOf(run: Run, key: ResourceKey, ahead = 0): Promise<Numbered> {
+  const count = (await run.deps.store.incarnation(key)) + ahead;
+  const [newest, ...older] = await creationsOf(run, key);
+  if (newest === undefined || isInScope(run, newest)) {
+    const { elsewhere = 0 } = newest ?? {};
+    return { incarnation: Math.max(0, count - elsewhere), elsewhere };
+  }
+  const last = older.find((each) => partsOf(each).outcome !== 'void' && isInScope(run, each));
+  const next = last === undefined ? 0 : Number(last.incarnation) + (hasNamed(last) ? 1 : 0);
+  const incarnation = Math.min(next, count);
+  return { incarnation, elsewhere: count - incarnation };
+}
+
+/** The key of the creation names a resource. The next resource has another incarnation. */
+function hasNamed(intent: Intent): boolean {
+  const { outcome, because, answer } = partsOf(intent);
+  return outcome === 'done' || because === 'gone' || answer !== undefined;
+}
+
+/** The last attempt at the creation in the present `project.scope`, or -1. */
+export async function lastAttempt(run: Run, key: ResourceKey, incarnation: string): Promise<number> {
+  const last = await run.deps.store.lastAttempt(key, 'create', incarnation);
+  if (last < 0) return last;
+  const past = await creationsOf(run, key);
+  const own = past.filter((each) => isInScope(run, each));
+  if (own.length === past.length) return last;
+  const attempts = own.flatMap((each) =>
+    each.incarnation === incarnation && partsOf(each).outcome !== 'void' ? [each.attempt] : [],
+  );
+  return Math.max(-1, ...attempts);
+}
+
+/** Newest first. */
+async function creationsOf({ deps }: Run, key: ResourceKey): Promise<readonly Intent[]> {
+  return (await deps.store.intents({ key, limit: 2_000 })).filter(({ verb }) => verb === 'create');
+}

@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import type { Intent } from '../../../src/core/state.ts';
+import { incarnationOf, isInScope, lastAttempt } from '../../../src/engine/claims/scope.ts';
+import type { Run } from '../../../src/engine/run.ts';
+import { intentOf } from '../intents/stub-run.ts';
+
+const key = 'servers.a' as ResourceKey;
+/** A closed creation with these numbers in its key. */
+const creation = (incarnation: string, attempt = 0, more: object = {}, scope?: string) =>
+  intentOf({ key, phase: 'closed', outcome: 'absent', incarnation, attempt, ...more }, scope);
+const elsewhere = (incarnation: string, attempt = 0, more: object = {}) =>
+  creation(incarnation, attempt, more, 'x');
+const done = { outcome: 'done' };
+
+/** A run without a scope, whose state has these intents, newest first. */
+function run(past: readonly Intent[], gone = 0): Run {
+  const attempts = (incarnation: string) =>
+    past.flatMap((each) => (each.incarnation === incarnation ? [each.attempt] : []));
+  const store = {
+    intents: async () => past,
+    incarnation: async () => gone,
+    lastAttempt: async (_key: string, _verb: string, of: string) => Math.max(-1, ...attempts(of)),
+  };
+  return { desired: { projectId: 4711 }, deps: { store } } as unknown as Run;
+}
+
+describe('src/engine/claims/scope.ts', () => {
+  test('a creation is in the scope whose key it has', () => {
+    expect([creation('0'), elsewhere('0')].map((each) => isInScope(run([]), each))).toEqual([true, false]);
+  });
+
+  test.each<[string, readonly Intent[], number, object]>([
+    ['without creations, as the state counts', [], 2, { incarnation: 2, elsewhere: 0 }],
+    ['in one scope, as the state counts', [creation('1')], 2, { incarnation: 2, elsewhere: 0 }],
+    ['of a new scope, the first', [elsewhere('1'), elsewhere('0')], 2, { incarnation: 0, elsewhere: 2 }],
+    [
+      'in a scope that began later, counted from there',
+      [creation('0', 0, { elsewhere: 2 }), elsewhere('1')],
+      3,
+      { incarnation: 1, elsewhere: 2 },
+    ],
+    [
+      'that began ahead of the count, the first',
+      [creation('0', 0, { elsewhere: 1 })],
+      0,
+      { incarnation: 0, elsewhere: 1 },
+    ],
+    [
+      'of a scope that returns, where it ended',
+      [elsewhere('0'), creation('1'), creation('0', 0, done)],
+      3,
+      { incarnation: 1, elsewhere: 2 },
+    ],
+    ['after a resource', [elsewhere('0'), creation('1', 0, done)], 3, { incarnation: 2, elsewhere: 1 }],
+    [
+      'after a resource that is gone',
+      [elsewhere('0'), creation('0', 0, { because: 'gone' })],
+      2,
+      { incarnation: 1, elsewhere: 1 },
+    ],
+    [
+      'after an accepted creation',
+      [elsewhere('0'), creation('0', 0, { answer: { id: '1' } })],
+      2,
+      { incarnation: 1, elsewhere: 1 },
+    ],
+    ['never above the count', [elsewhere('0'), creation('0', 0, done)], 0, { incarnation: 0, elsewhere: 0 }],
+    [
+      'after a creation without effect, the first',
+      [elsewhere('0'), creation('1', 0, { outcome: 'void' })],
+      2,
+      { incarnation: 0, elsewhere: 2 },
+    ],
+  ])('the incarnation %s', async (_name, past, gone, expected) => {
+    expect(await incarnationOf(run(past, gone), key)).toEqual(expected);
+  });
+
+  test('the next incarnation of a new scope is its first', async () => {
+    const of = run([elsewhere('0', 0, done)]);
+    expect(await incarnationOf(of, key, 1)).toEqual({ incarnation: 0, elsewhere: 1 });
+    expect(await incarnationOf(run([creation('0')]), key, 1)).toEqual({ incarnation: 1, elsewhere: 0 });
+  });
+
+  test.each<[string, readonly Intent[], number]>([
+    ['no creation', [], -1],
+    ['creations in this scope', [creation('0', 1), creation('0')], 1],
+    ['a question in another scope', [elsewhere('0')], -1],
+    ['both', [elsewhere('0', 4), creation('0', 2), creation('1', 7)], 2],
+    ['a creation without effect', [elsewhere('0', 4), creation('0', 2, { outcome: 'void' })], -1],
+  ])('the last attempt after %s', async (_name, past, expected) => {
+    expect(await lastAttempt(run(past), key, '0')).toBe(expected);
+  });
+});
