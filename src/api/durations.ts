@@ -26,7 +26,7 @@ export interface Durations {
 }
 
 export interface Estimate {
-  /** The time in which about 19 of 20 tasks of the sort have ended. */
+  /** The time in which about 4 of 5 tasks of the sort have ended. */
   readonly ms: number;
   /** Tasks learnt from. */
   readonly count: number;
@@ -56,8 +56,8 @@ const searchFactor = 0.5;
 
 /**
  * Tracks a quantile by its own hits and misses: a first poll that finds the task ended moves the
- * estimate down a little, one that comes too early moves it up 19 times as far, so that it
- * rests where 19 of 20 are hits. How long a task really took is never known, only between
+ * estimate down a little, one that comes too early moves it up 4 times as far, so that it
+ * rests where 4 of 5 are hits. How long a task really took is never known, only between
  * which polls it ended, so averages of measured times would drift upwards.
  */
 export function createDurations(memory: UseMemory): Durations {

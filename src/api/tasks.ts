@@ -45,7 +45,7 @@ const urgent = { stepMs: 4_000, stepShare: 0.08 } as const;
  *    poll: 404, 60 s after acceptance ▶ lost    poll fails: it counts for nothing
  *    deadline passed, and polled since ▶ stuck
  * ```
- * The usual time is the one in which about 19 of 20 tasks of the sort have ended; it
+ * The usual time is the one in which about 4 of 5 tasks of the sort have ended; it
  * is learnt, and kept across processes. `wait` rejects when its signal aborts it, and when a poll
  * could not be recorded in the state: a budget that forgets requests must not send any.
  *
