@@ -69,7 +69,7 @@ export interface ResourceHistory {
   isOfAnother(execution: Execution, intent: Intent): boolean;
   isLive(execution: Execution): boolean;
   /** An operator, or the spec, released the resource of the key. */
-  released(key: ResourceKey, id: string): void;
+  released(key: ResourceKey, id: string, kind?: string): void;
   /** An operator has given up a creation, no matter how it ended. */
   releasedUnder(idempotencyKey: string): void;
   wasReleased(sort: ResourceSort, id: string): boolean;
@@ -220,10 +220,9 @@ export function createResourceHistory(
       const birth = living.get(`${kind} ${id}`);
       return birth !== undefined && madeBirths.get(execution) === birth.number;
     },
-    released(key, id) {
+    released(key, id, kind: string = takeApart(key).kind) {
       for (const each of history.executionsOf(lines().nameOf(key)))
         if (each.kind === 'image') excused.add(each);
-      const { kind } = takeApart(key);
       const birth = isSort(kind) ? living.get(`${kind} ${id}`) : undefined;
       if (birth !== undefined) releases.set(birth.number, key);
       const own = living.get(`ip ${id}`);

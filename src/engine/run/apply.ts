@@ -142,12 +142,15 @@ class Rounds {
     const isExact = saved !== undefined && round > 1;
     if (!isExact && !(await this.#approve(plan, withheld)))
       return this.#report(round === 1 ? 'declined' : 'failed', plan);
-    const inFlight = run.intents.size;
+    const [inFlight, bound] = [run.intents.size, run.bindings.size];
     await applyStateChanges(run, planned);
     for (const id of withheld) this.#approved.delete(id);
     const due = this.#due(plan);
     // A write in flight hides the operations that are due under its key.
     if (due.size === 0 && run.intents.size < inFlight && round < mostRounds) return undefined;
+    // A key whose resource is gone may take another one, such as the address that its server has now.
+    const areGone = run.bindings.size < bound && planned.releases.some(({ gone }) => gone);
+    if (due.size === 0 && areGone && round < mostRounds) return undefined;
     if (due.size === 0 && round < mostRounds && (await this.#awaitsCreation(planned))) return undefined;
     if (due.size === 0 && round < mostRounds && (await recovered(run, askSuccessors))) return undefined;
     if (due.size === 0 || round === mostRounds)

@@ -10,7 +10,7 @@ export function checkChange(truth: Truth, running: Running, change: StateChange)
   // An entry with `managed: false` also releases a resource that a lost state had bound.
   if (change.type === 'claim' && change.claim.holder.is === 'released') {
     const { kind, id, holder } = change.claim;
-    truth.history.released(holder.formerKey, id);
+    truth.history.released(holder.formerKey, id, kind);
     const birth = isSort(kind) ? truth.history.birthOf(kind, id) : undefined;
     // The operator has named the resource of a write. A release alone confirms nothing.
     if (running.byPerson && !holder.recovered && birth !== undefined)

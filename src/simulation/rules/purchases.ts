@@ -136,8 +136,10 @@ export class Purchases {
       giveUp(
         'a lost state had another key for the ISO, no `moved` names that key, and no read shows its URL',
       );
-    else if (another && this.#isReleasedByAnotherEntry(first, intent, running))
-      giveUp('a lost state renamed the entry, the spec released its resource, and no `moved` names that key');
+    else if ((another || behind) && this.#isReleasedByAnotherEntry(first, intent, running))
+      giveUp(
+        'the spec released the resource under another key, which neither `moved` nor the state connects',
+      );
     else if (another && isOfAdoptedServer(first, mirror))
       giveUp('another state bought the address for an entry, and its server was adopted with `new: true`');
     else if (intent.kind === 'backup' && maker?.controller !== buyer?.controller && !isSameKey)
