@@ -10,10 +10,17 @@ import type { Mirror } from '../durable.ts';
 import { entryOf } from '../edited-file.ts';
 import { isSort } from '../resource-history.ts';
 import { keyOf, projectOf, type Truth } from './truth.ts';
-import { isCutOff, isHidden, isPendingForGood, isServerCutOff, isUnseen, makes } from './unshown.ts';
+import {
+  isCutOff,
+  isHidden,
+  isPendingForGood,
+  isServerCutOff,
+  isUnseen,
+  keyLifeMs,
+  makes,
+} from './unshown.ts';
 
 const minute = 60_000;
-const keyLifeMs = 23 * 60 * minute;
 /** For this time a state may not see a purchase by another one: a minute of read lag, one to act on a read, one to send. */
 const unseenMs = 3 * minute;
 

@@ -2,7 +2,8 @@ import { seenCards, seenIps, showsIso } from '../../emulator/visibility.ts';
 import type { Execution, TaskEffect } from '../../emulator/world.ts';
 import { projectOf, type Truth } from './truth.ts';
 
-const keyLifeMs = 23 * 3_600_000;
+/** A key of this age is not sent again. @source API §8 */
+export const keyLifeMs = 23 * 3_600_000;
 
 // The creations that no documented read shows.
 
