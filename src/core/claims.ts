@@ -34,8 +34,12 @@ export function backupObject(id: string, server: string) {
  * object passes from one holder to the next in one transaction.
  */
 export type Holder =
-  /** Not of this spec: the operator said so, or `unmanaged: ignore` did. */
-  | { readonly is: 'ignored'; readonly by: 'operator' | 'file' }
+  /** Not of this spec: the operator said so, or `unmanaged: ignore` did. `formerKeys`: the keys answered with the object. */
+  | {
+      readonly is: 'ignored';
+      readonly by: 'operator' | 'file';
+      readonly formerKeys?: readonly ResourceKey[];
+    }
   /**
    * Its binding to the key ended, and the object stays unchanged. If the entry of the key returns, it takes the object
    * back. `formerKeys`: the keys that were bound to the object before. `recovered`: no operator has confirmed that the

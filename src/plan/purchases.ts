@@ -92,7 +92,10 @@ export function lineOpen(
   }
   if (binding !== undefined) return besideReleased(desired, register, world);
   const elsewhere = register.answeredElsewhere.get(key);
-  if (elsewhere !== undefined) return answeredWithBound(desired, elsewhere);
+  if (elsewhere !== undefined)
+    return 'key' in elsewhere
+      ? answeredWithBound(desired, elsewhere)
+      : answeredWithIgnored(desired, elsewhere.id, 'which is ignored');
   const held = register.held(key);
   // The question to the key has ended in this run. The next plan adopts the resource.
   return held?.holder.is === 'found' ? answeredWith(desired, held.id, world) : undefined;
@@ -100,13 +103,24 @@ export function lineOpen(
 
 /** A key of the line was answered with the resource. Under `unmanaged: ignore`, that may be one of another spec. */
 function answeredWith({ key, kind }: DesiredResource, id: string, { settings }: World): Objection {
-  const what = `${nounOf(kind)} ${id}`;
-  const reason = `an idempotency key of ${key} was used for ${what}`;
   if (settings.unmanaged !== 'ignore' || factsOf(kind).bought !== true)
-    return { code: 'key_conflict', reason, remedies: [run('apply')] };
+    return {
+      code: 'key_conflict',
+      reason: `an idempotency key of ${key} was used for ${nounOf(kind)} ${id}`,
+      remedies: [run('apply')],
+    };
+  return answeredWithIgnored({ key, kind }, id, 'which `unmanaged: ignore` ignores');
+}
+
+function answeredWithIgnored(
+  { key, kind }: Pick<DesiredResource, 'key' | 'kind'>,
+  id: string,
+  why: string,
+): Objection {
+  const what = `${nounOf(kind)} ${id}`;
   return {
     code: 'key_conflict',
-    reason: `${reason}, which \`unmanaged: ignore\` ignores`,
+    reason: `an idempotency key of ${key} was used for ${what}, ${why}`,
     remedies: [run('adopt', [key, id], { when: `if ${what} is ${key}` }), giveScope],
   };
 }

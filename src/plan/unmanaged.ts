@@ -36,8 +36,8 @@ export interface Register extends Attribution {
   held(key: ResourceKey): HeldClaim | undefined;
   /** Creations that the operator has declared absent. */
   readonly declaredAbsent: readonly Intent[];
-  /** The entries whose idempotency key was answered with a resource that is bound to another entry, with that binding. */
-  readonly answeredElsewhere: ReadonlyMap<ResourceKey, Binding>;
+  /** The entries whose idempotency key was answered with a resource of another entry, or an ignored one. */
+  readonly answeredElsewhere: ReadonlyMap<ResourceKey, Binding | Claim>;
 }
 
 /** Servers that only the count of a network shows. */

@@ -20,6 +20,7 @@ import {
 } from './existence.ts';
 import {
   asAnother,
+  exchangesWith,
   freeingName,
   nameTaken,
   renaming,
@@ -322,7 +323,11 @@ function diffLive(
       'update',
       'network_in_use',
       `a change of ${change} deletes the network and creates a new one, but ${servers === 1 ? '1 server is' : `${servers} servers are`} on it: ${namesOf(world.serversIn(String(live.id)), servers)}`,
-      [outside('remove the servers from the network'), restoring(changes, subject.key)],
+      [
+        ...exchangesWith(subject, sameName, String(live.id), world),
+        outside('remove the servers from the network'),
+        restoring(changes, subject.key),
+      ],
     ).verdict;
   }
   const lacking = incomplete(subject, changes, ['cidr']);

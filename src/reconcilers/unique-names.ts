@@ -87,7 +87,7 @@ export function waysWithName(
  * {@link freeingName} orders it. @assumption A16
  */
 export function nameTaken(
-  { key, kind, desired }: Subject<{ readonly name: string }>,
+  subject: Subject<{ readonly name: string }>,
   sameName: readonly Named<unknown>[],
   {
     own,
@@ -95,26 +95,42 @@ export function nameTaken(
     world,
   }: { readonly own: string; readonly changes: readonly Change[]; readonly world: World },
 ): Diff | undefined {
+  const { key, kind, desired } = subject;
   const [name, noun] = [desired?.value.name.trim(), nounOf(kind)];
+  const exchanges = exchangesWith(subject, sameName, own, world);
   for (const { id, holder } of othersNamed({ kind, name, own, sameName }, world)) {
     const entry = holder === undefined ? undefined : world.subjects.get(holder)?.desired;
     const frees = entry === undefined || (entry.named !== false && entry.value.name?.trim() !== name);
     if (holder !== undefined && frees) continue;
     const whose = holder === undefined ? 'this spec does not manage' : `is bound to ${holder}`;
-    // The binding may be wrong: an operator, or an `id`, has exchanged two resources.
-    const exchange = run('adopt', [key, id], { when: `if ${noun} ${id} is ${key}` });
     return blocked(
       'update',
       'name_exists',
       `${key} would be deleted and created again as "${name}", but ${noun} ${id}, which ${whose}, has that name`,
       [
-        ...(holder === undefined ? [exchange] : []),
+        ...(holder === undefined ? exchanges : []),
         edit(key, { choose: { name: [] }, when: 'to use another name' }),
         restoring(changes, key),
       ],
     );
   }
   return undefined;
+}
+
+/**
+ * The binding may be wrong, such as after an operator or an `id` exchanged two resources: an unmanaged resource has the
+ * name of the entry.
+ */
+export function exchangesWith(
+  { key, kind, desired }: Subject<{ readonly name: string }>,
+  sameName: readonly Named<unknown>[],
+  own: string,
+  world: World,
+): readonly Remedy[] {
+  const name = desired?.value.name.trim();
+  return othersNamed({ kind, name, own, sameName }, world).flatMap(({ id, holder }) =>
+    holder === undefined ? [run('adopt', [key, id], { when: `if ${nounOf(kind)} ${id} is ${key}` })] : [],
+  );
 }
 
 /** The keys whose resources have the name that the entry asks for: they are gone before a resource gets the name. */

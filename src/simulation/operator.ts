@@ -92,7 +92,8 @@ async function answer(
     await releaseOnce(stage, controller, file, key);
     return file;
   }
-  if (blocked.code === 'network_in_use' && edited !== wish) {
+  const mayBeWrong = runs(remedies, 'adopt').length > 0;
+  if (blocked.code === 'network_in_use' && edited !== wish && !mayBeWrong) {
     await leave(stage, controller, blocked);
     return file;
   }

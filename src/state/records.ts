@@ -75,8 +75,8 @@ const binding = z.looseObject({
 
 const by = z.enum(['operator', 'file']);
 const holder = z.discriminatedUnion('is', [
-  z.looseObject({ is: z.literal('ignored'), by }),
-  z.looseObject({ is: z.literal('released'), by, formerKey: text }),
+  z.looseObject({ is: z.literal('ignored'), by, formerKeys: texts.optional() }),
+  z.looseObject({ is: z.literal('released'), by, formerKey: text, formerKeys: texts.optional() }),
   z.looseObject({
     ...{ is: z.literal('found'), key: text, taskId: text.optional(), scope: text.optional() },
     askedFor: text.optional(),

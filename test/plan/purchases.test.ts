@@ -320,6 +320,17 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
       undefined,
       'key_conflict an idempotency key of ips.a was used for address 7, which is bound to ips.b → vdcsync adopt ips.b 7 (if address 7 is ips.b: vdcsync then creates ips.a) | remove ips.b from the spec; then vdcsync apply; then put ips.b back into the spec (if address 7 is ips.a, which then takes it back) | set `scope` under `project` (in one of the two specs, if another spec of the project created the resource)',
     ],
+    [
+      'a key that was answered with an ignored resource',
+      'ips.a',
+      {
+        register: {
+          answeredElsewhere: new Map([['ips.a', claim('ip', '7', { is: 'ignored', by: 'operator' })]]),
+        },
+      },
+      undefined,
+      'key_conflict an idempotency key of ips.a was used for address 7, which is ignored → vdcsync adopt ips.a 7 (if address 7 is ips.a) | set `scope` under `project` (in one of the two specs, if another spec of the project created the resource)',
+    ],
     ['a released resource', 'ips.a', { register: held('released') }, undefined, undefined],
     [
       'an answered key, where all others are ignored',

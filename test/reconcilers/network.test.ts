@@ -87,6 +87,24 @@ describe('src/reconcilers/network.ts', () => {
     expect((await plan(backend + servers)).blocked).toEqual([]);
   });
 
+  test('with servers on it, a wrong binding is corrected by the command in the message', async () => {
+    const { apply, plan, engine, clock, emulator } = rig();
+    const servers = `servers: {web: {${sliders}, network_interfaces: [backend]}}\n`;
+    await apply(backend + servers);
+    const right = emulator.mutate({ do: 'add_network', name: 'front', cidr: '10.21.0.0/24' }) as {
+      id: number;
+    };
+    const renamed = `networks: {backend: {name: front, cidr: 10.21.0.0/24}}\n${servers}`;
+
+    const [blocked] = (await plan(renamed)).blocked;
+
+    const adopt = ['networks.backend', String(right.id)];
+    expect(blocked).toMatchObject({ code: 'network_in_use' });
+    expect(blocked?.remedies[0]).toMatchObject({ command: 'adopt', args: adopt });
+    await clock.run(engine.adopt(load(renamed), adopt[0] as ResourceKey, adopt[1] as string));
+    expect(codesOf(await plan(renamed))).toEqual({});
+  });
+
   test('is not deleted while a server on it stays, whoever owns that', async () => {
     const { apply, plan } = rig();
     await apply(`${backend}servers: {web: {protect: true, ${sliders}, network_interfaces: [backend]}}\n`);

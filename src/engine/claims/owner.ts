@@ -1,3 +1,4 @@
+import type { Claim } from '../../core/claims.ts';
 import { partsOf } from '../../core/intent.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
@@ -63,15 +64,21 @@ export async function answeredCreation(run: Run, key: ResourceKey): Promise<Inte
 }
 
 /**
- * The entries whose idempotency key was answered with a resource that is bound to another entry, each with that binding.
- * No other request is sent under that key.
+ * The entries whose idempotency key was answered with a resource that is bound to another entry, or ignored, each with
+ * that binding or claim. No other request is sent under that key.
  */
-export async function answeredElsewhere(run: Run): Promise<ReadonlyMap<ResourceKey, Binding>> {
+export async function answeredElsewhere(run: Run): Promise<ReadonlyMap<ResourceKey, Binding | Claim>> {
   const { subjects } = run.world;
   const isUnbound = (key: ResourceKey) =>
     subjects.get(key)?.desired?.managed === true && !run.bindings.has(key);
-  const former = [...run.bindings.values()].flatMap((binding) =>
-    (binding.formerKeys ?? []).filter(isUnbound).map((key) => [key, binding] as const),
+  const holders = [
+    ...[...run.bindings.values()].map((each) => [each, each.formerKeys] as const),
+    ...[...run.claims.values()].flatMap((each) =>
+      each.holder.is === 'ignored' ? [[each, each.holder.formerKeys] as const] : [],
+    ),
+  ];
+  const former = holders.flatMap(([holder, keys = []]) =>
+    keys.filter(isUnbound).map((key) => [key, holder] as const),
   );
   const answered = await Promise.all(former.map(([key]) => answeredCreation(run, key)));
   return new Map(former.filter((_each, at) => answered[at] !== undefined));

@@ -1,4 +1,4 @@
-import { type LiveObject, objectName } from '../../core/claims.ts';
+import { type Claim, isForeign, type LiveObject, objectName } from '../../core/claims.ts';
 import { namedAddress } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
 import { nounOf, takeApart } from '../../core/keys.ts';
@@ -87,7 +87,7 @@ export async function found(run: Run, intent: Intent, id: string, taskId?: TaskI
   const isHeld = (each: LiveObject) => objectName(each) === objectName(object);
   const before = run.claims.get(objectName(object));
   const binding = [...run.bindings.values()].find(isHeld);
-  const isFree = binding === undefined && (before === undefined || before.holder.is === 'found');
+  const isFree = binding === undefined && isFindable(before);
   const holder = {
     ...foundUnder(run, key),
     ...(recovers === key ? {} : { askedFor: recovers }),
@@ -102,11 +102,7 @@ export async function found(run: Run, intent: Intent, id: string, taskId?: TaskI
     intent,
     { outcome, because: 'found', text: `found under its idempotency key: ${id}` },
     {
-      changes: isFree
-        ? [{ type: 'claim', claim }]
-        : binding === undefined
-          ? []
-          : answeredFor(binding, recovers),
+      changes: isFree ? [{ type: 'claim', claim }] : answeredFor(binding ?? before, recovers),
       retryAfterMs: 0,
     },
   );
@@ -130,10 +126,28 @@ export function endQuestion(run: Run, intent: Intent, holder: Binding): Promise<
   return close(run, intent, { outcome: 'done', text }, { changes: answeredFor(holder, intent.key) });
 }
 
-function answeredFor(binding: Binding, key: Intent['key']): StateChange[] {
-  const { formerKeys = [] } = binding;
-  if (binding.key === key || formerKeys.includes(key)) return [];
-  return [{ type: 'bind', binding: { ...binding, formerKeys: [...formerKeys, key] } }];
+/**
+ * A resource that only `unmanaged: ignore` ignores counts as found once a key was answered with it: the API forgets its
+ * answer after a day, and the resource may still be the one of the entry.
+ */
+function isFindable(before: Claim | undefined): boolean {
+  const { holder } = before ?? {};
+  return holder === undefined || holder.is === 'found' || (holder.is === 'ignored' && holder.by === 'file');
+}
+
+/** The holder of a resource records the key of another entry that was answered with the resource. */
+function answeredFor(holder: Binding | Claim | undefined, key: Intent['key']): StateChange[] {
+  if (holder === undefined) return [];
+  if ('key' in holder) {
+    const { formerKeys = [] } = holder;
+    if (holder.key === key || formerKeys.includes(key)) return [];
+    return [{ type: 'bind', binding: { ...holder, formerKeys: [...formerKeys, key] } }];
+  }
+  const { holder: by } = holder;
+  if (!isForeign(by) || by.formerKeys?.includes(key) || ('formerKey' in by && by.formerKey === key))
+    return [];
+  const formerKeys = [...(by.formerKeys ?? []), key];
+  return [{ type: 'claim', claim: { ...holder, holder: { ...by, formerKeys } } }];
 }
 
 /**
@@ -197,23 +211,19 @@ export function replacedBy(
   return [...old, { type: 'next_incarnation', key }];
 }
 
-/**
- * An answer that names a resource of another holder is not used. A resource that only `unmanaged: ignore` ignores counts
- * as found from then on: the API forgets its answer after a day, and the resource may still be the one of the entry.
- */
+/** An answer that names a resource of another holder is not used. */
 async function refuse(run: Run, intent: Intent, own: Binding, foreign: string): Promise<Progress> {
   const { key } = intent;
   const { kind, id, identity } = own;
   const reason = `another spec of this project, or an earlier state, used the idempotency key of ${key} before, and ${foreign}`;
-  const before = run.claims.get(objectName(own))?.holder;
+  const before = run.claims.get(objectName(own));
   const owner = ownerOf(run, own);
-  const isFound =
-    owner === undefined && (before === undefined || (before.is === 'ignored' && before.by === 'file'));
   const claim = { kind, id, identity, holder: foundUnder(run, key), at: run.deps.clock.now() };
-  const bound = owner === undefined ? [] : answeredFor(owner, key);
-  const changes = isFound ? [{ type: 'claim', claim } as const] : bound;
-  const ended = { outcome: 'void', ...(owner && ({ because: 'found' } as const)), text: reason } as const;
-  await close(run, intent, ended, { changes });
+  const changes =
+    owner === undefined && isFindable(before)
+      ? [{ type: 'claim', claim } as const]
+      : answeredFor(owner ?? before, key);
+  await close(run, intent, { outcome: 'void', because: 'found', text: reason }, { changes });
   const remedies = [giveScope, runs('adopt', [key, id], { when: 'if the resource belongs to this spec' })];
   return { now: 'blocked', code: 'key_conflict', reason, remedies };
 }

@@ -90,7 +90,10 @@ async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<s
   );
   // The other entries whose key was answered with the resource are created under their next key.
   const answered = await answeredElsewhere(run);
-  const others = (binding.formerKeys ?? []).filter((each) => answered.get(each)?.key === key);
+  const others = (binding.formerKeys ?? []).filter((each) => {
+    const holder = answered.get(each);
+    return holder !== undefined && 'key' in holder && holder.key === key;
+  });
   await run.state.change([
     ...others.map((each) => ({ type: 'next_incarnation', key: each }) as const),
     ...[{ ...binding, ...said, ...taken, identity }, ...inside].map(

@@ -151,15 +151,20 @@ describe('src/engine/claims/owner.ts: a key that was answered with the resource 
   const holder = bound('servers.b', 'server', '1', { formerKeys: ['servers.a', 'servers.z'] });
   const past = { key: 'servers.a', kind: 'server', phase: 'closed', because: 'found', outcome: 'void' };
   const creation = (more: object = {}, scope?: string) => intentOf({ ...past, ...more }, scope);
+  const ignored = {
+    ...{ kind: 'server', id: '1', identity: {}, at: 0 },
+    holder: { is: 'ignored', by: 'operator', formerKeys: ['servers.a'] },
+  };
   const asked = (
     past: readonly Intent[],
     {
       bindings = [holder],
+      claims = [] as object[],
       desired = { 'servers.a': { managed: true } } as Record<string, object>,
       gone = 0,
     } = {},
   ) => {
-    const run = knowing(bindings, { desired });
+    const run = { ...knowing(bindings, { desired }), claims: new Map(claims.map((each, at) => [at, each])) };
     const store = {
       intents: async ({ key: of }: { key: string }) => past.filter((each) => each.key === of),
       incarnation: async () => gone,
@@ -194,6 +199,12 @@ describe('src/engine/claims/owner.ts: a key that was answered with the resource 
   ])('%s', async (_name, past, more, isAnswered) => {
     const answered = await answeredElsewhere(asked(past, more));
     expect([...answered]).toEqual(isAnswered ? [['servers.a', holder]] : []);
+  });
+
+  test('an ignored resource is the answer of the keys that its claim names', async () => {
+    const found = { ...ignored, holder: { is: 'found', formerKeys: ['servers.a'] } };
+    const answered = await answeredElsewhere(asked([creation()], { bindings: [], claims: [found, ignored] }));
+    expect([...answered]).toEqual([['servers.a', ignored]]);
   });
 
   const third = { incarnation: '2' };

@@ -234,7 +234,7 @@ describe('src/engine/intents/transfer.ts', () => {
       'done, bind ips.x 7',
     ],
     ['a network where all others are ignored', sent('unknown_send'), ignoring, 'done, bind networks.x 7'],
-    ['an ignored address', unknown, keeps('ip', '7', ofOperator, a7), 'key_conflict'],
+    ['an ignored address', unknown, keeps('ip', '7', ofOperator, a7), 'key_conflict, claim ip 7 ignored'],
     [
       'an address that the spec ignores with its server',
       unknown,
@@ -252,7 +252,7 @@ describe('src/engine/intents/transfer.ts', () => {
       'a released address',
       unknown,
       keeps('ip', '7', { is: 'released', by: 'file', formerKey: 'ips.y' }, a7),
-      'key_conflict',
+      'key_conflict, claim ip 7 released',
     ],
     ['an ignored address after a fresh answer', ip, keeps('ip', '7', ofOperator, a7), 'done, bind ips.x 7'],
     [
@@ -266,7 +266,7 @@ describe('src/engine/intents/transfer.ts', () => {
       'an ignored server',
       { ...server, ...sent('unknown_send') },
       keeps('server', '7', ofOperator),
-      'key_conflict',
+      'key_conflict, claim server 7 ignored',
     ],
     [
       'a server that the spec ignores',
@@ -419,7 +419,35 @@ describe('src/engine/intents/transfer.ts', () => {
       'absent, claim ip 7 found',
       {},
     ],
-    ['an ignored object', keeps('ip', '7', ofOperator), {}, 'void', {}],
+    [
+      'an ignored object',
+      keeps('ip', '7', ofOperator),
+      {},
+      'void, claim ip 7 ignored',
+      { by: 'operator', formerKeys: ['ips.x'] },
+    ],
+    [
+      'an ignored object that was answered before',
+      keeps('ip', '7', { ...ofOperator, formerKeys: ['ips.x'] }),
+      {},
+      'void',
+      {},
+    ],
+    ['an object that the spec ignores', keeps('ip', '7', ofFile), {}, 'absent, claim ip 7 found', {}],
+    [
+      'an object that was released from the key',
+      keeps('ip', '7', { is: 'released', by: 'file', formerKey: 'ips.x' }),
+      {},
+      'void',
+      {},
+    ],
+    [
+      'an object that was released from another key',
+      keeps('ip', '7', { is: 'released', by: 'file', formerKey: 'ips.y', formerKeys: ['ips.z'] }),
+      {},
+      'void, claim ip 7 released',
+      { formerKey: 'ips.y', formerKeys: ['ips.z', 'ips.x'] },
+    ],
     ['an object of the same key', has('ips.x', 'ip', '7'), {}, 'void', {}],
     [
       'an object of another key',
