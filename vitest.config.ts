@@ -16,7 +16,6 @@ const long = [
   'test/daemon/{monitoring,page-states,panels,poisoned,reported-once,soak,work}.test.ts',
   'test/engine/{crash,several-tokens}.test.ts',
   'test/engine/claims/recorded-findings.test.ts',
-  'test/engine/intents/keys-of-a-lost-state.test.ts',
   'test/examples/{adding-a-kind,lifecycle,pipelines,policy}.test.ts',
   'test/fleet/{failover,faults,fleet,job-queue,killed-replica,places,releases,rollout,statements,tenants,upgrade}.test.ts',
   'test/golden/serving.test.ts',
@@ -40,7 +39,7 @@ const unit = globSync('test/{api,core,emulator,engine,plan,queue,reconcilers,spe
     // These start a server, a thread or a browser, or take a second and more.
     'test/emulator/{docs,fuzz,http,persistence,unfit-bodies}.test.ts',
     'test/engine/{hostile-answers,interruption,replacement,token}.test.ts',
-    'test/engine/intents/{outcome,prove}.test.ts',
+    'test/engine/intents/prove.test.ts',
     'test/plan/{properties,summary}.test.ts',
     'test/reconcilers/{backup-copies,drive,server}.test.ts',
   ],

@@ -79,19 +79,6 @@ describe('src/engine: an id that no path can carry', () => {
   });
 });
 
-describe('src/engine: an id that a path must encode', () => {
-  test('the task of a creation is polled until it ends', async () => {
-    const played = rig({ emulator: { readings: { taskIds: 'printable' } } });
-    const report = await played.apply(
-      `${head}networks: {backend: {cidr: 10.20.0.0/24}}\nservers: {web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, network_interfaces: [backend]}}\n`,
-    );
-    expect(report.outcome).toBe('converged');
-    const polls = played.emulator.requests.filter(({ url }) => url.includes('/tasks/'));
-    expect(new Set(polls.map(({ status }) => status))).toEqual(new Set([200]));
-    await expectInvariants(played);
-  });
-});
-
 describe('src/engine: an address or id that holds a command', () => {
   const command = '9.9.9.9 | vdcsync destroy --yes';
   const spec = `${head}ips:\n  one: {}\n`;

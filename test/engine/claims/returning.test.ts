@@ -1,13 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
-import { memoryState } from '../../../src/state/sqlite-driver.ts';
-import { crashable } from '../../support/crashable.ts';
-import { drawn } from '../../support/drawn.ts';
 import { expectFixedPoint } from '../../support/invariants.ts';
-import { applyWithHelp } from '../../support/operator.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
-import { virtualClock } from '../../support/virtual-clock.ts';
 
 const file = (cores: number, more = 'replace: allowed', name = 'web') =>
   `servers: {${name}: {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop}, ${more}}}\n`;
@@ -100,44 +95,5 @@ describe('src/engine/claims/line.ts: an edit is reverted while the old and the n
 
     expect((await played.apply(file(1))).outcome).toBe('converged');
     expect(servers(played)).toEqual([[2001, 1]]);
-  });
-
-  test('after a crash at any moment of the replacement, one server with the reverted values remains', async () => {
-    const stage = () => {
-      const death = crashable();
-      const store = memoryState({ createdAt: virtualClock().now(), lineage: 'test' });
-      return { death, played: rig({ store: death.store(store), wrap: death.transport }) };
-    };
-    const undisturbed = stage();
-    await undisturbed.played.apply(file(1));
-    undisturbed.death.dieAt(undefined, 'before');
-    await undisturbed.played.apply(file(2));
-    const moments = Array.from({ length: undisturbed.death.moments }, (_, at) => at + 1);
-    for (const when of ['before', 'after'] as const) {
-      for (const moment of drawn(moments)) {
-        const { death, played } = stage();
-        await played.apply(file(1));
-        death.dieAt(moment, when);
-        await expect(played.apply(file(2))).rejects.toThrow(/process/);
-        death.dieAt(undefined, when);
-        played.restart();
-        const isDeleted = played
-          .writes()
-          .some(({ method, path }) => `${method} ${path}` === 'DELETE /servers/2001');
-
-        const { helped } = await applyWithHelp(played, file(1));
-
-        const told = `${when} ${moment}`;
-        const left = servers(played);
-        expect([left.length, left[0]?.[1], helped], told).toEqual([1, 1, []]);
-        // The deletion may have been sent before the crash.
-        if (!isDeleted) expect(left[0]?.[0], told).toBe(2001);
-        expect(
-          addresses(played).map(([, server]) => server),
-          told,
-        ).toEqual([left[0]?.[0]]);
-        expectFixedPoint(await played.plan(file(1)));
-      }
-    }
   });
 });

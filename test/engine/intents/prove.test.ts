@@ -1,13 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../../src/emulator/faults.ts';
 import type { Readings } from '../../../src/emulator/readings.ts';
-import { memoryState } from '../../../src/state/sqlite-driver.ts';
-import { crashable } from '../../support/crashable.ts';
-import { moments } from '../../support/drawn.ts';
 import { expectFixedPoint } from '../../support/invariants.ts';
 import { resolveOf } from '../../support/resolve.ts';
 import { type Rig, type RigOptions, rig } from '../../support/rig.ts';
-import { virtualClock } from '../../support/virtual-clock.ts';
 
 const file = (cores: number, more = '') =>
   `ips: {web: {}}\nservers:\n  web: {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, public_ipv4: {ip: web}, replace: allowed${more}}\n`;
@@ -234,30 +230,5 @@ describe('src/engine/intents/prove.ts: the old server goes first', () => {
     ]);
     expect(proofs[0]).not.toHaveProperty('answer');
     expect(await played.store.openIntents()).toEqual([]);
-  });
-
-  test('a crash at any moment around a proof buys nothing, and ends with one server', async () => {
-    const stage = () => {
-      const death = crashable();
-      const store = memoryState({ createdAt: virtualClock().now(), lineage: 'test' });
-      return { death, played: rig({ store: death.store(store), wrap: death.transport }) };
-    };
-    for (const when of ['before', 'after'] as const) {
-      for (const moment of moments(1, 14)) {
-        const { death, played } = stage();
-        await played.apply(file(1));
-        death.dieAt(moment, when);
-        await played.apply(file(2)).catch(() => undefined);
-        expect(servers(played).length).toBeLessThanOrEqual(1);
-        death.dieAt(undefined, when);
-        played.restart();
-
-        expect((await played.apply(file(2))).outcome, `${when} ${moment}`).toBe('converged');
-        expect([servers(played), addresses(played)], `${when} ${moment}`).toEqual([
-          [[2002, 2]],
-          [[5001, 2002]],
-        ]);
-      }
-    }
   });
 });

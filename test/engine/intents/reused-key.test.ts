@@ -43,19 +43,6 @@ describe('src/engine/intents/next-incarnation.ts: a key that was used before thi
     expect(bills()).toBe(1);
   });
 
-  test('an operator who says that there is nothing has it bought', async () => {
-    const played = rig({ emulator: { readings: { reusedKeyCode: 'invalid_request' } } });
-    const other = memoryState({ createdAt: played.clock.now(), lineage: 'other' });
-    await played.apply(server(1));
-    played.emulator.mutate({ do: 'delete_server', id: 2001 });
-    const second = { ...played, store: other, engine: played.restart(other) };
-    await played.apply(server(2));
-
-    await settleByHand(second, server(2));
-
-    expect((await played.apply(server(2))).outcome).toBe('converged');
-  });
-
   test('a refusal that names no field, and is replayed, is one of the entry', async () => {
     const operations = { named_address: { body: { ip_id: '{ip_id}' } } };
     const profile = { ...documentedProfile, operations };
@@ -98,28 +85,6 @@ servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1
       /^vdcsync resolve servers\.web --adopt ID .*\| vdcsync resolve servers\.web --absent/,
     );
     expect((await apply(server(2))).outcome).toBe('converged');
-  });
-
-  const isolated = (cores: number) => server(cores).replace(', public_ipv4: {new: true}', '');
-  const unknown = { reusedKeyStatus: 409, reusedKeyCode: 'conflicting_request' } as const;
-  /** In the middle of waiting the refusal out. */
-  const meanwhile = (played: Pick<Rig, 'clock'>, happens: () => void) =>
-    void played.clock.sleep(60_000).then(happens);
-
-  test('refused with a 409, and then somebody makes a server: not bought again', async () => {
-    const played = rig({ emulator: { readings: unknown } });
-    const asking = (cores: number) => isolated(cores).replace(head, '');
-    await played.apply(asking(1));
-    played.restart(memoryState({ createdAt: played.clock.now(), lineage: 'other' }));
-    meanwhile(played, () => played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true }));
-
-    const [first] = (await played.apply(asking(2))).blocked;
-    await played.clock.run(played.engine.ignore(load(asking(2)), ['2002']));
-    const [then] = (await played.apply(asking(2))).blocked;
-
-    expect([first?.code, then?.code]).toEqual(['key_conflict', 'key_conflict']);
-    expect(resolveOf(then)).toContain('vdcsync resolve servers.web --adopt');
-    expect(billsOf(played)).toBe(1);
   });
 
   test('a refusal that names fields points at them in the spec', async () => {
