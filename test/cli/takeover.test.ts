@@ -64,35 +64,6 @@ function folder(operations: boolean): string {
 }
 
 describe('src/cli/commands: taking over a project', () => {
-  test.each([
-    ['through the documented API', false, 15],
-    ['complete, where servers can be listed', true, 20],
-  ] as const)('export %s plans nothing but adopt', async (_name, operations, count) => {
-    const cwd = folder(operations);
-    const call = { cwd, env: { ...env, VDCSYNC_API_PROFILE: 'profile.yaml' } };
-    const exported = await inProcess(['export', '--out', 'vdcsync.yaml'], call);
-    expect({ code: exported.code, stderr: exported.stderr }).toMatchObject({ code: 0 });
-    const text = readFileSync(`${cwd}/vdcsync.yaml`, 'utf8');
-    expect(Object.keys(parse(text).servers)).toHaveLength(count);
-    expect(text).toContain(operations ? 'Web "7" @home' : 'without an address is missing');
-
-    const planned = await inProcess(['plan', '--format', 'json'], call);
-    expect(planned).toMatchObject({ code: 0, stderr: '' });
-    const plan = JSON.parse(planned.stdout) as Plan;
-    expect(plan.blocked).toEqual([]);
-    expect(new Set(plan.operations.map(({ verb }) => verb))).toEqual(new Set(['adopt']));
-
-    const applied = await inProcess(['apply', '--yes'], call);
-    expect({ code: applied.code, out: applied.stdout.slice(-300) }).toMatchObject({ code: 0 });
-    const again = await inProcess(['plan'], call);
-    expect(again.stdout).toContain('Nothing to do');
-
-    const named = await inProcess(['export', '--format', 'json'], call);
-    expect(Object.keys(JSON.parse(named.stdout).servers).sort()).toEqual(
-      Object.keys(parse(text).servers).sort(),
-    );
-  });
-
   test('a file that is there is not overwritten', async () => {
     const cwd = folder(false);
     writeFileSync(`${cwd}/mine.yaml`, 'mine');
