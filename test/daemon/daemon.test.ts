@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { faultRule } from '../../src/emulator/faults.ts';
 import { shop } from '../cli/run.ts';
-import { emulate, live, startDaemon, until } from './support.ts';
+import { emulate, live, startDaemon } from './support.ts';
 
 const firewallOpen = shop.replace('policy_in: drop', 'policy_in: accept');
 
@@ -47,41 +46,5 @@ describe('src/daemon/daemon.ts: a process with one file', () => {
     expect(live(api).ips).toEqual([]);
     const { at } = await daemon.until(({ converged }) => converged, 'the address is created');
     expect([live(api).ips.length, (at ?? '') > opens.toISOString()]).toEqual([1, true]);
-  });
-
-  test('SIGTERM in the middle of a write ends the daemon, and the next one continues', async () => {
-    const slow = faultRule({ method: 'POST', path: '/servers' }, { do: 'slow', ms: 60_000 });
-    const api = await emulate({ faults: [slow] });
-    const daemon = await startDaemon(api, { spec: shop });
-    await daemon.until((_, { projects }) => projects[0] !== undefined, 'it works');
-    await until(
-      async () =>
-        api.emulator.requests.some(({ method, url }) => method === 'POST' && url.endsWith('/servers')) ||
-        live(api).servers.length > 0,
-      Boolean,
-      'the server is being created',
-    );
-    expect(await daemon.end()).toBe(0);
-    api.emulator.setFaults([]);
-    const next = await startDaemon(api, { folder: daemon.folder });
-    await next.until(({ converged }) => converged, 'it converges');
-    expect(live(api).servers).toHaveLength(1);
-    expect(live(api).ips).toHaveLength(1);
-  });
-
-  test('kill -9 loses nothing, and the next daemon buys nothing twice', async () => {
-    const api = await emulate();
-    // With a lost answer only a project that is nobody else's lets the difference of two lists decide.
-    const spec = shop.replace('max_deletions: 9', 'max_deletions: 9, exclusive: true');
-    const daemon = await startDaemon(api, { spec });
-    await until(
-      async () => live(api).servers.length,
-      (count) => count > 0,
-      'a server is there',
-    );
-    await daemon.end('SIGKILL');
-    const next = await startDaemon(api, { folder: daemon.folder });
-    await next.until(({ converged }) => converged, 'it converges');
-    expect([live(api).servers.length, live(api).ips.length]).toEqual([1, 1]);
   });
 });

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { faultRule } from '../../src/emulator/faults.ts';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { folderWith, inProcess, shop } from '../cli/run.ts';
 import { receiver } from '../support/receiver.ts';
@@ -79,20 +78,6 @@ describe('src/core/exposure.ts: every output says that a server is exposed, what
     await expectShown(call, []);
   });
 
-  test('the API refuses the write of the firewall, and vdcsync pauses it', async () => {
-    const refuse = faultRule(
-      { method: 'PUT', path: '/servers/*/firewall' },
-      { do: 'answer', status: 403, code: 'insufficient_privileges' },
-    );
-    const api = await emulate({ faults: [refuse] });
-    const call = operator(api);
-
-    expect((await call('apply', '--yes')).code).toBe(3);
-    await expectShown(call, ['servers.web-1']);
-    expect((await call('apply', '--yes')).code).toBe(3);
-    await expectShown(call, ['servers.web-1']);
-  });
-
   test('with `drift: report` the daemon notifies once, and again at the end', async () => {
     const api = await emulate();
     const spec = shop.replace('max_deletions: 9', 'max_deletions: 9, drift: report');
@@ -122,17 +107,5 @@ describe('src/core/exposure.ts: every output says that a server is exposed, what
         ['not_exposed', ''],
       ]),
     );
-  });
-
-  test('the plan that sets the firewall waits for an approval', async () => {
-    const api = await emulate();
-    await operator(api)('apply', '--yes');
-    switchOff(api);
-    const spec = shop.replace('max_deletions: 9', 'max_deletions: 9, approval: plan, unmanaged: ignore');
-    const adopted = spec.replace('    server_type:', `    id: ${live(api)?.id}\n    server_type:`);
-    const daemon = await startDaemon(api, { spec: adopted.replace('  web: {}', '  web: { id: 5001 }') });
-    const seen = await daemon.until(({ condition }) => condition === 'awaiting_approval', 'it waits');
-    expect(isExposed(seen)).toBe(true);
-    await expectDaemonShows(daemon, ['servers.web-1']);
   });
 });

@@ -2,9 +2,7 @@ import { linkSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
-import { folderWith, oneNetwork } from '../cli/run.ts';
-import { drawn } from '../support/drawn.ts';
-import { createRepository } from './git-server.ts';
+import { folderWith } from '../cli/run.ts';
 import { emulate, type RunningDaemon, startDaemon, until } from './support.ts';
 
 /** A container of 300 MiB has room for it, and for more. */
@@ -129,33 +127,5 @@ describe('src/daemon: one poisoned project beside nine healthy ones', () => {
     );
     expect(peakRssKib(daemon)).toBeLessThan(mostRssKib);
     rmSync(join(folder, 'projects'), { recursive: true });
-  });
-});
-
-describe('src/daemon: a poisoned spec from Git', () => {
-  test.each(
-    drawn([
-      ['a token file that is not there', 'token_file: /nope', /`token_file` is not allowed/],
-      ['no token any more', 'scope_is_unknown: 1', /unknown field/],
-      ['the wrong variable', 'token_env: TOKEN_99', /no token: the spec names the variable TOKEN_99/],
-    ] as const),
-  )('%s: the last valid one stays in force, and the daemon goes on, also after a restart', async (_, line, why) => {
-    const api = await emulate({ projects: [{ id: 4711, name: 'shop' }] });
-    const { url, push } = await createRepository();
-    const good = oneNetwork.replace('{ id: 4711 }', '{ id: 4711, token_env: TOKEN_4711 }');
-    await push({ 'vdcsync.yaml': good });
-    const folder = folderWith();
-    const env = { VDC_TOKEN: '', TOKEN_4711: api.projects[0]?.tokens.readWrite ?? '' };
-    const args = ['--git-url', url, '--git-allow-insecure', '--git-interval', '10s'];
-    let daemon = await startDaemon(api, { folder, args, env });
-    await daemon.until(({ converged }) => converged, 'it converges');
-    await push({ 'vdcsync.yaml': oneNetwork.replace('{ id: 4711 }', `{ id: 4711, ${line} }`) });
-    const { spec } = await daemon.until(({ spec: { broken } }) => broken.length > 0, 'the push is broken');
-    expect(spec.broken[0]?.message).toMatch(why);
-    expect(await daemon.end()).toBe(0);
-    daemon = await startDaemon(api, { folder, args, env });
-    await notifiedOf(daemon, 'vdcsync.yaml', why);
-    await push({ 'vdcsync.yaml': good });
-    await daemon.until(({ converged }) => converged, 'it converges again');
   });
 });

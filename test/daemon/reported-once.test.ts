@@ -65,7 +65,8 @@ describe('src/daemon/notifications: what its operator is told', () => {
 
   test('a file that has vanished is a source that cannot be read: not ready, and the last valid spec in force', async () => {
     const api = await emulate();
-    const daemon = await startDaemon(api, { spec: oneNetwork });
+    const notices = await receiver<{ readonly event: string; readonly project: number }>();
+    const daemon = await startDaemon(api, { spec: oneNetwork, env: { VDCSYNC_NOTIFY_URL: notices.url } });
     await daemon.until(({ converged }) => converged, 'it converges');
     expect(await readiness(daemon)).toBe(200);
 
@@ -81,6 +82,11 @@ describe('src/daemon/notifications: what its operator is told', () => {
     await daemon.until((_, { source }) => source.error === null, 'it is back');
     expect(await readiness(daemon)).toBe(200);
     expect(lines(daemon, 'source readable again')).toHaveLength(1);
+    await until(
+      async () => notices.bodies.flatMap(({ event, project }) => (event === 'source' ? [project] : [])),
+      (projects) => projects.join() === '4711,4711',
+      'the loss and the return of the source are notified',
+    );
   });
 
   test('a spec that is good again without a change is told, and so is one that nobody knew before', async () => {

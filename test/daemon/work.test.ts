@@ -1,8 +1,8 @@
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { folderWith, oneNetwork, shop, vdcsync } from '../cli/run.ts';
+import { oneNetwork, shop, vdcsync } from '../cli/run.ts';
 import { receiver } from '../support/receiver.ts';
 import { emulate, live, startDaemon, until } from './support.ts';
 
@@ -154,52 +154,5 @@ describe('src/daemon/project: what only an operator can settle', () => {
     expect([nothing.code, nothing.stderr]).toEqual([64, expect.stringContaining('No key has an open write')]);
     await daemon.end();
     expect(existsSync(join(daemon.folder, '.vdcsync/control.sock'))).toBe(false);
-  });
-});
-
-describe('src/daemon/project: many projects in one process', () => {
-  test('each file is a project with a token and a state of its own; a broken one holds up no other', async () => {
-    const api = await emulate({
-      projects: [
-        { id: 1, name: 'one' },
-        { id: 2, name: 'two' },
-      ],
-    });
-    const [one, two] = api.projects.map(({ tokens }) => tokens.readWrite);
-    const spec = (id: number, token: string) => oneNetwork.replace('{ id: 4711 }', `{ id: ${id}, ${token} }`);
-    const folder = folderWith({
-      'specs/one.yaml': spec(1, 'token_env: TOKEN_ONE'),
-      'specs/two.yaml': spec(2, 'token_file: two.token'),
-      'specs/broken.yaml': 'version: 2\n',
-      'two.token': two ?? '',
-    });
-    const notices = await receiver<Notification>();
-    const daemon = await startDaemon(api, {
-      ...{ folder, args: ['-f', 'specs'], file: 'specs/three.yaml' },
-      env: {
-        VDC_TOKEN: '',
-        VDCSYNC_TOKEN_FOLDER: '.',
-        TOKEN_ONE: one ?? '',
-        VDCSYNC_NOTIFY_URL: notices.url,
-      },
-    });
-    await daemon.until(
-      (_, { projects }) => projects.length === 2 && projects.every((each) => each.converged),
-      'both converge',
-    );
-    expect((await daemon.status()).source.broken.map(({ file }) => file)).toContain('specs/broken.yaml');
-    expect(readdirSync(join(folder, '.vdcsync')).sort()).toEqual(['1', '2']);
-    rmSync(join(folder, 'specs/one.yaml'));
-    const gone = await daemon.until(({ spec: { broken } }) => broken.length > 0, 'its file is missed');
-    expect(gone.spec.broken[0]?.message).toContain('no resource is deleted');
-    expect(api.emulator.world.projects.map(({ networks }) => networks.length)).toEqual([2, 2]);
-
-    rmSync(join(folder, 'specs'), { recursive: true });
-    const notified = await until(
-      async () => notices.bodies.find(({ event }) => event === 'source'),
-      (notice) => notice !== undefined,
-      'that the folder is gone is told, as of no project alone',
-    );
-    expect(notified?.project).toBe(0);
   });
 });
