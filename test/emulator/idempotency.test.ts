@@ -2,10 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { stage } from './support.ts';
 
 const HOUR = 3_600_000;
-const _DEFAULT_PROJECTS_AND_STAGING = [
-  { id: 4711, name: 'shop' },
-  { id: 4712, name: 'staging' },
-];
 
 describe('src/emulator/idempotency.ts', () => {
   test.each([422, 409, 400] as const)('a key used for another body is refused with %s', async (status) => {

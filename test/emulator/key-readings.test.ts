@@ -20,7 +20,6 @@ function stageWith(readings: Partial<Readings>) {
   };
   return { ...made, send, addresses };
 }
-const _reused = { status: 422, code: 'idempotency_key_reused', replayed: false };
 
 describe('src/emulator/pipeline.ts: the body and its key', () => {
   test.each([

@@ -120,14 +120,4 @@ describe.each(['suspended', 'unpaid'] as const)('§1.6 a project that is %s', (s
     expect((await api.undocumented('PUT', `${path}/backup-policy`, { enabled: false })).status).toBe(200);
     expect((await api.undocumented('DELETE', `${path}/network-interfaces/${card.id}`)).status).toBe(202);
   });
-
-  test('§8.4 the 402 is stored under the key: once it is paid, a new key is needed', async () => {
-    const api = await open();
-    api.standing(standing);
-    expect((await api.post('/ips', {}, { key: 'take-an-address' })).status).toBe(402);
-    api.standing('active');
-    const replayed = await api.post('/ips', {}, { key: 'take-an-address' });
-    expect([replayed.status, replayed.replayed]).toEqual([402, true]);
-    expect((await api.post('/ips', {}, { key: 'take-an-address-2' })).status).toBe(201);
-  });
 });

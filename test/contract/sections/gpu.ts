@@ -102,19 +102,6 @@ describe('§4 packaged graphics-card types', () => {
     expect((await api.post('/servers', padded)).status).toBe(202);
   });
 
-  test('§4 a refusal is stored under the key: after correcting the request a new key is needed', async () => {
-    const api = await open();
-    const wrong = await api.gpuBody({ cores: 4 });
-    const refused = await api.post('/servers', wrong, { key: 'create-gpu-server' });
-    const again = await api.post('/servers', wrong, { key: 'create-gpu-server' });
-    expect([again.status, again.code, again.replayed]).toEqual([422, refused.code, true]);
-    const right = await api.gpuBody();
-    expect((await api.post('/servers', right, { key: 'create-gpu-server' })).status).toBeGreaterThanOrEqual(
-      400,
-    );
-    expect((await api.post('/servers', right, { key: 'create-gpu-server-2' })).status).toBe(202);
-  });
-
   test('§8.3 a 409 no_gpu_capacity is not stored: the same key buys once capacity is found', async () => {
     const api = await open();
     const body = await api.gpuBody();

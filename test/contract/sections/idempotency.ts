@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type Contract, document, open } from '../contract.ts';
 import type { DocumentedOperation } from '../document.ts';
-import type { Ip, Server } from '../wire.ts';
+import type { Ip } from '../wire.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -62,25 +62,6 @@ describe('§8 idempotency', () => {
       first.headers.location,
     ]);
     expect((await api.get('/ips')).data).toHaveLength(1);
-  });
-
-  test('§8.1 a replayed creation answers the task of the first, and creates nothing', async () => {
-    const api = await open();
-    const body = await api.serverBody({ public_ipv4: { new: true } });
-    const first = await api.post<Server>('/servers', body, { key: 'create-web-1' });
-    await api.finish(first);
-    const second = await api.post<Server>('/servers', body, { key: 'create-web-1' });
-    expect([second.status, second.replayed, second.data.id]).toEqual([202, true, first.data.id]);
-    expect(second.task?.id).toBe(first.task?.id);
-    expect((await api.get('/ips')).data).toHaveLength(1);
-  });
-
-  test('§8.1 a replayed deletion answers the stored 200, not 404', async () => {
-    const api = await open();
-    const ip = (await api.post<Ip>('/ips', {})).data;
-    await api.delete(`/ips/${ip.id}`, { key: 'release-address' });
-    const again = await api.delete<{ deleted: number }>(`/ips/${ip.id}`, { key: 'release-address' });
-    expect([again.status, again.replayed, again.data.deleted]).toEqual([200, true, ip.id]);
   });
 
   test('§4 without a key every write is its own', async () => {
@@ -194,14 +175,6 @@ describe('§8 idempotency', () => {
     const second = await api.post('/networks', body, { key: 'refused-once' });
     expect([first.status, first.replayed, second.status, second.replayed]).toEqual([422, false, 422, true]);
     expect(second.problem?.invalid_params).toEqual(first.problem?.invalid_params);
-  });
-
-  test('§8.4 other refusals are stored under the key: 404', async () => {
-    const api = await open();
-    const body = await api.serverBody({ server_type_id: 987_654 });
-    await api.post('/servers', body, { key: 'no-such-type' });
-    const again = await api.post('/servers', body, { key: 'no-such-type' });
-    expect([again.status, again.code, again.replayed]).toEqual([404, 'server_type_not_found', true]);
   });
 
   // An unknown field and a wrong type: refused under every reading (§4.3), so that only the key decides what is answered.
