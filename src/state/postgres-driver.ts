@@ -1,6 +1,6 @@
 import type { PostgresConnection } from './postgres-connection.ts';
 import type { PostgresWriter } from './postgres-writer.ts';
-import { refuseClosedStore, refuseReadOnly } from './refusals.ts';
+import { refuseClosedStore, refuseReadOnly } from './records.ts';
 import type { Row, SqlDriver, SqlValue } from './sql-driver.ts';
 
 export interface PostgresDriverDeps {

@@ -21,21 +21,16 @@ import {
   begunEntry,
   bindingOf,
   changeEntry,
+  checkPatch,
   claimOf,
   closedEntry,
   ended,
   headColumns,
   infoOf,
   intentOf,
+  isRecorded,
   journalEntryOf,
   noteOf,
-  throughJson,
-  updatedEntry,
-  validTime,
-} from './records.ts';
-import {
-  checkPatch,
-  isRecorded,
   refuseClosedStore,
   refuseOtherProject,
   refuseOtherService,
@@ -44,7 +39,10 @@ import {
   refuseSecondIntent,
   refuseUsedId,
   stillOpen,
-} from './refusals.ts';
+  throughJson,
+  updatedEntry,
+  validTime,
+} from './records.ts';
 import type { Row, SqlDriver, SqlValue } from './sql-driver.ts';
 
 /** More rows than a state has: SQL has no infinite number. */

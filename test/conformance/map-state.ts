@@ -20,14 +20,9 @@ import {
   begun,
   begunEntry,
   changeEntry,
+  checkPatch,
   closedEntry,
   ended,
-  throughJson,
-  updatedEntry,
-  validTime,
-} from '../../src/state/records.ts';
-import {
-  checkPatch,
   isRecorded,
   refuseClosedStore,
   refuseOtherProject,
@@ -36,7 +31,10 @@ import {
   refuseSecondIntent,
   refuseUsedId,
   stillOpen,
-} from '../../src/state/refusals.ts';
+  throughJson,
+  updatedEntry,
+  validTime,
+} from '../../src/state/records.ts';
 
 export interface MapStateOptions {
   /** Wall time in ms. */

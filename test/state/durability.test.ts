@@ -1,8 +1,7 @@
 import { copyFileSync, renameSync, rmSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { SqlStore } from '../../src/state/sql-store.ts';
-import { openSqliteState, SqliteDriver } from '../../src/state/sqlite-driver.ts';
-import { SqliteWriter } from '../../src/state/sqlite-writer.ts';
+import { openSqliteState, SqliteDriver, SqliteWriter } from '../../src/state/sqlite-driver.ts';
 import { sampleIntent, web } from '../conformance/state-samples.ts';
 import { newStatePath } from './folders.ts';
 
