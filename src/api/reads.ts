@@ -28,7 +28,7 @@ import {
   serverTypeSchema,
   taskSchema,
 } from './wire.ts';
-import { pathSegment } from './write-requests.ts';
+import { pathSegment } from './writes.ts';
 
 export interface ReadsOptions {
   /** For messages. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { buildWrite } from '../../src/api/write-requests.ts';
+import { buildWrite } from '../../src/api/writes.ts';
 import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { WriteRequest } from '../../src/core/ports.ts';
 import { createEmulator } from '../../src/emulator/emulator.ts';
@@ -44,7 +44,7 @@ const creations: readonly (readonly [WriteRequest, string, string | undefined])[
   ],
 ];
 
-describe.each(creations)('src/api/write-requests.ts: the probe of %j', (request, path, field) => {
+describe.each(creations)('src/api/writes.ts: the probe of %j', (request, path, field) => {
   test('goes where the creation goes, invalid twice over, and holds nothing of its body', () => {
     for (const probe of [1, 2] as const) {
       const built = buildWrite({ ...request, probe }, profile);

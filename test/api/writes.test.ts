@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { buildWrite } from '../../src/api/write-requests.ts';
+import { buildWrite } from '../../src/api/writes.ts';
 import type { WriteName, WriteRequest, WriteResult } from '../../src/core/ports.ts';
 import { type ApiProfile, documentedProfile } from '../../src/core/profile.ts';
 import { type HttpResponse, TransportError } from '../../src/core/transport.ts';
@@ -309,7 +309,7 @@ describe('src/api/writes.ts', () => {
   });
 });
 
-describe('src/api/write-requests.ts', () => {
+describe('src/api/writes.ts: the request', () => {
   const built = (request: WriteRequest, operations: ApiProfile['operations'] = {}) => {
     const { method, path, body } = buildWrite(request, { ...documentedProfile, operations });
     return [method, path, body].filter((each) => each !== undefined).join(' ');

@@ -1,4 +1,4 @@
-import { probedCreations } from '../../api/write-requests.ts';
+import { probedCreations } from '../../api/writes.ts';
 import type { WriteRequest, WriteResult } from '../../core/ports.ts';
 import { run } from '../../core/remedy.ts';
 import { capitalised } from '../../core/text.ts';
