@@ -22,11 +22,17 @@ import { openState } from '../state/open.ts';
 import type { LockHolder } from '../state/owner-lock.ts';
 import type { Replica } from '../state/postgres-sessions.ts';
 import { span } from './render/values.ts';
-import type { CommonFlags } from './settings/call-flags.ts';
-import { baseUrlOf, clockOf, logSettings, profileOf, randomOf, stateLocation } from './settings/config.ts';
+import {
+  baseUrlOf,
+  type CommonFlags,
+  clockOf,
+  logSettings,
+  profileOf,
+  randomOf,
+  stateLocation,
+} from './settings/config.ts';
 import { tokenSource } from './settings/token.ts';
-import type { Io } from './terminal.ts';
-import { version } from './version.ts';
+import { type Io, version } from './terminal.ts';
 
 /** Everything a command works with, put together for one project. */
 export interface Session {

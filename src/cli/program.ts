@@ -28,9 +28,8 @@ import {
   withState,
 } from './flags.ts';
 import { exampleText, programHelp } from './help.ts';
-import { type CommonFlags, callFlags } from './settings/call-flags.ts';
-import type { Io } from './terminal.ts';
-import { version } from './version.ts';
+import { type CommonFlags, callFlags } from './settings/config.ts';
+import { type Io, version } from './terminal.ts';
 
 // A command's own modules are loaded when it runs: most calls need a small part of the whole.
 /** Runs one call of the command line. Never rejects: every error is reported, and has its exit code. */

@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { styleText } from 'node:util';
 import type { Clock, Random } from '../core/clock.ts';
+import { member } from '../core/json.ts';
 
 /** The parts of its process that a command may use: the streams, the environment, the working folder, time and chance. */
 export interface Io {
@@ -78,4 +80,110 @@ export async function askText(io: Io, question: string, signal?: AbortSignal): P
 /** Text from outside, fit for a terminal: without control and direction characters. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ');
+}
+
+/** The requests of Ctrl-C to a run. */
+export interface Signals {
+  /** First: send no other write, record the answer in flight, set the firewall of an open server. */
+  readonly stop: AbortSignal;
+  /** Second: end at once. The next run finds out the rest. */
+  readonly halt: AbortSignal;
+  /** Acts as if the first signal had come, and prints this text. */
+  end(text: string): void;
+  /** Restores the usual handling of signals. */
+  dispose(): void;
+}
+
+/** Listens to SIGINT and SIGTERM. `say` may be called at any time, between any two lines. */
+export function listenForSignals(
+  io: Io,
+  say: (text: string) => void = (text) => io.stderr.write(text),
+): Signals {
+  const stop = new AbortController();
+  const halt = new AbortController();
+  const onSignal = () => {
+    if (!stop.signal.aborted) {
+      say(
+        'vdcsync: stopping. The answer to the request in flight is recorded, and the firewall of an open server is set. Press Ctrl-C again to stop at once.\n',
+      );
+      return stop.abort();
+    }
+    if (!halt.signal.aborted) {
+      say('vdcsync: stopping at once. The next run continues the open writes.\n');
+      halt.abort();
+    }
+  };
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+  return {
+    stop: stop.signal,
+    halt: halt.signal,
+    end: (text) => {
+      say(text);
+      stop.abort();
+    },
+    dispose: () => {
+      process.off('SIGINT', onSignal);
+      process.off('SIGTERM', onSignal);
+    },
+  };
+}
+
+/** Resolves at the first SIGINT or SIGTERM; listens no more once `done` is aborted. */
+export function untilSignal(done: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const onSignal = () => resolve();
+    process.once('SIGINT', onSignal);
+    process.once('SIGTERM', onSignal);
+    done.addEventListener('abort', () => {
+      process.off('SIGINT', onSignal);
+      process.off('SIGTERM', onSignal);
+    });
+  });
+}
+
+/** The requests of signals to a daemon. */
+interface DaemonSignals {
+  readonly stop: AbortSignal;
+  dispose(): void;
+}
+
+/** SIGTERM and SIGINT end the daemon in an orderly way, a second signal ends it at once. SIGHUP reads the sources again. */
+export function listenForDaemonSignals(
+  log: { info(fields: object, message: string): void; fatal?(fields: object, message: string): void },
+  onHangup: () => void,
+): DaemonSignals {
+  const stop = new AbortController();
+  const onStop = (signal: NodeJS.Signals) => {
+    log.info({ signal }, stop.signal.aborted ? 'stopping at once' : 'stopping');
+    // The state records all writes in flight: the next start settles them, as after a kill.
+    if (stop.signal.aborted) process.exit(1);
+    stop.abort(new Error('stop requested'));
+  };
+  const onHup = (signal: NodeJS.Signals) => {
+    log.info({ signal }, 'reconciling everything');
+    onHangup();
+  };
+  // After an unexpected error no part of the process is reliable: the process ends, and its next start recovers.
+  const onCrash = (error: unknown) => {
+    log.fatal?.({ error, detail: error instanceof Error ? error.stack : undefined }, 'vdcsync has crashed');
+    process.exit(1);
+  };
+  process.on('SIGTERM', onStop).on('SIGINT', onStop).on('SIGHUP', onHup);
+  process.on('uncaughtException', onCrash).on('unhandledRejection', onCrash);
+  return {
+    stop: stop.signal,
+    dispose: () => {
+      process.off('SIGTERM', onStop).off('SIGINT', onStop).off('SIGHUP', onHup);
+      process.off('uncaughtException', onCrash).off('unhandledRejection', onCrash);
+    },
+  };
+}
+
+/** From the package's own description, which is two folders up in `src` as in `dist`. */
+export const version: string = readVersion();
+
+function readVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return String(member(JSON.parse(text), 'version'));
 }

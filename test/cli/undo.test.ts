@@ -24,7 +24,7 @@ async function edited(edit: Sections): Promise<{ scene: Scene; operator: Operato
   return { scene, operator, run };
 }
 
-describe('src/cli/undo.ts', () => {
+describe('src/cli/settings/selection.ts', () => {
   test('two applies with different specs are two runs, and the last one is undone alone', async () => {
     const opened = { ...web, firewall: { ...firewall, policy_in: 'accept' } };
     const { scene, operator, run } = await edited({ settings, ips: { api: {} }, servers: { web: opened } });

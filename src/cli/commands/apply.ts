@@ -17,14 +17,27 @@ import { furtherText, nothingManaged, planText } from '../render/plan-text.ts';
 import { type ProgressView, plainProgress } from '../render/progress.ts';
 import { liveProgress } from '../render/progress-live.ts';
 import { jsonProgress, reportText, verdictOf } from '../render/report.ts';
-import type { CommonFlags } from '../settings/call-flags.ts';
-import { clockOf, readText } from '../settings/config.ts';
+import { type CommonFlags, clockOf, readText } from '../settings/config.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
-import { refuseOtherSelection, selectionOf } from '../settings/selection.ts';
+import {
+  askedBy,
+  checkUndo,
+  refuseOtherSelection,
+  type UndoFlags,
+  undoFooter,
+  undoHeader,
+} from '../settings/selection.ts';
 import { capped, readSpec } from '../settings/spec-source.ts';
-import { listenForSignals, type Signals } from '../signals.ts';
-import { askText, askYesNo, type Io, type Paint, paintFor, printable } from '../terminal.ts';
-import { checkUndo, type UndoFlags, undoFooter, undoHeader, undoingOf } from '../undo.ts';
+import {
+  askText,
+  askYesNo,
+  type Io,
+  listenForSignals,
+  type Paint,
+  paintFor,
+  printable,
+  type Signals,
+} from '../terminal.ts';
 import { plan as planCommand } from './plan.ts';
 
 export interface ApplyFlags extends CommonFlags, UndoFlags {
@@ -81,15 +94,9 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
       writeLog: (line) => view.line(line),
     });
     endInTime(flags, session, signals, ended.signal);
-    const undo = await undoingOf(flags, desired, session);
+    const { undo, selection, desired: asked } = await askedBy(flags, desired, session, saved);
     call.undo = undo;
-    const selection =
-      undo !== undefined
-        ? undo.selection
-        : saved === undefined
-          ? await selectionOf(flags, desired, session)
-          : saved.selection;
-    const applying = session.engine.apply(undo?.desired ?? desired, {
+    const applying = session.engine.apply(asked, {
       approve: (plan) => approve(plan, call),
       destroy,
       unattended: flags.yes === true,

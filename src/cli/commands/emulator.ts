@@ -9,8 +9,7 @@ import { loadProfile } from '../../emulator/profile.ts';
 import { EmulatorInputError } from '../../emulator/readings.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { readText } from '../settings/config.ts';
-import { untilSignal } from '../signals.ts';
-import { type Io, paintFor } from '../terminal.ts';
+import { type Io, paintFor, untilSignal } from '../terminal.ts';
 
 export interface EmulatorFlags {
   readonly port?: number;

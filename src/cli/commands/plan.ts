@@ -3,13 +3,11 @@ import { openSession } from '../compose.ts';
 import { type ExitCode, exitCodes, InterruptedError } from '../exit.ts';
 import type { PlanFormat } from '../flags.ts';
 import { nothingManaged } from '../render/plan-text.ts';
-import type { CommonFlags } from '../settings/call-flags.ts';
+import type { CommonFlags } from '../settings/config.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
-import { selectionOf } from '../settings/selection.ts';
+import { askedBy, checkUndo, type UndoFlags, undoHeader } from '../settings/selection.ts';
 import { capped, readSpec } from '../settings/spec-source.ts';
-import { untilSignal } from '../signals.ts';
-import { type Io, paintFor } from '../terminal.ts';
-import { checkUndo, type UndoFlags, undoHeader, undoingOf } from '../undo.ts';
+import { type Io, paintFor, untilSignal } from '../terminal.ts';
 import { putPlan } from './output.ts';
 
 export interface PlanFlags extends CommonFlags, UndoFlags {
@@ -34,9 +32,7 @@ export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<E
     const interrupted = untilSignal(done.signal).then(() => {
       throw new InterruptedError('interrupted');
     });
-    const undo = await undoingOf(flags, desired, session);
-    const selection = undo === undefined ? await selectionOf(flags, desired, session) : undo.selection;
-    const asked = undo?.desired ?? desired;
+    const { undo, selection, desired: asked } = await askedBy(flags, desired, session);
     const options = { destroy, ...(selection === undefined ? {} : { selection }) };
     const { engine } = session;
     const planned = flags.prove === true ? engine.prove(asked, options) : engine.plan(asked, options);

@@ -21,12 +21,9 @@ import { isShared, type OpenFleet, openFleet, ownReplica } from '../daemon/fleet
 import { deletionsNow, openProject, projectFlags } from '../daemon/projects.ts';
 import { type DaemonSettings, type RunFlags, readDaemonSettings, sourceOf } from '../daemon/settings.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import { callFlags } from '../settings/call-flags.ts';
-import { logSettings } from '../settings/config.ts';
+import { callFlags, logSettings } from '../settings/config.ts';
 import { tokenSource } from '../settings/token.ts';
-import { listenForDaemonSignals } from '../signals.ts';
-import type { Io } from '../terminal.ts';
-import { version } from '../version.ts';
+import { type Io, listenForDaemonSignals, version } from '../terminal.ts';
 
 /** The number of specs that a replica keeps, of the projects that it has reconciled. */
 const specsOfTurns = 1_000;
