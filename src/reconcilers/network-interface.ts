@@ -75,9 +75,12 @@ export const networkInterface: ResourceKind<
   },
 
   observe: (read, subjects, idOf) =>
-    observeInside(subjects, idOf, async (server, { binding }) => {
+    observeInside(subjects, idOf, async (server, { binding, desired }) => {
       const cards = await read.findNetworkInterfaces(server);
-      const live = cards?.find(({ id }) => id === binding?.id);
+      // The API reuses ids of network interfaces: the network distinguishes one from a later one with the same id.
+      const network = desired === undefined ? binding?.identity.network_id : idOf(desired.value.network);
+      const isIn = (card: NetworkInterface) => network === undefined || String(card.network_id) === network;
+      const live = cards?.find((card) => card.id === binding?.id && isIn(card));
       return cards && { id: live?.id, cards };
     }),
 
@@ -153,7 +156,6 @@ export const networkInterface: ResourceKind<
     },
   },
 
-  /** The API reuses ids of network interfaces: the network distinguishes one from a later one with the same id. */
   bind({ subject, request, world }) {
     const network = subject.desired && world.idOf(subject.desired.value.network);
     const id = member(request?.body, 'network_id') ?? network;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { rig } from '../support/rig.ts';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import { load, rig } from '../support/rig.ts';
 import { idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
 const file = (cards: string, more = '') =>
@@ -38,6 +39,24 @@ describe('src/reconcilers/network-interface.ts', () => {
     expect(without.warnings).toMatchObject([
       { code: 'no_longer_declared', message: expect.stringContaining('network interface net1 still exists') },
     ]);
+  });
+
+  test.each([
+    'net0',
+    'net2',
+    'net9',
+  ])('adopt refuses %s, which is in no or in another network', async (id) => {
+    const { apply, engine, clock, store } = rig();
+    const spec = file('a, b', ', public_ipv4: {new: true}');
+    await apply(spec);
+    const before = await store.bindings();
+
+    const adopted = clock.run(
+      engine.adopt(load(spec), 'servers.web.network_interfaces.a' as ResourceKey, id),
+    );
+
+    await expect(adopted).rejects.toThrow(`servers.web has no network interface ${id} that fits`);
+    expect(await store.bindings()).toEqual(before);
   });
 
   test('one that somebody took off is put back after a second look; reported only, where drift is', async () => {

@@ -74,7 +74,7 @@ export class Lines {
   }
 
   /**
-   * The objects that entries without a binding take back: each object was released from a key of the line, or a key of
+   * The objects that entries without a binding take back, or observe if they are not managed: each object was released from a key of the line, or a key of
    * the line was answered with it. An answer goes before a release, the own key before an earlier key, and the latest
    * object before older ones.
    */
@@ -85,8 +85,7 @@ export class Lines {
 
   #takenBack(): ReadonlyMap<ResourceKey, HeldClaim> {
     const wanting = this.#entries.filter(
-      ({ key, managed, id, parent }) =>
-        managed && id === undefined && parent === undefined && !this.#bindings.has(key),
+      ({ key, id, parent }) => id === undefined && parent === undefined && !this.#bindings.has(key),
     );
     const fitting = wanting.flatMap((entry) => {
       const line = this.of(entry);

@@ -44,7 +44,7 @@ export async function adoptKey(run: Run, key: ResourceKey, named: string): Promi
     );
   }
   const world = await worldWith(run, subject, id);
-  if (world === undefined) throw new ConfigError(`The project has no ${nounOf(subject.kind)} ${id}.`);
+  if (world === undefined) throw new ConfigError(missing(subject, id));
   const live = world.observed.get(key);
   await run.deps.store.claimProject(run.desired.projectId);
   await run.moves.keep();
@@ -126,6 +126,13 @@ function refuseUnmanaged({ key, managed, position: { file, line, column } }: Des
   throw new ConfigError(
     `${file}:${line}:${column}: ${key} has \`managed: false\`, so it cannot be bound to a resource. Remove \`managed: false\` first.`,
   );
+}
+
+function missing({ key, kind, parent }: Subject, id: string): string {
+  const noun = nounOf(kind);
+  return parent === undefined
+    ? `The project has no ${noun} ${id}.`
+    : `${parent} has no ${noun} ${id} that fits ${key}.`;
 }
 
 /** An entry whose `id` is another one would contradict the new binding at once. */

@@ -133,7 +133,7 @@ describe('src/engine/claims/line.ts: the object that an entry takes back', () =>
     [
       'one for an entry that is not managed',
       { entries: [entry('ips.a', { managed: false })], claims: [claim('1', released('ips.a'))] },
-      undefined,
+      '1',
     ],
     [
       'one for an entry that names an id',
