@@ -78,3 +78,29 @@ export function referring(
   if (section === 'isos' && iso === from) return { ...server, iso: to ?? null };
   return server;
 }
+
+/** Removes the entry, and the references to it, so that the spec stays valid. */
+export function withoutEntry(model: SpecModel, key: string): SpecModel {
+  const [section, name = ''] = key.split('.') as [EditedSection, string?];
+  const { [name]: _entry, ...others } = model[section];
+  return withReferences({ ...model, [section]: others }, section, name, undefined);
+}
+
+/** The spec with the references to an entry under its new name, or without them. */
+export function withReferences(
+  model: SpecModel,
+  section: EditedSection,
+  from: string,
+  to: string | undefined,
+): SpecModel {
+  const servers: Entries = Object.fromEntries(
+    Object.entries(model.servers).map(([name, server]) => [name, referring(server, section, from, to)]),
+  );
+  const images: Entries = Object.fromEntries(
+    Object.entries(model.server_images ?? {}).flatMap(([name, image]) => {
+      if (section !== 'servers' || image.server !== from) return [[name, image]];
+      return to === undefined ? [] : [[name, { ...image, server: to }]];
+    }),
+  );
+  return { ...model, servers, ...(model.server_images === undefined ? {} : { server_images: images }) };
+}

@@ -1,8 +1,9 @@
-import { ApiProblem, NotAbsentError, TooSoonError } from '../core/errors.ts';
+import { ApiProblem, ConfigError, NotAbsentError, TooSoonError } from '../core/errors.ts';
 import type { ResourceKey } from '../core/keys.ts';
-import type { CommandResult, Remedy } from '../core/remedy.ts';
+import { type CommandResult, type Remedy, stepsOf } from '../core/remedy.ts';
 import { TransportError } from '../core/transport.ts';
 import type { Controller } from './controller.ts';
+import { withoutEntry } from './edited-file.ts';
 import type { StoryStage } from './stage.ts';
 import type { SpecModel } from './story.ts';
 
@@ -61,13 +62,34 @@ export async function command(
   text: string,
   run: Work,
 ): Promise<readonly Remedy[]> {
-  const said = await runCommand(stage, controller, file, text, run);
+  const first = await runCommand(stage, controller, file, text, run);
+  const isFreed = await freed(stage, controller, file, first);
+  const said = isFreed ? await runCommand(stage, controller, file, text, run) : first;
   // The API's answer to the key proves more than the client area: the next apply binds the resource that it names.
   if (said instanceof NotAbsentError) return [];
   // A list that ends early may lack the resource that the client area shows. @assumption A8
   const isCut = stage.emulator.readings.pageSize !== null;
   if (said instanceof Error && !isCut) stage.fail('I12', `vdcsync ${text}: failed: ${said.message}`);
   return said instanceof Error ? [] : (said?.remedies ?? []);
+}
+
+/** Carries out the way of an error that releases the resource from the other key that has it. */
+async function freed(
+  stage: StoryStage,
+  controller: Controller,
+  file: SpecModel,
+  said: unknown,
+): Promise<boolean> {
+  const steps = said instanceof ConfigError ? stepsOf(said.remedies) : [];
+  const last = steps.at(-1);
+  const [key] = last?.type === 'run' && last.command === 'forget' ? (last.args as ResourceKey[]) : [];
+  if (key === undefined) return false;
+  const unpruned = { ...file, settings: { ...file.settings, prune: false } };
+  const without = withoutEntry(unpruned, key);
+  const released = await runCommand(stage, controller, without, `forget ${key}`, (engine, desired) =>
+    engine.forget(desired, key),
+  );
+  return released !== undefined && !(released instanceof Error);
 }
 
 export function adopt(

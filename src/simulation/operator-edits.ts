@@ -1,7 +1,7 @@
 import { type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Blocked } from '../core/plan.ts';
 import { type Edit, type Remedy, stepsOf } from '../core/remedy.ts';
-import { entryOf, referring } from './edited-file.ts';
+import { entryOf, referring, withoutEntry } from './edited-file.ts';
 import type { StoryStage } from './stage.ts';
 import type { SpecModel } from './story.ts';
 
@@ -145,8 +145,6 @@ function withFields(stage: StoryStage, file: SpecModel, key: string, fields: Ent
 }
 
 function without(stage: StoryStage, file: SpecModel, key: string): SpecModel {
-  const [collection = '', name = ''] = key.split('.');
   stage.trace.add('op', `removes ${key}`);
-  const { [name]: _entry, ...others } = (file as unknown as Sections)[collection] ?? {};
-  return { ...file, [collection]: others };
+  return withoutEntry(file, key);
 }

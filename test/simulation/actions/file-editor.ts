@@ -2,9 +2,10 @@ import {
   type EditedFile,
   type EditedSection,
   type Fields,
-  referring,
+  withoutEntry,
+  withReferences,
 } from '../../../src/simulation/edited-file.ts';
-import type { Entries, SpecModel } from '../../../src/simulation/story.ts';
+import type { SpecModel } from '../../../src/simulation/story.ts';
 import type { EntryPlace, FileEdit, GivenId } from './operator-action.ts';
 
 /** The ids that an operator can look up for an edit. */
@@ -43,7 +44,7 @@ export class FileEditor {
       }
       case 'remove_entry': {
         const name = nameAt(model, edit.of);
-        return name === undefined ? undefined : withoutEntry(model, edit.of.section, name);
+        return name === undefined ? undefined : withoutEntry(model, `${edit.of.section}.${name}`);
       }
       case 'return_entry':
         return this.#returned(edit.place);
@@ -177,29 +178,4 @@ function withEntry(model: SpecModel, section: EditedSection, name: string, chang
 
 function withWhole(model: SpecModel, section: EditedSection, name: string, entry: Fields): SpecModel {
   return { ...model, [section]: { ...model[section], [name]: entry } };
-}
-
-/** Removes the entry, and the references to it, so that the spec stays valid. */
-function withoutEntry(model: SpecModel, section: EditedSection, name: string): SpecModel {
-  const { [name]: _entry, ...others } = model[section];
-  return withReferences({ ...model, [section]: others }, section, name, undefined);
-}
-
-/** The spec with the references to an entry under its new name, or without them. */
-function withReferences(
-  model: SpecModel,
-  section: EditedSection,
-  from: string,
-  to: string | undefined,
-): SpecModel {
-  const servers: Entries = Object.fromEntries(
-    Object.entries(model.servers).map(([name, server]) => [name, referring(server, section, from, to)]),
-  );
-  const images: Entries = Object.fromEntries(
-    Object.entries(model.server_images ?? {}).flatMap(([name, image]) => {
-      if (section !== 'servers' || image.server !== from) return [[name, image]];
-      return to === undefined ? [] : [[name, { ...image, server: to }]];
-    }),
-  );
-  return { ...model, servers, ...(model.server_images === undefined ? {} : { server_images: images }) };
 }
