@@ -3,14 +3,22 @@ import type { DesiredResource, EntryFields } from '../core/desired.ts';
 import type { Diagnostic } from '../core/errors.ts';
 import { isPassedOn } from '../core/hidden-texts.ts';
 import { member } from '../core/json.ts';
-import type { ResourceKey } from '../core/keys.ts';
-import { childKey, parseKey, topLevelKey } from '../core/keys.ts';
+import { childKey, parseKey, type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { ResourceKind } from '../core/kind.ts';
 import type { ChildEntry, EntryIssue } from '../core/kind-entry.ts';
 import { didYouMean } from '../core/suggest.ts';
 import type { WrittenTexts } from './environment.ts';
-import { find, isUnread, type Located, nearest, type Path, type Report, redact, without } from './located.ts';
-import { checkSchema } from './messages.ts';
+import {
+  checkSchema,
+  find,
+  isUnread,
+  type Located,
+  nearest,
+  type Path,
+  type Report,
+  redact,
+  without,
+} from './located.ts';
 import { commonFields, isOwnField, type Section } from './schemas.ts';
 
 /** One resource with its position. Resources inside a server come after the server. */

@@ -1,8 +1,7 @@
 import type { z } from 'zod';
 import type { Position } from '../core/desired.ts';
 import { containers } from '../core/keys.ts';
-import { formatPosition, isUnread, type Located, type Report, withFields } from './located.ts';
-import { checkSchema } from './messages.ts';
+import { checkSchema, formatPosition, isUnread, type Located, type Report, withFields } from './located.ts';
 import { defaultsSchema } from './schemas.ts';
 
 /**

@@ -16,8 +16,15 @@ import {
   WrittenTexts,
 } from './environment.ts';
 import { Counterparts, checkExpansion, maxResources, overlaid, withDefaults } from './layers.ts';
-import { expandedIn, formatPosition, isUnread, type Located, type Report, refuseSecret } from './located.ts';
-import { checkSchema } from './messages.ts';
+import {
+  checkSchema,
+  expandedIn,
+  formatPosition,
+  isUnread,
+  type Located,
+  type Report,
+  refuseSecret,
+} from './located.ts';
 import { fileSchema, sections, settingsSchema } from './schemas.ts';
 import { readYaml } from './yaml-tree.ts';
 

@@ -9,8 +9,7 @@ import {
 } from '../../core/profile.ts';
 import { parseDuration } from '../../core/time.ts';
 import { operatorsSpec } from '../../spec/environment.ts';
-import { find, type Located, type Report } from '../../spec/located.ts';
-import { checkSchema } from '../../spec/messages.ts';
+import { checkSchema, find, type Located, type Report } from '../../spec/located.ts';
 import { readYaml } from '../../spec/yaml-tree.ts';
 import { printable } from '../terminal.ts';
 
