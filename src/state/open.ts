@@ -17,16 +17,15 @@ export async function openState(location: string, options: OpenStateOptions): Pr
   if (location === ':memory:') {
     return memoryState({ createdAt: options.now, lineage: options.lineage, mode: options.mode });
   }
-  if (isPostgresUrl(location)) {
+  // Taken for a path, a URL would make folders of a slip in the scheme, and of a password in it.
+  if (/^\w+:\/\//.test(location)) {
+    if (!isPostgresUrl(location))
+      throw new StateError(
+        'The state is a path or a postgres:// URL; other URLs are not known. Name one with --state or VDCSYNC_STATE.',
+      );
     // Loaded only here: the driver would cost every start with a file its time.
     const { openPostgresState } = await import('./postgres.ts');
     return openPostgresState(location, options);
-  }
-  // Taken for a path, it would make folders of a slip in the scheme, and of a password in it.
-  if (/^\w+:\/\//.test(location)) {
-    throw new StateError(
-      'The state is a path or a postgres:// URL; other URLs are not known. Name one with --state or VDCSYNC_STATE.',
-    );
   }
   if (location.trim() === '' || location.includes('\0')) {
     throw new StateError('The state needs a path. Name a file with --state or VDCSYNC_STATE.');

@@ -164,11 +164,13 @@ function runAxis(bars: readonly Bar[]): BarAxis {
   };
 }
 
-const tickSteps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600].map((seconds) => seconds * 1000);
+/** In seconds. */
+const tickSteps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600];
 
 /** Round times from 0 to the end, at most 7 of them. */
 function ticksTo(end: number): readonly number[] {
-  const step = tickSteps.find((each) => end / each <= 6) ?? Math.ceil(end / 6 / 3_600_000) * 3_600_000;
+  const least = end / 6_000;
+  const step = 1000 * (tickSteps.find((each) => each >= least) ?? Math.ceil(least / 3600) * 3600);
   return Array.from({ length: Math.floor(end / step) + 1 }, (_, at) => at * step);
 }
 
