@@ -1,11 +1,10 @@
 import { Cron } from 'croner';
-import type { ChangeWindow, Desired, DesiredResource, ExpiredEntry, WindowVerb } from './desired.ts';
-import type { ResourceKey } from './keys.ts';
+import type { ChangeWindow, WindowVerb } from './desired.ts';
 import { parseDuration } from './time.ts';
 
 /**
- * The calendar of a project: which changes are allowed at a moment, when the next window for them opens, and which
- * entries have expired. Pure: the moment is an argument, in wall ms. A window opens at the times of its cron expression
+ * The calendar of a project: which changes are allowed at a moment, and when the next window for them opens. Pure: the
+ * moment is an argument, in wall ms. A window opens at the times of its cron expression
  * in its time zone, and stays open for its duration in elapsed time: a clock change makes no window longer or shorter.
  * If a clock change skips the time, the window opens when the skipped hour ends; if the time occurs twice, at the first
  * one.
@@ -64,40 +63,4 @@ export function isTimeZone(name: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** The moment from which the spec no longer asks for the entry: the earlier one of its own and that of the project. */
-export function expiryOf(
-  entry: Pick<DesiredResource, 'expires'>,
-  { expires }: { readonly expires?: string | undefined },
-) {
-  const [own, all] = [entry.expires, expires];
-  const isOwn = own !== undefined && (all === undefined || Date.parse(own) <= Date.parse(all));
-  const at = isOwn ? own : all;
-  return at === undefined ? undefined : { at, of: isOwn ? ('entry' as const) : ('project' as const) };
-}
-
-/**
- * The spec at a moment: without the entries that have expired, as if they had left the file. Every plan and every write
- * comes from this spec.
- */
-export function withoutExpired(desired: Desired, now: number): Desired {
-  const own = new Map<ResourceKey, ExpiredEntry>();
-  for (const entry of desired.resources) {
-    const { key, parent, protect } = entry;
-    const expiry = parent === undefined ? expiryOf(entry, desired) : undefined;
-    if (expiry !== undefined && Date.parse(expiry.at) <= now) own.set(key, { key, protect, ...expiry });
-  }
-  if (own.size === 0) return desired;
-  const resources = desired.resources.filter(({ key, parent = key }) => !own.has(parent));
-  const expired = [...own.values()];
-  const names = expired.map(({ key }) => key).join(' ');
-  return { ...desired, resources, expired, digest: `${desired.digest} without ${names}` };
-}
-
-/** The moments at which the suspension or an entry ends, those in the past included. */
-export function endsIn(desired: Desired | undefined): readonly number[] {
-  const { resources = [], expires, settings } = desired ?? {};
-  const ends = [expires, settings?.suspend?.until, ...resources.map((each) => each.expires)];
-  return ends.flatMap((at) => (at === undefined ? [] : [Date.parse(at)]));
 }

@@ -1,5 +1,4 @@
-import { withoutExpired } from '../core/calendar.ts';
-import type { Desired } from '../core/desired.ts';
+import { type Desired, withoutExpired } from '../core/desired.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Plan } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';

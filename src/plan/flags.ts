@@ -1,5 +1,4 @@
-import { expiryOf } from '../core/calendar.ts';
-import type { ExpiredEntry } from '../core/desired.ts';
+import { type ExpiredEntry, expiryOf } from '../core/desired.ts';
 import { comesWithServer, type ResourceKey, retiredFrom } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';

@@ -1,6 +1,5 @@
-import { withoutExpired } from '../core/calendar.ts';
 import type { Claim } from '../core/claims.ts';
-import type { Desired, DesiredResource } from '../core/desired.ts';
+import { type Desired, type DesiredResource, withoutExpired } from '../core/desired.ts';
 import type { Diagnostic } from '../core/errors.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Observations } from '../core/kind.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { cronProblem, endsIn, isTimeZone, openingFor, withoutExpired } from '../../src/core/calendar.ts';
-import type { ChangeWindow } from '../../src/core/desired.ts';
+import { cronProblem, isTimeZone, openingFor } from '../../src/core/calendar.ts';
+import { type ChangeWindow, endsIn, withoutExpired } from '../../src/core/desired.ts';
 import { load } from '../support/rig.ts';
 
 const window = (cron: string, duration = '1h', timezone = 'UTC', allow = ['delete']) =>
@@ -101,7 +101,7 @@ describe('src/core/calendar.ts: windows', () => {
   });
 });
 
-describe('src/core/calendar.ts: expiry', () => {
+describe('src/core/desired.ts: expiry', () => {
   const file = (project = '', entry = '') => `version: 1
 project: {id: 4711${project}}
 ips: {a: {${entry}}, b: {}}

@@ -1,5 +1,4 @@
-import { endsIn } from '../../core/calendar.ts';
-import { isOtherPlace, publicDigest, type TokenPlace } from '../../core/desired.ts';
+import { endsIn, isOtherPlace, publicDigest, type TokenPlace } from '../../core/desired.ts';
 import { type Diagnostic, StateHeldError } from '../../core/errors.ts';
 import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
 import { BilledHistory } from '../../engine/month-cost.ts';

@@ -75,8 +75,9 @@ async function beginAndSend(run: Run, operation: Operation, queuedAt: number): P
   const holds = sinceObservation(run);
   const world = await worldFor(run, operation);
   if (world === undefined) return { now: 'again', afterMs: 0 };
-  const { windows = [] } = world.settings;
-  const opened = openWindows(windows, clock.now());
+  const { windows } = world.settings;
+  const openNow = () => windows && openWindows(windows, clock.now());
+  const opened = openNow();
   const not = await revalidate(run, world, operation);
   if (not !== undefined) return not;
   const stopped = stoppedBy(run, operation);
@@ -92,7 +93,7 @@ async function beginAndSend(run: Run, operation: Operation, queuedAt: number): P
   const unproved = await provedBefore(run, world, operation);
   if (unproved !== undefined) return unproved;
   const preimage = await preimageOf(run, operation, world);
-  const isSame = holds(observationValidMs) && openWindows(windows, clock.now()) === opened;
+  const isSame = holds(observationValidMs) && openNow() === opened;
   if (!isSame) return { now: 'again', afterMs: 0 };
   const intent = await beginIntent(run, operation, request, { world, preimage, queuedAt });
   return send(run, intent, token, holds);
