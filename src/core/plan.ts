@@ -1,7 +1,8 @@
 import { type Code, questionClass } from './codes.ts';
 import type { Position } from './desired.ts';
-import { countsAsDeletion, type ResourceKey } from './keys.ts';
+import { countsAsDeletion, type ResourceKey, takeApart } from './keys.ts';
 import { factsOf, type KindName } from './kind-facts.ts';
+import type { ApiProfile } from './profile.ts';
 import { type Remedy, resolveText } from './remedy.ts';
 
 export type Verb = 'create' | 'update' | 'delete' | 'adopt';
@@ -347,4 +348,34 @@ export function warningsJson(all: readonly Warning[]) {
 export function planJson(plan: Plan) {
   const blocked = plan.blocked.map((each) => blockedJson(each));
   return { ...plan, blocked, ...warningsJson(plan.warnings) };
+}
+
+/** An operation of a plan, or a write of the journal. */
+export type Undoable = Pick<Operation, 'key' | 'kind' | 'verb' | 'changes' | 'loses'>;
+
+/** How far each operation can be undone. @param together all operations of the plan or the run */
+export function gradeIn(
+  together: readonly Undoable[],
+  { operations }: Pick<ApiProfile, 'operations'>,
+): (operation: Undoable) => UndoGrade {
+  const created = new Set(together.flatMap(({ verb, key }) => (verb === 'create' ? [key] : [])));
+  return ({ key, kind, verb, changes, loses }) => {
+    const { undo = {}, staysBilled } = factsOf(kind);
+    switch (verb) {
+      case 'adopt':
+        return 'wholly';
+      case 'create': {
+        const { parent } = takeApart(key);
+        const goesWithServer = staysBilled !== true && parent !== undefined && created.has(parent);
+        const canGo = undo.removedBy !== undefined && operations[undo.removedBy] !== undefined;
+        return undo.created === undefined || goesWithServer || canGo ? 'wholly' : undo.created;
+      }
+      case 'update':
+        return loses !== undefined || changes.some(({ path }) => undo.grown?.includes(path))
+          ? 'data_lost'
+          : 'wholly';
+      case 'delete':
+        return undo.deleted ?? 'wholly';
+    }
+  };
 }

@@ -2,7 +2,14 @@ import { exposedServers } from '../core/exposure.ts';
 import { withoutSeals } from '../core/hidden-texts.ts';
 import { digestOf } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
-import type { Blocked, MonthCost, Operation, Plan, Warning } from '../core/plan.ts';
+import {
+  type Blocked,
+  gradeIn,
+  type MonthCost,
+  type Operation,
+  type Plan,
+  type Warning,
+} from '../core/plan.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 import { type Draft, operatedKey } from './draft.ts';
@@ -12,7 +19,6 @@ import { perhapsRenamed } from './moved-from.ts';
 import { blockedIntent, openWrites } from './open-writes.ts';
 import { isSelected } from './order.ts';
 import { costOf, effortOf, mostOf, summarise } from './totals.ts';
-import { gradeIn } from './undo/grade.ts';
 import { objectedTo } from './waits.ts';
 import {
   boughtUnused,

@@ -1,8 +1,9 @@
 import { money, negated, sumDecimals } from '../core/decimal.ts';
 import { isEntry } from '../core/desired.ts';
-import type { ResourceKey } from '../core/keys.ts';
+import { type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
 import type { Diff, Price, World } from '../core/kind.ts';
 import type { Blocked, Cost, Effort, MonthCost, Operation, Plan, Summary } from '../core/plan.ts';
+import type { OperationResult } from '../core/progress.ts';
 import type { Draft } from './draft.ts';
 
 /**
@@ -87,11 +88,11 @@ export function costOf(
   };
 }
 
+/** The monthly prices of the project's managed resources, by key. */
+export type Prices = ReadonlyMap<ResourceKey, Price>;
+
 /** The present monthly prices of the resources that exist and are billed. */
-export function pricesNow(
-  world: World,
-  resources: readonly Pick<Draft, 'kind' | 'subject'>[],
-): ReadonlyMap<ResourceKey, Price> {
+export function pricesNow(world: World, resources: readonly Pick<Draft, 'kind' | 'subject'>[]): Prices {
   return new Map(
     resources.flatMap(({ kind, subject }) => {
       const price = kind.billing.priceNow?.(subject, world.observed.get(subject.key), world);
@@ -144,7 +145,7 @@ export function mostOf(draft: Pick<Draft, 'subject' | 'diff'>): string {
 }
 
 /** The sum of the known prices, as decimal text. */
-export function sumOf(prices: readonly Price[]): string {
+function sumOf(prices: readonly Price[]): string {
   return sumDecimals(prices.flatMap((price) => ('known' in price ? [price.known] : [])));
 }
 
@@ -166,4 +167,22 @@ function difference(comes: Price | undefined, goes: Price | undefined): Price | 
   if (comes !== undefined && 'unknown' in comes) return comes;
   if (goes !== undefined && 'unknown' in goes) return goes;
   return { known: sumDecimals([comes?.known ?? '0', negated(goes?.known ?? '0')]) };
+}
+
+/**
+ * The amount that the writes of this run have added to the monthly bill, as decimal text: `max_monthly_increase`
+ * counts all rounds of a run. An adoption adds nothing, because the resource was billed before.
+ */
+export function increaseSince(before: Prices, now: Prices, results: readonly OperationResult[]): string {
+  const written = new Set(results.flatMap(({ key, verb }) => (verb === 'adopt' ? [] : [key])));
+  const isWritten = (key: ResourceKey) =>
+    written.has(key) || written.has(takeApart(key).parent ?? key) || written.has(retiredFrom(key) ?? key);
+  return sumOf([
+    ...[...now].flatMap(([key, price]) => (isWritten(key) ? [price] : [])),
+    ...[...before].flatMap(([key, price]) => (isWritten(key) ? [lessened(price)] : [])),
+  ]);
+}
+
+function lessened(price: Price): Price {
+  return 'known' in price ? { known: negated(price.known) } : price;
 }

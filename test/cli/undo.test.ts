@@ -113,7 +113,7 @@ describe('src/cli/settings/selection.ts', () => {
   });
 });
 
-describe('src/plan/undo/undoing.ts: limits', () => {
+describe('src/plan/undo.ts: limits', () => {
   test('a correction of drift is no change that an undo takes back', async () => {
     const { scene, operator } = await edited({ settings, ips: { api: {} }, servers: { web } });
     const [server] = scene.project.servers;

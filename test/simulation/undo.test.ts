@@ -6,7 +6,7 @@ import type { Selection, UndoGrade } from '../../src/core/plan.ts';
 import { type ApiProfile, documentedProfile } from '../../src/core/profile.ts';
 import type { ApplyReport } from '../../src/core/progress.ts';
 import type { Project, Server } from '../../src/emulator/world.ts';
-import { type Undoing, undoing } from '../../src/plan/undo/undoing.ts';
+import { type Undoing, undoing } from '../../src/plan/undo.ts';
 import { kinds } from '../../src/reconcilers/registry.ts';
 import { type Chance, chance } from '../../src/simulation/chance.ts';
 import { type SpecModel, specSources } from '../../src/simulation/story.ts';
@@ -192,7 +192,7 @@ async function undone(played: Rig, desired: Desired, profile: ApiProfile): Promi
   };
 }
 
-describe('src/plan/undo/undoing.ts', () => {
+describe('src/plan/undo.ts', () => {
   const count = process.env.ALL_CASES === '1' ? 1_000 : 60;
 
   test('an undone edit leaves the world as it was, except for the declared losses', async () => {

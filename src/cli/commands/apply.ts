@@ -7,7 +7,7 @@ import { type Remedy, run } from '../../core/remedy.ts';
 import { counted } from '../../core/text.ts';
 import { writtenDuration } from '../../core/time.ts';
 import type { ApplyOptions } from '../../engine/deps.ts';
-import type { Undoing } from '../../plan/undo/undoing.ts';
+import type { Undoing } from '../../plan/undo.ts';
 import { systemClock } from '../../platform/system.ts';
 import { planSchema } from '../../view/plan-schema.ts';
 import { isPlanAccepted } from '../check-command.ts';

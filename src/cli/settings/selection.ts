@@ -5,7 +5,7 @@ import { collections } from '../../core/kind-facts.ts';
 import type { Plan, Selection } from '../../core/plan.ts';
 import { didYouMeanKey, nearMiss } from '../../core/suggest.ts';
 import { counted } from '../../core/text.ts';
-import { type Undoing, undoing } from '../../plan/undo/undoing.ts';
+import { type Undoing, undoing } from '../../plan/undo.ts';
 import { kinds } from '../../reconcilers/registry.ts';
 import { undoTexts } from '../../view/consequences.ts';
 import type { Session } from '../compose.ts';

@@ -4,7 +4,7 @@ import type { Diagnostic } from '../../core/errors.ts';
 import { mapTexts, member } from '../../core/json.ts';
 import { isWaiting } from '../../core/plan.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
-import { lossesOf } from '../../plan/undo/grade.ts';
+import { lossesOf } from '../../plan/undo.ts';
 import type { DaemonLogger, ProjectSession } from '../ports.ts';
 import type { Commit } from '../sources/source.ts';
 import type { Offer } from './facts.ts';

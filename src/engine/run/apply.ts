@@ -7,6 +7,7 @@ import type { ApplyReport, OperationResult } from '../../core/progress.ts';
 import { traced } from '../../core/tracing.ts';
 import { isFailedRead } from '../../core/transport.ts';
 import { closure, successorOf } from '../../plan/order.ts';
+import { increaseSince, type Prices, pricesNow } from '../../plan/totals.ts';
 import type { Judged } from '../claims/claims.ts';
 import { takeBack } from '../claims/line.ts';
 import { leftByDeletion } from '../claims/release.ts';
@@ -17,7 +18,7 @@ import { keepRefused, withPauses } from '../intents/pauses.ts';
 import { isAbort, unfinished } from '../interruption.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
-import { increaseSince, type Prices, pricesOf, refuseStale } from './approval.ts';
+import { refuseStale } from './approval.ts';
 import { drain } from './drain.ts';
 import {
   applying,
@@ -187,7 +188,11 @@ class Rounds {
       await settleMoves(run);
       await takeBack(run);
     }
-    const prices = pricesOf(run);
+    const managed = [...run.world.subjects.values()];
+    const prices = pricesNow(
+      run.world,
+      managed.map((subject) => ({ subject, kind: run.kindOf(subject.kind) })),
+    );
     this.#pricesBefore ??= prices;
     return planFor(run, this.#deleted, increaseSince(this.#pricesBefore, prices, this.#results));
   }

@@ -1,18 +1,14 @@
 import equal from 'fast-deep-equal';
 import { type Claim, type Holder, objectName } from '../../core/claims.ts';
-import { negated, sumDecimals } from '../../core/decimal.ts';
+import { sumDecimals } from '../../core/decimal.ts';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError, PlanStaleError } from '../../core/errors.ts';
 import { partsOf } from '../../core/intent.ts';
 import { canonicalJson, digestOf } from '../../core/json.ts';
-import { type ResourceKey, retiredFrom, takeApart } from '../../core/keys.ts';
-import type { Price } from '../../core/kind.ts';
+import { type ResourceKey, retiredFrom } from '../../core/keys.ts';
 import { type Change, type Operation, operationId, type Plan } from '../../core/plan.ts';
-import type { OperationResult } from '../../core/progress.ts';
 import { type CommandResult, result, run } from '../../core/remedy.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
-import { pricesNow, sumOf } from '../../plan/totals.ts';
-import type { Run } from '../run.ts';
 
 /** The object whose holder is the plan that waits, or the approved plan. */
 const approvalObject = { kind: 'project', id: 'approval' } as const;
@@ -226,34 +222,6 @@ function partsOfContent({ id, key, verb, changes, target, replacement, loses }: 
 function asCreated(change: Change): Partial<Change> {
   const { path, to, to_id } = change;
   return to === null ? change : { path, to, ...(to_id === undefined ? {} : { to_id }) };
-}
-
-/** The monthly prices of the project's managed resources, by key. */
-export type Prices = ReadonlyMap<ResourceKey, Price>;
-
-export function pricesOf({ world, kindOf }: Run): Prices {
-  return pricesNow(
-    world,
-    [...world.subjects.values()].map((subject) => ({ subject, kind: kindOf(subject.kind) })),
-  );
-}
-
-/**
- * The amount that the writes of this run have added to the monthly bill, as decimal text: `max_monthly_increase`
- * counts all rounds of a run. An adoption adds nothing, because the resource was billed before.
- */
-export function increaseSince(before: Prices, now: Prices, results: readonly OperationResult[]): string {
-  const written = new Set(results.flatMap(({ key, verb }) => (verb === 'adopt' ? [] : [key])));
-  const isWritten = (key: ResourceKey) =>
-    written.has(key) || written.has(takeApart(key).parent ?? key) || written.has(retiredFrom(key) ?? key);
-  return sumOf([
-    ...[...now].flatMap(([key, price]) => (isWritten(key) ? [price] : [])),
-    ...[...before].flatMap(([key, price]) => (isWritten(key) ? [lessened(price)] : [])),
-  ]);
-}
-
-function lessened(price: Price): Price {
-  return 'known' in price ? { known: negated(price.known) } : price;
 }
 
 /** @throws PlanStaleError unless the plan is the one that was reviewed. */

@@ -1,17 +1,16 @@
 import equal from 'fast-deep-equal';
-import type { Desired, DesiredResource, EntryFields } from '../../core/desired.ts';
-import { ConfigError } from '../../core/errors.ts';
-import { withoutSeals } from '../../core/hidden-texts.ts';
-import { partsOf } from '../../core/intent.ts';
-import { mapTexts } from '../../core/json.ts';
-import { comesWithServer, type ResourceKey, retiredFrom, takeApart } from '../../core/keys.ts';
-import type { ResourceKind } from '../../core/kind.ts';
-import { factsOf, type KindName } from '../../core/kind-facts.ts';
-import type { Selection } from '../../core/plan.ts';
-import type { ApiProfile } from '../../core/profile.ts';
-import { run as runs, settleFirst } from '../../core/remedy.ts';
-import type { Intent } from '../../core/state.ts';
-import { type Loss, lossesOf } from './grade.ts';
+import type { Desired, DesiredResource, EntryFields } from '../core/desired.ts';
+import { ConfigError } from '../core/errors.ts';
+import { withoutSeals } from '../core/hidden-texts.ts';
+import { partsOf } from '../core/intent.ts';
+import { mapTexts } from '../core/json.ts';
+import { comesWithServer, type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
+import type { ResourceKind } from '../core/kind.ts';
+import { factsOf, type KindName } from '../core/kind-facts.ts';
+import { gradeIn, type Operation, type Selection, type Undoable, type UndoGrade } from '../core/plan.ts';
+import type { ApiProfile } from '../core/profile.ts';
+import { run as runs, settleFirst } from '../core/remedy.ts';
+import type { Intent } from '../core/state.ts';
 
 /** The way back from a run: an ordinary plan of the spec with the entries that the run changed as they were before. */
 export interface Undoing {
@@ -285,4 +284,24 @@ function checkEnvironment(restored: readonly DesiredResource[], { resources, env
       return text;
     });
   }
+}
+
+/** A write that is not undone wholly. */
+interface Loss {
+  readonly key: ResourceKey;
+  readonly verb: Operation['verb'];
+  readonly grade: UndoGrade;
+}
+
+/** The losses by these writes. A backup that is taken or deleted is no change of the spec. */
+export function lossesOf(
+  writes: readonly Undoable[],
+  profile: Pick<ApiProfile, 'operations'>,
+): readonly Loss[] {
+  const gradeOf = gradeIn(writes, profile);
+  return writes.flatMap((write) => {
+    const { key, verb, kind } = write;
+    const grade = gradeOf(write);
+    return grade === 'wholly' || factsOf(kind).repeats ? [] : [{ key, verb, grade }];
+  });
 }
