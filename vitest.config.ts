@@ -39,7 +39,7 @@ const unit = globSync('test/{api,core,emulator,engine,plan,queue,reconcilers,spe
     // These start a server, a thread or a browser, or take a second and more.
     'test/emulator/{docs,fuzz,http,persistence,unfit-bodies}.test.ts',
     'test/engine/{hostile-answers,interruption,replacement,token}.test.ts',
-    'test/engine/intents/prove.test.ts',
+    'test/engine/intents/{outcome,prove}.test.ts',
     'test/plan/{properties,summary}.test.ts',
     'test/reconcilers/{backup-copies,drive,server}.test.ts',
   ],

@@ -1,11 +1,11 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import { startEmulator } from '../../src/emulator/http-server.ts';
 import type { Emulator } from '../../src/emulator/options.ts';
 import type { Readings } from '../../src/emulator/readings.ts';
 import type { Project } from '../../src/emulator/world.ts';
-import { type Ended, folderWith, inProcess } from './run.ts';
+import { type Ended, ended, folderWith, inProcess, start } from './run.ts';
 
 /** A faster clock would make the windows of the client shorter than the pauses of a busy machine. */
 const speed = 500;
@@ -81,6 +81,22 @@ export class Operator {
 
   loseState(): void {
     rmSync(join(this.#cwd, '.vdcsync'), { recursive: true });
+  }
+
+  /** @returns a function that puts the state of now back */
+  copyState(): () => void {
+    const [state, copy] = [join(this.#cwd, '.vdcsync'), join(this.#cwd, 'copy')];
+    cpSync(state, copy, { recursive: true });
+    return () => {
+      this.loseState();
+      cpSync(copy, state, { recursive: true });
+    };
+  }
+
+  /** The built command in a process of its own, which `kill` ends. */
+  started(...args: readonly string[]): { readonly kill: () => void; readonly ended: Promise<Ended> } {
+    const child = start(args, { cwd: this.#cwd, env: this.#env });
+    return { kill: () => child.kill('SIGKILL'), ended: ended(child) };
   }
 
   vdcsync(...args: readonly string[]): Promise<Ended> {

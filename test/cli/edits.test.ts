@@ -3,9 +3,75 @@ import { Scene } from './edits-scene.ts';
 
 const bare = { server_type: 'sliders-1', image: 'ubuntu-24.04', cores: 1, memory_mb: 1024, disk_gb: 20 };
 const withNew = { ...bare, public_ipv4: { new: true } };
+const iso = { url: 'https://mirror.example.com/rescue.iso' };
 const prune = { settings: { prune: true, max_deletions: 9 } };
 
+const isOwn = (each: object) => !('isDefault' in each && each.isDefault);
+
+/** A rename, with the state lost before it is applied. */
+async function renamedWithoutState(before: object, after: object) {
+  const scene = await Scene.start();
+  const operator = scene.operator();
+  await operator.applied({ ...before });
+  const bought = scene.live;
+  operator.write({ ...after });
+  operator.loseState();
+  return { scene, operator, bought };
+}
+
 describe('src/cli: edits of the spec, the state and the project buy nothing twice', () => {
+  test('a server without an address is renamed, and the state is lost', async () => {
+    const { scene, operator, bought } = await renamedWithoutState(
+      { servers: { web: bare } },
+      { servers: { www: { ...bare, moved: { from: 'servers.web' } } } },
+    );
+    await operator.apply();
+    expect(scene.live).toEqual(bought);
+    await operator.converge({ 'servers.www': bought.servers[0] ?? '' });
+    expect(scene.live).toEqual(bought);
+  });
+
+  const kinds = [
+    ['servers', bare],
+    ['networks', { cidr: '10.20.0.0/24' }],
+    ['isos', iso],
+    ['ips', {}],
+  ] as const;
+
+  test.each(kinds)('of %s, an entry is renamed twice, and the state is lost', async (map, body) => {
+    const scene = await Scene.start();
+    const operator = scene.operator();
+    const named = (name: string, from?: string) => ({
+      [map]: { [name]: { ...body, ...(from && { moved: { from: `${map}.${from}` } }) } },
+    });
+    await operator.applied(named('a'));
+    await operator.applied(named('b', 'a'));
+    await operator.applied(named('c', 'b'));
+    const bought = scene.live;
+    operator.loseState();
+    for (let runs = 0; runs < 2; runs++) await operator.apply();
+    expect(scene.live).toEqual(bought);
+    await operator.converge({ [`${map}.c`]: bought[map][0] ?? '' });
+    expect(scene.live).toEqual(bought);
+  });
+
+  const named = [
+    ['networks', (n: number) => ({ cidr: `10.2${n}.0.0/24` })],
+    ['isos', (n: number) => ({ url: `https://mirror.example.com/${n}.iso` })],
+  ] as const;
+
+  test.each(named)('of %s, two entries exchange their names', async (map, body) => {
+    const scene = await Scene.start();
+    const operator = scene.operator();
+    await operator.applied({ ...prune, [map]: { a: body(1), b: body(2) } });
+    await operator.applied({
+      ...prune,
+      [map]: { a: { ...body(1), name: 'b' }, b: { ...body(2), name: 'a' } },
+    });
+    const names = scene.project[map].filter(isOwn).map(({ name }) => name);
+    expect(names.toSorted()).toEqual(['a', 'b']);
+  });
+
   test('`destroy` with a lost state reports the resources that are still billed', async () => {
     const scene = await Scene.start();
     const operator = scene.operator();
@@ -16,6 +82,81 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     expect(code).toBe(0);
     expect(stdout).toContain(`vdcsync ignore ${id}`);
     expect(scene.live.servers).toEqual([id]);
+  });
+
+  describe('sequences of edits', () => {
+    const larger = { ...bare, cores: 2 };
+    const from = (key: string, body: object) => ({ ...body, moved: { from: key } });
+    const idOf = ({ project }: Scene, name: string) =>
+      project.servers.find((each) => each.name === name)?.id ?? '';
+
+    test.each([
+      ['without an address', bare, larger],
+      ['with an address', withNew, { ...larger, public_ipv4: { new: true } }],
+    ])('a wrong adoption of a server %s is corrected', async (_, a, b) => {
+      const scene = await Scene.start();
+      const operator = scene.operator();
+      await operator.applied({ servers: { a, b } });
+      const bought = scene.live;
+      const truth = { 'servers.a': idOf(scene, 'a'), 'servers.b': idOf(scene, 'b') };
+      operator.loseState();
+      for (const id of [truth['servers.b'], truth['servers.a']]) {
+        expect(await operator.vdcsync('adopt', 'servers.a', String(id))).toMatchObject({ code: 0 });
+        await operator.apply();
+        expect(scene.live).toEqual(bought);
+      }
+      await operator.converge(truth);
+      expect(scene.live).toEqual(bought);
+    });
+
+    test('a server is bought and renamed after the copy of the state that is put back', async () => {
+      const scene = await Scene.start();
+      const operator = scene.operator();
+      await operator.applied({ ips: { p: {} } });
+      const putBack = operator.copyState();
+      await operator.applied({ ips: { p: {} }, servers: { a: bare } });
+      await operator.applied({ ips: { p: {} }, servers: { b: from('servers.a', bare) } });
+      const bought = scene.live;
+      putBack();
+      await operator.converge({ 'servers.b': bought.servers[0] ?? '' });
+      expect(scene.live).toEqual(bought);
+    });
+  });
+
+  describe('a second file with the same names and its own empty state', () => {
+    async function secondFile(web: object = bare) {
+      const scene = await Scene.start();
+      const first = scene.operator();
+      await first.applied({ ...prune, servers: { web } });
+      const bought = scene.live;
+      const second = scene.operator();
+      second.write({ ...prune, servers: { web } });
+      return { scene, second, bought };
+    }
+
+    test('finds the server under its key, and does not delete it with its entry', async () => {
+      const { scene, second, bought } = await secondFile();
+      await second.apply();
+      second.write(prune);
+      await second.apply();
+      expect(scene.live).toEqual(bought);
+      await second.converge({ 'servers.web': bought.servers[0] ?? '' });
+      expect(scene.live.servers).toEqual([]);
+    });
+  });
+
+  test('a lost state passes over refusals for an invoice that is paid by now', async () => {
+    const scene = await Scene.start();
+    const operator = scene.operator();
+    operator.write({ servers: { web: bare } });
+    scene.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
+    for (const _ of Array.from({ length: 10 })) expect((await operator.apply()).code).toBe(3);
+    scene.emulator.mutate({ do: 'set_standing', standing: 'active' });
+    expect((await operator.apply()).code).toBe(0);
+    const bought = scene.live;
+    operator.loseState();
+    expect((await operator.apply()).code).toBe(0);
+    expect(scene.live).toEqual(bought);
   });
 
   describe('a wrong `project.scope`', () => {

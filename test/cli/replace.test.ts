@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { faultRule } from '../../src/emulator/faults.ts';
+import { type FaultAction, faultRule } from '../../src/emulator/faults.ts';
 import type { Readings } from '../../src/emulator/readings.ts';
 import { type Operator, Scene } from './edits-scene.ts';
 
@@ -13,6 +13,24 @@ const web = (cores: number, more: object) => ({
   servers: { web: { ...size, cores, firewall, network_interfaces: ['backend'], ...more } },
 });
 const newFirst = (cores: number) => web(cores, { public_ipv4: { new: true }, replace: 'allowed' });
+const oldFirst = (cores: number) =>
+  web(cores, { public_ipv4: { new: true }, replace: { order: 'delete_first' } });
+/** The new server needs the address of the old one, so the old one is deleted first. */
+const named = (cores: number) => ({
+  ips: { web: {} },
+  ...web(cores, { public_ipv4: { ip: 'web' }, replace: 'allowed' }),
+});
+const orders = [
+  ['the new one first', newFirst],
+  ['the old one first', oldFirst],
+  ['the old one first, for its address', named],
+] as const;
+
+/** Each server with its size, and each address with its server. */
+const shown = ({ project }: Scene) => ({
+  servers: project.servers.map(({ id, cores, firewall: { enabled } }) => [id, cores, enabled]),
+  ips: project.ips.map(({ id, serverId }) => [id, serverId]),
+});
 
 async function scene(readings: Partial<Readings> = {}): Promise<{ scene: Scene; operator: Operator }> {
   const started = await Scene.start({ sizeBounds: 'on', besideUnknownField: 'everything', ...readings });
@@ -24,6 +42,85 @@ function expectOne({ project }: Scene, cores: number): void {
   expect(project.servers).toMatchObject([{ cores, firewall: { enabled: true } }]);
   expect(project.ips).toMatchObject([{ serverId: project.servers[0]?.id }]);
 }
+
+describe('src/cli: a replacement that the API refuses', () => {
+  const refusals = [
+    ['402', { paymentCheck: 'beforeKey' }, { status: 402, code: 'payment_required' }],
+    ['403 for the quota', {}, { status: 403, code: 'quota_exceeded' }],
+    ['409 without an end', {}, { status: 409, code: 'name_taken' }],
+  ] as const;
+  const cases = refusals.flatMap(([name, readings, answer]) =>
+    orders.map(([order, file]) => [name, order, file, readings, answer] as const),
+  );
+
+  test.each(cases)('%s, %s: the server and its address stay', async (name, order, file, readings, answer) => {
+    const { scene: played, operator } = await scene(readings);
+    await operator.applied(file(1));
+    const before = shown(played);
+    const refused: FaultAction = { do: 'answer', effect: 'none', ...answer };
+    played.emulator.setFaults([faultRule({ path: 'create_server' }, refused)]);
+
+    operator.write(file(2));
+    await operator.vdcsync('apply', '--yes', '--timeout', '5m');
+
+    // The entry asks for the deletion first, because the old server may be the reason of the conflict.
+    if (file !== oldFirst || answer.status !== 409)
+      expect(shown(played), `${name}, ${order}`).toEqual(before);
+    played.emulator.setFaults([]);
+    if (answer.status !== 409 && file !== newFirst) {
+      const { code, stderr } = await operator.vdcsync('resolve', 'servers.web', '--retry');
+      expect(code, stderr).toBe(0);
+    }
+    await operator.converge({});
+    expectOne(played, 2);
+  });
+
+  test.each([
+    ['another package', 'l40s-2', 'ubuntu-24.04'],
+    ['the same package', 'l40s-1', 'debian-13'],
+  ])('no graphics cards are free, and the new server is of %s', async (_, gpu_package, image) => {
+    const gpu = (entry: object) => ({
+      servers: { gpu: { server_type: 'gpu-fixed', replace: 'allowed', ...entry } },
+    });
+    const { scene: played, operator } = await scene();
+    await operator.applied(gpu({ gpu_package: 'l40s-1', image: 'ubuntu-24.04' }));
+    const [old] = played.live.servers;
+    for (const { packages } of played.emulator.world.serverTypes)
+      for (const sold of packages) sold.capacity = 0;
+
+    operator.write(gpu({ gpu_package, image }));
+    await operator.vdcsync('apply', '--yes', '--timeout', '10m');
+
+    // The deletion of the old server frees the cards that the same package needs.
+    if (gpu_package === 'l40s-1')
+      expect(played.project.servers).toMatchObject([{ id: expect.not.toSatisfy((id) => id === old) }]);
+    else expect(played.live.servers).toEqual([old]);
+    for (const { packages } of played.emulator.world.serverTypes)
+      for (const sold of packages) sold.capacity = 1;
+    await operator.converge({});
+    expect(played.project.servers).toMatchObject([{ gpuPackage: gpu_package }]);
+    expect(played.live.servers).not.toEqual([old]);
+  });
+});
+
+describe('src/cli: an edit after the first half of a replacement', () => {
+  test('renames the entry whose new server waits for a payment: the retired address is released', async () => {
+    const { scene: played, operator } = await scene();
+    await operator.applied(oldFirst(1));
+    played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
+    operator.write(oldFirst(2));
+    await operator.apply();
+    expect(played.live.servers).toEqual([]);
+    played.emulator.mutate({ do: 'set_standing', standing: 'active' });
+
+    const { networks: nets, servers } = oldFirst(2);
+    const shop = { ...servers.web, moved: { from: 'servers.web' } };
+    operator.write({ networks: nets, servers: { shop } });
+    await operator.converge({});
+
+    expectOne(played, 2);
+  });
+});
 
 /** The status of each key. */
 const standings = (resources: readonly { readonly key: string; readonly standing: string }[]) =>
