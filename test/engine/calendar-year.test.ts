@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { endsIn } from '../../src/core/calendar.ts';
+import { endsIn } from '../../src/core/desired.ts';
 import { restMs } from '../../src/daemon/scheduling/wake.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
 import { head, hour } from './shop.ts';
