@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { Json } from '../../src/core/json.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { IntentOutcome, IntentPatch, StateChange, StateStore } from '../../src/core/state.ts';
-import { mapState } from './map-state.ts';
+import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { expectReplayed, type StateHarness } from './state-checks.ts';
 import { sampleAnswer, sampleBinding, sampleClaim, sampleIntent } from './state-samples.ts';
 
@@ -104,7 +104,7 @@ async function everything(store: StateStore): Promise<unknown> {
   };
 }
 
-/** A store that outlives its process behaves like the one in memory, closed and opened again at any point. */
+/** A store that outlives its process behaves like one in memory, closed and opened again at any point. */
 export function stateEquivalence(name: string, harness: Required<StateHarness>, numRuns: number): void {
   describe(`state conformance: memory and ${name}`, () => {
     afterEach(() => harness.cleanUp());
@@ -112,7 +112,7 @@ export function stateEquivalence(name: string, harness: Required<StateHarness>, 
     test('give the same answers to any sequence of calls, and their journals replay to the state', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(move, { maxLength: 40 }), async (moves) => {
-          const memory = mapState({ createdAt: 1, lineage: 'born' });
+          const memory = memoryState({ createdAt: 1, lineage: 'born' });
           let store = await harness.create();
           try {
             for (const each of moves) {

@@ -32,6 +32,7 @@ export function pruned(harness: StateHarness): void {
     expect(await store.prune(10)).toBeGreaterThan(0);
 
     expect(await idsOf(store)).toEqual(['again', 'young']);
+    expect(await store.intents({ outcome: 'done', limit: 9 })).toHaveLength(2);
     expect([await store.bindings(), await store.lastAttempt(webFirewall, 'update', '0')]).toEqual(before);
     expect(await store.lastAttempt(web, 'create', '0')).toBe(1);
     await expectReplayed(store);
