@@ -7,8 +7,18 @@ import { run, settleFirst } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import { moment } from '../core/time.ts';
 import { type Draft, draftOne } from './draft.ts';
-import { closure, endsOf, linksOf, obstacles, prerequisites, restsOn, successorsOf } from './order.ts';
-import { isStep, type ReplacementTurn, serverAfter } from './replacement-sequence.ts';
+import {
+  closure,
+  endsOf,
+  isStep,
+  linksOf,
+  obstacles,
+  prerequisites,
+  type ReplacementTurn,
+  restsOn,
+  serverAfter,
+  successorsOf,
+} from './order.ts';
 
 /** The facts that decide whether an operation must wait for a key that is blocked or missing. */
 interface Known {

@@ -158,7 +158,7 @@ describe('src/engine/claims/release.ts: a server is replaced, the new one first'
   });
 });
 
-describe('src/plan/replacement-sequence.ts: an edit of several servers', () => {
+describe('src/plan/order.ts: an edit of several servers', () => {
   const names = ['a', 'b', 'c', 'd', 'e'];
   const five = (cores: number, replace = 'allowed') =>
     `settings: {max_deletions: 10}\nservers:\n${names.map((name) => `  ${name}: {${size(cores)}, public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop}, replace: ${replace}}\n`).join('')}`;
