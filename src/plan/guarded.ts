@@ -10,7 +10,7 @@ import type { Coded, GuardInput, Objection, PlanFacts } from './objections.ts';
 import { isPurchase } from './purchases.ts';
 import { mostOf } from './totals.ts';
 import { matches } from './unmanaged.ts';
-import { openings } from './windows.ts';
+import { openings } from './waits.ts';
 
 /**
  * The objections to the drafts, except for the caps, which count the remaining drafts. The remedy that permits a draft

@@ -24,7 +24,7 @@ import {
   unmanaged,
 } from './purchases.ts';
 import { mostOf } from './totals.ts';
-import { outsideWindow } from './windows.ts';
+import { outsideWindow } from './waits.ts';
 
 /** The most fundamental first: the first guard that objects gives the reason. */
 export const guards: readonly Guard[] = [

@@ -20,7 +20,7 @@ const servers = ({ emulator }: Rig) =>
 const codes = (plan: { readonly blocked: readonly { readonly key: string; readonly code: string }[] }) =>
   plan.blocked.map(({ key, code }) => `${code} ${key}`);
 
-describe('src/plan/windows.ts', () => {
+describe('src/plan/waits.ts', () => {
   test('a change waits for its window, with the moment, and is carried out while the window is open', async () => {
     const played = rig();
     const spec = `${windows(soon(played, 'create'))}ips: {a: {}}\n`;

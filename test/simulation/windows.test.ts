@@ -29,7 +29,7 @@ function isFree({ key, kind, verb, parentId, recovers }: Intent, earlier: readon
   return factsOf(kind).endsExposure === true || isPart || recovers !== undefined || isEnd;
 }
 
-describe('src/plan/windows.ts', () => {
+describe('src/plan/waits.ts', () => {
   // Between a dry run and its run a window may open, and without faults every wait would be an error.
   const stories = Array.from({ length: 20 }, (_, at) => generateStory(at + 1)).filter(
     ({ shown, faults, incidents }) => shown !== true && faults.length + incidents.length > 0,
