@@ -74,7 +74,7 @@ const edits: readonly (readonly [string, Fields, (model: Model) => Model])[] = [
   ],
 ];
 
-describe('src/plan/guarded.ts: one entry names all edits', () => {
+describe('src/plan/judge.ts: one entry names all edits', () => {
   test.each(edits)('replacement of three servers: %s', async (_, more, also) => {
     const played = rig();
     const before = three(more);
@@ -94,7 +94,7 @@ describe('src/plan/guarded.ts: one entry names all edits', () => {
   });
 });
 
-describe('src/plan/guarded.ts: the harmless remedy comes first', () => {
+describe('src/plan/judge.ts: the harmless remedy comes first', () => {
   test.each([
     ['without `prune`', {}],
     ['of protected entries', { protect: true }],

@@ -7,7 +7,7 @@ import { factsOf } from '../../core/kind-facts.ts';
 import { type Operation, operationId } from '../../core/plan.ts';
 import type { Intent } from '../../core/state.ts';
 import { type Draft, draftAll, draftOne, operationsOf } from '../../plan/draft.ts';
-import { objectionsTo } from '../../plan/guarded.ts';
+import { objectionsTo } from '../../plan/judge.ts';
 import { obstacles, successorsOf } from '../../plan/order.ts';
 import { confusableWith } from '../../plan/purchases.ts';
 import { restsOnOpenIdentity } from '../../plan/waits.ts';
