@@ -402,7 +402,7 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'the bytes of an edited entry are sent under a key that was answered to its earlier bytes',
-    file: 'engine/claims/owner.ts',
+    file: 'engine/claims/claims.ts',
     find: "return because === 'found' && outcome === 'void' ? last : undefined;",
     replace: 'return undefined;',
     stories: '--actions',

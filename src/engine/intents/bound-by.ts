@@ -16,7 +16,7 @@ import type {
   RecordedWrite,
   StateChange,
 } from '../../core/state.ts';
-import { makerOf, ownerOf, wasNamed } from '../claims/owner.ts';
+import { makerOf, ownerOf, wasNamed } from '../claims/claims.ts';
 import type { Run } from '../run.ts';
 import { again, close, closeAndRetry, isReplay, type Progress } from './endings.ts';
 

@@ -9,7 +9,7 @@ import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
 import type { Answer, Binding, Intent, StateChange } from '../../core/state.ts';
 import { capitalised } from '../../core/text.ts';
 import { cameFree, releasing, waysOut } from '../../plan/open-writes.ts';
-import { identityChanged, ownerOf } from '../claims/owner.ts';
+import { identityChanged, ownerOf } from '../claims/claims.ts';
 import { deleted, releasedClaim } from '../claims/release.ts';
 import type { Resolution } from '../deps.ts';
 import { inWriteSlot } from '../intents/begin.ts';

@@ -25,8 +25,7 @@ import type { Binding, StateChange } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
 import { capitalised } from '../../core/text.ts';
 import { described } from '../../plan/unmanaged.ts';
-import { attributionOf, claimsOn } from '../claims/claims.ts';
-import { identityChanged } from '../claims/owner.ts';
+import { attributionOf, claimsOn, identityChanged } from '../claims/claims.ts';
 import { leftBackups, released, releasing } from '../claims/release.ts';
 import type { Run } from '../run.ts';
 

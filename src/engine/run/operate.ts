@@ -10,8 +10,7 @@ import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import { isAccountedFor, perhapsMadeAs } from '../../plan/moved-from.ts';
 import { isOvertaken } from '../../plan/open-writes.ts';
 import { restsOn, successorsOf } from '../../plan/order.ts';
-import { registerOf } from '../claims/claims.ts';
-import { lastCreation, makerOf, ownerOf } from '../claims/owner.ts';
+import { lastCreation, makerOf, ownerOf, registerOf } from '../claims/claims.ts';
 import { exchanging, released, releasing } from '../claims/release.ts';
 import {
   beginIntent,

@@ -11,7 +11,7 @@ import {
   mayReplace,
   ownerOf,
   wasNamed,
-} from '../../../src/engine/claims/owner.ts';
+} from '../../../src/engine/claims/claims.ts';
 import {
   backupsBefore,
   deleted,
@@ -87,7 +87,7 @@ const keys = (changes: readonly object[]) =>
     return [type, name ?? binding?.key ?? claim?.id, ...(gone === undefined ? [] : [gone])].join(' ');
   });
 
-describe('src/engine/claims/owner.ts', () => {
+describe('src/engine/claims/claims.ts', () => {
   const live = (name: string, kind: string, id: string, parentId?: string) =>
     ({ key: key(name), kind, id, parentId }) as Parameters<typeof ownerOf>[1];
   test.each([
@@ -147,7 +147,7 @@ describe('src/engine/claims/owner.ts', () => {
   });
 });
 
-describe('src/engine/claims/owner.ts: a key that was answered with the resource of another entry', () => {
+describe('src/engine/claims/claims.ts: a key that was answered with the resource of another entry', () => {
   const holder = bound('servers.b', 'server', '1', { formerKeys: ['servers.a', 'servers.z'] });
   const past = { key: 'servers.a', kind: 'server', phase: 'closed', because: 'found', outcome: 'void' };
   const creation = (more: object = {}, scope?: string) => intentOf({ ...past, ...more }, scope);

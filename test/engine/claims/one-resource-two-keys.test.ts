@@ -9,7 +9,7 @@ const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail
 const bound = async ({ store }: Rig) =>
   Object.fromEntries((await store.bindings()).map(({ key, id }) => [key as string, id]));
 
-describe('src/engine/claims/owner.ts: one resource under two names', () => {
+describe('src/engine/claims/claims.ts: one resource under two names', () => {
   describe.each([
     ['protected', '{id: 5001, protect: true}', { 'ips.keep': '5001' }],
     ['not managed', '{id: 5001, managed: false}', {}],
