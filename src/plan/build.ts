@@ -1,4 +1,3 @@
-import { exposedServers } from '../core/exposure.ts';
 import { withoutSeals } from '../core/hidden-texts.ts';
 import { digestOf } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
@@ -12,6 +11,7 @@ import {
 } from '../core/plan.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
+import { exposedServers } from '../core/world.ts';
 import { type Draft, operatedKey } from './draft.ts';
 import { expiryWarnings, flagsChange } from './flags.ts';
 import { choose, type JudgeInput, type Judgement, judgeAll, possibleOf, type Release } from './judge.ts';

@@ -1,6 +1,5 @@
 import { type Opening, openingFor } from '../core/calendar.ts';
 import { namedAddress, type WindowVerb } from '../core/desired.ts';
-import { exposedServers } from '../core/exposure.ts';
 import { type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import { factsOf, isAddress, type KindName } from '../core/kind-facts.ts';
@@ -8,6 +7,7 @@ import { type Blocked, type Operation, operationId } from '../core/plan.ts';
 import { edit, run, settleFirst } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import { moment } from '../core/time.ts';
+import { exposedServers } from '../core/world.ts';
 import { type Draft, draftOne } from './draft.ts';
 import type { GuardInput, Objection, PlanFacts } from './objections.ts';
 import {

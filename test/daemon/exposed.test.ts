@@ -49,7 +49,7 @@ async function expectDaemonShows(daemon: RunningDaemon, exposed: readonly string
 type WithExposed = { readonly exposed?: readonly string[] };
 const isExposed = (project: object) => (project as WithExposed).exposed?.includes('servers.web-1') === true;
 
-describe('src/core/exposure.ts: every output says that a server is exposed, whatever the cause', () => {
+describe('src/core/world.ts: every output says that a server is exposed, whatever the cause', () => {
   test('the firewall is excluded', async () => {
     const api = await emulate();
     const call = operator(api);

@@ -1,5 +1,4 @@
 import type { DesiredResource } from '../../core/desired.ts';
-import { firewallOf } from '../../core/exposure.ts';
 import { digestOf } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Subject, World, WriteContext } from '../../core/kind.ts';
@@ -7,6 +6,7 @@ import { factsOf } from '../../core/kind-facts.ts';
 import type { WriteRequest, WriteResult } from '../../core/ports.ts';
 import type { Preimage } from '../../core/preimage.ts';
 import type { Intent, KeyQuestion } from '../../core/state.ts';
+import { firewallOf } from '../../core/world.ts';
 import { idempotencyKey, incarnationOf, lastAttempt } from '../claims/scope.ts';
 import type { Run } from '../run.ts';
 import { asksKey } from './endings.ts';

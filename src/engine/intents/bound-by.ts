@@ -1,6 +1,5 @@
 import type { DesiredResource } from '../../core/desired.ts';
 import type { LeftBehind } from '../../core/evidence.ts';
-import { firewallOf } from '../../core/exposure.ts';
 import { partsOf } from '../../core/intent.ts';
 import { digestOf } from '../../core/json.ts';
 import { type ResourceKey, retiringKey, takeApart } from '../../core/keys.ts';
@@ -16,6 +15,7 @@ import type {
   RecordedWrite,
   StateChange,
 } from '../../core/state.ts';
+import { firewallOf } from '../../core/world.ts';
 import { makerOf, ownerOf, wasNamed } from '../claims/claims.ts';
 import type { Run } from '../run.ts';
 import { again, close, closeAndRetry, isReplay, type Progress } from './endings.ts';

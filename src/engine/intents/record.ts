@@ -1,4 +1,3 @@
-import { firewallOf } from '../../core/exposure.ts';
 import { partsOf } from '../../core/intent.ts';
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf, type KindName } from '../../core/kind-facts.ts';
@@ -6,6 +5,7 @@ import type { Spend } from '../../core/plan.ts';
 import type { Conclusive, WriteResult } from '../../core/ports.ts';
 import type { TaskId } from '../../core/resources.ts';
 import type { Answer, Intent, IntentPatch, KeyQuestion, WhyUnknown } from '../../core/state.ts';
+import { firewallOf } from '../../core/world.ts';
 import { draftOne, operationsOf } from '../../plan/draft.ts';
 import type { Run } from '../run.ts';
 import { refusedEarly, sendAfterCreation } from './bound-by.ts';

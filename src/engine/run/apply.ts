@@ -1,11 +1,11 @@
 import type { Desired } from '../../core/desired.ts';
-import { exposedServers } from '../../core/exposure.ts';
 import { parseKey, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { deletionsOf, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
 import type { ApplyReport, OperationResult } from '../../core/progress.ts';
 import { traced } from '../../core/tracing.ts';
 import { isFailedRead } from '../../core/transport.ts';
+import { exposedServers } from '../../core/world.ts';
 import { closure, successorOf } from '../../plan/order.ts';
 import { increaseSince, type Prices, pricesNow } from '../../plan/totals.ts';
 import type { Judged } from '../claims/claims.ts';

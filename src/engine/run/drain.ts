@@ -1,9 +1,9 @@
-import { firewallOf } from '../../core/exposure.ts';
 import { partsOf } from '../../core/intent.ts';
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { endsExposure, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
 import type { OperationResult } from '../../core/progress.ts';
+import { firewallOf } from '../../core/world.ts';
 import { type Next, WorkQueue } from '../../queue/work-queue.ts';
 import { coverable, serverInCreation } from '../intents/bound-by.ts';
 import { unresolved } from '../intents/endings.ts';
