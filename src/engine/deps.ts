@@ -11,7 +11,7 @@ import type { ProgressEvent, RequestCounts } from '../core/progress.ts';
 import type { StateStore } from '../core/state.ts';
 import type { Tracing } from '../core/tracing.ts';
 import type { BilledHistory } from './month-cost.ts';
-import type { ReadCache } from './read-cache.ts';
+import type { ReadCache } from './observe.ts';
 import type { Stopwatch } from './timing.ts';
 
 /**

@@ -10,7 +10,7 @@ import type { ReadPort, WriteRequest } from '../core/ports.ts';
 import type { Step } from '../core/progress.ts';
 import type { Binding, Ended, Intent, IntentPatch, StateChange } from '../core/state.ts';
 import type { EngineDeps, Pause, Repeating } from './deps.ts';
-import type { ReadCache } from './read-cache.ts';
+import type { ReadCache } from './observe.ts';
 import type { Stopwatch } from './timing.ts';
 import type { WriteGate } from './write-gate.ts';
 

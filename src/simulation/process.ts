@@ -6,7 +6,7 @@ import type { ProgressEvent } from '../core/progress.ts';
 import type { Transport } from '../core/transport.ts';
 import type { Repeating } from '../engine/deps.ts';
 import { createEngine, type Engine } from '../engine/engine.ts';
-import { createReadCache } from '../engine/read-cache.ts';
+import { createReadCache } from '../engine/observe.ts';
 import { Approval } from '../engine/run/approval.ts';
 import { createStopwatch } from '../engine/timing.ts';
 import { kinds } from '../reconcilers/registry.ts';

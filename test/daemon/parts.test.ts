@@ -11,7 +11,7 @@ import type { ProjectSession } from '../../src/daemon/ports.ts';
 import { KeyBackOff } from '../../src/daemon/scheduling/back-off.ts';
 import { Refresh } from '../../src/daemon/scheduling/refresh.ts';
 import { createWake } from '../../src/daemon/scheduling/wake.ts';
-import { createReadCache } from '../../src/engine/read-cache.ts';
+import { createReadCache } from '../../src/engine/observe.ts';
 import { conditionOf } from '../../src/view/condition.ts';
 import { load } from '../support/rig.ts';
 import { virtualClock } from '../support/virtual-clock.ts';

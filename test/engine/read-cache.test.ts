@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { ReadPort } from '../../src/core/ports.ts';
 import type { ServerId } from '../../src/core/resources.ts';
-import { createReadCache } from '../../src/engine/read-cache.ts';
+import { createReadCache } from '../../src/engine/observe.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
 
-describe('src/engine/read-cache.ts', () => {
+describe('src/engine/observe.ts', () => {
   test('a server of which something is gone is not shown by what was read of it before', async () => {
     let there = true;
     const read: Partial<ReadPort> = {

@@ -15,7 +15,7 @@ import { createEmulator } from '../../src/emulator/emulator.ts';
 import type { Emulator, EmulatorOptions } from '../../src/emulator/options.ts';
 import type { ApplyOptions, Repeating } from '../../src/engine/deps.ts';
 import { createEngine, type Engine } from '../../src/engine/engine.ts';
-import { createReadCache } from '../../src/engine/read-cache.ts';
+import { createReadCache } from '../../src/engine/observe.ts';
 import { createStopwatch } from '../../src/engine/timing.ts';
 import { kinds } from '../../src/reconcilers/registry.ts';
 import { loadSpec } from '../../src/spec/load.ts';

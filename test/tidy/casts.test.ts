@@ -16,7 +16,7 @@ const permitted: Readonly<Record<string, readonly [most: number, reason: string]
   'core/kind-facts.ts': [2, 'the keys of a constant table'],
   'core/json.ts': [1, 'a value with other texts keeps its form'],
   'plan/bill/billed-time.ts': [1, 'the journal of this program holds its bindings'],
-  'engine/read-cache.ts': [2, 'the methods of the port, each with the same cache'],
+  'engine/observe.ts': [2, 'the methods of the port, each with the same cache'],
   'engine/run.ts': [1, 'the fields of two objects in one'],
   'spec/entries.ts': [1, 'the schema of the kind has accepted the fields'],
   'spec/json-schema.ts': [3, 'zod writes JSON Schema as an open object'],

@@ -5,7 +5,7 @@ import { leftBackups } from '../../engine/claims/release.ts';
 import type { Repeating } from '../../engine/deps.ts';
 import { heldClasses } from '../../engine/intents/pauses.ts';
 import type { BilledHistory } from '../../engine/month-cost.ts';
-import { createReadCache } from '../../engine/read-cache.ts';
+import { createReadCache } from '../../engine/observe.ts';
 import { Approval } from '../../engine/run/approval.ts';
 import type { Stopwatch } from '../../engine/timing.ts';
 import {

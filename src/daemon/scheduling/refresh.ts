@@ -1,5 +1,5 @@
 import type { Ip } from '../../core/resources.ts';
-import type { KeptAnswer, ReadCache } from '../../engine/read-cache.ts';
+import type { KeptAnswer, ReadCache } from '../../engine/observe.ts';
 import type { ProjectSession } from '../ports.ts';
 
 /** The part of the read budget that the refresh may take. The rest is for operations and task polls. */

@@ -5,7 +5,7 @@ import type { ResourceKey } from '../../core/keys.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import type { EngineDeps } from '../deps.ts';
-import type { ReadCache } from '../read-cache.ts';
+import type { ReadCache } from '../observe.ts';
 import type { Move, RunMemory, RunMoves, RunState, WaitingMove } from '../run.ts';
 import { Lines } from './line.ts';
 import { composed, moveChanges, movedBindings, movesOf } from './moves.ts';

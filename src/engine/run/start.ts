@@ -11,15 +11,16 @@ import { createRunState } from '../claims/run-state.ts';
 import type { EngineDeps, Pause, Repeating } from '../deps.ts';
 import { knownChecks } from '../intents/prove.ts';
 import {
+  createReadCache,
   type ObserveInput,
   observeAll,
   observeOne,
+  type ReadCache,
   refuseOtherProject,
   refuseOtherState,
   subjectOf,
   worldOf,
 } from '../observe.ts';
-import { createReadCache, type ReadCache } from '../read-cache.ts';
 import {
   Grace,
   joined,
