@@ -288,7 +288,7 @@ async function goneOf(run: Run, due: readonly Claim[]): Promise<readonly Claim[]
 }
 
 /** The fields that identify a live resource. */
-export type Live = Pick<Binding, 'key' | 'kind' | 'id' | 'parentId'>;
+type Live = Pick<Binding, 'key' | 'kind' | 'id' | 'parentId'>;
 
 /**
  * The binding of another key to the same live resource. The id of a resource inside a server is unique only within
