@@ -52,6 +52,19 @@ describe('src/cli', () => {
     });
   });
 
+  test('the savings of a deletion, and the limit of the additions', async () => {
+    const destroyed = await inProcess(['destroy', '--emulator', '--dry-run', '--prices', 'prices.yaml'], {
+      cwd,
+    });
+    expect(destroyed.stdout).toContain('Cost: -25.00 EUR a month, from 25.00 to 0.00');
+    const fresh = folderWith({
+      'vdcsync.yaml': shop.replace('settings: {', 'settings: { max_monthly_increase: 20,'),
+      'prices.yaml': prices,
+    });
+    const capped = await inProcess(['plan', '--emulator', '--prices', 'prices.yaml'], { cwd: fresh });
+    expect(capped.stdout).toContain('[max_monthly_increase]');
+  });
+
   test('an address that stays behind is idle since its server went', async () => {
     const kept = folderWith({
       'vdcsync.yaml':
@@ -118,6 +131,17 @@ describe('src/cli', () => {
       expect(summary).toMatchObject({ blocked: 0 });
       const markdown = (await call(folder, '--format', 'markdown')).stdout;
       expect(markdown.indexOf('cap_unchecked')).toBeLessThan(markdown.indexOf('####'));
+    });
+
+    test('with prices the cap is checked and there is no warning', async () => {
+      const folder = capped();
+      const { stdout } = await call(folder, '--format', 'json', '--prices', 'prices.yaml');
+      expect((JSON.parse(stdout) as Plan).warnings).toEqual([]);
+    });
+
+    test('without a cap there is no warning', async () => {
+      const { warnings } = await planned([]);
+      expect(warnings.map(({ code }) => code)).not.toContain('cap_unchecked');
     });
 
     test('what costs nothing new needs no price', async () => {
