@@ -203,21 +203,17 @@ describe('src/plan/unmanaged.ts: servers that only a network counts', () => {
   const card = (network: number) => ({ network_id: network }) as never;
   const networks = (...counts: readonly number[]) =>
     counts.map((server_count, at) => ({ id: at + 1, name: `n${at + 1}`, server_count })) as never;
-  test.each<[string, Partial<WorldParts>, object | undefined]>([
+  test.each<[string, Partial<WorldParts>, object?]>([
     ['one server more', { networks: networks(2) }, { network: 'n1', servers: 1 }],
-    ['no server more', { networks: networks(1) }, undefined],
+    ['no server more', { networks: networks(1) }],
     ['the most of two networks', { networks: networks(2, 3) }, { network: 'n2', servers: 3 }],
     [
       'the most of two networks, in another order',
       { networks: networks(5, 3) },
       { network: 'n1', servers: 4 },
     ],
-    ['no network', {}, undefined],
-    [
-      'servers that are listed',
-      { networks: networks(2), servers: [{ id: 1, name: 'web' }] as never },
-      undefined,
-    ],
+    ['no network', {}],
+    ['servers that are listed', { networks: networks(2), servers: [{ id: 1, name: 'web' }] as never }],
   ])('%s', (_name, parts, expected) => {
     const observed = new Map([['servers.web', { id: '1', cards: [card(1)] }]]) as never;
     const { world } = known({ spec: web(''), bindings: ofWeb(null), parts: { observed, ...parts } });

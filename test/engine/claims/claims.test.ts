@@ -199,40 +199,29 @@ describe('src/engine/claims/claims.ts: the register', () => {
   const answered = creation('servers.web', { id: 'i', phase: 'accepted', answer: { id: '9', facts: {} } });
   const counted = { network: 'n', servers: 1 };
   const gone = absent();
-  test.each<[string, Given, object | undefined, readonly string[]]>([
-    ['in a new state', { ...n, claims: [] }, counted, ['since 60 s']],
-    ['in a state with a baseline', n, undefined, []],
-    ['beside a server that is declared absent', { ...n, absent: [gone] }, counted, ['since 60 s']],
+  test.each<[string, Given, readonly string[], object?]>([
+    ['in a new state', { ...n, claims: [] }, ['since 60 s'], counted],
+    ['in a state with a baseline', n, []],
+    ['beside a server that is declared absent', { ...n, absent: [gone] }, ['since 60 s'], counted],
     [
       'beside an address that is declared absent',
       { ...n, absent: [absent({ key: 'ips.a', kind: 'ip' })] },
-      undefined,
       [],
     ],
-    [
-      'while a server is created',
-      { ...n, absent: [gone], intents: [creation('servers.web')] },
-      undefined,
-      [],
-    ],
+    ['while a server is created', { ...n, absent: [gone], intents: [creation('servers.web')] }, []],
     [
       'while a server is deleted',
       { ...n, absent: [gone], intents: [creation('servers.web', { verb: 'delete' })] },
-      counted,
       ['since 60 s'],
+      counted,
     ],
     [
       'while an address is created',
       { ...n, absent: [gone], intents: [creation('ips.a')] },
-      counted,
       ['since 60 s'],
+      counted,
     ],
-    [
-      'without more servers',
-      { claims: [], networks: [{ id: 3, name: 'n', server_count: 0 }] },
-      undefined,
-      [],
-    ],
+    ['without more servers', { claims: [], networks: [{ id: 3, name: 'n', server_count: 0 }] }, []],
     [
       'with a server of this spec',
       {
@@ -241,31 +230,26 @@ describe('src/engine/claims/claims.ts: the register', () => {
         bindings: [bound('servers.web', '1')],
         observed: { 'servers.web': { id: '1', cards: [card(3)] } },
       },
-      undefined,
       [],
     ],
     [
       'with a server that an address shows',
       { ...n, claims: [], ips: [ip(51, 9)], reads: { 'interfaces 9': [card(3)] } },
-      undefined,
       ['since 60 s', 'interfaces 9', 'past 100'],
     ],
     [
       'with a claimed server',
       { ...n, claims: [claim('server', '9'), claim('ip', '8')], reads: { 'interfaces 9': [card(3)] } },
-      undefined,
       ['since 60 s', 'interfaces 9'],
     ],
     [
       'with a known server',
       { ...n, claims: [], intents: [answered], reads: { 'interfaces 9': [card(3)] } },
-      undefined,
       ['since 60 s', 'interfaces 9'],
     ],
     [
       'with a known server, read once',
       { ...n, claims: [claim('server', '9')], intents: [answered], reads: { 'interfaces 9': [card(3)] } },
-      undefined,
       ['since 60 s', 'interfaces 9'],
     ],
     [
@@ -274,10 +258,10 @@ describe('src/engine/claims/claims.ts: the register', () => {
         ...{ ...n, claims: [], bindings: [bound('servers.web', '1')] },
         observed: { 'servers.web': { id: '1', cards: [card(4)] } },
       },
-      counted,
       ['since 60 s'],
+      counted,
     ],
-  ])('servers that no list shows, %s', async (_name, given, expected, reads) => {
+  ])('servers that no list shows, %s', async (_name, given, reads, expected) => {
     const { run, asked } = running(given);
     expect((await registerOf(run)).unlisted).toEqual(expected);
     expect(asked.filter((each) => each !== 'absent')).toEqual(reads);

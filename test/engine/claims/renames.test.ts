@@ -216,14 +216,14 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     expect(waitingFor([], move)).toEqual([]);
   });
 
-  test.each<[string, object, readonly string[], readonly string[], string | undefined]>([
+  test.each<[string, object, readonly string[], readonly string[], string?]>([
     ['an earlier name without a binding', {}, [], [], 'b'],
-    ['an earlier name with a binding', {}, ['servers.a'], [], undefined],
-    ['an earlier name of which a part is bound', {}, ['servers.a.firewall'], [], undefined],
-    ['an earlier name with an open write', {}, [], ['servers.a'], undefined],
-    ['a bound name', {}, ['servers.b'], [], undefined],
-    ['a name of its own', { named: true }, [], [], undefined],
-    ['no earlier name', { moved: undefined }, [], [], undefined],
+    ['an earlier name with a binding', {}, ['servers.a'], []],
+    ['an earlier name of which a part is bound', {}, ['servers.a.firewall'], []],
+    ['an earlier name with an open write', {}, [], ['servers.a']],
+    ['a bound name', {}, ['servers.b'], []],
+    ['a name of its own', { named: true }, [], []],
+    ['no earlier name', { moved: undefined }, [], []],
   ])('a new resource with %s', (_name, more, names, open, name) => {
     const entry = { key: 'servers.b', moved: 'servers.a', named: false, ...more };
     const { resources } = ownNames(file(entry), boundTo(...names), openOf(...open));
@@ -232,17 +232,17 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
 
   const formerly = (...keys: string[]) =>
     new Map([[key('ips.b'), { key: 'ips.b', formerKeys: keys } as unknown as Binding]]);
-  test.each<[string, Desired, ReadonlyMap<ResourceKey, Binding>, string | undefined]>([
+  test.each<[string, Desired, ReadonlyMap<ResourceKey, Binding>, string?]>([
     ['takes it back', file('ips.a'), formerly('ips.a'), 'ips.b'],
     ['takes it back, as the latest name', file('ips.a'), formerly('ips.a', 'ips.z'), 'ips.b'],
-    ['leaves it to its new entry', file('ips.a', 'ips.b'), formerly('ips.a'), undefined],
-    ['leaves it to the entry that names it', file('ips.a', 'ips.c<ips.b'), formerly('ips.a'), undefined],
-    ['never had it', file('ips.a'), formerly('ips.z'), undefined],
-    ['is not managed', file({ key: 'ips.a', managed: false }), formerly('ips.a'), undefined],
-    ['names an id', file({ key: 'ips.a', id: '5' }), formerly('ips.a'), undefined],
+    ['leaves it to its new entry', file('ips.a', 'ips.b'), formerly('ips.a')],
+    ['leaves it to the entry that names it', file('ips.a', 'ips.c<ips.b'), formerly('ips.a')],
+    ['never had it', file('ips.a'), formerly('ips.z')],
+    ['is not managed', file({ key: 'ips.a', managed: false }), formerly('ips.a')],
+    ['names an id', file({ key: 'ips.a', id: '5' }), formerly('ips.a')],
     ['names another key', file('ips.a<ips.y'), formerly('ips.a'), 'ips.y'],
-    ['is bound', file('ips.a'), new Map([...formerly('ips.a'), ...boundTo('ips.a')]), undefined],
-    ['finds a binding that was never renamed', file('ips.a'), boundTo('ips.b'), undefined],
+    ['is bound', file('ips.a'), new Map([...formerly('ips.a'), ...boundTo('ips.a')])],
+    ['finds a binding that was never renamed', file('ips.a'), boundTo('ips.b')],
   ])('an entry whose resource was renamed %s', (_name, desired, bindings, moved) => {
     expect(withReverts(desired, bindings).resources[0]?.moved).toBe(moved);
   });
@@ -257,9 +257,7 @@ describe('src/engine/claims/moves.ts: the bindings after a move', () => {
   const binding = (name: string, formerKeys?: readonly string[]) =>
     [key(name), { key: name, id: name, ...(formerKeys && { formerKeys }) } as unknown as Binding] as const;
   const move = (from: string, to: string) => ({ from: key(from), to: key(to) });
-  test.each<
-    [string, readonly (readonly [ResourceKey, Binding])[], string, string, readonly string[] | undefined]
-  >([
+  test.each<[string, readonly (readonly [ResourceKey, Binding])[], string, string, (readonly string[])?]>([
     ['has its earlier key', [binding('ips.a')], 'ips.a', 'ips.b', ['ips.a']],
     ['has all earlier keys', [binding('ips.a', ['ips.z'])], 'ips.a', 'ips.b', ['ips.z', 'ips.a']],
     ['does not have its own key', [binding('ips.a', ['ips.b'])], 'ips.a', 'ips.b', ['ips.a']],
@@ -268,9 +266,8 @@ describe('src/engine/claims/moves.ts: the bindings after a move', () => {
       [binding('servers.a.firewall', ['servers.z.firewall'])],
       'servers.a.firewall',
       'servers.b.firewall',
-      undefined,
     ],
-    ['has none if it retires', [binding('servers.a', ['servers.z'])], 'servers.a', 'servers.b~1', undefined],
+    ['has none if it retires', [binding('servers.a', ['servers.z'])], 'servers.a', 'servers.b~1'],
     [
       'keeps those of the key that it takes back',
       [binding('servers.b~1', ['servers.z']), binding('servers.b', ['servers.y'])],
@@ -283,7 +280,6 @@ describe('src/engine/claims/moves.ts: the bindings after a move', () => {
       [binding('servers.b~1', ['servers.z'])],
       'servers.b~1',
       'servers.b',
-      undefined,
     ],
   ])('a moved resource %s', (_name, bindings, from, to, formerKeys) => {
     const moved = movedBindings(new Map(bindings), [move(from, to)]);

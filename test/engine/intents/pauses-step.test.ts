@@ -122,17 +122,17 @@ describe('src/engine/intents/pauses.ts', () => {
   });
 
   const minute = 60_000;
-  test.each<[string, Refused, { status?: string; now?: number }, number | null | undefined]>([
+  test.each<[string, Refused, { status?: string; now?: number }, (number | null)?]>([
     ['spending, half an hour', {}, { now: 29 * minute }, 30 * minute],
-    ['spending, no longer', {}, { now: 30 * minute }, undefined],
+    ['spending, no longer', {}, { now: 30 * minute }],
     ['spending, as long as the project is not Active', {}, { status: 'Suspended', now: 100 * minute }, null],
-    ['spending, until the project is Active again', { unpaid: true }, { now: minute }, undefined],
+    ['spending, until the project is Active again', { unpaid: true }, { now: minute }],
     ['spending, as long as it was never Active', { unpaid: true }, { status: 'Suspended' }, null],
     ['spending, by another token', { token: 'other' }, {}, 30 * minute],
     ['every write, half an hour', { scope: 'everything' }, { status: 'Suspended' }, 30 * minute],
-    ['every write, not by another token', { scope: 'everything', token: 'other' }, {}, undefined],
+    ['every write, not by another token', { scope: 'everything', token: 'other' }, {}],
     ['an operation by its name', { scope: 'operation', name: 'createServer' }, {}, 30 * minute],
-    ['no operation without a name', { scope: 'operation' }, {}, undefined],
+    ['no operation without a name', { scope: 'operation' }, {}],
   ])('a process with many runs holds %s', async (_name, refused, { status = 'Active', now = 1 }, probeAt) => {
     const holding = { token: 't', status, now, probeMs: 30 * minute };
     const { scope = 'spending', name = scope } = refused;

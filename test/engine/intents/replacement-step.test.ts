@@ -151,7 +151,7 @@ describe('src/engine/intents/revalidate.ts', () => {
     const { run, world } = playing(given);
     return creationAfter(run, world, key(name), verb)?.id;
   };
-  test.each<[string, Given, string, Operation['verb'], string | undefined]>([
+  test.each<[string, Given, string, Operation['verb'], string?]>([
     ['a server', { declared: [web], verdicts: { [web]: replace } }, web, 'delete', 'create:servers.web'],
     [
       'the address of a server',
@@ -165,7 +165,6 @@ describe('src/engine/intents/revalidate.ts', () => {
       { bound: [address], verdicts: { [address]: create } },
       address,
       'delete',
-      undefined,
     ],
     [
       'the firewall of a server',
@@ -181,14 +180,8 @@ describe('src/engine/intents/revalidate.ts', () => {
       'delete',
       'create:ips.a',
     ],
-    [
-      'a server that stays deleted',
-      { declared: [web], verdicts: { [web]: remove } },
-      web,
-      'delete',
-      undefined,
-    ],
-    ['an unknown server', {}, web, 'delete', undefined],
+    ['a server that stays deleted', { declared: [web], verdicts: { [web]: remove } }, web, 'delete'],
+    ['an unknown server', {}, web, 'delete'],
   ])('a deletion makes room for the creation of %s', (_name, given, name, verb, expected) => {
     expect(creationIn(given, name, verb)).toBe(expected);
     for (const other of ['create', 'update', 'adopt'] as const)
@@ -255,7 +248,7 @@ describe('src/engine/intents/revalidate.ts', () => {
       blocked: { candidates: [] },
     });
   const free = { ips: [{ id: 51, address: 'a', server_id: null }] };
-  test.each<[string, Given, object, object | undefined]>([
+  test.each<[string, Given, object, object?]>([
     [
       'a deletion while spending is paused',
       { claims: paused('spending') },
@@ -272,7 +265,6 @@ describe('src/engine/intents/revalidate.ts', () => {
       'a deletion while another creation is paused',
       { claims: paused('operation', 'network') },
       { verb: 'delete' },
-      undefined,
     ],
     [
       'a deletion while this run has paused creations',
@@ -290,29 +282,22 @@ describe('src/engine/intents/revalidate.ts', () => {
       'a deletion that makes no room',
       { claims: paused('spending'), verdicts: { [web]: remove } },
       { verb: 'delete' },
-      undefined,
     ],
-    ['an update', { claims: paused('spending') }, { verb: 'update' }, undefined],
+    ['an update', { claims: paused('spending') }, { verb: 'update' }],
     [
       'a creation while the deletion after it is paused',
       { claims: paused('operation', 'server', 'delete') },
       { verb: 'create' },
       { now: 'blocked', code: 'odd' },
     ],
-    ['a creation while creations are paused', { claims: paused('operation') }, { verb: 'create' }, undefined],
-    ['a creation while all is paused', { claims: paused('everything') }, { verb: 'create' }, undefined],
+    ['a creation while creations are paused', { claims: paused('operation') }, { verb: 'create' }],
+    ['a creation while all is paused', { claims: paused('everything') }, { verb: 'create' }],
     [
       'a creation that replaces nothing',
       { claims: paused('operation', 'server', 'delete'), verdicts: { [web]: create } },
       { verb: 'create' },
-      undefined,
     ],
-    [
-      'a creation beside an unresolved one',
-      { open: [unresolved('blocked')], ...free },
-      { verb: 'create' },
-      undefined,
-    ],
+    ['a creation beside an unresolved one', { open: [unresolved('blocked')], ...free }, { verb: 'create' }],
   ])('%s', async (_name, given, write, expected) => {
     const { run, world } = playing({ ...whole, verdicts, ...given });
     const progress = await secondHalfPaused(run, world, { key: key(web), request: {}, ...write } as never);
@@ -348,12 +333,12 @@ describe('src/engine/intents/revalidate.ts', () => {
   const operation = (verb: string, more: object = {}) =>
     ({ key: key(web), kind: 'server', verb, changes: [], ...more }) as unknown as Operation;
   const wanted = 'the project or the spec has changed since the plan';
-  test.each<[string, object | undefined, Operation, object | undefined]>([
-    ['a creation', create, operation('create'), undefined],
-    ['a creation with another diff', { ...create, changes }, operation('create'), undefined],
-    ['an update', update, operation('update', { changes }), undefined],
+  test.each<[string, object | undefined, Operation, object?]>([
+    ['a creation', create, operation('create')],
+    ['a creation with another diff', { ...create, changes }, operation('create')],
+    ['an update', update, operation('update', { changes })],
     ['an update to other values', update, operation('update', { changes: [] }), { reason: wanted }],
-    ['a deletion', remove, operation('delete'), undefined],
+    ['a deletion', remove, operation('delete')],
     ['a deletion with another diff', { ...remove, changes }, operation('delete'), { reason: wanted }],
     [
       'a resource that is unchanged',
@@ -374,8 +359,8 @@ describe('src/engine/intents/revalidate.ts', () => {
       operation('create'),
       { reason: 'the resource that it replaces still exists' },
     ],
-    ['a creation in place of the old server', replace, operation('create'), undefined],
-    ['a deletion before the creation', { ...replace, order: 'delete_first' }, operation('delete'), undefined],
+    ['a creation in place of the old server', replace, operation('create')],
+    ['a deletion before the creation', { ...replace, order: 'delete_first' }, operation('delete')],
     [
       'an update in place of a replacement',
       { ...replace, order: 'delete_first' },
@@ -433,13 +418,8 @@ describe('src/engine/intents/revalidate.ts', () => {
   const ofOld = operation('delete', { key: key(old) });
   const leaves = { [old]: remove };
   const ending = { holder: { is: 'baseline' }, kind: 'project', id: '1', identity: {}, at: 1 };
-  test.each<[string, Given, Operation, string | undefined]>([
-    [
-      'a creation',
-      { declared: [web], bound: [], verdicts: { [web]: create } },
-      operation('create'),
-      undefined,
-    ],
+  test.each<[string, Given, Operation, string?]>([
+    ['a creation', { declared: [web], bound: [], verdicts: { [web]: create } }, operation('create')],
     ['an operation that is not wanted', { declared: [web] }, operation('delete'), wanted],
     ['an unknown resource', {}, operation('create'), wanted],
     [
@@ -452,13 +432,11 @@ describe('src/engine/intents/revalidate.ts', () => {
       'a deletion that the spec permits',
       { bound: ['networks.n'], verdicts: { 'networks.n': remove }, settings: pruning },
       operation('delete', { key: key('networks.n'), kind: 'network' }),
-      undefined,
     ],
     [
       'a deletion by `destroy`',
       { bound: ['networks.n'], verdicts: { 'networks.n': remove }, destroy: true },
       operation('delete', { key: key('networks.n'), kind: 'network' }),
-      undefined,
     ],
     [
       'a creation whose line has an open write',
@@ -472,7 +450,7 @@ describe('src/engine/intents/revalidate.ts', () => {
       operation('create', { key: key('networks.n'), kind: 'network' }),
       'networks.old, an earlier key of networks.n, has an open write',
     ],
-    ['a retiring server', { ...retired, verdicts: leaves }, ofOld, undefined],
+    ['a retiring server', { ...retired, verdicts: leaves }, ofOld],
     [
       'a retiring server whose successor is not bound',
       { ...retired, bound: [firewall, old], there: [web, firewall, old], verdicts: leaves },
@@ -495,7 +473,6 @@ describe('src/engine/intents/revalidate.ts', () => {
       'a retiring server whose firewall needs no write',
       { ...retired, bound: [web, old], verdicts: leaves },
       ofOld,
-      undefined,
     ],
     [
       'a retiring server whose firewall is missing',
@@ -533,7 +510,6 @@ describe('src/engine/intents/revalidate.ts', () => {
         claims: [ending],
       },
       operation('create', { key: key('ips.a'), kind: 'ip' }),
-      undefined,
     ],
     [
       'a deletion beside what is bound',
@@ -544,7 +520,6 @@ describe('src/engine/intents/revalidate.ts', () => {
         settings: pruning,
       },
       operation('delete', { key: key('ips.a'), kind: 'ip' }),
-      undefined,
     ],
   ])('with fresh reads, %s', async (_name, given, of, expected) => {
     const { reason } = await check(given, of);
