@@ -147,13 +147,15 @@ class Rounds {
     await applyStateChanges(run, planned);
     for (const id of withheld) this.#approved.delete(id);
     const due = this.#due(plan);
-    // A write in flight hides the operations that are due under its key.
-    if (due.size === 0 && run.intents.size < inFlight && round < mostRounds) return undefined;
-    // A key whose resource is gone may take another one, such as the address that its server has now.
-    const areGone = run.bindings.size < bound && planned.releases.some(({ gone }) => gone);
-    if (due.size === 0 && areGone && round < mostRounds) return undefined;
-    if (due.size === 0 && round < mostRounds && (await this.#awaitsCreation(planned))) return undefined;
-    if (due.size === 0 && round < mostRounds && (await recovered(run, askSuccessors))) return undefined;
+    if (due.size === 0 && round < mostRounds) {
+      // A write in flight hides the operations that are due under its key.
+      if (run.intents.size < inFlight) return undefined;
+      // A key whose resource is gone may take another one, such as the address that its server has now.
+      if (run.bindings.size < bound && planned.releases.some(({ gone }) => gone)) return undefined;
+      if (await this.#awaitsCreation(planned)) return undefined;
+      const isUnconfirmed = [...run.bindings.values()].some((binding) => binding.recovered === true);
+      if (isUnconfirmed && (await recovered(run, askSuccessors))) return undefined;
+    }
     if (due.size === 0 || round === mostRounds)
       return this.#reportFindings(ending(planned, this.#results, run), planned);
     return this.#drain(plan, due);

@@ -89,7 +89,7 @@ async function beginAndSend(run: Run, operation: Operation, queuedAt: number): P
   if (held !== undefined) return { now: 'blocked', ...held };
   const waits = await secondHalfPaused(run, world, { ...operation, request });
   if (waits !== undefined) return waits;
-  const unproved = await provedBefore(run, world, operation);
+  const unproved = operation.verb === 'delete' ? await provedBefore(run, world, operation) : undefined;
   if (unproved !== undefined) return unproved;
   const preimage = await preimageOf(run, operation, world);
   const isSame = holds(observationValidMs) && openNow() === opened;

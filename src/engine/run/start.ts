@@ -99,7 +99,8 @@ export async function openRun(
       deps.onEvent?.({ type: 'progress', at: clock.now(), key, verb, step, detail, ...wait }),
   };
   const { bindings } = loaded;
-  const proofChecks = await knownChecks(store);
+  const hasServers = desired.resources.some(({ kind }) => factsOf(kind).container);
+  const proofChecks = hasServers ? await knownChecks(store) : undefined;
   const seen = createView({ deps, desired, cache, bindings, onRefresh: repeating?.onRefresh, proofChecks });
   const state = createRunState({ ...{ deps, desired, cache, flaggedBy, onChange: seen.follow }, ...loaded });
   await seen.view.refresh(repeating === undefined ? undefined : 0);
@@ -200,7 +201,7 @@ const catalogueFreshMs = 10 * 60_000;
 
 interface ViewOptions {
   readonly deps: EngineDeps;
-  readonly proofChecks?: ProofChecks;
+  readonly proofChecks: ProofChecks | undefined;
   readonly desired: Desired;
   /** Always shows the current bindings. */
   readonly bindings: ReadonlyMap<ResourceKey, Binding>;
