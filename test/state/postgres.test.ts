@@ -148,7 +148,7 @@ describe('src/state/postgres-url.ts: names', () => {
   });
 });
 
-describe('src/state/postgres-owner.ts: owners that are replicas of a fleet', () => {
+describe('src/state/postgres.ts: owners that are replicas of a fleet', () => {
   const replicaOf = (id: string, isAlive = () => true) => ({ replica: { id, isAlive } });
 
   test('lose their state to the replica that has the job of the project now, and write nothing from then on', async () => {
@@ -242,7 +242,7 @@ describe('src/state/postgres.ts: reading', () => {
   });
 });
 
-describe('src/state/postgres-owner.ts: one owner', () => {
+describe('src/state/postgres.ts: one owner', () => {
   ownerConformance({ newLocation: newUrl, open: openPostgresState });
 
   test('of many that start on an empty database at once one becomes the owner', async () => {
