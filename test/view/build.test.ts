@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { planText } from '../../src/cli/render/plan-text.ts';
-import { reportText } from '../../src/cli/render/report.ts';
+import { reportText } from '../../src/cli/render/progress.ts';
 import { plainPaint } from '../../src/cli/terminal.ts';
 import { stepsOf } from '../../src/core/remedy.ts';
 import { type PageInput, renderBody } from '../../src/daemon/http/page.ts';
