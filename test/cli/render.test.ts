@@ -7,9 +7,15 @@ import { summaryLine } from '../../src/cli/render/plan-groups.ts';
 import { markdownLimit, planMarkdown } from '../../src/cli/render/plan-markdown.ts';
 import { planSvg } from '../../src/cli/render/plan-svg.ts';
 import { planText } from '../../src/cli/render/plan-text.ts';
-import { endLine, plainProgress, stepText, Tally } from '../../src/cli/render/progress.ts';
+import {
+  endLine,
+  plainProgress,
+  reportJson,
+  reportText,
+  stepText,
+  Tally,
+} from '../../src/cli/render/progress.ts';
 import { liveProgress } from '../../src/cli/render/progress-live.ts';
-import { reportJson, reportText } from '../../src/cli/render/report.ts';
 import { changeLines, shown, span, wrapped } from '../../src/cli/render/values.ts';
 import { askYesNo, type Io, plainPaint } from '../../src/cli/terminal.ts';
 import type { Plan } from '../../src/core/plan.ts';

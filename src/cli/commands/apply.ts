@@ -14,9 +14,8 @@ import { isPlanAccepted } from '../check-command.ts';
 import { openSession, type Session } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { furtherText, nothingManaged, planText } from '../render/plan-text.ts';
-import { type ProgressView, plainProgress } from '../render/progress.ts';
+import { jsonProgress, type ProgressView, plainProgress, reportText, verdictOf } from '../render/progress.ts';
 import { liveProgress } from '../render/progress-live.ts';
-import { jsonProgress, reportText, verdictOf } from '../render/report.ts';
 import { type CommonFlags, clockOf, readText } from '../settings/config.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
 import {
