@@ -10,7 +10,7 @@ const servers = (cores: number, names: readonly string[], more: object) => ({
 const tooLarge = 64;
 const strict = { sizeBounds: 'on', besideUnknownField: 'everything' } as const;
 
-describe('src/engine/run/prove-plan.ts: `plan --prove`', () => {
+describe('src/engine/run/plan.ts: `plan --prove`', () => {
   test('`plan --prove` names the line of a refused value, creates nothing, and changes no plan', async () => {
     const scene = await Scene.start(strict);
     const operator = scene.operator();

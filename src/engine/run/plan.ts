@@ -1,25 +1,36 @@
 import { objectName } from '../../core/claims.ts';
 import type { Desired } from '../../core/desired.ts';
+import { ConfigError } from '../../core/errors.ts';
 import { digestOf } from '../../core/json.ts';
 import { childKey, type ResourceKey, retiredFrom } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import { type Blocked, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
+import {
+  type Blocked,
+  type Operation,
+  type OperationId,
+  operationId,
+  type Plan,
+  type Proofs,
+} from '../../core/plan.ts';
 import type { OperationResult } from '../../core/progress.ts';
-import { run, run as runs } from '../../core/remedy.ts';
+import { outside, paying, run, run as runs } from '../../core/remedy.ts';
 import type { StateChange } from '../../core/state.ts';
 import { traced } from '../../core/tracing.ts';
 import { buildPlan } from '../../plan/build.ts';
 import { newFlags } from '../../plan/flags.ts';
 import type { Release } from '../../plan/judge.ts';
-import { isOvertaken } from '../../plan/open-writes.ts';
+import { correction, isOvertaken } from '../../plan/open-writes.ts';
 import { isSelected } from '../../plan/order.ts';
 import { claimChanges, type Judged, registerOf } from '../claims/claims.ts';
 import { takeBack } from '../claims/line.ts';
 import { released, releasing } from '../claims/release.ts';
 import { isInScope } from '../claims/scope.ts';
 import type { EngineDeps, PlanOptions } from '../deps.ts';
+import { contextOf, inWriteSlot, roomToWrite } from '../intents/begin.ts';
 import { giveUp, keyIsFresh } from '../intents/endings.ts';
+import { pauses } from '../intents/outcome.ts';
 import { withPauses } from '../intents/pauses.ts';
+import { isProvable, type Proof, prove } from '../intents/prove.ts';
 import { begunEarlier, whyNotWanted } from '../intents/revalidate.ts';
 import { monthCost } from '../month-cost.ts';
 import type { Run } from '../run.ts';
@@ -51,7 +62,7 @@ async function plannedOnce(
 }
 
 /** The plan for the operator, and the run that has made it. */
-export async function openPlan(
+async function openPlan(
   deps: EngineDeps,
   gate: WriteGate,
   desired: Desired,
@@ -263,4 +274,81 @@ export function unshownResults(unshown: readonly Operation[]): readonly Operatio
     remedies: [run('apply')],
     durationMs: 0,
   }));
+}
+
+/** After this number of answers that show nothing, the creation counts as unanswered. */
+const mostTries = 3;
+
+/**
+ * Makes one plan, and proves its creations. The API must refuse all of these requests, and no later plan depends on
+ * them: a refused creation is blocked in this plan alone.
+ *
+ * @throws ConfigError if the token may not write
+ */
+export async function provePlan(
+  deps: EngineDeps,
+  gate: WriteGate,
+  desired: Desired,
+  options: PlanOptions,
+): Promise<Plan> {
+  const { run, plan } = await openPlan(deps, gate, desired, options);
+  const before = deps.counts().writes;
+  const results: Proofs['results'][number][] = [];
+  const refused: Blocked[] = [];
+  let isPaused = false;
+  for (const operation of plan.operations.filter(({ verb }) => verb === 'create')) {
+    const { key } = operation;
+    const proof: Proof | undefined = isPaused ? undefined : await proofOf(run, operation);
+    if (proof === undefined) results.push({ key, outcome: 'not_sent', unproven: [] });
+    else if (proof.is === 'proved' || proof.is === 'conflict')
+      results.push({ key, outcome: 'accepted', unproven: proof.unproven });
+    else if (proof.is === 'unanswered') results.push({ key, outcome: 'unanswered', unproven: [] });
+    else {
+      isPaused = proof.result.type === 'answer' && pauses[proof.result.status] !== undefined;
+      results.push({ key, outcome: 'refused', unproven: [] });
+      refused.push(blockedBy(run, operation, proof));
+    }
+  }
+  // The calibration may have shown which fields remain unproven.
+  const { plan: latest } = await openPlan(deps, gate, desired, options);
+  return { ...withFurther(latest, refused), proofs: { writes: deps.counts().writes - before, results } };
+}
+
+/** Returns `undefined` for a creation whose request depends on another creation of the plan, or has no body. */
+async function proofOf(run: Run, operation: Operation): Promise<Proof | undefined> {
+  const { key, kind, needs } = operation;
+  const { parent } = run.world.subjects.get(key) ?? {};
+  if (parent !== undefined && needs.some((id) => id.startsWith('create:'))) return undefined;
+  if (run.kindOf(kind).setting === true) return undefined;
+  const request = run.kindOf(kind).writes.request(contextOf(run, operation, run.world));
+  if (!isProvable(request)) return undefined;
+  return inWriteSlot(run, operation, async () => {
+    for (let tries = 1; ; tries++) {
+      await roomToWrite(run);
+      const proof = await prove(run, key, request);
+      if (proof.is !== 'unanswered' || tries >= mostTries) return proof;
+      await run.deps.clock.sleep(proof.afterMs * run.deps.profile.timeScale, run.signals.stop);
+    }
+  });
+}
+
+function blockedBy(
+  run: Run,
+  { key, verb }: Operation,
+  { code, reason, parameters, result }: Proof & { readonly is: 'refused' },
+): Blocked {
+  if (code === 'insufficient_scope') {
+    throw new ConfigError(
+      `\`plan --prove\` needs a token that may write: it sends creations that the API must refuse. The API answered ${reason}. Nothing was created.`,
+    );
+  }
+  const status = result.type === 'answer' ? result.status : 0;
+  const again = runs('plan', ['--prove']);
+  const remedy =
+    status === 402
+      ? outside(paying, { next: [again] })
+      : pauses[status] === undefined
+        ? correction(run.world.subjects.get(key)?.desired, parameters)
+        : outside('use another token, or change its permissions in the client area', { next: [again] });
+  return { key, verb, code, reason, remedies: [remedy] };
 }
