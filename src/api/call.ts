@@ -20,3 +20,12 @@ export interface Call {
   /** Asked right before it is sent, and by the transport once more with a connection in hand. */
   readonly mayGo?: (() => boolean) | undefined;
 }
+
+/** The logger that the client needs. Messages are constant; the fields hold the values. */
+export interface ApiLogger {
+  debug(fields: Readonly<Record<string, unknown>>, message: string): void;
+  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
+}
+
+/** A logger that logs nothing. */
+export const silent: ApiLogger = { debug: () => {}, warn: () => {} };

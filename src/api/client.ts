@@ -8,7 +8,7 @@ import type { Tracing } from '../core/tracing.ts';
 import type { Transport } from '../core/transport.ts';
 import { type ApiAnswer, createApiClock } from './answer.ts';
 import type { BudgetWait } from './budget.ts';
-import { type ApiLogger, silent } from './logging.ts';
+import { type ApiLogger, silent } from './call.ts';
 import { type Counters, Pipeline } from './pipeline.ts';
 import { createReads } from './reads.ts';
 import { createTaskWatch } from './tasks.ts';

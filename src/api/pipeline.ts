@@ -4,11 +4,9 @@ import type { HiddenTexts } from '../core/hidden-texts.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import { type Span, type SpanAttributes, type Tracing, traced } from '../core/tracing.ts';
 import { type HttpRequest, type HttpResponse, type Transport, TransportError } from '../core/transport.ts';
-import type { ApiClock } from './answer.ts';
-import { type ApiAnswer, readAnswer } from './answer.ts';
+import { type ApiAnswer, type ApiClock, readAnswer } from './answer.ts';
 import { Budget, type BudgetWait, type Slot } from './budget.ts';
-import type { Call } from './call.ts';
-import type { ApiLogger } from './logging.ts';
+import type { ApiLogger, Call } from './call.ts';
 import { type Budgets, type PooledToken, type ProjectCheck, TokenPool } from './token-pool.ts';
 import type { TokenLevel, UseMemory } from './token-record.ts';
 

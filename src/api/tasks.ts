@@ -4,7 +4,7 @@ import type { TaskEnd, TaskWait, TaskWatch, WriteName } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { Task } from '../core/resources.ts';
 import { isFailedRead } from '../core/transport.ts';
-import type { ApiLogger } from './logging.ts';
+import type { ApiLogger } from './call.ts';
 import type { Reads } from './reads.ts';
 import type { UseMemory } from './token-record.ts';
 import { guessedDurationMs } from './writes.ts';

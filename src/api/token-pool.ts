@@ -4,8 +4,7 @@ import { ConfigError } from '../core/errors.ts';
 import { maskerOf } from '../core/hidden-texts.ts';
 import type { ApiAnswer } from './answer.ts';
 import type { Budget } from './budget.ts';
-import type { Call } from './call.ts';
-import type { ApiLogger } from './logging.ts';
+import type { ApiLogger, Call } from './call.ts';
 import type { TokenLevel } from './token-record.ts';
 
 export type Budgets = Readonly<Record<Call['bucket'], Budget>>;

@@ -16,8 +16,7 @@ import { createCrashable } from './crashable.ts';
 import { type Mirror, mirrorOf, noted, type StateWatch, watchedStore } from './durable.ts';
 import { type Observer, observedWrites } from './observer.ts';
 import { projectId } from './tokens.ts';
-import type { Trace } from './trace.ts';
-import { traced, traceLineOf } from './trace-lines.ts';
+import { type Trace, traced, traceLineOf } from './trace.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
 /** The client's own; evidence waits for it. */

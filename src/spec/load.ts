@@ -292,3 +292,8 @@ function digestOf({
   });
   return `sha256:${createHash('sha256').update(text).digest('hex')}`;
 }
+
+/** The names of the spec files in a folder, sorted. */
+export function specNames(names: readonly string[]): string[] {
+  return names.filter((each) => /\.ya?ml$/.test(each) && !each.startsWith('.')).sort();
+}

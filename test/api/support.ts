@@ -1,6 +1,6 @@
 import type { BudgetWait } from '../../src/api/budget.ts';
+import type { ApiLogger } from '../../src/api/call.ts';
 import { createClient } from '../../src/api/client.ts';
-import type { ApiLogger } from '../../src/api/logging.ts';
 import type { UseMemory } from '../../src/api/token-record.ts';
 import type { Clock } from '../../src/core/clock.ts';
 import { type ApiProfile, documentedProfile } from '../../src/core/profile.ts';

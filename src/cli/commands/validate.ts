@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { type Desired, isEntry } from '../../core/desired.ts';
 import { ConfigError, type Diagnostic, formatDiagnostic, SpecError } from '../../core/errors.ts';
 import { counted } from '../../core/text.ts';
-import { specNames } from '../../spec/folder.ts';
+import { specNames } from '../../spec/load.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import type { CommonFlags } from '../settings/config.ts';
 import { readSpec } from '../settings/spec-source.ts';

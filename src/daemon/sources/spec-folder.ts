@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../core/clock.ts';
-import { specNames } from '../../spec/folder.ts';
+import { specNames } from '../../spec/load.ts';
 import { type FolderBounds, withinBounds } from './bounds.ts';
 import { failWith, mostBytes, readSpecFile, reasonOf, specBuffer } from './read-file.ts';
 import { type SpecText, unreadable } from './source.ts';
