@@ -424,7 +424,7 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'a replaced server is deleted before the proof of the new one',
     file: 'engine/run/operate.ts',
-    find: '  const unproved = await provedBefore(run, world, operation);\n  if (unproved !== undefined) return unproved;\n',
+    find: "  const unproved = operation.verb === 'delete' ? await provedBefore(run, world, operation) : undefined;\n  if (unproved !== undefined) return unproved;\n",
     replace: '  if (run.mode.destroy) await provedBefore(run, world, operation);\n',
     stories: '--actions',
   },
