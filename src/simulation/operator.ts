@@ -136,13 +136,15 @@ async function tellApart(
   file: SpecModel,
   { key, remedies }: Blocked,
 ): Promise<boolean> {
-  const own = await freeId(stage, controller, { key, remedies }, ownId(stage, key));
+  const project = stage.emulator.world.projects[0] as Project;
+  const [named] = runs(remedies, 'ignore');
+  // An earlier command has given a server of another user to the entry.
+  const given = named?.find((name) => stage.history.makerOf('server', name) === key);
+  const own = await freeId(stage, controller, { key, remedies }, ownId(stage, key) ?? given);
   if (own !== undefined) {
     await adopt(stage, controller, file, key, own);
     return true;
   }
-  const project = stage.emulator.world.projects[0] as Project;
-  const [named] = runs(remedies, 'ignore');
   if (named === undefined) return false;
   const wanted = new Map<string, string | undefined>(
     stage.load(file).resources.map(({ key: its, id }) => [its, id]),
