@@ -69,23 +69,6 @@ describe('src/engine/run/approval.ts', () => {
     expect(made.writes()).toHaveLength(2);
   });
 
-  test('the rest of an approved plan is carried out after a reconciliation that ended early, and nothing besides', async () => {
-    const stop = new AbortController();
-    const made = rig({
-      onEvent: (event) => {
-        if (event.type === 'progress' && event.step === 'sent') stop.abort(new Error('stop'));
-      },
-    });
-    const first = await reconcile(made, one);
-    await approve(made, first.waiting);
-    const cut = await reconcile(made, one, stop.signal);
-    const written = made.writes().length;
-    expect([cut.report.outcome, written]).toEqual(['stopped', expect.any(Number)]);
-    expect(written).toBeLessThan(2);
-    const rest = await reconcile(made, one);
-    expect([rest.report.outcome, rest.waiting, made.writes().length]).toEqual(['converged', undefined, 2]);
-  });
-
   test('without a plan that waits, or by too short a digest, nothing is approved', async () => {
     const made = rig();
     await expect(approve(made, 'a'.repeat(12))).rejects.toThrow('No plan of this state waits');
@@ -130,48 +113,6 @@ describe('src/engine/run/approval.ts', () => {
     await approve(made, waiting);
     expect((await reconcile(made, edited)).report.outcome).toBe('converged');
     expect(made.emulator.world.projects[0]?.servers.map(({ id }) => id)).not.toEqual([before?.id]);
-  });
-
-  const withImage = (image: string) =>
-    `${approving}
-networks: { one: { cidr: 10.1.0.0/24 } }
-servers:
-  web:
-    { server_type: sliders-1, cores: 1, memory_mb: 1024, disk_gb: 20, image: ${image}, replace: {order: delete_first}, public_ipv4: { new: true },
-      network_interfaces: [one], firewall: { enabled: true, policy_in: drop, rules: [] } }
-`;
-  const projectOf = ({ emulator }: Rig) => emulator.world.projects[0]?.servers ?? [];
-
-  /** A replacement whose reconciliation ends between the deletion and the creation, and the approval that began it. */
-  async function betweenHalves() {
-    const stop = new AbortController();
-    let isReplacing = false;
-    const made = rig({
-      onEvent: (event) => {
-        if (event.type === 'ended' && event.result.key === 'servers.web' && isReplacing)
-          stop.abort(new Error('stop'));
-      },
-    });
-    await approve(made, (await reconcile(made, withImage('ubuntu-24.04'))).waiting);
-    expect((await reconcile(made, withImage('ubuntu-24.04'))).report.outcome).toBe('converged');
-    await approve(made, (await reconcile(made, withImage('debian-13'))).waiting);
-    isReplacing = true;
-    const cut = await reconcile(made, withImage('debian-13'), stop.signal);
-    expect([cut.report.outcome, projectOf(made)]).toEqual(['stopped', []]);
-    isReplacing = false;
-    return made;
-  }
-
-  test('one approval covers both halves of a replacement, although the reconciliation ends between them', async () => {
-    const made = await betweenHalves();
-    const rest = await reconcile(made, withImage('debian-13'));
-    expect([rest.report.outcome, rest.waiting]).toEqual(['converged', undefined]);
-    expect(projectOf(made)).toHaveLength(1);
-    const [server] = projectOf(made);
-    made.emulator.mutate({ do: 'delete_server', id: server?.id ?? 0 });
-    await made.clock.advance(600_000);
-    const gone = await reconcile(made, withImage('debian-13'));
-    expect([gone.report.outcome, projectOf(made)]).toEqual(['declined', []]);
   });
 
   test('a plan waits for its cost where the known prices pass the threshold', async () => {

@@ -15,8 +15,6 @@ function soon({ clock }: Rig, allow: string, afterMs = hour): string {
   return `cron: "${at.getUTCMinutes()} ${at.getUTCHours()} * * *", duration: 1h, timezone: UTC, allow: [${allow}]`;
 }
 const pass = (played: Rig, ms: number) => played.clock.run(played.clock.sleep(ms));
-const servers = ({ emulator }: Rig) =>
-  emulator.world.projects[0]?.servers.map(({ id, cores }) => [id, cores]);
 const codes = (plan: { readonly blocked: readonly { readonly key: string; readonly code: string }[] }) =>
   plan.blocked.map(({ key, code }) => `${code} ${key}`);
 
@@ -73,24 +71,6 @@ describe('src/plan/waits.ts', () => {
     expect(codes({ blocked })).toEqual(['prune_disabled ips.a']);
   });
 
-  test('a window that closes during a run holds back the writes that are left', async () => {
-    const played = rig();
-    const names = Array.from({ length: 60 }, (_, at) => `a${at}: {}`).join(', ');
-    const spec = `${windows(soon(played, 'create', 60_000).replace('1h', '1m'))}ips: {${names}}\n`;
-    const [first] = (await played.plan(spec)).blocked;
-    const opens = Date.parse(first?.starts_at ?? '');
-    await pass(played, opens - played.clock.now());
-    const report = await played.apply(spec);
-
-    const sent = (await played.store.intents({ outcome: 'done', limit: 100 })).map(
-      ({ createdAt }) => createdAt - opens,
-    );
-    expect(sent.length).toBeGreaterThan(5);
-    expect(sent.length + report.blocked.length).toBe(60);
-    expect(Math.max(...sent)).toBeLessThan(60_000);
-    expect(report.blocked.every(({ code }) => code === 'outside_window')).toBe(true);
-  });
-
   test('the firewall of an exposed server is repaired outside the windows, and nothing else', async () => {
     const played = rig();
     const more = 'public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop}';
@@ -102,41 +82,6 @@ describe('src/plan/waits.ts', () => {
 
     const plan = await played.plan(`${windows(soon(played, 'create'))}${servers(1)}`);
     expect(plan.operations.map(({ key }) => key)).toEqual(['servers.web.firewall']);
-  });
-
-  test.each([
-    'delete',
-    'create',
-  ] as const)('a replacement that is stopped after its %s is finished outside the window', async (verb) => {
-    const stop = new AbortController();
-    let isStopping = false;
-    const played = rig({
-      onEvent: (event) => {
-        if (!isStopping || event.type !== 'ended' || event.result.key !== 'servers.web') return;
-        if (event.result.verb === verb) stop.abort();
-      },
-    });
-    const file = (cores: number, inside = 'n') =>
-      `networks: {n: {cidr: 10.1.0.0/24}, m: {cidr: 10.2.0.0/24}}\nservers: {web: {${size(cores)}, public_ipv4: {new: true}, network_interfaces: [${inside}], replace: {order: delete_first}}}\n`;
-    await played.apply(`${head}${file(1)}`);
-    const begins = windows(soon(played, 'replace, delete, create'));
-    const first = await played.plan(`${begins}${file(2)}`);
-    expect(codes(first)).toContain('outside_window servers.web');
-
-    isStopping = true;
-    const opened = Date.parse(first.blocked[0]?.starts_at ?? '');
-    await pass(played, opened - played.clock.now());
-    await played.apply(`${begins}${file(2)}`, { stop: stop.signal });
-    expect(servers(played)).toEqual(verb === 'delete' ? [] : [[2002, 2]]);
-
-    await pass(played, 3 * hour);
-    const report = await played.apply(`${begins}${file(2)}`);
-    expect([report.outcome, servers(played)]).toEqual(['converged', [[2002, 2]]]);
-    expect((await played.store.bindings()).map(({ key }) => key)).toContain(
-      'servers.web.network_interfaces.n',
-    );
-    const more = await played.plan(`${begins}${file(2, 'n, m')}`);
-    expect(codes(more)).toEqual(['outside_window servers.web.network_interfaces.m']);
   });
 });
 

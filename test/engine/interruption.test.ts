@@ -4,7 +4,7 @@ import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { moments } from '../support/drawn.ts';
 import { rig } from '../support/rig.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
-import { converges, executed, gpu, hour, shop } from './shop.ts';
+import { converges, executed, hour, shop } from './shop.ts';
 
 describe('src/engine/interruption.ts: stop and halt', () => {
   test.each([
@@ -104,50 +104,6 @@ describe('src/engine/interruption.ts: stop and halt', () => {
       expect(report).toBe(loss.signal.reason);
       expect(clock.monotonic() - before, `at ${ms}`).toBeLessThan(ms + 31_000);
       expect(clock.sleeping).toBe(0);
-    }
-  });
-
-  test('a stop ends the wait for capacity at once', async () => {
-    const played = rig();
-    played.emulator.setFaults([faultRule({ path: 'create_server', ...always }, { do: 'no_gpu_capacity' })]);
-    const stop = new AbortController();
-    void played.clock.sleep(hour).then(() => stop.abort(new Error('stopped')));
-
-    const report = await played.apply(gpu, { stop: stop.signal });
-
-    expect(report.outcome).toBe('stopped');
-    expect(played.clock.monotonic()).toBeLessThan(hour + 1_000);
-    expect(played.clock.sleeping).toBe(0);
-  });
-
-  test('halt while the writes of an earlier run settle: no plan from the reads before these writes', async () => {
-    for (const ms of moments(200, 40_000, 1_700)) {
-      const played = rig();
-      const first = new AbortController();
-      void played.clock.sleep(3_000).then(() => first.abort());
-      await played.apply(shop, { halt: first.signal }).catch(() => undefined);
-      const open = await played.store.openIntents();
-      expect(open.map(({ key }) => key)).toContain('servers.web');
-      played.restart();
-      const before = played.events.length;
-      const second = new AbortController();
-      void played.clock.sleep(ms).then(() => second.abort());
-
-      await played.apply(shop, { halt: second.signal }).catch((error: unknown) => {
-        expect(error).toBe(second.signal.reason);
-      });
-
-      const bound = new Set((await played.store.bindings()).map(({ key }) => key));
-      const plans = played.events
-        .slice(before)
-        .flatMap((event) => (event.type === 'planned' ? [event.plan] : []));
-      const again = plans
-        .flatMap(({ operations }) => operations)
-        .filter(({ key, cause }) => cause === 'drift' || (key === 'servers.web' && bound.has(key)));
-      expect(
-        again.map(({ id }) => id),
-        `halt after ${ms} ms`,
-      ).toEqual([]);
     }
   });
 

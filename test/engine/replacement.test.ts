@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { expectFixedPoint } from '../support/invariants.ts';
-import { resolveOf } from '../support/resolve.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
 
 const size = (cores: number) =>
@@ -78,42 +77,6 @@ describe('src/engine/claims/release.ts: a server is replaced, the new one first'
     const permitted = entry(2).replace('protect: true', 'protect: false, replace: allowed');
     expect((await played.apply(permitted)).outcome).toBe('converged');
     expect(servers(played)).toEqual([[2002, 2]]);
-  });
-
-  test('a size that the API refuses costs nothing, and the way out is the spec', async () => {
-    const played = await made();
-
-    const report = await played.apply(file(tooLarge));
-
-    expect([servers(played), addresses(played)]).toEqual([[[2001, 1]], [[5001, 2001]]]);
-    const [refused] = report.blocked;
-    expect(refused).toMatchObject({ key: 'servers.web', code: 'invalid_request' });
-    expect(resolveOf(refused)).toContain('correct `cores` at vdcsync.yaml:');
-    expect(resolveOf(refused)).toContain('write `replace: {order: delete_first}` in servers.web');
-    expect((await played.apply(file(2))).outcome).toBe('converged');
-    expect(servers(played)).toEqual([[2002, 2]]);
-  });
-
-  test('a failed creation leaves the old server with its key, and what it left is reported', async () => {
-    const played = await made();
-    played.emulator.setFaults([
-      faultRule({ path: 'create_server', nth: 1 }, { do: 'task', outcome: 'fail', leaves: 'everything' }),
-    ]);
-
-    const report = await played.apply(file(2));
-
-    expect(report.blocked.map(({ key, code }) => [key, code])).toContainEqual([
-      'servers.web~2002',
-      'tainted',
-    ]);
-    expect(servers(played)).toEqual([
-      [2001, 1],
-      [2002, 2],
-    ]);
-    played.emulator.mutate({ do: 'delete_server', id: 2002 });
-    expect((await played.apply(file(2))).outcome).toBe('converged');
-    expect(servers(played)).toEqual([[2003, 2]]);
-    expect(addresses(played)).toEqual([[expect.any(Number), 2003]]);
   });
 
   test('the new server takes the address that the entry names, after the old one is deleted', async () => {

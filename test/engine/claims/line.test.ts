@@ -66,37 +66,6 @@ describe('src/engine/claims/line.ts: an idempotency key of another body', () => 
   });
 });
 
-describe('src/engine/claims/line.ts: an entry that returns', () => {
-  test('is bought once the forgotten server is gone', async () => {
-    const world = rig();
-    const spec = `servers: {bare: {${size}}}\n`;
-    await world.apply(spec);
-    await world.clock.run(world.engine.forget(load(''), 'servers.bare' as never));
-    world.emulator.mutate({ do: 'delete_server', id: 2001 });
-    await world.clock.advance(hour);
-
-    const report = await world.apply(spec);
-    expect(report.blocked).toEqual([]);
-    expect(made(world).servers).toBe(1);
-    expect((await world.plan(spec)).operations).toEqual([]);
-  });
-});
-
-describe('src/engine/claims/line.ts: a second file with the same names and a state of its own', () => {
-  test('does not confirm the server when it forgets the server, and the entry returns', async () => {
-    const world = rig();
-    const spec = `servers: {web: {${size}, public_ipv4: {new: true}}}\n`;
-    await world.apply(spec);
-    loseState(world);
-    await world.apply(spec, { unattended: true });
-    await world.clock.run(world.engine.forget(load(''), 'servers.web' as never));
-    await world.apply(spec, { unattended: true });
-
-    await world.apply('settings: {prune: true, max_deletions: 9}\n', { unattended: true });
-    expect(made(world)).toMatchObject({ servers: 1, ips: 1 });
-  });
-});
-
 describe('src/engine/claims/line.ts: a server that two keys name', () => {
   test('is counted once beside a server that no read shows', async () => {
     const world = rig();

@@ -93,22 +93,6 @@ describe('src/engine/claims/moves.ts', () => {
     expect(world.emulator.world.projects[0]?.servers.map(({ name }) => name)).toEqual(['web-1']);
   });
 
-  test('a new state buys nothing for `moved` while the project has unmanaged resources of the kind', async () => {
-    const world = rig();
-    world.emulator.mutate({ do: 'add_ip' });
-    world.emulator.mutate({ do: 'add_network', name: 'other', cidr: '10.99.0.0/24' });
-    const [project] = world.emulator.world.projects;
-    const before = [project?.servers.length, project?.ips.length, project?.networks.length];
-    const { blocked } = await world.plan(after);
-    expect(blocked.flatMap(({ code, key }) => (code === 'moved_from_unknown' ? [key] : []))).toEqual([
-      'ips.www',
-      'networks.back',
-    ]);
-    await world.apply(after);
-    await world.apply(after);
-    expect([project?.servers.length, project?.ips.length, project?.networks.length]).toEqual(before);
-  });
-
   test.each([
     ['servers: {a: {id: 1, moved: {from: ips.b}}}', 'cannot be an earlier key of servers.a'],
     ['servers: {a: {id: 1, moved: {from: servers.a}}}', 'cannot have moved from itself'],

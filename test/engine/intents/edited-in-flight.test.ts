@@ -108,39 +108,4 @@ describe('src/engine/intents: a rename of what is in flight', () => {
     expect(await bound()).toEqual({ 'servers.shop': '2002' });
     expect(deletions()).toEqual([]);
   });
-
-  test('a creation is not bound over another server', async () => {
-    const { world, killedAfter, bound } = killable();
-    const plain = servers(`web: {${size}}`);
-    await killedAfter('/servers', plain);
-    const [made] = world.emulator.world.projects[0]?.servers ?? [];
-    await world.store.change(
-      [
-        {
-          type: 'bind',
-          binding: {
-            key: 'servers.web' as never,
-            kind: 'server',
-            id: '1999',
-            identity: {},
-            applied: null,
-            protect: true,
-            keep: false,
-            boundAt: world.clock.now(),
-          },
-        },
-      ],
-      world.clock.now(),
-    );
-    const report = await world.apply(plain);
-    expect(report.blocked.map(({ key, code }) => [key, code])).toContainEqual([
-      'servers.web',
-      'bound_already',
-    ]);
-    expect(await bound()).toEqual({ 'servers.web': '1999' });
-    await world.clock.run(
-      world.engine.resolve(load(plain), 'servers.web' as never, { type: 'adopt', id: String(made?.id) }),
-    );
-    expect(await bound()).toEqual({ 'servers.web': String(made?.id) });
-  });
 });

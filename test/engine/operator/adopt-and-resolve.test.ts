@@ -2,10 +2,9 @@ import { describe, expect, test } from 'vitest';
 import type { ApplyReport } from '../../../src/core/progress.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
 import { memoryState } from '../../../src/state/sqlite-driver.ts';
-import { isProbe } from '../../support/invariants.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 import { virtualClock } from '../../support/virtual-clock.ts';
-import { executed, gpu, ips } from '../shop.ts';
+import { gpu, ips } from '../shop.ts';
 
 describe('src/engine/operator: an operator decides', () => {
   test('a live resource of one key cannot be adopted for another', async () => {
@@ -134,26 +133,5 @@ describe('src/engine/operator: an operator decides', () => {
     const { played } = await blocked('none');
 
     await expect(resolve(played, { type: 'adopt', id: '2001' })).rejects.toThrow('no server 2001');
-  });
-
-  test.each(['absent', 'abandon'] as const)('--%s: the next run makes it under a new key', async (type) => {
-    const { played } = await blocked('none');
-
-    await resolve(played, { type });
-
-    expect((await played.apply(blind)).outcome).toBe('converged');
-    const requests = played.writes().filter((each) => !isProbe(each));
-    expect(new Set(requests.map(({ key }) => key)).size).toBe(2);
-    expect(executed(played, 'server')).toBe(1);
-  });
-
-  test('adopt: binds what somebody else made, and the next run makes no other', async () => {
-    const played = rig();
-    const made = played.emulator.mutate({ do: 'add_ip' }) as { readonly id: number };
-
-    await played.clock.run(played.engine.adopt(load(ips('web')), 'ips.web' as never, String(made.id)));
-
-    expect((await played.apply(ips('web'))).outcome).toBe('converged');
-    expect(played.writes()).toEqual([]);
   });
 });

@@ -43,40 +43,6 @@ describe('src/engine/operator/decide.ts: resolve --absent', () => {
     expect(project(played).servers).toHaveLength(1);
   });
 
-  test('is refused if the reads met the token of another project', async () => {
-    const projects = [
-      { id: 4711, name: 'shop' },
-      { id: 4712, name: 'other' },
-    ];
-    const network = 'networks: {a: {cidr: 10.1.0.0/24}}\n';
-    const busy = { do: 'answer', status: 409, code: 'server_busy', retryAfter: 60 } as const;
-    /** A deletion waits. During the command, the token is the other project's from its n-th use on. */
-    async function met(n: number): Promise<boolean> {
-      let uses = Number.NEGATIVE_INFINITY;
-      const played: Rig = rig({
-        emulator: { projects },
-        token: () => {
-          uses += 1;
-          return played.emulator.tokens(uses >= n ? 4712 : 4711).readWrite;
-        },
-      });
-      await played.apply(network);
-      played.emulator.setFaults([faultRule({ path: 'delete_network', nth: 1 }, busy)]);
-      const halt = new AbortController();
-      void played.clock.sleep(20_000).then(() => halt.abort(new Error('halted')));
-      await played.apply(head, { halt: halt.signal });
-      uses = 0;
-      const resolved = played.engine.resolve(load(head), 'networks.a' as ResourceKey, { type: 'absent' });
-      await expect(played.clock.run(resolved), `from use ${n} on`).rejects.toThrow();
-      expect((await played.store.bindings()).map((each) => each.key)).toContain('networks.a');
-      return played.emulator.requests.some((each) => each.project === 4712);
-    }
-    const all: boolean[] = [];
-    for (let n = 1; n <= 40; n++) all.push(await met(n));
-    expect(all).toContain(true);
-    expect(all.at(-1)).toBe(false);
-  });
-
   test.each([
     'absent',
     'abandon',
