@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
-import { type FaultAction, faultRule } from '../../src/emulator/faults.ts';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
 import { expectInvariants } from '../support/invariants.ts';
@@ -202,27 +201,5 @@ describe('src/reconcilers/backup/copies.ts', () => {
     expect((await world.apply('settings: {prune: true}\n')).outcome).toBe('converged');
     expect(taken(world)).toHaveLength(2);
     expect(await world.store.bindings()).toEqual([]);
-  });
-
-  test.each([
-    ['its answer lost after the effect', { do: 'reset', effect: 'done' }, 1],
-    ['its answer lost before the effect', { do: 'reset' }, 2],
-    ['a server error without effect', { do: 'answer', status: 500 }, 2],
-    ['a server error with effect', { do: 'answer', status: 500, effect: 'done' }, 1],
-    ['404', { do: 'answer', status: 404, code: 'backup_not_found', effect: 'done' }, 1],
-  ] as const satisfies readonly (readonly [
-    string,
-    FaultAction,
-    number,
-  ])[])('%s: deleted once, and no other', async (_name, action, sends) => {
-    const world = profiled({ faults: [faultRule({ path: 'delete_backup', nth: 1 }, action)] });
-    await days(world, file(', keep: 2'), 2);
-    const [, second] = taken(world);
-    expect((await world.apply(file(', keep: 2'))).outcome).toBe('converged');
-
-    expect(taken(world)).toHaveLength(2);
-    expect(taken(world)[0]).toBe(second);
-    expect(countOf(world.emulator, 'delete_backup')).toBe(sends);
-    await expectInvariants(world);
   });
 });

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../src/cli/settings/profile.ts';
-import { type FaultAction, faultRule } from '../../src/emulator/faults.ts';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
 import { rig } from '../support/rig.ts';
@@ -104,26 +103,6 @@ describe.each(fields)('src/reconcilers/drive.ts: (the read shows: %s)', (driveFi
 
     expect(report.outcome).toBe('converged');
     expect(inDrive(world)).toBe('rescue');
-  });
-
-  test.each([
-    ['its answer lost after the effect', { do: 'reset', effect: 'done' }],
-    ['its answer lost before the effect', { do: 'reset' }],
-    ['a server error', { do: 'answer', status: 500 }],
-    ['a malformed answer', { do: 'malformed' }],
-    ['429', { do: 'answer', status: 429, retryAfter: 20 }],
-  ] as const satisfies readonly (readonly [
-    string,
-    FaultAction,
-  ])[])('%s: settled without an operator', async (_name, action) => {
-    const world = profiled({
-      readings,
-      faults: ['insert_iso', 'eject_iso'].map((path) => faultRule({ path, nth: 1 }, action)),
-    });
-    expect((await world.apply(file('rescue'))).outcome).toBe('converged');
-    expect(inDrive(world)).toBe('rescue');
-    expect((await world.apply(file('null'))).outcome).toBe('converged');
-    expect(inDrive(world)).toBeNull();
   });
 });
 

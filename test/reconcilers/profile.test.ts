@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../src/cli/settings/profile.ts';
-import { type FaultRule, faultRule } from '../../src/emulator/faults.ts';
+import type { FaultRule } from '../../src/emulator/faults.ts';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
 import { resolving } from '../support/resolve.ts';
@@ -118,15 +118,6 @@ describe('src/reconcilers: writing', () => {
     expect(projectOf(world.emulator).servers[0]?.cards).toHaveLength(1);
   });
 
-  test('a removal whose answer was lost is done once', async () => {
-    const world = profiled({
-      faults: lost('remove_network_interface', 'done'),
-    });
-    await world.apply(two('network_interfaces: [a, b]'));
-    expect((await world.apply(two('network_interfaces: [a]'))).outcome).toBe('converged');
-    expect(projectOf(world.emulator).servers[0]?.cards).toHaveLength(1);
-  });
-
   test('a backup policy is written, and written back when somebody changes it', async () => {
     const world = profiled();
     const spec = two('backup_policy: {enabled: true, days: [mon, thu], hour: 3, keep: 4}');
@@ -155,37 +146,6 @@ describe('src/reconcilers: writing', () => {
     Object.assign(projectOf(world.emulator).servers[0] ?? {}, { cores: 2 });
     const drifted = idsOf(await world.plan(bigger));
     expect(drifted).toEqual(serverFields === 'sizes' ? ['update:servers.one'] : []);
-  });
-
-  test.each([
-    ['done', undefined, 1],
-    ['undone', 'nothing', 2],
-    ['done, though its task failed', 'everything', 1],
-  ] as const)('a change with a task of its own: %s', async (_what, leaves, sends) => {
-    const isos = 'isos: {rescue: {url: "https://mirror.example.com/rescue.iso"}}\n';
-    const schedule = (hour: number) =>
-      `backup_policy: {enabled: true, days: [mon], hour: ${hour}, minute: 0, keep: 4}`;
-    const readings = { changeAnswer: 'task', serverFields: 'sizes', driveField: 'iso_id' } as const;
-    const world = profiled({ readings });
-    await world.apply(isos + two(`iso: null, ${schedule(3)}`));
-    const changes = ['insert_iso', 'update_backup_policy', 'resize_server'];
-    const from = changes.map((path) => countOf(world.emulator, path));
-    if (leaves !== undefined)
-      world.emulator.setFaults(
-        changes.map((path) => faultRule({ path, nth: 1 }, { do: 'task', outcome: 'fail', leaves })),
-      );
-    const report = await world.apply(
-      isos + two(`iso: rescue, ${schedule(5)}`).replace('cores: 1', 'cores: 2'),
-    );
-
-    expect(report.outcome).toBe('converged');
-    const { servers, isos: added } = projectOf(world.emulator);
-    expect(servers).toMatchObject([{ cores: 2, isoInDrive: added[0]?.id, policy: { hour: 5 } }]);
-    expect(changes.map((path, at) => countOf(world.emulator, path) - (from[at] ?? 0))).toEqual([
-      sends,
-      sends,
-      sends,
-    ]);
   });
 
   test('without the operation a new size asks for a replacement', async () => {

@@ -3,13 +3,11 @@ import { describe, expect, test } from 'vitest';
 import { summaryLine } from '../../src/cli/render/plan-groups.ts';
 import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
-import { type FaultAction, faultRule } from '../../src/emulator/faults.ts';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
 import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { expectInvariants } from '../support/invariants.ts';
-import { applyWithHelp } from '../support/operator.ts';
-import { resolveOf, saidBy } from '../support/resolve.ts';
+import { saidBy } from '../support/resolve.ts';
 import { around, load, type RigOptions, rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
@@ -191,42 +189,6 @@ describe('src/reconcilers/server-image.ts', () => {
     const world = profiled();
     expect((await world.apply(file('{id: img-77}'))).outcome).toBe('converged');
     expect(countOf(world.emulator, 'take_server_image')).toBe(0);
-  });
-
-  test.each([
-    ['a server error', { do: 'answer', status: 500 }, 2],
-    ['a failed task', { do: 'task', outcome: 'fail', leaves: 'nothing' }, 2],
-  ] as const satisfies readonly (readonly [
-    string,
-    FaultAction,
-    number,
-  ])[])('%s: an operator is asked, and it is not taken twice', async (_name, action, sends) => {
-    const world = profiled({ faults: [faultRule({ path: 'take_server_image', nth: 1 }, action)] });
-    const { reports } = await applyWithHelp(world, file());
-
-    expect(reports.map(({ outcome }) => outcome)).toEqual(['blocked', 'converged']);
-    expect(resolveOf(reports[0]?.blocked[0])).toMatch(/--adopt ID [^|]*\| vdcsync resolve \S+ --absent/);
-    expect(projectOf(world.emulator).images).toHaveLength(1);
-    expect(countOf(world.emulator, 'take_server_image')).toBe(sends);
-    await expectInvariants(world);
-  });
-
-  test.each([
-    ['a reset after the effect', { do: 'reset', effect: 'done' }, 2],
-    ['a reset before the effect', { do: 'reset' }, 2],
-    ['a malformed answer', { do: 'malformed' }, 2],
-  ] as const satisfies readonly (readonly [
-    string,
-    FaultAction,
-    number,
-  ])[])('%s: its key tells, and it is not taken twice', async (_name, action, sends) => {
-    const world = profiled({ faults: [faultRule({ path: 'take_server_image', nth: 1 }, action)] });
-
-    expect((await world.apply(file())).outcome).toBe('converged');
-
-    expect(projectOf(world.emulator).images).toHaveLength(1);
-    expect(countOf(world.emulator, 'take_server_image')).toBe(sends);
-    await expectInvariants(world);
   });
 
   test('a suspended project: held back', async () => {
