@@ -39,32 +39,6 @@ describe('src/plan/objections.ts: what needs an operator', () => {
     );
   });
 
-  test('adopting it goes on with it', async () => {
-    const { apply, clock, engine, emulator } = await tainted();
-
-    await clock.run(engine.adopt(load(web), 'servers.web' as ResourceKey, '2001'));
-
-    expect((await apply(web)).outcome).toBe('converged');
-    expect(projectOf(emulator).servers).toHaveLength(1);
-    expect((await apply('settings: {prune: true}\n')).outcome).toBe('converged');
-    expect(emulator.billed()).toEqual([]);
-  });
-
-  test('deleting it in the client area has another one made', async () => {
-    const { apply, emulator } = await tainted();
-    emulator.mutate({ do: 'delete_server', id: 2001 });
-
-    expect((await apply(web)).outcome).toBe('converged');
-    expect(projectOf(emulator).servers).toHaveLength(1);
-  });
-
-  test('destroy, right after it, deletes it and its address', async () => {
-    const { apply, emulator } = await tainted();
-
-    expect((await apply(web, { destroy: true })).outcome).toBe('converged');
-    expect(emulator.billed()).toEqual([]);
-  });
-
   test('an unmanaged one that has its id by now is not deleted', async () => {
     const { apply, clock, emulator } = await tainted();
     emulator.mutate({ do: 'delete_server', id: 2001 });
@@ -76,13 +50,6 @@ describe('src/plan/objections.ts: what needs an operator', () => {
 
     expect(blocked.map(({ code }) => code)).toContain('identity_changed');
     expect(projectOf(emulator).servers.map(({ name }) => name)).toEqual(['theirs']);
-  });
-
-  test('taking it out of the spec deletes it', async () => {
-    const { apply, emulator } = await tainted();
-
-    expect((await apply('settings: {prune: true}\n')).outcome).toBe('converged');
-    expect(projectOf(emulator).servers).toEqual([]);
   });
 
   test('a resource that is another one now is bound again by the command', async () => {

@@ -91,13 +91,6 @@ describe('src/plan/guards.ts', () => {
     });
   });
 
-  test('max_deletions: one deletion is said as one', async () => {
-    const { apply, plan } = rig();
-    await apply(networks('a'));
-    const [blocked] = (await plan('settings: {prune: true, max_deletions: 0}\n')).blocked;
-    expect(blocked?.reason).toContain('1 deletion in one run is more than settings.max_deletions (0)');
-  });
-
   test('max_deletions holds over all rounds of a run', async () => {
     const { apply, emulator } = rig();
     await apply(`${networks('a', 'b', 'c')}servers: {web: {${sliders}, network_interfaces: [c]}}\n`);
@@ -156,16 +149,6 @@ describe('src/plan/guards.ts', () => {
       message: expect.stringContaining('ended at 2026-01-02T00:00:00Z'),
     });
     expect((await plan(text)).blocked).toEqual([]);
-  });
-
-  test('protect, replace, prune and suspend: the most fundamental gives the reason', async () => {
-    const { apply, plan } = rig();
-    await apply(`servers: {web: {${sliders}, protect: true}}\n`);
-
-    expect(codesOf(await plan('settings: {suspend: {reason: freeze}}\n'))).toEqual({
-      'servers.web': 'suspended',
-    });
-    expect(codesOf(await plan(''))).toEqual({ 'servers.web': 'protected' });
   });
 
   test('what waits for something blocked is blocked with it, down the chain, and resolved with it', async () => {
