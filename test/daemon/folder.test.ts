@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { contentsOf, folderWith, inProcess } from '../cli/run.ts';
-import { createRepository } from './git-server.ts';
 import {
   type DaemonOptions,
   emulate,
@@ -191,30 +190,6 @@ describe('src/daemon/sources: two files of one project', () => {
       ['default', 'backend'],
     ]);
   });
-
-  test('in a folder of a branch: a copy in the next commit is not taken, a rename is', async () => {
-    const api = await cloud();
-    const repository = await createRepository();
-    await repository.push({ 'projects/shop.yaml': shop });
-    const args = ['--git-url', repository.url, '--git-path', 'projects/'];
-    const daemon = await keep(api, {
-      args: [...args, '--git-allow-insecure', '--git-interval', '1m'],
-    });
-    await converged(daemon, [4711]);
-    await repository.push({ 'projects/api.yaml': copy });
-    expect(await toldBroken(daemon, 'projects/api.yaml')).toContain(
-      'projects/shop.yaml, which stays in force',
-    );
-    expect(networks(api, 4711)).toEqual(['default', 'backend']);
-    await repository.git('rm', '--quiet', 'projects/api.yaml');
-    await repository.git('mv', 'projects/shop.yaml', 'projects/web.yaml');
-    await repository.push({});
-    const renamed = await daemon.until(
-      ({ spec }) => spec.files[0] === 'projects/web.yaml',
-      'the rename is taken',
-    );
-    expect(renamed.spec.broken).toEqual([]);
-  });
 });
 
 describe('src/daemon/sources: a project that leaves the folder', () => {
@@ -260,19 +235,6 @@ describe('src/daemon/sources: a project that leaves the folder', () => {
     await daemon.until(({ spec }) => spec.broken.length === 1, 'there is no such variable');
     writeFileSync(file, foreign.replace('TOKEN_4712', 'TOKEN_4713'));
     await converged(daemon, [4713]);
-  });
-
-  test('without the variable of its token it goes too', async () => {
-    const api = await cloud();
-    const folder = folderWith({
-      'projects/shop.yaml': shop,
-      'projects/third.yaml': foreign.replace('TOKEN_4712', 'TOKEN_NOBODY'),
-    });
-    const daemon = await keep(api, { folder });
-    const message = await toldBroken(daemon, 'projects/third.yaml');
-    expect(message).toContain('no token: the spec names the variable TOKEN_NOBODY');
-    rmSync(join(folder, 'projects/third.yaml'));
-    await converged(daemon, [4711]);
   });
 
   test('what has something stays as it was last asked to be, and goes once that was taken away', async () => {
@@ -331,17 +293,6 @@ describe('src/daemon/sources: overlays of a folder of projects', () => {
       cwd: folder,
     });
     expect(stdout.match(/is valid/g)).toHaveLength(2);
-  });
-
-  test('in a branch too', async () => {
-    const api = await cloud();
-    const repository = await createRepository();
-    await repository.push(both);
-    const git = ['--git-url', repository.url, '--git-allow-insecure', '--git-path', 'projects/'];
-    const args = [...git, '--overlay', 'projects/common.yaml'];
-    const daemon = await keep(api, { args });
-    await converged(daemon, [4711, 4712]);
-    expect(cidrs(api)).toEqual(['4711 10.99.0.0/24', '4712 10.99.0.0/24']);
   });
 });
 
