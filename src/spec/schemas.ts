@@ -249,13 +249,13 @@ const notDefault = { id: true, name: true, moved: true, managed: true } as const
 
 /** `defaults` of the spec: the values of every server that does not set its own. */
 export const defaultsSchema = z.strictObject({
-  servers: sectionOf(containers).schema.omit(notDefault).partial().optional(),
+  servers: serverSchema().omit(notDefault).partial().optional(),
 });
 
-function sectionOf(collection: Collection): Section {
-  const found = sections.find((each) => each.collection === collection);
-  if (found === undefined) throw new Error(`There is no section ${collection}`);
-  return found;
+function serverSchema(): Section['schema'] {
+  const found = sections.find(({ collection }) => collection === containers);
+  if (found === undefined) throw new Error(`There is no section ${containers}`);
+  return found.schema;
 }
 
 /** Whether the text is a moment of a day that exists: `Date` would silently read 30 February as 2 March. */

@@ -25,14 +25,10 @@ export class PostgresConnection {
   private ended = false;
 
   /** @throws StateError where the server cannot be reached or used. No message holds a password. */
-  static async open(
-    location: PostgresLocation,
-    mode: 'read' | 'write',
-    answerMs = longestAnswerMs,
-  ): Promise<PostgresConnection> {
+  static async open(location: PostgresLocation, mode: 'read' | 'write'): Promise<PostgresConnection> {
     let connection: PostgresConnection | undefined;
     try {
-      connection = new PostgresConnection(location, answerMs);
+      connection = new PostgresConnection(location);
       if (!location.allowInsecure) refuseUnverified(connection.client, location.label);
       await connection.client.connect();
       await connection.configure(mode);
@@ -43,12 +39,12 @@ export class PostgresConnection {
     }
   }
 
-  private constructor({ connectionString, label }: PostgresLocation, answerMs: number) {
+  private constructor({ connectionString, label }: PostgresLocation) {
     this.label = label;
     this.client = new pg.Client({
       application_name: 'vdcsync',
-      connectionTimeoutMillis: Math.min(connectMs, answerMs),
-      query_timeout: answerMs,
+      connectionTimeoutMillis: connectMs,
+      query_timeout: longestAnswerMs,
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,
       connectionString,

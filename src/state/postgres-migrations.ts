@@ -125,10 +125,7 @@ export const lockClass = 0x76646373;
  *
  * @throws StateError if a schema `vdcsync` belongs to another user or program, or to a later release.
  */
-export async function schemaVersion(
-  connection: PostgresConnection,
-  known = postgresVersion,
-): Promise<number | 'missing'> {
+export async function schemaVersion(connection: PostgresConnection): Promise<number | 'missing'> {
   const [found] = await connection.query(
     `SELECT count(c.oid) AS relations, count(c.oid) FILTER (WHERE c.relname = 'schema_version') AS ours
      FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid
@@ -142,44 +139,37 @@ export async function schemaVersion(
     );
   }
   const [row] = await connection.query('SELECT version FROM vdcsync.schema_version');
-  return knownVersion(row?.version, connection, known);
+  return knownVersion(row?.version, connection);
 }
 
 /** @throws LaterReleaseError if this version of the program is older. */
-export function knownVersion(
-  found: unknown,
-  { label }: Pick<PostgresConnection, 'label'>,
-  known = postgresVersion,
-): number {
+export function knownVersion(found: unknown, { label }: Pick<PostgresConnection, 'label'>): number {
   const version = Number(found);
-  if (version <= known) return version;
+  if (version <= postgresVersion) return version;
   throw new LaterReleaseError(
-    `The state ${label} has version ${version}; this vdcsync knows versions up to ${known}. ` +
+    `The state ${label} has version ${version}; this vdcsync knows versions up to ${postgresVersion}. ` +
       'It was not touched. Use the vdcsync that wrote it, or a later one.',
   );
 }
 
 /**
- * Brings the schema to the last of `steps`, all in one transaction under a lock. So two processes that start at once
+ * Brings the schema to the last step, all in one transaction under a lock. So two processes that start at once
  * migrate one after the other, and a failure changes nothing. Owners of other states in the database that know only
  * the version before are fenced off by the new version: see `PostgresWriter`.
  *
  * @throws StateError if a step fails; the database is then unchanged.
  */
-export async function migratePostgres(
-  connection: PostgresConnection,
-  steps: readonly PostgresMigration[] = postgresMigrations,
-): Promise<void> {
-  if ((await schemaVersion(connection, steps.length)) === steps.length) return;
+export async function migratePostgres(connection: PostgresConnection): Promise<void> {
+  if ((await schemaVersion(connection)) === postgresVersion) return;
   await connection.transaction('be brought up to date', async () => {
     await connection.query('SELECT pg_advisory_xact_lock($1, 0)', lockClass);
-    const version = await schemaVersion(connection, steps.length);
+    const version = await schemaVersion(connection);
     if (version === 'missing') {
       // CREATE SCHEMA IF NOT EXISTS asks for the right to create it even where it exists.
       const there = await connection.query("SELECT 1 FROM pg_namespace WHERE nspname = 'vdcsync'");
       if (there.length === 0) await connection.query('CREATE SCHEMA vdcsync');
     }
-    for (const step of steps.slice(version === 'missing' ? 0 : version)) {
+    for (const step of postgresMigrations.slice(version === 'missing' ? 0 : version)) {
       await connection.script(step.sql);
       await connection.query('UPDATE vdcsync.schema_version SET version = $1', step.version);
     }

@@ -41,10 +41,7 @@ function exposedItem(view: ProjectView, server: ResourceKey): Html {
   const entry = view.blocked.find(({ key }) => key === firewall);
   const resource = view.resources.find(({ key }) => key === server);
   const addresses = resource?.addresses.join(', ') ?? '';
-  const next =
-    entry === undefined
-      ? ` ${nextOfFirewall(view)}`
-      : html` ${blockedText('The write of the firewall', entry, view)}`;
+  const next = entry === undefined ? ` ${nextOfFirewall(view)}` : html` ${blockedText(entry, view)}`;
   return html`<li><strong>${keyText(server)}</strong>${addresses === '' ? '' : html` <span class="nowrap">(${addresses})</span>`} <span class="bad">exposed${since(resource?.exposed_since ?? null, view.at)}</span>
 <p>The server has a public address, and its firewall is not in force: all its ports are open to the internet.${next}</p>${retryText({ key: firewall }, view)}${remediesHtml(entry?.remedies ?? [], flagsOf(view))}</li>`;
 }
@@ -69,11 +66,11 @@ function nextOfFirewall({ daemon, condition, plan, spec }: ProjectView): string 
   }
 }
 
-function blockedText(write: string, entry: Blocked, { at }: ProjectView): Html {
+function blockedText(entry: Blocked, { at }: ProjectView): Html {
   const how =
     entry.since === undefined
-      ? `${write} is blocked.`
-      : html`${write} has been blocked${since(entry.since, at)}.`;
+      ? 'The write of the firewall is blocked.'
+      : html`The write of the firewall has been blocked${since(entry.since, at)}.`;
   return html`${how} ${codeText(entry)} ${marked(sentence(entry.reason))}`;
 }
 
