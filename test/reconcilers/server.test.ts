@@ -168,36 +168,6 @@ servers:
      public_ipv4: {new: true}, network_interfaces: [backend], firewall: {enabled: true, rules: []}, backup: {max_age: 24h}${more}}
 `;
 
-  test('a replacement makes its cards, firewall, backup and address anew, in order', async () => {
-    const { apply, plan, emulator } = rig();
-    await apply(whole(1));
-    const before = emulator.billed();
-
-    const planned = await plan(whole(2));
-    const report = await apply(whole(2));
-
-    expect(idsOf(planned)).toEqual([
-      'delete:servers.web',
-      'create:servers.web',
-      'create:servers.web.firewall',
-      'create:servers.web.network_interfaces.backend',
-      'create:servers.web.backup',
-      'delete:servers.web~2001.public_ipv4',
-    ]);
-    expect(planned.summary).toMatchObject({ replace: 1, delete: 1, create: 3 });
-    expect(planned.cost.left_billed).toEqual([
-      expect.stringMatching(/^1 backup of servers\.web stays billed: .* client area$/),
-    ]);
-    expect(report.outcome).toBe('converged');
-    expect(report.plan.operations).toEqual([]);
-    const [server] = projectOf(emulator).servers;
-    expect(server).toMatchObject({ cores: 2, firewall: { enabled: true } });
-    expect(server?.cards.filter((card) => !card.public)).toHaveLength(1);
-    expect(emulator.billed().filter(({ kind }) => kind === 'ip')).toHaveLength(1);
-    expect(emulator.billed().filter(({ kind }) => kind === 'backup')).toHaveLength(2);
-    expect(before.find(({ kind }) => kind === 'ip')?.id).not.toBe(projectOf(emulator).ips[0]?.id);
-  });
-
   test('keep_ip leaves the address with the project, and the plan says that it is billed', async () => {
     const { apply, plan, emulator } = rig();
     await apply(whole(1, ', keep_ip: true'));

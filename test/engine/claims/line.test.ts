@@ -11,7 +11,6 @@ import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
-const otherImage = size.replace('ubuntu-24.04', 'debian-13');
 const hour = 3_600_000;
 
 function project(world: Rig) {
@@ -40,31 +39,6 @@ function made(world: Rig) {
     ips: ips.length,
   };
 }
-
-describe('src/engine/claims/line.ts: an idempotency key of another body', () => {
-  const before = `servers: {web: {name: web, ${size}}}\n`;
-  const after = `servers: {www: {name: web, ${otherImage}, moved: {from: servers.web}}}\n`;
-  const adopt = ({ engine }: Rig) => engine.adopt(load(after), 'servers.www' as never, '2001');
-  const resolve = ({ engine }: Rig) =>
-    engine.resolve(load(after), 'servers.web' as never, { type: 'adopt', id: '2001' });
-
-  test.each([
-    ['one command', [resolve]],
-    ['a command after the entry has adopted the server', [adopt, resolve]],
-  ])('is answered by %s', async (_how, commands) => {
-    const world = rig();
-    await world.apply(before);
-    const store = loseState(world);
-    expect(codesOf(await world.apply(after))).toContain('servers.web key_conflict');
-
-    for (const say of commands) await world.clock.run(say(world));
-
-    expect(await store.openIntents()).toEqual([]);
-    expect(await store.bindings()).toMatchObject([{ key: 'servers.www', formerKeys: ['servers.web'] }]);
-    expect(codesOf(await world.apply(after))).not.toContain('servers.web key_conflict');
-    expect(made(world).servers).toBe(1);
-  });
-});
 
 describe('src/engine/claims/line.ts: a server that two keys name', () => {
   test('is counted once beside a server that no read shows', async () => {
