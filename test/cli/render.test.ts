@@ -7,14 +7,7 @@ import { summaryLine } from '../../src/cli/render/plan-groups.ts';
 import { markdownLimit, planMarkdown } from '../../src/cli/render/plan-markdown.ts';
 import { planSvg } from '../../src/cli/render/plan-svg.ts';
 import { planText } from '../../src/cli/render/plan-text.ts';
-import {
-  endLine,
-  plainProgress,
-  reportJson,
-  reportText,
-  stepText,
-  Tally,
-} from '../../src/cli/render/progress.ts';
+import { plainProgress, reportJson, reportText, stepText, Tally } from '../../src/cli/render/progress.ts';
 import { liveProgress } from '../../src/cli/render/progress-live.ts';
 import { changeLines, shown, span, wrapped } from '../../src/cli/render/values.ts';
 import { askYesNo, type Io, plainPaint } from '../../src/cli/terminal.ts';
@@ -75,30 +68,6 @@ const plan = {
 } as unknown as Plan;
 
 describe('src/cli/render: a plan', () => {
-  test('tells a replacement once, with old and new, and each way to resolve what is blocked', () => {
-    expect(planText(plan, plainPaint)).toBe(`Project 4711 (a <b>\`c\`, Active)
-
-servers.web-1
-  ± server  replaced: cores cannot be changed in place
-      ~ cores: 2 → 4
-      → impact: all data on its disks is lost
-
-Blocked: manual decision needed
-  ! delete networks.x  [prune_disabled]
-      text with  [31m and @somebody
-      → vdcsync resolve networks.x --adopt 3
-        or vdcsync resolve networks.x --absent
-
-Warning: **bold** <script> [drift]
-
-Cost: +12.50 a month, from 0.00 to 0.00; known prices only, in the account's currency
-Left behind: 203.0.113.7 stays
-Requests: 2 writes, at least 8 reads; because of the request limits, they take at least 1 min
-
-Plan: 1 to replace, 1 blocked, 2 unchanged.
-`);
-  });
-
   test('a sentence that several blocks share stands once, above them', () => {
     const blocks = ['a', 'b'].map((name) => ({
       key: `networks.${name}`,
@@ -355,25 +324,6 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
   const spec = (cores: number, more = '') =>
     `settings: {prune: true}\nips:\n  a: {}\n${more}servers:\n  web: {${size}, cores: ${cores}, replace: allowed, public_ipv4: {ip: a}}\n`;
 
-  test('text and Markdown name the same ids and addresses', async () => {
-    const world = rig();
-    const bound = async (key: string) => (await world.store.bindings()).find((each) => each.key === key);
-    await world.apply(spec(1));
-    const id = (await bound('servers.web'))?.id;
-    const plan = await world.plan(spec(2));
-    expect(planText(plan, plainPaint)).toContain(`± server  id ${id}, replaced: cores cannot be changed`);
-    expect(planMarkdown(plan)).toContain(`- **replaces** \`servers.web\` (\`${id}\`): cores`);
-    expect(planMarkdown(plan)).toContain(`! ± server  # ${id}, cores`);
-
-    await world.apply(spec(1, '  b: {}\n'));
-    const ip = await bound('ips.b');
-    const less = await world.plan(spec(1));
-    expect(planText(less, plainPaint)).toContain(`- b  id ${ip?.id}, ${ip?.identity.address}`);
-    expect(planMarkdown(less)).toContain(
-      `- **deletes** \`ips.b\` (\`${ip?.id}\`, \`${ip?.identity.address}\`)`,
-    );
-  });
-
   test('pictures draw a replacement as one, with what is lost, and what is blocked or adopted', async () => {
     const world = rig();
     await world.apply(spec(1));
@@ -464,18 +414,6 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
     const ends = legend.map(([, x, text = '']) => Number(x) + text.length * 7);
     expect(legend.slice(1).every(([, x], at) => Number(x) > (ends[at] ?? 0))).toBe(true);
     expect(Math.max(...ends)).toBeLessThan(1_010);
-  });
-
-  test('what is adopted is told once, with what it is', async () => {
-    const world = rig();
-    const { id, address } = world.emulator.mutate({ do: 'add_ip' }) as { id: number; address: string };
-    const file = `ips:\n  a: {id: ${id}}\n`;
-    const text = planText(await world.plan(file), plainPaint);
-    expect(text).toContain(`  = a  \`id:\` in the spec: id ${id} (${address})\n`);
-    const { results } = await world.apply(file);
-    expect(results.map((each) => endLine(each, plainPaint))).toEqual([
-      expect.stringMatching(/^✓ adopt ips\.a in \d+ m?s$/),
-    ]);
   });
 
   test.each([

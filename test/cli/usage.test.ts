@@ -214,12 +214,6 @@ describe('src/cli/program.ts: wrong usage', () => {
 });
 
 describe('src/cli/program.ts: commands without API', () => {
-  test('schema prints the JSON Schema of the spec', async () => {
-    const { code, stdout } = await inProcess(['schema'], { cwd: folderWith() });
-    expect(JSON.parse(stdout)).toMatchObject({ type: 'object', required: ['version'] });
-    expect(code).toBe(0);
-  });
-
   test.each([
     'bash',
     'zsh',
