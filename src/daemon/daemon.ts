@@ -259,7 +259,10 @@ export class Daemon {
     const project = new DaemonProject({
       ...{ id, mode, intervalMs, keepMs, worker, onChange, deps: { ...deps, log: logOf(id, deps.log) } },
       onNotification: (notification) => this.#notify(notification),
-      onEvent: (event) => onEvent(id, event),
+      onEvent: (event) => {
+        this.fleet?.progress();
+        onEvent(id, event);
+      },
       onReconciliation: (reconciliation) => onReconciliation(id, reconciliation),
     });
     this.#projects.set(id, project);

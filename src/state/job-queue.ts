@@ -119,6 +119,14 @@ export class JobQueue<Data extends object, Hint extends object> {
     await this.#boss.fail(this.#jobs, [attemptOf(job)], { message });
   }
 
+  /** The keys that have a job, in hand or waiting. */
+  async keys(): Promise<ReadonlySet<string>> {
+    // `findJobs` of pg-boss returns every column, and the ended jobs too.
+    const sql = `SELECT DISTINCT singleton_key AS key FROM vdcsync_jobs.job WHERE name = $1 AND state <= 'active'`;
+    const { rows } = await this.#boss.getDb().executeSql(sql, [this.#jobs]);
+    return new Set(rows.map(({ key }: { readonly key: string }) => key));
+  }
+
   /** Adds the jobs whose keys have none that waits. Returns the others. */
   async add(jobs: readonly WantedJob<Data>[]): Promise<readonly WantedJob<Data>[]> {
     const left: WantedJob<Data>[] = [];

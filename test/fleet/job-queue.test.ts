@@ -1,5 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { openQueue } from '../../src/cli/daemon/fleet.ts';
+import { continued, urgencies } from '../../src/daemon/fleet/queue.ts';
 import { JobQueue, type WantedJob } from '../../src/state/job-queue.ts';
 import { postgresServer } from '../support/postgres.ts';
 import { database } from './rig.ts';
@@ -89,6 +91,25 @@ describe('src/state/job-queue.ts', () => {
     expect(await other.confirm([lost])).toEqual(new Set([two.id]));
     await queue.end(two);
     expect(await other.confirm([lost])).toEqual(new Set([two.id]));
+  });
+
+  test('a new leader gives a job only to a key that has none, so that a turn in hand can be continued at once', async () => {
+    const url = await database(server, 'lost_keys');
+    const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+    const queue = await openQueue(url, { name: 'one', log, as: 'replica' });
+    onTestFinished(() => queue.close());
+    const due = { leastUrgency: 0, fullTenants: [] };
+    await queue.ask(['1'], 'fleet', urgencies.time);
+    const claim = (await queue.take(9, due)).find(({ key }) => key === '1');
+    if (claim === undefined) throw new Error('nothing was taken');
+    await queue.add(['1'], 24 * 3_600_000);
+    await queue.add(['2'], 0);
+    await queue.end(claim, continued(claim));
+    const taken = await queue.take(9, due);
+    expect(Object.fromEntries(taken.map(({ key, urgency }) => [key, urgency]))).toEqual({
+      1: urgencies.begun,
+      2: urgencies.time,
+    });
   });
 
   test('a hint is heard until it is done', async () => {

@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest';
+import type { Clock } from '../../src/core/clock.ts';
 import type { Board } from '../../src/daemon/fleet/board.ts';
 import { DatabaseClock } from '../../src/daemon/fleet/database-clock.ts';
 import { Fleet } from '../../src/daemon/fleet/fleet.ts';
 import { Lease } from '../../src/daemon/fleet/lease.ts';
-import { type FleetQueue, type JobClaim, urgencies } from '../../src/daemon/fleet/queue.ts';
+import { type FleetQueue, type JobClaim, type NextTurn, urgencies } from '../../src/daemon/fleet/queue.ts';
+import type { Trigger } from '../../src/daemon/ports.ts';
 import { systemClock } from '../../src/platform/system.ts';
 
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -11,7 +13,8 @@ const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}
 /** Jobs that are all due: the most urgent first, of these the first one. */
 function jobs() {
   const due: JobClaim[] = [];
-  const queue: Pick<FleetQueue, 'take' | 'confirm' | 'end' | 'close'> = {
+  const next: (NextTurn | undefined)[] = [];
+  const queue: Pick<FleetQueue, 'take' | 'ask' | 'confirm' | 'end' | 'close'> = {
     take: async (most, { leastUrgency, fullTenants }) => {
       const fit = due
         .filter(({ tenant = '', urgency }) => urgency >= leastUrgency && !fullTenants.includes(tenant))
@@ -21,38 +24,48 @@ function jobs() {
       return fit;
     },
     confirm: async (claims) => new Set(claims.map(({ id }) => id)),
-    end: async () => {},
+    ask: async () => {},
+    end: async (_claim, after) => void next.push(after),
     close: async () => {},
   };
-  const add = (tenant: string, first: number, count: number, urgency: number = urgencies.time) => {
+  const add = (
+    tenant: string | undefined,
+    first: number,
+    count: number,
+    urgency: number = urgencies.time,
+  ) => {
     for (let at = first; at < first + count; at += 1)
       due.push({
         ...{ id: `${at}`, key: `${at}`, tenant, attempt: 0, trigger: 'timer' },
         ...{ urgency, lateMs: 0, takenAt: systemClock.now() },
       });
   };
-  return { queue: queue as FleetQueue, add };
+  return { queue: queue as FleetQueue, add, next };
 }
 
 /** A replica with eight places, whose projects from 100 on are those of the small tenant. */
-function replica() {
-  const { queue, add } = jobs();
+function replica(real: Clock = systemClock) {
+  const { queue, add, next } = jobs();
   const board = {
     spec: async (project: number) => ({ project, version: 1, spec: { name: '', sources: [] } }),
     changed: async () => [],
     close: async () => {},
   } as unknown as Board;
-  const clock = new DatabaseClock(systemClock);
+  const clock = new DatabaseClock(real);
   const fleet = new Fleet({
     ...{ replica: 'one', board, queue, lease: new Lease(systemClock), atOnce: 8, clock, log: quiet },
     close: async () => {},
   });
   const ends = new Map<number, () => void>();
+  const waiting = new Set<number>();
   const open = async ({ project }: { readonly project: number }) => ({
     condition: 'converged' as const,
-    isWaiting: () => false,
-    runOnce: async () => {
-      await new Promise<void>((resolve) => ends.set(project, resolve));
+    isWaiting: () => waiting.has(project),
+    runOnce: async (_trigger: Trigger, _spec: string, stop: AbortSignal) => {
+      await new Promise<void>((resolve) => {
+        ends.set(project, resolve);
+        stop.addEventListener('abort', () => resolve(), { once: true });
+      });
       ends.delete(project);
       return 0;
     },
@@ -64,10 +77,9 @@ function replica() {
   const running = fleet.run({ open, lead: async () => {} }, stop.signal);
   const end = async () => {
     stop.abort();
-    for (const each of ends.values()) each();
     await running;
   };
-  return { add, inHand, endOne, end };
+  return { add, next, fleet, waiting, inHand, endOne, end };
 }
 
 test('a tenant has three quarters of the places alone, and half of them as soon as another one has jobs', async () => {
@@ -100,4 +112,27 @@ test('edits of a tenant come before a full round of another one, up to three qua
     await expect.poll(inHand).toBe(left);
   }
   await end();
+});
+
+test('a turn that begins to wait gives its place to the next job at once', async () => {
+  // The queue is never asked because time has passed.
+  const sleep: Clock['sleep'] = (ms, signal) => systemClock.sleep(ms < 1_000 ? ms : 3_600_000, signal);
+  const clock: Clock = { now: systemClock.now, monotonic: systemClock.monotonic, sleep };
+  const { add, fleet, waiting, inHand, end } = replica(clock);
+  add(undefined, 0, 10);
+  await fleet.ask([], 'timer', urgencies.time);
+  await expect.poll(inHand).toBe('8 and 0');
+  waiting.add(0);
+  fleet.progress();
+  await expect.poll(inHand).toBe('9 and 0');
+  await end();
+});
+
+test('a turn that a replica cannot end is continued at once, before edits', async () => {
+  const { add, next, inHand, end } = replica();
+  add('large', 0, 1);
+  await expect.poll(inHand).toBe('1 and 0');
+  await end();
+  expect(next).toEqual([{ trigger: 'timer', afterMs: 0, urgency: urgencies.begun }]);
+  expect(urgencies.begun).toBeGreaterThan(urgencies.edit);
 });

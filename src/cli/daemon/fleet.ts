@@ -120,10 +120,7 @@ export async function openQueue(
     },
     confirm: (claims) => jobs.confirm(claims),
     end: (claim, next) =>
-      jobs.end(
-        claim,
-        next && wanted(claim.key, next.trigger, next.trigger === 'timer' ? 0 : claim.urgency, next.afterMs),
-      ),
+      jobs.end(claim, next && wanted(claim.key, next.trigger, next.urgency, next.afterMs)),
     fail: (claim, reason) => jobs.fail(claim, reason),
     // A full round must not delay an edit that waits already.
     ask: (keys, trigger, urgency) =>
@@ -133,7 +130,9 @@ export async function openQueue(
       ),
     add: async (keys, withinMs) => {
       const spread = () => systemRandom.next() * withinMs;
-      await jobs.add(keys.map((key) => wanted(key, 'timer', urgencies.time, spread())));
+      const known = await jobs.keys();
+      const lost = keys.filter((key) => !known.has(key));
+      await jobs.add(lost.map((key) => wanted(key, 'timer', urgencies.time, spread())));
     },
     send: (hint) => jobs.send(hint),
     hints: () => jobs.hints(),

@@ -129,22 +129,23 @@ export function fleetSource(options: FleetSourceOptions): FleetSource {
     const onOver = () => end.abort(new Error('this replica is no longer the leader'));
     over.addEventListener('abort', onOver, { once: true });
     if (over.aborted) onOver();
-    const watching = Promise.all([
-      source.watch(hint, end.signal),
-      releases.watch(() => hint('fleet'), end.signal),
-      hear(end.signal),
-    ]);
-    // A key may have lost its job, for example with a database that was restored.
-    const adding = board.projects().then((ids) => queue.add(ids.map(String), options.intervalMs));
+    let watching: Promise<unknown> | undefined;
     try {
+      // A key may have lost its job, for example with a database that was restored.
+      await queue.add((await board.projects()).map(String), options.intervalMs);
+      watching = Promise.all([
+        source.watch(hint, end.signal),
+        releases.watch(() => hint('fleet'), end.signal),
+        hear(end.signal),
+      ]);
       hint('start');
-      await Promise.race([watching, adding.then(() => watching)]);
+      await watching;
     } catch (error) {
       if (!end.signal.aborted) throw error;
     } finally {
       onOver();
       over.removeEventListener('abort', onOver);
-      await watching.catch(() => undefined);
+      await watching?.catch(() => undefined);
       await board.yieldLead();
       log.warn({ source: name }, 'leadership ended');
     }

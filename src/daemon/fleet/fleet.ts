@@ -5,7 +5,7 @@ import type { Board, SpecInForce } from './board.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import { Fitness } from './fitness.ts';
 import type { Lease } from './lease.ts';
-import { type FleetQueue, type JobClaim, type NextTurn, sourceKey, urgencies } from './queue.ts';
+import { continued, type FleetQueue, type JobClaim, type NextTurn, sourceKey, urgencies } from './queue.ts';
 import { markOf } from './rollout.ts';
 
 /** Time after which the queue is asked again. Real ms. */
@@ -85,6 +85,8 @@ export class Fleet {
   readonly #turns = new Map<string, Turn>();
   #work: FleetWork | undefined;
   #awake = new AbortController();
+  /** How many turns were at work when all places were taken. Zero if places were left. */
+  #full = 0;
   #answeredAt = Number.NEGATIVE_INFINITY;
   #lateMs = 0;
 
@@ -113,6 +115,11 @@ export class Fleet {
   async ask(...wanted: Parameters<FleetQueue['ask']>): Promise<void> {
     await this.#options.queue.ask(...wanted);
     this.#awake.abort();
+  }
+
+  /** Takes another job if a turn has begun to wait, because that frees its place. */
+  progress(): void {
+    if (this.#full > 0 && this.#busy().length < this.#full) this.#awake.abort();
   }
 
   /** How long the jobs that this replica took last were due, at most. Ms. */
@@ -181,10 +188,7 @@ export class Fleet {
 
   async #take(stop: AbortSignal): Promise<void> {
     const { atOnce, queue, lease, clock } = this.#options;
-    const turns = [...this.#turns.values()];
-    const busy = turns.filter(
-      ({ claim, project }) => claim.key !== sourceKey && project?.isWaiting() !== true,
-    );
+    const busy = this.#busy();
     const places = this.#fitness.places(atOnce) - busy.length;
     const kept = Math.ceil(atOnce * keptShare) + places;
     const isFit = this.#fitness.reason === undefined;
@@ -217,16 +221,24 @@ export class Fleet {
       if (isLast) break;
     }
     this.#answeredAt = clock.monotonic();
-    if (turns.length === 0) lease.confirm(sent);
+    if (this.#turns.size === 0) lease.confirm(sent);
     if (claims.length > 0) {
       this.#lateMs = Math.max(...claims.map(({ lateMs }) => lateMs));
       clock.set(Math.max(...claims.map(({ takenAt }) => takenAt)));
     }
     for (const claim of claims) {
-      if (stop.aborted) await queue.end(claim, { trigger: claim.trigger, afterMs: 0 });
+      if (stop.aborted) await queue.end(claim, continued(claim));
       else this.#start(claim);
     }
+    this.#full = claims.length < places ? 0 : busy.length + claims.length;
     if (mayBeMore) this.#awake.abort();
+  }
+
+  /** The turns that have a place: those that do not only wait. */
+  #busy(): readonly Turn[] {
+    return [...this.#turns.values()].filter(
+      ({ claim, project }) => claim.key !== sourceKey && project?.isWaiting() !== true,
+    );
   }
 
   #start(claim: JobClaim): void {
@@ -283,7 +295,7 @@ export class Fleet {
       this.#end(turn, new Error('this replica no longer leads'));
       await term;
     }
-    return { trigger: 'fleet', afterMs: 0 };
+    return continued(turn.claim);
   }
 
   /** The next turn, or why this one failed. */
@@ -303,12 +315,12 @@ export class Fleet {
     Object.assign(turn, { project, version: spec.version });
     try {
       const restMs = await project.runOnce(trigger, markOf(spec.spec), over.signal);
-      if (over.signal.aborted) return { trigger, afterMs: 0 };
+      if (over.signal.aborted) return continued(claim);
       if (project.condition === 'unreachable') this.#fitness.fail(claim.key, 'the API cannot be reached');
       else this.#fitness.succeed();
-      return { trigger: 'timer', afterMs: restMs };
+      return { trigger: 'timer', afterMs: restMs, urgency: urgencies.time };
     } catch (error) {
-      if (over.signal.aborted) return { trigger, afterMs: 0 };
+      if (over.signal.aborted) return continued(claim);
       if (!(error instanceof StateHeldError) || error instanceof LaterReleaseError) {
         // A database that does not answer is the fault of no replica.
         if (!(error instanceof StateError))
@@ -316,7 +328,7 @@ export class Fleet {
         throw error;
       }
       log.info({ project: Number(claim.key), reason: error.message }, 'project postponed');
-      return { trigger, afterMs: heldMs };
+      return { trigger, afterMs: heldMs, urgency: claim.urgency };
     }
   }
 

@@ -20,11 +20,12 @@ export interface JobClaim {
 
 /**
  * - `lead`: the job of the source
+ * - `begun`: a turn that its replica could not end. Its writes may be in flight
  * - `edit`: another spec, or the command of an operator
  * - `all`: an operator asks for every project
  * - `time`: the interval is over
  */
-export const urgencies = { lead: 100, edit: 20, all: 10, time: 0 } as const;
+export const urgencies = { lead: 100, begun: 30, edit: 20, all: 10, time: 0 } as const;
 
 /** A request of one replica to the replica that leads. */
 export type Hint =
@@ -53,6 +54,12 @@ export interface Taking {
 export interface NextTurn {
   readonly trigger: Trigger;
   readonly afterMs: number;
+  readonly urgency: number;
+}
+
+/** The turn that continues one which its replica could not end. */
+export function continued({ trigger, urgency }: JobClaim): NextTurn {
+  return { trigger, afterMs: 0, urgency: Math.max(urgency, urgencies.begun) };
 }
 
 /**
@@ -70,7 +77,10 @@ export interface FleetQueue {
   fail(claim: JobClaim, reason: string): Promise<void>;
   /** The keys are due now, or as soon as their turn in hand has ended. */
   ask(keys: readonly string[], trigger: Trigger, urgency: number): Promise<void>;
-  /** Gives each of the keys a job if the key has none that waits, due within `withinMs`. */
+  /**
+   * Gives each of the keys a job, due within `withinMs`, if the key has none. The job of a key in hand would take the place
+   * of the next turn.
+   */
   add(keys: readonly string[], withinMs: number): Promise<void>;
   send(hint: Hint): Promise<void>;
   hints(): Promise<readonly HeardHint[]>;

@@ -86,6 +86,10 @@ const owned = `SELECT s.project_id AS project, o.host || ':' || o.pid AS replica
 const unfinished = `SELECT s.project_id AS project, n.value::json -> 'history' ->> 'condition' AS condition, n.value::json ->> 'dueAt' AS due, n.value::json ->> 'replica' AS replica FROM vdcsync.states s LEFT JOIN vdcsync.notes n ON n.state_id = s.id AND n.name = 'daemon'
   WHERE s.project_id IS NOT NULL AND (n.value::json -> 'history' ->> 'condition') IS DISTINCT FROM 'converged'`;
 
+/** The projects that have not converged, and that no replica has or may take within a second. */
+const stranded = `SELECT project FROM (${unfinished}) AS s WHERE NOT EXISTS (SELECT FROM vdcsync_jobs.job j
+  WHERE j.singleton_key = project::text AND (j.state = 'active' OR j.state < 'active' AND j.start_after < now() + interval '1 s'))`;
+
 /** Which replica works on which project. */
 async function workers({ sql }: Fleet): Promise<ReadonlyMap<number, string>> {
   return new Map((await sql(owned)).map(({ project, replica }) => [Number(project), String(replica)]));
@@ -298,9 +302,10 @@ describe('src/daemon/fleet: 100 projects at work', () => {
       );
       const before = await workers(fleet);
       expect(await each.end()).toBe(0);
+      expect(await fleet.sql(stranded)).toEqual([]);
       times.push((await takenOver(fleet, before, `:${each.child.pid}`)).last);
     }
-    say(`rolling restart: given up after ${times.map(s).join(', ')} s`);
+    say(`rolling restart: the last project of each taken over after ${times.map(s).join(', ')} s`);
     expect(Math.max(...times)).toBeLessThan(15_000);
     await expectConverged(fleet, old);
   });
