@@ -103,11 +103,14 @@ const theirs = { ips: [ip(51, 2001)] };
 
 describe('src/plan/purchases.ts: unmanaged resources', () => {
   test.each<[string, string, Given, boolean, object?]>([
+    ['a server beside an unmanaged one', 'servers.web', { parts: theirs }, true],
     ['a server in an empty project', 'servers.web', {}, false],
     ['a server in an empty project with a new state', 'servers.web', { isNew: true }, false],
+    ['an address beside a free one', 'ips.a', { parts: free }, true],
     ['a network', 'networks.n', { parts: free }, false],
     ['an update of a server', 'servers.web', { parts: theirs }, false, { verdict: 'update' }],
     ['a server beside a free address', 'servers.web', { parts: free }, false],
+    ['the same with a new state', 'servers.web', { parts: free, isNew: true }, true],
     ['a server that takes any address beside a free one', 'servers.any', { parts: free }, true],
     [
       'the same where no entry waits',
@@ -116,9 +119,38 @@ describe('src/plan/purchases.ts: unmanaged resources', () => {
       false,
     ],
     [
+      'the same where one entry waits',
+      'servers.any',
+      { parts: free, bindings: [bound('ips.a', 'ip', '1')] },
+      true,
+    ],
+    [
+      'the same where no entry is left',
+      'servers.any',
+      {
+        parts: free,
+        drop: ['ips.a', 'ips.b'],
+        bindings: [bound('servers.web.public_ipv4', 'ip', '1', { parent: 'servers.web' })],
+      },
+      false,
+    ],
+    [
+      'a file that ignores all others',
+      'servers.web',
+      { parts: theirs, settings: 'unmanaged: ignore' },
+      false,
+    ],
+    ['the end of a replacement', 'servers.web', { parts: theirs, input: { endsReplacement: true } }, false],
+    [
       'the end of a replacement in an exclusive project',
       'servers.web',
       { parts: theirs, settings: 'exclusive: true', input: { endsReplacement: true } },
+      true,
+    ],
+    [
+      'another creation in an exclusive project',
+      'servers.web',
+      { parts: theirs, settings: 'exclusive: true' },
       true,
     ],
   ])('%s', (_name, key, given, isBlocked, verdict) => {
@@ -197,10 +229,22 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
   const oldBound = [bound('ips.old', 'ip', '7')];
   test.each<[string, string, Given, (string | undefined)?, object?]>([
     [
+      'an earlier key with an open write',
+      'ips.a',
+      { ...old, open: [open('ips.old')] },
+      ` ${opened} → vdcsync apply`,
+    ],
+    [
       'an earlier key that is asked about',
       'ips.a',
       { ...old, open: [open('ips.old', { phase: 'blocked' })] },
       ` ${opened} → resolve ips.old first`,
+    ],
+    [
+      'an earlier key that is bound',
+      'ips.a',
+      { ...old, bindings: oldBound },
+      ' ips.old, an earlier key of ips.a, is bound to address 7: another creation could be a duplicate → vdcsync apply',
     ],
     [
       'an earlier key with an open creation, where the resource is gone',
@@ -209,16 +253,23 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
       ` ${opened} → vdcsync apply`,
     ],
     [
+      'an earlier key with an open deletion, where the resource is gone',
+      'ips.a',
+      { ...old, open: [open('ips.old', { verb: 'delete' })], bindings: [bound('ips.a', 'ip', '1')] },
+    ],
+    [
       'an earlier key that is bound, where the resource is gone',
       'ips.a',
       { ...old, bindings: [...oldBound, bound('ips.a', 'ip', '1')] },
     ],
+    ['an earlier key without either', 'ips.a', old],
     [
       'an earlier key of two that is bound',
       'ips.a',
       { register: line('ips.a', 'ips.older', 'ips.old'), bindings: oldBound },
       ' ips.old, an earlier key of ips.a, is bound to address 7: another creation could be a duplicate → vdcsync apply',
     ],
+    ['an open write of its own', 'ips.a', { register: line('ips.a'), open: [open('ips.a')] }],
     ['an open write of another key', 'ips.a', { ...old, open: [open('ips.other')] }],
     [
       'an earlier key with an entry of its own',
@@ -227,11 +278,28 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
     ],
     ['an update', 'ips.a', { ...old, open: [open('ips.old')] }, undefined, { verdict: 'update' }],
     [
+      'an answered key',
+      'ips.a',
+      { register: held('found') },
+      'key_conflict an idempotency key of ips.a was used for address 7 → vdcsync apply',
+    ],
+    [
       'a key that was answered with the resource of another entry',
       'ips.a',
       { register: { answeredElsewhere: new Map([['ips.a', bound('ips.b', 'ip', '7')]]) } },
       'key_conflict an idempotency key of ips.a was used for address 7, which is bound to ips.b → vdcsync adopt ips.b 7 (if address 7 is ips.b: vdcsync then creates ips.a) | remove ips.b from the spec; then vdcsync apply; then put ips.b back into the spec (if address 7 is ips.a, which then takes it back) | set `scope` under `project` (in one of the two specs, if another spec of the project created the resource)',
     ],
+    [
+      'a key that was answered with an ignored resource',
+      'ips.a',
+      {
+        register: {
+          answeredElsewhere: new Map([['ips.a', claim('ip', '7', { is: 'ignored', by: 'operator' })]]),
+        },
+      },
+      'key_conflict an idempotency key of ips.a was used for address 7, which is ignored → vdcsync adopt ips.a 7 (if address 7 is ips.a) | set `scope` under `project` (in one of the two specs, if another spec of the project created the resource)',
+    ],
+    ['a released resource', 'ips.a', { register: held('released') }],
     [
       'an answered key, where all others are ignored',
       'ips.a',
@@ -243,6 +311,13 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
       'networks.n',
       { register: { held: () => claim('network', '7', { is: 'found' }) }, settings: 'unmanaged: ignore' },
       'key_conflict an idempotency key of networks.n was used for network 7 → vdcsync apply',
+    ],
+    [
+      'an adoption',
+      'ips.a',
+      { entry: { held: { by: 'found' } } },
+      undefined,
+      { verdict: 'adopt', target: '7' },
     ],
     [
       'an adoption, where all others are ignored',
@@ -392,6 +467,7 @@ describe('src/plan/purchases.ts: the address of an earlier server', () => {
   const leaves = (...of: Parameters<typeof left>) => ({ ...one, claims: [left(...of)] });
   const web = 'servers.web';
   test.each<[string, string, Given, (string | undefined)?, object?]>([
+    ['that is free', web, one, `${said}${reuse}${other}`],
     ['that was released alone', web, leaves(51, 'servers.web'), `${said}${reuse}${other}`],
     [
       'beside another free one',
@@ -399,8 +475,20 @@ describe('src/plan/purchases.ts: the address of an earlier server', () => {
       { ...one, parts: { ips: [ip(51), ip(52)] } },
       `${said}${other.slice(3)}`,
     ],
+    ['that a server has', web, { ...one, parts: theirs }],
+    ['that a key is bound to', web, { ...one, bindings: [bound('ips.a', 'ip', '51')] }],
+    ['that another key had', web, leaves(51, 'servers.bare.public_ipv4')],
+    ['that is ignored', web, leaves(51, 'servers.web', 'ignored')],
     ['that nobody had', web, { parts: free }],
+    ['of an entry that takes any', 'servers.any', leaves(51, 'servers.any')],
+    ['of an entry without one', 'servers.bare', leaves(51, 'servers.bare')],
+    [
+      'of an entry for an address',
+      'ips.a',
+      { ...one, claims: [left(51, 'ips.a')], entry: { value: { public_ipv4: { new: true } } } },
+    ],
     ['beside an update', web, one, undefined, { verdict: 'update' }],
+    ['at the end of a replacement', web, { ...one, input: { endsReplacement: true } }],
     ['where all others are ignored', web, { ...one, settings: 'unmanaged: ignore' }],
     [
       'without an entry',
@@ -422,17 +510,19 @@ describe('src/plan/purchases.ts: an earlier state', () => {
         input,
       );
   const isNew = { isNew: true };
-  test.each<[string, Given, readonly object[], object | undefined, boolean]>([
-    ['a like one, and a state that knows it', {}, [earlier(true)], undefined, false],
+  test.each<[string, Given, readonly object[], boolean, object?]>([
+    ['a like one', isNew, [earlier(false), earlier(true)], true],
+    ['another one', isNew, [earlier(false)], false],
+    ['none', isNew, [], false],
+    ['a like one, and a state that knows it', {}, [earlier(true)], false],
     [
       'a like one, which the spec ignores',
       { ...isNew, settings: 'unmanaged: ignore' },
       [earlier(true)],
-      undefined,
       false,
     ],
-    ['a like one, beside an update', isNew, [earlier(true)], { verdict: 'update' }, false],
-  ])('may have created the resource under another name: %s', (_name, given, found, verdict, isBlocked) => {
+    ['a like one, beside an update', isNew, [earlier(true)], false, { verdict: 'update' }],
+  ])('may have created the resource under another name: %s', (_name, given, found, isBlocked, verdict) => {
     const text = ask(guard(...found), 'isos.i', given, verdict);
     if (!isBlocked) return expect(text).toBeUndefined();
     expect(text).toContain('unmanaged iso u7, which may be isos.i under an earlier name');
@@ -451,7 +541,9 @@ describe('src/plan/purchases.ts: an earlier state', () => {
   const web = (applied: unknown = null) => [bound('servers.web', 'server', '1', { applied })];
   const image = 'server_images.golden';
   test.each<[string, string, Given, boolean, object?]>([
+    ['an older server', image, { ...isNew, bindings: web() }, true],
     ['a server that this state created', image, { ...isNew, bindings: web({ body: {} }) }, false],
+    ['a server that is not there yet', image, isNew, false],
     ['an older server, and a state that knows it', image, { bindings: web() }, false],
     [
       'an older server, where all others are ignored',
@@ -494,6 +586,7 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
   const text = (key: string) =>
     ` the creation of ${key} is unconfirmed, and this creation could be confused with it → resolve ${key} first; then vdcsync apply`;
   test.each<[string, string, Given, (string | undefined)?, object?]>([
+    ['a server that takes any address', 'servers.any', beside('ips.a'), text('ips.a')],
     [
       'the replacement of such a server',
       'servers.any',
@@ -508,13 +601,17 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
       'servers.any',
       beside('ips.a', { phase: 'unknown' }),
     ],
+    ['a server with a new address', 'servers.web', beside('ips.a')],
     [
       'a server with a new address beside a server that takes any',
       'servers.web',
       beside('servers.any'),
       text('servers.any'),
     ],
+    ['a server beside a creation that has left the spec', 'servers.web', beside('servers.old')],
     ['a server that takes any address beside a network', 'servers.any', beside('networks.n')],
+    ['a network beside another one', 'networks.n', beside('networks.z')],
+    ['a network beside a server that takes any address', 'networks.n', beside('servers.any')],
     [
       'a resource that is not in the spec',
       'ips.old',
@@ -523,10 +620,29 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
     ['a deletion', 'servers.any', beside('ips.a', { verb: 'delete' })],
     ['a confirmed creation', 'servers.any', beside('ips.a', { unconfirmed: undefined })],
     [
+      'a server beside an address that has come since',
+      'servers.web',
+      { open: [open('ips.a')], parts: free },
+      text('ips.a'),
+    ],
+    [
+      'a server beside an address that was there',
+      'servers.web',
+      { open: [open('ips.a', { preimage: { ips: ['51'] } })], parts: free },
+    ],
+    [
       'a server beside a server that has come since',
       'servers.web',
       { open: [open('servers.bare')], parts: { servers: [{ id: 2001, name: 'x' }] as never } },
       text('servers.bare'),
+    ],
+    [
+      'a server beside a server that was there',
+      'servers.web',
+      {
+        open: [open('servers.bare', { preimage: { servers: ['2001'] } })],
+        parts: { servers: [{ id: 2001, name: 'x' }] as never },
+      },
     ],
     [
       'a server beside a server of this spec',
@@ -536,6 +652,11 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
         parts: { servers: [{ id: 2001, name: 'x' }] as never },
         bindings: [bound('servers.named', 'server', '2001')],
       },
+    ],
+    [
+      'a server beside an address of this spec',
+      'servers.web',
+      { open: [open('ips.a')], parts: free, bindings: [bound('ips.b', 'ip', '51')] },
     ],
     [
       'a server beside the address that the creation was answered with',

@@ -384,12 +384,28 @@ describe('src/engine/claims/claims.ts: the claims of a plan', () => {
       [],
     ],
     [
+      'what the deletion of a network leaves',
+      { ips: [ip(52, 1)], bindings: [old] },
+      { operations: [{ ...deletes.operations[0], kind: 'network' }] },
+      [],
+    ],
+    [
       'what the spec ignores',
       { spec: ignoring, ips: [ip(51, 9), ip(52)] },
       {},
       ['server 9 ignored by file', 'ip 51 a51 in 9 ignored by file', 'ip 52 a52 ignored by file'],
     ],
     ['what the spec does not ignore', { ips: [ip(51, 9), ip(52)] }, {}, []],
+    [
+      'an address that a server of this spec has, where others are ignored',
+      {
+        spec: `settings: {unmanaged: ignore}\nservers: {web: {${sliders}, public_ipv4: {reuse: true}}}\n`,
+        ips: [ip(52, 1)],
+        bindings: [old],
+      },
+      {},
+      ['ip 52 a52 ignored by file'],
+    ],
     [
       'an address that a claimed server has now, where an entry names it',
       {

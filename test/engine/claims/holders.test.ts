@@ -181,6 +181,18 @@ describe('src/engine/claims/claims.ts: a key that was answered with the resource
     ['a deletion', [creation({ verb: 'delete' })], {}, false],
     ['a creation in another scope', [creation({}, 'x')], {}, false],
     ['an open creation', [creation({ phase: 'sending' })], {}, false],
+    [
+      'the creation of an entry that is bound',
+      [creation()],
+      { bindings: [holder, bound('servers.a', 'server', '2')] },
+      false,
+    ],
+    [
+      'the creation of an entry that is not managed',
+      [creation()],
+      { desired: { 'servers.a': { managed: false } } },
+      false,
+    ],
     ['the creation of an entry that has left', [creation()], { desired: {} }, false],
     ['an entry without a spec', [creation()], { desired: { 'servers.a': undefined as never } }, false],
     ['a key that no other entry has had', [creation()], { bindings: [server] }, false],
@@ -336,6 +348,12 @@ describe('src/engine/claims/release.ts', () => {
     ['keep_ip, of another part', firewall, { value: { keep_ip: true } }, { keep: false }],
     ['protect', address, { value: {}, protect: true }, { protect: true }],
     ['no entry', { ...address, keep: true, protect: true }, undefined, { keep: true, protect: true }],
+    [
+      'an entry that protects no more',
+      { ...address, protect: true },
+      { value: {}, protect: false },
+      { protect: false },
+    ],
   ])('a retiring part with %s', (_name, part, entry, kept) => {
     const run = knowing([server, part], { desired: entry === undefined ? {} : { 'servers.x': entry } });
     expect(retiring(run, server)[3]).toMatchObject({ binding: kept });

@@ -80,6 +80,11 @@ describe('src/engine/intents/not-there.ts', () => {
     ],
     ['a lasting refusal', { ...create, why: 'conflict', stage: 'fenced', lasting: 'odd' }, laterRun('odd')],
     ['a server error', { ...create, why: 'server_error', stage: 'fenced', lasting: 'odd' }, nextKey()],
+    [
+      'a fourth server error',
+      { ...create, why: 'server_error', stage: 'fenced', before: ['absent', 'absent', 'absent'] },
+      laterRun('server_error'),
+    ],
     ['an old key', { ...create, why: 'lost', stage: 'fenced', ageMs: 23 * hour }, asks('key_too_old')],
     ['an old key of an update', { ...update, why: 'lost', ageMs: 23 * hour }, asks('key_too_old')],
     ['a lost update', { ...update, why: 'lost', lost: 2, sends: 9 }, sameKey('lost')],
@@ -92,6 +97,11 @@ describe('src/engine/intents/not-there.ts', () => {
       'a fourth lost PUT of a firewall',
       { ...put, why: 'lost', before: ['absent', 'absent', 'absent'] },
       laterRun('outcome_unknown'),
+    ],
+    [
+      'a third lost PUT of a firewall',
+      { ...put, why: 'lost', before: ['absent', 'done', 'absent'] },
+      nextKey(),
     ],
     ['a refused update', { ...update, why: 'refused' }, nextKey()],
     [

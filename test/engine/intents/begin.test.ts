@@ -220,6 +220,11 @@ describe('src/engine/intents/next-incarnation.ts', () => {
       { subjects: [{ ...networkX, desired: { value: {}, protect: false } }] },
     ],
     ['an entry that has left the spec', conflict('lost'), { subjects: [] }],
+    [
+      'a resource without an entry',
+      { ...conflict('lost'), basis: digestOf(null) },
+      { subjects: [{ key: 'networks.x' }] },
+    ],
     ['a creation that a server error answered', conflict('server_error'), {}],
     ['a creation in another scope', conflict('lost'), { scope: 'x' }],
   ])('%s does not begin again', async (_name, intent, given) => {
@@ -429,6 +434,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
   }
 
   const warned = { type: 'bind', binding: { ...found, recovered: 'replacement' } };
+  const other = { ...found, key: 'servers.y', id: '2' };
   test.each<[string, readonly WriteResult[], object, readonly string[], boolean]>([
     ['a used key', [taken], {}, ['void'], true],
     ['a key without an answer', [{ type: 'ambiguous', reason: 'reset' }], {}, ['void'], true],
@@ -444,6 +450,20 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     ['a key that was asked', [taken], { attempts: 0 }, [], false],
     ['a server without an entry', [taken], { subjects: [] }, [], false],
     ['a class that is paused', [taken], { held: true }, [], false],
+    [
+      'a second server',
+      [fresh, fence, taken],
+      { bindings: [found, other], subjects: [serverX, { ...serverX, key: 'servers.y' }] },
+      ['absent', 'void'],
+      true,
+    ],
+    [
+      'a first server',
+      [taken, fresh, fence],
+      { bindings: [found, other], subjects: [serverX, { ...serverX, key: 'servers.y' }] },
+      ['void', 'absent'],
+      true,
+    ],
   ])('the next incarnation of a found server: %s', async (_name, answers, more, ends, isNew) => {
     const { made, run, changes, asked } = bound(answers, more);
     expect(await askSuccessors(run)).toBe(isNew);

@@ -161,6 +161,11 @@ describe('src/engine/intents/pauses.ts', () => {
   test.each<[string, Refused, string | undefined]>([
     ['spending', {}, `pay the open invoice, or have the project made Active again; then ${lifted}`],
     [
+      'spending, by another token',
+      { token: 'other' },
+      `pay the open invoice, or have the project made Active again; then ${lifted}`,
+    ],
+    [
       'writes without a scope',
       { scope: 'everything', code: 'insufficient_scope' },
       `use a token that may write; then ${lifted} | vdcsync doctor (to see the last accepted and refused write of this token)`,
@@ -360,6 +365,15 @@ describe('src/engine/intents/pauses.ts', () => {
         waits('create', web, firewall),
         waits('delete', retired, web),
       ],
+    ],
+    [
+      'a part of a server that stays',
+      [
+        operation('create', firewall),
+        ...newFirst.map((each) => ({ ...each, key: key(each.key.replace('web', 'b')) })),
+      ],
+      of('firewall', 'create'),
+      ['create servers.web.firewall: odd, vdcsync apply'],
     ],
     [
       'a part of a new server',

@@ -39,6 +39,12 @@ const again = (afterMs: number, stage: object, more: object = {}) => ({
 describe('src/engine/intents/record.ts', () => {
   test.each<[string, WriteResult, object, object]>([
     [
+      'no connection',
+      { type: 'unsent', reason: '' },
+      {},
+      again(1_000, { phase: 'waiting' }, { dueAt: sentAt + 1_000 }),
+    ],
+    [
       'a third time no connection',
       { type: 'unsent', reason: '' },
       { sends: 3 },
@@ -82,6 +88,12 @@ describe('src/engine/intents/record.ts', () => {
       again(50_000, unconfirmed('lost', 'taken', { probes: 3 }), { lost: 2 }),
     ],
     [
+      'an answer that is lost under a fenced key',
+      lost,
+      unconfirmed('lost', 'fenced'),
+      again(50_000, unconfirmed('lost', 'asking')),
+    ],
+    [
       'a lost answer to a PUT',
       lost,
       { ...put, ...unconfirmed('lost', 'taken') },
@@ -117,6 +129,12 @@ describe('src/engine/intents/record.ts', () => {
       said(200, { malformed: 'x' }),
       {},
       again(1_000, unconfirmed('unreadable', 'taken'), { lost: 1 }),
+    ],
+    [
+      'a second unreadable answer',
+      said(200, { malformed: 'x' }),
+      { lost: 1, ...unconfirmed('unreadable', 'taken') },
+      again(1_000, unconfirmed('unreadable', 'taken')),
     ],
     [
       'a third unreadable answer',

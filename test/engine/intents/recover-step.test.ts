@@ -231,6 +231,11 @@ describe('src/engine/run/recover.ts', () => {
       'begin ips.a 0.0 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.1 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
     ],
     [
+      'the answer of a live resource',
+      { answers: [taken, made('7')], seen: [live] },
+      'begin ips.a 0.0 for ips.a; probe; send; absent ips.a (found): found under its idempotency key: 7; found',
+    ],
+    [
       'the answer of a live resource, whose task runs',
       { answers: [taken, made('7', { id: 't1' })], seen: [live] },
       'begin ips.a 0.0 for ips.a; probe; send; absent ips.a (found): found under its idempotency key: 7; found',
@@ -256,9 +261,19 @@ describe('src/engine/run/recover.ts', () => {
       'begin ips.a 0.0 for ips.a; probe; send; sleep 5 s; absent ips.a (gone): 7 was created under this idempotency key, and is gone; begin ips.a 1.0 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
     ],
     [
+      'the answer of a resource that a later read shows',
+      { answers: [taken, made('7')], seen: [gone, live] },
+      'begin ips.a 0.0 for ips.a; probe; send; sleep 60 s; absent ips.a (found): found under its idempotency key: 7; found',
+    ],
+    [
       'the answer of a resource that no read answers about',
       { answers: [taken, made('7')], seen: [undefined] },
       'begin ips.a 0.0 for ips.a; probe; send; void ips.a: reads do not show yet whether 7 exists',
+    ],
+    [
+      'the answer of a resource that no second read answers about',
+      { answers: [taken, made('7')], seen: [gone] },
+      'begin ips.a 0.0 for ips.a; probe; send; sleep 60 s; void ips.a: reads do not show yet whether 7 exists',
     ],
     [
       'the answer of a resource whose task is stuck',
@@ -273,6 +288,11 @@ describe('src/engine/run/recover.ts', () => {
     [
       'an answer without an id, and an uncertain one',
       { answers: [taken, made(undefined)], seen: [{ ...live, certain: false }] },
+      'begin ips.a 0.0 for ips.a; probe; send; ips.a is unknown',
+    ],
+    [
+      'an answer without an id, and none',
+      { answers: [taken, made(undefined)], seen: [gone] },
       'begin ips.a 0.0 for ips.a; probe; send; ips.a is unknown',
     ],
     [
@@ -312,9 +332,19 @@ describe('src/engine/run/recover.ts', () => {
       'begin ips.a 0.0 for ips.a; probe; send; probe; send; absent ips.a (found): found under its idempotency key: 7; found',
     ],
     [
+      'no answer',
+      { answers: [lost, lost, lost, lost] },
+      'begin ips.a 0.0 for ips.a; probe; probe; probe; void ips.a: the API did not answer for this idempotency key',
+    ],
+    [
       'no answer at first',
       { answers: [lost, ...unused] },
       'begin ips.a 0.0 for ips.a; probe; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+    ],
+    [
+      'a refusal for want of payment',
+      { answers: [unpaid, unpaid, unpaid] },
+      'begin ips.a 0.0 for ips.a; probe; probe; probe; void ips.a: the API did not answer for this idempotency key',
     ],
     ['a class that is paused before', { held: (spend) => spend === 'none' }, ''],
     [
@@ -338,6 +368,11 @@ describe('src/engine/run/recover.ts', () => {
       'begin ips.a 0.0 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.1 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.2 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.3 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.4 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.5 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.6 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.7 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key',
     ],
     ['a request that needs another resource', { impossible: ['ips.a'] }, ''],
+    [
+      'two entries',
+      { file: 'ips: {a: {}, b: {}}\n', answers: [...unused, taken, made('7')], seen: [live] },
+      'begin ips.a 0.0 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key; begin ips.b 0.0 for ips.b; probe; send; absent ips.b (found): found under its idempotency key: 7; found',
+    ],
   ])('the key shows %s', async (_name, given, steps) => {
     expect((await play(given)).steps.join('; ')).toBe(steps);
   });
@@ -357,11 +392,24 @@ describe('src/engine/run/recover.ts', () => {
       ['networks.n'],
     ],
     [
+      'a network without another one of its name',
+      { file: 'networks: {n: {cidr: 10.1.0.0/24}}\n', ips: [], observed: { 'networks.n': { sameName: [] } } },
+      [],
+    ],
+    [
       'a server that no list shows',
       { ips: [], claims: [], networks: [{ id: 3, name: 'n', server_count: 1 }] },
       ['ips.a'],
     ],
     ['a file that ignores others', { file: `settings: {unmanaged: ignore}\n${spec}` }, []],
+    [
+      'a file that ignores others, and a network',
+      {
+        file: 'settings: {unmanaged: ignore}\nnetworks: {n: {cidr: 10.1.0.0/24}}\n',
+        observed: { 'networks.n': { sameName: ['3'] } },
+      },
+      ['networks.n'],
+    ],
     ['a key that this state has used', { past: [past('ips.a')] }, []],
     ['a key that this state has not sent', { past: [past('ips.a', { sends: 0 })] }, ['ips.a']],
     ['an earlier key', { ips: [], line: ['ips.z'] }, ['ips.z']],
@@ -388,6 +436,11 @@ describe('src/engine/run/recover.ts', () => {
       { bindings: { 'ips.a': '7' }, ips: [] },
       [],
     ],
+    [
+      'a bound key whose resource is gone, with an open write',
+      { bindings: { 'ips.a': '7' }, open: [open({ recovers: undefined })] },
+      [],
+    ],
     ['a key with an open write', { open: [open({ recovers: undefined })] }, []],
     [
       'a part',
@@ -404,6 +457,14 @@ describe('src/engine/run/recover.ts', () => {
       { entries: { 'ips.a': { id: '7', held: { by: 'found', identity: {} } } } },
       ['ips.a'],
     ],
+    [
+      'a held resource that is there',
+      {
+        entries: { 'ips.a': { id: '7', held: { by: 'found', identity: {} } } },
+        observed: { 'ips.a': { id: '7' } },
+      },
+      [],
+    ],
     ['a run that is to stop', { more: { stop: AbortSignal.abort() } }, []],
     ['a run in which all is paused', { more: { facts: { allPaused: () => ({}) } } }, []],
   ])('%s: the keys that are asked', async (_name, given, expected) => {
@@ -415,6 +476,11 @@ describe('src/engine/run/recover.ts', () => {
     [
       'a question without an answer',
       { open: [open()], answers: unused },
+      'probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+    ],
+    [
+      'a question in an empty project',
+      { open: [open()], ips: [], answers: unused },
       'probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
     ],
     [
@@ -441,6 +507,11 @@ describe('src/engine/run/recover.ts', () => {
       'an earlier key with an open write',
       { ips: [], line: ['ips.z'], open: [open({ key: 'ips.z', recovers: undefined })] },
       'ips.z is unknown',
+    ],
+    [
+      'an earlier key with an open question',
+      { ips: [], line: ['ips.z'], open: [open({ key: 'ips.z' })], answers: unused },
+      'probe; probe; absent ips.z (unused): no earlier state used this idempotency key',
     ],
   ])('an earlier run left %s', async (_name, given, steps) => {
     expect((await play(given)).steps.join('; ')).toBe(steps);
@@ -476,11 +547,33 @@ describe('src/engine/run/recover.ts', () => {
     ['its answer', [taken, made('7')], [...sending, { phase: 'sending' }, { type: 'claim' }]],
     ['a lost answer', [taken, lost], [...sending, { phase: 'unknown', ...question('taken'), lost: 1 }]],
     [
+      'a conflict',
+      [taken, taken],
+      [
+        ...sending,
+        {
+          ...{ phase: 'unknown', lost: 0, dueAt: sentAt },
+          unconfirmed: { why: 'conflict', question: { stage: 'taken', probes: 1, conflict: true } },
+        },
+      ],
+    ],
+    [
       'a request that did not go',
       [taken, unsent],
       [
         ...[...sending, { phase: 'unknown', ...question('taken'), sends: 0 }],
         { phase: 'unknown', ...question('taken', { probes: 2 }) },
+      ],
+    ],
+    [
+      'an answer without an id',
+      [taken, made(undefined)],
+      [
+        ...[...sending, { phase: 'sending' }],
+        {
+          ...{ phase: 'unknown', dueAt: sentAt },
+          unconfirmed: { why: 'lost', question: { stage: 'taken', probes: 0 } },
+        },
       ],
     ],
   ])('the record of a question, and of %s', async (_name, answers, expected) => {
@@ -530,8 +623,18 @@ describe('src/engine/run/recover.ts', () => {
       false,
     ],
     [
+      'an earlier creation',
+      { past: [left({ id: 'later' }), left()], incarnations: { 'servers.old': 1 } },
+      true,
+    ],
+    [
       'a creation without an entry',
       { past: [left({ entry: undefined })], incarnations: { 'servers.old': 1 } },
+      false,
+    ],
+    [
+      'an old creation',
+      { past: [left({ firstSentAt: sentAt - 24 * hour })], incarnations: { 'servers.old': 1 } },
       false,
     ],
   ])('asks about an entry that has left: %s', async (_name, given, isAsked) => {

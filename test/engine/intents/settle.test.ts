@@ -89,6 +89,11 @@ function running({
 describe('src/engine/intents/settle.ts', () => {
   test.each([
     ['without an answer', intentOf({ lost: 2 }), { why: 'lost', question: { stage: 'asking', probes: 0 } }],
+    [
+      'that was unconfirmed before',
+      intentOf({ lost: 2, unconfirmed: { why: 'server_error', question: { stage: 'taken', probes: 3 } } }),
+      { why: 'server_error', question: { stage: 'taken', probes: 3 } },
+    ],
   ])('a send %s may have been sent', async (_name, intent, unconfirmed) => {
     const { step, recorded } = running();
     expect(await step(intent)).toEqual({ now: 'again', afterMs: 0 });
@@ -145,8 +150,10 @@ describe('src/engine/intents/settle.ts', () => {
   });
 
   test.each([
+    ['key_too_old', {}, { ageMs: 24 * hour }, 'key_too_old'],
     ['no_capacity', { because: 'no_capacity' }, { ageMs: 24 * hour }, 'no_capacity'],
     ['key_too_old, after a doubt', { because: 'key_doubted' }, { ageMs: 24 * hour }, 'key_too_old'],
+    ['profile_changed', {}, { digest: 'other' }, 'key_too_old'],
   ])('a waiting write takes a new key: %s', async (_name, more, given, because) => {
     const { step, sent, ends } = wanting(given);
     expect(await step(waiting(more))).toMatchObject({ now: 'closed', retryAfterMs: 0 });
@@ -312,6 +319,8 @@ describe('src/engine/intents/settle.ts', () => {
   const inside = { key: 'servers.x.firewall', kind: 'firewall', parentId: '1', verb: 'update' };
   const ofServer = (id: string | undefined) => ({ world: { subjects: new Map(), idOf: () => id } });
   test.each([
+    ['gone', undefined, inside, { now: 'closed', outcome: 'absent' }],
+    ['another', '2', inside, { now: 'closed', outcome: 'absent' }],
     ['the same', '1', inside, { now: 'again' }],
     [
       'gone, and the write is blocked',
@@ -337,6 +346,7 @@ describe('src/engine/intents/settle.ts', () => {
       { ...inside, key: 'servers.x.public_ipv4', kind: 'ip', verb: 'delete' },
       { now: 'again' },
     ],
+    ['not recorded', '2', { ...inside, parentId: undefined }, { now: 'again' }],
     ['itself', undefined, { ...inside, key: 'servers.x', kind: 'server' }, { now: 'again' }],
   ])('the server of the write is %s', async (_name, id, write, progress) => {
     const blocked = { code: 'odd', reason: '', candidates: [], until: 'file' };
@@ -345,7 +355,9 @@ describe('src/engine/intents/settle.ts', () => {
   });
 
   test.each<[string, () => boolean, boolean | 'unknown', string]>([
+    ['a valid observation', () => true, true, 'accepted'],
     ['no owner that is known', () => true, 'unknown', 'accepted'],
+    ['an old observation', () => false, true, 'waiting'],
     ['another owner', () => true, false, 'waiting'],
   ])('a send with %s', async (_name, isValid, isOwned, phase) => {
     const { run, sent, recorded } = running({ isOwned });

@@ -132,6 +132,7 @@ describe('src/engine/intents/transfer.ts', () => {
   const ofFile = { is: 'ignored', by: 'file' };
   const ofOperator = { is: 'ignored', by: 'operator' };
   const a7 = { address: 'a7' };
+  const put = { key: 'servers.x.firewall', kind: 'firewall', verb: 'update' };
   const backup = { key: 'servers.x.backup', kind: 'backup' };
   const unknown = { ...ip, ...sent('unknown_send') };
   const addressedIn = (holder: string, id: string) => ({
@@ -140,9 +141,14 @@ describe('src/engine/intents/transfer.ts', () => {
     server_id: Number(holder),
   });
   test.each<[string, object, Given, string]>([
+    ['a creation', ip, {}, 'done, bind ips.x 7'],
+    ['a deletion', { ...ip, verb: 'delete' }, has('ips.x', 'ip', '7'), 'done, release ips.x gone'],
+    ['an update', put, {}, 'done, bind servers.x.firewall 7'],
     ['a question', { ...ip, recovers: 'ips.x' }, {}, 'absent, claim ip 7 found'],
     ['a creation beside another address', ip, has('ips.y', 'ip', '8'), 'done, bind ips.x 7'],
+    ['an id of another key', ip, has('ips.y', 'ip', '7'), 'done, release ips.y gone, bind ips.x 7'],
     ['an id that an update found', { ...ip, verb: 'update' }, has('ips.y', 'ip', '7'), 'done, bind ips.x 7'],
+    ['an id that a later key has', ip, has('ips.y', 'ip', '7', { boundAt: sentAt + 1 }), 'bound_already'],
     ['a key that is bound', ip, has('ips.x', 'ip', '8'), 'bound_already'],
     ['the same id again', ip, has('ips.x', 'ip', '7'), 'done, bind ips.x 7'],
     [
@@ -150,6 +156,24 @@ describe('src/engine/intents/transfer.ts', () => {
       { ...ip, parentId: '2' },
       has('ips.x', 'ip', '8', { parentId: '1' }),
       'done, bind ips.x 7',
+    ],
+    [
+      'a key that is a setting',
+      ip,
+      { bindings: [bound('ips.x', 'ip', '8')], setting: true },
+      'done, bind ips.x 7',
+    ],
+    [
+      'the next backup',
+      backup,
+      has('servers.x.backup', 'backup', '8'),
+      'done, bind servers.x.backup 7, next servers.x.backup',
+    ],
+    [
+      'a replacement',
+      { ...server, replaces: '8' },
+      has('servers.x', 'server', '8'),
+      'done, release servers.x, bind servers.x~8 8, next servers.x, bind servers.x 7',
     ],
     [
       'a replacement of another one',
@@ -178,6 +202,12 @@ describe('src/engine/intents/transfer.ts', () => {
       'bound_already',
     ],
     [
+      'an earlier answer to another key',
+      ip,
+      { open: [intentOf({ ...ip, ...created('7'), id: 'o', key: 'ips.y', firstSentAt: sentAt - 1 })] },
+      'done, bind ips.x 7',
+    ],
+    [
       'a replay',
       { ...ip, ...sent('earlier_send') },
       has('ips.y', 'ip', '7', { identity: { address: 'a7' }, ...earlier }),
@@ -189,6 +219,13 @@ describe('src/engine/intents/transfer.ts', () => {
       has('ips.y', 'ip', '7', { identity: a7, ...earlier }),
       'key_conflict, bind ips.y 7',
     ],
+    [
+      'an unknown answer with an id that is used again',
+      unknown,
+      has('ips.y', 'ip', '7', { identity: { address: 'b' } }),
+      'done, release ips.y gone, bind ips.x 7',
+    ],
+    ['an unknown answer', unknown, {}, 'done, bind ips.x 7'],
     ['an unknown answer where all others are ignored', unknown, ignoring, 'key_conflict, claim ip 7 found'],
     [
       'a replay where all others are ignored',
@@ -197,6 +234,7 @@ describe('src/engine/intents/transfer.ts', () => {
       'done, bind ips.x 7',
     ],
     ['a network where all others are ignored', sent('unknown_send'), ignoring, 'done, bind networks.x 7'],
+    ['an ignored address', unknown, keeps('ip', '7', ofOperator, a7), 'key_conflict, claim ip 7 ignored'],
     [
       'an address that the spec ignores with its server',
       unknown,
@@ -224,6 +262,12 @@ describe('src/engine/intents/transfer.ts', () => {
       'done, bind ips.x 7',
     ],
     ['an address that no read shows', unknown, { isUnnamed: true }, 'done, bind ips.x 7'],
+    [
+      'an ignored server',
+      { ...server, ...sent('unknown_send') },
+      keeps('server', '7', ofOperator),
+      'key_conflict, claim server 7 ignored',
+    ],
     [
       'a server that the spec ignores',
       { ...server, ...sent('earlier_send') },
@@ -671,7 +715,20 @@ describe('src/engine/intents/bound-by.ts', () => {
 
   test.each<[string, object, object, object]>([
     ['the answer named the resource', created('7', { facts: { address: 'a' } }), {}, { address: 'a' }],
+    [
+      'the answer named none',
+      created(undefined, { id: undefined, facts: { address: 'a' } }),
+      {},
+      { address: 'a' },
+    ],
     ['the answer named another', created('8', { facts: { address: 'a' } }), {}, {}],
+    [
+      'the reads show more',
+      created('7', { facts: { address: 'a' } }),
+      { facts: { address: 'b' } },
+      { address: 'b' },
+    ],
+    ['no answer', {}, { facts: { address: 'b' } }, { address: 'b' }],
   ])('the facts of the binding, where %s', (_name, write, more, facts) => {
     const { given } = bind(write, {}, more);
     expect(given.map((each) => (each as { facts: object }).facts)).toEqual([facts, facts]);
@@ -698,6 +755,7 @@ describe('src/engine/intents/bound-by.ts', () => {
   });
 
   test.each<[string, object, Given, unknown?, object?]>([
+    ['a fresh answer', created('7'), {}],
     ['an unknown answer', unknown, {}, true],
     [
       'an unknown answer that may replace another',
@@ -712,7 +770,9 @@ describe('src/engine/intents/bound-by.ts', () => {
       has('ips.x', 'ip', '7', { recovered: true }),
       true,
     ],
+    ['an update of another one', { verb: 'update' }, has('ips.x', 'ip', '7')],
     ['an update of an unbound one', { verb: 'update' }, {}],
+    ['a creation of a recovered resource', created('7'), has('ips.x', 'ip', '7', { recovered: true })],
   ])('a resource is recovered after %s: %#', (_name, write, given, recovered, more) => {
     const { changes } = bind(write, { ...given, came: [bound('ips.z', 'ip', '9')] }, more);
     expect(changes.map((each) => each.type === 'bind' && each.binding.recovered)).toEqual([
