@@ -1,10 +1,11 @@
 import type { Claim } from '../core/claims.ts';
-import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
+import { nounOf, type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
 import type { Warning } from '../core/plan.ts';
 import { edit, run } from '../core/remedy.ts';
 import { nearMiss } from '../core/suggest.ts';
+import { capitalised } from '../core/text.ts';
 import { type Draft, isToBeMade } from './draft.ts';
 import type { GuardInput, Objection, PlanFacts } from './objections.ts';
 import { unmanagedFor } from './unmanaged.ts';
@@ -19,6 +20,9 @@ export function movedFromUnknown(draft: Draft, input: GuardInput, facts: PlanFac
   const { key, parent } = subject;
   const { world } = input;
   // The typing error may also cause other objections to the creation.
+  const isReplaced = diff.verdict.verdict === 'replace';
+  const other = isReplaced || isToBeMade(draft) ? movedOntoAnother(subject, world) : undefined;
+  if (other !== undefined) return other;
   if (isToBeMade(draft)) {
     const from = unknownFrom(subject, world);
     const left = leftOut(world, subject.kind);
@@ -37,7 +41,7 @@ export function movedFromUnknown(draft: Draft, input: GuardInput, facts: PlanFac
     };
   }
   const top = parent === undefined ? subject : world.subjects.get(parent);
-  if (diff.verdict.verdict !== 'delete' || top === undefined || top.desired !== undefined) return undefined;
+  if (diff.verdict.verdict !== 'delete' || top === undefined || !hasLeft(top)) return undefined;
   const entry = facts.movedFromUnknown().find((each) => each.kind === top.kind);
   if (entry === undefined) return undefined;
   return {
@@ -46,6 +50,29 @@ export function movedFromUnknown(draft: Draft, input: GuardInput, facts: PlanFac
       edit(entry.key, { set: { moved: { from: top.key } } }),
       edit(entry.key, { remove: ['moved'], when: `to delete ${key}` }),
     ],
+  };
+}
+
+/** A retiring server has no entry, and its successor has its name. */
+function hasLeft({ key, desired }: Subject): boolean {
+  return desired === undefined && retiredFrom(key) === undefined;
+}
+
+/**
+ * The bound resource never had the key that `moved` names, such as in an old copy of the state. The resource of that key
+ * may exist, and the entry would buy another one.
+ */
+function movedOntoAnother({ key, kind, desired, binding }: Subject, world: World): Objection | undefined {
+  const from = desired?.moved;
+  if (from === undefined || binding === undefined || binding.formerKeys?.includes(from)) return undefined;
+  if (world.subjects.get(from)?.binding !== undefined) return undefined;
+  const { reason, remedies } = perhapsMadeAs({ key, kind }, from);
+  const noun = nounOf(kind);
+  return {
+    reason: `${key} is bound to ${noun} ${binding.id}, which never had the key ${from}. ${capitalised(reason)}`,
+    remedies: remedies.map((each) =>
+      each.type === 'edit' ? { ...each, when: `if ${noun} ${binding.id} is ${key}` } : each,
+    ),
   };
 }
 
@@ -69,7 +96,7 @@ function madeEarlier(
 
 /** An earlier state may have created the resource under another key of its line. */
 export function perhapsMadeAs(
-  { key, kind }: Subject,
+  { key, kind }: Pick<Subject, 'key' | 'kind'>,
   from: ResourceKey,
   id?: string,
 ): Pick<Objection, 'reason' | 'remedies'> {
@@ -139,7 +166,7 @@ function unknownFrom({ key, desired, binding }: Subject, world: World): Resource
 function leftOut(world: World, kind: Subject['kind']): ResourceKey[] {
   return world
     .subjectsOf(kind)
-    .filter((each) => each.parent === undefined && each.desired === undefined && world.isThere(each.key))
+    .filter((each) => each.parent === undefined && hasLeft(each) && world.isThere(each.key))
     .map(({ key }) => key);
 }
 

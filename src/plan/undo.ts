@@ -9,7 +9,7 @@ import type { ResourceKind } from '../core/kind.ts';
 import { factsOf, type KindName } from '../core/kind-facts.ts';
 import { gradeIn, type Operation, type Selection, type Undoable, type UndoGrade } from '../core/plan.ts';
 import type { ApiProfile } from '../core/profile.ts';
-import { run as runs, settleFirst } from '../core/remedy.ts';
+import { edit, run as runs, settleFirst } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 
 /** The way back from a run: an ordinary plan of the spec with the entries that the run changed as they were before. */
@@ -46,6 +46,7 @@ export function undoing(input: UndoInput): Undoing {
   const past = new Past(input);
   const before = new Map(past.keys.map((key) => [key, past.before(key)] as const));
   const current = new Map(desired.resources.map((each) => [each.key, each]));
+  for (const [key, entry] of before) refuseKept(input, key, entry === undefined);
   const restored = new Map(current);
   for (const [key, entry] of before)
     if (entry === undefined) restored.delete(key);
@@ -71,6 +72,46 @@ export function undoing(input: UndoInput): Undoing {
     corrected: past.corrected,
     differing: [...new Set(changed.map((key) => takeApart(key).parent ?? key))].sort(),
   };
+}
+
+/**
+ * The present spec says more about the resource than the run did: it protects the resource, no longer manages it, binds
+ * it by id, or renames it. The removal of the entry would lose that.
+ *
+ * @throws ConfigError which names the edit or the command that comes first
+ */
+function refuseKept({ run, desired, bound }: UndoInput, key: ResourceKey, isRemoved: boolean): void {
+  const { parent = key } = takeApart(key);
+  const renamed = desired.resources.find((each) => each.moved === parent && !bound.has(each.key));
+  if (renamed !== undefined && bound.has(parent))
+    throw new ConfigError(
+      `the spec renames ${parent} to ${renamed.key}, and no apply has recorded that. Undo the run ${run} before you rename the entry, or change the spec after the rename`,
+      false,
+      [
+        edit(renamed.key, { remove: ['moved'], when: `to undo the run with the entry ${parent}` }),
+        runs('apply'),
+      ],
+    );
+  const present = desired.resources.find((each) => each.key === parent);
+  if (present === undefined) return;
+  const why = !present.managed
+    ? 'does not manage'
+    : present.id !== undefined && present.held === undefined && isRemoved
+      ? 'binds by `id`'
+      : present.protect && isRemoved
+        ? 'protects'
+        : undefined;
+  if (why === undefined) return;
+  throw new ConfigError(
+    `the run ${run} created ${key}, and the spec ${why} ${parent}: undo would delete it`,
+    false,
+    [
+      edit(parent, {
+        remove: [present.managed ? (present.protect && why === 'protects' ? 'protect' : 'id') : 'managed'],
+        when: 'if it shall be deleted',
+      }),
+    ],
+  );
 }
 
 /** The journal as seen from the run. */
@@ -163,7 +204,9 @@ class Past {
 
   /** A later run that changed the same resource has its own way back. */
   #refuseLater(key: ResourceKey): void {
-    const later = this.#after.findLast((each) => each.key === key);
+    // An undo of this run that was interrupted continues.
+    const isOwnUndo = ({ spec }: Intent) => spec?.endsWith(` undoes ${this.#run}`) === true;
+    const later = this.#after.findLast((each) => each.key === key && !isOwnUndo(each));
     const own = lastOf([...this.#before, ...this.writes], key);
     if (later === undefined || factsOf(later.kind).repeats || basisOf(later) === basisOf(own)) return;
     throw new ConfigError(

@@ -92,6 +92,22 @@ function diffUnmanaged(
   lacking: readonly string[],
 ): Diff {
   if (binding !== undefined) {
+    const named = desired?.held === undefined ? desired?.id : undefined;
+    if (named !== undefined && named !== binding.id) {
+      return blocked(
+        'update',
+        'id_conflict',
+        `${key} is bound to ${noun} ${binding.id}, but the spec has \`id: ${named}\` and \`managed: false\``,
+        [
+          edit(key, { set: { id: idInFile(binding.id) }, when: `if ${key} is ${noun} ${binding.id}` }),
+          edit(key, {
+            entry: 'remove',
+            next: [run('forget', [key]), edit(key, { entry: 'restore' })],
+            when: `if ${key} is ${noun} ${named}`,
+          }),
+        ],
+      );
+    }
     const reason = `${noun} ${binding.id} is no longer managed, and stays unchanged`;
     return { verdict: { verdict: 'release', gone: false, reason } };
   }

@@ -91,7 +91,7 @@ export interface Running {
   /** Paths of tasks whose end it has seen, and when. */
   readonly endedTasks: Map<string, number>;
   /** Polls of a task right behind its end. */
-  repolls: number;
+  readonly repolls: Map<string, number>;
   /** Idempotency keys whose answer has come back. */
   readonly answered: Set<string>;
   /** An operator's command is being carried out. */

@@ -105,7 +105,8 @@ async function answer(
     const adopting = its as ResourceKey;
     const own = await freeId(stage, controller, { key: adopting, remedies }, ownId(stage, adopting, offered));
     const id = own ?? (edited === undefined ? offered : undefined);
-    if (id !== undefined && id !== 'ID' && (id === offered || blocked.verb !== 'update')) {
+    const isOpen = id === offered || offered === 'ID' || blocked.verb !== 'update';
+    if (id !== undefined && id !== 'ID' && isOpen) {
       await adopt(stage, controller, file, adopting, id);
       return file;
     }

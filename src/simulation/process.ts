@@ -65,7 +65,7 @@ export async function startProcess(starting: Starting): Promise<Running> {
     holds: { everything: false, spendingUntil: 0, names: new Set(), tokens: new Map() },
     answered: new Set(),
     endedTasks: new Map(),
-    repolls: 0,
+    repolls: new Map(),
     byPerson: false,
     plan: undefined,
     stop: new AbortController(),

@@ -221,15 +221,21 @@ const taskReadGapMs = 15_000;
 async function creationUnderWay(run: Run, operation: Operation): Promise<Turn | undefined> {
   const { clock } = run.deps;
   const { kind, target = '' } = operation;
-  const { holder, at = 0 } = run.claims.get(objectName({ kind, id: target })) ?? {};
-  if (holder?.is !== 'found' || holder.taskId === undefined) return undefined;
+  const claim = run.claims.get(objectName({ kind, id: target }));
+  if (claim?.holder.is !== 'found') return undefined;
+  const { taskId, ...withoutTask } = claim.holder;
+  if (taskId === undefined) return undefined;
   await run.fence.check();
-  const task = await run.cache.since(clock.monotonic()).findTask(holder.taskId);
-  if (task === undefined || task.is_terminal) return undefined;
-  const deadlineMs = at + run.kindOf(operation.kind).timing.deadlineMs;
-  const reason = `its creation has not ended: task ${holder.taskId}`;
+  const task = await run.cache.since(clock.monotonic()).findTask(taskId);
+  if (task === undefined || task.is_terminal) {
+    // No task is read after its end.
+    await run.state.change([{ type: 'claim', claim: { ...claim, holder: withoutTask } }]);
+    return undefined;
+  }
+  const deadlineMs = claim.at + run.kindOf(operation.kind).timing.deadlineMs;
+  const reason = `its creation has not ended: task ${taskId}`;
   if (clock.now() > deadlineMs) return { now: 'blocked', code: 'stuck', reason };
-  run.tell(operation, 'task', holder.taskId, { deadlineMs });
+  run.tell(operation, 'task', taskId, { deadlineMs });
   return { now: 'again', afterMs: taskReadGapMs };
 }
 

@@ -49,8 +49,10 @@ export class BudgetRules {
   /** A later poll is allowed: a run may have to give up the work that followed the task. */
   #checkPoll(running: Running, path: string): void {
     const ended = running.endedTasks.get(path) ?? -minute;
-    if (this.#truth.elapsed() - ended < endedMs && ++running.repolls > 2)
-      this.#truth.fail('I9', `${path} was polled after its end`);
+    if (this.#truth.elapsed() - ended >= endedMs) return;
+    const repolls = (running.repolls.get(path) ?? 0) + 1;
+    running.repolls.set(path, repolls);
+    if (repolls > 2) this.#truth.fail('I9', `${path} was polled after its end`);
   }
 
   /** Counted once it is known to have arrived: a refused connection is no request. */
