@@ -125,7 +125,9 @@ export interface ChangeWindow {
 }
 
 /** An entry that has expired, by its own `expires` or by that of the project. */
-export interface ExpiredEntry extends Pick<DesiredResource, 'key' | 'protect'> {
+export interface ExpiredEntry extends Pick<DesiredResource, 'key' | 'protect' | 'moved'> {
+  /** `keep_ip` of the entry. */
+  readonly keep: boolean;
   /** A time in RFC 3339. */
   readonly at: string;
   readonly of: 'entry' | 'project';
@@ -228,9 +230,10 @@ export function expiryOf(
 export function withoutExpired(desired: Desired, now: number): Desired {
   const own = new Map<ResourceKey, ExpiredEntry>();
   for (const entry of desired.resources) {
-    const { key, parent, protect } = entry;
+    const { key, parent, protect, moved, value } = entry;
     const expiry = parent === undefined ? expiryOf(entry, desired) : undefined;
-    if (expiry !== undefined && Date.parse(expiry.at) <= now) own.set(key, { key, protect, ...expiry });
+    if (expiry !== undefined && Date.parse(expiry.at) <= now)
+      own.set(key, { key, protect, keep: value.keep_ip === true, ...(moved && { moved }), ...expiry });
   }
   if (own.size === 0) return desired;
   const resources = desired.resources.filter(({ key, parent = key }) => !own.has(parent));

@@ -1,6 +1,7 @@
 import { addressObject, objectName } from './claims.ts';
+import type { ExpiredEntry } from './desired.ts';
 import { isUnconfirmed, partsOf } from './intent.ts';
-import type { ResourceKey } from './keys.ts';
+import { type ResourceKey, retiredFrom } from './keys.ts';
 import type { Subject, World, WorldParts } from './kind.ts';
 import { factsOf } from './kind-facts.ts';
 import type { Warning } from './plan.ts';
@@ -158,4 +159,14 @@ function beforeItsId(creation: Intent | undefined): string | undefined {
   const isAnswered = creation.phase === 'accepted' && creation.notSeenAt === undefined;
   if (isAnswered && answer?.id !== undefined) return isExposed;
   return answer?.id !== undefined || isUnconfirmed(creation) ? mayBeExposed : undefined;
+}
+
+/** The expired entry of the resource, or of the server that the resource is in. */
+export function expiredEntry(
+  { key, parent = key }: Pick<Subject, 'key' | 'parent'>,
+  { expiry }: Pick<World, 'expiry'>,
+): ExpiredEntry | undefined {
+  const own = retiredFrom(parent) ?? parent;
+  // A rename that no run has recorded names the key of the resource.
+  return expiry?.expired?.find((each) => each.key === own || each.moved === own);
 }

@@ -5,6 +5,7 @@ import type { Warning } from '../core/plan.ts';
 import { edit, type Remedy } from '../core/remedy.ts';
 import type { Binding } from '../core/state.ts';
 import { moment } from '../core/time.ts';
+import { expiredEntry } from '../core/world.ts';
 import type { Draft } from './draft.ts';
 
 type Flags = Pick<Binding, 'protect' | 'keep'>;
@@ -68,11 +69,6 @@ const weekMs = 7 * dayMs;
 
 type Whose = Pick<Subject, 'key' | 'parent'>;
 
-/** The expired entry of the resource, or of the server that the resource is in. */
-export function expiredEntry({ key, parent = key }: Whose, { expiry }: World): ExpiredEntry | undefined {
-  return expiry?.expired?.find((each) => each.key === (retiredFrom(parent) ?? parent));
-}
-
 /** Why the spec no longer asks for the resource. */
 export function whyLeft(subject: Whose, world: World): string {
   const { at } = expiredEntry(subject, world) ?? {};
@@ -89,11 +85,12 @@ export function expiryWarnings(world: World, now: number): Warning[] {
   const { subjects, expiry = {} } = world;
   const { expired = [] } = expiry;
   const isBound = (key: ResourceKey) => subjects.get(key)?.binding !== undefined;
-  const over = expired.map(({ key, at, of }): Warning => {
-    const message = isBound(key)
+  const over = expired.map(({ key, moved, at, of }): Warning => {
+    const isThere = isBound(key) || (moved !== undefined && isBound(moved));
+    const message = isThere
       ? `expired at ${at}: vdcsync handles the resource as if its entry had left the spec`
       : `expired at ${at}, and no resource is bound to it: remove the entry from the spec`;
-    const ways = isBound(key) ? [lasting({ key, of }, 'to keep the resource')] : [];
+    const ways = isThere ? [lasting({ key, of }, 'to keep the resource')] : [];
     return { code: 'expired', key, message, remedies: ways };
   });
   const soon = [...subjects.values()].flatMap(({ key, parent, desired }): Warning[] => {

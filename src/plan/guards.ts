@@ -8,8 +8,9 @@ import { edit, outside, paying, type Remedy, run, setting, settleFirst } from '.
 import { restoring } from '../core/restoring.ts';
 import type { Intent } from '../core/state.ts';
 import { capitalised } from '../core/text.ts';
+import { expiredEntry } from '../core/world.ts';
 import { confirming, type Draft, foundText, keeping, operationsOf } from './draft.ts';
-import { expiredEntry, isProtected, lasting, whyLeft } from './flags.ts';
+import { isProtected, lasting, whyLeft } from './flags.ts';
 import { movedFromUnknown } from './moved-from.ts';
 import type { Guard, GuardInput, Objection } from './objections.ts';
 import { isOvertaken } from './open-writes.ts';
@@ -132,7 +133,8 @@ function recovered(draft: Draft, { world, destroy }: GuardInput): Objection | un
 function unprotecting(draft: Draft, world: World, destroy: boolean): Remedy {
   const { settings, subjects } = world;
   const { key, parent = key } = draft.subject;
-  const owner = retiredFrom(parent) ?? parent;
+  const own = retiredFrom(parent) ?? parent;
+  const owner = expiredEntry({ key: own }, world)?.key ?? own;
   const set = { protect: false };
   const record = run('apply', ['--target', owner]);
   const isInFile =
@@ -242,7 +244,7 @@ function permitting(
 ): Remedy {
   return edit(parent ?? key, {
     set: { ...set, ...(allowed ? {} : { replace: 'allowed' }) },
-    ...(desired?.id === undefined ? {} : { remove: ['id'] }),
+    ...(desired?.id === undefined || desired.held !== undefined ? {} : { remove: ['id'] }),
     when: 'to replace it',
   });
 }
@@ -251,7 +253,7 @@ function replacement(draft: Draft, { world }: GuardInput): Objection | undefined
   const { subject, diff } = draft;
   const { verdict } = diff;
   if (verdict.verdict !== 'replace') return undefined;
-  const id = subject.desired?.id;
+  const id = subject.desired?.held === undefined ? subject.desired?.id : undefined;
   if (verdict.allowed && id === undefined) return undefined;
   return {
     reason: `${verdict.reason}. In a replacement, ${impactOf(draft, world)}${id === undefined ? '' : `. vdcsync does not create an entry with \`id:\``}`,

@@ -8,8 +8,8 @@ import { type Edit, edit, outside, type Remedy, type RemedyStep, run, setting } 
 import type { Intent } from '../core/state.ts';
 import { capitalised } from '../core/text.ts';
 import { once } from '../core/turns.ts';
+import { expiredEntry } from '../core/world.ts';
 import { type Draft, draftAll, isDeletion, isRenewed, operatedKey, operationsOf } from './draft.ts';
-import { expiredEntry } from './flags.ts';
 import { guards, impactOf } from './guards.ts';
 import { entriesFromUnknown } from './moved-from.ts';
 import type { Coded, GuardInput, Objection, PlanFacts } from './objections.ts';

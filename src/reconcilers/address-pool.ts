@@ -4,6 +4,7 @@ import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
 import { edit, outside, run } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
+import { expiredEntry } from '../core/world.ts';
 import { blocked, unchanged } from './existence.ts';
 import { findType } from './prices.ts';
 import type { ServerEntry } from './server/entry.ts';
@@ -88,8 +89,10 @@ function isAdopted(applied: Json): boolean {
 }
 
 /** As the server's entry says; where that asks for no address of its own any more, also as it said last. */
-export function isKept({ desired, binding }: Subject, server: Subject | undefined): boolean {
-  const asked = member(server?.desired?.value, 'keep_ip') === true;
+export function isKept(subject: Subject, server: Subject | undefined, world: World): boolean {
+  const { desired, binding } = subject;
+  const asked =
+    member(server?.desired?.value, 'keep_ip') === true || expiredEntry(subject, world)?.keep === true;
   const before = desired === undefined || server?.desired === undefined;
   return asked || (before && binding?.keep === true);
 }

@@ -114,7 +114,9 @@ ips: {a: {${entry}}, b: {}}
     expect(withoutExpired(own, at - 1)).toBe(own);
     const left = withoutExpired(own, at);
     expect(keys(left)).toEqual(['ips.b']);
-    expect(left.expired).toEqual([{ key: 'ips.a', protect: true, at: '2028-02-29T00:00:00Z', of: 'entry' }]);
+    expect(left.expired).toEqual([
+      { key: 'ips.a', protect: true, keep: false, at: '2028-02-29T00:00:00Z', of: 'entry' },
+    ]);
     expect(left.digest).not.toBe(own.digest);
   });
 

@@ -159,8 +159,14 @@ export async function withPauses(
     // No write of a replacement is sent before all can be. A creation that comes first shows the end of its own pause.
     const comesFirst = verb === 'create' && replacement !== operationId('delete', key);
     const isHalf = replacement !== undefined && !comesFirst;
+    // A server that retired earlier is deleted after the creation of the next replacement of its key.
+    const isEarlier = plan.operations.some(
+      (each) => each.key === retiredFrom(key) && each.verb === 'create' && each.replacement !== undefined,
+    );
     const waits =
-      isHalf || plan.operations.some((each) => successorOf(each) === id && each.replacement === undefined);
+      isHalf ||
+      isEarlier ||
+      plan.operations.some((each) => successorOf(each) === id && each.replacement === undefined);
     // The first half of a replacement is not sent if an operation between the two halves is paused.
     const between = plan.operations.find((each) => each.replacement !== undefined && each.needs.includes(id));
     const makesRoom = waits ? key : (between?.key ?? replacedWith(plan, operation));

@@ -134,7 +134,9 @@ export async function recordFindings(
   intents: ReadonlyMap<ResourceKey, Intent>,
   { kept, found, plan, at }: Found,
 ): Promise<Plan> {
-  const fresh = found.map(async (blocked): Promise<RecordedFinding> => {
+  // A later plan shows an operation that only the first plan of this run did not show.
+  const lasting = found.filter(({ code }) => code !== 'not_shown');
+  const fresh = lasting.map(async (blocked): Promise<RecordedFinding> => {
     const { key } = blocked;
     const open = intents.get(key);
     const intent = open?.id ?? (await newestWrite(store, key));

@@ -162,7 +162,7 @@ export function releasedFirst({ key }: Subject, world: World): readonly Resource
         // The address of a replaced server stays until the new server exists.
         retiredFrom(each.key) === undefined &&
         formerAddress(each.parent, world) === undefined &&
-        !isKept(each, world.subjects.get(each.parent)),
+        !isKept(each, world.subjects.get(each.parent), world),
     );
   return [...held, ...left].map((each) => each.key);
 }
