@@ -94,23 +94,19 @@ function refuseKept({ run, desired, bound }: UndoInput, key: ResourceKey, isRemo
     );
   const present = desired.resources.find((each) => each.key === parent);
   if (present === undefined) return;
-  const why = !present.managed
-    ? 'does not manage'
-    : present.id !== undefined && present.held === undefined && isRemoved
-      ? 'binds by `id`'
-      : present.protect && isRemoved
-        ? 'protects'
+  const isNamed = present.id !== undefined && present.held === undefined;
+  const field = !present.managed
+    ? 'managed'
+    : isRemoved && isNamed
+      ? 'id'
+      : isRemoved && present.protect
+        ? 'protect'
         : undefined;
-  if (why === undefined) return;
+  if (field === undefined) return;
   throw new ConfigError(
-    `the run ${run} created ${key}, and the spec ${why} ${parent}: undo would delete it`,
+    `the run ${run} changed ${key}, and the spec has \`${field}\` in ${parent}: undo would not keep that`,
     false,
-    [
-      edit(parent, {
-        remove: [present.managed ? (present.protect && why === 'protects' ? 'protect' : 'id') : 'managed'],
-        when: 'if it shall be deleted',
-      }),
-    ],
+    [edit(parent, { remove: [field], when: 'to undo the run' })],
   );
 }
 

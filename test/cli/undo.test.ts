@@ -76,11 +76,28 @@ describe('src/cli/settings/selection.ts', () => {
   });
 
   test('an undo that a guard holds back is not called undone', async () => {
-    const protect = { ...size, protect: true };
-    const { scene, operator, run } = await edited({ settings, servers: { web, db: protect } });
+    const none = { ...settings, max_deletions: 0 };
+    const { scene, operator, run } = await edited({ settings: none, servers: { web, db: size } });
     const { code, stdout } = await operator.vdcsync('apply', '--undo', run, '--yes');
     expect(code).toBe(3);
     expect(stdout).toContain(`The run ${run} is not undone.`);
+    expect(scene.project.servers).toHaveLength(2);
+  });
+
+  test.each<[string, Readonly<Record<string, object>>, string]>([
+    ['protects', { web, db: { ...size, protect: true } }, 'the spec has `protect` in servers.db'],
+    ['no longer manages', { web, db: { id: 2002, managed: false } }, 'the spec has `managed` in servers.db'],
+    ['binds by id', { web, db: { ...size, id: 2002 } }, 'the spec has `id` in servers.db'],
+    [
+      'renames',
+      { web, api: { ...size, moved: { from: 'servers.db' } } },
+      'renames servers.db to servers.api',
+    ],
+  ])('refuses a run with a server that the present spec %s', async (_what, servers, text) => {
+    const { scene, operator, run } = await edited({ settings, servers: { web, db: size } });
+    operator.write({ settings, servers });
+    const { code, stderr } = await operator.vdcsync('apply', '--undo', run, '--yes');
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(text) });
     expect(scene.project.servers).toHaveLength(2);
   });
 
