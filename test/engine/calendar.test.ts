@@ -131,6 +131,25 @@ describe('src/plan/flags.ts', () => {
     expect(played.emulator.world.projects[0]?.ips).toHaveLength(1);
   });
 
+  test.each([
+    ['a', ''],
+    ['b', ', moved: {from: servers.a}'],
+  ])('`protect` and `keep_ip` of %s count although they are as new as its end%s', async (name, moved) => {
+    const played = rig();
+    const server = (key: string, more: string) =>
+      `${head}servers: {${key}: {${size(1)}, public_ipv4: {new: true}${more}}}\n`;
+    await played.apply(server('a', ''));
+    const end = `, expires: "${at(played, 0)}"${moved}`;
+
+    const { blocked } = await played.plan(server(name, `${end}, protect: true`));
+    expect(blocked.map(({ key, code }) => `${code} ${key}`)).toContain('protected servers.a');
+
+    const kept = await played.apply(server(name, `${end}, keep_ip: true`));
+    expect(kept.outcome).toBe('converged');
+    const { servers = [], ips = [] } = played.emulator.world.projects[0] ?? {};
+    expect([servers.length, ips.length]).toEqual([0, 1]);
+  });
+
   test('`protect` counts although it was added only after the end', async () => {
     const played = rig();
     const spec = (more = '') => `${head}ips: {a: {${more}expires: "${at(played, 0)}"}}\n`;

@@ -118,6 +118,38 @@ describe('src/plan/guards.ts: one guard each', () => {
     ],
   ]);
 
+  const named = (formerKeys: readonly string[], more: readonly Binding[] = []): Given => ({
+    entries: { 'ips.a': { moved: 'ips.old' } },
+    bindings: [bound('ips.a', '51', { formerKeys }), ...more],
+  });
+  const another =
+    'ips.a is bound to address 51, which never had the key ips.old. `moved` names ips.old, which an earlier state may have bound. No idempotency key shows that address, so a creation could be a duplicate → vdcsync adopt ips.a ID (if the address exists: ID is its id in the client area) | remove `moved` in ips.a (if address 51 is ips.a)';
+  rows('moved_from_unknown', [
+    ['a replacement of a resource that never had the earlier key', 'ips.a', replace, named([]), another],
+    ['a creation in place of such a resource', 'ips.a', create, named(['ips.z']), another],
+    ['a replacement of a resource that had it', 'ips.a', replace, named(['ips.old']), undefined],
+    [
+      'a replacement, and the earlier key is bound',
+      'ips.a',
+      replace,
+      named([], [bound('ips.old', '52')]),
+      undefined,
+    ],
+    ['an update of such a resource', 'ips.a', update, named([]), undefined],
+    ['a replacement without an earlier key', web, replace, {}, undefined],
+    [
+      'a creation beside a retiring server',
+      web,
+      create,
+      {
+        entries: { [web]: { moved: 'servers.old' } },
+        bindings: [retired()],
+        input: { register: { isNew: false, line: () => new Set(), declaredAbsent: [] } },
+      },
+      undefined,
+    ],
+  ]);
+
   const until = { settings: 'suspend: {reason: freeze, until: "1970-01-01T00:00:01Z"}' };
   const suspend = { settings: 'suspend: {reason: freeze}' };
   rows('suspended', [

@@ -1,5 +1,4 @@
 import { expect } from 'vitest';
-import type { Plan } from '../../../src/core/plan.ts';
 import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import type { Rig } from '../../support/rig.ts';
 
@@ -11,7 +10,6 @@ export const web = `servers:\n  web: {${size}, public_ipv4: {new: true}, replace
 export const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
 /** Servers and addresses that are there. */
 export const count = (played: Rig) => [project(played).servers.length, project(played).ips.length];
-export const codes = ({ blocked }: Plan) => Object.fromEntries(blocked.map(({ key, code }) => [key, code]));
 /** A state that knows nothing yet. */
 export const state = (played: Rig, lineage: string) =>
   memoryState({ createdAt: played.clock.now(), lineage });

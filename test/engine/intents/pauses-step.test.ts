@@ -323,6 +323,16 @@ describe('src/engine/intents/pauses.ts', () => {
     ],
     ['both halves, for a quota', halves, of('server', 'create'), [`create servers.web: odd, ${room(web)}`]],
     [
+      'a server that retired before the next replacement',
+      [...newFirst, operation('delete', `${web}~0`, { needs: [id('create', web)] })],
+      of('server', 'delete'),
+      [
+        `delete servers.web~1: odd, ${room(web)}`,
+        `delete servers.web~0: odd, ${room(web)}`,
+        waits('create', web, retired),
+      ],
+    ],
+    [
       'a deletion after the creation of its replacement',
       newFirst,
       of('server', 'delete'),
