@@ -53,7 +53,7 @@ export async function observeAll(input: ObserveInput): Promise<World> {
 
 /**
  * Observes one resource, and reads the lists that the resource is compared with. A resource inside a server depends
- * on no list, so no list is read for it.
+ * on no list, except for an address.
  */
 export async function observeOne(
   { read, kinds }: ObserveInput,
@@ -62,7 +62,7 @@ export async function observeOne(
 ): Promise<Observations> {
   const subject = before.subjects.get(key);
   const alone = subject?.parent !== undefined;
-  const ips = alone ? before.ips : await read.ips();
+  const ips = alone && !comesWithServer(subject) ? before.ips : await read.ips();
   const networks = alone ? before.networks : await read.networks();
   const servers = subject && factsOf(subject.kind).container ? await read.servers?.() : before.servers;
   const observed = await observe(kinds, read, before.subjects, subject === undefined ? [] : [subject]);

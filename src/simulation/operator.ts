@@ -37,7 +37,10 @@ export async function operate(
       'op',
       `reads ${blocked.key} ${blocked.code}: ${blocked.reason} → ${resolveText(blocked.remedies)}`,
     );
-    file = await answer(stage, controller, file, blocked);
+    // `unmanaged: ignore` is no answer as long as another unmanaged resource belongs to the spec.
+    const isOwn = ({ key, code }: Blocked) =>
+      code === 'unmanaged_resources' && key !== blocked.key && ownId(stage, key) !== undefined;
+    file = await answer(stage, controller, file, blocked, report.blocked.some(isOwn));
     // The messages hold for the spec that was applied. The next run has those of the edited one.
     if (file !== spec) return file;
   }
@@ -49,6 +52,7 @@ async function answer(
   controller: Controller,
   file: SpecModel,
   blocked: Blocked,
+  hasOthers: boolean,
 ): Promise<SpecModel> {
   const { key, remedies } = blocked;
   if (blocked.code === 'identity_changed') {
@@ -75,7 +79,7 @@ async function answer(
     return file;
   }
   if (blocked.code === 'unmanaged_resources')
-    return (await tellApart(stage, controller, file, blocked))
+    return (await tellApart(stage, controller, file, blocked)) || hasOthers
       ? file
       : (valid(stage, edit(stage, file, blocked)) ?? file);
   if (blocked.code === 'unlisted_servers' && (await isOfAnotherEntry(stage, controller, file, key)))

@@ -84,6 +84,10 @@ async function beginAndSend(run: Run, operation: Operation, queuedAt: number): P
   const unresolved = unresolvedCreate(run, operation) ?? (await unprovenLine(run, operation));
   if (unresolved !== undefined) return unresolved;
   const token = await run.fence.check();
+  const { parent } = takeApart(operation.key);
+  // Another operation may have confirmed meanwhile that the server is gone.
+  if (parent !== undefined && operation.verb !== 'delete' && world.idOf(parent) === undefined)
+    return { now: 'overtaken', reason: `${parent} no longer exists` };
   const request = run.kindOf(operation.kind).writes.request(contextOf(run, operation, world));
   const held = run.facts.heldBy(request, operation.spend);
   if (held !== undefined) return { now: 'blocked', ...held };

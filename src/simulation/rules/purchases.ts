@@ -137,6 +137,8 @@ export class Purchases {
       giveUp('two states that have parted');
     else if (another && this.#isIgnoredByFile(first, execution, running))
       giveUp('an earlier state bought the resource, its key is forgotten, and the spec ignores it');
+    else if (maker?.scope !== buyer?.scope && isIgnoring(first, running))
+      giveUp('the resource was bought under another `project.scope`, and the spec ignores it');
     else if (behind && isRenamedSince(first, intent, running))
       giveUp('an old copy of the state has another key for the resource, and no `moved` names that key');
     else if (another && first.kind === 'iso' && this.#isRenamedIso(first, intent, running))
@@ -206,9 +208,8 @@ export class Purchases {
   }
 
   /** No key shows the resource any more, and the spec says that no unmanaged resource belongs to it. @source API §8 */
-  #isIgnoredByFile(first: Execution, { atMs }: Execution, { desired }: Running): boolean {
-    const isBought = first.kind === 'server' || first.kind === 'ip';
-    return isBought && desired.settings.unmanaged === 'ignore' && atMs - first.atMs >= keyLifeMs;
+  #isIgnoredByFile(first: Execution, { atMs }: Execution, running: Running): boolean {
+    return isIgnoring(first, running) && atMs - first.atMs >= keyLifeMs;
   }
 
   /** Only the clock of the host showed the age of the key, and that clock is wrong. @source API §8 */
@@ -335,4 +336,8 @@ function isOfAdoptedServer(first: Execution, mirror: Mirror): boolean {
 
 function holderOf({ bindings }: Mirror, { kind, id }: Execution): Binding | undefined {
   return [...bindings.values()].find((each) => each.kind === kind && each.id === id);
+}
+
+function isIgnoring({ kind }: Execution, { desired }: Running): boolean {
+  return (kind === 'server' || kind === 'ip') && desired.settings.unmanaged === 'ignore';
 }
